@@ -1,0 +1,28 @@
+#include "partitioner/errors.h"
+
+namespace partitioner {
+
+namespace {
+
+std::string located(std::string_view where, int line, std::string_view message) {
+  std::string text(where);
+  if (line > 0) {
+    text += ':' + std::to_string(line);
+  }
+  text += ": ";
+  text += message;
+  return text;
+}
+
+}  // namespace
+
+InputError::InputError(std::string_view where, int line, std::string_view message)
+    : std::runtime_error(located(where, line, message)) {}
+
+void expects(bool condition, const char* what_must_hold, const char* file, int line) {
+  if (!condition) {
+    throw std::logic_error(located(file, line, std::string("broken promise: ") + what_must_hold));
+  }
+}
+
+}  // namespace partitioner
