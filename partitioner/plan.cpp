@@ -1,0 +1,473 @@
+#include "partitioner/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "partitioner/errors.h"
+
+namespace partitioner {
+
+namespace {
+
+using Boundaries = std::vector<Index>;
+
+// The boundaries of a group's cut on one map, in all four dimensions.
+struct MapCut {
+  Boundaries images;
+  Boundaries channels;
+  Boundaries rows;
+  Boundaries cols;
+};
+
+// Where a boundary of a layer's output lies on one of its inputs, for one dimension. Any monotone answer gives a sound
+// plan; following strides gives one in which tiles meet where windows begin.
+using Mapping = Index (*)(Index boundary, Index output_extent, Index input_extent, Index factor);
+
+Index multiply(Index boundary, Index, Index, Index factor) { return boundary * factor; }
+Index divide_up(Index boundary, Index, Index, Index factor) {
+  return (boundary + factor - 1) / factor;
+}
+Index subtract_offset(Index boundary, Index, Index, Index factor) { return boundary - factor; }
+Index proportional(Index boundary, Index output_extent, Index input_extent, Index) {
+  return output_extent == 0 ? 0 : boundary * input_extent / output_extent;
+}
+
+Boundaries map_down(const Boundaries& boundaries,
+                    Mapping mapping,
+                    Index output_extent,
+                    Index input_extent,
+                    Index factor) {
+  Boundaries result;
+  Index least = 0;
+  for (const Index boundary : boundaries) {
+    const Index mapped = mapping(boundary, output_extent, input_extent, factor);
+    least = std::clamp(mapped, least, input_extent);
+    result.push_back(least);
+  }
+  result.front() = 0;  // the first and the last tile reach to the edge
+  result.back() = input_extent;
+  return result;
+}
+
+struct Step {
+  Mapping mapping = proportional;
+  Index factor = 1;
+};
+
+// How boundaries of rows and columns move from the output of `layer` to its input number `input`.
+Step spatial_step(const Network& network, int layer, std::size_t input) {
+  const LayerSpec& spec = network.layer(layer);
+  if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
+    return {multiply, convolution->stride};
+  }
+  if (const auto* pool = std::get_if<MaxPool>(&spec.operation)) {
+    return {multiply, pool->stride};
+  }
+  if (const auto* upsample = std::get_if<Upsample>(&spec.operation)) {
+    return {divide_up, upsample->stride};
+  }
+  if (const auto* depth = std::get_if<SpaceToDepth>(&spec.operation)) {
+    return {multiply, depth->stride};
+  }
+  if (std::holds_alternative<Shortcut>(spec.operation) && input == 1) {
+    const Index source = network.shape(spec.inputs[1]).rows;
+    const Index target = spec.output.rows;
+    return source >= target ? Step{multiply, source / target} : Step{divide_up, target / source};
+  }
+  return {};
+}
+
+// The channels of inputs[0 .. input) that a route puts before those of inputs[input], less where its slice begins.
+Index route_offset(const Network& network, int layer, std::size_t input) {
+  const LayerSpec& spec = network.layer(layer);
+  const Route& route = std::get<Route>(spec.operation);
+  Index offset = 0;
+  for (std::size_t i = 0; i < input; ++i) {
+    offset += network.shape(spec.inputs[i]).channels / route.groups;
+  }
+  return offset - network.shape(spec.inputs[input]).channels / route.groups * route.group;
+}
+
+Step channel_step(const Network& network, int layer, std::size_t input) {
+  const LayerSpec& spec = network.layer(layer);
+  if (std::holds_alternative<Route>(spec.operation)) {
+    return {subtract_offset, route_offset(network, layer, input)};
+  }
+  if (std::holds_alternative<Shortcut>(spec.operation)) {
+    return {multiply, 1};
+  }
+  return {};
+}
+
+MapCut cut_of_input(const Network& network, int layer, std::size_t input, const MapCut& cut) {
+  const MapShape& output = network.shape(layer);
+  const MapShape& source = network.shape(network.layer(layer).inputs[input]);
+  const Step spatial = spatial_step(network, layer, input);
+  const Step channel = channel_step(network, layer, input);
+  return {cut.images,
+          map_down(cut.channels, channel.mapping, output.channels, source.channels, channel.factor),
+          map_down(cut.rows, spatial.mapping, output.rows, source.rows, spatial.factor),
+          map_down(cut.cols, spatial.mapping, output.cols, source.cols, spatial.factor)};
+}
+
+Region tile_region(const MapCut& cut, Index tile) {
+  const auto pick = [&tile](const Boundaries& boundaries) {
+    const Index parts = static_cast<Index>(boundaries.size()) - 1;
+    const auto at = static_cast<std::size_t>(tile % parts);
+    tile /= parts;
+    return Range{boundaries[at], boundaries[at + 1]};
+  };
+  Region region;  // columns are numbered innermost
+  region.cols = pick(cut.cols);
+  region.rows = pick(cut.rows);
+  region.channels = pick(cut.channels);
+  region.images = pick(cut.images);
+  return region;
+}
+
+// A layer that reads a map: consumer.layer's inputs[consumer.input].
+struct Consumer {
+  int layer;
+  std::size_t input;
+};
+
+class PlanMaker {
+ public:
+  PlanMaker(const Network& network, const Partition& partition, Index batch)
+      : network_(network), partition_(partition), consumers_(network.layers.size() + 1) {
+    plan_.batch = batch;
+    plan_.ranks = partition.ranks;
+    plan_.reader = partition.reader;
+    plan_.group_of.resize(network.layers.size());
+    for (std::size_t g = 0; g < partition.groups.size(); ++g) {
+      for (int layer = partition.groups[g].first; layer <= partition.groups[g].last; ++layer) {
+        plan_.group_of[static_cast<std::size_t>(layer)] = static_cast<int>(g);
+      }
+    }
+    for (int layer = 0; layer < network.size(); ++layer) {
+      const auto& inputs = network.layer(layer).inputs;
+      for (std::size_t input = 0; input < inputs.size(); ++input) {
+        consumers_of(inputs[input]).push_back({layer, input});
+      }
+    }
+  }
+
+  Plan make() {
+    plan_.tiles.assign(network_.layers.size() + 1, std::vector<Tile>(ranks()));
+    for (const Group& group : partition_.groups) {
+      own_group(group);
+    }
+    own_image();
+    for (int map = network_.size() - 1; map >= kImage; --map) {
+      for (int rank = 0; rank < plan_.ranks; ++rank) {
+        compute_tile(map, rank);
+      }
+      if (collapses(map)) {
+        plan_.collapses.push_back(collapse(map));
+      }
+    }
+    std::reverse(plan_.collapses.begin(), plan_.collapses.end());
+    place_buffers();
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      share_parameters(layer);
+    }
+    send_truth();
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(plan_.ranks); }
+
+  std::vector<Consumer>& consumers_of(int map) {
+    return consumers_[static_cast<std::size_t>(map + 1)];
+  }
+
+  Tile& tile(int map, int rank) {
+    return plan_.tiles[static_cast<std::size_t>(map + 1)][static_cast<std::size_t>(rank)];
+  }
+
+  [[nodiscard]] Region clip(const Region& region, int map) const {
+    return intersect(region, whole_map(network_, map, plan_.batch));
+  }
+
+  // Owned regions of all maps of a group: its cut, carried from the last layer to the first.
+  void own_group(const Group& group) {
+    std::map<int, MapCut> cuts;
+    const MapShape& out = network_.shape(group.last);
+    const MapCut last{cut_boundaries(group.images, plan_.batch),
+                      cut_boundaries(group.channels, out.channels),
+                      cut_boundaries(group.rows, out.rows),
+                      cut_boundaries(group.cols, out.cols)};
+    cuts[group.last] = last;
+    for (int map = group.last - 1; map >= group.first; --map) {
+      const auto& readers = consumers_of(map);
+      const bool read_inside = !readers.empty() && readers.front().layer <= group.last;
+      cuts[map] = read_inside ? cut_of_input(network_,
+                                             readers.front().layer,
+                                             readers.front().input,
+                                             cuts.at(readers.front().layer))
+                              : scaled_cut(last, out, network_.shape(map));
+    }
+    for (const auto& [map, cut] : cuts) {
+      for (std::size_t t = 0; t < group.ranks.size(); ++t) {
+        tile(map, group.ranks[t]).owned = tile_region(cut, static_cast<Index>(t));
+      }
+    }
+    if (group.first == 0) {
+      image_cut_ = cut_of_input(network_, 0, 0, cuts.at(0));
+    }
+  }
+
+  static MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to) {
+    return {cut.images,
+            map_down(cut.channels, proportional, from.channels, to.channels, 1),
+            map_down(cut.rows, proportional, from.rows, to.rows, 1),
+            map_down(cut.cols, proportional, from.cols, to.cols, 1)};
+  }
+
+  // The image belongs to the rank that reads it, or where each rank reads its own part, to the tiles of the first group.
+  void own_image() {
+    if (plan_.reader != kEveryRank) {
+      tile(kImage, plan_.reader).owned = whole_map(network_, kImage, plan_.batch);
+      return;
+    }
+    const Group& first = partition_.groups.front();
+    for (std::size_t t = 0; t < first.ranks.size(); ++t) {
+      tile(kImage, first.ranks[t]).owned = tile_region(image_cut_, static_cast<Index>(t));
+    }
+  }
+
+  void compute_tile(int map, int rank) {
+    Tile& here = tile(map, rank);
+    here.computed = here.owned;
+    here.backward = here.owned;
+    for (const Consumer& reader : consumers_of(map)) {
+      if (plan_.group(reader.layer) != plan_.group(map)) {
+        continue;
+      }
+      const Tile& above = tile(reader.layer, rank);
+      const auto require = [&](const Region& output) {
+        return clip(required_input(network_, reader.layer, reader.input, output), map);
+      };
+      here.computed = hull(here.computed, require(above.computed));
+      here.backward = hull(here.backward, require(above.backward));
+    }
+  }
+
+  [[nodiscard]] bool collapses(int map) const {
+    if (map == kImage) {
+      return false;
+    }
+    const auto& layers = partition_.groups[static_cast<std::size_t>(plan_.group(map))].collapse;
+    return std::find(layers.begin(), layers.end(), map) != layers.end();
+  }
+
+  // Afterwards the gradient lives on owned cells only.
+  Exchange collapse(int map) {
+    Exchange exchange{map, plan_.group(map), {}};
+    for (int to = 0; to < plan_.ranks; ++to) {
+      for (int from = 0; from < plan_.ranks; ++from) {
+        const Region shared = intersect(tile(map, from).owned, tile(map, to).backward);
+        if (from != to && !shared.empty()) {
+          exchange.messages.push_back({from, to, shared});
+        }
+      }
+    }
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      tile(map, rank).backward = tile(map, rank).owned;
+    }
+    return exchange;
+  }
+
+  // What the layers of `group` on `rank` read of `map`, borders included.
+  Region required_by_group(int map, int group, int rank) {
+    Region region;
+    for (const Consumer& reader : consumers_of(map)) {
+      if (plan_.group(reader.layer) == group) {
+        region = hull(region,
+                      required_input(network_,
+                                     reader.layer,
+                                     reader.input,
+                                     tile(reader.layer, rank).computed));
+      }
+    }
+    return region;
+  }
+
+  void place_buffers() {
+    plan_.buffers.resize(ranks());
+    plan_.produced_in.assign(ranks(), std::vector<int>(network_.layers.size() + 1, kNoBuffer));
+    plan_.read_from.resize(ranks());
+    for (auto& layers : plan_.read_from) {
+      for (const LayerSpec& spec : network_.layers) {
+        layers.emplace_back(spec.inputs.size(), kNoBuffer);
+      }
+    }
+    for (int map = kImage; map < network_.size(); ++map) {
+      place_map(map);
+    }
+  }
+
+  int new_buffer(int rank, int map, const Region& region) {
+    auto& buffers = plan_.buffers[static_cast<std::size_t>(rank)];
+    buffers.push_back({map, region});
+    return static_cast<int>(buffers.size()) - 1;
+  }
+
+  // The producer writes into one buffer; a group elsewhere reads the same one where a hull of both is no larger than
+  // the two apart (the halo around a tile), and a buffer of its own where it is (another cut).
+  void place_map(int map) {
+    std::set<int> groups;
+    for (const Consumer& reader : consumers_of(map)) {
+      groups.insert(plan_.group(reader.layer));
+    }
+    std::map<int, std::vector<int>> buffer_of;  // group -> rank -> buffer
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      Region produced = hull(tile(map, rank).computed, required_by_group(map, plan_.group(map), rank));
+      std::map<int, Region> apart;
+      for (const int group : groups) {
+        const Region required = required_by_group(map, group, rank);
+        const Region both = hull(produced, required);
+        if (both.volume() <= produced.volume() + required.volume() && !produced.empty()) {
+          produced = both;
+        } else if (!required.empty()) {
+          apart[group] = required;
+        }
+      }
+      int& home = plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
+      home = produced.empty() ? kNoBuffer : new_buffer(rank, map, produced);
+      for (const int group : groups) {
+        const auto separate = apart.find(group);
+        const int buffer = separate == apart.end() ? home : new_buffer(rank, map, separate->second);
+        buffer_of[group].push_back(buffer);
+      }
+    }
+    for (const Consumer& reader : consumers_of(map)) {
+      for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        plan_.read_from[rank][static_cast<std::size_t>(reader.layer)][reader.input] =
+            buffer_of.at(plan_.group(reader.layer))[rank];
+      }
+    }
+    for (const int group : groups) {
+      if (group != plan_.group(map)) {
+        send_map(map, group, buffer_of.at(group));
+      }
+    }
+  }
+
+  void send_map(int map, int group, const std::vector<int>& buffers) {
+    Exchange exchange{map, group, {}};
+    for (int to = 0; to < plan_.ranks; ++to) {
+      const Region required = clip(required_by_group(map, group, to), map);
+      const int home = plan_.produced_in[static_cast<std::size_t>(to)][static_cast<std::size_t>(map + 1)];
+      const bool in_place = buffers[static_cast<std::size_t>(to)] == home;
+      for (int from = 0; from < plan_.ranks; ++from) {
+        const Region shared = intersect(tile(map, from).owned, required);
+        if (!shared.empty() && !(from == to && in_place)) {
+          exchange.messages.push_back({from, to, shared});
+        }
+      }
+    }
+    plan_.exchanges.push_back(std::move(exchange));
+  }
+
+  void share_parameters(int layer) {
+    const LayerParameters parameters = layer_parameters(network_, layer);
+    const std::array shapes{parameters.weight,
+                            parameters.bias,
+                            parameters.scale,
+                            parameters.mean,
+                            parameters.variance};
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      if (shapes[k].channels > 0 && shapes[k].row > 0) {
+        plan_.parameters.push_back(share_parameter(layer, kParameterKinds[k], shapes[k]));
+      }
+    }
+  }
+
+  // Each run of channels that the same ranks require is divided evenly among them: they own it.
+  ParameterPlan share_parameter(int layer, ParameterKind kind, const ParameterShape& shape) {
+    ParameterPlan result{layer, kind, shape, {}, {}, {}};
+    std::set<Index> ends{0, shape.channels};
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const Region& computed = tile(layer, rank).computed;
+      const Range channels = computed.empty() ? Range{} : computed.channels;
+      result.required.push_back(channels);
+      if (!channels.empty()) {
+        ends.insert({channels.begin, channels.end});
+      }
+    }
+    result.owned.resize(ranks());
+    for (auto end = std::next(ends.begin()); end != ends.end(); ++end) {
+      const Range channels{*std::prev(end), *end};
+      std::vector<std::size_t> sharing;
+      for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        if (!intersect(result.required[rank], channels).empty()) {
+          sharing.push_back(rank);
+        }
+      }
+      expects(!sharing.empty(), "each output channel is computed by some rank");
+      const auto elements = cut_boundaries({static_cast<Index>(sharing.size()), {}},
+                                           channels.size() * shape.row);
+      for (std::size_t i = 0; i < sharing.size(); ++i) {
+        const Range run{channels.begin * shape.row + elements[i],
+                        channels.begin * shape.row + elements[i + 1]};
+        if (!run.empty()) {
+          result.owned[sharing[i]].push_back(run);
+        }
+      }
+    }
+    send_parameter(result);
+    return result;
+  }
+
+  void send_parameter(ParameterPlan& parameter) const {
+    for (int to = 0; to < plan_.ranks; ++to) {
+      const Range channels = parameter.required[static_cast<std::size_t>(to)];
+      const Range elements{channels.begin * parameter.shape.row, channels.end * parameter.shape.row};
+      for (int from = 0; from < plan_.ranks; ++from) {
+        for (const Range& run : parameter.owned[static_cast<std::size_t>(from)]) {
+          const Range shared = intersect(run, elements);
+          if (from != to && !shared.empty()) {
+            parameter.messages.push_back({from, to, {{0, 1}, {0, 1}, {0, 1}, shared}});
+          }
+        }
+      }
+    }
+  }
+
+  void send_truth() {
+    if (plan_.reader == kEveryRank) {
+      return;
+    }
+    for (int to = 0; to < plan_.ranks; ++to) {
+      const Region& owned = tile(network_.size() - 1, to).owned;
+      if (!owned.empty() && to != plan_.reader) {
+        plan_.truth.push_back({plan_.reader, to, {owned.images, {0, 1}, {0, 1}, {0, 1}}});
+      }
+    }
+  }
+
+  const Network& network_;
+  const Partition& partition_;
+  std::vector<std::vector<Consumer>> consumers_;  // by map + 1, by layer
+  MapCut image_cut_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan make_plan(const Network& network, const Partition& partition, Index batch) {
+  expects(!partition.groups.empty() && batch > 0, "a partition has groups and a batch has images");
+  return PlanMaker(network, partition, batch).make();
+}
+
+Work forward_work(const Network& network, const Plan& plan, int layer, int rank) {
+  const Tile& tile = plan.tile(layer, rank);
+  const Index computed = multiply_adds(network, layer, tile.computed);
+  return {computed, computed - multiply_adds(network, layer, tile.owned)};
+}
+
+}  // namespace partitioner
