@@ -7,7 +7,7 @@ namespace engine {
 
 double random_normal(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   const std::uint64_t first = random_bits(seed, a, b, c);
-  const std::uint64_t second = mix_bits(first + 0x9e3779b97f4a7c15U);
+  const std::uint64_t second = mix_bits(first + kGolden);
   const double radius =
       1.0 - static_cast<double>(first >> 11U) * 0x1.0p-53;  // (0, 1]: has a logarithm
   const double turn = static_cast<double>(second >> 11U) * 0x1.0p-53;

@@ -3,10 +3,9 @@
 // here; a, b, c are what names the draw globally (a layer and the index of a weight; a step, the
 // position of a picture and the number of the draw).
 //
-// random_bits chains the finalizer of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom
-// number generators", OOPSLA 2014; constants of Stafford's variant 13) over its arguments. For a
-// fixed prefix it is a bijection of the last argument. Its values are fixed by a test and never
-// change: files depend on them.
+// Each argument in turn is the position in a SplitMix64 stream (Steele, Lea, Flood, "Fast
+// splittable pseudorandom number generators", OOPSLA 2014, with Stafford's mix 13) whose seed is
+// the number drawn so far. The values are fixed by a test and never change.
 
 #pragma once
 
@@ -14,7 +13,10 @@
 
 namespace engine {
 
-// The finalizer of SplitMix64, a bijection.
+inline constexpr std::uint64_t kGolden =
+    0x9e3779b97f4a7c15U;  // 2^64 / golden ratio, the step of the stream
+
+// The output function of SplitMix64, a bijection.
 [[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t x) {
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
@@ -26,12 +28,10 @@ namespace engine {
                                                   std::uint64_t a,
                                                   std::uint64_t b = 0,
                                                   std::uint64_t c = 0) {
-  constexpr std::uint64_t kGolden =
-      0x9e3779b97f4a7c15U;  // 2^64 / golden ratio: keeps 0 from mapping to 0
   std::uint64_t bits = mix_bits(seed + kGolden);
-  bits = mix_bits((bits ^ a) + kGolden);
-  bits = mix_bits((bits ^ b) + kGolden);
-  return mix_bits((bits ^ c) + kGolden);
+  bits = mix_bits(bits + (a + 1) * kGolden);
+  bits = mix_bits(bits + (b + 1) * kGolden);
+  return mix_bits(bits + (c + 1) * kGolden);
 }
 
 // Uniform in [0, 1): the upper 53 bits, so every value is exact on every machine.
