@@ -1,0 +1,78 @@
+// Direct convolution of any filter, stride, padding and grouping, on blocked views and any region of the map.
+//
+// out[n][k][row][col] = bias[k] + sum over c, fh, fw of weight[k][c][fh][fw] * in[n][c][row * stride + fh - padding][...]
+// with c over the channels of k's group. Padding is part of the input view: cells outside the map, holding 0.
+// Each output cell is summed in the order c, fh, fw whatever the region, so its bits do not depend on how a map is cut.
+
+#pragma once
+
+#include <vector>
+
+#include "engine/ops/lane_kernels.h"
+#include "partitioner/network.h"
+
+namespace engine {
+
+struct ConvolutionShape {
+  Index filters = 0;   // K, of the whole layer
+  Index channels = 0;  // C
+  Index size = 1;
+  Index stride = 1;
+  Index padding = 0;
+  Index groups = 1;
+
+  [[nodiscard]] Index group_filters() const { return filters / groups; }
+  [[nodiscard]] Index group_channels() const { return channels / groups; }
+  [[nodiscard]] Index taps() const { return size * size; }
+  [[nodiscard]] Index row() const { return group_channels() * taps(); }  // weights of a filter
+};
+
+// Scratch that a convolution needs, allocated once for all layers of a rank.
+template <class T>
+struct ConvolutionWorkspace {
+  Array<T> weights;   // packed
+  Array<T> gradient;  // a framed copy of some images of an output gradient
+
+  ConvolutionWorkspace() = default;
+  ConvolutionWorkspace(Index weights_size, Index gradient_size)
+      : weights(weights_size), gradient(gradient_size) {}
+};
+
+// Elements of each workspace array that a pass over `filters` (the channels that a rank computes) and `output` needs.
+[[nodiscard]] Index packed_weights_size(const ConvolutionShape& shape, const Range& filters);
+[[nodiscard]] Index framed_gradient_size(const ConvolutionShape& shape, const Region& output);
+
+// `weight` is (filters.size(), C/groups, F, F), `bias` is (filters.size()) or null, for the filters of region.channels.
+// Assigns `out` on `region`.
+template <class T>
+void convolution_forward(const ConvolutionShape& shape,
+                         View<const T> in,
+                         const T* weight,
+                         const T* bias,
+                         const Region& region,
+                         View<T> out,
+                         ConvolutionWorkspace<T>& workspace);
+
+// Adds to `in_gradient`, inside `map`, what the output gradient on `region` says of it.
+// weight as above, its first filter is `first_filter`.
+template <class T>
+void convolution_backward_data(const ConvolutionShape& shape,
+                               View<const T> out_gradient,
+                               const T* weight,
+                               Index first_filter,
+                               const Region& region,
+                               const Region& map,
+                               View<T> in_gradient,
+                               ConvolutionWorkspace<T>& workspace);
+
+// Adds to weight_gradient, laid out as `weight`, with filters from `first_filter` on.
+template <class T>
+void convolution_backward_weights(const ConvolutionShape& shape,
+                                  View<const T> in,
+                                  View<const T> out_gradient,
+                                  const Region& region,
+                                  Index first_filter,
+                                  T* weight_gradient,
+                                  ConvolutionWorkspace<T>& workspace);
+
+}  // namespace engine

@@ -1,0 +1,14 @@
+// The inner loops for x86-64 with AVX-512.
+
+#include "engine/ops/lane_kernel_versions.h"
+
+#if defined(__x86_64__)
+#pragma GCC target("avx512f")
+
+namespace engine::avx512 {
+
+#include "engine/ops/lane_kernels.inl"
+
+}  // namespace engine::avx512
+
+#endif
