@@ -1,0 +1,120 @@
+// Activations as functors: value(x), and slope(x, y), the derivative at x where the value is y. Slopes that the value alone
+// tells do not look at x, so that layers need not keep it.
+//
+// leaky 0.1 below zero; elu alpha 1; swish x * logistic(x); mish x * tanh(log(1 + exp(x))).
+
+#pragma once
+
+#include <cmath>
+
+#include "engine/tensor.h"
+#include "partitioner/network.h"
+
+namespace engine {
+
+using partitioner::Activation;
+
+// Whether the slope needs the input of the activation.
+[[nodiscard]] constexpr bool slope_needs_input(Activation activation) {
+  return activation == Activation::Swish || activation == Activation::Mish;
+}
+
+template <Activation kind>
+struct ActivationFunction {
+  template <class T>
+  [[nodiscard]] static T logistic(T x) {
+    return T(1) / (T(1) + std::exp(-x));
+  }
+
+  template <class T>
+  [[nodiscard]] static T value(T x) {
+    if constexpr (kind == Activation::Relu) {
+      return x > 0 ? x : T(0);
+    } else if constexpr (kind == Activation::Leaky) {
+      return x > 0 ? x : T(0.1) * x;
+    } else if constexpr (kind == Activation::Relu6) {
+      return x > 0 ? (x < 6 ? x : T(6)) : T(0);
+    } else if constexpr (kind == Activation::Elu) {
+      return x >= 0 ? x : std::expm1(x);
+    } else if constexpr (kind == Activation::Logistic) {
+      return logistic(x);
+    } else if constexpr (kind == Activation::Tanh) {
+      return std::tanh(x);
+    } else if constexpr (kind == Activation::Swish) {
+      return x * logistic(x);
+    } else if constexpr (kind == Activation::Mish) {
+      return x * std::tanh(softplus(x));
+    } else {
+      return x;
+    }
+  }
+
+  template <class T>
+  [[nodiscard]] static T slope(T x, T y) {
+    if constexpr (kind == Activation::Relu) {
+      return y > 0 ? T(1) : T(0);
+    } else if constexpr (kind == Activation::Leaky) {
+      return y > 0 ? T(1) : T(0.1);
+    } else if constexpr (kind == Activation::Relu6) {
+      return y > 0 && y < 6 ? T(1) : T(0);
+    } else if constexpr (kind == Activation::Elu) {
+      return y >= 0 ? T(1) : y + T(1);
+    } else if constexpr (kind == Activation::Logistic) {
+      return y * (T(1) - y);
+    } else if constexpr (kind == Activation::Tanh) {
+      return T(1) - y * y;
+    } else if constexpr (kind == Activation::Swish) {
+      return y + logistic(x) * (T(1) - y);
+    } else if constexpr (kind == Activation::Mish) {
+      const T t = std::tanh(softplus(x));
+      return t + x * logistic(x) * (T(1) - t * t);
+    } else {
+      return T(1);
+    }
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] static T softplus(T x) {
+    return x > T(20) ? x : std::log1p(std::exp(x));
+  }
+};
+
+// Calls run(ActivationFunction<activation>{}).
+template <class Run>
+void with_activation(Activation activation, Run run) {
+  switch (activation) {
+    case Activation::Linear:
+      return run(ActivationFunction<Activation::Linear>{});
+    case Activation::Relu:
+      return run(ActivationFunction<Activation::Relu>{});
+    case Activation::Leaky:
+      return run(ActivationFunction<Activation::Leaky>{});
+    case Activation::Relu6:
+      return run(ActivationFunction<Activation::Relu6>{});
+    case Activation::Elu:
+      return run(ActivationFunction<Activation::Elu>{});
+    case Activation::Logistic:
+      return run(ActivationFunction<Activation::Logistic>{});
+    case Activation::Tanh:
+      return run(ActivationFunction<Activation::Tanh>{});
+    case Activation::Swish:
+      return run(ActivationFunction<Activation::Swish>{});
+    case Activation::Mish:
+      return run(ActivationFunction<Activation::Mish>{});
+  }
+}
+
+// Assigns out = activation(in) on the region; in and out may be the same view.
+template <class T>
+void activate_forward(Activation activation, View<const T> in, const Region& region, View<T> out);
+
+// Multiplies gradient by the slope, on the region. `in` is looked at only where slope_needs_input.
+template <class T>
+void activate_backward(Activation activation,
+                       View<const T> in,
+                       View<const T> out,
+                       const Region& region,
+                       View<T> gradient);
+
+}  // namespace engine

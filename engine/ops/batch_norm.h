@@ -1,0 +1,85 @@
+// Batch normalisation (Ioffe, Szegedy 2015), in the steps between which ranks talk to each other.
+//
+// out = activation((in - mean) * inverse_deviation * scale + shift), statistics per channel over all cells of the map.
+// Statistics are sums over owned cells, in double, added up in an order that the number of threads does not change.
+// All arrays are per channel and begin with the first channel of the region (or of the rank's channels where said).
+
+#pragma once
+
+#include <vector>
+
+#include "engine/ops/activation.h"
+
+namespace engine {
+
+// Mean and sum of squared deviations of `count` cells.
+struct Moments {
+  double count = 0;
+  double mean = 0;
+  double squares = 0;
+};
+
+// Both together (Chan, Golub, LeVeque 1979).
+[[nodiscard]] Moments merge(const Moments& a, const Moments& b);
+
+// The moments of each channel of the region.
+template <class T>
+[[nodiscard]] std::vector<Moments> channel_moments(View<const T> in, const Region& region);
+
+// What a channel's cells are normalised with.
+template <class T>
+struct ChannelNorm {
+  T mean = 0;
+  T inverse_deviation = 1;  // 1 / sqrt(variance + epsilon)
+};
+
+// `norms`, `scale` and `shift` begin with channel `first`. Assigns out on the region.
+template <class T>
+void normalize_forward(View<const T> in,
+                       const Region& region,
+                       Index first,
+                       const std::vector<ChannelNorm<T>>& norms,
+                       const T* scale,
+                       const T* shift,
+                       Activation activation,
+                       View<T> out);
+
+// The gradients of shift and scale: sums over cells of g and of g * normalised input.
+struct NormGradient {
+  double shift = 0;
+  double scale = 0;
+
+  NormGradient& operator+=(const NormGradient& other) {
+    shift += other.shift;
+    scale += other.scale;
+    return *this;
+  }
+};
+
+// Multiplies `gradient` on the region by the slope of the activation, and sums it up per channel of the region.
+template <class T>
+[[nodiscard]] std::vector<NormGradient> normalize_backward_sums(View<const T> in,
+                                                                View<const T> out,
+                                                                const Region& region,
+                                                                Index first,
+                                                                const std::vector<ChannelNorm<T>>& norms,
+                                                                const T* scale,
+                                                                const T* shift,
+                                                                Activation activation,
+                                                                View<T> gradient);
+
+// Turns `gradient` on the region from that of the normalised values into that of `in`. Cells of `owned` take the share that
+// flows through mean and variance: `totals` (from channel `first` on, over all ranks), `count` cells a channel; a count of 0 means that the
+// statistics are constants.
+template <class T>
+void normalize_backward(View<const T> in,
+                        const Region& region,
+                        const Region& owned,
+                        Index first,
+                        const std::vector<ChannelNorm<T>>& norms,
+                        const T* scale,
+                        const std::vector<NormGradient>& totals,
+                        double count,
+                        View<T> gradient);
+
+}  // namespace engine

@@ -1,0 +1,71 @@
+// Walking over a region of one or several blocked views, whatever the blocks: in runs of channels that lie side by side
+// in all of them.
+
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace engine {
+
+namespace lines {
+
+// The channel after the last one that shares a block with `c` in the view.
+template <class T>
+[[nodiscard]] Index block_end(const View<T>& view, Index c) {
+  const Index local = c - view.region.channels.begin;
+  return view.region.channels.begin + (local / view.block + 1) * view.block;
+}
+
+}  // namespace lines
+
+// Cuts `channels` into runs that are contiguous in every view.
+template <class... T>
+[[nodiscard]] std::vector<Range> channel_runs(const Range& channels, const View<T>&... views) {
+  std::vector<Range> runs;
+  for (Index begin = channels.begin; begin < channels.end;) {
+    const Index end = std::min({channels.end, lines::block_end(views, begin)...});
+    runs.push_back({begin, end});
+    begin = end;
+  }
+  return runs;
+}
+
+// Calls visit(l) for l in [0, lanes); whole blocks in a loop of fixed length, for the compiler's sake.
+template <class Visit>
+inline void for_each_lane(Index lanes, Visit visit) {
+  constexpr Index kWhole = 16;
+  if (lanes == kWhole) {
+    for (Index l = 0; l < kWhole; ++l) {
+      visit(l);
+    }
+  } else {
+    for (Index l = 0; l < lanes; ++l) {
+      visit(l);
+    }
+  }
+}
+
+// Calls visit(run, n, row) for each image, run and row of the region, in parallel, in no particular order.
+template <class Visit>
+void for_each_line(const Region& region, const std::vector<Range>& runs, Visit visit) {
+  const Index run_count = static_cast<Index>(runs.size());
+#pragma omp parallel for collapse(3) schedule(static)
+  for (Index n = region.images.begin; n < region.images.end; ++n) {
+    for (Index run = 0; run < run_count; ++run) {
+      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+        visit(runs[static_cast<std::size_t>(run)], n, row);
+      }
+    }
+  }
+}
+
+// The cell of a view at the first lane of a run.
+template <class T>
+[[nodiscard]] T* line_start(const View<T>& view, const Range& run, Index n, Index row, Index col) {
+  return view.cell(n, row, col) + view.channel_offset(run.begin);
+}
+
+}  // namespace engine
