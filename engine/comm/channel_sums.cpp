@@ -1,0 +1,57 @@
+#include "engine/comm/channel_sums.h"
+
+#include <utility>
+
+#include "partitioner/errors.h"
+
+namespace engine {
+
+ChannelSums::ChannelSums(const Communicator& communicator, ChannelRoles roles, Index fields, int tag)
+    : communicator_(&communicator), roles_(std::move(roles)), fields_(fields), tag_(tag) {
+  const Range& needs = roles_.needs[static_cast<std::size_t>(communicator.rank())];
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const Range shared = intersect(roles_.contributes[static_cast<std::size_t>(rank)], needs);
+    received_.emplace_back(rank == communicator.rank() ? 0 : shared.size() * fields);
+  }
+}
+
+void ChannelSums::gather(const std::vector<double>& mine, const Take& take) {
+  const auto own = static_cast<std::size_t>(communicator_->rank());
+  const Range& contributes = roles_.contributes[own];
+  partitioner::expects(static_cast<Index>(mine.size()) == contributes.size() * fields_,
+                       "a share for each channel that the rank contributes");
+  const auto share = [&](const Range& channels) {
+    return mine.data() + (channels.begin - contributes.begin) * fields_;
+  };
+  Requests requests;
+  for (std::size_t rank = 0; rank < received_.size(); ++rank) {
+    if (received_[rank].size() > 0) {
+      communicator_->post_receive(requests, static_cast<int>(rank), tag_,
+                                  bytes_of(received_[rank].data(), received_[rank].size()));
+    }
+  }
+  for (std::size_t rank = 0; rank < received_.size(); ++rank) {
+    const Range shared = intersect(contributes, roles_.needs[rank]);
+    if (rank != own && !shared.empty()) {
+      communicator_->post_send(requests, static_cast<int>(rank), tag_,
+                               bytes_of(share(shared), shared.size() * fields_));
+    }
+  }
+  requests.wait_all();
+  for (std::size_t rank = 0; rank < received_.size(); ++rank) {
+    const Range shared = intersect(roles_.contributes[rank], roles_.needs[own]);
+    if (!shared.empty()) {
+      take(static_cast<int>(rank), shared, rank == own ? share(shared) : std::as_const(received_[rank]).data());
+    }
+  }
+}
+
+Index ChannelSums::bytes() const {
+  Index bytes = 0;
+  for (const auto& array : received_) {
+    bytes += array.bytes();
+  }
+  return bytes;
+}
+
+}  // namespace engine

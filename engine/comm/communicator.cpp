@@ -1,0 +1,149 @@
+#include "engine/comm/communicator.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "partitioner/errors.h"
+
+namespace engine {
+
+namespace {
+
+using partitioner::expects;
+
+constexpr int kGatherTag = 1;  // exchanges number theirs from 16 on
+
+// MPI counts in int.
+int narrow(std::size_t count) {
+  expects(count <= static_cast<std::size_t>(std::numeric_limits<int>::max()),
+          "a message has less than 2 GiB");
+  return static_cast<int>(count);
+}
+
+// Sleeps between looks, for longer the longer there is nothing to see.
+class Patience {
+ public:
+  void wait() {
+    constexpr int kLooks = 20;
+    if (looks_++ < kLooks) {
+      std::this_thread::yield();
+      return;
+    }
+    std::this_thread::sleep_for(pause_);
+    pause_ = std::min(pause_ * 2, std::chrono::microseconds(200));
+  }
+
+ private:
+  int looks_ = 0;
+  std::chrono::microseconds pause_{20};
+};
+
+}  // namespace
+
+struct Requests::State {
+  std::vector<MPI_Request> requests;
+  std::vector<int> done;  // found by a look and not yet named
+  std::size_t named = 0;  // of `done`
+};
+
+Requests::Requests() : state_(std::make_unique<State>()) {}
+Requests::Requests(Requests&&) noexcept = default;
+Requests& Requests::operator=(Requests&&) noexcept = default;
+Requests::~Requests() = default;
+
+int Requests::wait_any() {
+  State& state = *state_;
+  if (state.named == state.requests.size()) {
+    state = {};
+    return -1;
+  }
+  Patience patience;
+  while (state.named == state.done.size()) {
+    const std::size_t before = state.done.size();
+    state.done.resize(state.requests.size());
+    int count = 0;
+    MPI_Testsome(narrow(state.requests.size()), state.requests.data(), &count, state.done.data() + before,
+                 MPI_STATUSES_IGNORE);
+    const bool found = count != MPI_UNDEFINED && count > 0;
+    state.done.resize(before + static_cast<std::size_t>(found ? count : 0));
+    if (!found) {
+      patience.wait();
+    }
+  }
+  return state.done[state.named++];
+}
+
+void Requests::wait_all() {
+  while (wait_any() >= 0) {
+  }
+}
+
+Communicator Communicator::world() {
+  Communicator world;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &world.size_);
+  return world;
+}
+
+void Communicator::post_receive(Requests& requests, int from, int tag, std::span<std::byte> bytes) const {
+  MPI_Irecv(bytes.data(), narrow(bytes.size()), MPI_BYTE, from, tag, MPI_COMM_WORLD,
+            &requests.state_->requests.emplace_back(MPI_REQUEST_NULL));
+}
+
+void Communicator::post_send(Requests& requests, int to, int tag, std::span<const std::byte> bytes) const {
+  MPI_Isend(bytes.data(), narrow(bytes.size()), MPI_BYTE, to, tag, MPI_COMM_WORLD,
+            &requests.state_->requests.emplace_back(MPI_REQUEST_NULL));
+}
+
+std::vector<std::vector<std::byte>> Communicator::gather_all(std::span<const std::byte> mine) const {
+  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size_), mine.size());
+  std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(size_));
+  all[static_cast<std::size_t>(rank_)].assign(mine.begin(), mine.end());
+  const std::uint64_t size = mine.size();
+  const auto swap = [&](auto receive_into, std::span<const std::byte> own) {
+    Requests requests;
+    for (int other = 0; other < size_; ++other) {
+      if (other != rank_) {
+        post_receive(requests, other, kGatherTag, receive_into(static_cast<std::size_t>(other)));
+      }
+    }
+    for (int other = 0; other < size_; ++other) {
+      if (other != rank_) {
+        post_send(requests, other, kGatherTag, own);
+      }
+    }
+    requests.wait_all();
+  };
+  swap([&](std::size_t other) { return bytes_of(&sizes[other], 1); }, bytes_of(&size, 1));
+  swap(
+      [&](std::size_t other) {
+        all[other].resize(sizes[other]);
+        return std::span<std::byte>(all[other]);
+      },
+      mine);
+  return all;
+}
+
+std::optional<std::string> Communicator::agree(const std::optional<std::string>& mine) const {
+  std::vector<std::byte> bytes(mine ? mine->size() + 1 : 0);  // one more, so that an empty text is one too
+  if (mine) {
+    std::memcpy(bytes.data(), mine->data(), mine->size());
+  }
+  for (const auto& text : gather_all(bytes)) {
+    if (!text.empty()) {
+      return std::string(reinterpret_cast<const char*>(text.data()), text.size() - 1);
+    }
+  }
+  return std::nullopt;
+}
+
+void Communicator::barrier() const { (void)gather_all({}); }
+
+}  // namespace engine

@@ -1,0 +1,75 @@
+// A set of ranks that send each other bytes. Everything is non-blocking, and waiting gives the processor away: blocking calls
+// of MPI spin, and a rank that waits on a machine with few cores would take the time of the one it waits for.
+//
+// A default-made Communicator is one rank alone: it needs no MPI.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace engine {
+
+// Receives and sends under way. Their memory must stay until they are done.
+class Requests {
+ public:
+  Requests();
+  ~Requests();
+  Requests(Requests&&) noexcept;
+  Requests& operator=(Requests&&) noexcept;
+
+  // The number, counted from 0 in the order of posting, of a request that is done and was not named before; -1 when all have been.
+  int wait_any();
+  void wait_all();
+
+ private:
+  friend class Communicator;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class Communicator {
+ public:
+  Communicator() = default;
+
+  // All ranks that mpiexec started. Requires a living MpiSession.
+  static Communicator world();
+  // This rank alone.
+  static Communicator self() { return {}; }
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  // Messages between two ranks with the same tag arrive in the order in which they were posted.
+  void post_receive(Requests& requests, int from, int tag, std::span<std::byte> bytes) const;
+  void post_send(Requests& requests, int to, int tag, std::span<const std::byte> bytes) const;
+
+  // Each rank's bytes on every rank, in rank order. All ranks call this together.
+  [[nodiscard]] std::vector<std::vector<std::byte>> gather_all(std::span<const std::byte> mine) const;
+
+  // The text that the lowest rank with one gives, on all ranks; nothing if no rank has one. All ranks call this together: it is how an
+  // error of one becomes an orderly end of all.
+  [[nodiscard]] std::optional<std::string> agree(const std::optional<std::string>& mine) const;
+
+  void barrier() const;
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+// The bytes of an array of plain values.
+template <class T>
+[[nodiscard]] std::span<std::byte> bytes_of(T* values, std::ptrdiff_t count) {
+  return std::as_writable_bytes(std::span<T>(values, static_cast<std::size_t>(count)));
+}
+template <class T>
+[[nodiscard]] std::span<const std::byte> bytes_of(const T* values, std::ptrdiff_t count) {
+  return std::as_bytes(std::span<const T>(values, static_cast<std::size_t>(count)));
+}
+
+}  // namespace engine

@@ -1,0 +1,60 @@
+// A list of messages at work: forward copies cells from those who own them to those who require them, backward sends the
+// gradients of those cells the other way and adds. Packed cells are in (N, C, H, W) order, whatever the blocks of the views.
+//
+// Each direction is started and finished apart. Starting posts all receives before anything is packed; what arrives is copied as it
+// comes, but added in rank order, so that sums have the same bits on every run.
+
+#pragma once
+
+#include <vector>
+
+#include "engine/comm/communicator.h"
+#include "engine/tensor.h"
+#include "partitioner/plan.h"
+
+namespace engine {
+
+inline constexpr int kFirstExchangeTag = 16;
+
+template <class T>
+class Exchange {
+ public:
+  // Keeps what concerns the communicator's own rank of `messages`, which are sorted by receiver, then sender. `tag` must be
+  // different from that of any other exchange that is under way at the same time; tag + 1 is used too.
+  Exchange(const Communicator& communicator, const std::vector<partitioner::Message>& messages, int tag);
+
+  void start_copy(View<const T> owned);
+  void finish_copy(View<T> required);  // assigns
+
+  // Sends what `required` holds on the messages' regions and sets it to 0 there.
+  void start_add(View<T> required);
+  void finish_add(View<T> owned);  // adds
+
+  // Of buffers for packed cells.
+  [[nodiscard]] Index bytes() const;
+  [[nodiscard]] bool empty() const { return incoming_.empty() && outgoing_.empty() && local_.empty(); }
+
+ private:
+  struct Parcel {
+    int peer;
+    Region region;
+    Array<T> cells;
+  };
+
+  const Communicator* communicator_;
+  int tag_;
+  std::vector<Parcel> incoming_;  // forward direction, by sender
+  std::vector<Parcel> outgoing_;  // by receiver
+  std::vector<Parcel> local_;     // from a buffer of this rank to another of this rank
+  Requests receives_;
+  Requests sends_;
+};
+
+// One-off: copies cells from owners to those who require them, all at once. All ranks call this together.
+template <class T>
+void regrid(const Communicator& communicator,
+            const std::vector<partitioner::Message>& messages,
+            View<const T> owned,
+            View<T> required);
+
+}  // namespace engine

@@ -1,0 +1,19 @@
+// MPI from start to end of the program. One lives in main; nothing else starts or ends MPI.
+
+#pragma once
+
+namespace engine {
+
+class MpiSession {
+ public:
+  // Throws InputError where the program was started by another MPI's mpiexec, whose ranks would not find each other.
+  MpiSession(int& argc, char**& argv);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  // Ends all ranks at once, for errors that one rank alone met and the others cannot know of.
+  [[noreturn]] static void abort(int exit_code);
+};
+
+}  // namespace engine
