@@ -315,6 +315,8 @@ const char* activation_name(Activation activation) {
       return "swish";
     case Activation::Mish:
       return "mish";
+    case Activation::Ramp:
+      return "ramp";
   }
   expects(false, "an activation is one of the enumerators");
   return "";

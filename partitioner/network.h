@@ -25,7 +25,7 @@ struct MapShape {
   friend constexpr bool operator==(const MapShape&, const MapShape&) = default;
 };
 
-enum class Activation { Linear, Relu, Leaky, Relu6, Elu, Logistic, Tanh, Swish, Mish };
+enum class Activation { Linear, Relu, Leaky, Relu6, Elu, Logistic, Tanh, Swish, Mish, Ramp };
 
 // out[k] = activation(normalise(sum over c, fh, fw of weight[k][c][fh][fw] * in[c][row * stride + fh - padding][...]) + bias[k])
 struct Convolution {

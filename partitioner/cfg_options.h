@@ -1,0 +1,71 @@
+// The keys of one section of a .cfg file, read by name and type, with a default for those it does
+// not have. Numbers are taken whole or not at all: `size=3x` is an InputError with file and line.
+//
+// Where a key is given twice the first counts, as in Darknet. What nobody asked for by name is
+// reported by complaints().
+
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioner/cfg_sections.h"
+#include "partitioner/region.h"
+
+namespace partitioner {
+
+class CfgOptions {
+ public:
+  // Borrows both; they must outlive this object.
+  CfgOptions(const CfgSection& section, const std::string& file);
+
+  [[nodiscard]] const CfgSection& section() const { return section_; }
+  [[nodiscard]] const std::string& file() const { return file_; }
+
+  // Each of these marks the key as known.
+  [[nodiscard]] bool has(std::string_view key);
+  [[nodiscard]] std::string word(std::string_view key, std::string_view otherwise);
+  [[nodiscard]] Index integer(std::string_view key,
+                              Index otherwise,
+                              Index least = std::numeric_limits<Index>::min(),
+                              Index most = std::numeric_limits<Index>::max());
+  [[nodiscard]] double real(std::string_view key,
+                            double otherwise,
+                            double least = std::numeric_limits<double>::lowest(),
+                            double most = std::numeric_limits<double>::max());
+  [[nodiscard]] bool flag(std::string_view key, bool otherwise);  // 0 or 1
+
+  // Values between commas; empty without the key.
+  [[nodiscard]] std::vector<Index> integers(std::string_view key);
+  [[nodiscard]] std::vector<double> reals(std::string_view key);
+
+  // Keys that are right here, though nothing in this program depends on them.
+  void accept(const std::vector<std::string_view>& keys);
+
+  // Throws InputError at the key's line, or at the section's where it has no such key.
+  [[noreturn]] void refuse(std::string_view key, const std::string& message) const;
+
+  // Adds a warning "file:line: message" about a key.
+  void warn(std::string_view key, const std::string& message);
+
+  // Keys given twice and keys not known, and what warn() was told.
+  struct Complaint {
+    std::string key;
+    std::string message;
+  };
+  [[nodiscard]] std::vector<Complaint> complaints() const;
+
+ private:
+  [[nodiscard]] const CfgEntry* find(std::string_view key) const;
+  const CfgEntry* take(std::string_view key);
+  [[nodiscard]] std::string located(int line, const std::string& message) const;
+
+  const CfgSection& section_;
+  const std::string& file_;
+  std::vector<std::string> known_;
+  std::vector<Complaint> warnings_;
+};
+
+}  // namespace partitioner

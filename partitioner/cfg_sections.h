@@ -1,0 +1,34 @@
+// The text of a .cfg file as sections and keys, with the line of each, before anything is
+// understood.
+//
+//   [section]      starts a section
+//   key = value    belongs to the section before it
+//   # or ;         starts a comment
+//
+// Spaces around names, keys and values do not count. Line ends may be those of any system.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace partitioner {
+
+struct CfgEntry {
+  std::string key;
+  std::string value;
+  int line = 0;
+};
+
+struct CfgSection {
+  std::string name;  // without the brackets
+  int line = 0;
+  std::vector<CfgEntry> entries;
+};
+
+// Throws InputError (with `name` as the file) for what is no such text: a line without '=', a key
+// before the first section, bytes that are not UTF-8.
+[[nodiscard]] std::vector<CfgSection> read_cfg_sections(const std::string& text,
+                                                        const std::string& name);
+
+}  // namespace partitioner

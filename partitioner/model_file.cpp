@@ -1,0 +1,261 @@
+#include "partitioner/model_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "partitioner/cfg_layers.h"
+#include "partitioner/cfg_options.h"
+#include "partitioner/cfg_sections.h"
+#include "partitioner/errors.h"
+
+namespace partitioner {
+
+namespace {
+
+constexpr Index kLargestSide = (Index{1} << 31) - 1;
+constexpr Index kLargestBatch = Index{1} << 20;
+constexpr std::size_t kLargestFile = std::size_t{16} << 20;  // bytes
+
+bool is_crop(const CfgSection& section) {
+  return section.name == "crop";
+}
+
+void require(CfgOptions& options, bool condition, std::string_view key, const char* message) {
+  if (!condition) {
+    options.refuse(key, message);
+  }
+}
+
+Index required_side(CfgOptions& options, const char* key) {
+  require(options, options.has(key), key, "missing: the network's input needs a size");
+  return options.integer(key, 1, 1, kLargestSide);
+}
+
+RatePolicy read_policy(CfgOptions& net) {
+  static constexpr std::pair<std::string_view, RatePolicy> kPolicies[] = {
+      {"constant", RatePolicy::Constant},
+      {"step", RatePolicy::Step},
+      {"steps", RatePolicy::Steps},
+      {"exp", RatePolicy::Exp},
+      {"poly", RatePolicy::Poly},
+      {"sigmoid", RatePolicy::Sig},
+      {"sig", RatePolicy::Sig}};
+  const std::string name = net.word("policy", "constant");
+  std::string known;
+  for (const auto& [each, policy] : kPolicies) {
+    if (name == each) {
+      return policy;
+    }
+    known += std::string(known.empty() ? "" : ", ") + std::string(each);
+  }
+  net.refuse("policy", "unknown policy, expected one of " + known);
+}
+
+void read_rate(CfgOptions& net, TrainingOptions& training) {
+  training.learning_rate = net.real("learning_rate", training.learning_rate, 0);
+  training.policy = read_policy(net);
+  training.burn_in = net.integer("burn_in", training.burn_in, 0);
+  training.power = net.real("power", training.power, 0);
+  training.gamma = net.real("gamma", training.gamma, 0);
+  training.step = net.integer("step", training.step, 1);
+  training.scale = net.real("scale", training.scale, 0);
+  training.steps = net.integers("steps");
+  training.scales = net.reals("scales");
+  training.max_batches = net.integer("max_batches", training.max_batches, 0);
+  if (training.policy != RatePolicy::Steps) {
+    return;
+  }
+  require(net, !training.steps.empty(), "steps", "missing: policy=steps needs steps and scales");
+  require(net,
+          training.steps.size() == training.scales.size(),
+          "scales",
+          "must have as many numbers as steps");
+  require(net,
+          std::is_sorted(training.steps.begin(), training.steps.end()),
+          "steps",
+          "must be in ascending order");
+}
+
+void read_optimizer(CfgOptions& net, TrainingOptions& training) {
+  training.batch = net.integer("batch", training.batch, 1, kLargestBatch);
+  training.subdivisions = net.integer("subdivisions", training.subdivisions, 1);
+  require(net,
+          training.batch % training.subdivisions == 0,
+          "subdivisions",
+          ("must divide batch=" + std::to_string(training.batch)).c_str());
+  training.momentum = net.real("momentum", training.momentum, 0, 1);
+  training.decay = net.real("decay", training.decay, 0);
+  training.adam = net.flag("adam", training.adam);
+  training.adam_beta1 = net.real("B1", training.adam_beta1, 0);
+  training.adam_beta2 = net.real("B2", training.adam_beta2, 0);
+  require(net, training.adam_beta1 < 1, "B1", "must be less than 1");
+  require(net, training.adam_beta2 < 1, "B2", "must be less than 1");
+  training.adam_epsilon = net.real("eps", training.adam_epsilon, 0);
+  const double rate = net.real("bn_rate", training.batch_norm_rate, 0, 1);
+  training.batch_norm_rate = net.real("batch_norm_rate", rate, 0, 1);
+  training.batch_norm_epsilon = net.real("batch_norm_epsilon", training.batch_norm_epsilon);
+  require(net, training.batch_norm_epsilon > 0, "batch_norm_epsilon", "must be positive");
+}
+
+void read_augmentation(CfgOptions& net, AugmentationOptions& augmentation) {
+  augmentation.flip = net.flag("flip", augmentation.flip);
+  augmentation.angle = net.real("angle", augmentation.angle, 0, 360);
+  augmentation.aspect = net.real("aspect", augmentation.aspect);
+  augmentation.saturation = net.real("saturation", augmentation.saturation);
+  augmentation.exposure = net.real("exposure", augmentation.exposure);
+  for (const auto& [key, value] : {std::pair{"aspect", augmentation.aspect},
+                                   std::pair{"saturation", augmentation.saturation},
+                                   std::pair{"exposure", augmentation.exposure}}) {
+    require(net, value > 0, key, "must be positive");
+  }
+  augmentation.hue = net.real("hue", augmentation.hue, 0, 1);
+  augmentation.crop_padding = net.integer("crop_padding", 0, 0, kLargestSide);
+  const bool has_min = net.has("min_crop");
+  const bool has_max = net.has("max_crop");
+  if (!has_min && !has_max) {
+    return;
+  }
+  // With one bound only the other is Darknet's: the width, and twice that.
+  const Index width = net.integer("width", 1);
+  augmentation.min_crop = net.integer("min_crop", width, 1, kLargestSide);
+  augmentation.max_crop = net.integer("max_crop", 2 * width, 1, kLargestSide);
+  require(net,
+          augmentation.min_crop <= augmentation.max_crop,
+          has_max ? "max_crop" : "min_crop",
+          "the least crop (default: the width) is more than the largest (default: twice the "
+          "width)");
+}
+
+// Keys of Darknet that nothing here depends on.
+void accept_unused(CfgOptions& net) {
+  net.accept({"time_steps",
+              "notruth",
+              "random",
+              "center",
+              "inputs",
+              "clip",
+              "crop",
+              "min_ratio",
+              "max_ratio",
+              "hue2",
+              "max_chart",
+              "mosaic",
+              "cutmix",
+              "mixup",
+              "letter_box",
+              "contrastive",
+              "ema_alpha",
+              "track",
+              "augment_speed",
+              "dynamic_minibatch",
+              "weights_reject_freq",
+              "label_smooth_eps",
+              "optimized_memory",
+              "workspace_size_limit_MB",
+              "sgdr_cycle",
+              "sgdr_mult"});
+}
+
+void read_net(CfgOptions& net, ModelFile& model) {
+  model.picture = {
+      required_side(net, "channels"), required_side(net, "height"), required_side(net, "width")};
+  read_optimizer(net, model.training);
+  read_rate(net, model.training);
+  read_augmentation(net, model.augmentation);
+  accept_unused(net);
+}
+
+// What the network sees: the picture, or the window that a [crop] in the first place cuts out of
+// it.
+MapShape image_shape(const MapShape& picture, const CfgSection& first, const std::string& file) {
+  if (!is_crop(first)) {
+    return picture;
+  }
+  CfgOptions crop(first, file);
+  const MapShape image{
+      picture.channels, crop.integer("crop_height", 1, 1), crop.integer("crop_width", 1, 1)};
+  for (const auto& [key, side, most] : {std::tuple{"crop_height", image.rows, picture.rows},
+                                        std::tuple{"crop_width", image.cols, picture.cols}}) {
+    require(crop, crop.has(key), key, "missing: the size of the window to cut out");
+    if (side > most) {
+      crop.refuse(key, "more than the " + std::to_string(most) + " pixels that [net] says");
+    }
+  }
+  return image;
+}
+
+// Collects complaints, each about the same key of the same kind of section once.
+class Warnings {
+ public:
+  explicit Warnings(std::vector<std::string>& messages) : messages_(messages) {}
+
+  void add(const CfgOptions& options) {
+    for (const CfgOptions::Complaint& complaint : options.complaints()) {
+      if (seen_.insert({options.section().name, complaint.key}).second) {
+        messages_.push_back(complaint.message);
+      }
+    }
+  }
+
+ private:
+  std::vector<std::string>& messages_;
+  std::set<std::pair<std::string, std::string>> seen_;
+};
+
+}  // namespace
+
+ModelFile parse_model(const std::string& text, const std::string& name) {
+  const std::vector<CfgSection> sections = read_cfg_sections(text, name);
+  if (sections.empty()) {
+    throw InputError(name, 0, "no sections; a model file starts with [net]");
+  }
+  if (sections[0].name != "net" && sections[0].name != "network") {
+    throw InputError(
+        name,
+        sections[0].line,
+        "the first section is [" + sections[0].name.substr(0, 60) + "], it must be [net]");
+  }
+  if (sections.size() == 1) {
+    throw InputError(name, sections[0].line, "no layers after [net]");
+  }
+  ModelFile model;
+  model.text = text;
+  Warnings warnings(model.warnings);
+  CfgOptions net(sections[0], name);
+  read_net(net, model);
+  warnings.add(net);
+  model.network.image = image_shape(model.picture, sections[1], name);
+  for (std::size_t i = 1; i < sections.size(); ++i) {
+    CfgOptions options(sections[i], name);
+    read_layer(options, model.network);
+    warnings.add(options);
+  }
+  return model;
+}
+
+ModelFile read_model(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    throw InputError(name, 0, "no such model file");
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (std::filesystem::is_directory(path, error) || !file) {
+    throw InputError(name, 0, "cannot be read as a file: a folder, or without permission?");
+  }
+  std::string text(kLargestFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) {
+    throw InputError(name, 0, "reading failed");
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kLargestFile) {
+    throw InputError(name, 0, "more than 16 MiB: a model file is text of a few kilobytes");
+  }
+  return parse_model(text, name);
+}
+
+}  // namespace partitioner
