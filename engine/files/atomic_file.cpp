@@ -1,0 +1,176 @@
+// 64-bit file offsets on 32-bit machines; before any header of the system.
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
+#endif
+
+#include "engine/files/atomic_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <string>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "engine/files/file_error.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
+
+namespace {
+
+constexpr std::size_t kLargestWrite = std::size_t{1} << 28U;  // bytes for one call of the system
+constexpr mode_t kMode = 0666;                                // less the user's umask
+
+// The file that a chain of symbolic links ends at; `path` itself where there is none or it cannot
+// be followed.
+std::filesystem::path followed(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool link = std::filesystem::is_symlink(path, error);
+  if (error || !link) {
+    return path;
+  }
+  const std::filesystem::path end = std::filesystem::weakly_canonical(path, error);
+  return error ? path : end;
+}
+
+// Renaming onto a device or a pipe would replace it.
+void check_target(const std::filesystem::path& target) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(target, error);
+  if (std::filesystem::is_directory(status)) {
+    throw partitioner::InputError(
+        target.string(), 0, "is a folder; give the path of a file to write");
+  }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw partitioner::InputError(
+        target.string(), 0, "is not a regular file; give the path of a file to write");
+  }
+  if (target.filename().empty()) {
+    throw partitioner::InputError(target.string(), 0, "names no file; give the path of a file");
+  }
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+}
+
+// Whether `path` still names the file that is open: another writer may have renamed it before it
+// could be locked.
+bool names_open_file(const std::filesystem::path& path, int descriptor) {
+  struct stat by_name = {};
+  struct stat open = {};
+  return ::stat(path.c_str(), &by_name) == 0 && ::fstat(descriptor, &open) == 0 &&
+         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
+}
+
+// So that the rename survives a power cut. 0 or the error's number; some file systems cannot sync
+// folders.
+int sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return errno == EACCES ? 0 : errno;  // a folder may be writable and not readable
+  }
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  return error == EINVAL || error == ENOTSUP ? 0 : error;
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(followed(target)) {
+  check_target(target_);
+  temporary_ = target_;
+  temporary_ += ".partial";
+  open_temporary();
+}
+
+AtomicFile::~AtomicFile() {
+  discard();
+}
+
+void AtomicFile::open_temporary() {
+  while (true) {
+    const int descriptor =
+        ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode);
+    if (descriptor < 0) {
+      throw_file_error(target_, "cannot be written", errno);
+    }
+    // Where the file system has no locks, do without.
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(descriptor);
+      throw partitioner::InputError(
+          target_.string(),
+          0,
+          "is being written by another run; wait for that one or choose another folder");
+    }
+    if (names_open_file(temporary_, descriptor)) {
+      descriptor_ = descriptor;
+      break;
+    }
+    ::close(descriptor);
+  }
+  if (::ftruncate(descriptor_, 0) != 0) {
+    fail("cannot be written", errno);
+  }
+}
+
+void AtomicFile::discard() noexcept {
+  if (descriptor_ >= 0) {
+    ::unlink(temporary_.c_str());  // before the lock goes with the descriptor
+    ::close(descriptor_);
+    descriptor_ = -1;
+  }
+}
+
+void AtomicFile::fail(std::string_view action, int error_number) {
+  discard();
+  throw_file_error(target_, action, error_number);
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  partitioner::expects(descriptor_ >= 0, "nothing is written after commit or an error");
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), std::min(bytes.size(), kLargestWrite));
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count < 0) {
+      fail("cannot be written, the old file is kept", errno);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text)));
+}
+
+void AtomicFile::commit() {
+  partitioner::expects(descriptor_ >= 0, "a file is committed once, and not after an error");
+  // Closing a duplicate reports what closing would (a network's full disk), while the lock stays.
+  if (::fsync(descriptor_) != 0 || ::close(::dup(descriptor_)) != 0) {
+    fail("cannot be written, the old file is kept", errno);
+  }
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    fail("cannot be replaced, the old file is kept", errno);
+  }
+  ::close(descriptor_);
+  descriptor_ = -1;
+  const int folder_error = sync_folder(folder_of(target_));
+  if (folder_error != 0) {
+    throw_file_error(target_, "is written, but its folder cannot be synced", folder_error);
+  }
+}
+
+void write_atomically(const std::filesystem::path& target, std::string_view text) {
+  AtomicFile file(target);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace engine

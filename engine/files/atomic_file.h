@@ -1,0 +1,45 @@
+// A file that appears whole or not at all. What is written goes to NAME.partial beside the target;
+// commit() syncs it, renames it to the target and syncs the folder. Until then, and after any
+// error, the old file is as it was.
+//
+// One writer per target: a second one, in any process on this machine, gets an InputError. A run
+// that was killed can leave NAME.partial behind; the next one overwrites it.
+
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace engine {
+
+class AtomicFile {
+ public:
+  // The folder must exist. A target that is a symbolic link keeps being one: the file it points at
+  // is replaced. Throws InputError, as do all members: path, what happened, what to do.
+  explicit AtomicFile(const std::filesystem::path& target);
+  ~AtomicFile();  // removes what was not committed
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  // Appends. After an error the temporary file is gone and nothing more may be written.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+
+  void commit();
+
+ private:
+  void open_temporary();
+  void discard() noexcept;
+  [[noreturn]] void fail(std::string_view action, int error_number);
+
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;  // of the temporary file, locked; -1 once committed or discarded
+};
+
+// A whole text file at once.
+void write_atomically(const std::filesystem::path& target, std::string_view text);
+
+}  // namespace engine

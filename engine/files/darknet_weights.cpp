@@ -1,0 +1,243 @@
+#include "engine/files/darknet_weights.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <fmt/format.h>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "engine/files/atomic_file.h"
+#include "engine/files/input_file.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+using partitioner::expects;
+using partitioner::InputError;
+using partitioner::LayerParameters;
+using partitioner::Network;
+using partitioner::ParameterShape;
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers are stored as they lie in memory");
+
+namespace {
+
+constexpr Index kFloatBytes = 4;
+constexpr double kDarknetEpsilon = double{0.000001F};  // added to the root of the variance
+
+struct Header {
+  std::uint64_t seen = 0;
+  Index bytes = 0;
+  bool transposed = false;  // weights of connected layers are (C, K)
+};
+
+// One vector of a layer: which, and how many elements.
+struct Part {
+  std::vector<float> LayerWeights::*values;
+  Index count;
+};
+
+// add_layer() refuses networks with more than 2^40 values in one tensor: no sum in this file
+// overflows.
+Index element_count(const ParameterShape& shape) {
+  return shape.channels * shape.row;
+}
+
+// In the file's order.
+std::array<Part, 5> parts_of(const Network& network, int layer) {
+  const LayerParameters shapes = partitioner::layer_parameters(network, layer);
+  const Part bias = {&LayerWeights::bias, element_count(shapes.bias)};
+  const Part weight = {&LayerWeights::weight, element_count(shapes.weight)};
+  const Part scale = {&LayerWeights::scale, element_count(shapes.scale)};
+  const Part mean = {&LayerWeights::mean, element_count(shapes.mean)};
+  const Part variance = {&LayerWeights::variance, element_count(shapes.variance)};
+  if (std::holds_alternative<partitioner::Connected>(network.layer(layer).operation)) {
+    return {bias, weight, scale, mean, variance};
+  }
+  return {bias, scale, mean, variance, weight};
+}
+
+Index layer_bytes(const Network& network, int layer) {
+  Index bytes = 0;
+  for (const Part& part : parts_of(network, layer)) {
+    bytes += kFloatBytes * part.count;
+  }
+  return bytes;
+}
+
+std::string layer_text(const Network& network, int layer) {
+  return fmt::format("layer {} ({})", layer, kind_name(network.layer(layer).operation));
+}
+
+Header read_header(const InputFile& file) {
+  std::array<std::int32_t, 3> version = {};
+  const Index version_bytes = sizeof(version);
+  Header header;
+  header.bytes = version_bytes + Index{sizeof(std::int32_t)};
+  if (file.size() >= header.bytes) {
+    file.read(0, std::as_writable_bytes(std::span(version)));
+    const std::int64_t major = version[0];
+    const std::int64_t minor = version[1];
+    header.transposed = major > 1000 || minor > 1000;
+    // Counted in 64 bits since version 0.2.
+    const bool wide = major * 10 + minor >= 2 && major < 1000 && minor < 1000;
+    header.bytes = version_bytes + (wide ? 8 : 4);
+  }
+  if (file.size() < header.bytes) {
+    throw InputError(
+        file.path().string(),
+        0,
+        fmt::format("has {} bytes; the header of a .weights file has {}: copy the file again",
+                    file.size(),
+                    header.bytes));
+  }
+  // The low bytes come first, so a narrow count fills the low half.
+  const auto seen_bytes = static_cast<std::size_t>(header.bytes - version_bytes);
+  file.read(version_bytes, std::as_writable_bytes(std::span(&header.seen, 1)).first(seen_bytes));
+  return header;
+}
+
+// How many layers, from the first, fit into the file; throws where that is not what is allowed.
+int layers_present(const InputFile& file, const Network& network, Index begin, bool allow_partial) {
+  const std::string path = file.path().string();
+  Index offset = begin;
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const Index bytes = layer_bytes(network, layer);
+    const Index left = file.size() - offset;
+    if (allow_partial && left == 0 && bytes > 0) {
+      return layer;
+    }
+    if (bytes > left) {
+      throw InputError(path,
+                       0,
+                       fmt::format("ends in {}: it needs {} bytes of parameters, {} are left; is "
+                                   "this the right model for these weights?",
+                                   layer_text(network, layer),
+                                   bytes,
+                                   left));
+    }
+    offset += bytes;
+  }
+  if (offset < file.size() && !allow_partial) {
+    throw InputError(path,
+                     0,
+                     fmt::format("goes on after the last layer: {} bytes expected, {} found; is "
+                                 "this the right model for these weights?",
+                                 offset,
+                                 file.size()));
+  }
+  return network.size();
+}
+
+// (C, K) as it lies in old files to (K, C).
+std::vector<float> transposed(const std::vector<float>& values, Index outputs) {
+  const std::size_t rows = static_cast<std::size_t>(outputs);
+  const std::size_t cols = rows == 0 ? 0 : values.size() / rows;
+  std::vector<float> result(values.size());
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t col = 0; col < cols; ++col) {
+      result[row * cols + col] = values[col * rows + row];
+    }
+  }
+  return result;
+}
+
+// variance' + epsilon = (sqrt(variance) + 1e-6)^2, in double, rounded once.
+void normalise_as_ours(LayerWeights& layer, double epsilon) {
+  for (std::size_t k = 0; k < layer.variance.size(); ++k) {
+    const double divisor = std::sqrt(double{layer.variance[k]}) + kDarknetEpsilon;
+    const double variance = divisor * divisor - epsilon;
+    if (variance < 0) {
+      layer.variance[k] = 0;
+      layer.scale[k] = static_cast<float>(double{layer.scale[k]} * std::sqrt(epsilon) / divisor);
+    } else {
+      layer.variance[k] = static_cast<float>(variance);
+    }
+  }
+}
+
+void normalise_as_darknet(LayerWeights& layer, double epsilon) {
+  for (std::size_t k = 0; k < layer.variance.size(); ++k) {
+    const double divisor = std::sqrt(double{layer.variance[k]} + epsilon);
+    const double root = divisor - kDarknetEpsilon;
+    if (root < 0 && divisor > 0) {
+      layer.scale[k] = static_cast<float>(double{layer.scale[k]} * kDarknetEpsilon / divisor);
+    }
+    layer.variance[k] = root < 0 ? 0 : static_cast<float>(root * root);
+  }
+}
+
+void check_variances(const LayerWeights& layer, const std::string& path, const std::string& who) {
+  for (std::size_t k = 0; k < layer.variance.size(); ++k) {
+    if (!(layer.variance[k] >= 0)) {
+      throw InputError(path,
+                       0,
+                       fmt::format("{}: the running variance of channel {} is {}, expected at "
+                                   "least 0; is this the right model for these weights?",
+                                   who,
+                                   k,
+                                   layer.variance[k]));
+    }
+  }
+}
+
+}  // namespace
+
+DarknetWeights read_darknet_weights(const std::filesystem::path& path,
+                                    const Network& network,
+                                    double batch_norm_epsilon,
+                                    bool allow_partial) {
+  expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
+  const InputFile file(path);
+  const Header header = read_header(file);
+  DarknetWeights weights;
+  weights.seen = header.seen;
+  weights.layers.resize(static_cast<std::size_t>(network.size()));
+  weights.layers_filled = layers_present(file, network, header.bytes, allow_partial);
+  Index offset = header.bytes;
+  for (int index = 0; index < weights.layers_filled; ++index) {
+    LayerWeights& layer = weights.layers[static_cast<std::size_t>(index)];
+    for (const Part& part : parts_of(network, index)) {
+      std::vector<float>& values = layer.*part.values;
+      values.resize(static_cast<std::size_t>(part.count));
+      file.read(offset, std::as_writable_bytes(std::span(values)));
+      offset += part.count * kFloatBytes;
+    }
+    const partitioner::LayerSpec& spec = network.layer(index);
+    if (header.transposed && std::holds_alternative<partitioner::Connected>(spec.operation)) {
+      layer.weight = transposed(layer.weight, spec.output.channels);
+    }
+    check_variances(layer, path.string(), layer_text(network, index));
+    normalise_as_ours(layer, batch_norm_epsilon);
+  }
+  return weights;
+}
+
+void write_darknet_weights(const std::filesystem::path& path,
+                           const Network& network,
+                           const DarknetWeights& weights,
+                           double batch_norm_epsilon) {
+  expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
+  expects(std::cmp_equal(weights.layers.size(), network.size()), "weights have all layers");
+  AtomicFile file(path);
+  const std::array<std::int32_t, 3> version = {0, 2, 0};
+  file.write(std::as_bytes(std::span(version)));
+  file.write(std::as_bytes(std::span(&weights.seen, 1)));
+  for (int index = 0; index < network.size(); ++index) {
+    LayerWeights layer = weights.layers[static_cast<std::size_t>(index)];
+    normalise_as_darknet(layer, batch_norm_epsilon);
+    for (const Part& part : parts_of(network, index)) {
+      const std::vector<float>& values = layer.*part.values;
+      expects(std::cmp_equal(values.size(), part.count), "weights have the model's sizes");
+      file.write(std::as_bytes(std::span(values)));
+    }
+  }
+  file.commit();
+}
+
+}  // namespace engine

@@ -1,0 +1,95 @@
+// 64-bit file offsets on 32-bit machines; before any header of the system.
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
+#endif
+
+#include "engine/files/input_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "engine/files/file_error.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
+
+namespace {
+
+constexpr std::size_t kLargestRead = std::size_t{1} << 28U;  // bytes for one call of the system
+
+void close_if_open(int descriptor) {
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+}
+
+}  // namespace
+
+InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer; regular files do not care.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) {
+    throw_file_error(path_, "cannot be opened", errno);
+  }
+  struct stat status = {};
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode)) {
+    close_if_open(descriptor_);
+    throw partitioner::InputError(
+        path_.string(),
+        0,
+        "is not a regular file; give the path of a file, not of a folder or device");
+  }
+  size_ = status.st_size;
+}
+
+InputFile::~InputFile() {
+  close_if_open(descriptor_);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      size_(std::exchange(other.size_, 0)),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+InputFile& InputFile::operator=(InputFile&& other) noexcept {
+  if (this != &other) {
+    close_if_open(descriptor_);
+    path_ = std::move(other.path_);
+    size_ = std::exchange(other.size_, 0);
+    descriptor_ = std::exchange(other.descriptor_, -1);
+  }
+  return *this;
+}
+
+void InputFile::read(Index offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t count =
+        ::pread(descriptor_, out.data(), std::min(out.size(), kLargestRead), offset);
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count < 0) {
+      throw_file_error(path_, "cannot be read", errno);
+    }
+    if (count == 0) {
+      throw partitioner::InputError(
+          path_.string(),
+          0,
+          fmt::format("ends at byte {}, {} bytes before what was expected; copy it again",
+                      offset,
+                      out.size()));
+    }
+    out = out.subspan(static_cast<std::size_t>(count));
+    offset += count;
+  }
+}
+
+}  // namespace engine
