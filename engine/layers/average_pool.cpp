@@ -1,0 +1,39 @@
+#include "engine/layers/kinds.h"
+#include "engine/ops/pool.h"
+
+namespace engine {
+
+namespace {
+
+template <class T>
+class AveragePoolLayer : public Layer<T> {
+ public:
+  explicit AveragePoolLayer(const Site& site)
+      : site_(site), map_(site.input_map()) {}
+
+  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    average_pool_forward(maps.inputs[0], map_, site_.tile().computed, maps.output);
+  }
+
+  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    if (maps.input_gradients[0].data != nullptr) {
+      average_pool_backward(View<const T>(maps.output_gradient), map_, site_.tile().backward, maps.input_gradients[0]);
+    }
+  }
+
+ private:
+  Site site_;
+  Region map_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_average_pool(const Site& site) {
+  return std::make_unique<AveragePoolLayer<T>>(site);
+}
+
+template std::unique_ptr<Layer<float>> make_average_pool(const Site&);
+template std::unique_ptr<Layer<double>> make_average_pool(const Site&);
+
+}  // namespace engine

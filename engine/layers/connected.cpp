@@ -1,0 +1,90 @@
+#include "engine/layers/kinds.h"
+#include "engine/layers/norm_stage.h"
+#include "engine/ops/connected.h"
+
+namespace engine {
+
+namespace {
+
+template <class T>
+class ConnectedLayer : public Layer<T> {
+ public:
+  explicit ConnectedLayer(const Site& site)
+      : site_(site),
+        normalized_(std::get<partitioner::Connected>(site.spec().operation).batch_normalize),
+        stage_(site, normalized_, std::get<partitioner::Connected>(site.spec().operation).activation) {}
+
+  void forward(const Pass& pass, const LayerMaps<T>& maps) override {
+    const Region& region = site_.tile().computed;
+    if (!region.empty()) {
+      const Features at = features(region, *maps.workspace);
+      copy_out(maps.inputs[0], input(region), at.in);
+      connected_forward(at.size, static_cast<const T*>(at.in), static_cast<const T*>(maps.parameters.weight),
+                        static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias), at.out);
+      copy_in(static_cast<const T*>(at.out), region, stage_.sums(maps.output));
+    }
+    stage_.forward(pass, maps);
+  }
+
+  void backward(const Pass& pass, const LayerMaps<T>& maps) override {
+    stage_.backward(pass, maps);
+    const Region& region = site_.tile().backward;
+    if (region.empty()) {
+      return;
+    }
+    const Index first = site_.tile().computed.channels.begin;
+    if (!normalized_) {
+      add_channel_sums(View<const T>(maps.output_gradient), region, first, maps.parameters.bias_gradient);
+    }
+    const Features at = features(region, *maps.workspace);
+    const Index skipped = (region.channels.begin - first) * at.size.inputs;
+    copy_out(View<const T>(maps.output_gradient), region, at.out);
+    copy_out(maps.inputs[0], input(region), at.in);
+    connected_backward_weights(at.size, static_cast<const T*>(at.in), static_cast<const T*>(at.out),
+                               maps.parameters.weight_gradient + skipped);
+    if (maps.input_gradients[0].data != nullptr) {
+      connected_backward_data(at.size, static_cast<const T*>(at.out),
+                              static_cast<const T*>(maps.parameters.weight + skipped), at.in);
+      add_in(static_cast<const T*>(at.in), input(region), maps.input_gradients[0]);
+    }
+  }
+
+  [[nodiscard]] Index kept_bytes() const override { return stage_.kept_bytes(); }
+  [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
+  [[nodiscard]] WorkspaceSize workspace() const override {
+    const Region& region = site_.tile().computed;
+    return {0, 0, region.volume() + region.images.size() * site_.input_shape().volume()};
+  }
+
+ private:
+  struct Features {
+    ConnectedSize size;
+    T* in;   // (N, C)
+    T* out;  // (N, K)
+  };
+
+  [[nodiscard]] Features features(const Region& region, Workspace<T>& workspace) const {
+    const ConnectedSize size{region.images.size(), site_.input_shape().volume(), region.channels.size()};
+    return {size, workspace.features.data(), workspace.features.data() + size.images * size.inputs};
+  }
+
+  [[nodiscard]] Region input(const Region& region) const {
+    return partitioner::required_input(*site_.network, site_.layer, 0, region);
+  }
+
+  Site site_;
+  bool normalized_;
+  NormStage<T> stage_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_connected(const Site& site) {
+  return std::make_unique<ConnectedLayer<T>>(site);
+}
+
+template std::unique_ptr<Layer<float>> make_connected(const Site&);
+template std::unique_ptr<Layer<double>> make_connected(const Site&);
+
+}  // namespace engine

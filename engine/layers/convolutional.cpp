@@ -1,0 +1,75 @@
+#include "engine/layers/kinds.h"
+#include "engine/layers/norm_stage.h"
+
+namespace engine {
+
+namespace {
+
+ConvolutionShape shape_of(const Site& site) {
+  const auto& spec = std::get<partitioner::Convolution>(site.spec().operation);
+  return {spec.filters, site.input_shape().channels, spec.size, spec.stride, spec.padding, spec.groups};
+}
+
+template <class T>
+class ConvolutionalLayer : public Layer<T> {
+ public:
+  explicit ConvolutionalLayer(const Site& site)
+      : site_(site),
+        shape_(shape_of(site)),
+        normalized_(std::get<partitioner::Convolution>(site.spec().operation).batch_normalize),
+        stage_(site, normalized_, std::get<partitioner::Convolution>(site.spec().operation).activation) {}
+
+  void forward(const Pass& pass, const LayerMaps<T>& maps) override {
+    const T* bias = normalized_ ? nullptr : maps.parameters.bias;
+    convolution_forward(shape_, maps.inputs[0], static_cast<const T*>(maps.parameters.weight), bias,
+                        site_.tile().computed, stage_.sums(maps.output), maps.workspace->convolution);
+    stage_.forward(pass, maps);
+  }
+
+  void backward(const Pass& pass, const LayerMaps<T>& maps) override {
+    stage_.backward(pass, maps);
+    const Region& region = site_.tile().backward;
+    if (region.empty()) {
+      return;
+    }
+    const Index first = site_.tile().computed.channels.begin;
+    const View<const T> gradient = maps.output_gradient;
+    if (!normalized_) {
+      add_channel_sums(gradient, region, first, maps.parameters.bias_gradient);
+    }
+    convolution_backward_weights(shape_, maps.inputs[0], gradient, region, first, maps.parameters.weight_gradient,
+                                 maps.workspace->convolution);
+    if (maps.input_gradients[0].data != nullptr) {
+      convolution_backward_data(shape_, gradient, static_cast<const T*>(maps.parameters.weight), first, region,
+                                site_.input_map(), maps.input_gradients[0], maps.workspace->convolution);
+    }
+  }
+
+  [[nodiscard]] Index kept_bytes() const override { return stage_.kept_bytes(); }
+  [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
+  [[nodiscard]] WorkspaceSize workspace() const override {
+    const partitioner::Tile& tile = site_.tile();
+    if (tile.computed.empty()) {
+      return {};
+    }
+    return {packed_weights_size(shape_, tile.computed.channels), framed_gradient_size(shape_, tile.backward), 0};
+  }
+
+ private:
+  Site site_;
+  ConvolutionShape shape_;
+  bool normalized_;
+  NormStage<T> stage_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_convolutional(const Site& site) {
+  return std::make_unique<ConvolutionalLayer<T>>(site);
+}
+
+template std::unique_ptr<Layer<float>> make_convolutional(const Site&);
+template std::unique_ptr<Layer<double>> make_convolutional(const Site&);
+
+}  // namespace engine

@@ -1,0 +1,40 @@
+#include "engine/layers/kinds.h"
+#include "engine/ops/rearrange.h"
+
+namespace engine {
+
+namespace {
+
+template <class T>
+class CropLayer : public Layer<T> {
+ public:
+  explicit CropLayer(const Site& site)
+      : site_(site), same_{} {}
+
+  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    copy_cells(same_, T(1), false, maps.inputs[0], site_.tile().computed, maps.output);
+  }
+
+  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    if (maps.input_gradients[0].data != nullptr) {
+      copy_cells_backward(same_, T(1), View<const T>(maps.output_gradient), site_.tile().backward,
+                          maps.input_gradients[0]);
+    }
+  }
+
+ private:
+  Site site_;
+  CellMap same_;  // the data stage has cut the window out
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_crop(const Site& site) {
+  return std::make_unique<CropLayer<T>>(site);
+}
+
+template std::unique_ptr<Layer<float>> make_crop(const Site&);
+template std::unique_ptr<Layer<double>> make_crop(const Site&);
+
+}  // namespace engine

@@ -1,0 +1,56 @@
+#include "engine/layers/layer.h"
+
+#include "engine/layers/kinds.h"
+
+namespace engine {
+
+namespace {
+
+template <class T>
+struct Make {
+  const Site& site;
+  auto operator()(const partitioner::Convolution&) const { return make_convolutional<T>(site); }
+  auto operator()(const partitioner::MaxPool&) const { return make_max_pool<T>(site); }
+  auto operator()(const partitioner::AvgPool&) const { return make_average_pool<T>(site); }
+  auto operator()(const partitioner::Connected&) const { return make_connected<T>(site); }
+  auto operator()(const partitioner::Dropout&) const { return make_dropout<T>(site); }
+  auto operator()(const partitioner::Softmax&) const { return make_softmax<T>(site); }
+  auto operator()(const partitioner::Cost&) const { return make_cost<T>(site); }
+  auto operator()(const partitioner::Shortcut&) const { return make_shortcut<T>(site); }
+  auto operator()(const partitioner::Route&) const { return make_route<T>(site); }
+  auto operator()(const partitioner::Upsample&) const { return make_upsample<T>(site); }
+  auto operator()(const partitioner::Reorg&) const { return make_reorg<T>(site); }
+  auto operator()(const partitioner::SpaceToDepth&) const { return make_space_to_depth<T>(site); }
+  auto operator()(const partitioner::Crop&) const { return make_crop<T>(site); }
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_layer(const Site& site) {
+  return std::visit(Make<T>{site}, site.spec().operation);
+}
+
+template <class T>
+void add_channel_sums(View<const T> values, const Region& region, Index first, T* sums) {
+  for (Index c = region.channels.begin; c < region.channels.end; ++c) {
+    const Index channel = values.channel_offset(c);
+    double sum = 0;
+    for (Index n = region.images.begin; n < region.images.end; ++n) {
+      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+        const T* cells = values.cell(n, row, region.cols.begin) + channel;
+        for (Index col = 0; col < region.cols.size(); ++col) {
+          sum += static_cast<double>(cells[col * values.block]);
+        }
+      }
+    }
+    sums[c - first] += static_cast<T>(sum);
+  }
+}
+
+template std::unique_ptr<Layer<float>> make_layer(const Site&);
+template std::unique_ptr<Layer<double>> make_layer(const Site&);
+template void add_channel_sums<float>(View<const float>, const Region&, Index, float*);
+template void add_channel_sums<double>(View<const double>, const Region&, Index, double*);
+
+}  // namespace engine

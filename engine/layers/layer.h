@@ -1,0 +1,127 @@
+// A layer at work on one rank: it computes its tile of its map from views that hold what it requires, and the other way
+// round. Layers know nothing of neighbours: the plan has put every cell that they read where they read it.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/comm/communicator.h"
+#include "engine/ops/convolution.h"
+#include "engine/tensor.h"
+#include "partitioner/plan.h"
+
+namespace engine {
+
+enum class BatchNormMode {
+  Sync,     // statistics over all cells of the whole batch
+  Frozen,   // running statistics, as constants
+  PerTile,  // statistics over what each rank owns: cheaper, and not what one device computes
+};
+
+// What is different from one pass to the next.
+struct Pass {
+  bool training = true;  // false: running statistics, no dropout
+  BatchNormMode batch_norm = BatchNormMode::Sync;
+  bool dropout = true;
+  std::uint64_t seed = 0;
+  Index step = 0;
+  Index first_image = 0;             // of this pass among those of the step
+  const std::vector<int>* labels = nullptr;  // of each image of the pass, where there is a loss; -1: none, the image does not count
+  double loss_scale = 1;             // one over the images of a step
+};
+
+// Where a layer works, fixed for as long as it lives.
+struct Site {
+  const partitioner::Network* network = nullptr;
+  const partitioner::Plan* plan = nullptr;
+  const Communicator* communicator = nullptr;
+  int layer = 0;
+  int tag = 0;  // the first of kTagsPerLayer for its own messages
+  double batch_norm_rate = 0.1;
+  double batch_norm_epsilon = 1e-5;
+
+  [[nodiscard]] const partitioner::LayerSpec& spec() const { return network->layer(layer); }
+  [[nodiscard]] const partitioner::Tile& tile() const { return plan->tile(layer, communicator->rank()); }
+  [[nodiscard]] const partitioner::MapShape& input_shape(std::size_t input = 0) const {
+    return network->shape(spec().inputs[input]);
+  }
+  [[nodiscard]] Region input_map(std::size_t input = 0) const {
+    return partitioner::whole_map(*network, spec().inputs[input], plan->batch);
+  }
+};
+
+inline constexpr int kTagsPerLayer = 2;
+
+// Parameters and their gradients, for the output channels that the rank computes. Null where the layer has none.
+template <class T>
+struct ParameterViews {
+  T* weight = nullptr;
+  T* bias = nullptr;
+  T* scale = nullptr;
+  T* mean = nullptr;
+  T* variance = nullptr;
+  T* weight_gradient = nullptr;
+  T* bias_gradient = nullptr;
+  T* scale_gradient = nullptr;
+};
+
+// Scratch that layers share: what is in it does not outlive a call.
+template <class T>
+struct Workspace {
+  ConvolutionWorkspace<T> convolution;
+  Array<T> features;  // plain (N, C) arrays of dense layers
+
+  [[nodiscard]] Index bytes() const {
+    return convolution.weights.bytes() + convolution.gradient.bytes() + features.bytes();
+  }
+};
+
+struct WorkspaceSize {
+  Index packed_weights = 0;
+  Index framed_gradient = 0;
+  Index features = 0;
+};
+
+// The maps that a layer touches. Views of nothing where the rank has no part in a map.
+template <class T>
+struct LayerMaps {
+  std::vector<View<const T>> inputs;
+  std::vector<View<T>> input_gradients;  // data is null where nobody wants it
+  View<T> output;
+  View<T> output_gradient;
+  ParameterViews<T> parameters;
+  Workspace<T>* workspace = nullptr;
+};
+
+template <class T>
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  // Assigns the output on tile().computed.
+  virtual void forward(const Pass& pass, const LayerMaps<T>& maps) = 0;
+
+  // Adds to input_gradients and parameter gradients what output_gradient on tile().backward says of them. May overwrite
+  // output_gradient there.
+  virtual void backward(const Pass& pass, const LayerMaps<T>& maps) = 0;
+
+  // Memory that it keeps from forward to backward, and buffers of its messages.
+  [[nodiscard]] virtual Index kept_bytes() const { return 0; }
+  [[nodiscard]] virtual Index message_bytes() const { return 0; }
+  [[nodiscard]] virtual WorkspaceSize workspace() const { return {}; }
+};
+
+template <class T>
+[[nodiscard]] std::unique_ptr<Layer<T>> make_layer(const Site& site);
+
+// The layer whose output is judged: the softmax that ends the network (pass-through layers aside), else a [cost]; -1 where there is none.
+[[nodiscard]] int loss_layer(const partitioner::Network& network);
+
+// The loss of the owned cells of the loss layer, summed over images and not yet divided by their number: cross-entropy of a
+// softmax, half the squared error of a cost.
+template <class T>
+[[nodiscard]] double owned_loss(const Site& loss_site, const std::vector<int>& labels, View<const T> output);
+
+}  // namespace engine

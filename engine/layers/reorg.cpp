@@ -1,0 +1,40 @@
+#include "engine/layers/kinds.h"
+#include "engine/ops/rearrange.h"
+
+namespace engine {
+
+namespace {
+
+template <class T>
+class ReorgLayer : public Layer<T> {
+ public:
+  explicit ReorgLayer(const Site& site)
+      : site_(site), reorg_(std::get<partitioner::Reorg>(site.spec().operation)) {}
+
+  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    reorg_forward(reorg_, site_.input_shape(), maps.inputs[0], site_.spec().output, site_.tile().computed, maps.output);
+  }
+
+  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    if (maps.input_gradients[0].data != nullptr) {
+      reorg_backward(reorg_, site_.input_shape(), View<const T>(maps.output_gradient), site_.spec().output,
+                     site_.tile().backward, maps.input_gradients[0]);
+    }
+  }
+
+ private:
+  Site site_;
+  partitioner::Reorg reorg_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_reorg(const Site& site) {
+  return std::make_unique<ReorgLayer<T>>(site);
+}
+
+template std::unique_ptr<Layer<float>> make_reorg(const Site&);
+template std::unique_ptr<Layer<double>> make_reorg(const Site&);
+
+}  // namespace engine

@@ -1,0 +1,65 @@
+#include "engine/layers/kinds.h"
+#include "engine/ops/rearrange.h"
+
+namespace engine {
+
+namespace {
+
+template <class T>
+class RouteLayer : public Layer<T> {
+ public:
+  explicit RouteLayer(const Site& site) : site_(site) {
+    const auto& route = std::get<partitioner::Route>(site.spec().operation);
+    Index begin = 0;
+    for (std::size_t i = 0; i < site.spec().inputs.size(); ++i) {
+      const Index channels = site.input_shape(i).channels / route.groups;
+      slices_.push_back({{begin, begin + channels}, channels * route.group - begin});
+      begin += channels;
+    }
+  }
+
+  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      const Region part = part_of(site_.tile().computed, i);
+      if (!part.empty()) {
+        copy_cells({slices_[i].shift}, T(1), false, maps.inputs[i], part, maps.output);
+      }
+    }
+  }
+
+  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    for (std::size_t i = 0; i < slices_.size(); ++i) {
+      const Region part = part_of(site_.tile().backward, i);
+      if (!part.empty() && maps.input_gradients[i].data != nullptr) {
+        copy_cells_backward({slices_[i].shift}, T(1), View<const T>(maps.output_gradient), part,
+                            maps.input_gradients[i]);
+      }
+    }
+  }
+
+ private:
+  struct Slice {
+    Range channels;  // of the output
+    Index shift;     // from them to the input's
+  };
+
+  [[nodiscard]] Region part_of(Region region, std::size_t input) const {
+    region.channels = intersect(region.channels, slices_[input].channels);
+    return region;
+  }
+
+  Site site_;
+  std::vector<Slice> slices_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_route(const Site& site) {
+  return std::make_unique<RouteLayer<T>>(site);
+}
+
+template std::unique_ptr<Layer<float>> make_route(const Site&);
+template std::unique_ptr<Layer<double>> make_route(const Site&);
+
+}  // namespace engine

@@ -1,0 +1,91 @@
+#include "engine/layers/kinds.h"
+#include "engine/ops/activation.h"
+#include "engine/ops/rearrange.h"
+
+namespace engine {
+
+namespace {
+
+template <class T>
+class ShortcutLayer : public Layer<T> {
+ public:
+  explicit ShortcutLayer(const Site& site)
+      : site_(site), shortcut_(std::get<partitioner::Shortcut>(site.spec().operation)) {
+    const partitioner::MapShape& source = site.input_shape(1);
+    const partitioner::MapShape& target = site.spec().output;
+    cells_.sample = std::max<Index>(source.rows / target.rows, 1);
+    cells_.every = cells_.repeat = std::max<Index>(target.rows / source.rows, 1);
+    channels_ = {0, std::min(source.channels, target.channels)};
+    if (slope_needs_input(shortcut_.activation)) {
+      sums_ = Tensor<T>(site.tile().computed);
+    }
+  }
+
+  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    const Region& region = site_.tile().computed;
+    if (region.empty()) {
+      return;
+    }
+    const View<T> sums = sums_view(maps);
+    copy_cells({}, T(1), false, maps.inputs[0], region, sums);
+    const Region both = shared(region);
+    if (!both.empty()) {
+      if (shortcut_.alpha != 1) {
+        scale_cells(static_cast<T>(shortcut_.alpha), cells_.every, both, sums);
+      }
+      copy_cells(cells_, static_cast<T>(shortcut_.beta), true, maps.inputs[1], both, sums);
+    }
+    activate_forward(shortcut_.activation, View<const T>(sums), region, maps.output);
+  }
+
+  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    const Region& region = site_.tile().backward;
+    if (region.empty()) {
+      return;
+    }
+    const View<const T> gradient = maps.output_gradient;
+    activate_backward(shortcut_.activation, View<const T>(sums_view(maps)), View<const T>(maps.output), region,
+                      maps.output_gradient);
+    const Region both = shared(region);
+    if (!both.empty() && maps.input_gradients[1].data != nullptr) {
+      copy_cells_backward(cells_, static_cast<T>(shortcut_.beta), gradient, both, maps.input_gradients[1]);
+    }
+    if (maps.input_gradients[0].data != nullptr) {
+      if (!both.empty() && shortcut_.alpha != 1) {
+        scale_cells(static_cast<T>(shortcut_.alpha), cells_.every, both, maps.output_gradient);
+      }
+      copy_cells_backward({}, T(1), gradient, region, maps.input_gradients[0]);
+    }
+  }
+
+  [[nodiscard]] Index kept_bytes() const override { return sums_.bytes(); }
+
+ private:
+  [[nodiscard]] View<T> sums_view(const LayerMaps<T>& maps) {
+    return slope_needs_input(shortcut_.activation) ? sums_.view() : maps.output;
+  }
+
+  // The part of a region of the output where the source has channels.
+  [[nodiscard]] Region shared(Region region) const {
+    region.channels = intersect(region.channels, channels_);
+    return region;
+  }
+
+  Site site_;
+  partitioner::Shortcut shortcut_;
+  CellMap cells_;
+  Range channels_;
+  Tensor<T> sums_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_shortcut(const Site& site) {
+  return std::make_unique<ShortcutLayer<T>>(site);
+}
+
+template std::unique_ptr<Layer<float>> make_shortcut(const Site&);
+template std::unique_ptr<Layer<double>> make_shortcut(const Site&);
+
+}  // namespace engine

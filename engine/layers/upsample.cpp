@@ -1,0 +1,41 @@
+#include "engine/layers/kinds.h"
+#include "engine/ops/rearrange.h"
+
+namespace engine {
+
+namespace {
+
+template <class T>
+class UpsampleLayer : public Layer<T> {
+ public:
+  explicit UpsampleLayer(const Site& site)
+      : site_(site), cells_{0, 1, std::get<partitioner::Upsample>(site.spec().operation).stride, 1}, factor_(static_cast<T>(std::get<partitioner::Upsample>(site.spec().operation).scale)) {}
+
+  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    copy_cells(cells_, factor_, false, maps.inputs[0], site_.tile().computed, maps.output);
+  }
+
+  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    if (maps.input_gradients[0].data != nullptr) {
+      copy_cells_backward(cells_, factor_, View<const T>(maps.output_gradient), site_.tile().backward,
+                          maps.input_gradients[0]);
+    }
+  }
+
+ private:
+  Site site_;
+  CellMap cells_;
+  T factor_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Layer<T>> make_upsample(const Site& site) {
+  return std::make_unique<UpsampleLayer<T>>(site);
+}
+
+template std::unique_ptr<Layer<float>> make_upsample(const Site&);
+template std::unique_ptr<Layer<double>> make_upsample(const Site&);
+
+}  // namespace engine
