@@ -1,0 +1,307 @@
+#include "engine/execution/execution.h"
+
+#include <algorithm>
+
+#include "partitioner/errors.h"
+
+namespace engine {
+
+using partitioner::kImage;
+using partitioner::kNoBuffer;
+using partitioner::Message;
+
+namespace {
+
+// Tags: layers first, then exchanges, collapses and parameters, two each.
+int layer_tag(int layer) { return kFirstExchangeTag + layer * kTagsPerLayer; }
+
+int edge_tag(const partitioner::Network& network, std::size_t edge) {
+  return layer_tag(network.size()) + 2 * static_cast<int>(edge);
+}
+
+int parameter_tag(const partitioner::Network& network, const partitioner::Plan& plan) {
+  return edge_tag(network, plan.exchanges.size() + plan.collapses.size());
+}
+
+}  // namespace
+
+template <class T>
+Execution<T>::Execution(const partitioner::Network& network,
+                        const partitioner::Plan& plan,
+                        const Communicator& communicator,
+                        const ExecutionOptions& options)
+    : network_(&network),
+      plan_(&plan),
+      communicator_(&communicator),
+      options_(options),
+      parameters_(network, plan, communicator, parameter_tag(network, plan), options.training) {
+  partitioner::expects(plan.ranks == communicator.size(), "a plan is made for as many ranks as there are");
+  for (const partitioner::Buffer& buffer : plan.buffers[static_cast<std::size_t>(rank())]) {
+    const bool wanted = options.training && (buffer.map != kImage || options.image_gradient);
+    values_.emplace_back(buffer.region);
+    gradients_.push_back(wanted ? Tensor<T>(buffer.region) : Tensor<T>());
+  }
+  for (int layer = 0; layer < network.size(); ++layer) {
+    layers_.push_back(make_layer<T>(site(layer)));
+  }
+  make_edges();
+  make_workspace();
+}
+
+template <class T>
+Site Execution<T>::site(int layer) const {
+  return {network_, plan_, communicator_, layer, layer_tag(layer), options_.batch_norm_rate,
+          options_.batch_norm_epsilon};
+}
+
+template <class T>
+void Execution<T>::make_edges() {
+  const auto own = static_cast<std::size_t>(rank());
+  for (std::size_t i = 0; i < plan_->exchanges.size(); ++i) {
+    const partitioner::Exchange& exchange = plan_->exchanges[i];
+    int first_reader = network_->size();
+    int required_buffer = kNoBuffer;
+    for (int layer = network_->size() - 1; layer >= 0; --layer) {
+      const auto& inputs = network_->layer(layer).inputs;
+      for (std::size_t input = 0; input < inputs.size(); ++input) {
+        if (inputs[input] == exchange.map && plan_->group(layer) == exchange.group) {
+          first_reader = layer;
+          required_buffer = plan_->read_from[own][static_cast<std::size_t>(layer)][input];
+        }
+      }
+    }
+    const bool by_message = exchange.map != kImage || plan_->reader != partitioner::kEveryRank;
+    const bool used = by_message || options_.image_gradient;
+    edges_.push_back({&exchange, plan_->produced_in[own][static_cast<std::size_t>(exchange.map + 1)], required_buffer,
+                      first_reader,
+                      Exchange<T>(*communicator_, used ? exchange.messages : std::vector<Message>{},
+                                  edge_tag(*network_, i)),
+                      by_message});
+  }
+  for (std::size_t i = 0; i < plan_->collapses.size(); ++i) {
+    collapses_.emplace_back(plan_->collapses[i].map,
+                            Exchange<T>(*communicator_, plan_->collapses[i].messages,
+                                        edge_tag(*network_, plan_->exchanges.size() + i)));
+  }
+}
+
+template <class T>
+void Execution<T>::make_workspace() {
+  WorkspaceSize size;
+  for (const auto& layer : layers_) {
+    const WorkspaceSize needed = layer->workspace();
+    size.packed_weights = std::max(size.packed_weights, needed.packed_weights);
+    size.framed_gradient = std::max(size.framed_gradient, options_.training ? needed.framed_gradient : 0);
+    size.features = std::max(size.features, needed.features);
+  }
+  workspace_.convolution = ConvolutionWorkspace<T>(size.packed_weights, size.framed_gradient);
+  workspace_.features = Array<T>(size.features);
+}
+
+template <class T>
+View<T> Execution<T>::buffer_view(std::deque<Tensor<T>>& tensors, int buffer) {
+  return buffer == kNoBuffer ? View<T>{} : tensors[static_cast<std::size_t>(buffer)].view();
+}
+
+template <class T>
+Region Execution<T>::image_region(int rank) const {
+  if (plan_->reader != partitioner::kEveryRank) {
+    return plan_->tile(kImage, rank).owned;
+  }
+  const int buffer = plan_->read_from[static_cast<std::size_t>(rank)][0][0];
+  if (buffer == kNoBuffer) {
+    return {};
+  }
+  return intersect(plan_->buffer(rank, buffer).region, whole_map(*network_, kImage, plan_->batch));
+}
+
+template <class T>
+View<T> Execution<T>::image() {
+  const auto own = static_cast<std::size_t>(rank());
+  const bool everyone = plan_->reader == partitioner::kEveryRank;
+  return buffer_view(values_, everyone ? plan_->read_from[own][0][0] : plan_->produced_in[own][0]);
+}
+
+template <class T>
+View<T> Execution<T>::map(int map) {
+  return buffer_view(values_, plan_->produced_in[static_cast<std::size_t>(rank())][static_cast<std::size_t>(map + 1)]);
+}
+
+template <class T>
+View<T> Execution<T>::map_gradient(int map) {
+  return buffer_view(gradients_, plan_->produced_in[static_cast<std::size_t>(rank())][static_cast<std::size_t>(map + 1)]);
+}
+
+template <class T>
+LayerMaps<T> Execution<T>::maps_of(int layer) {
+  LayerMaps<T> maps;
+  for (const int buffer : plan_->read_from[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)]) {
+    maps.inputs.push_back(buffer_view(values_, buffer));
+    maps.input_gradients.push_back(buffer_view(gradients_, buffer));
+  }
+  maps.output = map(layer);
+  maps.output_gradient = map_gradient(layer);
+  maps.parameters = parameters_.views(layer);
+  maps.workspace = &workspace_;
+  return maps;
+}
+
+template <class T>
+void Execution<T>::forward(const Pass& pass) {
+  const auto start = [&](int produced) {
+    for (Edge& edge : edges_) {
+      if (edge.plan->map == produced && edge.by_message) {
+        edge.exchange.start_copy(buffer_view(values_, edge.owned_buffer));
+      }
+    }
+  };
+  start(kImage);
+  for (int layer = 0; layer < network_->size(); ++layer) {
+    for (Edge& edge : edges_) {
+      if (edge.first_reader == layer && edge.by_message) {
+        edge.exchange.finish_copy(buffer_view(values_, edge.required_buffer));
+      }
+    }
+    layers_[static_cast<std::size_t>(layer)]->forward(pass, maps_of(layer));
+    start(layer);
+  }
+}
+
+template <class T>
+void Execution<T>::clear_gradient_maps() {
+  for (Tensor<T>& gradient : gradients_) {
+    std::fill_n(gradient.values().data(), gradient.values().size(), T{});
+  }
+}
+
+template <class T>
+void Execution<T>::backward(const Pass& pass) {
+  const auto finish = [&](int map) {
+    for (Edge& edge : edges_) {
+      if (edge.plan->map == map && (map != kImage || options_.image_gradient)) {
+        edge.exchange.finish_add(buffer_view(gradients_, edge.owned_buffer));
+      }
+    }
+  };
+  for (int layer = network_->size() - 1; layer >= 0; --layer) {
+    finish(layer);
+    for (auto& [map, exchange] : collapses_) {
+      if (map == layer) {
+        exchange.start_add(map_gradient(layer));
+        exchange.finish_add(map_gradient(layer));
+      }
+    }
+    layers_[static_cast<std::size_t>(layer)]->backward(pass, maps_of(layer));
+    for (Edge& edge : edges_) {
+      if (edge.first_reader == layer && (edge.plan->map != kImage || options_.image_gradient)) {
+        edge.exchange.start_add(buffer_view(gradients_, edge.required_buffer));
+      }
+    }
+  }
+  finish(kImage);
+}
+
+template <class T>
+std::vector<T> Execution<T>::gather_cells(int map, View<const T> cells) const {
+  std::vector<Message> messages;
+  for (int from = 0; from < plan_->ranks; ++from) {
+    const Region& owned = plan_->tile(map, from).owned;
+    if (!owned.empty()) {
+      messages.push_back({from, 0, owned});
+    }
+  }
+  const Region whole = whole_map(*network_, map, plan_->batch);
+  Tensor<T> all(rank() == 0 ? whole : Region{});
+  regrid(*communicator_, messages, cells, all.view());
+  std::vector<T> plain(rank() == 0 ? static_cast<std::size_t>(whole.volume()) : 0);
+  if (rank() == 0) {
+    copy_out(View<const T>(all.view()), whole, plain.data());
+  }
+  return plain;
+}
+
+template <class T>
+std::vector<T> Execution<T>::gather_map(int map) {
+  if (map != kImage || plan_->reader != partitioner::kEveryRank) {
+    return gather_cells(map, this->map(map));
+  }
+  return gather_cells(map, image());
+}
+
+template <class T>
+std::vector<T> Execution<T>::gather_gradient(int map) {
+  return gather_cells(map, map_gradient(map));
+}
+
+template <class T>
+void Execution<T>::scatter_cells(int map,
+                                 const std::vector<Region>& regions,
+                                 const std::vector<T>& whole,
+                                 View<T> cells) const {
+  std::vector<Message> messages;
+  for (std::size_t to = 0; to < regions.size(); ++to) {
+    if (!regions[to].empty()) {
+      messages.push_back({0, static_cast<int>(to), regions[to]});
+    }
+  }
+  Tensor<T> all(rank() == 0 ? whole_map(*network_, map, plan_->batch) : Region{});
+  if (rank() == 0) {
+    copy_in(whole.data(), all.region(), all.view());
+  }
+  regrid(*communicator_, messages, View<const T>(all.view()), cells);
+}
+
+template <class T>
+void Execution<T>::scatter_image(const std::vector<T>& whole) {
+  std::vector<Region> regions;
+  for (int to = 0; to < plan_->ranks; ++to) {
+    regions.push_back(image_region(to));
+  }
+  scatter_cells(kImage, regions, whole, image());
+}
+
+template <class T>
+void Execution<T>::scatter_output_gradient(const std::vector<T>& whole) {
+  std::vector<Region> regions;
+  for (int to = 0; to < plan_->ranks; ++to) {
+    regions.push_back(plan_->tile(network_->size() - 1, to).owned);
+  }
+  scatter_cells(network_->size() - 1, regions, whole, output_gradient());
+}
+
+template <class T>
+double Execution<T>::owned_loss(const std::vector<int>& labels) {
+  const int layer = loss_layer(*network_);
+  partitioner::expects(layer >= 0, "a network with a loss");
+  return engine::owned_loss(site(layer), labels, View<const T>(map(layer)));
+}
+
+template <class T>
+ExecutionMemory Execution<T>::memory() const {
+  ExecutionMemory memory;
+  memory.weights = parameters_.value_bytes();
+  memory.gradients = parameters_.gradient_bytes();
+  memory.messages = parameters_.message_bytes();
+  for (const auto* tensors : {&values_, &gradients_}) {
+    for (const Tensor<T>& tensor : *tensors) {
+      memory.activations += tensor.bytes();
+    }
+  }
+  for (const auto& layer : layers_) {
+    memory.activations += layer->kept_bytes();
+    memory.messages += layer->message_bytes();
+  }
+  for (const Edge& edge : edges_) {
+    memory.messages += edge.exchange.bytes();
+  }
+  for (const auto& [map, exchange] : collapses_) {
+    memory.messages += exchange.bytes();
+  }
+  memory.workspace = workspace_.bytes();
+  return memory;
+}
+
+template class Execution<float>;
+template class Execution<double>;
+
+}  // namespace engine

@@ -1,0 +1,104 @@
+// A plan at work on one rank: its buffers, its layers, its messages. It does what the plan says and decides nothing; with a
+// plan of one tile there are no messages, and that is all that is different on a single device.
+
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "engine/execution/parameters.h"
+#include "engine/layers/layer.h"
+
+namespace engine {
+
+struct ExecutionOptions {
+  bool training = true;         // gradients, or forward only
+  bool image_gradient = false;  // also of the network's input
+  double batch_norm_rate = 0.1;
+  double batch_norm_epsilon = 1e-5;
+};
+
+// Bytes that an execution has allocated, by what they are for.
+struct ExecutionMemory {
+  Index weights = 0;
+  Index gradients = 0;    // of weights
+  Index activations = 0;  // maps and their gradients, and what layers keep of them
+  Index workspace = 0;
+  Index messages = 0;
+};
+
+template <class T>
+class Execution {
+ public:
+  // network, plan and communicator must outlive it.
+  Execution(const partitioner::Network& network,
+            const partitioner::Plan& plan,
+            const Communicator& communicator,
+            const ExecutionOptions& options);
+
+  // The part of the input that a rank has to fill in before forward(), and where this one does.
+  [[nodiscard]] Region image_region(int rank) const;
+  [[nodiscard]] View<T> image();
+
+  // All ranks call these together. backward() wants labels in the pass, or output_gradient() filled in after clear_gradient_maps().
+  void forward(const Pass& pass);
+  void clear_gradient_maps();
+  void backward(const Pass& pass);
+
+  // Cells computed here of a map's values and gradients; views of nothing where there are none.
+  [[nodiscard]] View<T> map(int map);
+  [[nodiscard]] View<T> map_gradient(int map);
+  [[nodiscard]] View<T> output_gradient() { return map_gradient(network_->size() - 1); }
+
+  // All of a map in (N, C, H, W) order on rank 0, empty elsewhere; owners send their cells. All ranks call this together.
+  [[nodiscard]] std::vector<T> gather_map(int map);
+  [[nodiscard]] std::vector<T> gather_gradient(int map);
+  [[nodiscard]] std::vector<T> gather_cells(int map, View<const T> cells) const;
+
+  // The other way: fills the input, or the gradient of the output on owned cells, from (N, C, H, W) on rank 0.
+  void scatter_image(const std::vector<T>& whole);
+  void scatter_output_gradient(const std::vector<T>& whole);
+
+  // The loss of the cells that this rank owns, not yet divided by images.
+  [[nodiscard]] double owned_loss(const std::vector<int>& labels);
+  [[nodiscard]] Site site(int layer) const;
+
+  [[nodiscard]] ParameterSet<T>& parameters() { return parameters_; }
+  [[nodiscard]] const partitioner::Network& network() const { return *network_; }
+  [[nodiscard]] const partitioner::Plan& plan() const { return *plan_; }
+  [[nodiscard]] const Communicator& communicator() const { return *communicator_; }
+  [[nodiscard]] ExecutionMemory memory() const;
+
+ private:
+  // A map on its way to a group, with the buffers at both ends.
+  struct Edge {
+    const partitioner::Exchange* plan;
+    int owned_buffer;
+    int required_buffer;
+    int first_reader;  // layer
+    Exchange<T> exchange;
+    bool by_message;  // false for an image that every rank reads itself
+  };
+
+  void make_edges();
+  void scatter_cells(int map, const std::vector<Region>& regions, const std::vector<T>& whole, View<T> cells) const;
+  void make_workspace();
+  [[nodiscard]] LayerMaps<T> maps_of(int layer);
+  [[nodiscard]] View<T> buffer_view(std::deque<Tensor<T>>& tensors, int buffer);
+  [[nodiscard]] int rank() const { return communicator_->rank(); }
+
+  const partitioner::Network* network_;
+  const partitioner::Plan* plan_;
+  const Communicator* communicator_;
+  ExecutionOptions options_;
+  std::deque<Tensor<T>> values_;     // by buffer of the plan
+  std::deque<Tensor<T>> gradients_;  // likewise; empty where not wanted
+  ParameterSet<T> parameters_;
+  std::vector<std::unique_ptr<Layer<T>>> layers_;
+  std::deque<Edge> edges_;
+  std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
+  Workspace<T> workspace_;
+};
+
+}  // namespace engine

@@ -1,0 +1,224 @@
+#include "engine/execution/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "engine/random.h"
+
+namespace engine {
+
+using partitioner::Message;
+using partitioner::ParameterKind;
+using partitioner::ParameterPlan;
+
+namespace {
+
+const char* suffix(ParameterKind kind) {
+  constexpr std::array kNames{"weight", "bias", "bn.scale", "bn.mean", "bn.variance"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+Region elements(const Range& range) { return {{0, 1}, {0, 1}, {0, 1}, range}; }
+
+// Darknet's deviation of a weight: sqrt(2 / inputs of an output cell), inputs being the row of weights of one output channel.
+double weight_deviation(const ParameterPlan& plan) {
+  return std::sqrt(2.0 / static_cast<double>(plan.shape.row));
+}
+
+}  // namespace
+
+std::string parameter_name(const ParameterPlan& plan) {
+  return fmt::format("layers.{}.{}", plan.layer, suffix(plan.kind));
+}
+
+std::vector<Index> parameter_shape(const partitioner::Network& network, const ParameterPlan& plan) {
+  if (plan.kind != ParameterKind::Weight) {
+    return {plan.shape.channels};
+  }
+  if (const auto* spec = std::get_if<partitioner::Convolution>(&network.layer(plan.layer).operation)) {
+    return {plan.shape.channels, plan.shape.row / (spec->size * spec->size), spec->size, spec->size};
+  }
+  return {plan.shape.channels, plan.shape.row};
+}
+
+template <class T>
+ParameterSet<T>::ParameterSet(const partitioner::Network& network,
+                              const partitioner::Plan& plan,
+                              const Communicator& communicator,
+                              int first_tag,
+                              bool training)
+    : network_(&network), communicator_(&communicator) {
+  for (const ParameterPlan& parameter : plan.parameters) {
+    const Range channels = parameter.required[static_cast<std::size_t>(communicator.rank())];
+    const Range held{channels.begin * parameter.shape.row, channels.end * parameter.shape.row};
+    const bool learns = training && is_learnt(parameter.kind);
+    parameters_.push_back({&parameter, held, Array<T>(held.size()), Array<T>(learns ? held.size() : 0),
+                           Exchange<T>(communicator, parameter.messages, first_tag)});
+    first_tag += 2;
+  }
+}
+
+template <class T>
+ParameterViews<T> ParameterSet<T>::views(int layer) {
+  ParameterViews<T> views;
+  for (Parameter<T>& parameter : parameters_) {
+    if (parameter.plan->layer != layer) {
+      continue;
+    }
+    T* values = parameter.values.data();
+    T* gradient = parameter.gradient.data();
+    switch (parameter.plan->kind) {
+      case ParameterKind::Weight:
+        views.weight = values;
+        views.weight_gradient = gradient;
+        break;
+      case ParameterKind::Bias:
+        views.bias = values;
+        views.bias_gradient = gradient;
+        break;
+      case ParameterKind::Scale:
+        views.scale = values;
+        views.scale_gradient = gradient;
+        break;
+      case ParameterKind::Mean:
+        views.mean = values;
+        break;
+      case ParameterKind::Variance:
+        views.variance = values;
+        break;
+    }
+  }
+  return views;
+}
+
+template <class T>
+void ParameterSet<T>::initialize(std::uint64_t seed) {
+  for (Parameter<T>& parameter : parameters_) {
+    const ParameterPlan& plan = *parameter.plan;
+    if (plan.kind != ParameterKind::Weight) {
+      const bool one = plan.kind == ParameterKind::Scale || plan.kind == ParameterKind::Variance;
+      std::fill_n(parameter.values.data(), parameter.values.size(), one ? T(1) : T(0));
+      continue;
+    }
+    const double deviation = weight_deviation(plan);
+    const bool normal = std::holds_alternative<partitioner::Convolution>(network_->layer(plan.layer).operation);
+    const auto layer = static_cast<std::uint64_t>(plan.layer);
+    for (Index i = 0; i < parameter.values.size(); ++i) {
+      const auto element = static_cast<std::uint64_t>(parameter.held.begin + i);
+      const double drawn =
+          normal ? random_normal(seed, layer, element) : 2 * random_uniform(seed, layer, element) - 1;
+      parameter.values[i] = static_cast<T>(deviation * drawn);
+    }
+  }
+}
+
+template <class T>
+void ParameterSet<T>::clear_gradients() {
+  for (Parameter<T>& parameter : parameters_) {
+    std::fill_n(parameter.gradient.data(), parameter.gradient.size(), T{});
+  }
+}
+
+template <class T>
+bool ParameterSet<T>::summed_elsewhere(const Parameter<T>& parameter, BatchNormMode mode) const {
+  if (!is_learnt(parameter.plan->kind)) {
+    return true;
+  }
+  const bool normalizes = partitioner::layer_parameters(*network_, parameter.plan->layer).scale.channels > 0;
+  return mode == BatchNormMode::Sync && normalizes && parameter.plan->kind != ParameterKind::Weight;
+}
+
+template <class T>
+void ParameterSet<T>::sum_gradients(BatchNormMode mode) {
+  for (Parameter<T>& parameter : parameters_) {
+    if (!summed_elsewhere(parameter, mode)) {
+      parameter.exchange.start_add(parameter.gradient_view());
+    }
+  }
+  for (Parameter<T>& parameter : parameters_) {
+    if (!summed_elsewhere(parameter, mode)) {
+      parameter.exchange.finish_add(parameter.gradient_view());
+    }
+  }
+}
+
+template <class T>
+void ParameterSet<T>::share_values(BatchNormMode mode) {
+  const auto shared = [mode](const Parameter<T>& parameter) {
+    return is_learnt(parameter.plan->kind) || mode == BatchNormMode::PerTile;
+  };
+  for (Parameter<T>& parameter : parameters_) {
+    if (shared(parameter)) {
+      parameter.exchange.start_copy(parameter.view());
+    }
+  }
+  for (Parameter<T>& parameter : parameters_) {
+    if (shared(parameter)) {
+      parameter.exchange.finish_copy(parameter.view());
+    }
+  }
+}
+
+template <class T>
+std::vector<T> ParameterSet<T>::gather(const Parameter<T>& parameter, const T* held) const {
+  std::vector<Message> messages;
+  for (int from = 0; from < communicator_->size(); ++from) {
+    for (const Range& run : parameter.plan->owned[static_cast<std::size_t>(from)]) {
+      messages.push_back({from, 0, elements(run)});
+    }
+  }
+  std::vector<T> whole(communicator_->rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
+  regrid(*communicator_, messages, View<const T>{held, elements(parameter.held), 1},
+         View<T>{whole.data(), elements({0, parameter.size()}), 1});
+  return whole;
+}
+
+template <class T>
+void ParameterSet<T>::scatter(Parameter<T>& parameter, const std::vector<T>& whole, T* held) const {
+  std::vector<Message> messages;
+  for (int to = 0; to < communicator_->size(); ++to) {
+    const Range channels = parameter.plan->required[static_cast<std::size_t>(to)];
+    const Range range{channels.begin * parameter.plan->shape.row, channels.end * parameter.plan->shape.row};
+    if (!range.empty()) {
+      messages.push_back({0, to, elements(range)});
+    }
+  }
+  regrid(*communicator_, messages, View<const T>{whole.data(), elements({0, parameter.size()}), 1},
+         View<T>{held, elements(parameter.held), 1});
+}
+
+template <class T>
+Index ParameterSet<T>::value_bytes() const {
+  Index bytes = 0;
+  for (const Parameter<T>& parameter : parameters_) {
+    bytes += parameter.values.bytes();
+  }
+  return bytes;
+}
+
+template <class T>
+Index ParameterSet<T>::gradient_bytes() const {
+  Index bytes = 0;
+  for (const Parameter<T>& parameter : parameters_) {
+    bytes += parameter.gradient.bytes();
+  }
+  return bytes;
+}
+
+template <class T>
+Index ParameterSet<T>::message_bytes() const {
+  Index bytes = 0;
+  for (const Parameter<T>& parameter : parameters_) {
+    bytes += parameter.exchange.bytes();
+  }
+  return bytes;
+}
+
+template class ParameterSet<float>;
+template class ParameterSet<double>;
+
+}  // namespace engine
