@@ -1,0 +1,251 @@
+// The text form of a partition: TOML, written so that a person can read and change it. toml++ comes
+// as its shared library, as its CMake target has it: header-only, version 3.3 asserts on malformed
+// text such as "[[[" or "a = ,".
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <string_view>
+#include <toml++/toml.h>
+
+#include "partitioner/errors.h"
+#include "partitioner/partition.h"
+
+namespace partitioner {
+
+namespace {
+
+constexpr Index kMost = 1'000'000;           // ranks, layers and parts
+constexpr Index kMostCells = 1'000'000'000;  // along one dimension of a map
+constexpr std::size_t kMostBytes = 64U << 20U;
+
+constexpr std::string_view kHeader =
+    "# Who computes what. Layers are counted from 0 as the sections of the model file after "
+    "[net].\n"
+    "# A group is a run of layers, first to last, without messages inside. `images`, `channels`,\n"
+    "# `rows` and `cols` cut its last layer's output: a number of equal parts, or the boundaries\n"
+    "# [0, ..., extent]; what is not cut is left out. `ranks` has one rank for each tile, counted "
+    "by\n"
+    "# images, then channels, rows and columns. `collapse` lists layers whose gradient is summed "
+    "at\n"
+    "# its owners before it goes on. `reader` is the rank that reads pictures, or \"every\".\n";
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (code < 0x20 || code == 0x7f) {
+      result += fmt::format("\\u{:04x}", code);
+    } else if (letter == '"' || letter == '\\') {
+      result += '\\';
+      result += letter;
+    } else {
+      result += letter;
+    }
+  }
+  return result + '"';
+}
+
+std::string cut_line(const char* name, const Cut& cut) {
+  if (cut.boundaries.empty()) {
+    return cut.parts == 1 ? "" : fmt::format("{} = {}\n", name, cut.parts);
+  }
+  return fmt::format("{} = [{}]\n", name, fmt::join(cut.boundaries, ", "));
+}
+
+// Reads one text; every fault is an InputError with the file's name and the line.
+class Reader {
+ public:
+  explicit Reader(const std::string& name) : name_(name) {}
+
+  [[nodiscard]] Partition partition(const toml::table& table) const {
+    check_keys(table, {"network", "ranks", "reader", "group"});
+    Partition result;
+    const toml::node& network = required(table, "network");
+    if (!network.is_string()) {
+      fail(network, "`network` is not a text: expected the fingerprint in quotes");
+    }
+    result.network = network.as_string()->get();
+    result.ranks = static_cast<int>(integer(required(table, "ranks"), "ranks", 1, kMost));
+    if (const toml::node* reader = table.get("reader")) {
+      result.reader = reader_rank(*reader);
+    }
+    if (const toml::node* groups = table.get("group")) {
+      if (!groups->is_array_of_tables()) {
+        fail(*groups, "`group` is not a list of tables: write each group under its own [[group]]");
+      }
+      for (const toml::node& item : *groups->as_array()) {
+        result.groups.push_back(group(*item.as_table()));
+      }
+    }
+    return result;
+  }
+
+ private:
+  [[noreturn]] void fail(const toml::node& node, const std::string& message) const {
+    throw InputError(name_, static_cast<int>(node.source().begin.line), message);
+  }
+
+  void check_keys(const toml::table& table, std::initializer_list<std::string_view> known) const {
+    for (const auto& [key, node] : table) {
+      bool found = false;
+      for (const std::string_view name : known) {
+        found = found || key.str() == name;
+      }
+      if (!found) {
+        throw InputError(
+            name_,
+            static_cast<int>(key.source().begin.line),
+            fmt::format(
+                "unknown key `{}`, expected one of: {}", key.str(), fmt::join(known, ", ")));
+      }
+    }
+  }
+
+  [[nodiscard]] const toml::node& required(const toml::table& table, const char* key) const {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) {
+      fail(table, fmt::format("`{}` is missing: add a line `{} = ...`", key, key));
+    }
+    return *node;
+  }
+
+  [[nodiscard]] Index integer(const toml::node& node,
+                              const char* key,
+                              Index least,
+                              Index most) const {
+    if (!node.is_integer()) {
+      fail(node, fmt::format("`{}` holds something that is no whole number", key));
+    }
+    const Index value = node.as_integer()->get();
+    if (value < least || value > most) {
+      fail(node, fmt::format("`{}` holds {}, expected {} to {}", key, value, least, most));
+    }
+    return value;
+  }
+
+  [[nodiscard]] std::vector<Index> integers(const toml::node& node,
+                                            const char* key,
+                                            Index most) const {
+    if (!node.is_array()) {
+      fail(node, fmt::format("`{}` is not a list: expected numbers in brackets", key));
+    }
+    std::vector<Index> result;
+    for (const toml::node& item : *node.as_array()) {
+      result.push_back(integer(item, key, 0, most));
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<int> numbers(const toml::node& node, const char* key) const {
+    std::vector<int> result;
+    for (const Index value : integers(node, key, kMost)) {
+      result.push_back(static_cast<int>(value));
+    }
+    return result;
+  }
+
+  [[nodiscard]] int reader_rank(const toml::node& node) const {
+    if (node.is_integer()) {
+      return static_cast<int>(integer(node, "reader", 0, kMost));
+    }
+    if (!node.is_string() || node.as_string()->get() != "every") {
+      fail(node, "`reader` is neither \"every\" nor the number of a rank");
+    }
+    return kEveryRank;
+  }
+
+  [[nodiscard]] Cut cut(const toml::table& table, const char* key) const {
+    Cut result;
+    const toml::node* node = table.get(key);
+    if (node == nullptr) {
+      return result;
+    }
+    if (node->is_array()) {
+      result.boundaries = integers(*node, key, kMostCells);
+      if (result.boundaries.size() < 2) {
+        fail(*node, fmt::format("`{}` needs at least two boundaries, from 0 to the extent", key));
+      }
+      result.parts = static_cast<Index>(result.boundaries.size()) - 1;
+    } else {
+      result.parts = integer(*node, key, 1, kMost);
+    }
+    return result;
+  }
+
+  [[nodiscard]] Group group(const toml::table& table) const {
+    check_keys(table, {"layers", "images", "channels", "rows", "cols", "ranks", "collapse"});
+    Group result;
+    const toml::node& layers = required(table, "layers");
+    const std::vector<int> ends = numbers(layers, "layers");
+    if (ends.size() != 2) {
+      fail(layers,
+           fmt::format("`layers` holds {} numbers, expected two: [first, last], both included",
+                       ends.size()));
+    }
+    result.first = ends[0];
+    result.last = ends[1];
+    result.images = cut(table, "images");
+    result.channels = cut(table, "channels");
+    result.rows = cut(table, "rows");
+    result.cols = cut(table, "cols");
+    result.ranks = numbers(required(table, "ranks"), "ranks");
+    if (const toml::node* collapse = table.get("collapse")) {
+      result.collapse = numbers(*collapse, "collapse");
+    }
+    return result;
+  }
+
+  const std::string& name_;
+};
+
+}  // namespace
+
+std::string to_text(const Partition& partition) {
+  std::string text(kHeader);
+  text += fmt::format(
+      "\nnetwork = {}  # fingerprint\nranks = {}\n", quoted(partition.network), partition.ranks);
+  text += partition.reader == kEveryRank ? std::string("reader = \"every\"\n")
+                                         : fmt::format("reader = {}\n", partition.reader);
+  for (const Group& group : partition.groups) {
+    text += fmt::format("\n[[group]]\nlayers = [{}, {}]\n", group.first, group.last);
+    text += cut_line("images", group.images) + cut_line("channels", group.channels) +
+            cut_line("rows", group.rows) + cut_line("cols", group.cols);
+    text += fmt::format("ranks = [{}]\n", fmt::join(group.ranks, ", "));
+    if (!group.collapse.empty()) {
+      text += fmt::format("collapse = [{}]\n", fmt::join(group.collapse, ", "));
+    }
+  }
+  return text;
+}
+
+Partition parse_partition(const std::string& text, const std::string& name) {
+  toml::table table;
+  try {
+    table = toml::parse(std::string_view(text));
+  } catch (const toml::parse_error& error) {
+    throw InputError(name,
+                     static_cast<int>(error.source().begin.line),
+                     fmt::format("this is not TOML: {}", error.description()));
+  }
+  return Reader(name).partition(table);
+}
+
+Partition read_partition(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  std::vector<char> piece(1U << 16U);
+  while (file && text.size() <= kMostBytes) {
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (text.size() > kMostBytes) {
+    throw InputError(path.string(), 0, "larger than 64 MiB: this is no partition file");
+  }
+  if (!file.eof()) {
+    throw InputError(path.string(), 0, "cannot be read: give a partition file, see `plan --help`");
+  }
+  return parse_partition(text, path.string());
+}
+
+}  // namespace partitioner
