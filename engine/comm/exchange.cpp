@@ -1,5 +1,7 @@
 #include "engine/comm/exchange.h"
 
+#include <utility>
+
 namespace engine {
 
 using partitioner::Message;
