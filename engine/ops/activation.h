@@ -1,7 +1,7 @@
 // Activations as functors: value(x), and slope(x, y), the derivative at x where the value is y. Slopes that the value alone
 // tells do not look at x, so that layers need not keep it.
 //
-// leaky 0.1 below zero; elu alpha 1; swish x * logistic(x); mish x * tanh(log(1 + exp(x))).
+// leaky 0.1 below zero; ramp 0.1 x more than relu; elu alpha 1; swish x * logistic(x); mish x * tanh(log(1 + exp(x))).
 
 #pragma once
 
@@ -32,6 +32,8 @@ struct ActivationFunction {
       return x > 0 ? x : T(0);
     } else if constexpr (kind == Activation::Leaky) {
       return x > 0 ? x : T(0.1) * x;
+    } else if constexpr (kind == Activation::Ramp) {
+      return x > 0 ? T(1.1) * x : T(0.1) * x;
     } else if constexpr (kind == Activation::Relu6) {
       return x > 0 ? (x < 6 ? x : T(6)) : T(0);
     } else if constexpr (kind == Activation::Elu) {
@@ -55,6 +57,8 @@ struct ActivationFunction {
       return y > 0 ? T(1) : T(0);
     } else if constexpr (kind == Activation::Leaky) {
       return y > 0 ? T(1) : T(0.1);
+    } else if constexpr (kind == Activation::Ramp) {
+      return y > 0 ? T(1.1) : T(0.1);
     } else if constexpr (kind == Activation::Relu6) {
       return y > 0 && y < 6 ? T(1) : T(0);
     } else if constexpr (kind == Activation::Elu) {
@@ -100,6 +104,8 @@ void with_activation(Activation activation, Run run) {
       return run(ActivationFunction<Activation::Tanh>{});
     case Activation::Swish:
       return run(ActivationFunction<Activation::Swish>{});
+    case Activation::Ramp:
+      return run(ActivationFunction<Activation::Ramp>{});
     case Activation::Mish:
       return run(ActivationFunction<Activation::Mish>{});
   }
