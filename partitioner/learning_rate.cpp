@@ -8,6 +8,9 @@ namespace partitioner {
 
 namespace {
 
+// A step below 1 counts from the start: files have steps=-1,... for a slow beginning. (Debian's
+// Darknet compares unsigned numbers, so that -1 would end the list there; for the same reason its
+// sigmoid is 0 before `step`.)
 double steps_rate(const TrainingOptions& training, Index step) {
   double rate = training.learning_rate;
   for (std::size_t i = 0; i < training.steps.size() && training.steps[i] <= step; ++i) {

@@ -37,16 +37,18 @@ int main(int count, char **arguments) {
 }
 """
 
+# Steps are unsigned numbers there: a -1 among `steps` ends the list instead of counting at once, and sigmoid gives 0
+# before `step`. Both are left out here.
 POLICIES = [
     "policy=constant",
     "policy=constant burn_in=100 power=2",
     "policy=step step=70 scale=0.3",
     "policy=steps steps=50,50,200 scales=10,0.5,0.1",
-    "policy=steps steps=-1,100,300 scales=0.1,10,0.1 burn_in=120",
+    "policy=steps steps=60,100,300 scales=0.1,10,0.1 burn_in=80",
     "policy=exp gamma=0.99",
     "policy=poly power=4",
     "policy=poly power=1 burn_in=10",
-    "policy=sigmoid gamma=0.05 step=150",
+    "policy=sigmoid gamma=0.05 step=1",
 ]
 STEPS = [1, 2, 9, 10, 11, 49, 50, 51, 69, 70, 99, 100, 101, 119, 120, 140, 150, 199, 200, 299, 300, 350, 399, 400]
 
