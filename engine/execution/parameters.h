@@ -50,6 +50,7 @@ class ParameterSet {
 
   [[nodiscard]] std::deque<Parameter<T>>& all() { return parameters_; }
   [[nodiscard]] const std::deque<Parameter<T>>& all() const { return parameters_; }
+  [[nodiscard]] const partitioner::Network& network() const { return *network_; }
   [[nodiscard]] ParameterViews<T> views(int layer);
 
   // Darknet's start: weights of a convolution normal with deviation sqrt(2 / inputs of a cell), of a connected layer uniform in

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "engine/comm/agreement.h"
 #include "engine/execution/execution.h"
 #include "partitioner/errors.h"
 
@@ -44,10 +45,7 @@ Index share_batch(const NamedTensors& in, const Communicator& communicator) {
       batch = input->second.shape[0];
     }
   }
-  problem = communicator.agree(problem);
-  if (problem) {
-    throw InputError(*problem);
-  }
+  throw_agreed(communicator, problem);
   const auto all = communicator.gather_all(bytes_of(&batch, 1));
   std::memcpy(&batch, all[0].data(), sizeof(batch));
   return batch;
@@ -68,22 +66,16 @@ void check_tensors(const VectorJacobianOptions& options,
                    const partitioner::Plan& plan,
                    const NamedTensors& in,
                    const Communicator& communicator) {
-  std::optional<std::string> problem;
-  if (communicator.rank() == 0) {
-    try {
-      (void)find(in, "input", map_shape(options.network, partitioner::kImage, plan.batch));
-      (void)find(in, "output_gradient", map_shape(options.network, options.network.size() - 1, plan.batch));
-      for (const partitioner::ParameterPlan& parameter : plan.parameters) {
-        (void)find(in, parameter_name(parameter), parameter_shape(options.network, parameter));
-      }
-    } catch (const InputError& error) {
-      problem = error.what();
+  throw_agreed(communicator, problem_of([&] {
+    if (communicator.rank() != 0) {
+      return;
     }
-  }
-  problem = communicator.agree(problem);
-  if (problem) {
-    throw InputError(*problem);
-  }
+    (void)find(in, "input", map_shape(options.network, partitioner::kImage, plan.batch));
+    (void)find(in, "output_gradient", map_shape(options.network, options.network.size() - 1, plan.batch));
+    for (const partitioner::ParameterPlan& parameter : plan.parameters) {
+      (void)find(in, parameter_name(parameter), parameter_shape(options.network, parameter));
+    }
+  }));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct VectorJacobianOptions {
 // `in`, of which that of rank 0 counts: "input" (N, C, H, W), "output_gradient" (N, C, H, W of the last layer), and all parameters by
 // parameter_name(). The result, on rank 0: "output", "input_gradient", the gradient of each learnt parameter under its own name, and
 // running statistics after the pass. Dropout is off; a softmax gives its true Jacobian, a cost passes through. T is the
-// scalar computed with. Throws InputError on all ranks where tensors lack or have other shapes. All ranks call this together.
+// scalar computed with. Throws AgreedError on all ranks where tensors lack or have other shapes. All ranks call this together.
 template <class T>
 [[nodiscard]] NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
                                                    const NamedTensors& in,

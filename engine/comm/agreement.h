@@ -1,0 +1,46 @@
+// How an error of the user's that one rank meets becomes the same error on all ranks, so that all end in order.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/comm/communicator.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+// Thrown on all ranks at the same place: every rank may end as it likes, none waits for another.
+class AgreedError : public partitioner::InputError {
+ public:
+  using partitioner::InputError::InputError;
+};
+
+// Throws AgreedError on all ranks if any of them has a problem. All ranks call this together.
+inline void throw_agreed(const Communicator& communicator, const std::optional<std::string>& problem) {
+  if (const auto agreed = communicator.agree(problem)) {
+    throw AgreedError(*agreed);
+  }
+}
+
+// Runs `work` on this rank and keeps an InputError for throw_agreed.
+template <class Work>
+[[nodiscard]] std::optional<std::string> problem_of(Work work) {
+  try {
+    work();
+  } catch (const partitioner::InputError& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+// The result of `work`, which each rank does on its own; AgreedError on all if it throws InputError on any.
+template <class Work>
+[[nodiscard]] auto agreed(const Communicator& communicator, Work work) {
+  std::optional<decltype(work())> result;
+  throw_agreed(communicator, problem_of([&] { result.emplace(work()); }));
+  return std::move(*result);
+}
+
+}  // namespace engine

@@ -1,0 +1,262 @@
+#include "engine/train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "engine/comm/agreement.h"
+#include "engine/files/darknet_weights.h"
+#include "engine/files/safetensors.h"
+
+namespace engine {
+
+using partitioner::InputError;
+using partitioner::ParameterKind;
+
+namespace {
+
+constexpr const char* kFormat = "tessera-checkpoint-1";
+
+std::string state_name(const Parameter<float>& parameter, const char* part) {
+  return fmt::format("optimizer.{}.{}", parameter_name(*parameter.plan), part);
+}
+
+// What a checkpoint of these parameters holds, in the order of the file.
+std::vector<StoredTensor> stored_tensors(const partitioner::Network& network,
+                                         const ParameterSet<float>& parameters,
+                                         bool adam) {
+  std::vector<StoredTensor> tensors;
+  for (const Parameter<float>& parameter : parameters.all()) {
+    const auto shape = parameter_shape(network, *parameter.plan);
+    tensors.push_back({parameter_name(*parameter.plan), shape, ElementType::F32});
+    if (is_learnt(parameter.plan->kind)) {
+      tensors.push_back({state_name(parameter, "first"), shape, ElementType::F32});
+      if (adam) {
+        tensors.push_back({state_name(parameter, "second"), shape, ElementType::F32});
+      }
+    }
+  }
+  return tensors;
+}
+
+// Runs `work` on rank 0 unless something went wrong there before. Tensors travel all the same: other ranks do not know.
+class RootWork {
+ public:
+  explicit RootWork(const Communicator& communicator) : communicator_(communicator) {}
+
+  template <class Work>
+  void run(Work work) {
+    if (communicator_.rank() == 0 && !problem_) {
+      problem_ = problem_of(work);
+    }
+  }
+
+  void finish() { throw_agreed(communicator_, problem_); }
+
+ private:
+  const Communicator& communicator_;
+  std::optional<std::string> problem_;
+};
+
+Index parse_number(const SafetensorsReader& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  Index value = 0;
+  if (found != file.metadata().end()) {
+    const char* end = found->second.data() + found->second.size();
+    const auto [last, error] = std::from_chars(found->second.data(), end, value);
+    if (error == std::errc{} && last == end && value >= 0) {
+      return value;
+    }
+  }
+  throw InputError(file.path().string(), 0,
+                   fmt::format("its metadata has no number '{}': it is no checkpoint of this program", key));
+}
+
+void expect_shape(const SafetensorsReader& file, const std::string& name, const std::vector<Index>& shape) {
+  const StoredTensor& stored = file.find(name);
+  if (stored.shape != shape) {
+    throw InputError(file.path().string(), 0,
+                     fmt::format("tensor '{}' has another shape than the model gives it: the checkpoint is of another model", name));
+  }
+}
+
+TrainingState read_state(const SafetensorsReader& file, const partitioner::Network& network) {
+  TrainingState state;
+  state.step = parse_number(file, "step");
+  state.seed = static_cast<std::uint64_t>(parse_number(file, "seed"));
+  const auto text = [&](const char* key) {
+    const auto found = file.metadata().find(key);
+    return found == file.metadata().end() ? std::string() : found->second;
+  };
+  state.model = text("model");
+  state.fingerprint = text("network");
+  if (state.fingerprint != fingerprint(network)) {
+    throw InputError(file.path().string(), 0,
+                     fmt::format("the checkpoint is of network {}, the model file is network {}: give the model that it was trained with",
+                                 state.fingerprint, fingerprint(network)));
+  }
+  return state;
+}
+
+// A number of rank 0, on all ranks.
+template <class Number>
+Number share(const Communicator& communicator, Number mine) {
+  const auto all = communicator.gather_all(bytes_of(&std::as_const(mine), 1));
+  std::memcpy(&mine, all[0].data(), sizeof(mine));
+  return mine;
+}
+
+}  // namespace
+
+void save_checkpoint(const std::filesystem::path& path,
+                     const TrainingState& state,
+                     const ParameterSet<float>& parameters,
+                     const Optimizer<float>& optimizer,
+                     const Communicator& communicator) {
+  RootWork root(communicator);
+  std::optional<SafetensorsWriter> file;
+  root.run([&] {
+    file.emplace(path, stored_tensors(parameters.network(), parameters, optimizer.adam()),
+                 std::map<std::string, std::string>{{"format", kFormat},
+                                                    {"step", std::to_string(state.step)},
+                                                    {"seed", std::to_string(state.seed)},
+                                                    {"network", state.fingerprint},
+                                                    {"model", state.model}});
+  });
+  const auto write = [&](const Parameter<float>& parameter, const Array<float>& held) {
+    const std::vector<float> whole = parameters.gather(parameter, held.data());
+    root.run([&] { file->write(std::span<const float>(whole)); });
+  };
+  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+    const Parameter<float>& parameter = parameters.all()[i];
+    write(parameter, parameter.values);
+    if (is_learnt(parameter.plan->kind)) {
+      write(parameter, optimizer.spread(parameters, i, optimizer.states()[i].first));
+      if (optimizer.adam()) {
+        write(parameter, optimizer.spread(parameters, i, optimizer.states()[i].second));
+      }
+    }
+  }
+  root.run([&] { file->commit(); });
+  root.finish();
+}
+
+TrainingState load_checkpoint(const std::filesystem::path& path,
+                              const partitioner::Network& network,
+                              ParameterSet<float>& parameters,
+                              Optimizer<float>& optimizer,
+                              const Communicator& communicator) {
+  RootWork root(communicator);
+  std::optional<SafetensorsReader> file;
+  TrainingState state;
+  root.run([&] {
+    file.emplace(path);
+    state = read_state(*file, network);
+    for (const StoredTensor& tensor : stored_tensors(network, parameters, optimizer.adam())) {
+      expect_shape(*file, tensor.name, tensor.shape);
+    }
+  });
+  root.finish();
+  const auto read = [&](const std::string& name, Parameter<float>& parameter, Array<float>& held) {
+    std::vector<float> whole(communicator.rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
+    root.run([&] { file->read<float>(name, 0, whole); });
+    parameters.scatter(parameter, whole, held.data());
+  };
+  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+    Parameter<float>& parameter = parameters.all()[i];
+    read(parameter_name(*parameter.plan), parameter, parameter.values);
+    const auto read_owned = [&](const char* part, Array<float>& owned) {
+      Array<float> held(parameter.held.size());
+      read(state_name(parameter, part), parameter, held);
+      optimizer.collect(parameters, i, held, owned);
+    };
+    if (is_learnt(parameter.plan->kind)) {
+      read_owned("first", optimizer.states()[i].first);
+      if (optimizer.adam()) {
+        read_owned("second", optimizer.states()[i].second);
+      }
+    }
+  }
+  root.finish();
+  state.step = share(communicator, state.step);
+  state.seed = share(communicator, state.seed);
+  return state;
+}
+
+namespace {
+
+std::vector<float>& of_kind(LayerWeights& weights, ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::Weight:
+      return weights.weight;
+    case ParameterKind::Bias:
+      return weights.bias;
+    case ParameterKind::Scale:
+      return weights.scale;
+    case ParameterKind::Mean:
+      return weights.mean;
+    case ParameterKind::Variance:
+      break;
+  }
+  return weights.variance;
+}
+
+}  // namespace
+
+void load_weights(const std::filesystem::path& path,
+                  const partitioner::Network& network,
+                  double batch_norm_epsilon,
+                  ParameterSet<float>& parameters,
+                  const Communicator& communicator) {
+  RootWork root(communicator);
+  const bool darknet = path.extension() == ".weights";
+  std::optional<SafetensorsReader> file;
+  DarknetWeights weights;
+  root.run([&] {
+    if (darknet) {
+      weights = read_darknet_weights(path, network, batch_norm_epsilon);
+      return;
+    }
+    file.emplace(path);
+    for (const Parameter<float>& parameter : parameters.all()) {
+      expect_shape(*file, parameter_name(*parameter.plan), parameter_shape(network, *parameter.plan));
+    }
+  });
+  root.finish();
+  for (Parameter<float>& parameter : parameters.all()) {
+    std::vector<float> whole(communicator.rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
+    root.run([&] {
+      if (darknet) {
+        whole = of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)], parameter.plan->kind);
+      } else {
+        file->read<float>(parameter_name(*parameter.plan), 0, whole);
+      }
+    });
+    parameters.scatter(parameter, whole, parameter.values.data());
+  }
+  root.finish();
+}
+
+void save_darknet_weights(const std::filesystem::path& path,
+                          const partitioner::Network& network,
+                          double batch_norm_epsilon,
+                          Index images_seen,
+                          const ParameterSet<float>& parameters,
+                          const Communicator& communicator) {
+  DarknetWeights weights;
+  weights.seen = static_cast<std::uint64_t>(images_seen);
+  weights.layers.resize(network.layers.size());
+  weights.layers_filled = network.size();
+  for (const Parameter<float>& parameter : parameters.all()) {
+    std::vector<float> whole = parameters.gather(parameter, parameter.values.data());
+    of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)], parameter.plan->kind) = std::move(whole);
+  }
+  RootWork root(communicator);
+  root.run([&] { write_darknet_weights(path, network, weights, batch_norm_epsilon); });
+  root.finish();
+}
+
+}  // namespace engine

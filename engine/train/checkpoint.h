@@ -1,0 +1,52 @@
+// Training on disk: whole tensors, so that it can go on under any partition. Weights as "layers.3.weight", optimizer state as
+// "optimizer.layers.3.weight.first" and ".second"; step, seed and the model's text are metadata of the file.
+//
+// Rank 0 reads and writes; a tensor at a time travels between it and its owners. All ranks call these functions together, and errors are
+// AgreedErrors on all of them.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "engine/train/optimizer.h"
+
+namespace engine {
+
+struct TrainingState {
+  Index step = 0;  // updates done
+  std::uint64_t seed = 0;
+  std::string model;        // text of the model file
+  std::string fingerprint;  // of its network
+};
+
+void save_checkpoint(const std::filesystem::path& path,
+                     const TrainingState& state,
+                     const ParameterSet<float>& parameters,
+                     const Optimizer<float>& optimizer,
+                     const Communicator& communicator);
+
+// Fills parameters and optimizer. Refuses a checkpoint of another network, or one without the optimizer's state.
+[[nodiscard]] TrainingState load_checkpoint(const std::filesystem::path& path,
+                                            const partitioner::Network& network,
+                                            ParameterSet<float>& parameters,
+                                            Optimizer<float>& optimizer,
+                                            const Communicator& communicator);
+
+// Only the weights, from a checkpoint or, by its extension, from a Darknet .weights file.
+void load_weights(const std::filesystem::path& path,
+                  const partitioner::Network& network,
+                  double batch_norm_epsilon,
+                  ParameterSet<float>& parameters,
+                  const Communicator& communicator);
+
+// Only the weights, to a Darknet .weights file.
+void save_darknet_weights(const std::filesystem::path& path,
+                          const partitioner::Network& network,
+                          double batch_norm_epsilon,
+                          Index images_seen,
+                          const ParameterSet<float>& parameters,
+                          const Communicator& communicator);
+
+}  // namespace engine
