@@ -1,0 +1,50 @@
+// How much memory a plan takes up on a rank, by what it is for: worked out before anything is
+// allocated, from the same regions and the same layout that the engine allocates by. Bytes.
+
+#pragma once
+
+#include "partitioner/plan.h"
+
+namespace partitioner {
+
+struct MemoryUse {
+  Index weights = 0;    // parameters and running statistics that the rank computes with
+  Index gradients = 0;  // of what is learnt
+  Index optimizer = 0;  // momentum, or both averages of Adam, of what the rank owns
+  Index activations =
+      0;  // maps and their gradients, and sums that a layer keeps for its backward pass
+  Index workspace = 0;  // scratch of the kernels
+  Index messages = 0;   // packed cells of everything that is sent and received
+
+  [[nodiscard]] Index total() const {
+    return weights + gradients + optimizer + activations + workspace + messages;
+  }
+  friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
+};
+
+struct MemoryOptions {
+  Index scalar_bytes = 4;
+  bool training = true;         // false: no gradients, no optimizer
+  bool image_gradient = false;  // also the gradient of the network's input
+  bool adam = false;
+  Index workspace_bytes = 0;  // the kernels know it; added as it is
+};
+
+[[nodiscard]] MemoryUse planned_memory(const Network& network,
+                                       const Plan& plan,
+                                       int rank,
+                                       const MemoryOptions& options);
+
+// Whether the layer keeps the sums that its activation starts from beside its output: it normalises
+// them, or the slope of the activation cannot be told from the output.
+[[nodiscard]] bool keeps_sums(const Operation& operation);
+
+// Bytes that `rank` receives of the other ranks' per-channel sums in a training pass through a
+// layer with batch normalisation: count, mean and squares on the way forward, two sums on the way
+// back, all in double precision.
+[[nodiscard]] Index channel_sum_bytes(const Network& network,
+                                      const Plan& plan,
+                                      int layer,
+                                      int rank);
+
+}  // namespace partitioner
