@@ -1,0 +1,278 @@
+#include "engine/data/augment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <numbers>
+#include <utility>
+
+#include "engine/random.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+namespace {
+
+using partitioner::InputError;
+using partitioner::MapShape;
+
+// The numbers of the draws for one picture. New ones go to the end: the others keep their values.
+enum Draw : std::uint64_t {
+  kZoom,
+  kAspect,
+  kAspectInverse,
+  kAngle,
+  kOffsetX,
+  kOffsetY,
+  kPaddingX,
+  kPaddingY,
+  kWindowX,
+  kWindowY,
+  kMirror,
+  kHue,
+  kSaturation,
+  kSaturationInverse,
+  kExposure,
+  kExposureInverse,
+  kCropAngle,
+  kCropSaturation,
+  kCropSaturationInverse,
+  kCropExposure,
+  kCropExposureInverse
+};
+
+class Draws {
+ public:
+  Draws(std::uint64_t seed, Index step, Index position)
+      : seed_(mix_bits(seed ^ kAugmentation)),
+        step_(static_cast<std::uint64_t>(step)),
+        position_(static_cast<std::uint64_t>(position)) {}
+
+  [[nodiscard]] double between(double low, double high, Draw draw) const {
+    return low + (high - low) * random_uniform(seed_, step_, position_, draw);
+  }
+
+  // A whole number from low to high, both possible.
+  [[nodiscard]] Index whole(Index low, Index high, Draw draw) const {
+    const auto choices = static_cast<std::uint64_t>(high - low) + 1;
+    return low + static_cast<Index>(random_bits(seed_, step_, position_, draw) % choices);
+  }
+
+  [[nodiscard]] bool coin(Draw draw) const {
+    return random_bits(seed_, step_, position_, draw) >> 63U != 0;
+  }
+
+  // Uniform from 1 to `most`, inverted half of the time: as often larger as smaller.
+  [[nodiscard]] double factor(double most, Draw draw, Draw inverse) const {
+    const double value = between(1, most, draw);
+    return coin(inverse) ? 1 / value : value;
+  }
+
+ private:
+  static constexpr std::uint64_t kAugmentation =
+      0x7069637475726573U;  // draws of other parts have other seeds
+  std::uint64_t seed_;
+  std::uint64_t step_;
+  std::uint64_t position_;
+};
+
+// How a picture lies on the map that it is scaled to, in that map's pixels.
+struct Placement {
+  double zoom = 1;     // 1: it just covers the map
+  double aspect = 1;   // how much narrower it becomes
+  double angle = 0;    // radians
+  double along_x = 0;  // -1..1: from one edge of what sticks out of the map to the other
+  double along_y = 0;
+  double shift_x = 0;  // pixels more to the right, of what is shown
+  double shift_y = 0;
+};
+
+// Rounded, so that a last bit by which C libraries differ does not become another picture.
+double rounded(double value) {
+  return static_cast<double>(static_cast<float>(value));
+}
+
+Variation placed(const MapShape& picture, const MapShape& map, const Placement& place) {
+  const auto cols = static_cast<double>(picture.cols);
+  const auto rows = static_cast<double>(picture.rows);
+  const auto map_cols = static_cast<double>(map.cols);
+  const auto map_rows = static_cast<double>(map.rows);
+  const double scale = place.zoom * std::max(map_rows / rows, map_cols * place.aspect / cols);
+  const double x_scale = scale / place.aspect;  // map pixels per picture pixel
+  const double dx = place.along_x * (cols * x_scale - map_cols) / 2 + place.shift_x;
+  const double dy = place.along_y * (rows * scale - map_rows) / 2 + place.shift_y;
+  const double cosine = rounded(std::cos(place.angle));
+  const double sine = rounded(std::sin(place.angle));
+  Variation variation;
+  variation.x_per_col = cosine / x_scale;
+  variation.x_per_row = -sine / scale;
+  variation.y_per_col = sine / x_scale;
+  variation.y_per_row = cosine / scale;
+  variation.centre_x = cols / 2 + variation.x_per_col * dx + variation.x_per_row * dy;
+  variation.centre_y = rows / 2 + variation.y_per_col * dx + variation.y_per_row * dy;
+  return variation;
+}
+
+// From the centre of the map that pictures are scaled to, to the centre of the window that [crop]
+// cuts out of it.
+double window_shift(Index map, Index window, Index begin) {
+  return static_cast<double>(begin) + static_cast<double>(window) / 2 -
+         static_cast<double>(map) / 2;
+}
+
+Placement draw_placement(const RenderingRules& rules, const Draws& draws) {
+  const partitioner::AugmentationOptions& options = rules.augmentation;
+  const MapShape& map = rules.picture;
+  const Index side = std::min(map.rows, map.cols);
+  const Index least = options.min_crop > 0 ? options.min_crop : side;
+  const Index most = options.max_crop > 0 ? options.max_crop : side;
+  const double crop_angle = rules.crop ? rules.crop->angle : 0;
+  Placement place;
+  place.zoom =
+      static_cast<double>(draws.whole(std::min(least, most), std::max(least, most), kZoom)) /
+      static_cast<double>(side);
+  place.aspect = draws.factor(options.aspect, kAspect, kAspectInverse);
+  place.angle = (draws.between(-options.angle, options.angle, kAngle) +
+                 draws.between(-crop_angle, crop_angle, kCropAngle)) *
+                (std::numbers::pi / 180);
+  place.along_x = draws.between(-1, 1, kOffsetX);
+  place.along_y = draws.between(-1, 1, kOffsetY);
+  const Index padding = options.crop_padding;
+  place.shift_x =
+      static_cast<double>(draws.whole(-padding, padding, kPaddingX)) +
+      window_shift(
+          map.cols, rules.input.cols, draws.whole(0, map.cols - rules.input.cols, kWindowX));
+  place.shift_y =
+      static_cast<double>(draws.whole(-padding, padding, kPaddingY)) +
+      window_shift(
+          map.rows, rules.input.rows, draws.whole(0, map.rows - rules.input.rows, kWindowY));
+  return place;
+}
+
+void require_factor(double value, const char* key, const std::string& where) {
+  if (!(value > 0) || !std::isfinite(value)) {
+    throw InputError(
+        where,
+        0,
+        fmt::format("{} = {}: a factor above 0 was expected, 1 varies nothing", key, value));
+  }
+}
+
+void require_amount(double value, const char* key, const std::string& where) {
+  if (!(value >= 0) || !std::isfinite(value)) {
+    throw InputError(
+        where, 0, fmt::format("{} = {}: 0 (no variation) or more was expected", key, value));
+  }
+}
+
+void check_convention(const PixelConvention& convention, Index channels, const std::string& where) {
+  for (const std::vector<float>* values : {&convention.mean, &convention.stddev}) {
+    if (values->size() > 1 && static_cast<Index>(values->size()) != channels) {
+      throw InputError(
+          where,
+          0,
+          fmt::format(
+              "{} numbers to normalise pixels with; none, 1 or {} (one per channel) were expected",
+              values->size(),
+              channels));
+    }
+  }
+  const bool usable = std::all_of(
+      convention.stddev.begin(), convention.stddev.end(), [](float s) { return s > 0; });
+  if (!usable) {
+    throw InputError(
+        where,
+        0,
+        "a standard deviation to normalise pixels with is not above 0: give its true value");
+  }
+}
+
+}  // namespace
+
+RenderingRules rendering_rules(const partitioner::ModelFile& model, PixelConvention convention) {
+  RenderingRules rules{model.network.image,
+                       model.network.image,
+                       model.augmentation,
+                       std::nullopt,
+                       std::move(convention)};
+  if (!model.network.layers.empty()) {
+    if (const auto* crop =
+            std::get_if<partitioner::Crop>(&model.network.layers.front().operation)) {
+      rules.crop = *crop;
+      rules.picture = model.picture;
+    }
+  }
+  return rules;
+}
+
+void check_rules(const RenderingRules& rules, const std::string& where) {
+  constexpr Index kMaxSide = Index{1} << 20;
+  const partitioner::AugmentationOptions& options = rules.augmentation;
+  require_factor(options.aspect, "aspect", where);
+  require_factor(options.saturation, "saturation", where);
+  require_factor(options.exposure, "exposure", where);
+  require_amount(options.angle, "angle", where);
+  require_amount(options.hue, "hue", where);
+  for (const Index pixels : {options.min_crop, options.max_crop, options.crop_padding}) {
+    if (pixels < 0 || pixels > kMaxSide) {
+      throw InputError(
+          where,
+          0,
+          fmt::format("{} pixels for min_crop, max_crop or crop_padding: 0 to {} were expected",
+                      pixels,
+                      kMaxSide));
+    }
+  }
+  if (rules.crop) {
+    require_factor(rules.crop->saturation, "saturation of [crop]", where);
+    require_factor(rules.crop->exposure, "exposure of [crop]", where);
+    require_amount(rules.crop->angle, "angle of [crop]", where);
+  }
+  if (rules.input.volume() < 1 || rules.picture.rows < rules.input.rows ||
+      rules.picture.cols < rules.input.cols) {
+    throw InputError(
+        where,
+        0,
+        fmt::format(
+            "an input of {} x {} cannot be cut out of pictures of {} x {}: change height and width",
+            rules.input.rows,
+            rules.input.cols,
+            rules.picture.rows,
+            rules.picture.cols));
+  }
+  check_convention(rules.convention, rules.input.channels, where);
+}
+
+Variation centre_variation(const RenderingRules& rules, const MapShape& picture) {
+  const MapShape& map = rules.picture;
+  Placement place;
+  place.shift_x = window_shift(map.cols, rules.input.cols, (map.cols - rules.input.cols) / 2);
+  place.shift_y = window_shift(map.rows, rules.input.rows, (map.rows - rules.input.rows) / 2);
+  return placed(picture, map, place);
+}
+
+Variation draw_variation(const RenderingRules& rules,
+                         const MapShape& picture,
+                         std::uint64_t seed,
+                         Index step,
+                         Index position) {
+  const Draws draws(seed, step, position);
+  Variation variation = placed(picture, rules.picture, draw_placement(rules, draws));
+  const partitioner::AugmentationOptions& options = rules.augmentation;
+  variation.mirrored = (options.flip || (rules.crop && rules.crop->flip)) && draws.coin(kMirror);
+  if (rules.input.channels != 3) {
+    return variation;
+  }
+  double saturation = draws.factor(options.saturation, kSaturation, kSaturationInverse);
+  double exposure = draws.factor(options.exposure, kExposure, kExposureInverse);
+  if (rules.crop) {
+    saturation *= draws.factor(rules.crop->saturation, kCropSaturation, kCropSaturationInverse);
+    exposure *= draws.factor(rules.crop->exposure, kCropExposure, kCropExposureInverse);
+  }
+  variation.hue = static_cast<float>(draws.between(-options.hue, options.hue, kHue));
+  variation.saturation = static_cast<float>(saturation);
+  variation.exposure = static_cast<float>(exposure);
+  return variation;
+}
+
+}  // namespace engine

@@ -1,0 +1,85 @@
+#include "engine/data/batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/data/epoch_order.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+using partitioner::expects;
+using partitioner::Region;
+
+BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::string& model)
+    : dataset_(std::move(dataset)), options_(std::move(options)) {
+  expects(options_.batch > 0, "a batch has at least one image");
+  expects(dataset_.size() > 0, "a data set has at least one picture");
+  expects(dataset_.channels() == options_.rules.input.channels,
+          "the data set is read with the input's channels");
+  check_rules(options_.rules, model);
+}
+
+Index BatchSource::steps(Index epochs) const {
+  return (epochs * dataset_.size() + options_.batch - 1) / options_.batch;
+}
+
+Index BatchSource::item(Index step, Index position) const {
+  const Index size = dataset_.size();
+  const Index place = step * options_.batch + position;
+  if (options_.split == Split::Test) {
+    return place < size ? place : -1;
+  }
+  return epoch_item(size, options_.seed, place / size, place % size);
+}
+
+std::vector<Index> BatchSource::items(Index step) const {
+  std::vector<Index> items;
+  for (Index position = 0; position < options_.batch; ++position) {
+    items.push_back(item(step, position));
+  }
+  return items;
+}
+
+Index BatchSource::valid(Index step) const {
+  if (options_.split == Split::Train) {
+    return options_.batch;
+  }
+  return std::clamp<Index>(dataset_.size() - step * options_.batch, 0, options_.batch);
+}
+
+std::vector<int> BatchSource::labels(Index step) const {
+  std::vector<int> labels;
+  for (const Index each : items(step)) {
+    labels.push_back(each < 0 ? -1 : dataset_.label(each));
+  }
+  return labels;
+}
+
+void BatchSource::read_region(Index step, const Region& region, std::span<float> out) const {
+  const Index volume = region.channels.size() * region.rows.size() * region.cols.size();
+  expects(static_cast<Index>(out.size()) == region.volume(), "the output has the region's size");
+  if (region.empty()) {
+    return;
+  }
+  expects(region.images.begin >= 0 && region.images.end <= options_.batch,
+          "a region's images lie in the batch");
+  for (Index position = region.images.begin; position < region.images.end; ++position) {
+    const std::span<float> cells =
+        out.subspan(static_cast<std::size_t>((position - region.images.begin) * volume),
+                    static_cast<std::size_t>(volume));
+    const Index chosen = item(step, position);
+    if (chosen < 0) {
+      std::fill(cells.begin(), cells.end(), 0.0F);
+      continue;
+    }
+    const Picture picture = dataset_.read(chosen);
+    const Variation variation =
+        options_.split == Split::Test
+            ? centre_variation(options_.rules, picture.shape)
+            : draw_variation(options_.rules, picture.shape, options_.seed, step, position);
+    render(picture, variation, options_.rules, region, cells);
+  }
+}
+
+}  // namespace engine

@@ -1,0 +1,60 @@
+// Which items make up each step's batch, and the pixels and labels of a region of it. A rank asks
+// for the region that it requires; every rank gets the same picture of the same item, without a
+// word between them.
+//
+// For training, epochs follow each other without a gap: a batch may begin in one and end in the
+// next. For testing, items come in their own order; the places of the last batch that no item is
+// left for have item -1, label -1 and pixels 0.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/data/augment.h"
+#include "engine/data/dataset.h"
+#include "partitioner/region.h"
+
+namespace engine {
+
+struct BatchOptions {
+  RenderingRules rules;
+  Index batch = 1;
+  std::uint64_t seed = 0;
+  Split split = Split::Train;
+};
+
+class BatchSource {
+ public:
+  // Throws InputError that starts with `model` (the model file) where its rules cannot be followed.
+  BatchSource(Dataset dataset, BatchOptions options, const std::string& model);
+
+  // Steps that `epochs` take, the last of which may reach into the next one.
+  [[nodiscard]] Index steps(Index epochs = 1) const;
+
+  // The items of step `step`, counted from 0: options.batch of them.
+  [[nodiscard]] std::vector<Index> items(Index step) const;
+
+  // How many of them are items, not -1.
+  [[nodiscard]] Index valid(Index step) const;
+
+  // The class indices of items(step).
+  [[nodiscard]] std::vector<int> labels(Index step) const;
+
+  // Assigns to `out`, (N, C, H, W) of `region`; its images are positions in the batch. Reads each
+  // picture once.
+  void read_region(Index step, const partitioner::Region& region, std::span<float> out) const;
+
+  [[nodiscard]] const Dataset& dataset() const { return dataset_; }
+  [[nodiscard]] const BatchOptions& options() const { return options_; }
+
+ private:
+  [[nodiscard]] Index item(Index step, Index position) const;
+
+  Dataset dataset_;
+  BatchOptions options_;
+};
+
+}  // namespace engine

@@ -1,0 +1,43 @@
+// Data sets of small pictures that are kept in memory as they are stored: one byte per value. MNIST
+// and its family (IDX) and CIFAR are of this kind.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/data/picture.h"
+
+namespace engine {
+
+struct BytePictures {
+  partitioner::MapShape shape;       // of each picture
+  std::vector<std::uint8_t> pixels;  // (N, C, H, W)
+  std::vector<std::uint8_t> labels;  // N class indices; empty where only pictures were asked for
+  std::vector<std::string> class_names;
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(pixels.size()) / shape.volume(); }
+};
+
+[[nodiscard]] inline Picture read_byte_picture(const BytePictures& pictures,
+                                               Index item,
+                                               Index channels) {
+  const Index volume = pictures.shape.volume();
+  const std::span<const std::uint8_t> all(pictures.pixels);
+  return picture_of_planes(
+      all.subspan(static_cast<std::size_t>(item * volume), static_cast<std::size_t>(volume)),
+      pictures.shape,
+      channels);
+}
+
+// "0", "1", ... for data sets that come without names.
+[[nodiscard]] inline std::vector<std::string> numbered_names(int classes) {
+  std::vector<std::string> names;
+  for (int i = 0; i < classes; ++i) {
+    names.push_back(std::to_string(i));
+  }
+  return names;
+}
+
+}  // namespace engine

@@ -1,0 +1,147 @@
+#include "engine/data/dataset.h"
+
+#include <fmt/format.h>
+#include <system_error>
+#include <utility>
+
+#include "engine/data/cifar.h"
+#include "engine/data/idx.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+using partitioner::expects;
+using partitioner::InputError;
+
+void require_existing(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    throw InputError(path.string(),
+                     0,
+                     fmt::format("no such file or folder{}",
+                                 error ? " (" + error.message() + ")" : std::string()));
+  }
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+Dataset::Pictures open_any(const fs::path& path, bool training) {
+  require_existing(path);
+  if (!is_folder(path)) {
+    if (path.extension() == ".data") {
+      return open_darknet_data(path, training);
+    }
+    throw InputError(
+        path.string(),
+        0,
+        "a data set is a folder, or a Darknet file whose name ends in .data; this is neither");
+  }
+  if (has_idx_files(path)) {
+    return open_idx(path, training);
+  }
+  if (const fs::path cifar = find_cifar(path); !cifar.empty()) {
+    return open_cifar(cifar, training);
+  }
+  if (has_class_folders(path)) {
+    return open_class_folders(path, training);
+  }
+  throw InputError(
+      path.string(),
+      0,
+      "no data set in this folder: looked for train-images-idx3-ubyte[.gz] (MNIST family), "
+      "data_batch_1.bin "
+      "or train.bin (CIFAR), and folders train/CLASS or CLASS with .jpg or .png files");
+}
+
+}  // namespace
+
+Dataset::Dataset(Pictures pictures, fs::path path, Index channels)
+    : pictures_(std::move(pictures)), path_(std::move(path)), channels_(channels) {
+  if (channels != 1 && channels != 3) {
+    throw InputError(
+        path_.string(),
+        0,
+        fmt::format(
+            "the model's input has {} channels; pictures have 1 (grey) or 3 (colour): change "
+            "channels in the model file",
+            channels));
+  }
+}
+
+Index Dataset::size() const {
+  if (const auto* bytes = std::get_if<BytePictures>(&pictures_)) {
+    return bytes->size();
+  }
+  return std::get<PictureFiles>(pictures_).paths.size();
+}
+
+int Dataset::label(Index item) const {
+  expects(item >= 0 && item < size(), "an item lies in its data set");
+  const auto i = static_cast<std::size_t>(item);
+  return std::visit(
+      [i](const auto& pictures) { return pictures.labels.empty() ? -1 : int{pictures.labels[i]}; },
+      pictures_);
+}
+
+Picture Dataset::read(Index item) const {
+  expects(item >= 0 && item < size(), "an item lies in its data set");
+  if (const auto* bytes = std::get_if<BytePictures>(&pictures_)) {
+    return read_byte_picture(*bytes, item, channels_);
+  }
+  return read_listed_picture(std::get<PictureFiles>(pictures_), item, channels_);
+}
+
+std::string Dataset::name(Index item) const {
+  if (const auto* files = std::get_if<PictureFiles>(&pictures_)) {
+    return picture_path(*files, item).string();
+  }
+  return fmt::format("{}[{}]", path_.string(), item);
+}
+
+const std::vector<std::string>& Dataset::class_names() const {
+  if (const auto* bytes = std::get_if<BytePictures>(&pictures_)) {
+    return bytes->class_names;
+  }
+  return std::get<PictureFiles>(pictures_).class_names;
+}
+
+Dataset open_dataset(const fs::path& path, Split split, Index channels) {
+  return {open_any(path, split == Split::Train), path, channels};
+}
+
+Dataset open_pictures(const fs::path& path, Index channels) {
+  require_existing(path);
+  if (is_folder(path)) {
+    return {list_folder_pictures(path), path, channels};
+  }
+  if (is_picture_name(path)) {
+    PictureFiles files;
+    files.paths.add(path.string());
+    return {std::move(files), path, channels};
+  }
+  if (is_idx_pictures(path)) {
+    return {read_idx_pictures(path), path, channels};
+  }
+  return {list_file_pictures(path), path, channels};
+}
+
+Picture read_picture(const fs::path& path, Index channels) {
+  require_existing(path);
+  if (is_folder(path)) {
+    throw InputError(path.string(), 0, "this is a folder; one picture was expected");
+  }
+  if (!is_picture_name(path) && is_idx_pictures(path)) {
+    return Dataset(read_idx_pictures(path), path, channels).read(0);
+  }
+  PictureFiles files;
+  files.paths.add(path.string());
+  return Dataset(std::move(files), path, channels).read(0);
+}
+
+}  // namespace engine

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "engine/data/augment.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+namespace {
+
+using partitioner::expects;
+using partitioner::Region;
+
+// The two cells that a coordinate lies between, and how far it is on the way from one to the other.
+struct Between {
+  Index first = 0;
+  Index second = 0;
+  float share = 0;
+  bool inside = false;
+};
+
+// Within half a cell of the edge there is one neighbour only, which then counts for both.
+Between between(double coordinate, Index size) {
+  if (!(coordinate >= 0 && coordinate <= static_cast<double>(size))) {
+    return {};
+  }
+  const double from_centre = coordinate - 0.5;
+  const double below = std::floor(from_centre);
+  const auto first = static_cast<Index>(below);
+  return {std::max<Index>(first, 0),
+          std::min(first + 1, size - 1),
+          static_cast<float>(from_centre - below),
+          true};
+}
+
+// Where a cell of the input lies in the picture; the same for all channels.
+struct Place {
+  Between row;
+  Between col;
+};
+
+class Sampler {
+ public:
+  Sampler(const Picture& picture, const Variation& variation, const partitioner::MapShape& input)
+      : picture_(picture), variation_(variation), input_(input) {}
+
+  [[nodiscard]] Place place(Index row, Index col) const {
+    const Index shown = variation_.mirrored ? input_.cols - 1 - col : col;
+    const double across = static_cast<double>(shown) + 0.5 - static_cast<double>(input_.cols) / 2;
+    const double down = static_cast<double>(row) + 0.5 - static_cast<double>(input_.rows) / 2;
+    const double x =
+        variation_.centre_x + variation_.x_per_col * across + variation_.x_per_row * down;
+    const double y =
+        variation_.centre_y + variation_.y_per_col * across + variation_.y_per_row * down;
+    return {between(y, picture_.shape.rows), between(x, picture_.shape.cols)};
+  }
+
+  // A share of 0 gives the cell's own value exactly.
+  [[nodiscard]] float value(Index channel, const Place& place) const {
+    if (!place.row.inside || !place.col.inside) {
+      return 0;
+    }
+    const float* plane =
+        picture_.values.data() + channel * picture_.shape.rows * picture_.shape.cols;
+    const float* above = plane + place.row.first * picture_.shape.cols;
+    const float* below = plane + place.row.second * picture_.shape.cols;
+    const float upper = above[place.col.first] +
+                        (above[place.col.second] - above[place.col.first]) * place.col.share;
+    const float lower = below[place.col.first] +
+                        (below[place.col.second] - below[place.col.first]) * place.col.share;
+    return upper + (lower - upper) * place.row.share;
+  }
+
+ private:
+  const Picture& picture_;
+  const Variation& variation_;
+  const partitioner::MapShape& input_;
+};
+
+using Colour = std::array<float, 3>;
+
+// The hexcone model (Smith, "Color gamut transform pairs", SIGGRAPH 1978): hue in turns,
+// saturation, value.
+Colour hsv_of_rgb(const Colour& rgb) {
+  const float most = std::max({rgb[0], rgb[1], rgb[2]});
+  const float least = std::min({rgb[0], rgb[1], rgb[2]});
+  const float span = most - least;
+  if (span <= 0) {
+    return {0, 0, most};
+  }
+  float sixths = 0;
+  if (most == rgb[0]) {
+    sixths = (rgb[1] - rgb[2]) / span;
+  } else if (most == rgb[1]) {
+    sixths = 2 + (rgb[2] - rgb[0]) / span;
+  } else {
+    sixths = 4 + (rgb[0] - rgb[1]) / span;
+  }
+  return {sixths / 6, span / most, most};
+}
+
+Colour rgb_of_hsv(const Colour& hsv) {
+  const float sixths = 6 * (hsv[0] - std::floor(hsv[0]));
+  const float value = hsv[2];
+  Colour rgb{};
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    constexpr std::array<float, 3> kOffset = {5, 3, 1};
+    float from_hue = kOffset[channel] + sixths;
+    from_hue -= 6 * std::floor(from_hue / 6);
+    const float strength = std::clamp(std::min(from_hue, 4 - from_hue), 0.0F, 1.0F);
+    rgb[channel] = value - value * hsv[1] * strength;
+  }
+  return rgb;
+}
+
+bool changes_colours(const Variation& variation) {
+  return variation.hue != 0 || variation.saturation != 1 || variation.exposure != 1;
+}
+
+Colour distorted(const Colour& rgb, const Variation& variation) {
+  Colour hsv = hsv_of_rgb(rgb);
+  hsv[0] += variation.hue;
+  hsv[1] *= variation.saturation;
+  hsv[2] *= variation.exposure;
+  Colour result = rgb_of_hsv(hsv);
+  for (float& value : result) {
+    value = std::clamp(value, 0.0F, 1.0F);
+  }
+  return result;
+}
+
+// What becomes of a value at the end: (value - shift) * scale for each channel.
+struct Finish {
+  std::vector<float> shift;
+  std::vector<float> scale;
+};
+
+float number_for(const std::vector<float>& numbers, Index channel, float otherwise) {
+  return numbers.empty() ? otherwise
+                         : numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
+}
+
+Finish finish_of(const RenderingRules& rules) {
+  const bool given = !rules.convention.mean.empty() || !rules.convention.stddev.empty();
+  const bool to_both_sides = !given && rules.crop && !rules.crop->noadjust;
+  Finish finish;
+  for (Index channel = 0; channel < rules.input.channels; ++channel) {
+    finish.shift.push_back(number_for(rules.convention.mean, channel, to_both_sides ? 0.5F : 0.0F));
+    finish.scale.push_back(
+        1 / number_for(rules.convention.stddev, channel, to_both_sides ? 0.5F : 1.0F));
+  }
+  return finish;
+}
+
+}  // namespace
+
+void render(const Picture& picture,
+            const Variation& variation,
+            const RenderingRules& rules,
+            const Region& region,
+            std::span<float> out) {
+  const partitioner::MapShape& input = rules.input;
+  const Index area = region.rows.size() * region.cols.size();
+  expects(contains(Region{region.images, {0, input.channels}, {0, input.rows}, {0, input.cols}},
+                   region),
+          "a rendered region lies inside the input");
+  expects(static_cast<Index>(out.size()) == region.channels.size() * area,
+          "the output has the region's size");
+  expects(picture.shape.channels == input.channels, "pictures have the input's channels");
+  const Sampler sampler(picture, variation, input);
+  const Finish finish = finish_of(rules);
+  const bool colours = input.channels == 3 && changes_colours(variation);
+  Index cell = 0;
+  for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+    for (Index col = region.cols.begin; col < region.cols.end; ++col, ++cell) {
+      const Place place = sampler.place(row, col);
+      Colour colour{};
+      if (colours) {
+        colour = distorted(
+            {sampler.value(0, place), sampler.value(1, place), sampler.value(2, place)}, variation);
+      }
+      for (Index channel = region.channels.begin; channel < region.channels.end; ++channel) {
+        const auto at = static_cast<std::size_t>(channel);
+        const float value = colours ? colour[at] : sampler.value(channel, place);
+        out[static_cast<std::size_t>((channel - region.channels.begin) * area + cell)] =
+            (value - finish.shift[at]) * finish.scale[at];
+      }
+    }
+  }
+}
+
+}  // namespace engine
