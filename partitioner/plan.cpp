@@ -443,9 +443,8 @@ class PlanMaker {
       return;
     }
     for (int to = 0; to < plan_.ranks; ++to) {
-      const Region& owned = tile(network_.size() - 1, to).owned;
-      if (!owned.empty() && to != plan_.reader) {
-        plan_.truth.push_back({plan_.reader, to, {owned.images, {0, 1}, {0, 1}, {0, 1}}});
+      if (to != plan_.reader) {
+        plan_.truth.push_back({plan_.reader, to, {{0, plan_.batch}, {0, 1}, {0, 1}, {0, 1}}});
       }
     }
   }

@@ -75,7 +75,7 @@ struct Plan {
   std::vector<Exchange> exchanges;           // by map, then group
   std::vector<Exchange> collapses;           // by map; messages from owner to computing rank, run backward only
   std::vector<ParameterPlan> parameters;     // by layer, then kind
-  std::vector<Message> truth;                // labels, from the reader to those who compute the loss: images only
+  std::vector<Message> truth;                // labels, from the reader to the other ranks: one cell an image
 
   [[nodiscard]] const Tile& tile(int map, int rank) const {
     return tiles[static_cast<std::size_t>(map + 1)][static_cast<std::size_t>(rank)];

@@ -16,6 +16,7 @@ ChannelSums::ChannelSums(const Communicator& communicator, ChannelRoles roles, I
 }
 
 void ChannelSums::gather(const std::vector<double>& mine, const Take& take) {
+  const ExchangeTimer timer(*communicator_);
   const auto own = static_cast<std::size_t>(communicator_->rank());
   const Range& contributes = roles_.contributes[own];
   partitioner::expects(static_cast<Index>(mine.size()) == contributes.size() * fields_,

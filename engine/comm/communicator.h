@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -57,9 +58,31 @@ class Communicator {
 
   void barrier() const;
 
+  // Seconds that ExchangeTimers of this communicator have run, in all.
+  [[nodiscard]] double exchange_s() const { return exchange_s_; }
+
  private:
+  friend class ExchangeTimer;
   int rank_ = 0;
   int size_ = 1;
+  mutable double exchange_s_ = 0;  // of bookkeeping, not of what it communicates
+};
+
+// Counts the time from its making to its end as spent on exchanging: packing, waiting, unpacking.
+class ExchangeTimer {
+ public:
+  explicit ExchangeTimer(const Communicator& communicator)
+      : communicator_(communicator), start_(std::chrono::steady_clock::now()) {}
+  ~ExchangeTimer() {
+    communicator_.exchange_s_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  ExchangeTimer(const ExchangeTimer&) = delete;
+  ExchangeTimer& operator=(const ExchangeTimer&) = delete;
+
+ private:
+  const Communicator& communicator_;
+  std::chrono::steady_clock::time_point start_;
 };
 
 // The bytes of an array of plain values.

@@ -24,6 +24,7 @@ Exchange<T>::Exchange(const Communicator& communicator, const std::vector<Messag
 
 template <class T>
 void Exchange<T>::start_copy(View<const T> owned) {
+  const ExchangeTimer timer(*communicator_);
   for (Parcel& parcel : incoming_) {
     communicator_->post_receive(receives_, parcel.peer, tag_, bytes_of(parcel.cells.data(), parcel.cells.size()));
   }
@@ -39,6 +40,7 @@ void Exchange<T>::start_copy(View<const T> owned) {
 
 template <class T>
 void Exchange<T>::finish_copy(View<T> required) {
+  const ExchangeTimer timer(*communicator_);
   for (Parcel& parcel : local_) {
     copy_in(std::as_const(parcel.cells).data(), parcel.region, required);
   }
@@ -51,6 +53,7 @@ void Exchange<T>::finish_copy(View<T> required) {
 
 template <class T>
 void Exchange<T>::start_add(View<T> required) {
+  const ExchangeTimer timer(*communicator_);
   const int tag = tag_ + 1;
   for (Parcel& parcel : outgoing_) {
     communicator_->post_receive(receives_, parcel.peer, tag, bytes_of(parcel.cells.data(), parcel.cells.size()));
@@ -71,6 +74,7 @@ void Exchange<T>::start_add(View<T> required) {
 
 template <class T>
 void Exchange<T>::finish_add(View<T> owned) {
+  const ExchangeTimer timer(*communicator_);
   receives_.wait_all();
   const int rank = communicator_->rank();
   bool local_added = false;

@@ -1,0 +1,45 @@
+// How pictures and labels get to the ranks: either each rank reads its own region from storage it can see, or one rank reads and
+// the rest receive theirs; the plan says which.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/comm/exchange.h"
+#include "engine/data/batch.h"
+#include "engine/execution/execution.h"
+
+namespace engine {
+
+class Feed {
+ public:
+  // `source` on ranks that read; plan and communicator must outlive it.
+  Feed(std::optional<BatchSource> source, const partitioner::Plan& plan, const Communicator& communicator);
+
+  // Whether this rank reads pictures under the plan.
+  [[nodiscard]] static bool reads(const partitioner::Plan& plan, int rank) {
+    return plan.reader == partitioner::kEveryRank || plan.reader == rank;
+  }
+
+  // Fills the execution's image with what pass `step` needs of it (the image of other ranks follows in forward()), and labels(). What
+  // goes wrong with reading is returned, not thrown: the other ranks go on and must be told.
+  [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution);
+
+  // Of each image of the pass, -1 for places that no picture is left for.
+  [[nodiscard]] const std::vector<int>& labels() const { return labels_; }
+
+  // Pictures of the data set. All ranks call this together.
+  [[nodiscard]] Index size() const;
+
+ private:
+  std::optional<BatchSource> source_;
+  const partitioner::Plan* plan_;
+  const Communicator* communicator_;
+  Exchange<float> truth_;
+  std::vector<int> labels_;
+  std::vector<float> pixels_;
+};
+
+}  // namespace engine

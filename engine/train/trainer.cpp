@@ -1,0 +1,183 @@
+#include "engine/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "engine/comm/agreement.h"
+#include "engine/random.h"
+
+namespace engine {
+
+namespace {
+
+// Adds the seconds of a piece of work to a total.
+template <class Work>
+void timed(double& total, Work work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  total += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// What each rank has to say at the end of a pass: its share of a sum, and what went wrong if anything did.
+double sum_or_throw(const Communicator& communicator, double mine, const std::optional<std::string>& problem) {
+  std::vector<std::byte> message(sizeof(double) + (problem ? problem->size() + 1 : 0));
+  std::memcpy(message.data(), &mine, sizeof(double));
+  if (problem) {
+    std::memcpy(message.data() + sizeof(double), problem->data(), problem->size());
+  }
+  double sum = 0;
+  for (const auto& theirs : communicator.gather_all(message)) {
+    double share = 0;
+    std::memcpy(&share, theirs.data(), sizeof(double));
+    sum += share;
+    if (theirs.size() > sizeof(double)) {
+      const auto* text = reinterpret_cast<const char*>(theirs.data() + sizeof(double));
+      throw AgreedError(std::string(text, theirs.size() - sizeof(double) - 1));
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+Trainer::Trainer(const partitioner::Network& network,
+                 const partitioner::Plan& plan,
+                 const Communicator& communicator,
+                 const TrainerOptions& options)
+    : options_(options),
+      communicator_(&communicator),
+      execution_(network, plan, communicator,
+                 {true, false, options.training.batch_norm_rate, options.training.batch_norm_epsilon}),
+      optimizer_(options.training, execution_.parameters(), communicator.rank()) {
+  execution_.parameters().initialize(options.seed);
+}
+
+Pass Trainer::training_pass(const std::vector<int>* labels) const {
+  Pass pass;
+  pass.batch_norm = options_.batch_norm;
+  pass.seed = options_.seed;
+  pass.step = steps_;
+  pass.labels = labels;
+  pass.loss_scale = 1 / static_cast<double>(options_.training.batch);
+  return pass;
+}
+
+void Trainer::update() {
+  ParameterSet<float>& parameters = execution_.parameters();
+  parameters.sum_gradients(options_.batch_norm);
+  optimizer_.update(parameters, steps_ + 1);
+  parameters.share_values(options_.batch_norm);
+}
+
+StepResult Trainer::step(Feed& feed) {
+  StepResult result;
+  StepTimes& times = result.times;
+  const double exchanged = communicator_->exchange_s();
+  timed(times.step_s, [&] {
+    execution_.parameters().clear_gradients();
+    double loss = 0;
+    for (Index part = 0; part < options_.training.subdivisions; ++part) {
+      std::optional<std::string> problem;
+      timed(times.load_s,
+            [&] { problem = feed.load(steps_ * options_.training.subdivisions + part, execution_); });
+      Pass pass = training_pass(&feed.labels());
+      pass.first_image = part * execution_.plan().batch;
+      timed(times.forward_s, [&] {
+        execution_.forward(pass);
+        loss += sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
+      });
+      timed(times.backward_s, [&] {
+        execution_.clear_gradient_maps();
+        execution_.backward(pass);
+      });
+    }
+    result.loss = loss / static_cast<double>(options_.training.batch);
+    result.learning_rate = learning_rate(options_.training, steps_ + 1);
+    if (!std::isfinite(result.loss)) {
+      throw AgreedError(fmt::format(
+          "step {}: the loss is {}; training has diverged, try a lower learning_rate or a longer burn_in",
+          steps_ + 1, result.loss));
+    }
+    timed(times.update_s, [&] { update(); });
+  });
+  times.exchange_s = communicator_->exchange_s() - exchanged;
+  ++steps_;
+  return result;
+}
+
+EvaluationResult Trainer::evaluate(Feed& feed) {
+  EvaluationResult result;
+  result.pictures = feed.size();
+  const Index batch = execution_.plan().batch;
+  const int last = execution_.network().size() - 1;
+  const auto outputs = static_cast<std::size_t>(execution_.network().shape(last).volume());
+  double loss = 0;
+  double right = 0;
+  Pass pass;
+  pass.training = false;
+  for (Index step = 0; step * batch < result.pictures; ++step) {
+    const std::optional<std::string> problem = feed.load(step, execution_);
+    execution_.forward(pass);
+    loss += sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
+    const std::vector<float> output = execution_.gather_map(last);
+    for (std::size_t n = 0; n < feed.labels().size() && !output.empty(); ++n) {
+      const auto first = output.begin() + static_cast<std::ptrdiff_t>(n * outputs);
+      const auto best = std::max_element(first, first + static_cast<std::ptrdiff_t>(outputs)) - first;
+      right += feed.labels()[n] >= 0 && best == feed.labels()[n] ? 1 : 0;
+    }
+  }
+  const double pictures = static_cast<double>(result.pictures);
+  result.loss = loss / pictures;
+  result.accuracy = sum_or_throw(*communicator_, right, std::nullopt) / pictures;
+  return result;
+}
+
+void Trainer::fill_random_image() {
+  const int rank = communicator_->rank();
+  const Region region = execution_.image_region(rank);
+  std::vector<float> pixels(static_cast<std::size_t>(region.volume()));
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<float>(random_uniform(options_.seed, static_cast<std::uint64_t>(rank), i));
+  }
+  copy_in(std::as_const(pixels).data(), region, execution_.image());
+}
+
+void Trainer::fill_output_gradient() {
+  const Region& owned = execution_.plan().tile(execution_.network().size() - 1, communicator_->rank()).owned;
+  const std::vector<float> ones(static_cast<std::size_t>(owned.volume()),
+                                static_cast<float>(1e-3 / static_cast<double>(std::max<Index>(owned.volume(), 1))));
+  copy_in(ones.data(), owned, execution_.output_gradient());
+}
+
+StepTimes Trainer::time_random_step() {
+  StepTimes times;
+  const double exchanged = communicator_->exchange_s();
+  const bool has_loss = loss_layer(execution_.network()) >= 0;
+  const std::vector<int> labels(static_cast<std::size_t>(execution_.plan().batch), 0);
+  fill_random_image();
+  timed(times.step_s, [&] {
+    execution_.parameters().clear_gradients();
+    for (Index part = 0; part < options_.training.subdivisions; ++part) {
+      const Pass pass = training_pass(has_loss ? &labels : nullptr);
+      timed(times.forward_s, [&] { execution_.forward(pass); });
+      timed(times.backward_s, [&] {
+        execution_.clear_gradient_maps();
+        if (!has_loss) {
+          fill_output_gradient();
+        }
+        execution_.backward(pass);
+      });
+    }
+    timed(times.update_s, [&] { update(); });
+  });
+  times.exchange_s = communicator_->exchange_s() - exchanged;
+  ++steps_;
+  return times;
+}
+
+}  // namespace engine

@@ -1,0 +1,74 @@
+// Training steps on one rank of several; all ranks call everything here together. One device is the same with one rank.
+
+#pragma once
+
+#include "engine/train/feed.h"
+#include "engine/train/optimizer.h"
+
+namespace engine {
+
+// Seconds, on this rank; exchange_s is part of the others.
+struct StepTimes {
+  double load_s = 0;
+  double forward_s = 0;
+  double backward_s = 0;
+  double update_s = 0;
+  double exchange_s = 0;
+  double step_s = 0;  // from the start of the step to its end
+};
+
+struct StepResult {
+  double loss = 0;  // mean over the images of the step, of the network before the update
+  double learning_rate = 0;
+  StepTimes times;
+};
+
+struct EvaluationResult {
+  double loss = 0;
+  double accuracy = 0;  // share of pictures whose largest output is that of their label
+  Index pictures = 0;
+};
+
+struct TrainerOptions {
+  partitioner::TrainingOptions training;  // training.batch images a step, in training.subdivisions passes
+  BatchNormMode batch_norm = BatchNormMode::Sync;
+  std::uint64_t seed = 0;
+};
+
+class Trainer {
+ public:
+  // `plan` is of batch / subdivisions images; all arguments must outlive the trainer.
+  Trainer(const partitioner::Network& network,
+          const partitioner::Plan& plan,
+          const Communicator& communicator,
+          const TrainerOptions& options);
+
+  // Update number steps_done() + 1. Throws AgreedError if any rank cannot read a picture, or where the loss is no number.
+  StepResult step(Feed& feed);
+
+  // All pictures of the feed once, with running statistics.
+  EvaluationResult evaluate(Feed& feed);
+
+  // The same measurements without pictures: random ones, drawn by `seed`, of one pass.
+  StepTimes time_random_step();
+
+  [[nodiscard]] Index steps_done() const { return steps_; }
+  void resume_at(Index steps) { steps_ = steps; }
+
+  [[nodiscard]] Execution<float>& execution() { return execution_; }
+  [[nodiscard]] Optimizer<float>& optimizer() { return optimizer_; }
+
+ private:
+  [[nodiscard]] Pass training_pass(const std::vector<int>* labels) const;
+  void update();
+  void fill_random_image();
+  void fill_output_gradient();
+
+  TrainerOptions options_;
+  const Communicator* communicator_;
+  Execution<float> execution_;
+  Optimizer<float> optimizer_;
+  Index steps_ = 0;
+};
+
+}  // namespace engine
