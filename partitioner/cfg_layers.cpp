@@ -185,41 +185,36 @@ ReadLayer read_crop(CfgOptions& options, int layer) {
   return {crop, {layer - 1}};
 }
 
-// The names that Darknet has for a kind of layer, the usual one first.
 struct Section {
-  std::vector<std::string_view> names;
+  std::string_view name;
+  std::string_view other_name;  // that Darknet has for it, too
   ReadLayer (*read)(CfgOptions&, int layer);
 };
 
-const std::vector<Section>& sections() {
-  static const std::vector<Section> kSections = {
-      {{"convolutional", "conv"}, read_convolution},
-      {{"maxpool", "max"}, read_maxpool},
-      {{"avgpool", "avg"}, read_avgpool},
-      {{"connected", "conn"}, read_connected},
-      {{"dropout"}, read_dropout},
-      {{"softmax", "soft"}, read_softmax},
-      {{"cost"}, read_cost},
-      {{"shortcut"}, read_shortcut},
-      {{"route"}, read_route},
-      {{"upsample"}, read_upsample},
-      {{"reorg"}, read_reorg},
-      {{"space_to_depth"}, read_space_to_depth},
-      {{"crop"}, read_crop},
-  };
-  return kSections;
-}
+constexpr Section kSections[] = {
+    {"convolutional", "conv", read_convolution},
+    {"maxpool", "max", read_maxpool},
+    {"avgpool", "avg", read_avgpool},
+    {"connected", "conn", read_connected},
+    {"dropout", "dropout", read_dropout},
+    {"softmax", "soft", read_softmax},
+    {"cost", "cost", read_cost},
+    {"shortcut", "shortcut", read_shortcut},
+    {"route", "route", read_route},
+    {"upsample", "upsample", read_upsample},
+    {"reorg", "reorg", read_reorg},
+    {"space_to_depth", "space_to_depth", read_space_to_depth},
+    {"crop", "crop", read_crop},
+};
 
 const Section& section_of(const CfgOptions& options) {
   const CfgSection& section = options.section();
   std::string known;
-  for (const Section& each : sections()) {
-    for (const std::string_view name : each.names) {
-      if (name == section.name) {
-        return each;
-      }
+  for (const Section& each : kSections) {
+    if (section.name == each.name || section.name == each.other_name) {
+      return each;
     }
-    known += std::string(known.empty() ? "" : ", ") + std::string(each.names.front());
+    known += std::string(known.empty() ? "" : ", ") + std::string(each.name);
   }
   throw InputError(options.file(),
                    section.line,
@@ -251,7 +246,7 @@ void read_layer(CfgOptions& options, Network& network) {
   ReadLayer read = section_of(options).read(options, layer);
   read_common_keys(options);
   try {
-    add_layer(network, std::move(read.operation), std::move(read.inputs), line);
+    add_layer(network, read.operation, std::move(read.inputs), line);
   } catch (const std::invalid_argument& error) {
     throw InputError(options.file(), line, '[' + options.section().name + "] " + error.what());
   }

@@ -30,8 +30,10 @@ double learning_rate(const TrainingOptions& training, Index step) {
   switch (training.policy) {
     case RatePolicy::Constant:
       return rate;
-    case RatePolicy::Step:
-      return rate * std::pow(training.scale, static_cast<double>(step / training.step));
+    case RatePolicy::Step: {
+      const Index falls = step / training.step;
+      return rate * std::pow(training.scale, static_cast<double>(falls));
+    }
     case RatePolicy::Steps:
       return steps_rate(training, step);
     case RatePolicy::Exp:

@@ -268,7 +268,7 @@ void add_layer(Network& network, Operation operation, std::vector<int> inputs, i
   const MapShape output =
       std::visit([&](const auto& kind) { return output_shape(kind, shapes); }, operation);
   require_map(output);
-  network.layers.push_back({std::move(operation), std::move(inputs), output, line});
+  network.layers.push_back({operation, std::move(inputs), output, line});
 }
 
 Region whole_map(const Network& network, int map, Index batch) {

@@ -16,7 +16,7 @@ namespace {
 struct Reading {
   const Network& network;
   const LayerSpec& layer;
-  std::size_t input;
+  std::size_t input = 0;
   MapShape in;
 };
 

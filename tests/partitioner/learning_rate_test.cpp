@@ -5,7 +5,7 @@
 
 #include "partitioner/model_file.h"
 
-using namespace partitioner;
+namespace partitioner {
 
 namespace {
 
@@ -82,3 +82,5 @@ TEST_CASE("burn-in rises up to the rate of the policy, whatever the policy") {
     }
   }
 }
+
+}  // namespace partitioner

@@ -10,7 +10,7 @@
 
 #include "partitioner/errors.h"
 
-using namespace partitioner;
+namespace partitioner {
 
 namespace {
 
@@ -323,7 +323,9 @@ TEST_CASE("a damaged file is either read or refused with its name") {
   const std::string whole = text_of(models_folder() + "fashion-resnet.cfg");
   REQUIRE(!whole.empty());
   std::mt19937_64 generator(7);
-  const std::string inserted = "0123456789-+.=[]#;,\n\r \0e\xFF";
+  const std::string inserted =
+      "0123456789-+.=[]#;,\n\r \x01"
+      "e\xFF";
   int refused = 0;
   for (int trial = 0; trial < 3000; ++trial) {
     std::string text = whole;
@@ -356,3 +358,5 @@ TEST_CASE("a path that is no readable file is refused with its name") {
     CHECK_THROWS_WITH_AS((void)read_model(path), doctest::Contains(path), InputError);
   }
 }
+
+}  // namespace partitioner

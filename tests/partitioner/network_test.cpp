@@ -8,7 +8,7 @@
 #include "tests/support/cells_read.h"
 #include <doctest/doctest.h>
 
-using namespace partitioner;
+namespace partitioner {
 
 namespace {
 
@@ -293,3 +293,5 @@ TEST_CASE("a refused layer leaves the network as it was") {
   CHECK_THROWS_AS(add_layer(network, Convolution{.size = 9}, {0}), std::invalid_argument);
   CHECK(network.size() == 1);
 }
+
+}  // namespace partitioner
