@@ -1,0 +1,146 @@
+#include <nlohmann/json.hpp>
+
+#include "partitioner/plan_report.h"
+#include "partitioner/plan_totals.h"
+
+namespace partitioner {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json range_json(const Range& range) {
+  return {range.begin, range.end};
+}
+
+Json region_json(const Region& region) {
+  return {{"images", range_json(region.images)},
+          {"channels", range_json(region.channels)},
+          {"rows", range_json(region.rows)},
+          {"cols", range_json(region.cols)}};
+}
+
+Json message_json(int map, const Message& message, Index scalar_bytes) {
+  return {{"map", map},
+          {"from", message.from},
+          {"to", message.to},
+          {"bytes", message.region.volume() * scalar_bytes},
+          {"region", region_json(message.region)}};
+}
+
+// Messages to oneself are none.
+void append_messages(const Exchange& exchange, Index scalar_bytes, Json& list) {
+  for (const Message& message : exchange.messages) {
+    if (message.from != message.to) {
+      list.push_back(message_json(exchange.map, message, scalar_bytes));
+    }
+  }
+}
+
+Json layers_json(const Network& network) {
+  Json layers = Json::array();
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const LayerSpec& spec = network.layer(layer);
+    layers.push_back({{"index", layer},
+                      {"kind", kind_name(spec.operation)},
+                      {"output", {spec.output.channels, spec.output.rows, spec.output.cols}}});
+  }
+  return layers;
+}
+
+struct Layers {
+  int first = 0;
+  int last = 0;
+};
+
+std::vector<Layers> layers_of_groups(const Plan& plan) {
+  std::vector<Layers> groups;
+  for (int layer = 0; layer < static_cast<int>(plan.group_of.size()); ++layer) {
+    if (plan.group(layer) == static_cast<int>(groups.size())) {
+      groups.push_back({layer, layer});
+    }
+    groups.back().last = layer;
+  }
+  return groups;
+}
+
+Json group_json(const Plan& plan,
+                int group,
+                const Layers& layers,
+                const std::vector<Totals>& ranks,
+                Index scalar_bytes) {
+  Json result = {{"layers", {layers.first, layers.last}}, {"ranks", Json::array()}};
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const Work& work = ranks[static_cast<std::size_t>(rank)].work;
+    result["ranks"].push_back({{"rank", rank},
+                               {"owned", region_json(plan.tile(layers.last, rank).owned)},
+                               {"computed", region_json(plan.tile(layers.first, rank).computed)},
+                               {"multiply_adds", work.multiply_adds},
+                               {"redundant_multiply_adds", work.redundant}});
+  }
+  result["messages"] = Json::array();
+  result["collapses"] = Json::array();
+  for (const Exchange& exchange : plan.exchanges) {
+    if (exchange.group == group && is_sent_forward(plan, exchange)) {
+      append_messages(exchange, scalar_bytes, result["messages"]);
+    }
+  }
+  for (const Exchange& collapse : plan.collapses) {
+    if (collapse.group == group) {
+      append_messages(collapse, scalar_bytes, result["collapses"]);
+    }
+  }
+  return result;
+}
+
+Json gradient_sum_json(const PlanTotals& totals) {
+  Json result = Json::array();
+  for (std::size_t rank = 0; rank < totals.gradient_sum_in.size(); ++rank) {
+    result.push_back({{"rank", rank},
+                      {"sent", totals.gradient_sum_out[rank].bytes},
+                      {"received", totals.gradient_sum_in[rank].bytes}});
+  }
+  return result;
+}
+
+Json memory_json(const std::vector<MemoryUse>& ranks) {
+  Json result = Json::array();
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const MemoryUse& use = ranks[rank];
+    result.push_back({{"rank", rank},
+                      {"weights", use.weights},
+                      {"gradients", use.gradients},
+                      {"optimizer", use.optimizer},
+                      {"activations", use.activations},
+                      {"workspace", use.workspace},
+                      {"messages", use.messages},
+                      {"total", use.total()}});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string plan_json(const Network& network, const Plan& plan, const ReportOptions& options) {
+  const Index scalar_bytes = options.memory.scalar_bytes;
+  const PlanTotals totals = plan_totals(network, plan, scalar_bytes);
+  Json result = {{"model", options.model},
+                 {"batch", plan.batch},
+                 {"ranks", plan.ranks},
+                 {"reader", plan.reader == kEveryRank ? Json("every") : Json(plan.reader)},
+                 {"multiply_adds", totals.sum.work.multiply_adds},
+                 {"redundant_multiply_adds", totals.sum.work.redundant},
+                 {"layers", layers_json(network)},
+                 {"groups", Json::array()}};
+  const std::vector<Layers> groups = layers_of_groups(plan);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    result["groups"].push_back(group_json(
+        plan, static_cast<int>(group), groups[group], totals.by_group[group], scalar_bytes));
+  }
+  result["gradient_sum"] = gradient_sum_json(totals);
+  result["memory"] = memory_json(planned_memory_of_ranks(network, plan, options));
+  // A model's name may be any bytes.
+  return result.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace partitioner

@@ -1,0 +1,46 @@
+// A plan in words and numbers: a table for people, JSON for programs, a line for the head of a
+// training run. Bytes and multiply-adds are those of one pass over `plan.batch` images;
+// multiply-adds are the forward pass's.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "partitioner/memory.h"
+#include "partitioner/partition.h"
+#include "partitioner/plan.h"
+
+namespace partitioner {
+
+struct ReportOptions {
+  std::string model;  // what the user calls it
+  MemoryOptions memory;
+  std::vector<Index> workspace_bytes;  // of each rank, where the kernels' needs are known; else
+                                       // memory.workspace_bytes
+};
+
+// At most 100 columns. With more than eight ranks, tables show those with the least, the median and
+// the most work or memory.
+[[nodiscard]] std::string plan_table(const Network& network,
+                                     const Plan& plan,
+                                     const Partition& partition,
+                                     const ReportOptions& options);
+
+// One JSON object on one line. Ranges are [begin, end).
+[[nodiscard]] std::string plan_json(const Network& network,
+                                    const Plan& plan,
+                                    const ReportOptions& options);
+
+// One line without a line break.
+[[nodiscard]] std::string plan_summary(const Network& network,
+                                       const Plan& plan,
+                                       const Partition& partition,
+                                       const ReportOptions& options);
+
+// What each rank is planned to use.
+[[nodiscard]] std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
+                                                             const Plan& plan,
+                                                             const ReportOptions& options);
+
+}  // namespace partitioner
