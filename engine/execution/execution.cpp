@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/layers/workspace.h"
 #include "partitioner/errors.h"
 
 namespace engine {
@@ -87,13 +88,7 @@ void Execution<T>::make_edges() {
 
 template <class T>
 void Execution<T>::make_workspace() {
-  WorkspaceSize size;
-  for (const auto& layer : layers_) {
-    const WorkspaceSize needed = layer->workspace();
-    size.packed_weights = std::max(size.packed_weights, needed.packed_weights);
-    size.framed_gradient = std::max(size.framed_gradient, options_.training ? needed.framed_gradient : 0);
-    size.features = std::max(size.features, needed.features);
-  }
+  const WorkspaceSize size = workspace_size(*network_, *plan_, rank(), options_.training);
   workspace_.convolution = ConvolutionWorkspace<T>(size.packed_weights, size.framed_gradient);
   workspace_.features = Array<T>(size.features);
 }

@@ -51,10 +51,6 @@ class ConnectedLayer : public Layer<T> {
 
   [[nodiscard]] Index kept_bytes() const override { return stage_.kept_bytes(); }
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
-  [[nodiscard]] WorkspaceSize workspace() const override {
-    const Region& region = site_.tile().computed;
-    return {0, 0, region.volume() + region.images.size() * site_.input_shape().volume()};
-  }
 
  private:
   struct Features {

@@ -1,21 +1,17 @@
 #include "engine/layers/kinds.h"
 #include "engine/layers/norm_stage.h"
+#include "engine/layers/workspace.h"
 
 namespace engine {
 
 namespace {
-
-ConvolutionShape shape_of(const Site& site) {
-  const auto& spec = std::get<partitioner::Convolution>(site.spec().operation);
-  return {spec.filters, site.input_shape().channels, spec.size, spec.stride, spec.padding, spec.groups};
-}
 
 template <class T>
 class ConvolutionalLayer : public Layer<T> {
  public:
   explicit ConvolutionalLayer(const Site& site)
       : site_(site),
-        shape_(shape_of(site)),
+        shape_(convolution_shape(*site.network, site.layer)),
         normalized_(std::get<partitioner::Convolution>(site.spec().operation).batch_normalize),
         stage_(site, normalized_, std::get<partitioner::Convolution>(site.spec().operation).activation) {}
 
@@ -47,13 +43,6 @@ class ConvolutionalLayer : public Layer<T> {
 
   [[nodiscard]] Index kept_bytes() const override { return stage_.kept_bytes(); }
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
-  [[nodiscard]] WorkspaceSize workspace() const override {
-    const partitioner::Tile& tile = site_.tile();
-    if (tile.computed.empty()) {
-      return {};
-    }
-    return {packed_weights_size(shape_, tile.computed.channels), framed_gradient_size(shape_, tile.backward), 0};
-  }
 
  private:
   Site site_;

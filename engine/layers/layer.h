@@ -78,12 +78,6 @@ struct Workspace {
   }
 };
 
-struct WorkspaceSize {
-  Index packed_weights = 0;
-  Index framed_gradient = 0;
-  Index features = 0;
-};
-
 // The maps that a layer touches. Views of nothing where the rank has no part in a map.
 template <class T>
 struct LayerMaps {
@@ -110,7 +104,6 @@ class Layer {
   // Memory that it keeps from forward to backward, and buffers of its messages.
   [[nodiscard]] virtual Index kept_bytes() const { return 0; }
   [[nodiscard]] virtual Index message_bytes() const { return 0; }
-  [[nodiscard]] virtual WorkspaceSize workspace() const { return {}; }
 };
 
 template <class T>

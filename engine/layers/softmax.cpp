@@ -56,9 +56,6 @@ class SoftmaxLayer : public Layer<T> {
     add_in(static_cast<const T*>(result), whole, maps.input_gradients[0]);
   }
 
-  [[nodiscard]] WorkspaceSize workspace() const override {
-    return {0, 0, 3 * input(site_.tile().computed).volume()};
-  }
 
  private:
   [[nodiscard]] Region input(const Region& region) const {
