@@ -1,106 +1,25 @@
 #include "partitioner/plan_report.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
-#include <numeric>
 #include <utility>
 
 #include "partitioner/plan_totals.h"
+#include "partitioner/plan_words.h"
+#include "partitioner/quantities.h"
 #include "partitioner/text_table.h"
 
 namespace partitioner {
 
 namespace {
 
-constexpr int kMostRowsOfRanks = 8;
-constexpr std::size_t kKindsWidth = 24;
+constexpr std::size_t kMostRowsOfRanks = 8;
+constexpr std::size_t kKindsWidth = 18;
+constexpr std::size_t kCutWidth = 14;
 constexpr std::size_t kCutsWidth = 84;
 
-std::string readable(double value, double step, const std::array<const char*, 5>& units) {
-  std::size_t unit = 0;
-  while (value >= step && unit + 1 < units.size()) {
-    value /= step;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{:.0f}{}", value, units[0])
-                   : fmt::format("{:.1f}{}", value, units[unit]);
-}
-
-std::string readable_bytes(Index bytes) {
-  return readable(static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
-}
-
-std::string readable_count(Index count) {
-  return readable(static_cast<double>(count), 1000, {"", " k", " M", " G", " T"});
-}
-
 std::string redundant_share(const Work& work) {
-  return work.redundant == 0 ? "0 %"
-                             : fmt::format("{:.1f} %",
-                                           100.0 * static_cast<double>(work.redundant) /
-                                               static_cast<double>(work.multiply_adds));
-}
-
-std::string mebibytes(Index bytes) {
-  return fmt::format("{:.1f}", static_cast<double>(bytes) / (1024.0 * 1024.0));
-}
-
-std::string shape_text(const MapShape& shape) {
-  return fmt::format("{}x{}x{}", shape.channels, shape.rows, shape.cols);
-}
-
-std::string layers_text(int first, int last) {
-  return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
-}
-
-std::string cut_text(const Group& group) {
-  std::vector<std::string> cuts;
-  if (group.images.parts > 1) {
-    cuts.push_back(fmt::format("images in {}", group.images.parts));
-  }
-  if (group.channels.parts > 1) {
-    cuts.push_back(fmt::format("channels in {}", group.channels.parts));
-  }
-  if (group.rows.parts * group.cols.parts > 1) {
-    cuts.push_back(fmt::format("{}x{} tiles", group.rows.parts, group.cols.parts));
-  }
-  return cuts.empty() ? "one tile" : fmt::format("{}", fmt::join(cuts, ", "));
-}
-
-// "layers 0-15 as 2x2 tiles", "16-19 as images in 4", ...: where one cut is handed over to another.
-std::vector<std::string> hand_overs(const Partition& partition) {
-  std::vector<std::string> runs;
-  const std::vector<Group>& groups = partition.groups;
-  for (std::size_t i = 0; i < groups.size();) {
-    std::size_t next = i + 1;
-    while (next < groups.size() && cut_text(groups[next]) == cut_text(groups[i])) {
-      ++next;
-    }
-    runs.push_back(fmt::format("{}{} as {}",
-                               i == 0 ? "layers " : "",
-                               layers_text(groups[i].first, groups[next - 1].last),
-                               cut_text(groups[i])));
-    i = next;
-  }
-  return runs;
-}
-
-// "convolutional x2, maxpool"
-std::string kinds_text(const Network& network, const Group& group) {
-  std::vector<std::pair<std::string, int>> runs;
-  for (int layer = group.first; layer <= group.last; ++layer) {
-    const std::string kind = kind_name(network.layer(layer).operation);
-    if (runs.empty() || runs.back().first != kind) {
-      runs.emplace_back(kind, 0);
-    }
-    ++runs.back().second;
-  }
-  std::vector<std::string> words;
-  for (const auto& [kind, count] : runs) {
-    words.push_back(count == 1 ? kind : fmt::format("{} x{}", kind, count));
-  }
-  return wrapped(words, kKindsWidth);
+  return share_of(work.redundant, work.multiply_adds);
 }
 
 struct Row {
@@ -108,27 +27,27 @@ struct Row {
   std::string label;
 };
 
-// All ranks, or where there are many those with the least, the median and the most.
+// The ranks whose weight is not negative, or where there are many those with the least, the median
+// and the most.
 std::vector<Row> rows_of_ranks(const std::vector<Index>& weights) {
-  std::vector<int> order(weights.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> order;
   std::vector<Row> rows;
-  if (order.size() <= kMostRowsOfRanks) {
-    for (const int rank : order) {
+  for (int rank = 0; rank < static_cast<int>(weights.size()); ++rank) {
+    if (weights[static_cast<std::size_t>(rank)] >= 0) {
+      order.push_back(rank);
       rows.push_back({rank, std::to_string(rank)});
     }
+  }
+  if (order.size() <= kMostRowsOfRanks) {
     return rows;
   }
   std::stable_sort(order.begin(), order.end(), [&weights](int a, int b) {
     return weights[static_cast<std::size_t>(a)] < weights[static_cast<std::size_t>(b)];
   });
   const int median = order[order.size() / 2];
-  for (const auto& [rank, name] : {std::pair(order.front(), "least"),
-                                   std::pair(median, "median"),
-                                   std::pair(order.back(), "most")}) {
-    rows.push_back({rank, fmt::format("{} {}", name, rank)});
-  }
-  return rows;
+  return {{order.front(), fmt::format("least {}", order.front())},
+          {median, fmt::format("median {}", median)},
+          {order.back(), fmt::format("most {}", order.back())}};
 }
 
 struct Dimension {
@@ -208,23 +127,21 @@ class Report {
   }
 
   [[nodiscard]] std::string summary() const {
-    const std::string ranks = fmt::format("{} rank{}", plan_.ranks, plan_.ranks == 1 ? "" : "s");
-    const std::string memory = fmt::format("at most {} a rank", readable_bytes(most_memory()));
+    const std::string memory = readable_bytes(most_memory());
     if (plan_.ranks == 1) {
-      return fmt::format("{}, batch {}, {} multiply-adds forward, {}",
-                         ranks,
-                         plan_.batch,
+      return fmt::format("1 rank, {} multiply-adds forward, {} of memory",
                          readable_count(totals_.sum.work.multiply_adds),
                          memory);
     }
     return fmt::format(
-        "{}, {}; {} multiply-adds forward ({} redundant), {} of maps sent forward and {} back, {}",
-        ranks,
+        "{}, {}: {} of the work redundant, maps {} + {} a pass, gradients {} a step, memory up to "
+        "{} a rank",
+        counted(plan_.ranks, "rank"),
         short_hand_overs(),
-        readable_count(totals_.sum.work.multiply_adds),
         redundant_share(totals_.sum.work),
         readable_bytes(totals_.sum.forward_in.bytes),
         readable_bytes(totals_.sum.backward_in.bytes),
+        readable_bytes(gradient_sum_bytes()),
         memory);
   }
 
@@ -237,6 +154,14 @@ class Report {
     return most;
   }
 
+  [[nodiscard]] Index gradient_sum_bytes() const {
+    Index bytes = 0;
+    for (const Traffic& traffic : totals_.gradient_sum_in) {
+      bytes += traffic.bytes;
+    }
+    return bytes;
+  }
+
   [[nodiscard]] std::string short_hand_overs() const {
     constexpr std::size_t kMostRuns = 3;
     const std::vector<std::string> runs = hand_overs(partition_);
@@ -245,22 +170,18 @@ class Report {
   }
 
   [[nodiscard]] std::string head() const {
-    Index gradient_bytes = 0;
-    for (const Traffic& traffic : totals_.gradient_sum_in) {
-      gradient_bytes += traffic.bytes;
-    }
     TextTable lines({{"model", Align::Left}, {options_.model, Align::Left}});
     lines.add_row({"input",
-                   fmt::format("{}, {} images a pass, read by {}",
+                   fmt::format("{}, {} a pass, read by {}",
                                shape_text(network_.image),
-                               plan_.batch,
+                               counted(plan_.batch, "image"),
                                plan_.reader == kEveryRank ? "every rank for itself"
                                                           : fmt::format("rank {}", plan_.reader))});
     lines.add_row({"layers",
-                   fmt::format("{}, groups {}, ranks {}",
+                   fmt::format("{} in {} on {}",
                                network_.size(),
-                               partition_.groups.size(),
-                               plan_.ranks)});
+                               counted(static_cast<Index>(partition_.groups.size()), "group"),
+                               counted(plan_.ranks, "rank"))});
     lines.add_row({"cut", wrapped(hand_overs(partition_), kCutsWidth)});
     lines.add_row(
         {"forward pass",
@@ -275,7 +196,7 @@ class Report {
                                totals_.sum.backward_in.messages)});
     lines.add_row({"gradient sum",
                    fmt::format("{} a step, gradients to their owners and values back",
-                               readable_bytes(gradient_bytes))});
+                               readable_bytes(gradient_sum_bytes()))});
     return lines.text();
   }
 
@@ -283,20 +204,20 @@ class Report {
     TextTable table({{"\ngroup"},
                      {"\nlayers"},
                      {"\nkinds", Align::Left},
-                     {"\ncut of the output", Align::Left},
-                     {"messages\nfwd + bwd"},
+                     {"\ncut", Align::Left},
+                     {"messages\nfwd+bwd"},
                      {"\nforward"},
                      {"\nbackward"},
-                     {"multiply-\nadds"},
+                     {"mult-\nadds"},
                      {"redun-\ndant"}});
     for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
       const Group& group = partition_.groups[i];
       const Totals& sum = totals_.group_sums[i];
       table.add_row({std::to_string(i),
                      layers_text(group.first, group.last),
-                     kinds_text(network_, group),
-                     cut_text(group),
-                     fmt::format("{} + {}", sum.forward_in.messages, sum.backward_in.messages),
+                     wrapped(kind_words(network_, group), kKindsWidth),
+                     wrapped(cut_words(group), kCutWidth),
+                     fmt::format("{}+{}", sum.forward_in.messages, sum.backward_in.messages),
                      readable_bytes(sum.forward_in.bytes),
                      readable_bytes(sum.backward_in.bytes),
                      readable_count(sum.work.multiply_adds),
@@ -313,6 +234,22 @@ class Report {
     return {role, std::move(of_ranks), whole_map(network_, layer, plan_.batch)};
   }
 
+  // How much each rank does in a group: multiply-adds, or cells where a group has none; -1 for a
+  // rank that has neither a tile nor a message.
+  [[nodiscard]] std::vector<Index> weights_in_group(std::size_t index) const {
+    const bool multiplies = totals_.group_sums[index].work.multiply_adds > 0;
+    std::vector<Index> weights;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const Totals& totals = totals_.by_group[index][static_cast<std::size_t>(rank)];
+      const Index cells = plan_.tile(partition_.groups[index].first, rank).computed.volume();
+      const Index messages = totals.forward_in.messages + totals.forward_out.messages +
+                             totals.backward_in.messages + totals.backward_out.messages;
+      const bool idle = cells == 0 && messages == 0;
+      weights.push_back(idle ? -1 : multiplies ? totals.work.multiply_adds : cells);
+    }
+    return weights;
+  }
+
   [[nodiscard]] std::string ranks_of_group(std::size_t index) const {
     const Group& group = partition_.groups[index];
     const RegionColumns owned = regions("owned", group.last, &Tile::owned);
@@ -321,35 +258,34 @@ class Report {
     owned.add_titles(columns);
     computed.add_titles(columns);
     for (const char* title :
-         {"messages\nin", "\nforward", "\nbackward", "multiply-\nadds", "redun-\ndant"}) {
+         {"messages\nin", "\nforward", "\nbackward", "mult-\nadds", "redun-\ndant"}) {
       columns.push_back({title});
     }
     TextTable table(std::move(columns));
     const std::vector<Totals>& totals = totals_.by_group[index];
-    std::vector<Index> work;
-    for (const Totals& rank : totals) {
-      work.push_back(rank.work.multiply_adds);
-    }
-    for (const Row& row : rows_of_ranks(work)) {
+    for (const Row& row : rows_of_ranks(weights_in_group(index))) {
       const Totals& of = totals[static_cast<std::size_t>(row.rank)];
       std::vector<std::string> cells = {row.label};
       owned.add_cells(row.rank, cells);
       computed.add_cells(row.rank, cells);
-      cells.push_back(fmt::format("{} + {}", of.forward_in.messages, of.backward_in.messages));
+      cells.push_back(fmt::format("{}+{}", of.forward_in.messages, of.backward_in.messages));
       cells.push_back(readable_bytes(of.forward_in.bytes));
       cells.push_back(readable_bytes(of.backward_in.bytes));
       cells.push_back(readable_count(of.work.multiply_adds));
       cells.push_back(redundant_share(of.work));
       table.add_row(std::move(cells));
     }
-    return fmt::format("group {}, layers {}: owned of {} {}, computed of {} {}\n",
-                       index,
-                       layers_text(group.first, group.last),
-                       group.last,
-                       shape_text(network_.shape(group.last)),
-                       group.first,
-                       shape_text(network_.shape(group.first))) +
-           table.text();
+    std::string title = fmt::format("group {}, {}: ", index, named_layers(group.first, group.last));
+    if (group.first == group.last) {
+      title += shape_text(network_.shape(group.last));
+    } else {
+      title += fmt::format("owned of layer {}'s {}, computed of layer {}'s {}",
+                           group.last,
+                           shape_text(network_.shape(group.last)),
+                           group.first,
+                           shape_text(network_.shape(group.first)));
+    }
+    return title + '\n' + table.text();
   }
 
   [[nodiscard]] std::string wire() const {

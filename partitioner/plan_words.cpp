@@ -1,0 +1,78 @@
+#include "partitioner/plan_words.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+namespace partitioner {
+
+namespace {
+
+std::string cut_text(const Group& group) {
+  return fmt::format("{}", fmt::join(cut_words(group), ", "));
+}
+
+}  // namespace
+
+std::string shape_text(const MapShape& shape) {
+  return fmt::format("{}x{}x{}", shape.channels, shape.rows, shape.cols);
+}
+
+std::string layers_text(int first, int last) {
+  return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
+}
+
+std::string named_layers(int first, int last) {
+  return fmt::format("layer{} {}", first == last ? "" : "s", layers_text(first, last));
+}
+
+std::vector<std::string> cut_words(const Group& group) {
+  std::vector<std::string> cuts;
+  if (group.images.parts > 1) {
+    cuts.push_back(fmt::format("images in {}", group.images.parts));
+  }
+  if (group.channels.parts > 1) {
+    cuts.push_back(fmt::format("channels in {}", group.channels.parts));
+  }
+  if (group.rows.parts * group.cols.parts > 1) {
+    cuts.push_back(fmt::format("{}x{} tiles", group.rows.parts, group.cols.parts));
+  }
+  if (cuts.empty()) {
+    cuts.emplace_back("one tile");
+  }
+  return cuts;
+}
+
+std::vector<std::string> hand_overs(const Partition& partition) {
+  std::vector<std::string> runs;
+  const std::vector<Group>& groups = partition.groups;
+  for (std::size_t i = 0; i < groups.size();) {
+    std::size_t next = i + 1;
+    while (next < groups.size() && cut_text(groups[next]) == cut_text(groups[i])) {
+      ++next;
+    }
+    runs.push_back(fmt::format("{}{} as {}",
+                               i == 0 ? "layers " : "",
+                               layers_text(groups[i].first, groups[next - 1].last),
+                               cut_text(groups[i])));
+    i = next;
+  }
+  return runs;
+}
+
+std::vector<std::string> kind_words(const Network& network, const Group& group) {
+  std::vector<std::pair<std::string, int>> runs;
+  for (int layer = group.first; layer <= group.last; ++layer) {
+    const std::string kind = kind_name(network.layer(layer).operation);
+    if (runs.empty() || runs.back().first != kind) {
+      runs.emplace_back(kind, 0);
+    }
+    ++runs.back().second;
+  }
+  std::vector<std::string> words;
+  for (const auto& [kind, count] : runs) {
+    words.push_back(count == 1 ? kind : fmt::format("{} x{}", kind, count));
+  }
+  return words;
+}
+
+}  // namespace partitioner
