@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,14 @@ class Communicator {
   [[nodiscard]] std::optional<std::string> agree(const std::optional<std::string>& mine) const;
 
   void barrier() const;
+
+  // A plain value of rank 0, on all ranks. All ranks call this together.
+  template <class Value>
+  [[nodiscard]] Value share(const Value& mine) const {
+    Value theirs;
+    std::memcpy(&theirs, gather_all(std::as_bytes(std::span<const Value>(&mine, 1)))[0].data(), sizeof(Value));
+    return theirs;
+  }
 
   // Seconds that ExchangeTimers of this communicator have run, in all.
   [[nodiscard]] double exchange_s() const { return exchange_s_; }

@@ -128,6 +128,12 @@ View<T> Execution<T>::map_gradient(int map) {
 }
 
 template <class T>
+View<T> Execution<T>::input(int layer, std::size_t input) {
+  const auto& layers = plan_->read_from[static_cast<std::size_t>(rank())];
+  return buffer_view(values_, layers[static_cast<std::size_t>(layer)][input]);
+}
+
+template <class T>
 LayerMaps<T> Execution<T>::maps_of(int layer) {
   LayerMaps<T> maps;
   for (const int buffer : plan_->read_from[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)]) {

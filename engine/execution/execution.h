@@ -49,6 +49,7 @@ class Execution {
   // Cells computed here of a map's values and gradients; views of nothing where there are none.
   [[nodiscard]] View<T> map(int map);
   [[nodiscard]] View<T> map_gradient(int map);
+  [[nodiscard]] View<T> input(int layer, std::size_t input);  // what a layer reads
   [[nodiscard]] View<T> output_gradient() { return map_gradient(network_->size() - 1); }
 
   // All of a map in (N, C, H, W) order on rank 0, empty elsewhere; owners send their cells. All ranks call this together.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -101,14 +100,6 @@ TrainingState read_state(const SafetensorsReader& file, const partitioner::Netwo
   return state;
 }
 
-// A number of rank 0, on all ranks.
-template <class Number>
-Number share(const Communicator& communicator, Number mine) {
-  const auto all = communicator.gather_all(bytes_of(&std::as_const(mine), 1));
-  std::memcpy(&mine, all[0].data(), sizeof(mine));
-  return mine;
-}
-
 }  // namespace
 
 void save_checkpoint(const std::filesystem::path& path,
@@ -181,8 +172,8 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
     }
   }
   root.finish();
-  state.step = share(communicator, state.step);
-  state.seed = share(communicator, state.seed);
+  state.step = communicator.share(state.step);
+  state.seed = communicator.share(state.seed);
   return state;
 }
 

@@ -110,21 +110,21 @@ StepResult Trainer::step(Feed& feed) {
   return result;
 }
 
-EvaluationResult Trainer::evaluate(Feed& feed) {
+EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
   EvaluationResult result;
   result.pictures = feed.size();
-  const Index batch = execution_.plan().batch;
-  const int last = execution_.network().size() - 1;
-  const auto outputs = static_cast<std::size_t>(execution_.network().shape(last).volume());
+  const Index batch = execution.plan().batch;
+  const int last = execution.network().size() - 1;
+  const auto outputs = static_cast<std::size_t>(execution.network().shape(last).volume());
   double loss = 0;
   double right = 0;
   Pass pass;
   pass.training = false;
   for (Index step = 0; step * batch < result.pictures; ++step) {
-    const std::optional<std::string> problem = feed.load(step, execution_);
-    execution_.forward(pass);
-    loss += sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
-    const std::vector<float> output = execution_.gather_map(last);
+    const std::optional<std::string> problem = feed.load(step, execution);
+    execution.forward(pass);
+    loss += sum_or_throw(execution.communicator(), execution.owned_loss(feed.labels()), problem);
+    const std::vector<float> output = execution.gather_map(last);
     for (std::size_t n = 0; n < feed.labels().size() && !output.empty(); ++n) {
       const auto first = output.begin() + static_cast<std::ptrdiff_t>(n * outputs);
       const auto best = std::max_element(first, first + static_cast<std::ptrdiff_t>(outputs)) - first;
@@ -133,7 +133,7 @@ EvaluationResult Trainer::evaluate(Feed& feed) {
   }
   const double pictures = static_cast<double>(result.pictures);
   result.loss = loss / pictures;
-  result.accuracy = sum_or_throw(*communicator_, right, std::nullopt) / pictures;
+  result.accuracy = sum_or_throw(execution.communicator(), right, std::nullopt) / pictures;
   return result;
 }
 

@@ -29,6 +29,9 @@ struct EvaluationResult {
   Index pictures = 0;
 };
 
+// All pictures of the feed once, with running statistics. All ranks call this together; AgreedError where a picture cannot be read.
+[[nodiscard]] EvaluationResult evaluate(Execution<float>& execution, Feed& feed);
+
 struct TrainerOptions {
   partitioner::TrainingOptions training;  // training.batch images a step, in training.subdivisions passes
   BatchNormMode batch_norm = BatchNormMode::Sync;
@@ -46,8 +49,7 @@ class Trainer {
   // Update number steps_done() + 1. Throws AgreedError if any rank cannot read a picture, or where the loss is no number.
   StepResult step(Feed& feed);
 
-  // All pictures of the feed once, with running statistics.
-  EvaluationResult evaluate(Feed& feed);
+  EvaluationResult evaluate(Feed& feed) { return engine::evaluate(execution_, feed); }
 
   // The same measurements without pictures: random ones, drawn by `seed`, of one pass.
   StepTimes time_random_step();

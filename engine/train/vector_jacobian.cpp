@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstring>
 #include <optional>
 
 #include "engine/comm/agreement.h"
@@ -46,9 +45,7 @@ Index share_batch(const NamedTensors& in, const Communicator& communicator) {
     }
   }
   throw_agreed(communicator, problem);
-  const auto all = communicator.gather_all(bytes_of(&batch, 1));
-  std::memcpy(&batch, all[0].data(), sizeof(batch));
-  return batch;
+  return communicator.share(batch);
 }
 
 template <class T>

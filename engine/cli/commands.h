@@ -1,0 +1,125 @@
+// What the program can do, a function a subcommand. Options are plain values here: cli.cpp reads them from the command line.
+//
+// Under mpiexec all ranks run a command together; rank 0 prints. Errors of the user's are AgreedErrors, on all ranks.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/comm/communicator.h"
+#include "engine/layers/layer.h"
+#include "partitioner/partition.h"
+
+namespace engine {
+
+// How to cut, as the command line says it: a file, or a shorthand.
+struct PartitionChoice {
+  std::string file;
+  std::string grid;
+  std::string groups;
+  int data_parallel_from = -1;
+  int filter_parallel_from = -1;
+  std::string reader = "every";
+
+  [[nodiscard]] bool given() const { return !file.empty() || !grid.empty() || filter_parallel_from >= 0 || data_parallel_from >= 0; }
+};
+
+struct TrainCommand {
+  std::string model;
+  std::string data;
+  std::string run;
+  PartitionChoice partition;
+  Index steps = 0;
+  Index epochs = 0;
+  Index batch = 0;
+  Index subdivisions = 0;
+  Index schedule_steps = 0;
+  std::uint64_t seed = 1;
+  std::string resume;
+  std::string weights;
+  std::string batch_norm = "sync";
+  std::vector<float> mean;
+  std::vector<float> stddev;
+  Index checkpoint_every = 0;  // steps; 0: once an epoch
+  bool evaluate = true;
+  std::string progress = "auto";
+};
+void run_train(const TrainCommand& command, const Communicator& communicator);
+
+struct EvalCommand {
+  std::string model;
+  std::string data;
+  std::string weights;
+  PartitionChoice partition;
+  Index batch = 0;
+  std::vector<float> mean;
+  std::vector<float> stddev;
+  bool json = false;
+};
+void run_eval(const EvalCommand& command, const Communicator& communicator);
+
+struct PredictCommand {
+  std::string model;
+  std::string weights;
+  std::string pictures;
+  std::string names;
+  Index top = 5;
+  PartitionChoice partition;
+  std::vector<float> mean;
+  std::vector<float> stddev;
+  bool json = false;
+};
+void run_predict(const PredictCommand& command, const Communicator& communicator);
+
+struct PlanCommand {
+  std::string model;
+  PartitionChoice partition;
+  int ranks = 0;
+  Index batch = 0;
+  std::string size;
+  std::string save;  // write the partition there
+  bool json = false;
+};
+void run_plan(const PlanCommand& command);
+
+struct TimeCommand {
+  std::string model;
+  std::string size;
+  Index batch = 1;
+  int threads = 0;
+  Index steps = 5;
+  PartitionChoice partition;
+  bool json = false;
+};
+void run_time(const TimeCommand& command, const Communicator& communicator);
+
+struct CheckCommand {
+  std::string model;
+  PartitionChoice partition;
+  std::string size;
+  Index batch = 2;
+  std::uint64_t seed = 1;
+};
+// Returns whether all differences are within their bounds.
+[[nodiscard]] bool run_check(const CheckCommand& command, const Communicator& communicator);
+
+struct GradientsCommand {
+  std::string model;
+  std::string in;
+  std::string out;
+  PartitionChoice partition;
+  std::string batch_norm = "sync";
+  std::string precision = "single";
+};
+void run_gradients(const GradientsCommand& command, const Communicator& communicator);
+
+struct ConvertCommand {
+  std::string model;
+  std::string from;
+  std::string to;
+};
+void run_convert(const ConvertCommand& command);
+
+}  // namespace engine

@@ -1,0 +1,64 @@
+#include <utility>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/setup.h"
+#include "engine/comm/agreement.h"
+#include "engine/files/safetensors.h"
+#include "engine/train/vector_jacobian.h"
+
+namespace engine {
+
+namespace {
+
+NamedTensors read_tensors(const std::string& path) {
+  const SafetensorsReader file(path);
+  NamedTensors tensors;
+  for (const StoredTensor& tensor : file.tensors()) {
+    tensors[tensor.name] = {tensor.shape, file.read_all<double>(tensor.name)};
+  }
+  return tensors;
+}
+
+void write_tensors(const std::string& path, const NamedTensors& tensors, ElementType type) {
+  std::vector<StoredTensor> stored;
+  for (const auto& [name, tensor] : tensors) {
+    stored.push_back({name, tensor.shape, type});
+  }
+  SafetensorsWriter file(path, stored, {});
+  for (const auto& [name, tensor] : tensors) {
+    file.write(std::span<const double>(tensor.values));
+  }
+  file.commit();
+}
+
+}  // namespace
+
+void run_gradients(const GradientsCommand& command, const Communicator& communicator) {
+  const bool root = communicator.rank() == 0;
+  const partitioner::ModelFile model = load_model(command.model, communicator);
+  const NamedTensors in =
+      agreed(communicator, [&] { return root ? read_tensors(command.in) : NamedTensors{}; });
+  PartitionChoice choice = command.partition;
+  if (!choice.given()) {
+    choice.grid = "1x1";
+  }
+  const auto input = in.find("input");
+  const bool has_images = input != in.end() && !input->second.shape.empty() && input->second.shape[0] > 0;
+  Index batch = has_images ? input->second.shape[0] : 1;
+  batch = communicator.share(batch);
+  const VectorJacobianOptions options{
+      model.network,
+      agreed(communicator, [&] { return choose_partition(model.network, choice, communicator.size(), batch); }),
+      parse_batch_norm(command.batch_norm), model.training.batch_norm_epsilon, model.training.batch_norm_rate};
+  warn_of_idle_ranks(options.partition, communicator);
+  const bool in_double = command.precision == "double";
+  const NamedTensors out = in_double ? vector_jacobian_product<double>(options, in, communicator)
+                                     : vector_jacobian_product<float>(options, in, communicator);
+  throw_agreed(communicator, problem_of([&] {
+                 if (root) {
+                   write_tensors(command.out, out, in_double ? ElementType::F64 : ElementType::F32);
+                 }
+               }));
+}
+
+}  // namespace engine

@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/setup.h"
+#include "engine/comm/agreement.h"
+#include "engine/files/atomic_file.h"
+#include "engine/layers/workspace.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/run_report.h"
+#include "partitioner/plan_report.h"
+
+namespace engine {
+
+using partitioner::InputError;
+
+namespace {
+
+// What the command line changes about what the model file says.
+partitioner::TrainingOptions training_options(const TrainCommand& command, const partitioner::ModelFile& model) {
+  partitioner::TrainingOptions training = model.training;
+  if (command.batch > 0) {
+    training.batch = command.batch;
+    training.subdivisions = 1;
+  }
+  if (command.subdivisions > 0) {
+    training.subdivisions = command.subdivisions;
+  }
+  if (training.batch % training.subdivisions != 0) {
+    throw InputError(fmt::format("a batch of {} images does not divide into {} subdivisions", training.batch,
+                                 training.subdivisions));
+  }
+  if (command.schedule_steps > 0) {
+    training.max_batches = command.schedule_steps;
+  }
+  return training;
+}
+
+partitioner::ReportOptions report_options(const TrainCommand& command,
+                                          const partitioner::Network& network,
+                                          const partitioner::Plan& plan,
+                                          bool adam) {
+  partitioner::ReportOptions options;
+  options.model = command.model;
+  options.memory.adam = adam;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    options.workspace_bytes.push_back(workspace_size(network, plan, rank, true).elements() *
+                                      options.memory.scalar_bytes);
+  }
+  return options;
+}
+
+// All of a training run: what is fixed when it starts, and its course.
+class TrainingRun {
+ public:
+  TrainingRun(const TrainCommand& command, const Communicator& communicator)
+      : command_(command),
+        communicator_(communicator),
+        model_(load_model(command.model, communicator)),
+        training_(agreed(communicator, [&] { return training_options(command, model_); })),
+        partition_(agreed(communicator, [&] { return choose(); })),
+        plan_(make_plan(model_.network, partition_, pass_images())) {}
+
+  void run() {
+    warn_of_idle_ranks(partition_, communicator_);
+    warn_of_testing_batch();
+    Feed training = feed(Split::Train);
+    std::optional<Feed> testing;
+    if (command_.evaluate) {
+      testing.emplace(feed(Split::Test));
+    }
+    set_length(training.size());
+    Trainer trainer(model_.network, plan_, communicator_, {training_, parse_batch_norm(command_.batch_norm), command_.seed});
+    start(trainer);
+    open_run_folder(trainer.steps_done());
+    Progress progress(progress_style(), trainer.steps_done(), last_step_);
+    while (trainer.steps_done() < last_step_) {
+      const StepResult result = trainer.step(training);
+      const Index step = trainer.steps_done();
+      on_root([&] {
+        metrics_->add_step(step, result, training_.batch);
+        progress.step(step, result, training_.batch);
+      });
+      if (testing && (step % epoch_steps_ == 0 || step == last_step_)) {
+        const EvaluationResult evaluation = trainer.evaluate(*testing);
+        const double epoch = static_cast<double>(step * training_.batch) / static_cast<double>(pictures_);
+        on_root([&] {
+          metrics_->add_evaluation(step, epoch, evaluation);
+          progress.evaluation(step, epoch, evaluation);
+        });
+      }
+      if (step % checkpoint_steps() == 0 || step == last_step_) {
+        save(trainer);
+      }
+    }
+    report_memory(trainer);
+  }
+
+ private:
+  [[nodiscard]] Index pass_images() const { return training_.batch / training_.subdivisions; }
+
+  // Rank 0 does the work; what goes wrong with it is thrown on all ranks.
+  template <class Work>
+  void on_root(Work work) {
+    throw_agreed(communicator_, problem_of([&] {
+                   if (communicator_.rank() == 0) {
+                     work();
+                   }
+                 }));
+  }
+
+  [[nodiscard]] partitioner::Partition choose() const {
+    if (loss_layer(model_.network) < 0) {
+      throw InputError(command_.model, 0,
+                       "the network has no loss to train by: end it with [softmax] or [cost]");
+    }
+    return choose_partition(model_.network, command_.partition, communicator_.size(), pass_images());
+  }
+
+  void warn_of_testing_batch() const {
+    if (communicator_.rank() == 0 && model_.training.batch == 1 && command_.batch == 0) {
+      fmt::print(stderr, "tessera: warning: {} says batch=1, as files for testing do: training goes one image a step; "
+                         "give --batch B for more\n", command_.model);
+    }
+  }
+
+  [[nodiscard]] Feed feed(Split split) const {
+    auto source = agreed(communicator_, [&]() -> std::optional<BatchSource> {
+      if (!Feed::reads(plan_, communicator_.rank())) {
+        return std::nullopt;
+      }
+      Dataset dataset = open_dataset(command_.data, split, model_.network.image.channels);
+      const Index outputs = model_.network.shape(loss_layer(model_.network)).volume();
+      if (dataset.classes() > outputs) {
+        throw InputError(command_.data, 0,
+                         fmt::format("the data set has {} classes, {} gives {} outputs", dataset.classes(),
+                                     command_.model, outputs));
+      }
+      BatchOptions options{rendering_rules(model_, {command_.mean, command_.stddev}), pass_images(), command_.seed, split};
+      return std::optional<BatchSource>(std::in_place, std::move(dataset), options, command_.model);
+    });
+    return Feed(std::move(source), plan_, communicator_);
+  }
+
+  // How many steps there are: --steps, --epochs, or what the model file says.
+  void set_length(Index pictures) {
+    pictures_ = pictures;
+    epoch_steps_ = std::max<Index>(1, (pictures + training_.batch - 1) / training_.batch);
+    last_step_ = command_.steps;
+    if (command_.epochs > 0) {
+      last_step_ = (command_.epochs * pictures + training_.batch - 1) / training_.batch;
+    }
+    if (last_step_ == 0) {
+      last_step_ = training_.max_batches;
+    }
+    if (last_step_ == 0) {
+      throw AgreedError(fmt::format("{}: no max_batches in [net]: say how long to train with --steps or --epochs",
+                                    command_.model));
+    }
+    if (training_.max_batches == 0) {
+      training_.max_batches = last_step_;
+    }
+  }
+
+  void start(Trainer& trainer) {
+    if (!command_.weights.empty()) {
+      load_weights(command_.weights, model_.network, training_.batch_norm_epsilon, trainer.execution().parameters(),
+                   communicator_);
+    }
+    if (command_.resume.empty()) {
+      return;
+    }
+    const TrainingState state = load_checkpoint(command_.resume, model_.network, trainer.execution().parameters(),
+                                                trainer.optimizer(), communicator_);
+    if (state.seed != command_.seed && communicator_.rank() == 0) {
+      fmt::print(stderr, "tessera: warning: the checkpoint was trained with --seed {}, this run has --seed {}: the order "
+                         "of pictures changes\n", state.seed, command_.seed);
+    }
+    if (state.step >= last_step_) {
+      throw AgreedError(fmt::format("{}: already at step {} of {}: raise --steps or --epochs to go on",
+                                    command_.resume, state.step, last_step_));
+    }
+    trainer.resume_at(state.step);
+  }
+
+  void open_run_folder(Index resumed_step) {
+    on_root([&] {
+      std::error_code error;
+      std::filesystem::create_directories(command_.run, error);
+      if (error) {
+        throw InputError(command_.run, 0,
+                         fmt::format("cannot make the run folder ({}): give a folder that can be written with --run",
+                                     error.message()));
+      }
+      metrics_.emplace(folder() / "metrics.jsonl", resumed_step);
+      write_atomically(folder() / "partition.toml", to_text(partition_));
+      fmt::print("{}\n", plan_summary(model_.network, plan_, partition_,
+                                      report_options(command_, model_.network, plan_, training_.adam)));
+      std::fflush(stdout);
+    });
+  }
+
+  [[nodiscard]] std::filesystem::path folder() const { return command_.run; }
+
+  [[nodiscard]] Index checkpoint_steps() const {
+    return command_.checkpoint_every > 0 ? command_.checkpoint_every : epoch_steps_;
+  }
+
+  [[nodiscard]] ProgressStyle progress_style() const {
+    if (command_.progress == "none") {
+      return ProgressStyle::None;
+    }
+    const bool bar = command_.progress == "bar" || (command_.progress == "auto" && isatty(STDOUT_FILENO) == 1);
+    return bar ? ProgressStyle::Bar : ProgressStyle::Line;
+  }
+
+  void save(Trainer& trainer) {
+    save_checkpoint(folder() / "checkpoint.safetensors",
+                    {trainer.steps_done(), command_.seed, model_.text, fingerprint(model_.network)},
+                    trainer.execution().parameters(), trainer.optimizer(), communicator_);
+  }
+
+  void report_memory(Trainer& trainer) {
+    const auto planned = planned_memory_of_ranks(
+        model_.network, plan_, report_options(command_, model_.network, plan_, training_.adam));
+    const std::string json =
+        memory_json(planned, measured_memory(trainer.execution().memory(), trainer.optimizer().bytes()), communicator_);
+    on_root([&] {
+      write_atomically(folder() / "memory.json", json);
+      fmt::print("{}", memory_table(json));
+    });
+  }
+
+  TrainCommand command_;
+  const Communicator& communicator_;
+  partitioner::ModelFile model_;
+  partitioner::TrainingOptions training_;
+  partitioner::Partition partition_;
+  partitioner::Plan plan_;
+  Index pictures_ = 0;
+  Index epoch_steps_ = 1;
+  Index last_step_ = 0;
+  std::optional<Metrics> metrics_;  // rank 0
+};
+
+}  // namespace
+
+void run_train(const TrainCommand& command, const Communicator& communicator) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a reason to die
+  TrainingRun(command, communicator).run();
+}
+
+}  // namespace engine

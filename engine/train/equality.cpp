@@ -1,0 +1,267 @@
+#include "engine/train/equality.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "engine/execution/execution.h"
+#include "engine/ops/pool.h"
+#include "engine/random.h"
+
+namespace engine {
+
+namespace {
+
+using partitioner::Activation;
+using partitioner::ParameterKind;
+
+// All that a pass computes, whole, on rank 0.
+template <class T>
+struct Outcome {
+  std::vector<std::vector<T>> maps;            // by layer
+  std::map<int, std::vector<T>> winners;       // of max-pool layers
+  std::map<std::string, std::vector<T>> tensors;  // loss, gradients, statistics
+};
+
+// Values are drawn in single precision, so that both precisions compute with the same numbers.
+template <class T>
+T draw(std::uint64_t seed, std::uint64_t stream, Index element, double deviation) {
+  return static_cast<T>(static_cast<float>(deviation * random_normal(seed, stream, static_cast<std::uint64_t>(element))));
+}
+
+template <class T>
+void draw_parameters(ParameterSet<T>& parameters, std::uint64_t seed) {
+  std::uint64_t stream = 0;
+  for (Parameter<T>& parameter : parameters.all()) {
+    ++stream;
+    const double row = static_cast<double>(parameter.plan->shape.row);
+    for (Index i = 0; i < parameter.values.size(); ++i) {
+      const T normal = draw<T>(seed, stream, parameter.held.begin + i, 1);
+      switch (parameter.plan->kind) {
+        case ParameterKind::Weight:
+          parameter.values[i] = draw<T>(seed, stream, parameter.held.begin + i, std::sqrt(2 / row));
+          break;
+        case ParameterKind::Scale:  // away from 0, of either sign
+          parameter.values[i] = (normal < 0 ? T(-1) : T(1)) * (T(0.5) + std::abs(normal) / 2);
+          break;
+        case ParameterKind::Variance:
+          parameter.values[i] = T(0.5) + std::abs(normal);
+          break;
+        case ParameterKind::Bias:
+        case ParameterKind::Mean:
+          parameter.values[i] = draw<T>(seed, stream, parameter.held.begin + i, 0.2);
+          break;
+      }
+    }
+  }
+}
+
+template <class T>
+std::vector<T> draw_map(const partitioner::Network& network, int map, Index batch, std::uint64_t seed) {
+  std::vector<T> values(static_cast<std::size_t>(network.shape(map).volume() * batch));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = draw<T>(seed, static_cast<std::uint64_t>(map) + (std::uint64_t{1} << 32U), static_cast<Index>(i), 1);
+  }
+  return values;
+}
+
+std::vector<int> draw_labels(Index batch, Index outputs, std::uint64_t seed) {
+  std::vector<int> labels;
+  for (Index n = 0; n < batch; ++n) {
+    labels.push_back(static_cast<int>(random_bits(seed, 3, static_cast<std::uint64_t>(n)) %
+                                      static_cast<std::uint64_t>(outputs)));
+  }
+  return labels;
+}
+
+template <class T>
+void gather_maps(Execution<T>& execution, Outcome<T>& outcome) {
+  const partitioner::Network& network = execution.network();
+  const int rank = execution.communicator().rank();
+  for (int layer = 0; layer < network.size(); ++layer) {
+    outcome.maps.push_back(execution.gather_map(layer));
+    if (const auto* pool = std::get_if<partitioner::MaxPool>(&network.layer(layer).operation)) {
+      const Region& owned = execution.plan().tile(layer, rank).owned;
+      Tensor<T> winners(owned);
+      if (!owned.empty()) {
+        max_pool_winners(*pool, View<const T>(execution.input(layer, 0)),
+                         whole_map(network, network.layer(layer).inputs[0], execution.plan().batch), owned,
+                         winners.view());
+      }
+      outcome.winners[layer] = execution.gather_cells(layer, winners.view());
+    }
+  }
+}
+
+template <class T>
+Outcome<T> run(const EqualityOptions& options,
+               const partitioner::Partition& partition,
+               const Communicator& communicator) {
+  const partitioner::Network& network = options.network;
+  const partitioner::Plan plan = make_plan(network, partition, options.batch);
+  Execution<T> execution(network, plan, communicator, {true, true});
+  ParameterSet<T>& parameters = execution.parameters();
+  draw_parameters(parameters, options.seed);
+  const bool root = communicator.rank() == 0;
+  const int last = network.size() - 1;
+  execution.scatter_image(root ? draw_map<T>(network, partitioner::kImage, options.batch, options.seed) : std::vector<T>{});
+  const int loss = loss_layer(network);
+  const std::vector<int> labels =
+      draw_labels(options.batch, network.shape(std::max(loss, 0)).volume(), options.seed);
+  Pass pass;
+  pass.seed = options.seed;
+  pass.labels = loss >= 0 ? &labels : nullptr;
+  pass.loss_scale = 1 / static_cast<double>(options.batch);
+  execution.forward(pass);
+  Outcome<T> outcome;
+  gather_maps(execution, outcome);
+  execution.clear_gradient_maps();
+  if (loss >= 0) {
+    const double mine = execution.owned_loss(labels) * pass.loss_scale;
+    double sum = 0;
+    for (const auto& bytes : communicator.gather_all(bytes_of(&mine, 1))) {
+      double share = 0;
+      std::memcpy(&share, bytes.data(), sizeof(share));
+      sum += share;
+    }
+    outcome.tensors["loss"] = {static_cast<T>(sum)};
+  } else {
+    execution.scatter_output_gradient(root ? draw_map<T>(network, last, options.batch, options.seed + 1) : std::vector<T>{});
+  }
+  execution.backward(pass);
+  parameters.sum_gradients(pass.batch_norm);
+  outcome.tensors["output"] = outcome.maps.back();
+  outcome.tensors["input gradient"] = execution.gather_gradient(partitioner::kImage);
+  for (const Parameter<T>& parameter : parameters.all()) {
+    const bool learnt = is_learnt(parameter.plan->kind);
+    const std::string name = parameter_name(*parameter.plan) + (learnt ? " gradient" : "");
+    outcome.tensors[name] =
+        parameters.gather(parameter, learnt ? parameter.gradient.data() : parameter.values.data());
+  }
+  return outcome;
+}
+
+template <class T>
+double largest(const std::vector<T>& values) {
+  double most = 0;
+  for (const T value : values) {
+    most = std::max(most, std::abs(static_cast<double>(value)));
+  }
+  return most;
+}
+
+// The largest difference over `scale`; infinite where one is no number.
+template <class A, class B>
+double difference(const std::vector<A>& a, const std::vector<B>& b, double scale) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double apart = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    most = apart <= most ? most : (apart < INFINITY ? apart : INFINITY);
+  }
+  return scale == 0 ? most : most / scale;
+}
+
+template <class A, class B>
+Index count_different(const std::vector<A>& a, const std::vector<B>& b, bool signs) {
+  Index count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    count += signs ? (a[i] > 0) != (b[i] > 0) : std::memcmp(&a[i], &b[i], sizeof(A)) != 0;
+  }
+  return count;
+}
+
+bool has_kink(const partitioner::LayerSpec& spec) {
+  const auto kinked = [](Activation activation) {
+    return activation == Activation::Relu || activation == Activation::Leaky || activation == Activation::Relu6 ||
+           activation == Activation::Ramp;
+  };
+  if (const auto* convolution = std::get_if<partitioner::Convolution>(&spec.operation)) {
+    return kinked(convolution->activation);
+  }
+  if (const auto* connected = std::get_if<partitioner::Connected>(&spec.operation)) {
+    return kinked(connected->activation);
+  }
+  const auto* shortcut = std::get_if<partitioner::Shortcut>(&spec.operation);
+  return shortcut != nullptr && kinked(shortcut->activation);
+}
+
+bool bits_must_agree(const partitioner::Network& network) {
+  for (const partitioner::LayerSpec& spec : network.layers) {
+    const auto* convolution = std::get_if<partitioner::Convolution>(&spec.operation);
+    if ((convolution != nullptr && convolution->batch_normalize) ||
+        std::holds_alternative<partitioner::Connected>(spec.operation)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+struct Outcomes {
+  Outcome<double> tiled_double;
+  Outcome<double> one_double;
+  Outcome<float> tiled_single;
+  Outcome<float> one_single;
+};
+
+void compare_tensors(const Outcomes& outcomes, EqualityReport& report) {
+  double gradients = 0;  // the largest element of any: tensors that are 0 but for rounding are measured by it
+  for (const auto& [name, values] : outcomes.one_double.tensors) {
+    gradients = std::max(gradients, name.ends_with("gradient") ? largest(values) : 0);
+  }
+  for (const auto& [name, truth] : outcomes.one_double.tensors) {
+    constexpr double kZero = 1e-9;
+    const double scale = std::max(largest(truth), name.ends_with("gradient") ? kZero * gradients : 0);
+    EqualityLine line{name, difference(outcomes.tiled_double.tensors.at(name), truth, scale),
+                      difference(outcomes.tiled_single.tensors.at(name), truth, scale),
+                      difference(outcomes.one_single.tensors.at(name), truth, scale)};
+    line.within_bounds =
+        line.double_difference <= kDoubleBound &&
+        line.single_error <= std::max(kSingleErrorRatio * line.one_tile_single_error, kSingleFloor);
+    report.lines.push_back(line);
+  }
+}
+
+void compare_maps(const partitioner::Network& network, const Outcomes& outcomes, EqualityReport& report) {
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const auto i = static_cast<std::size_t>(layer);
+    const auto& one = outcomes.one_single.maps[i];
+    report.cells += static_cast<Index>(one.size());
+    report.different_bits += count_different(outcomes.tiled_single.maps[i], one, false);
+    if (has_kink(network.layer(layer))) {
+      report.flipped_signs += count_different(outcomes.tiled_single.maps[i], one, true);
+      report.single_flipped_signs += count_different(one, outcomes.one_double.maps[i], true);
+    }
+  }
+  for (const auto& [layer, winners] : outcomes.one_single.winners) {
+    report.flipped_winners += count_different(outcomes.tiled_single.winners.at(layer), winners, false);
+    const std::vector<float> truth(outcomes.one_double.winners.at(layer).begin(), outcomes.one_double.winners.at(layer).end());
+    report.single_flipped_winners += count_different(winners, truth, false);
+  }
+}
+
+}  // namespace
+
+EqualityReport check_equality(const EqualityOptions& options, const Communicator& communicator) {
+  Outcomes outcomes;
+  outcomes.tiled_double = run<double>(options, options.partition, communicator);
+  outcomes.tiled_single = run<float>(options, options.partition, communicator);
+  EqualityReport report;
+  if (communicator.rank() != 0) {
+    return report;
+  }
+  const partitioner::Partition one = partitioner::single_tile(options.network);
+  outcomes.one_double = run<double>(options, one, Communicator::self());
+  outcomes.one_single = run<float>(options, one, Communicator::self());
+  compare_tensors(outcomes, report);
+  compare_maps(options.network, outcomes, report);
+  report.bits_must_agree = bits_must_agree(options.network);
+  report.within_bounds = !(report.bits_must_agree && report.different_bits > 0);
+  for (const EqualityLine& line : report.lines) {
+    report.within_bounds = report.within_bounds && line.within_bounds;
+  }
+  return report;
+}
+
+}  // namespace engine

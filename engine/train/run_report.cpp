@@ -1,0 +1,211 @@
+#include "engine/train/run_report.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/files/atomic_file.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+using partitioner::InputError;
+using partitioner::MemoryUse;
+
+namespace {
+
+constexpr double kMebibyte = 1024.0 * 1024.0;
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Kind {
+  const char* name;
+  Index MemoryUse::*bytes;
+};
+
+constexpr Kind kKinds[] = {{"weights", &MemoryUse::weights},         {"gradients", &MemoryUse::gradients},
+                           {"optimizer", &MemoryUse::optimizer},     {"activations", &MemoryUse::activations},
+                           {"workspace", &MemoryUse::workspace},     {"messages", &MemoryUse::messages}};
+
+nlohmann::ordered_json to_json(const MemoryUse& use) {
+  nlohmann::ordered_json json;
+  for (const Kind& kind : kKinds) {
+    json[kind.name] = use.*kind.bytes;
+  }
+  json["total"] = use.total();
+  return json;
+}
+
+}  // namespace
+
+Index peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with("VmHWM:")) {
+      std::istringstream words(line.substr(6));
+      Index kibibytes = 0;
+      words >> kibibytes;
+      return kibibytes * 1024;
+    }
+  }
+  return 0;
+}
+
+MemoryUse measured_memory(const ExecutionMemory& execution, Index optimizer_bytes) {
+  return {execution.weights,     execution.gradients, optimizer_bytes,
+          execution.activations, execution.workspace, execution.messages};
+}
+
+std::string memory_json(const std::vector<MemoryUse>& planned,
+                        const MemoryUse& measured,
+                        const Communicator& communicator) {
+  struct Report {
+    MemoryUse use;
+    Index peak_resident;
+  };
+  const Report mine{measured, peak_resident_bytes()};
+  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  const auto all = communicator.gather_all(bytes_of(&mine, 1));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    Report theirs{};
+    std::memcpy(&theirs, all[rank].data(), sizeof(theirs));
+    nlohmann::ordered_json entry;
+    entry["rank"] = rank;
+    entry["planned"] = to_json(planned[rank]);
+    entry["measured"] = to_json(theirs.use);
+    entry["measured"]["peak_resident"] = theirs.peak_resident;
+    ranks.push_back(std::move(entry));
+  }
+  return nlohmann::ordered_json{{"unit", "bytes"}, {"ranks", ranks}}.dump(1) + "\n";
+}
+
+std::string memory_table(const std::string& json) {
+  const auto report = nlohmann::ordered_json::parse(json);
+  std::string text = "memory of each rank, MiB (planned / measured)\nrank";
+  for (const Kind& kind : kKinds) {
+    text += fmt::format("{:>16}", kind.name);
+  }
+  text += fmt::format("{:>16}{:>10}\n", "total", "resident");
+  for (const auto& rank : report["ranks"]) {
+    text += fmt::format("{:>4}", rank["rank"].get<int>());
+    const auto add = [&](const char* name) {
+      text += fmt::format("{:>16}", fmt::format("{:.1f} / {:.1f}", rank["planned"][name].get<double>() / kMebibyte,
+                                                rank["measured"][name].get<double>() / kMebibyte));
+    };
+    for (const Kind& kind : kKinds) {
+      add(kind.name);
+    }
+    add("total");
+    text += fmt::format("{:>10.1f}\n", rank["measured"]["peak_resident"].get<double>() / kMebibyte);
+  }
+  return text;
+}
+
+namespace {
+
+// The lines of an earlier run up to a step.
+std::string kept_lines(const std::filesystem::path& path, Index resumed_step) {
+  std::ifstream file(path);
+  std::string kept;
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("step") && json["step"].is_number_integer() &&
+        json["step"].get<Index>() <= resumed_step) {
+      kept += line + "\n";
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+Metrics::Metrics(const std::filesystem::path& path, Index resumed_step) : path_(path) {
+  write_atomically(path, resumed_step > 0 ? kept_lines(path, resumed_step) : "");
+  file_.open(path, std::ios::app);
+}
+
+void Metrics::add_line(const std::string& line) {
+  file_ << line << '\n' << std::flush;
+  if (!file_) {
+    throw InputError(path_.string(), 0,
+                     fmt::format("cannot write ({}): free space there or give another folder with --run",
+                                 std::strerror(errno)));
+  }
+}
+
+void Metrics::add_step(Index step, const StepResult& result, Index images) {
+  add_line(nlohmann::ordered_json{{"step", step},
+                                  {"loss", result.loss},
+                                  {"learning_rate", result.learning_rate},
+                                  {"step_s", result.times.step_s},
+                                  {"images_per_s", static_cast<double>(images) / result.times.step_s},
+                                  {"load_s", result.times.load_s},
+                                  {"forward_s", result.times.forward_s},
+                                  {"backward_s", result.times.backward_s},
+                                  {"update_s", result.times.update_s},
+                                  {"exchange_s", result.times.exchange_s}}
+               .dump());
+}
+
+void Metrics::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
+  add_line(nlohmann::ordered_json{{"step", step},
+                                  {"epoch", epoch},
+                                  {"accuracy", result.accuracy},
+                                  {"test_loss", result.loss},
+                                  {"test_pictures", result.pictures}}
+               .dump());
+}
+
+Progress::Progress(ProgressStyle style, Index first_step, Index last_step)
+    : style_(style), first_step_(first_step), last_step_(last_step), started_s_(now_s()) {}
+
+std::string Progress::time_left(Index step) const {
+  const double per_step = (now_s() - started_s_) / static_cast<double>(step - first_step_);
+  const auto left = static_cast<Index>(per_step * static_cast<double>(last_step_ - step) + 0.5);
+  return left >= 3600 ? fmt::format("{}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60)
+                      : fmt::format("{}:{:02}", left / 60, left % 60);
+}
+
+void Progress::step(Index step, const StepResult& result, Index images) {
+  if (style_ == ProgressStyle::None) {
+    return;
+  }
+  const std::string line =
+      fmt::format("step {:>{}}/{}  loss {:.4f}  rate {:.4g}  {:.0f} images/s  {} left", step,
+                  fmt::formatted_size("{}", last_step_), last_step_, result.loss, result.learning_rate,
+                  static_cast<double>(images) / result.times.step_s, time_left(step));
+  if (style_ == ProgressStyle::Line) {
+    fmt::print("{}\n", line);
+  } else if (now_s() - shown_s_ > 0.2 || step == last_step_) {
+    constexpr Index kWidth = 24;
+    const Index done = kWidth * step / last_step_;
+    shown_s_ = now_s();
+    fmt::print("\r[{:=<{}}{: <{}}] {}  ", "", done, "", kWidth - done, line);
+    if (step == last_step_) {
+      fmt::print("\n");
+    }
+  }
+  std::fflush(stdout);
+}
+
+void Progress::evaluation(Index step, double epoch, const EvaluationResult& result) {
+  if (style_ == ProgressStyle::None) {
+    return;
+  }
+  if (style_ == ProgressStyle::Bar && step != last_step_) {
+    fmt::print("\r{:100}\r", "");
+  }
+  fmt::print("after {:.4g} epochs ({} steps): test accuracy {:.2f} %, test loss {:.4f}, {} pictures\n", epoch, step,
+             100 * result.accuracy, result.loss, result.pictures);
+  std::fflush(stdout);
+}
+
+}  // namespace engine

@@ -1,0 +1,67 @@
+// What a run leaves behind for people and programs: DIR/metrics.jsonl, DIR/memory.json, and a line a step on the terminal.
+// Only rank 0 writes.
+
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "engine/train/trainer.h"
+#include "partitioner/memory.h"
+
+namespace engine {
+
+// Bytes of this process that were resident at most, as the kernel counts them (VmHWM); 0 where it does not say.
+[[nodiscard]] Index peak_resident_bytes();
+
+// What a rank has allocated, by kind.
+[[nodiscard]] partitioner::MemoryUse measured_memory(const ExecutionMemory& execution, Index optimizer_bytes);
+
+// Planned and measured memory of each rank. All ranks call this together; the text is on rank 0.
+[[nodiscard]] std::string memory_json(const std::vector<partitioner::MemoryUse>& planned,
+                                      const partitioner::MemoryUse& measured,
+                                      const Communicator& communicator);
+
+// A table of the same file, for people.
+[[nodiscard]] std::string memory_table(const std::string& json);
+
+// DIR/metrics.jsonl: a JSON object a line, for each step and each evaluation.
+class Metrics {
+ public:
+  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on.
+  Metrics(const std::filesystem::path& path, Index resumed_step);
+
+  // Throw InputError where the line cannot be written.
+  void add_step(Index step, const StepResult& result, Index images);
+  void add_evaluation(Index step, double epoch, const EvaluationResult& result);
+
+ private:
+  void add_line(const std::string& line);
+
+  std::filesystem::path path_;
+  std::ofstream file_;
+};
+
+// How progress is told on rank 0's standard output.
+enum class ProgressStyle { None, Line, Bar };
+
+class Progress {
+ public:
+  Progress(ProgressStyle style, Index first_step, Index last_step);
+
+  void step(Index step, const StepResult& result, Index images);
+  void evaluation(Index step, double epoch, const EvaluationResult& result);
+
+ private:
+  [[nodiscard]] std::string time_left(Index step) const;
+
+  ProgressStyle style_;
+  Index first_step_;
+  Index last_step_;
+  double started_s_;
+  double shown_s_ = 0;
+};
+
+}  // namespace engine
