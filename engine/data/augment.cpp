@@ -17,28 +17,28 @@ using partitioner::InputError;
 using partitioner::MapShape;
 
 // The numbers of the draws for one picture. New ones go to the end: the others keep their values.
-enum Draw : std::uint64_t {
-  kZoom,
-  kAspect,
-  kAspectInverse,
-  kAngle,
-  kOffsetX,
-  kOffsetY,
-  kPaddingX,
-  kPaddingY,
-  kWindowX,
-  kWindowY,
-  kMirror,
-  kHue,
-  kSaturation,
-  kSaturationInverse,
-  kExposure,
-  kExposureInverse,
-  kCropAngle,
-  kCropSaturation,
-  kCropSaturationInverse,
-  kCropExposure,
-  kCropExposureInverse
+enum class Draw : std::uint64_t {
+  Zoom,
+  Aspect,
+  AspectInverse,
+  Angle,
+  OffsetX,
+  OffsetY,
+  PaddingX,
+  PaddingY,
+  WindowX,
+  WindowY,
+  Mirror,
+  Hue,
+  Saturation,
+  SaturationInverse,
+  Exposure,
+  ExposureInverse,
+  CropAngle,
+  CropSaturation,
+  CropSaturationInverse,
+  CropExposure,
+  CropExposureInverse
 };
 
 class Draws {
@@ -49,17 +49,17 @@ class Draws {
         position_(static_cast<std::uint64_t>(position)) {}
 
   [[nodiscard]] double between(double low, double high, Draw draw) const {
-    return low + (high - low) * random_uniform(seed_, step_, position_, draw);
+    return low + (high - low) * random_uniform(seed_, step_, position_, number(draw));
   }
 
   // A whole number from low to high, both possible.
   [[nodiscard]] Index whole(Index low, Index high, Draw draw) const {
     const auto choices = static_cast<std::uint64_t>(high - low) + 1;
-    return low + static_cast<Index>(random_bits(seed_, step_, position_, draw) % choices);
+    return low + static_cast<Index>(random_bits(seed_, step_, position_, number(draw)) % choices);
   }
 
   [[nodiscard]] bool coin(Draw draw) const {
-    return random_bits(seed_, step_, position_, draw) >> 63U != 0;
+    return random_bits(seed_, step_, position_, number(draw)) >> 63U != 0;
   }
 
   // Uniform from 1 to `most`, inverted half of the time: as often larger as smaller.
@@ -69,6 +69,8 @@ class Draws {
   }
 
  private:
+  static std::uint64_t number(Draw draw) { return static_cast<std::uint64_t>(draw); }
+
   static constexpr std::uint64_t kAugmentation =
       0x7069637475726573U;  // draws of other parts have other seeds
   std::uint64_t seed_;
@@ -129,23 +131,23 @@ Placement draw_placement(const RenderingRules& rules, const Draws& draws) {
   const double crop_angle = rules.crop ? rules.crop->angle : 0;
   Placement place;
   place.zoom =
-      static_cast<double>(draws.whole(std::min(least, most), std::max(least, most), kZoom)) /
+      static_cast<double>(draws.whole(std::min(least, most), std::max(least, most), Draw::Zoom)) /
       static_cast<double>(side);
-  place.aspect = draws.factor(options.aspect, kAspect, kAspectInverse);
-  place.angle = (draws.between(-options.angle, options.angle, kAngle) +
-                 draws.between(-crop_angle, crop_angle, kCropAngle)) *
+  place.aspect = draws.factor(options.aspect, Draw::Aspect, Draw::AspectInverse);
+  place.angle = (draws.between(-options.angle, options.angle, Draw::Angle) +
+                 draws.between(-crop_angle, crop_angle, Draw::CropAngle)) *
                 (std::numbers::pi / 180);
-  place.along_x = draws.between(-1, 1, kOffsetX);
-  place.along_y = draws.between(-1, 1, kOffsetY);
+  place.along_x = draws.between(-1, 1, Draw::OffsetX);
+  place.along_y = draws.between(-1, 1, Draw::OffsetY);
   const Index padding = options.crop_padding;
   place.shift_x =
-      static_cast<double>(draws.whole(-padding, padding, kPaddingX)) +
+      static_cast<double>(draws.whole(-padding, padding, Draw::PaddingX)) +
       window_shift(
-          map.cols, rules.input.cols, draws.whole(0, map.cols - rules.input.cols, kWindowX));
+          map.cols, rules.input.cols, draws.whole(0, map.cols - rules.input.cols, Draw::WindowX));
   place.shift_y =
-      static_cast<double>(draws.whole(-padding, padding, kPaddingY)) +
+      static_cast<double>(draws.whole(-padding, padding, Draw::PaddingY)) +
       window_shift(
-          map.rows, rules.input.rows, draws.whole(0, map.rows - rules.input.rows, kWindowY));
+          map.rows, rules.input.rows, draws.whole(0, map.rows - rules.input.rows, Draw::WindowY));
   return place;
 }
 
@@ -259,17 +261,19 @@ Variation draw_variation(const RenderingRules& rules,
   const Draws draws(seed, step, position);
   Variation variation = placed(picture, rules.picture, draw_placement(rules, draws));
   const partitioner::AugmentationOptions& options = rules.augmentation;
-  variation.mirrored = (options.flip || (rules.crop && rules.crop->flip)) && draws.coin(kMirror);
+  variation.mirrored =
+      (options.flip || (rules.crop && rules.crop->flip)) && draws.coin(Draw::Mirror);
   if (rules.input.channels != 3) {
     return variation;
   }
-  double saturation = draws.factor(options.saturation, kSaturation, kSaturationInverse);
-  double exposure = draws.factor(options.exposure, kExposure, kExposureInverse);
+  double saturation = draws.factor(options.saturation, Draw::Saturation, Draw::SaturationInverse);
+  double exposure = draws.factor(options.exposure, Draw::Exposure, Draw::ExposureInverse);
   if (rules.crop) {
-    saturation *= draws.factor(rules.crop->saturation, kCropSaturation, kCropSaturationInverse);
-    exposure *= draws.factor(rules.crop->exposure, kCropExposure, kCropExposureInverse);
+    saturation *=
+        draws.factor(rules.crop->saturation, Draw::CropSaturation, Draw::CropSaturationInverse);
+    exposure *= draws.factor(rules.crop->exposure, Draw::CropExposure, Draw::CropExposureInverse);
   }
-  variation.hue = static_cast<float>(draws.between(-options.hue, options.hue, kHue));
+  variation.hue = static_cast<float>(draws.between(-options.hue, options.hue, Draw::Hue));
   variation.saturation = static_cast<float>(saturation);
   variation.exposure = static_cast<float>(exposure);
   return variation;

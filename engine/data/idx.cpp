@@ -34,18 +34,28 @@ class GzipFile {
     }
   }
 
-  // Fills `bytes`; fails where the file ends before.
+  // Fills `bytes`, a mebibyte at most; fails where the file ends before.
   void read(std::span<std::uint8_t> bytes) {
-    constexpr std::size_t kChunk = std::size_t{1} << 20;
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const auto want = static_cast<unsigned>(std::min(kChunk, bytes.size() - done));
-      const int got = gzread(file_.get(), bytes.data() + done, want);
+    while (!bytes.empty()) {
+      const int got = gzread(file_.get(), bytes.data(), static_cast<unsigned>(bytes.size()));
       if (got <= 0) {
         fail_reading(got);
       }
-      done += static_cast<std::size_t>(got);
+      bytes = bytes.subspan(static_cast<std::size_t>(got));
     }
+  }
+
+  // The next `size` bytes; memory grows with what is really there, whatever a header said.
+  std::vector<std::uint8_t> read_vector(Index size) {
+    constexpr Index kChunk = Index{1} << 20;
+    constexpr Index kUsualPacking = 8;
+    std::vector<std::uint8_t> bytes;
+    bytes.reserve(static_cast<std::size_t>(std::min(size, stored_ * kUsualPacking)));
+    for (Index done = 0; done < size; done = static_cast<Index>(bytes.size())) {
+      bytes.resize(static_cast<std::size_t>(std::min(size, done + kChunk)));
+      read(std::span(bytes).subspan(static_cast<std::size_t>(done)));
+    }
+    return bytes;
   }
 
   // What no honest file of this length exceeds: deflate packs at most 1032 to 1.
@@ -57,7 +67,9 @@ class GzipFile {
   void expect_end() {
     std::uint8_t more = 0;
     const int got = gzread(file_.get(), &more, 1);
-    if (got < 0) {
+    int code = Z_OK;  // a checksum that is cut off is an error, but reads as the end
+    (void)gzerror(file_.get(), &code);
+    if (got < 0 || (got == 0 && code != Z_OK)) {
       fail_reading(got);
     }
     if (got > 0) {
@@ -147,8 +159,7 @@ IdxBytes read_idx(const fs::path& path, unsigned dimensions) {
   for (const Index size : idx.sizes) {
     volume *= size;
   }
-  idx.values.resize(static_cast<std::size_t>(volume));
-  file.read(idx.values);
+  idx.values = file.read_vector(volume);
   file.expect_end();
   return idx;
 }

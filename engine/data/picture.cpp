@@ -3,12 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
-#include <stb/stb_image.h>
+#include <optional>
 
 #include "engine/data/read_file.h"
 #include "partitioner/errors.h"
+
+// The decoder is compiled here and not taken from the system's library: its memory must start as
+// zeros. A damaged JPEG can have it use tables that the file does not define, or leave parts of the
+// picture undecoded; with zeros that is the same picture on every rank, and no read outside the
+// tables.
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_PNG
+#define STBI_NO_STDIO
+#define STBI_MALLOC(size) std::calloc(1, size)
+#define STBI_REALLOC(memory, size) std::realloc(memory, size)
+#define STBI_FREE(memory) std::free(memory)
+#include <stb/stb_image.h>
 
 namespace engine {
 
@@ -60,32 +75,78 @@ bool starts_with(std::span<const std::uint8_t> file, std::span<const std::uint8_
   return file.size() >= magic.size() && std::equal(magic.begin(), magic.end(), file.begin());
 }
 
-// Whether a JPEG's last segment is closed by its end marker. The decoder takes the end of the file
-// for that marker and leaves the rest of the picture grey; and an embedded thumbnail has an end
-// marker of its own, so segments are skipped.
-bool jpeg_is_whole(std::span<const std::uint8_t> file) {
-  constexpr std::uint8_t kStartOfScan = 0xda;
-  constexpr std::uint8_t kEndOfImage = 0xd9;
-  std::size_t at = 2;
-  while (at + 4 <= file.size()) {
-    if (file[at] != 0xff) {
+// The place of the next marker's 0xff, from `at` inside compressed values: there 0xff is followed
+// by 0 or a restart.
+std::size_t end_of_scan(std::span<const std::uint8_t> file, std::size_t at) {
+  while (at + 1 < file.size()) {
+    const std::uint8_t next = file[at + 1];
+    const bool restart = next >= 0xd0 && next <= 0xd7;
+    if (file[at] == 0xff && next != 0 && next != 0xff && !restart) {
+      return at;
+    }
+    ++at;
+  }
+  return file.size();
+}
+
+// Whether the Huffman tables of one segment have at most 256 codes and end with it. The decoder
+// does not check.
+bool huffman_tables_fit(std::span<const std::uint8_t> tables) {
+  constexpr std::size_t kHead =
+      17;  // which table, then how many codes of each length from 1 to 16 bits
+  constexpr std::size_t kMostCodes = 256;
+  while (tables.size() >= kHead) {
+    std::size_t codes = 0;
+    for (const std::uint8_t count : tables.subspan(1, kHead - 1)) {
+      codes += count;
+    }
+    if (codes > kMostCodes || codes > tables.size() - kHead) {
       return false;
+    }
+    tables = tables.subspan(kHead + codes);
+  }
+  return tables.empty();
+}
+
+// What is wrong with the segments of a JPEG, if anything. The decoder takes the end of the file for
+// the end marker and leaves the rest of the picture grey; and an embedded thumbnail has an end
+// marker of its own, so segments are skipped.
+std::optional<std::string> jpeg_fault(std::span<const std::uint8_t> file) {
+  constexpr std::uint8_t kHuffmanTables = 0xc4;
+  constexpr std::uint8_t kEndOfImage = 0xd9;
+  constexpr std::uint8_t kStartOfScan = 0xda;
+  std::size_t at = 2;
+  while (at + 2 <= file.size()) {
+    if (file[at] != 0xff) {
+      return "is damaged";
     }
     const std::uint8_t marker = file[at + 1];
     if (marker == 0xff) {  // fill byte
       ++at;
       continue;
     }
-    if (marker == kStartOfScan) {
-      const std::array<std::uint8_t, 2> end = {0xff, kEndOfImage};
-      return std::search(file.begin() + static_cast<std::ptrdiff_t>(at),
-                         file.end(),
-                         end.begin(),
-                         end.end()) != file.end();
+    if (marker == kEndOfImage) {
+      return std::nullopt;
     }
-    at += 2 + (std::size_t{file[at + 2]} << 8U) + file[at + 3];
+    if (at + 4 > file.size()) {
+      break;
+    }
+    const std::size_t length = (std::size_t{file[at + 2]} << 8U) + file[at + 3];
+    if (length < 2) {
+      return "is damaged";
+    }
+    if (length > file.size() - at - 2) {
+      break;
+    }
+    if (marker == kHuffmanTables && !huffman_tables_fit(file.subspan(at + 4, length - 2))) {
+      return "is damaged";
+    }
+    at += 2 + length;
+    if (marker == kStartOfScan) {
+      at = end_of_scan(file, at);
+    }
   }
-  return false;
+  return "is cut off before its end";
 }
 
 void check_kind(std::span<const std::uint8_t> file, const std::string& name) {
@@ -100,11 +161,11 @@ void check_kind(std::span<const std::uint8_t> file, const std::string& name) {
         0,
         "this is neither a JPEG nor a PNG file: convert it, or take it out of the data set");
   }
-  if (!jpeg_is_whole(file)) {
+  if (const std::optional<std::string> fault = jpeg_fault(file)) {
     throw partitioner::InputError(
         name,
         0,
-        "this JPEG file is cut off before its end: get it again, or take it out of the data set");
+        fmt::format("this JPEG file {}: get it again, or take it out of the data set", *fault));
   }
 }
 

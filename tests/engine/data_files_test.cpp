@@ -1,0 +1,281 @@
+#include "tests/engine/data_samples.h"
+#include "tests/engine/files_temporary_folder.h"
+#include <doctest/doctest.h>
+
+#include "engine/data/dataset.h"
+
+using engine::open_dataset;
+using engine::Split;
+using tests::Bytes;
+using tests::holds;
+using tests::input_error_of;
+using tests::random_bytes;
+using tests::TemporaryFolder;
+using tests::write_bytes;
+using tests::write_png;
+using tests::write_text;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string opening(const fs::path& path, Split split = Split::Train) {
+  return input_error_of([&] { (void)open_dataset(path, split, 3); });
+}
+
+void write_sample(const fs::path& path) {
+  write_png(path, 2, 3, 3, random_bytes(18, 3));
+}
+
+// `names` under folder/pictures, and a .data file that lists them for training and testing.
+fs::path write_darknet(const TemporaryFolder& folder,
+                       const std::vector<std::string>& names,
+                       const std::string& labels) {
+  std::string list;
+  for (const std::string& name : names) {
+    write_sample(folder / "pictures" / name);
+    list += "pictures/" + name + "\n";
+  }
+  write_text(folder / "some.list", list);
+  write_text(folder / "labels.txt", labels);
+  write_text(folder / "some.data",
+             "# comment\nclasses = 3\ntrain= some.list\r\nvalid "
+             "=some.list\n\nlabels=labels.txt\nbackup = nowhere\n");
+  return folder / "some.data";
+}
+
+}  // namespace
+
+TEST_CASE("PNG pixels arrive in their places, whatever the file's channels") {
+  const TemporaryFolder folder;
+  constexpr int kRows = 5;
+  constexpr int kCols = 7;
+  for (int channels = 1; channels <= 4; ++channels) {
+    CAPTURE(channels);
+    const Bytes pixels = random_bytes(kRows * kCols * channels, 40);
+    write_png(folder / "a.png", kRows, kCols, channels, pixels);
+    const engine::Picture colour = engine::read_picture(folder / "a.png", 3);
+    const engine::Picture grey = engine::read_picture(folder / "a.png", 1);
+    REQUIRE(colour.shape == partitioner::MapShape{3, kRows, kCols});
+    REQUIRE(grey.shape == partitioner::MapShape{1, kRows, kCols});
+    for (int i = 0; i < kRows * kCols; ++i) {
+      const std::uint8_t* pixel = &pixels[static_cast<std::size_t>(i * channels)];
+      const bool coloured = channels >= 3;
+      const double r = pixel[0];
+      const double g = pixel[coloured ? 1 : 0];
+      const double b = pixel[coloured ? 2 : 0];
+      CHECK(colour.values[static_cast<std::size_t>(i)] == static_cast<float>(r) / 255.0F);
+      CHECK(colour.values[static_cast<std::size_t>(2 * kRows * kCols + i)] ==
+            static_cast<float>(b) / 255.0F);
+      CHECK(grey.values[static_cast<std::size_t>(i)] ==
+            doctest::Approx((0.299 * r + 0.587 * g + 0.114 * b) / 255));
+    }
+  }
+}
+
+TEST_CASE("a JPEG of one colour has that colour") {
+  const TemporaryFolder folder;
+  Bytes pixels;
+  for (int i = 0; i < 9 * 17; ++i) {
+    pixels.insert(pixels.end(), {200, 100, 50});
+  }
+  tests::write_jpeg(folder / "a.JPG", 9, 17, 3, pixels);
+  const engine::Picture picture = engine::read_picture(folder / "a.JPG", 3);
+  CHECK(picture.shape == partitioner::MapShape{3, 9, 17});
+  CHECK(picture.values[70] == doctest::Approx(200.0 / 255).epsilon(0.02));
+  CHECK(picture.values[2 * 9 * 17 + 5] == doctest::Approx(50.0 / 255).epsilon(0.05));
+}
+
+TEST_CASE("a damaged picture is named together with what is wrong") {
+  const TemporaryFolder folder;
+  const auto reading = [&](const fs::path& path) {
+    const std::string message = input_error_of([&] { (void)engine::read_picture(path, 3); });
+    CHECK(holds(message, path.string() + ":"));
+    return message;
+  };
+  const Bytes pixels = random_bytes(40 * 50 * 3, 8);
+  const fs::path png = folder / "a.png";
+  const fs::path jpeg = folder / "a.jpg";
+  write_png(png, 40, 50, 3, pixels);
+  tests::write_jpeg(jpeg, 40, 50, 3, pixels);
+  const Bytes whole_png = tests::read_back(png);
+  const Bytes whole_jpeg = tests::read_back(jpeg);
+
+  SUBCASE("a PNG cut off anywhere") {
+    for (std::size_t kept = 0; kept + 13 < whole_png.size(); kept += 101) {
+      write_bytes(png,
+                  Bytes(whole_png.begin(), whole_png.begin() + static_cast<std::ptrdiff_t>(kept)));
+      CHECK(holds(reading(png), kept < 8 ? "neither" : "decoded"));
+    }
+  }
+  SUBCASE("a JPEG cut off anywhere") {
+    for (std::size_t kept = 3; kept < whole_jpeg.size(); kept += 101) {
+      write_bytes(
+          jpeg, Bytes(whole_jpeg.begin(), whole_jpeg.begin() + static_cast<std::ptrdiff_t>(kept)));
+      CHECK(holds(reading(jpeg), "cut off"));
+    }
+  }
+  SUBCASE("a PNG that says it is enormous") {
+    Bytes lying = whole_png;
+    lying[16 + 2] = 0x20;  // width, of four bytes
+    lying[20 + 2] = 0x20;  // height
+    write_bytes(png, lying);
+    CHECK(holds(reading(png), "pixels"));
+  }
+  SUBCASE("something else") {
+    write_text(png, "GIF89a, or so it says");
+    CHECK(holds(reading(png), "neither a JPEG nor a PNG"));
+  }
+  SUBCASE("missing, or a folder") {
+    CHECK(holds(reading(folder / "none.png"), "no such file"));
+    CHECK(holds(reading(folder.path()), "folder"));
+  }
+}
+
+TEST_CASE("the class of a listed picture is the longest label in its path") {
+  const TemporaryFolder folder;
+  const fs::path data_file =
+      write_darknet(folder, {"1_cat.png", "cat/dogfish.png", "x-dog.png"}, "cat\ndog\ndogfish\n");
+  const engine::Dataset data = open_dataset(data_file, Split::Train, 3);
+  REQUIRE(data.size() == 3);
+  CHECK(data.label(0) == 0);
+  CHECK(data.label(1) == 2);
+  CHECK(data.label(2) == 1);
+  CHECK(data.class_names()[2] == "dogfish");
+  CHECK(data.read(1).shape == partitioner::MapShape{3, 2, 3});
+  CHECK(data.name(2) == (folder / "pictures" / "x-dog.png").string());
+  CHECK(open_dataset(data_file, Split::Test, 1).read(0).shape == partitioner::MapShape{1, 2, 3});
+}
+
+TEST_CASE("names show what labels find, and only as many as there are classes count") {
+  const TemporaryFolder folder;
+  const fs::path data_file = write_darknet(folder, {"n02.png", "n01.png"}, "n01\nn02\nn03\nn04\n");
+  write_text(folder / "names.txt", "tench\ngoldfish\nshark\nray\n");
+  write_text(data_file, "classes=2\ntrain=some.list\nlabels=labels.txt\nnames=names.txt\n");
+  const engine::Dataset data = open_dataset(data_file, Split::Train, 3);
+  CHECK(data.classes() == 2);
+  CHECK(data.class_names()[static_cast<std::size_t>(data.label(0))] == "goldfish");
+}
+
+TEST_CASE("a .data file that cannot be used is refused with file and line") {
+  const TemporaryFolder folder;
+  const fs::path data_file = write_darknet(folder, {"cat.png", "dog.png"}, "cat\ndog\nbird\n");
+  const std::string at = data_file.string() + ":";
+  SUBCASE("a path without a label") {
+    write_text(folder / "some.list", "pictures/cat.png\n\npictures/fish.png\n");
+    CHECK(holds(opening(data_file), (folder / "some.list").string() + ":3: pictures/fish.png"));
+  }
+  SUBCASE("a path with two labels of the same length") {
+    write_text(folder / "some.list", "dog/cat.png\n");
+    CHECK(holds(opening(data_file), (folder / "some.list").string() + ":1: dog/cat.png"));
+  }
+  SUBCASE("two classes of one label") {
+    write_text(folder / "labels.txt", "cat\ndog\ncat\n");
+    CHECK(holds(opening(data_file), (folder / "labels.txt").string() + ": \"cat\""));
+  }
+  SUBCASE("too few labels") {
+    write_text(folder / "labels.txt", "cat\ndog\n");
+    CHECK(holds(opening(data_file), (folder / "labels.txt").string() + ": 2 names"));
+  }
+  SUBCASE("an empty list") {
+    write_text(folder / "some.list", "\n \n");
+    CHECK(holds(opening(data_file), (folder / "some.list").string() + ":"));
+  }
+  SUBCASE("missing keys, files and numbers") {
+    write_text(data_file, "classes=3\nlabels=labels.txt\n");
+    CHECK(holds(opening(data_file), at + " the key train"));
+    CHECK(holds(opening(data_file, Split::Test), at + " the key valid"));
+    write_text(data_file, "classes=3\nlabels=labels.txt\ntrain=none.list\n");
+    CHECK(holds(opening(data_file), at + "3: train = none.list"));
+    write_text(data_file, "classes=three\nlabels=labels.txt\ntrain=some.list\n");
+    CHECK(holds(opening(data_file), at + "1: classes = three"));
+    write_text(data_file, "classes=3\ntrain\n");
+    CHECK(holds(opening(data_file), at + "2: this line"));
+    write_text(data_file, "classes=3\ntrain=some.list\n");
+    CHECK(holds(opening(data_file), "labels"));
+  }
+  SUBCASE("a picture that is not there, when it is read") {
+    fs::remove(folder / "pictures" / "dog.png");
+    const engine::Dataset data = open_dataset(data_file, Split::Train, 3);
+    CHECK(holds(input_error_of([&] { (void)data.read(1); }),
+                (folder / "pictures" / "dog.png").string() + ":"));
+  }
+}
+
+TEST_CASE("class folders give sorted classes and pictures, for training and for testing") {
+  const TemporaryFolder folder;
+  for (const char* name : {"train/b/2.png",
+                           "train/b/1.PNG",
+                           "train/a/9.jpeg",
+                           "test/b/0.png",
+                           "train/b/notes.txt",
+                           "train/.hidden/1.png"}) {
+    write_sample(folder / name);
+  }
+  const engine::Dataset train = open_dataset(folder.path(), Split::Train, 3);
+  REQUIRE(train.size() == 3);
+  CHECK(train.class_names() == std::vector<std::string>{"a", "b"});
+  CHECK(train.label(0) == 0);
+  CHECK(train.name(1) == (folder / "train" / "b" / "1.PNG").string());
+  CHECK(train.read(1).shape.cols == 3);
+  const engine::Dataset test = open_dataset(folder.path(), Split::Test, 3);
+  REQUIRE(test.size() == 1);
+  CHECK(test.label(0) == 1);
+  CHECK(test.classes() == 2);
+}
+
+TEST_CASE(
+    "without a folder for testing every tenth picture is for testing and no picture is for both") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 25; ++i) {
+    write_sample(folder / (i < 12 ? "x" : "y") / (std::to_string(100 + i) + ".png"));
+  }
+  const engine::Dataset train = open_dataset(folder.path(), Split::Train, 3);
+  const engine::Dataset test = open_dataset(folder.path(), Split::Test, 3);
+  CHECK(train.size() == 23);
+  REQUIRE(test.size() == 2);
+  CHECK(test.name(0) == (folder / "x" / "109.png").string());
+  CHECK(test.label(1) == 1);
+  for (engine::Index i = 0; i < train.size(); ++i) {
+    CHECK(train.name(i) != test.name(0));
+    CHECK(train.name(i) != test.name(1));
+  }
+}
+
+TEST_CASE("class folders that cannot be used are refused with their path") {
+  const TemporaryFolder folder;
+  SUBCASE("a class without pictures") {
+    write_sample(folder / "train/a/1.png");
+    fs::create_directories(folder / "train/b");
+    CHECK(holds(opening(folder.path()), (folder / "train/b").string() + ":"));
+  }
+  SUBCASE("a class that only testing knows") {
+    write_sample(folder / "train/a/1.png");
+    write_sample(folder / "val/c/1.png");
+    CHECK(holds(opening(folder.path(), Split::Test), (folder / "val/c").string() + ":"));
+  }
+  SUBCASE("nothing to train with") {
+    write_sample(folder / "test/a/1.png");
+    CHECK(holds(opening(folder.path()), folder.path().string() + ":"));
+  }
+  SUBCASE("too few to test with") {
+    write_sample(folder / "a/1.png");
+    CHECK(holds(opening(folder.path(), Split::Test),
+                folder.path().string() + ": no picture for testing"));
+  }
+}
+
+TEST_CASE("pictures to classify come from a file, a list or a folder") {
+  const TemporaryFolder folder;
+  write_sample(folder / "p/b.png");
+  write_sample(folder / "p/a.png");
+  write_text(folder / "list", "p/b.png\np/a.png\n");
+  CHECK(engine::open_pictures(folder / "p", 3).name(0) == (folder / "p/a.png").string());
+  CHECK(engine::open_pictures(folder / "list", 3).name(0) == (folder / "p/b.png").string());
+  CHECK(engine::open_pictures(folder / "list", 3).read(1).shape.rows == 2);
+  CHECK(engine::open_pictures(folder / "p/b.png", 1).size() == 1);
+  CHECK(holds(input_error_of([&] { (void)engine::open_pictures(folder / "none", 3); }),
+              "none: no such file"));
+  CHECK(holds(input_error_of([&] { (void)engine::open_pictures(folder.path(), 3); }),
+              folder.path().string() + ":"));
+}

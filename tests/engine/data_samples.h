@@ -1,0 +1,57 @@
+// Small data sets and damaged files, written where a test wants them, and the message of the error
+// that follows.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/data/picture.h"
+#include "partitioner/errors.h"
+
+namespace tests {
+
+using Bytes = std::vector<std::uint8_t>;
+using engine::Index;
+
+// Assigns the bytes to the file, making its folders first.
+void write_bytes(const std::filesystem::path& path, const Bytes& bytes);
+void write_text(const std::filesystem::path& path, const std::string& text);
+void write_gzip(const std::filesystem::path& path, const Bytes& bytes);
+[[nodiscard]] Bytes read_back(const std::filesystem::path& path);
+
+// An IDX file of these sizes and values, whether or not they fit each other.
+[[nodiscard]] Bytes idx_bytes(const std::vector<std::uint32_t>& sizes, const Bytes& values);
+
+// `size` bytes that differ by `seed`.
+[[nodiscard]] Bytes random_bytes(Index size, std::uint64_t seed);
+
+// `pixels` are (H, W, C), C from 1 to 4.
+void write_png(
+    const std::filesystem::path& path, int rows, int cols, int channels, const Bytes& pixels);
+void write_jpeg(
+    const std::filesystem::path& path, int rows, int cols, int channels, const Bytes& pixels);
+
+// A picture of random values in 0..1.
+[[nodiscard]] engine::Picture random_picture(const partitioner::MapShape& shape,
+                                             std::uint64_t seed);
+
+// What the InputError that `action` must throw says; other exceptions pass. Empty if it throws
+// none.
+template <typename Action>
+[[nodiscard]] std::string input_error_of(const Action& action) {
+  try {
+    action();
+  } catch (const partitioner::InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+[[nodiscard]] inline bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace tests
