@@ -228,6 +228,7 @@ class Report {
 
   [[nodiscard]] RegionColumns regions(const char* role, int layer, Region Tile::*region) const {
     std::vector<Region> of_ranks;
+    of_ranks.reserve(static_cast<std::size_t>(plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       of_ranks.push_back(plan_.tile(layer, rank).*region);
     }

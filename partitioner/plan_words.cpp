@@ -69,6 +69,7 @@ std::vector<std::string> kind_words(const Network& network, const Group& group) 
     ++runs.back().second;
   }
   std::vector<std::string> words;
+  words.reserve(runs.size());
   for (const auto& [kind, count] : runs) {
     words.push_back(count == 1 ? kind : fmt::format("{} x{}", kind, count));
   }

@@ -206,8 +206,8 @@ TEST_CASE("quantities have at most three digits before the point") {
   CHECK(readable_bytes(0) == "0 B");
   CHECK(readable_bytes(999) == "999 B");
   CHECK(readable_bytes(1000) == "1.0 KiB");
-  CHECK(readable_bytes(1536 * 1024) == "1.5 MiB");
-  CHECK(readable_bytes(1023 * 1024) == "1.0 MiB");
+  CHECK(readable_bytes(Index{1536} * 1024) == "1.5 MiB");
+  CHECK(readable_bytes(Index{1023} * 1024) == "1.0 MiB");
   CHECK(readable_count(999'949) == "999.9 k");
   CHECK(readable_count(999'950) == "1.0 M");
   CHECK(readable_count(29'200'000'000) == "29.2 G");
