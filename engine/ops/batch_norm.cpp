@@ -165,7 +165,9 @@ void normalize_backward(View<const T> in,
       const auto c = static_cast<std::size_t>(run.begin - first) + l;
       factor[l] = norms[c].inverse_deviation * scale[c];
       mean[l] = norms[c].mean;
-      if (!constant) {
+      const bool lane_owned = static_cast<Index>(c) + first >= owned.channels.begin &&
+                              static_cast<Index>(c) + first < owned.channels.end;
+      if (!constant && lane_owned) {
         shift[l] = static_cast<T>(totals[c].shift / count);
         slope[l] = static_cast<T>(totals[c].scale / count * static_cast<double>(norms[c].inverse_deviation));
       }
@@ -174,16 +176,20 @@ void normalize_backward(View<const T> in,
                            row >= owned.rows.begin && row < owned.rows.end;
     const T* x = line_start(in, run, n, row, region.cols.begin);
     T* g = line_start(gradient, run, n, row, region.cols.begin);
+    const Range mine = row_owned ? intersect(region.cols, owned.cols) : Range{};
     for (Index col = 0; col < region.cols.size(); ++col) {
       const Index at = region.cols.begin + col;
-      const bool corrected = row_owned && at >= owned.cols.begin && at < owned.cols.end;
-      for_each_lane(run.size(), [&](Index lane) {
-        const auto l = static_cast<std::size_t>(lane);
-        const bool mine = corrected && run.begin + lane >= owned.channels.begin && run.begin + lane < owned.channels.end;
-        T& cell = g[col * gradient.block + lane];
-        const T through = shift[l] + (x[col * in.block + lane] - mean[l]) * slope[l];
-        cell = factor[l] * (cell - (mine ? through : T(0)));
-      });
+      if (at >= mine.begin && at < mine.end) {
+        for_each_lane(run.size(), [&](Index lane) {
+          const auto l = static_cast<std::size_t>(lane);
+          T& cell = g[col * gradient.block + lane];
+          cell = factor[l] * (cell - shift[l] - (x[col * in.block + lane] - mean[l]) * slope[l]);
+        });
+      } else {
+        for_each_lane(run.size(), [&](Index lane) {
+          g[col * gradient.block + lane] *= factor[static_cast<std::size_t>(lane)];
+        });
+      }
     }
   });
 }

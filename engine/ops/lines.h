@@ -51,6 +51,9 @@ inline void for_each_lane(Index lanes, Visit visit) {
 // Calls visit(run, n, row) for each image, run and row of the region, in parallel, in no particular order.
 template <class Visit>
 void for_each_line(const Region& region, const std::vector<Range>& runs, Visit visit) {
+  if (region.empty()) {  // whichever of its ranges is: there may be no memory behind the views
+    return;
+  }
   const Index run_count = static_cast<Index>(runs.size());
 #pragma omp parallel for collapse(3) schedule(static)
   for (Index n = region.images.begin; n < region.images.end; ++n) {

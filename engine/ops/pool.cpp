@@ -76,11 +76,12 @@ void max_pool_forward(const MaxPool& pool, View<const T> in, const Region& map, 
 template <class T>
 void max_pool_backward(const MaxPool& pool,
                        View<const T> in,
+                       View<const T> out,
                        const Region& map,
                        View<const T> out_gradient,
                        const Region& region,
                        View<T> in_gradient) {
-  const auto runs = channel_runs(region.channels, in, out_gradient, in_gradient);
+  const auto runs = channel_runs(region.channels, in, out, out_gradient, in_gradient);
   const Index run_count = static_cast<Index>(runs.size());
   // Windows of neighbouring rows share cells, so a thread takes whole maps.
 #pragma omp parallel for collapse(2) schedule(static)
@@ -88,13 +89,24 @@ void max_pool_backward(const MaxPool& pool,
     for (Index i = 0; i < run_count; ++i) {
       const Range& run = runs[static_cast<std::size_t>(i)];
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+        const Range rows = window(pool, row, map.rows);
         for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-          const Winners<T> best =
-              find_winners(in, run, n, window(pool, row, map.rows), window(pool, col, map.cols));
+          const Range cols = window(pool, col, map.cols);
+          std::array<T, kMostLanes> left{};  // the gradient, until the first cell that holds the largest value takes it
           const T* gradient = line_start(out_gradient, run, n, row, col);
-          for (Index l = 0; l < run.size(); ++l) {
-            const auto lane = static_cast<std::size_t>(l);
-            line_start(in_gradient, run, n, best.row[lane], best.col[lane])[l] += gradient[l];
+          std::copy_n(gradient, run.size(), left.begin());
+          const T* best = line_start(out, run, n, row, col);
+          for (Index r = rows.begin; r < rows.end; ++r) {
+            for (Index c = cols.begin; c < cols.end; ++c) {
+              const T* x = line_start(in, run, n, r, c);
+              T* g = line_start(in_gradient, run, n, r, c);
+              for_each_lane(run.size(), [&](Index l) {
+                T& share = left[static_cast<std::size_t>(l)];
+                const bool wins = x[l] == best[l];
+                g[l] += wins ? share : T(0);
+                share = wins ? T(0) : share;
+              });
+            }
           }
         }
       }
@@ -155,8 +167,8 @@ void average_pool_backward(View<const T> out_gradient, const Region& map, const 
 
 template void max_pool_forward<float>(const MaxPool&, View<const float>, const Region&, const Region&, View<float>);
 template void max_pool_forward<double>(const MaxPool&, View<const double>, const Region&, const Region&, View<double>);
-template void max_pool_backward<float>(const MaxPool&, View<const float>, const Region&, View<const float>, const Region&, View<float>);
-template void max_pool_backward<double>(const MaxPool&, View<const double>, const Region&, View<const double>, const Region&, View<double>);
+template void max_pool_backward<float>(const MaxPool&, View<const float>, View<const float>, const Region&, View<const float>, const Region&, View<float>);
+template void max_pool_backward<double>(const MaxPool&, View<const double>, View<const double>, const Region&, View<const double>, const Region&, View<double>);
 template void max_pool_winners<float>(const MaxPool&, View<const float>, const Region&, const Region&, View<float>);
 template void max_pool_winners<double>(const MaxPool&, View<const double>, const Region&, const Region&, View<double>);
 template void average_pool_forward<float>(View<const float>, const Region&, const Region&, View<float>);

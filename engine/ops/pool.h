@@ -20,6 +20,7 @@ void max_pool_forward(const partitioner::MaxPool& pool,
 template <class T>
 void max_pool_backward(const partitioner::MaxPool& pool,
                        View<const T> in,
+                       View<const T> out,
                        const Region& map,
                        View<const T> out_gradient,
                        const Region& region,

@@ -1,5 +1,7 @@
 #include "engine/ops/rearrange.h"
 
+#include "engine/ops/lines.h"
+
 namespace engine {
 
 namespace {
@@ -7,26 +9,36 @@ namespace {
 using partitioner::MapShape;
 using partitioner::Reorg;
 
+constexpr Index kAllRows = -1;
+
 Index round_up(Index value, Index every) { return (value + every - 1) / every * every; }
 
-// Calls visit(out, in) with the cells that belong together; A and B are const T or T.
+// Runs of output channels that lie side by side in both views.
+template <class Out, class In>
+std::vector<Range> paired_runs(const CellMap& map, const View<Out>& out, const Range& channels, View<In> in) {
+  in.region.channels.begin -= map.channel_shift;  // numbered as the output's
+  in.region.channels.end -= map.channel_shift;
+  return channel_runs(channels, out, in);
+}
+
+// Calls visit(out, in) with the cells that belong together; Out and In are const T or T. With a phase: only on rows
+// that are `phase` more than a multiple of map.repeat.
 template <class Out, class In, class Visit>
-void for_each_pair(const CellMap& map, View<Out> out, const Region& region, View<In> in, Visit visit) {
-#pragma omp parallel for collapse(2) schedule(static)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index c = region.channels.begin; c < region.channels.end; ++c) {
-      const Index out_channel = out.channel_offset(c);
-      const Index in_channel = in.channel_offset(c + map.channel_shift);
-      for (Index row = round_up(region.rows.begin, map.every); row < region.rows.end; row += map.every) {
-        Out* to = out.cell(n, row, out.region.cols.begin) + out_channel;
-        In* from = in.cell(n, row * map.sample / map.repeat, in.region.cols.begin) + in_channel;
-        for (Index col = round_up(region.cols.begin, map.every); col < region.cols.end; col += map.every) {
-          visit(to[(col - out.region.cols.begin) * out.block],
-                from[(col * map.sample / map.repeat - in.region.cols.begin) * in.block]);
-        }
-      }
+void for_each_pair(const CellMap& map, View<Out> out, const Region& region, View<In> in, Visit visit, Index phase = kAllRows) {
+  const Index shift = map.channel_shift;
+  for_each_line(region, paired_runs(map, out, region.channels, in), [&](const Range& run, Index n, Index row) {
+    if (row % map.every != 0 || (phase != kAllRows && row % map.repeat != phase)) {
+      return;
     }
-  }
+    Out* to = line_start(out, run, n, row, out.region.cols.begin);
+    In* from = line_start(in, {run.begin + shift, run.end + shift}, n, row * map.sample / map.repeat,
+                          in.region.cols.begin);
+    for (Index col = round_up(region.cols.begin, map.every); col < region.cols.end; col += map.every) {
+      Out* to_cell = to + (col - out.region.cols.begin) * out.block;
+      In* from_cell = from + (col * map.sample / map.repeat - in.region.cols.begin) * in.block;
+      for_each_lane(run.size(), [&](Index l) { visit(to_cell[l], from_cell[l]); });
+    }
+  });
 }
 
 }  // namespace
@@ -42,7 +54,15 @@ void copy_cells(const CellMap& map, T factor, bool add, View<const T> in, const 
 
 template <class T>
 void copy_cells_backward(const CellMap& map, T factor, View<const T> out_gradient, const Region& region, View<T> in_gradient) {
-  for_each_pair(map, out_gradient, region, in_gradient, [factor](const T& from, T& to) { to += factor * from; });
+  const auto add = [factor](const T& from, T& to) { to += factor * from; };
+  if (map.repeat == 1) {
+    for_each_pair(map, out_gradient, region, in_gradient, add);
+    return;
+  }
+  // Rows that add to the same row of the input come one after the other: threads must not meet there.
+  for (Index phase = 0; phase < map.repeat; ++phase) {
+    for_each_pair(map, out_gradient, region, in_gradient, add, phase);
+  }
 }
 
 template <class T>
@@ -56,6 +76,9 @@ namespace {
 // For each output channel of the region: the window's cell and the input channel that it takes.
 template <class Out, class In, class Visit>
 void for_each_depth(Index stride, Index channels, View<Out> out, const Region& region, View<In> in, Visit visit) {
+  if (region.empty()) {
+    return;
+  }
 #pragma omp parallel for collapse(2) schedule(static)
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for (Index c = region.channels.begin; c < region.channels.end; ++c) {
@@ -79,6 +102,9 @@ void for_each_reorg(const Reorg& reorg,
                     const Region& region,
                     View<In> in,
                     Visit visit) {
+  if (region.empty()) {
+    return;
+  }
 #pragma omp parallel for schedule(static)
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for (Index c = region.channels.begin; c < region.channels.end; ++c) {
