@@ -34,14 +34,14 @@ HELP
 # report TILED_RUN SINGLE_RUN: what came out of two run folders.
 report() {
   local file
-  for file in "$1/metrics.jsonl" "$1/memory.json" "$2/metrics.jsonl"; do
+  for file in "$1/metrics.jsonl" "$1/memory.json" "$2/metrics.jsonl" "$2/memory.json"; do
     [ -s "$file" ] || fail "$file is not there: run ./quickstart.sh first."
   done
   printf '\nTest accuracy after each epoch (4 ranks):\n'
   sed -n 's/.*"accuracy": *\([0-9.eE+-]*\).*/\1/p' "$1/metrics.jsonl" |
     awk '{ printf "  epoch %d: %.2f %%\n", NR, 100 * $1 } END { if (NR == 0) print "  none was measured" }'
-  printf '\nMemory of each rank at its peak:\n'
-  awk -f bench/memory_table.awk "$1/memory.json"
+  printf '\nMemory of each rank at its peak, and of one rank that does it all alone:\n'
+  awk -f bench/memory_table.awk "$1/memory.json" "$2/memory.json"
   printf '\nThe same model and pictures on one rank; losses by step:\n'
   awk -v show="1 2 5 10 20 40 $compared_steps" -v name_a='4 ranks' -v name_b='1 rank' \
     -f bench/metrics.awk -f bench/compare_losses.awk "$1/metrics.jsonl" "$2/metrics.jsonl"

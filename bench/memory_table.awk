@@ -1,4 +1,5 @@
-# Prints a run's memory.json as a table, a column per rank, in MiB: awk -f memory_table.awk RUN/memory.json
+# Prints a run's memory.json as a table in MiB, a column per rank, and beside it those of a second run, a rank alone:
+#   awk -f memory_table.awk RUN/memory.json [SINGLE_RUN/memory.json]
 # Reads {"ranks": [{"rank": R, "planned": {kind: bytes}, "measured": {kind: bytes}}]}, spaced and ordered in any way.
 
 function field(object, key,    rest) {
@@ -13,14 +14,26 @@ function part(object, key) {
   return substr(object, RSTART, RLENGTH)
 }
 
-# add_rank(object): one element of "ranks", brackets included.
-function add_rank(object,    own) {
+# add_rank(object, file): one element of "ranks", brackets included, of the first or the second file.
+function add_rank(object, file,    own) {
   ++count
   planned[count] = part(object, "planned")
   measured[count] = part(object, "measured")
   own = object
   gsub(/[{][^{}]*[}]/, "", own)
-  rank[count] = field(own, "rank")
+  heading[count] = file == 1 ? "rank " field(own, "rank") : "alone"
+}
+
+# add_ranks(text, file): those of a whole file.
+function add_ranks(text, file,    i, depth, begin, character) {
+  gsub(/[ \t\r]/, "", text)
+  if (!sub(/^.*"ranks":\[/, "", text)) return
+  for (i = 1; i <= length(text); ++i) {
+    character = substr(text, i, 1)
+    if (character == "{" && depth++ == 0) begin = i
+    if (character == "}" && --depth == 0) add_rank(substr(text, begin, i - begin + 1), file)
+    if (character == "]" && depth == 0) break
+  }
 }
 
 # row(name, parts, key): one line of the table; a value that is absent is a dash.
@@ -34,20 +47,14 @@ function row(name, parts, key,    i, bytes) {
   printf "\n"
 }
 
-{ text = text $0 }
+FNR == 1 { ++files }
+{ texts[files] = texts[files] $0 }
 
 END {
-  gsub(/[ \t\r]/, "", text)
-  if (!sub(/^.*"ranks":\[/, "", text)) { print "  no \"ranks\" in " FILENAME; exit 1 }
-  for (i = 1; i <= length(text); ++i) {
-    character = substr(text, i, 1)
-    if (character == "{" && depth++ == 0) begin = i
-    if (character == "}" && --depth == 0) add_rank(substr(text, begin, i - begin + 1))
-    if (character == "]" && depth == 0) break
-  }
+  for (file = 1; file <= files; ++file) add_ranks(texts[file], file)
   if (count == 0) { print "  no rank in " FILENAME; exit 1 }
   printf "  %-18s", "MiB"
-  for (i = 1; i <= count; ++i) printf " %9s", "rank " rank[i]
+  for (i = 1; i <= count; ++i) printf " %9s", heading[i]
   printf "\n"
   row("weights", measured, "weights")
   row("gradients", measured, "gradients")
