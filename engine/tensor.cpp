@@ -6,8 +6,9 @@ namespace engine {
 
 namespace {
 
-// Calls visit(cells, flat, stride) for each image, channel and row of the region: `cells` points to the first of
-// region.cols.size() cells `stride` apart in the view, `flat` is where the row begins in (N, C, H, W) order.
+// Calls visit(cells, flat, stride) for each image, channel and row of the region: `cells` points to
+// the first of region.cols.size() cells `stride` apart in the view, `flat` is where the row begins
+// in (N, C, H, W) order.
 template <class T, class Visit>
 void for_each_row(View<T> view, const Region& region, Visit visit) {
   if (region.empty()) {

@@ -1,7 +1,9 @@
-// Activations in memory: a region of a map, (N, C/v, H, W, v) with v the channel block of partitioner/layout.h.
+// Activations in memory: a region of a map, (N, C/v, H, W, v) with v the channel block of
+// partitioner/layout.h.
 //
-// A Tensor owns its cells, a View borrows them; both are addressed by global coordinates, so that code reads as the
-// geometry does. Lanes of the last block beyond the region's channels hold nothing of meaning.
+// A Tensor owns its cells, a View borrows them; both are addressed by global coordinates, so that
+// code reads as the geometry does. Lanes of the last block beyond the region's channels hold
+// nothing of meaning.
 
 #pragma once
 
@@ -30,7 +32,8 @@ class Array {
   explicit Array(Index size)
       : size_(size),
         values_(size == 0 ? nullptr
-                          : static_cast<T*>(::operator new(bytes_of(size), std::align_val_t{kAlignment}))) {
+                          : static_cast<T*>(
+                                ::operator new (bytes_of(size), std::align_val_t{kAlignment}))) {
     std::uninitialized_fill_n(values_.get(), static_cast<std::size_t>(size), T{});
   }
 
@@ -48,7 +51,7 @@ class Array {
  private:
   static std::size_t bytes_of(Index size) { return static_cast<std::size_t>(size) * sizeof(T); }
   struct Release {
-    void operator()(T* values) const { ::operator delete(values, std::align_val_t{kAlignment}); }
+    void operator()(T* values) const { ::operator delete (values, std::align_val_t{kAlignment}); }
   };
   Index size_ = 0;
   std::unique_ptr<T, Release> values_;
@@ -72,18 +75,14 @@ struct View {
   }
   // Cell (row, col) of image `n`, at the first channel.
   [[nodiscard]] T* cell(Index n, Index row, Index col) const {
-    return data + (n - region.images.begin) * image_stride() + (row - region.rows.begin) * row_stride() +
-           (col - region.cols.begin) * block;
+    return data + (n - region.images.begin) * image_stride() +
+           (row - region.rows.begin) * row_stride() + (col - region.cols.begin) * block;
   }
   [[nodiscard]] T& at(Index n, Index c, Index row, Index col) const {
     return cell(n, row, col)[channel_offset(c)];
   }
   // NOLINTNEXTLINE(google-explicit-constructor): a view of what may change is a view
-  operator View<const T>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data, region, block};
-  }
+  operator View<const T>() const requires(!std::is_const_v<T>) { return {data, region, block}; }
 };
 
 template <class T>
@@ -107,8 +106,8 @@ class Tensor {
   Array<T> values_;
 };
 
-// Regions between views and plain (N, C, H, W) order, which is what travels: it does not depend on the block.
-// `region` lies in the view; the array has region.volume() elements.
+// Regions between views and plain (N, C, H, W) order, which is what travels: it does not depend on
+// the block. `region` lies in the view; the array has region.volume() elements.
 
 template <class T>
 void copy_out(View<const T> from, const Region& region, T* to);  // assigns

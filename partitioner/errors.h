@@ -1,8 +1,9 @@
 // The two kinds of error that this program raises itself.
 //
-// InputError: the user's. Something given to the program cannot be used. The message says what was found, where
-// (a file and line, or an option), what was expected and what to do; the program prints it and exits with 2.
-// expects(): ours. A promise inside the program does not hold; the program stops.
+// InputError: the user's. Something given to the program cannot be used. The message says what was
+// found, where (a file and line, or an option), what was expected and what to do; the program
+// prints it and exits with 2. expects(): ours. A promise inside the program does not hold; the
+// program stops.
 
 #pragma once
 

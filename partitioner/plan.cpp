@@ -21,15 +21,19 @@ struct MapCut {
   Boundaries cols;
 };
 
-// Where a boundary of a layer's output lies on one of its inputs, for one dimension. Any monotone answer gives a sound
-// plan; following strides gives one in which tiles meet where windows begin.
+// Where a boundary of a layer's output lies on one of its inputs, for one dimension. Any monotone
+// answer gives a sound plan; following strides gives one in which tiles meet where windows begin.
 using Mapping = Index (*)(Index boundary, Index output_extent, Index input_extent, Index factor);
 
-Index multiply(Index boundary, Index, Index, Index factor) { return boundary * factor; }
+Index multiply(Index boundary, Index, Index, Index factor) {
+  return boundary * factor;
+}
 Index divide_up(Index boundary, Index, Index, Index factor) {
   return (boundary + factor - 1) / factor;
 }
-Index subtract_offset(Index boundary, Index, Index, Index factor) { return boundary - factor; }
+Index subtract_offset(Index boundary, Index, Index, Index factor) {
+  return boundary - factor;
+}
 Index proportional(Index boundary, Index output_extent, Index input_extent, Index) {
   return output_extent == 0 ? 0 : boundary * input_extent / output_extent;
 }
@@ -79,7 +83,8 @@ Step spatial_step(const Network& network, int layer, std::size_t input) {
   return {};
 }
 
-// The channels of inputs[0 .. input) that a route puts before those of inputs[input], less where its slice begins.
+// The channels of inputs[0 .. input) that a route puts before those of inputs[input], less where
+// its slice begins.
 Index route_offset(const Network& network, int layer, std::size_t input) {
   const LayerSpec& spec = network.layer(layer);
   const Route& route = std::get<Route>(spec.operation);
@@ -227,7 +232,8 @@ class PlanMaker {
             map_down(cut.cols, proportional, from.cols, to.cols, 1)};
   }
 
-  // The image belongs to the rank that reads it, or where each rank reads its own part, to the tiles of the first group.
+  // The image belongs to the rank that reads it, or where each rank reads its own part, to the
+  // tiles of the first group.
   void own_image() {
     if (plan_.reader != kEveryRank) {
       tile(kImage, plan_.reader).owned = whole_map(network_, kImage, plan_.batch);
@@ -287,10 +293,8 @@ class PlanMaker {
     for (const Consumer& reader : consumers_of(map)) {
       if (plan_.group(reader.layer) == group) {
         region = hull(region,
-                      required_input(network_,
-                                     reader.layer,
-                                     reader.input,
-                                     tile(reader.layer, rank).computed));
+                      required_input(
+                          network_, reader.layer, reader.input, tile(reader.layer, rank).computed));
       }
     }
     return region;
@@ -316,8 +320,9 @@ class PlanMaker {
     return static_cast<int>(buffers.size()) - 1;
   }
 
-  // The producer writes into one buffer; a group elsewhere reads the same one where a hull of both is no larger than
-  // the two apart (the halo around a tile), and a buffer of its own where it is (another cut).
+  // The producer writes into one buffer; a group elsewhere reads the same one where a hull of both
+  // is no larger than the two apart (the halo around a tile), and a buffer of its own where it is
+  // (another cut).
   void place_map(int map) {
     std::set<int> groups;
     for (const Consumer& reader : consumers_of(map)) {
@@ -325,7 +330,8 @@ class PlanMaker {
     }
     std::map<int, std::vector<int>> buffer_of;  // group -> rank -> buffer
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      Region produced = hull(tile(map, rank).computed, required_by_group(map, plan_.group(map), rank));
+      Region produced =
+          hull(tile(map, rank).computed, required_by_group(map, plan_.group(map), rank));
       std::map<int, Region> apart;
       for (const int group : groups) {
         const Region required = required_by_group(map, group, rank);
@@ -336,7 +342,8 @@ class PlanMaker {
           apart[group] = required;
         }
       }
-      int& home = plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
+      int& home =
+          plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
       home = produced.empty() ? kNoBuffer : new_buffer(rank, map, produced);
       for (const int group : groups) {
         const auto separate = apart.find(group);
@@ -361,7 +368,8 @@ class PlanMaker {
     Exchange exchange{map, group, {}};
     for (int to = 0; to < plan_.ranks; ++to) {
       const Region required = clip(required_by_group(map, group, to), map);
-      const int home = plan_.produced_in[static_cast<std::size_t>(to)][static_cast<std::size_t>(map + 1)];
+      const int home =
+          plan_.produced_in[static_cast<std::size_t>(to)][static_cast<std::size_t>(map + 1)];
       const bool in_place = buffers[static_cast<std::size_t>(to)] == home;
       for (int from = 0; from < plan_.ranks; ++from) {
         const Region shared = intersect(tile(map, from).owned, required);
@@ -375,11 +383,8 @@ class PlanMaker {
 
   void share_parameters(int layer) {
     const LayerParameters parameters = layer_parameters(network_, layer);
-    const std::array shapes{parameters.weight,
-                            parameters.bias,
-                            parameters.scale,
-                            parameters.mean,
-                            parameters.variance};
+    const std::array shapes{
+        parameters.weight, parameters.bias, parameters.scale, parameters.mean, parameters.variance};
     for (std::size_t k = 0; k < shapes.size(); ++k) {
       if (shapes[k].channels > 0 && shapes[k].row > 0) {
         plan_.parameters.push_back(share_parameter(layer, kParameterKinds[k], shapes[k]));
@@ -409,8 +414,8 @@ class PlanMaker {
         }
       }
       expects(!sharing.empty(), "each output channel is computed by some rank");
-      const auto elements = cut_boundaries({static_cast<Index>(sharing.size()), {}},
-                                           channels.size() * shape.row);
+      const auto elements =
+          cut_boundaries({static_cast<Index>(sharing.size()), {}}, channels.size() * shape.row);
       for (std::size_t i = 0; i < sharing.size(); ++i) {
         const Range run{channels.begin * shape.row + elements[i],
                         channels.begin * shape.row + elements[i + 1]};
@@ -426,7 +431,8 @@ class PlanMaker {
   void send_parameter(ParameterPlan& parameter) const {
     for (int to = 0; to < plan_.ranks; ++to) {
       const Range channels = parameter.required[static_cast<std::size_t>(to)];
-      const Range elements{channels.begin * parameter.shape.row, channels.end * parameter.shape.row};
+      const Range elements{channels.begin * parameter.shape.row,
+                           channels.end * parameter.shape.row};
       for (int from = 0; from < plan_.ranks; ++from) {
         for (const Range& run : parameter.owned[static_cast<std::size_t>(from)]) {
           const Range shared = intersect(run, elements);

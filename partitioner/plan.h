@@ -1,8 +1,10 @@
-// The geometry: what each rank owns, computes and requires of every map, and every message. A pure integer function
-// of network, partition and batch: each rank derives the same plan, and only the decision ever travels.
+// The geometry: what each rank owns, computes and requires of every map, and every message. A pure
+// integer function of network, partition and batch: each rank derives the same plan, and only the
+// decision ever travels.
 //
-// Owned: each cell of a map by exactly one rank. Computed: what the rank's tile works out itself; inside a group that
-// is more than it owns. Required: what a layer reads. Maps are numbered as in network.h; kImage is the input.
+// Owned: each cell of a map by exactly one rank. Computed: what the rank's tile works out itself;
+// inside a group that is more than it owns. Required: what a layer reads. Maps are numbered as in
+// network.h; kImage is the input.
 
 #pragma once
 
@@ -14,7 +16,8 @@
 
 namespace partitioner {
 
-// Cells that `from` owns and `to` requires. Forward copies them, backward sends their gradients the other way and adds.
+// Cells that `from` owns and `to` requires. Forward copies them, backward sends their gradients the
+// other way and adds.
 struct Message {
   int from = 0;
   int to = 0;
@@ -22,8 +25,8 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-// One map on its way to one group, sorted by receiver, then sender. A message from a rank to itself moves cells between two
-// of its buffers.
+// One map on its way to one group, sorted by receiver, then sender. A message from a rank to itself
+// moves cells between two of its buffers.
 struct Exchange {
   int map = kImage;
   int group = 0;  // that reads the map; for a collapse, the group that the map belongs to
@@ -37,8 +40,8 @@ struct Tile {
   Region backward;  // where the layer's backward pass runs: holds `owned`, lies in `computed`
 };
 
-// Memory for a map, or for the part of it that a group reads. Reaches outside the map where a border belongs to it: those
-// cells are always 0.
+// Memory for a map, or for the part of it that a group reads. Reaches outside the map where a
+// border belongs to it: those cells are always 0.
 struct Buffer {
   int map = kImage;
   Region region;
@@ -53,14 +56,16 @@ inline constexpr ParameterKind kParameterKinds[] = {ParameterKind::Weight,
                                                     ParameterKind::Mean,
                                                     ParameterKind::Variance};
 
-// A parameter tensor as a map of its own: one row of `shape.channels * shape.row` cells, in channel order.
+// A parameter tensor as a map of its own: one row of `shape.channels * shape.row` cells, in channel
+// order.
 struct ParameterPlan {
   int layer = 0;
   ParameterKind kind = ParameterKind::Weight;
   ParameterShape shape;
-  std::vector<Range> required;       // per rank: output channels that it computes with
-  std::vector<std::vector<Range>> owned;  // per rank: disjoint runs of elements, together all of the tensor
-  std::vector<Message> messages;     // from owners to ranks that require; region.cols are elements
+  std::vector<Range> required;  // per rank: output channels that it computes with
+  std::vector<std::vector<Range>>
+      owned;                      // per rank: disjoint runs of elements, together all of the tensor
+  std::vector<Message> messages;  // from owners to ranks that require; region.cols are elements
 };
 
 struct Plan {
@@ -70,12 +75,15 @@ struct Plan {
   std::vector<int> group_of;                 // per layer
   std::vector<std::vector<Tile>> tiles;      // [map + 1][rank]
   std::vector<std::vector<Buffer>> buffers;  // [rank][buffer]
-  std::vector<std::vector<int>> produced_in;        // [rank][map + 1] -> buffer that the map's layer writes, or kNoBuffer
-  std::vector<std::vector<std::vector<int>>> read_from;  // [rank][layer][input] -> buffer, or kNoBuffer
-  std::vector<Exchange> exchanges;           // by map, then group
-  std::vector<Exchange> collapses;           // by map; messages from owner to computing rank, run backward only
-  std::vector<ParameterPlan> parameters;     // by layer, then kind
-  std::vector<Message> truth;                // labels, from the reader to the other ranks: one cell an image
+  std::vector<std::vector<int>>
+      produced_in;  // [rank][map + 1] -> buffer that the map's layer writes, or kNoBuffer
+  std::vector<std::vector<std::vector<int>>>
+      read_from;                    // [rank][layer][input] -> buffer, or kNoBuffer
+  std::vector<Exchange> exchanges;  // by map, then group
+  std::vector<Exchange>
+      collapses;  // by map; messages from owner to computing rank, run backward only
+  std::vector<ParameterPlan> parameters;  // by layer, then kind
+  std::vector<Message> truth;  // labels, from the reader to the other ranks: one cell an image
 
   [[nodiscard]] const Tile& tile(int map, int rank) const {
     return tiles[static_cast<std::size_t>(map + 1)][static_cast<std::size_t>(rank)];

@@ -1,8 +1,8 @@
-// The invariants of the geometry, tested on a plan. It is derived in plan.cpp only; what is here looks at the result.
-
-#include <fmt/ostream.h>
+// The invariants of the geometry, tested on a plan. It is derived in plan.cpp only; what is here
+// looks at the result.
 
 #include <algorithm>
+#include <fmt/ostream.h>
 
 #include "partitioner/plan.h"
 
@@ -83,7 +83,8 @@ class PlanCheck {
       if (!contains(tile.computed, tile.backward) || !contains(tile.backward, tile.owned)) {
         report("map {}, rank {}: backward over {}, owns {}", map, rank, tile.backward, tile.owned);
       }
-      const int home = plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
+      const int home =
+          plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
       if (!tile.computed.empty() &&
           (home == kNoBuffer || !contains(plan_.buffer(rank, home).region, tile.computed))) {
         report("map {}, rank {}: no buffer holds what is computed", map, rank);
@@ -91,16 +92,18 @@ class PlanCheck {
     }
   }
 
-  // What a layer reads is in its buffer, and got there exactly once: computed by the tile itself inside a group, owned
-  // or sent across groups.
+  // What a layer reads is in its buffer, and got there exactly once: computed by the tile itself
+  // inside a group, owned or sent across groups.
   void check_input(int layer, std::size_t input) {
     const int map = network_.layer(layer).inputs[input];
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      const Region required = required_input(network_, layer, input, plan_.tile(layer, rank).computed);
+      const Region required =
+          required_input(network_, layer, input, plan_.tile(layer, rank).computed);
       if (required.empty()) {
         continue;
       }
-      const int buffer = plan_.read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)][input];
+      const int buffer =
+          plan_.read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)][input];
       if (buffer == kNoBuffer || !contains(plan_.buffer(rank, buffer).region, required)) {
         report("layer {}, rank {}: its buffer lacks part of {}", layer, rank, required);
         continue;
@@ -108,7 +111,11 @@ class PlanCheck {
       const Region inside = intersect(required, whole_map(network_, map, plan_.batch));
       if (plan_.group(map) == plan_.group(layer)) {
         if (!contains(plan_.tile(map, rank).computed, inside)) {
-          report("layer {}, rank {}: requires {} of map {}, which it does not compute", layer, rank, inside, map);
+          report("layer {}, rank {}: requires {} of map {}, which it does not compute",
+                 layer,
+                 rank,
+                 inside,
+                 map);
         }
       } else {
         check_arrivals(layer, map, rank, buffer, inside);
@@ -117,7 +124,8 @@ class PlanCheck {
   }
 
   void check_arrivals(int layer, int map, int rank, int buffer, const Region& inside) {
-    const int home = plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
+    const int home =
+        plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
     std::vector<Region> arrivals;
     if (buffer == home) {
       arrivals.push_back(intersect(plan_.tile(map, rank).owned, inside));
@@ -134,14 +142,21 @@ class PlanCheck {
     }
     std::erase_if(arrivals, [](const Region& region) { return region.empty(); });
     if (!covers_once(arrivals, inside)) {
-      report("layer {}, rank {}: cells of {} of map {} do not arrive exactly once", layer, rank, inside, map);
+      report("layer {}, rank {}: cells of {} of map {} do not arrive exactly once",
+             layer,
+             rank,
+             inside,
+             map);
     }
   }
 
   void check_messages(const Exchange& exchange) {
     for (const Message& message : exchange.messages) {
       if (!contains(plan_.tile(exchange.map, message.from).owned, message.region)) {
-        report("map {}: rank {} sends {}, which it does not own", exchange.map, message.from, message.region);
+        report("map {}: rank {} sends {}, which it does not own",
+               exchange.map,
+               message.from,
+               message.region);
       }
       bool held = false;
       for (const Buffer& buffer : plan_.buffers[static_cast<std::size_t>(message.to)]) {
@@ -162,7 +177,8 @@ class PlanCheck {
     }
     const Region whole{{0, 1}, {0, 1}, {0, 1}, {0, parameter.shape.channels * parameter.shape.row}};
     if (!covers_once(owned, whole)) {
-      report("layer {}: elements of a parameter are not each owned by exactly one rank", parameter.layer);
+      report("layer {}: elements of a parameter are not each owned by exactly one rank",
+             parameter.layer);
     }
   }
 

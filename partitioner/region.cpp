@@ -46,7 +46,8 @@ std::vector<Region> subtract(const Region& outer, const Region& inner) {
   }
   std::vector<Region> pieces;
   Region rest = outer;
-  // Cut off what lies before and after the hole in one dimension, then go on with the slab that is left.
+  // Cut off what lies before and after the hole in one dimension, then go on with the slab that is
+  // left.
   const auto peel = [&](Range Region::*dimension) {
     Region before = rest;
     Region after = rest;

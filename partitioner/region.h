@@ -1,8 +1,9 @@
-// Boxes of an activation tensor, in global coordinates. Everything geometric in this program is made of
-// these: what a rank owns, what it computes, what it requires, what travels in a message.
+// Boxes of an activation tensor, in global coordinates. Everything geometric in this program is
+// made of these: what a rank owns, what it computes, what it requires, what travels in a message.
 //
-// Ranges are half-open, [begin, end), counted from the first image, the first channel and the top-left cell
-// of the whole map. Rows and columns may start below zero: a padded convolution requires cells outside.
+// Ranges are half-open, [begin, end), counted from the first image, the first channel and the
+// top-left cell of the whole map. Rows and columns may start below zero: a padded convolution
+// requires cells outside.
 
 #pragma once
 
@@ -38,7 +39,8 @@ struct Region {
 
 [[nodiscard]] Range intersect(const Range& a, const Range& b);
 
-// The part in both a and b. Empty regions differ in value and are alike in meaning: ask empty() first.
+// The part in both a and b. Empty regions differ in value and are alike in meaning: ask empty()
+// first.
 [[nodiscard]] Region intersect(const Region& a, const Region& b);
 
 // The smallest region that holds a and b; an empty one adds nothing.

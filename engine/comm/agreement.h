@@ -1,4 +1,5 @@
-// How an error of the user's that one rank meets becomes the same error on all ranks, so that all end in order.
+// How an error of the user's that one rank meets becomes the same error on all ranks, so that all
+// end in order.
 
 #pragma once
 
@@ -18,7 +19,8 @@ class AgreedError : public partitioner::InputError {
 };
 
 // Throws AgreedError on all ranks if any of them has a problem. All ranks call this together.
-inline void throw_agreed(const Communicator& communicator, const std::optional<std::string>& problem) {
+inline void throw_agreed(const Communicator& communicator,
+                         const std::optional<std::string>& problem) {
   if (const auto agreed = communicator.agree(problem)) {
     throw AgreedError(*agreed);
   }
@@ -35,7 +37,8 @@ template <class Work>
   return std::nullopt;
 }
 
-// The result of `work`, which each rank does on its own; AgreedError on all if it throws InputError on any.
+// The result of `work`, which each rank does on its own; AgreedError on all if it throws InputError
+// on any.
 template <class Work>
 [[nodiscard]] auto agreed(const Communicator& communicator, Work work) {
   std::optional<decltype(work())> result;

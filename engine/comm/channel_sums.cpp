@@ -6,7 +6,10 @@
 
 namespace engine {
 
-ChannelSums::ChannelSums(const Communicator& communicator, ChannelRoles roles, Index fields, int tag)
+ChannelSums::ChannelSums(const Communicator& communicator,
+                         ChannelRoles roles,
+                         Index fields,
+                         int tag)
     : communicator_(&communicator), roles_(std::move(roles)), fields_(fields), tag_(tag) {
   const Range& needs = roles_.needs[static_cast<std::size_t>(communicator.rank())];
   for (int rank = 0; rank < communicator.size(); ++rank) {
@@ -27,22 +30,26 @@ void ChannelSums::gather(const std::vector<double>& mine, const Take& take) {
   Requests requests;
   for (std::size_t rank = 0; rank < received_.size(); ++rank) {
     if (received_[rank].size() > 0) {
-      communicator_->post_receive(requests, static_cast<int>(rank), tag_,
+      communicator_->post_receive(requests,
+                                  static_cast<int>(rank),
+                                  tag_,
                                   bytes_of(received_[rank].data(), received_[rank].size()));
     }
   }
   for (std::size_t rank = 0; rank < received_.size(); ++rank) {
     const Range shared = intersect(contributes, roles_.needs[rank]);
     if (rank != own && !shared.empty()) {
-      communicator_->post_send(requests, static_cast<int>(rank), tag_,
-                               bytes_of(share(shared), shared.size() * fields_));
+      communicator_->post_send(
+          requests, static_cast<int>(rank), tag_, bytes_of(share(shared), shared.size() * fields_));
     }
   }
   requests.wait_all();
   for (std::size_t rank = 0; rank < received_.size(); ++rank) {
     const Range shared = intersect(roles_.contributes[rank], roles_.needs[own]);
     if (!shared.empty()) {
-      take(static_cast<int>(rank), shared, rank == own ? share(shared) : std::as_const(received_[rank]).data());
+      take(static_cast<int>(rank),
+           shared,
+           rank == own ? share(shared) : std::as_const(received_[rank]).data());
     }
   }
 }

@@ -1,5 +1,6 @@
-// Per-channel sums over all ranks, as batch normalisation needs them: each rank that has a share of a channel sends it to each
-// rank that needs the channel. The shares come back in rank order, for the caller to put together, so all ranks get the same bits.
+// Per-channel sums over all ranks, as batch normalisation needs them: each rank that has a share of
+// a channel sends it to each rank that needs the channel. The shares come back in rank order, for
+// the caller to put together, so all ranks get the same bits.
 
 #pragma once
 
@@ -22,8 +23,9 @@ class ChannelSums {
   // `fields` numbers a channel; tag as for Exchange.
   ChannelSums(const Communicator& communicator, ChannelRoles roles, Index fields, int tag);
 
-  // `mine` is (channels that this rank contributes, fields). Calls take(rank, channels, values) with the share of each
-  // contributing rank, in rank order, of the channels that this rank needs; `values` is (channels, fields).
+  // `mine` is (channels that this rank contributes, fields). Calls take(rank, channels, values)
+  // with the share of each contributing rank, in rank order, of the channels that this rank needs;
+  // `values` is (channels, fields).
   using Take = std::function<void(int rank, const Range& channels, const double* values)>;
   void gather(const std::vector<double>& mine, const Take& take);
 

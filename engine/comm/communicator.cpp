@@ -1,7 +1,5 @@
 #include "engine/comm/communicator.h"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,6 +7,8 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+
+#include <mpi.h>
 
 #include "partitioner/errors.h"
 
@@ -69,7 +69,10 @@ int Requests::wait_any() {
     const std::size_t before = state.done.size();
     state.done.resize(state.requests.size());
     int count = 0;
-    MPI_Testsome(narrow(state.requests.size()), state.requests.data(), &count, state.done.data() + before,
+    MPI_Testsome(narrow(state.requests.size()),
+                 state.requests.data(),
+                 &count,
+                 state.done.data() + before,
                  MPI_STATUSES_IGNORE);
     const bool found = count != MPI_UNDEFINED && count > 0;
     state.done.resize(before + static_cast<std::size_t>(found ? count : 0));
@@ -92,17 +95,34 @@ Communicator Communicator::world() {
   return world;
 }
 
-void Communicator::post_receive(Requests& requests, int from, int tag, std::span<std::byte> bytes) const {
-  MPI_Irecv(bytes.data(), narrow(bytes.size()), MPI_BYTE, from, tag, MPI_COMM_WORLD,
+void Communicator::post_receive(Requests& requests,
+                                int from,
+                                int tag,
+                                std::span<std::byte> bytes) const {
+  MPI_Irecv(bytes.data(),
+            narrow(bytes.size()),
+            MPI_BYTE,
+            from,
+            tag,
+            MPI_COMM_WORLD,
             &requests.state_->requests.emplace_back(MPI_REQUEST_NULL));
 }
 
-void Communicator::post_send(Requests& requests, int to, int tag, std::span<const std::byte> bytes) const {
-  MPI_Isend(bytes.data(), narrow(bytes.size()), MPI_BYTE, to, tag, MPI_COMM_WORLD,
+void Communicator::post_send(Requests& requests,
+                             int to,
+                             int tag,
+                             std::span<const std::byte> bytes) const {
+  MPI_Isend(bytes.data(),
+            narrow(bytes.size()),
+            MPI_BYTE,
+            to,
+            tag,
+            MPI_COMM_WORLD,
             &requests.state_->requests.emplace_back(MPI_REQUEST_NULL));
 }
 
-std::vector<std::vector<std::byte>> Communicator::gather_all(std::span<const std::byte> mine) const {
+std::vector<std::vector<std::byte>> Communicator::gather_all(
+    std::span<const std::byte> mine) const {
   std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size_), mine.size());
   std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(size_));
   all[static_cast<std::size_t>(rank_)].assign(mine.begin(), mine.end());
@@ -132,7 +152,8 @@ std::vector<std::vector<std::byte>> Communicator::gather_all(std::span<const std
 }
 
 std::optional<std::string> Communicator::agree(const std::optional<std::string>& mine) const {
-  std::vector<std::byte> bytes(mine ? mine->size() + 1 : 0);  // one more, so that an empty text is one too
+  std::vector<std::byte> bytes(mine ? mine->size() + 1
+                                    : 0);  // one more, so that an empty text is one too
   if (mine) {
     std::memcpy(bytes.data(), mine->data(), mine->size());
   }
@@ -144,6 +165,8 @@ std::optional<std::string> Communicator::agree(const std::optional<std::string>&
   return std::nullopt;
 }
 
-void Communicator::barrier() const { (void)gather_all({}); }
+void Communicator::barrier() const {
+  (void)gather_all({});
+}
 
 }  // namespace engine

@@ -1,5 +1,6 @@
-// A set of ranks that send each other bytes. Everything is non-blocking, and waiting gives the processor away: blocking calls
-// of MPI spin, and a rank that waits on a machine with few cores would take the time of the one it waits for.
+// A set of ranks that send each other bytes. Everything is non-blocking, and waiting gives the
+// processor away: blocking calls of MPI spin, and a rank that waits on a machine with few cores
+// would take the time of the one it waits for.
 //
 // A default-made Communicator is one rank alone: it needs no MPI.
 
@@ -24,7 +25,8 @@ class Requests {
   Requests(Requests&&) noexcept;
   Requests& operator=(Requests&&) noexcept;
 
-  // The number, counted from 0 in the order of posting, of a request that is done and was not named before; -1 when all have been.
+  // The number, counted from 0 in the order of posting, of a request that is done and was not named
+  // before; -1 when all have been.
   int wait_any();
   void wait_all();
 
@@ -51,10 +53,11 @@ class Communicator {
   void post_send(Requests& requests, int to, int tag, std::span<const std::byte> bytes) const;
 
   // Each rank's bytes on every rank, in rank order. All ranks call this together.
-  [[nodiscard]] std::vector<std::vector<std::byte>> gather_all(std::span<const std::byte> mine) const;
+  [[nodiscard]] std::vector<std::vector<std::byte>> gather_all(
+      std::span<const std::byte> mine) const;
 
-  // The text that the lowest rank with one gives, on all ranks; nothing if no rank has one. All ranks call this together: it is how an
-  // error of one becomes an orderly end of all.
+  // The text that the lowest rank with one gives, on all ranks; nothing if no rank has one. All
+  // ranks call this together: it is how an error of one becomes an orderly end of all.
   [[nodiscard]] std::optional<std::string> agree(const std::optional<std::string>& mine) const;
 
   void barrier() const;
@@ -63,7 +66,9 @@ class Communicator {
   template <class Value>
   [[nodiscard]] Value share(const Value& mine) const {
     Value theirs;
-    std::memcpy(&theirs, gather_all(std::as_bytes(std::span<const Value>(&mine, 1)))[0].data(), sizeof(Value));
+    std::memcpy(&theirs,
+                gather_all(std::as_bytes(std::span<const Value>(&mine, 1)))[0].data(),
+                sizeof(Value));
     return theirs;
   }
 

@@ -7,11 +7,15 @@ namespace engine {
 using partitioner::Message;
 
 template <class T>
-Exchange<T>::Exchange(const Communicator& communicator, const std::vector<Message>& messages, int tag)
+Exchange<T>::Exchange(const Communicator& communicator,
+                      const std::vector<Message>& messages,
+                      int tag)
     : communicator_(&communicator), tag_(tag) {
   const int rank = communicator.rank();
   for (const Message& message : messages) {
-    const auto parcel = [&](int peer) { return Parcel{peer, message.region, Array<T>(message.region.volume())}; };
+    const auto parcel = [&](int peer) {
+      return Parcel{peer, message.region, Array<T>(message.region.volume())};
+    };
     if (message.to == rank && message.from == rank) {
       local_.push_back(parcel(rank));
     } else if (message.to == rank) {
@@ -26,11 +30,14 @@ template <class T>
 void Exchange<T>::start_copy(View<const T> owned) {
   const ExchangeTimer timer(*communicator_);
   for (Parcel& parcel : incoming_) {
-    communicator_->post_receive(receives_, parcel.peer, tag_, bytes_of(parcel.cells.data(), parcel.cells.size()));
+    communicator_->post_receive(
+        receives_, parcel.peer, tag_, bytes_of(parcel.cells.data(), parcel.cells.size()));
   }
   for (Parcel& parcel : outgoing_) {
     copy_out(owned, parcel.region, parcel.cells.data());
-    communicator_->post_send(sends_, parcel.peer, tag_,
+    communicator_->post_send(sends_,
+                             parcel.peer,
+                             tag_,
                              bytes_of(std::as_const(parcel.cells).data(), parcel.cells.size()));
   }
   for (Parcel& parcel : local_) {
@@ -56,7 +63,8 @@ void Exchange<T>::start_add(View<T> required) {
   const ExchangeTimer timer(*communicator_);
   const int tag = tag_ + 1;
   for (Parcel& parcel : outgoing_) {
-    communicator_->post_receive(receives_, parcel.peer, tag, bytes_of(parcel.cells.data(), parcel.cells.size()));
+    communicator_->post_receive(
+        receives_, parcel.peer, tag, bytes_of(parcel.cells.data(), parcel.cells.size()));
   }
   const auto pack = [&](Parcel& parcel) {
     copy_out(View<const T>(required), parcel.region, parcel.cells.data());
@@ -64,7 +72,9 @@ void Exchange<T>::start_add(View<T> required) {
   };
   for (Parcel& parcel : incoming_) {
     pack(parcel);
-    communicator_->post_send(sends_, parcel.peer, tag,
+    communicator_->post_send(sends_,
+                             parcel.peer,
+                             tag,
                              bytes_of(std::as_const(parcel.cells).data(), parcel.cells.size()));
   }
   for (Parcel& parcel : local_) {
@@ -120,7 +130,13 @@ void regrid(const Communicator& communicator,
 
 template class Exchange<float>;
 template class Exchange<double>;
-template void regrid<float>(const Communicator&, const std::vector<Message>&, View<const float>, View<float>);
-template void regrid<double>(const Communicator&, const std::vector<Message>&, View<const double>, View<double>);
+template void regrid<float>(const Communicator&,
+                            const std::vector<Message>&,
+                            View<const float>,
+                            View<float>);
+template void regrid<double>(const Communicator&,
+                             const std::vector<Message>&,
+                             View<const double>,
+                             View<double>);
 
 }  // namespace engine

@@ -1,8 +1,10 @@
-// A list of messages at work: forward copies cells from those who own them to those who require them, backward sends the
-// gradients of those cells the other way and adds. Packed cells are in (N, C, H, W) order, whatever the blocks of the views.
+// A list of messages at work: forward copies cells from those who own them to those who require
+// them, backward sends the gradients of those cells the other way and adds. Packed cells are in (N,
+// C, H, W) order, whatever the blocks of the views.
 //
-// Each direction is started and finished apart. Starting posts all receives before anything is packed; what arrives is copied as it
-// comes, but added in rank order, so that sums have the same bits on every run.
+// Each direction is started and finished apart. Starting posts all receives before anything is
+// packed; what arrives is copied as it comes, but added in rank order, so that sums have the same
+// bits on every run.
 
 #pragma once
 
@@ -19,9 +21,12 @@ inline constexpr int kFirstExchangeTag = 16;
 template <class T>
 class Exchange {
  public:
-  // Keeps what concerns the communicator's own rank of `messages`, which are sorted by receiver, then sender. `tag` must be
-  // different from that of any other exchange that is under way at the same time; tag + 1 is used too.
-  Exchange(const Communicator& communicator, const std::vector<partitioner::Message>& messages, int tag);
+  // Keeps what concerns the communicator's own rank of `messages`, which are sorted by receiver,
+  // then sender. `tag` must be different from that of any other exchange that is under way at the
+  // same time; tag + 1 is used too.
+  Exchange(const Communicator& communicator,
+           const std::vector<partitioner::Message>& messages,
+           int tag);
 
   void start_copy(View<const T> owned);
   void finish_copy(View<T> required);  // assigns
@@ -32,7 +37,9 @@ class Exchange {
 
   // Of buffers for packed cells.
   [[nodiscard]] Index bytes() const;
-  [[nodiscard]] bool empty() const { return incoming_.empty() && outgoing_.empty() && local_.empty(); }
+  [[nodiscard]] bool empty() const {
+    return incoming_.empty() && outgoing_.empty() && local_.empty();
+  }
 
  private:
   struct Parcel {
@@ -50,7 +57,8 @@ class Exchange {
   Requests sends_;
 };
 
-// One-off: copies cells from owners to those who require them, all at once. All ranks call this together.
+// One-off: copies cells from owners to those who require them, all at once. All ranks call this
+// together.
 template <class T>
 void regrid(const Communicator& communicator,
             const std::vector<partitioner::Message>& messages,

@@ -1,17 +1,20 @@
 #include "engine/comm/mpi_session.h"
 
-#include <mpi.h>
-
 #include <cstdlib>
+
+#include <mpi.h>
 
 #include "engine/comm/communicator.h"
 #include "partitioner/errors.h"
 
-// Debian's MPICH 4.0 hangs in MPI_Finalize over TCP: ranks wait for each other inside UCX while it closes its connections. The
-// process is about to end and the kernel closes them anyway, so UCX's own disconnect is replaced by nothing; what MPICH
-// does with the null it gets back is to go on. The barrier in ~MpiSession makes sure that no data is under way.
+// Debian's MPICH 4.0 hangs in MPI_Finalize over TCP: ranks wait for each other inside UCX while it
+// closes its connections. The process is about to end and the kernel closes them anyway, so UCX's
+// own disconnect is replaced by nothing; what MPICH does with the null it gets back is to go on.
+// The barrier in ~MpiSession makes sure that no data is under way.
 extern "C" [[gnu::visibility("default")]] void* ucp_disconnect_nb(void* endpoint);
-void* ucp_disconnect_nb(void* /*endpoint*/) { return nullptr; }
+void* ucp_disconnect_nb(void* /*endpoint*/) {
+  return nullptr;
+}
 
 namespace engine {
 
@@ -19,7 +22,8 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
     throw partitioner::InputError(
-        "this program is built with MPICH and was started by Open MPI's mpirun, under which each rank would be alone; "
+        "this program is built with MPICH and was started by Open MPI's mpirun, under which each "
+        "rank would be alone; "
         "start it with mpiexec.mpich");
   }
   int provided = 0;

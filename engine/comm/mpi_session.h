@@ -6,7 +6,8 @@ namespace engine {
 
 class MpiSession {
  public:
-  // Throws InputError where the program was started by another MPI's mpiexec, whose ranks would not find each other.
+  // Throws InputError where the program was started by another MPI's mpiexec, whose ranks would not
+  // find each other.
   MpiSession(int& argc, char**& argv);
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;

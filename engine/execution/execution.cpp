@@ -14,7 +14,9 @@ using partitioner::Message;
 namespace {
 
 // Tags: layers first, then exchanges, collapses and parameters, two each.
-int layer_tag(int layer) { return kFirstExchangeTag + layer * kTagsPerLayer; }
+int layer_tag(int layer) {
+  return kFirstExchangeTag + layer * kTagsPerLayer;
+}
 
 int edge_tag(const partitioner::Network& network, std::size_t edge) {
   return layer_tag(network.size()) + 2 * static_cast<int>(edge);
@@ -36,7 +38,8 @@ Execution<T>::Execution(const partitioner::Network& network,
       communicator_(&communicator),
       options_(options),
       parameters_(network, plan, communicator, parameter_tag(network, plan), options.training) {
-  partitioner::expects(plan.ranks == communicator.size(), "a plan is made for as many ranks as there are");
+  partitioner::expects(plan.ranks == communicator.size(),
+                       "a plan is made for as many ranks as there are");
   for (const partitioner::Buffer& buffer : plan.buffers[static_cast<std::size_t>(rank())]) {
     const bool wanted = options.training && (buffer.map != kImage || options.image_gradient);
     values_.emplace_back(buffer.region);
@@ -51,7 +54,12 @@ Execution<T>::Execution(const partitioner::Network& network,
 
 template <class T>
 Site Execution<T>::site(int layer) const {
-  return {network_, plan_, communicator_, layer, layer_tag(layer), options_.batch_norm_rate,
+  return {network_,
+          plan_,
+          communicator_,
+          layer,
+          layer_tag(layer),
+          options_.batch_norm_rate,
           options_.batch_norm_epsilon};
 }
 
@@ -73,15 +81,19 @@ void Execution<T>::make_edges() {
     }
     const bool by_message = exchange.map != kImage || plan_->reader != partitioner::kEveryRank;
     const bool used = by_message || options_.image_gradient;
-    edges_.push_back({&exchange, plan_->produced_in[own][static_cast<std::size_t>(exchange.map + 1)], required_buffer,
+    edges_.push_back({&exchange,
+                      plan_->produced_in[own][static_cast<std::size_t>(exchange.map + 1)],
+                      required_buffer,
                       first_reader,
-                      Exchange<T>(*communicator_, used ? exchange.messages : std::vector<Message>{},
+                      Exchange<T>(*communicator_,
+                                  used ? exchange.messages : std::vector<Message>{},
                                   edge_tag(*network_, i)),
                       by_message});
   }
   for (std::size_t i = 0; i < plan_->collapses.size(); ++i) {
     collapses_.emplace_back(plan_->collapses[i].map,
-                            Exchange<T>(*communicator_, plan_->collapses[i].messages,
+                            Exchange<T>(*communicator_,
+                                        plan_->collapses[i].messages,
                                         edge_tag(*network_, plan_->exchanges.size() + i)));
   }
 }
@@ -119,12 +131,16 @@ View<T> Execution<T>::image() {
 
 template <class T>
 View<T> Execution<T>::map(int map) {
-  return buffer_view(values_, plan_->produced_in[static_cast<std::size_t>(rank())][static_cast<std::size_t>(map + 1)]);
+  return buffer_view(
+      values_,
+      plan_->produced_in[static_cast<std::size_t>(rank())][static_cast<std::size_t>(map + 1)]);
 }
 
 template <class T>
 View<T> Execution<T>::map_gradient(int map) {
-  return buffer_view(gradients_, plan_->produced_in[static_cast<std::size_t>(rank())][static_cast<std::size_t>(map + 1)]);
+  return buffer_view(
+      gradients_,
+      plan_->produced_in[static_cast<std::size_t>(rank())][static_cast<std::size_t>(map + 1)]);
 }
 
 template <class T>
@@ -136,7 +152,8 @@ View<T> Execution<T>::input(int layer, std::size_t input) {
 template <class T>
 LayerMaps<T> Execution<T>::maps_of(int layer) {
   LayerMaps<T> maps;
-  for (const int buffer : plan_->read_from[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)]) {
+  for (const int buffer :
+       plan_->read_from[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)]) {
     maps.inputs.push_back(buffer_view(values_, buffer));
     maps.input_gradients.push_back(buffer_view(gradients_, buffer));
   }

@@ -1,5 +1,6 @@
-// A plan at work on one rank: its buffers, its layers, its messages. It does what the plan says and decides nothing; with a
-// plan of one tile there are no messages, and that is all that is different on a single device.
+// A plan at work on one rank: its buffers, its layers, its messages. It does what the plan says and
+// decides nothing; with a plan of one tile there are no messages, and that is all that is different
+// on a single device.
 
 #pragma once
 
@@ -41,7 +42,8 @@ class Execution {
   [[nodiscard]] Region image_region(int rank) const;
   [[nodiscard]] View<T> image();
 
-  // All ranks call these together. backward() wants labels in the pass, or output_gradient() filled in after clear_gradient_maps().
+  // All ranks call these together. backward() wants labels in the pass, or output_gradient() filled
+  // in after clear_gradient_maps().
   void forward(const Pass& pass);
   void clear_gradient_maps();
   void backward(const Pass& pass);
@@ -52,12 +54,14 @@ class Execution {
   [[nodiscard]] View<T> input(int layer, std::size_t input);  // what a layer reads
   [[nodiscard]] View<T> output_gradient() { return map_gradient(network_->size() - 1); }
 
-  // All of a map in (N, C, H, W) order on rank 0, empty elsewhere; owners send their cells. All ranks call this together.
+  // All of a map in (N, C, H, W) order on rank 0, empty elsewhere; owners send their cells. All
+  // ranks call this together.
   [[nodiscard]] std::vector<T> gather_map(int map);
   [[nodiscard]] std::vector<T> gather_gradient(int map);
   [[nodiscard]] std::vector<T> gather_cells(int map, View<const T> cells) const;
 
-  // The other way: fills the input, or the gradient of the output on owned cells, from (N, C, H, W) on rank 0.
+  // The other way: fills the input, or the gradient of the output on owned cells, from (N, C, H, W)
+  // on rank 0.
   void scatter_image(const std::vector<T>& whole);
   void scatter_output_gradient(const std::vector<T>& whole);
 
@@ -83,7 +87,10 @@ class Execution {
   };
 
   void make_edges();
-  void scatter_cells(int map, const std::vector<Region>& regions, const std::vector<T>& whole, View<T> cells) const;
+  void scatter_cells(int map,
+                     const std::vector<Region>& regions,
+                     const std::vector<T>& whole,
+                     View<T> cells) const;
   void make_workspace();
   [[nodiscard]] LayerMaps<T> maps_of(int layer);
   [[nodiscard]] View<T> buffer_view(std::deque<Tensor<T>>& tensors, int buffer);

@@ -1,10 +1,9 @@
 #include "engine/execution/parameters.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/format.h>
 #include <utility>
 
 #include "engine/random.h"
@@ -22,9 +21,12 @@ const char* suffix(ParameterKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Region elements(const Range& range) { return {{0, 1}, {0, 1}, {0, 1}, range}; }
+Region elements(const Range& range) {
+  return {{0, 1}, {0, 1}, {0, 1}, range};
+}
 
-// Darknet's deviation of a weight: sqrt(2 / inputs of an output cell), inputs being the row of weights of one output channel.
+// Darknet's deviation of a weight: sqrt(2 / inputs of an output cell), inputs being the row of
+// weights of one output channel.
 double weight_deviation(const ParameterPlan& plan) {
   return std::sqrt(2.0 / static_cast<double>(plan.shape.row));
 }
@@ -39,8 +41,10 @@ std::vector<Index> parameter_shape(const partitioner::Network& network, const Pa
   if (plan.kind != ParameterKind::Weight) {
     return {plan.shape.channels};
   }
-  if (const auto* spec = std::get_if<partitioner::Convolution>(&network.layer(plan.layer).operation)) {
-    return {plan.shape.channels, plan.shape.row / (spec->size * spec->size), spec->size, spec->size};
+  if (const auto* spec =
+          std::get_if<partitioner::Convolution>(&network.layer(plan.layer).operation)) {
+    return {
+        plan.shape.channels, plan.shape.row / (spec->size * spec->size), spec->size, spec->size};
   }
   return {plan.shape.channels, plan.shape.row};
 }
@@ -56,7 +60,10 @@ ParameterSet<T>::ParameterSet(const partitioner::Network& network,
     const Range channels = parameter.required[static_cast<std::size_t>(communicator.rank())];
     const Range held{channels.begin * parameter.shape.row, channels.end * parameter.shape.row};
     const bool learns = training && is_learnt(parameter.kind);
-    parameters_.push_back({&parameter, held, Array<T>(held.size()), Array<T>(learns ? held.size() : 0),
+    parameters_.push_back({&parameter,
+                           held,
+                           Array<T>(held.size()),
+                           Array<T>(learns ? held.size() : 0),
                            Exchange<T>(communicator, parameter.messages, first_tag)});
     first_tag += 2;
   }
@@ -105,12 +112,13 @@ void ParameterSet<T>::initialize(std::uint64_t seed) {
       continue;
     }
     const double deviation = weight_deviation(plan);
-    const bool normal = std::holds_alternative<partitioner::Convolution>(network_->layer(plan.layer).operation);
+    const bool normal =
+        std::holds_alternative<partitioner::Convolution>(network_->layer(plan.layer).operation);
     const auto layer = static_cast<std::uint64_t>(plan.layer);
     for (Index i = 0; i < parameter.values.size(); ++i) {
       const auto element = static_cast<std::uint64_t>(parameter.held.begin + i);
-      const double drawn =
-          normal ? random_normal(seed, layer, element) : 2 * random_uniform(seed, layer, element) - 1;
+      const double drawn = normal ? random_normal(seed, layer, element)
+                                  : 2 * random_uniform(seed, layer, element) - 1;
       parameter.values[i] = static_cast<T>(deviation * drawn);
     }
   }
@@ -128,7 +136,8 @@ bool ParameterSet<T>::summed_elsewhere(const Parameter<T>& parameter, BatchNormM
   if (!is_learnt(parameter.plan->kind)) {
     return true;
   }
-  const bool normalizes = partitioner::layer_parameters(*network_, parameter.plan->layer).scale.channels > 0;
+  const bool normalizes =
+      partitioner::layer_parameters(*network_, parameter.plan->layer).scale.channels > 0;
   return mode == BatchNormMode::Sync && normalizes && parameter.plan->kind != ParameterKind::Weight;
 }
 
@@ -172,7 +181,9 @@ std::vector<T> ParameterSet<T>::gather(const Parameter<T>& parameter, const T* h
     }
   }
   std::vector<T> whole(communicator_->rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
-  regrid(*communicator_, messages, View<const T>{held, elements(parameter.held), 1},
+  regrid(*communicator_,
+         messages,
+         View<const T>{held, elements(parameter.held), 1},
          View<T>{whole.data(), elements({0, parameter.size()}), 1});
   return whole;
 }
@@ -182,12 +193,15 @@ void ParameterSet<T>::scatter(Parameter<T>& parameter, const std::vector<T>& who
   std::vector<Message> messages;
   for (int to = 0; to < communicator_->size(); ++to) {
     const Range channels = parameter.plan->required[static_cast<std::size_t>(to)];
-    const Range range{channels.begin * parameter.plan->shape.row, channels.end * parameter.plan->shape.row};
+    const Range range{channels.begin * parameter.plan->shape.row,
+                      channels.end * parameter.plan->shape.row};
     if (!range.empty()) {
       messages.push_back({0, to, elements(range)});
     }
   }
-  regrid(*communicator_, messages, View<const T>{whole.data(), elements({0, parameter.size()}), 1},
+  regrid(*communicator_,
+         messages,
+         View<const T>{whole.data(), elements({0, parameter.size()}), 1},
          View<T>{held, elements(parameter.held), 1});
 }
 

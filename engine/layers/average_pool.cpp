@@ -8,8 +8,7 @@ namespace {
 template <class T>
 class AveragePoolLayer : public Layer<T> {
  public:
-  explicit AveragePoolLayer(const Site& site)
-      : site_(site), map_(site.input_map()) {}
+  explicit AveragePoolLayer(const Site& site) : site_(site), map_(site.input_map()) {}
 
   void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     average_pool_forward(maps.inputs[0], map_, site_.tile().computed, maps.output);
@@ -17,7 +16,10 @@ class AveragePoolLayer : public Layer<T> {
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     if (maps.input_gradients[0].data != nullptr) {
-      average_pool_backward(View<const T>(maps.output_gradient), map_, site_.tile().backward, maps.input_gradients[0]);
+      average_pool_backward(View<const T>(maps.output_gradient),
+                            map_,
+                            site_.tile().backward,
+                            maps.input_gradients[0]);
     }
   }
 

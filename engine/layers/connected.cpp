@@ -1,6 +1,7 @@
+#include "engine/ops/connected.h"
+
 #include "engine/layers/kinds.h"
 #include "engine/layers/norm_stage.h"
-#include "engine/ops/connected.h"
 
 namespace engine {
 
@@ -12,15 +13,20 @@ class ConnectedLayer : public Layer<T> {
   explicit ConnectedLayer(const Site& site)
       : site_(site),
         normalized_(std::get<partitioner::Connected>(site.spec().operation).batch_normalize),
-        stage_(site, normalized_, std::get<partitioner::Connected>(site.spec().operation).activation) {}
+        stage_(
+            site, normalized_, std::get<partitioner::Connected>(site.spec().operation).activation) {
+  }
 
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
     const Region& region = site_.tile().computed;
     if (!region.empty()) {
       const Features at = features(region, *maps.workspace);
       copy_out(maps.inputs[0], input(region), at.in);
-      connected_forward(at.size, static_cast<const T*>(at.in), static_cast<const T*>(maps.parameters.weight),
-                        static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias), at.out);
+      connected_forward(at.size,
+                        static_cast<const T*>(at.in),
+                        static_cast<const T*>(maps.parameters.weight),
+                        static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias),
+                        at.out);
       copy_in(static_cast<const T*>(at.out), region, stage_.sums(maps.output));
     }
     stage_.forward(pass, maps);
@@ -34,17 +40,22 @@ class ConnectedLayer : public Layer<T> {
     }
     const Index first = site_.tile().computed.channels.begin;
     if (!normalized_) {
-      add_channel_sums(View<const T>(maps.output_gradient), region, first, maps.parameters.bias_gradient);
+      add_channel_sums(
+          View<const T>(maps.output_gradient), region, first, maps.parameters.bias_gradient);
     }
     const Features at = features(region, *maps.workspace);
     const Index skipped = (region.channels.begin - first) * at.size.inputs;
     copy_out(View<const T>(maps.output_gradient), region, at.out);
     copy_out(maps.inputs[0], input(region), at.in);
-    connected_backward_weights(at.size, static_cast<const T*>(at.in), static_cast<const T*>(at.out),
+    connected_backward_weights(at.size,
+                               static_cast<const T*>(at.in),
+                               static_cast<const T*>(at.out),
                                maps.parameters.weight_gradient + skipped);
     if (maps.input_gradients[0].data != nullptr) {
-      connected_backward_data(at.size, static_cast<const T*>(at.out),
-                              static_cast<const T*>(maps.parameters.weight + skipped), at.in);
+      connected_backward_data(at.size,
+                              static_cast<const T*>(at.out),
+                              static_cast<const T*>(maps.parameters.weight + skipped),
+                              at.in);
       add_in(static_cast<const T*>(at.in), input(region), maps.input_gradients[0]);
     }
   }
@@ -60,7 +71,8 @@ class ConnectedLayer : public Layer<T> {
   };
 
   [[nodiscard]] Features features(const Region& region, Workspace<T>& workspace) const {
-    const ConnectedSize size{region.images.size(), site_.input_shape().volume(), region.channels.size()};
+    const ConnectedSize size{
+        region.images.size(), site_.input_shape().volume(), region.channels.size()};
     return {size, workspace.features.data(), workspace.features.data() + size.images * size.inputs};
   }
 

@@ -13,12 +13,19 @@ class ConvolutionalLayer : public Layer<T> {
       : site_(site),
         shape_(convolution_shape(*site.network, site.layer)),
         normalized_(std::get<partitioner::Convolution>(site.spec().operation).batch_normalize),
-        stage_(site, normalized_, std::get<partitioner::Convolution>(site.spec().operation).activation) {}
+        stage_(site,
+               normalized_,
+               std::get<partitioner::Convolution>(site.spec().operation).activation) {}
 
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
     const T* bias = normalized_ ? nullptr : maps.parameters.bias;
-    convolution_forward(shape_, maps.inputs[0], static_cast<const T*>(maps.parameters.weight), bias,
-                        site_.tile().computed, stage_.sums(maps.output), maps.workspace->convolution);
+    convolution_forward(shape_,
+                        maps.inputs[0],
+                        static_cast<const T*>(maps.parameters.weight),
+                        bias,
+                        site_.tile().computed,
+                        stage_.sums(maps.output),
+                        maps.workspace->convolution);
     stage_.forward(pass, maps);
   }
 
@@ -33,11 +40,22 @@ class ConvolutionalLayer : public Layer<T> {
     if (!normalized_) {
       add_channel_sums(gradient, region, first, maps.parameters.bias_gradient);
     }
-    convolution_backward_weights(shape_, maps.inputs[0], gradient, region, first, maps.parameters.weight_gradient,
+    convolution_backward_weights(shape_,
+                                 maps.inputs[0],
+                                 gradient,
+                                 region,
+                                 first,
+                                 maps.parameters.weight_gradient,
                                  maps.workspace->convolution);
     if (maps.input_gradients[0].data != nullptr) {
-      convolution_backward_data(shape_, gradient, static_cast<const T*>(maps.parameters.weight), first, region,
-                                site_.input_map(), maps.input_gradients[0], maps.workspace->convolution);
+      convolution_backward_data(shape_,
+                                gradient,
+                                static_cast<const T*>(maps.parameters.weight),
+                                first,
+                                region,
+                                site_.input_map(),
+                                maps.input_gradients[0],
+                                maps.workspace->convolution);
     }
   }
 

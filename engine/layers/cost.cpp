@@ -25,7 +25,10 @@ class CostLayer : public Layer<T> {
     if (is_loss_ && pass.labels != nullptr) {
       add_loss_gradient(site_, pass, scale_, View<const T>(maps.output), maps.input_gradients[0]);
     } else {
-      copy_cells_backward({}, T(1), View<const T>(maps.output_gradient), site_.tile().backward,
+      copy_cells_backward({},
+                          T(1),
+                          View<const T>(maps.output_gradient),
+                          site_.tile().backward,
                           maps.input_gradients[0]);
     }
   }

@@ -8,8 +8,7 @@ namespace {
 template <class T>
 class CropLayer : public Layer<T> {
  public:
-  explicit CropLayer(const Site& site)
-      : site_(site), same_{} {}
+  explicit CropLayer(const Site& site) : site_(site), same_{} {}
 
   void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     copy_cells(same_, T(1), false, maps.inputs[0], site_.tile().computed, maps.output);
@@ -17,7 +16,10 @@ class CropLayer : public Layer<T> {
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     if (maps.input_gradients[0].data != nullptr) {
-      copy_cells_backward(same_, T(1), View<const T>(maps.output_gradient), site_.tile().backward,
+      copy_cells_backward(same_,
+                          T(1),
+                          View<const T>(maps.output_gradient),
+                          site_.tile().backward,
                           maps.input_gradients[0]);
     }
   }

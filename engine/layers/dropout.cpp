@@ -5,16 +5,19 @@ namespace engine {
 
 namespace {
 
-// Whether a cell is dropped depends on its place in the step, not on who computes it; so nothing needs to be kept.
+// Whether a cell is dropped depends on its place in the step, not on who computes it; so nothing
+// needs to be kept.
 template <class T>
 class DropoutLayer : public Layer<T> {
  public:
   explicit DropoutLayer(const Site& site)
-      : site_(site), probability_(std::get<partitioner::Dropout>(site.spec().operation).probability) {}
+      : site_(site),
+        probability_(std::get<partitioner::Dropout>(site.spec().operation).probability) {}
 
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
     for_each_cell(site_.tile().computed, [&](Index n, Index c, Index row, Index col) {
-      maps.output.at(n, c, row, col) = maps.inputs[0].at(n, c, row, col) * factor(pass, n, c, row, col);
+      maps.output.at(n, c, row, col) =
+          maps.inputs[0].at(n, c, row, col) * factor(pass, n, c, row, col);
     });
   }
 
@@ -37,8 +40,8 @@ class DropoutLayer : public Layer<T> {
     const Index cell = (c * shape.rows + row) * shape.cols + col;
     const auto image = static_cast<std::uint64_t>(pass.first_image + n);
     const auto place = static_cast<std::uint64_t>(site_.layer) << 32U | image;
-    const double drawn = random_uniform(pass.seed, static_cast<std::uint64_t>(pass.step), place,
-                                        static_cast<std::uint64_t>(cell));
+    const double drawn = random_uniform(
+        pass.seed, static_cast<std::uint64_t>(pass.step), place, static_cast<std::uint64_t>(cell));
     return drawn < probability_ ? T(0) : static_cast<T>(1 / (1 - probability_));
   }
 

@@ -37,9 +37,10 @@ std::unique_ptr<Layer<T>> make_crop(const Site& site);
 template <class T>
 void add_channel_sums(View<const T> values, const Region& region, Index first, T* sums);
 
-// Adds factor * pass.loss_scale * (output - target) on the owned cells: the gradient of half the squared error, and of
-// cross-entropy through the softmax whose values are `output`.
+// Adds factor * pass.loss_scale * (output - target) on the owned cells: the gradient of half the
+// squared error, and of cross-entropy through the softmax whose values are `output`.
 template <class T>
-void add_loss_gradient(const Site& site, const Pass& pass, double factor, View<const T> output, View<T> gradient);
+void add_loss_gradient(
+    const Site& site, const Pass& pass, double factor, View<const T> output, View<T> gradient);
 
 }  // namespace engine

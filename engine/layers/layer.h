@@ -1,5 +1,6 @@
-// A layer at work on one rank: it computes its tile of its map from views that hold what it requires, and the other way
-// round. Layers know nothing of neighbours: the plan has put every cell that they read where they read it.
+// A layer at work on one rank: it computes its tile of its map from views that hold what it
+// requires, and the other way round. Layers know nothing of neighbours: the plan has put every cell
+// that they read where they read it.
 
 #pragma once
 
@@ -27,9 +28,10 @@ struct Pass {
   bool dropout = true;
   std::uint64_t seed = 0;
   Index step = 0;
-  Index first_image = 0;             // of this pass among those of the step
-  const std::vector<int>* labels = nullptr;  // of each image of the pass, where there is a loss; -1: none, the image does not count
-  double loss_scale = 1;             // one over the images of a step
+  Index first_image = 0;                     // of this pass among those of the step
+  const std::vector<int>* labels = nullptr;  // of each image of the pass, where there is a loss;
+                                             // -1: none, the image does not count
+  double loss_scale = 1;                     // one over the images of a step
 };
 
 // Where a layer works, fixed for as long as it lives.
@@ -43,7 +45,9 @@ struct Site {
   double batch_norm_epsilon = 1e-5;
 
   [[nodiscard]] const partitioner::LayerSpec& spec() const { return network->layer(layer); }
-  [[nodiscard]] const partitioner::Tile& tile() const { return plan->tile(layer, communicator->rank()); }
+  [[nodiscard]] const partitioner::Tile& tile() const {
+    return plan->tile(layer, communicator->rank());
+  }
   [[nodiscard]] const partitioner::MapShape& input_shape(std::size_t input = 0) const {
     return network->shape(spec().inputs[input]);
   }
@@ -54,7 +58,8 @@ struct Site {
 
 inline constexpr int kTagsPerLayer = 2;
 
-// Parameters and their gradients, for the output channels that the rank computes. Null where the layer has none.
+// Parameters and their gradients, for the output channels that the rank computes. Null where the
+// layer has none.
 template <class T>
 struct ParameterViews {
   T* weight = nullptr;
@@ -97,8 +102,8 @@ class Layer {
   // Assigns the output on tile().computed.
   virtual void forward(const Pass& pass, const LayerMaps<T>& maps) = 0;
 
-  // Adds to input_gradients and parameter gradients what output_gradient on tile().backward says of them. May overwrite
-  // output_gradient there.
+  // Adds to input_gradients and parameter gradients what output_gradient on tile().backward says of
+  // them. May overwrite output_gradient there.
   virtual void backward(const Pass& pass, const LayerMaps<T>& maps) = 0;
 
   // Memory that it keeps from forward to backward, and buffers of its messages.
@@ -109,12 +114,15 @@ class Layer {
 template <class T>
 [[nodiscard]] std::unique_ptr<Layer<T>> make_layer(const Site& site);
 
-// The layer whose output is judged: the softmax that ends the network (pass-through layers aside), else a [cost]; -1 where there is none.
+// The layer whose output is judged: the softmax that ends the network (pass-through layers aside),
+// else a [cost]; -1 where there is none.
 [[nodiscard]] int loss_layer(const partitioner::Network& network);
 
-// The loss of the owned cells of the loss layer, summed over images and not yet divided by their number: cross-entropy of a
-// softmax, half the squared error of a cost.
+// The loss of the owned cells of the loss layer, summed over images and not yet divided by their
+// number: cross-entropy of a softmax, half the squared error of a cost.
 template <class T>
-[[nodiscard]] double owned_loss(const Site& loss_site, const std::vector<int>& labels, View<const T> output);
+[[nodiscard]] double owned_loss(const Site& loss_site,
+                                const std::vector<int>& labels,
+                                View<const T> output);
 
 }  // namespace engine

@@ -8,7 +8,8 @@ namespace engine {
 
 namespace {
 
-// Calls visit(n, c, row, col, target) for each owned cell of the images that have a label; the target is 1 at the label, 0 elsewhere.
+// Calls visit(n, c, row, col, target) for each owned cell of the images that have a label; the
+// target is 1 at the label, 0 elsewhere.
 template <class Visit>
 void for_each_target(const Site& site, const std::vector<int>& labels, Visit visit) {
   const Region& owned = site.tile().owned;
@@ -60,7 +61,8 @@ double owned_loss(const Site& site, const std::vector<int>& labels, View<const T
 }
 
 template <class T>
-void add_loss_gradient(const Site& site, const Pass& pass, double factor, View<const T> output, View<T> gradient) {
+void add_loss_gradient(
+    const Site& site, const Pass& pass, double factor, View<const T> output, View<T> gradient) {
   const T scale = static_cast<T>(pass.loss_scale * factor);
   for_each_target(site, *pass.labels, [&](Index n, Index c, Index row, Index col, int target) {
     gradient.at(n, c, row, col) += scale * (output.at(n, c, row, col) - static_cast<T>(target));
@@ -69,7 +71,9 @@ void add_loss_gradient(const Site& site, const Pass& pass, double factor, View<c
 
 template double owned_loss<float>(const Site&, const std::vector<int>&, View<const float>);
 template double owned_loss<double>(const Site&, const std::vector<int>&, View<const double>);
-template void add_loss_gradient<float>(const Site&, const Pass&, double, View<const float>, View<float>);
-template void add_loss_gradient<double>(const Site&, const Pass&, double, View<const double>, View<double>);
+template void add_loss_gradient<float>(
+    const Site&, const Pass&, double, View<const float>, View<float>);
+template void add_loss_gradient<double>(
+    const Site&, const Pass&, double, View<const double>, View<double>);
 
 }  // namespace engine

@@ -17,8 +17,13 @@ class MaxPoolLayer : public Layer<T> {
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     if (maps.input_gradients[0].data != nullptr) {
-      max_pool_backward(pool_, maps.inputs[0], View<const T>(maps.output), site_.input_map(), View<const T>(maps.output_gradient),
-                        site_.tile().backward, maps.input_gradients[0]);
+      max_pool_backward(pool_,
+                        maps.inputs[0],
+                        View<const T>(maps.output),
+                        site_.input_map(),
+                        View<const T>(maps.output_gradient),
+                        site_.tile().backward,
+                        maps.input_gradients[0]);
     }
   }
 

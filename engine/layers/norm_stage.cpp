@@ -9,7 +9,9 @@ namespace {
 
 ChannelRoles roles(const Site& site, Region partitioner::Tile::*contributes) {
   ChannelRoles result;
-  const auto channels = [](const Region& region) { return region.empty() ? Range{} : region.channels; };
+  const auto channels = [](const Region& region) {
+    return region.empty() ? Range{} : region.channels;
+  };
   for (int rank = 0; rank < site.plan->ranks; ++rank) {
     const partitioner::Tile& tile = site.plan->tile(site.layer, rank);
     result.contributes.push_back(channels(tile.*contributes));
@@ -28,7 +30,8 @@ NormStage<T>::NormStage(const Site& site, bool normalize, Activation activation)
   }
   if (normalize) {
     moment_sums_.emplace(*site.communicator, roles(site, &partitioner::Tile::owned), 3, site.tag);
-    gradient_sums_.emplace(*site.communicator, roles(site, &partitioner::Tile::backward), 2, site.tag + 1);
+    gradient_sums_.emplace(
+        *site.communicator, roles(site, &partitioner::Tile::backward), 2, site.tag + 1);
     norms_.resize(static_cast<std::size_t>(site.tile().computed.channels.size()));
   }
 }
@@ -65,12 +68,14 @@ void NormStage<T>::update_statistics(const Pass& pass, const LayerMaps<T>& maps)
   for (std::size_t c = 0; c < norms_.size(); ++c) {
     if (all[c].count == 0) {  // nothing to go by but what was seen before
       const double running = static_cast<double>(parameters.variance[c]);
-      norms_[c] = {parameters.mean[c], static_cast<T>(1 / std::sqrt(running + site_.batch_norm_epsilon))};
+      norms_[c] = {parameters.mean[c],
+                   static_cast<T>(1 / std::sqrt(running + site_.batch_norm_epsilon))};
       continue;
     }
     const double variance = all[c].squares / all[c].count;
     const double unbiased = all[c].count > 1 ? all[c].squares / (all[c].count - 1) : variance;
-    norms_[c] = {static_cast<T>(all[c].mean), static_cast<T>(1 / std::sqrt(variance + site_.batch_norm_epsilon))};
+    norms_[c] = {static_cast<T>(all[c].mean),
+                 static_cast<T>(1 / std::sqrt(variance + site_.batch_norm_epsilon))};
     const auto blend = [rate](T& running, double batch) {
       running = static_cast<T>((1 - rate) * static_cast<double>(running) + rate * batch);
     };
@@ -91,8 +96,14 @@ void NormStage<T>::forward(const Pass& pass, const LayerMaps<T>& maps) {
     return;
   }
   update_statistics(pass, maps);
-  normalize_forward(in, computed, computed.channels.begin, norms_, static_cast<const T*>(maps.parameters.scale),
-                    static_cast<const T*>(maps.parameters.bias), activation_, maps.output);
+  normalize_forward(in,
+                    computed,
+                    computed.channels.begin,
+                    norms_,
+                    static_cast<const T*>(maps.parameters.scale),
+                    static_cast<const T*>(maps.parameters.bias),
+                    activation_,
+                    maps.output);
 }
 
 // Cells that a channel's statistics were taken over; 0 where they were constants.
@@ -147,7 +158,14 @@ void NormStage<T>::backward(const Pass& pass, const LayerMaps<T>& maps) {
     parameters.bias_gradient[c] += static_cast<T>(totals[c].shift);
     parameters.scale_gradient[c] += static_cast<T>(totals[c].scale);
   }
-  normalize_backward(in, tile.backward, tile.owned, first, norms_, scale, totals, statistics_cells(pass),
+  normalize_backward(in,
+                     tile.backward,
+                     tile.owned,
+                     first,
+                     norms_,
+                     scale,
+                     totals,
+                     statistics_cells(pass),
                      maps.output_gradient);
 }
 

@@ -1,4 +1,5 @@
-// What follows the sums of a convolutional or connected layer: normalisation, if it has one, and activation.
+// What follows the sums of a convolutional or connected layer: normalisation, if it has one, and
+// activation.
 
 #pragma once
 
@@ -15,13 +16,15 @@ class NormStage {
  public:
   NormStage(const Site& site, bool normalize, Activation activation);
 
-  // The view that the layer's sums go to: the output itself where the backward pass can do without them.
+  // The view that the layer's sums go to: the output itself where the backward pass can do without
+  // them.
   [[nodiscard]] View<T> sums(View<T> output) { return keeps_sums() ? sums_.view() : output; }
 
   // Turns sums into the output, on tile().computed.
   void forward(const Pass& pass, const LayerMaps<T>& maps);
 
-  // Turns the gradient of the output into that of the sums, in place, on tile().backward. Adds to the gradients of scale and shift.
+  // Turns the gradient of the output into that of the sums, in place, on tile().backward. Adds to
+  // the gradients of scale and shift.
   void backward(const Pass& pass, const LayerMaps<T>& maps);
 
   [[nodiscard]] bool keeps_sums() const { return normalize_ || slope_needs_input(activation_); }

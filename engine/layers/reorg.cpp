@@ -12,13 +12,22 @@ class ReorgLayer : public Layer<T> {
       : site_(site), reorg_(std::get<partitioner::Reorg>(site.spec().operation)) {}
 
   void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    reorg_forward(reorg_, site_.input_shape(), maps.inputs[0], site_.spec().output, site_.tile().computed, maps.output);
+    reorg_forward(reorg_,
+                  site_.input_shape(),
+                  maps.inputs[0],
+                  site_.spec().output,
+                  site_.tile().computed,
+                  maps.output);
   }
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     if (maps.input_gradients[0].data != nullptr) {
-      reorg_backward(reorg_, site_.input_shape(), View<const T>(maps.output_gradient), site_.spec().output,
-                     site_.tile().backward, maps.input_gradients[0]);
+      reorg_backward(reorg_,
+                     site_.input_shape(),
+                     View<const T>(maps.output_gradient),
+                     site_.spec().output,
+                     site_.tile().backward,
+                     maps.input_gradients[0]);
     }
   }
 

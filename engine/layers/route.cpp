@@ -31,7 +31,10 @@ class RouteLayer : public Layer<T> {
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       const Region part = part_of(site_.tile().backward, i);
       if (!part.empty() && maps.input_gradients[i].data != nullptr) {
-        copy_cells_backward({slices_[i].shift}, T(1), View<const T>(maps.output_gradient), part,
+        copy_cells_backward({slices_[i].shift},
+                            T(1),
+                            View<const T>(maps.output_gradient),
+                            part,
                             maps.input_gradients[i]);
       }
     }

@@ -44,11 +44,15 @@ class ShortcutLayer : public Layer<T> {
       return;
     }
     const View<const T> gradient = maps.output_gradient;
-    activate_backward(shortcut_.activation, View<const T>(sums_view(maps)), View<const T>(maps.output), region,
+    activate_backward(shortcut_.activation,
+                      View<const T>(sums_view(maps)),
+                      View<const T>(maps.output),
+                      region,
                       maps.output_gradient);
     const Region both = shared(region);
     if (!both.empty() && maps.input_gradients[1].data != nullptr) {
-      copy_cells_backward(cells_, static_cast<T>(shortcut_.beta), gradient, both, maps.input_gradients[1]);
+      copy_cells_backward(
+          cells_, static_cast<T>(shortcut_.beta), gradient, both, maps.input_gradients[1]);
     }
     if (maps.input_gradients[0].data != nullptr) {
       if (!both.empty() && shortcut_.alpha != 1) {

@@ -1,7 +1,8 @@
+#include "engine/ops/softmax.h"
+
 #include <algorithm>
 
 #include "engine/layers/kinds.h"
-#include "engine/ops/softmax.h"
 
 namespace engine {
 
@@ -15,7 +16,8 @@ class SoftmaxLayer : public Layer<T> {
         softmax_(std::get<partitioner::Softmax>(site.spec().operation)),
         is_loss_(loss_layer(*site.network) == site.layer) {}
 
-  // A rank computes whole distributions: of all images, channels (or groups of them) and cells that it has a part of.
+  // A rank computes whole distributions: of all images, channels (or groups of them) and cells that
+  // it has a part of.
   void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     const Region& region = site_.tile().computed;
     if (region.empty()) {
@@ -38,7 +40,11 @@ class SoftmaxLayer : public Layer<T> {
     }
     if (is_loss_ && pass.labels != nullptr) {
       // Cross-entropy through softmax at once: no division by small numbers.
-      add_loss_gradient(site_, pass, 1 / softmax_.temperature, View<const T>(maps.output), maps.input_gradients[0]);
+      add_loss_gradient(site_,
+                        pass,
+                        1 / softmax_.temperature,
+                        View<const T>(maps.output),
+                        maps.input_gradients[0]);
       return;
     }
     const Region whole = input(region);
@@ -50,19 +56,23 @@ class SoftmaxLayer : public Layer<T> {
     copy_region(View<const T>(maps.output_gradient), region, View<T>{gradient, whole, 1});
     for_each_run(whole, [&](const SoftmaxRun& run, Index begin) {
       softmax_forward(run, static_cast<const T*>(values + begin), values + begin);
-      softmax_backward(run, static_cast<const T*>(values + begin), static_cast<const T*>(gradient + begin),
+      softmax_backward(run,
+                       static_cast<const T*>(values + begin),
+                       static_cast<const T*>(gradient + begin),
                        result + begin);
     });
     add_in(static_cast<const T*>(result), whole, maps.input_gradients[0]);
   }
 
-
  private:
   [[nodiscard]] Region input(const Region& region) const {
-    return region.empty() ? Region{} : partitioner::required_input(*site_.network, site_.layer, 0, region);
+    return region.empty() ? Region{}
+                          : partitioner::required_input(*site_.network, site_.layer, 0, region);
   }
 
-  // Calls visit(run, where it begins in the plain order of `whole`) for each distribution.
+  // Calls visit(run, where it begins in the plain order of `whole`) for each distribution. Where
+  // channels are no multiple of runs, `whole` begins or ends in the middle of a run that nobody
+  // asks for.
   template <class Visit>
   void for_each_run(const Region& whole, Visit visit) const {
     const Index cells = whole.rows.size() * whole.cols.size();
@@ -75,7 +85,9 @@ class SoftmaxLayer : public Layer<T> {
         continue;
       }
       const Index size = site_.spec().output.volume() / softmax_.groups;
-      for (Index begin = 0; begin < image; begin += size) {
+      const Index before =
+          whole.channels.begin * cells % size;  // of the run that `whole` begins in
+      for (Index begin = before == 0 ? 0 : size - before; begin + size <= image; begin += size) {
         visit({size, 1, softmax_.temperature}, n * image + begin);
       }
     }

@@ -12,13 +12,17 @@ class SpaceToDepthLayer : public Layer<T> {
       : site_(site), stride_(std::get<partitioner::SpaceToDepth>(site.spec().operation).stride) {}
 
   void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    space_to_depth_forward(stride_, site_.input_shape().channels, maps.inputs[0], site_.tile().computed, maps.output);
+    space_to_depth_forward(
+        stride_, site_.input_shape().channels, maps.inputs[0], site_.tile().computed, maps.output);
   }
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     if (maps.input_gradients[0].data != nullptr) {
-      space_to_depth_backward(stride_, site_.input_shape().channels, View<const T>(maps.output_gradient),
-                              site_.tile().backward, maps.input_gradients[0]);
+      space_to_depth_backward(stride_,
+                              site_.input_shape().channels,
+                              View<const T>(maps.output_gradient),
+                              site_.tile().backward,
+                              maps.input_gradients[0]);
     }
   }
 

@@ -9,7 +9,9 @@ template <class T>
 class UpsampleLayer : public Layer<T> {
  public:
   explicit UpsampleLayer(const Site& site)
-      : site_(site), cells_{0, 1, std::get<partitioner::Upsample>(site.spec().operation).stride, 1}, factor_(static_cast<T>(std::get<partitioner::Upsample>(site.spec().operation).scale)) {}
+      : site_(site),
+        cells_{0, 1, std::get<partitioner::Upsample>(site.spec().operation).stride, 1},
+        factor_(static_cast<T>(std::get<partitioner::Upsample>(site.spec().operation).scale)) {}
 
   void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     copy_cells(cells_, factor_, false, maps.inputs[0], site_.tile().computed, maps.output);
@@ -17,7 +19,10 @@ class UpsampleLayer : public Layer<T> {
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     if (maps.input_gradients[0].data != nullptr) {
-      copy_cells_backward(cells_, factor_, View<const T>(maps.output_gradient), site_.tile().backward,
+      copy_cells_backward(cells_,
+                          factor_,
+                          View<const T>(maps.output_gradient),
+                          site_.tile().backward,
                           maps.input_gradients[0]);
     }
   }

@@ -19,7 +19,8 @@ WorkspaceSize layer_workspace(const partitioner::Network& network,
   if (std::holds_alternative<partitioner::Convolution>(spec.operation)) {
     const ConvolutionShape shape = convolution_shape(network, layer);
     return {packed_weights_size(shape, tile.computed.channels),
-            training ? framed_gradient_size(shape, tile.backward) : 0, 0};
+            training ? framed_gradient_size(shape, tile.backward) : 0,
+            0};
   }
   if (std::holds_alternative<partitioner::Connected>(spec.operation)) {
     const Index inputs = network.shape(spec.inputs[0]).volume();
@@ -36,8 +37,12 @@ WorkspaceSize layer_workspace(const partitioner::Network& network,
 ConvolutionShape convolution_shape(const partitioner::Network& network, int layer) {
   const partitioner::LayerSpec& spec = network.layer(layer);
   const auto& convolution = std::get<partitioner::Convolution>(spec.operation);
-  return {convolution.filters, network.shape(spec.inputs[0]).channels, convolution.size, convolution.stride,
-          convolution.padding, convolution.groups};
+  return {convolution.filters,
+          network.shape(spec.inputs[0]).channels,
+          convolution.size,
+          convolution.stride,
+          convolution.padding,
+          convolution.groups};
 }
 
 WorkspaceSize workspace_size(const partitioner::Network& network,

@@ -10,15 +10,16 @@ void activate_forward(Activation activation, View<const T> in, const Region& reg
     return;
   }
   with_activation(activation, [&](auto function) {
-    for_each_line(region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
-      const T* from = line_start(in, run, n, row, region.cols.begin);
-      T* to = line_start(out, run, n, row, region.cols.begin);
-      for (Index col = 0; col < region.cols.size(); ++col) {
-        for_each_lane(run.size(), [&](Index l) {
-          to[col * out.block + l] = function.value(from[col * in.block + l]);
+    for_each_line(
+        region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
+          const T* from = line_start(in, run, n, row, region.cols.begin);
+          T* to = line_start(out, run, n, row, region.cols.begin);
+          for (Index col = 0; col < region.cols.size(); ++col) {
+            for_each_lane(run.size(), [&](Index l) {
+              to[col * out.block + l] = function.value(from[col * in.block + l]);
+            });
+          }
         });
-      }
-    });
   });
 }
 
@@ -40,7 +41,8 @@ void activate_backward(Activation activation,
       T* g = line_start(gradient, run, n, row, region.cols.begin);
       for (Index col = 0; col < region.cols.size(); ++col) {
         for_each_lane(run.size(), [&](Index l) {
-          g[col * gradient.block + l] *= function.slope(x[col * source.block + l], y[col * out.block + l]);
+          g[col * gradient.block + l] *=
+              function.slope(x[col * source.block + l], y[col * out.block + l]);
         });
       }
     });
@@ -49,7 +51,9 @@ void activate_backward(Activation activation,
 
 template void activate_forward<float>(Activation, View<const float>, const Region&, View<float>);
 template void activate_forward<double>(Activation, View<const double>, const Region&, View<double>);
-template void activate_backward<float>(Activation, View<const float>, View<const float>, const Region&, View<float>);
-template void activate_backward<double>(Activation, View<const double>, View<const double>, const Region&, View<double>);
+template void activate_backward<float>(
+    Activation, View<const float>, View<const float>, const Region&, View<float>);
+template void activate_backward<double>(
+    Activation, View<const double>, View<const double>, const Region&, View<double>);
 
 }  // namespace engine

@@ -1,7 +1,8 @@
-// Activations as functors: value(x), and slope(x, y), the derivative at x where the value is y. Slopes that the value alone
-// tells do not look at x, so that layers need not keep it.
+// Activations as functors: value(x), and slope(x, y), the derivative at x where the value is y.
+// Slopes that the value alone tells do not look at x, so that layers need not keep it.
 //
-// leaky 0.1 below zero; ramp 0.1 x more than relu; elu alpha 1; swish x * logistic(x); mish x * tanh(log(1 + exp(x))).
+// leaky 0.1 below zero; ramp 0.1 x more than relu; elu alpha 1; swish x * logistic(x); mish x *
+// tanh(log(1 + exp(x))).
 
 #pragma once
 

@@ -8,8 +8,8 @@ namespace engine {
 
 namespace {
 
-// Sums per channel what `line(run, n, row, sums)` adds to sums[lane] of each line; lines are summed apart and then
-// added in their order, whichever thread had them.
+// Sums per channel what `line(run, n, row, sums)` adds to sums[lane] of each line; lines are summed
+// apart and then added in their order, whichever thread had them.
 template <class Value, class Line>
 std::vector<Value> sum_lines(const Region& region, const std::vector<Range>& runs, Line line) {
   const Index rows = region.rows.size();
@@ -56,7 +56,8 @@ std::vector<Moments> channel_moments(View<const T> in, const Region& region) {
       sum_lines<double>(region, runs, [&](const Range& run, Index n, Index row, double* sum) {
         const T* x = line_start(in, run, n, row, region.cols.begin);
         for (Index col = 0; col < region.cols.size(); ++col) {
-          for_each_lane(run.size(), [&](Index l) { sum[l] += static_cast<double>(x[col * in.block + l]); });
+          for_each_lane(run.size(),
+                        [&](Index l) { sum[l] += static_cast<double>(x[col * in.block + l]); });
         }
       });
   std::vector<Moments> moments(sums.size());
@@ -90,19 +91,20 @@ void normalize_forward(View<const T> in,
                        Activation activation,
                        View<T> out) {
   with_activation(activation, [&](auto function) {
-    for_each_line(region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
-      const T* x = line_start(in, run, n, row, region.cols.begin);
-      T* y = line_start(out, run, n, row, region.cols.begin);
-      const ChannelNorm<T>* norm = norms.data() + run.begin - first;
-      const T* a = scale + run.begin - first;
-      const T* b = shift + run.begin - first;
-      for (Index col = 0; col < region.cols.size(); ++col) {
-        for_each_lane(run.size(), [&](Index l) {
-          const T normal = (x[col * in.block + l] - norm[l].mean) * norm[l].inverse_deviation;
-          y[col * out.block + l] = function.value(normal * a[l] + b[l]);
+    for_each_line(
+        region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
+          const T* x = line_start(in, run, n, row, region.cols.begin);
+          T* y = line_start(out, run, n, row, region.cols.begin);
+          const ChannelNorm<T>* norm = norms.data() + run.begin - first;
+          const T* a = scale + run.begin - first;
+          const T* b = shift + run.begin - first;
+          for (Index col = 0; col < region.cols.size(); ++col) {
+            for_each_lane(run.size(), [&](Index l) {
+              const T normal = (x[col * in.block + l] - norm[l].mean) * norm[l].inverse_deviation;
+              y[col * out.block + l] = function.value(normal * a[l] + b[l]);
+            });
+          }
         });
-      }
-    });
   });
 }
 
@@ -122,23 +124,24 @@ std::vector<NormGradient> normalize_backward_sums(View<const T> in,
   std::vector<NormGradient> sums;
   const auto runs = channel_runs(region.channels, in, out, gradient);
   with_activation(activation, [&](auto function) {
-    sums = sum_lines<NormGradient>(region, runs, [&](const Range& run, Index n, Index row, NormGradient* sum) {
-      const T* x = line_start(in, run, n, row, region.cols.begin);
-      const T* y = line_start(out, run, n, row, region.cols.begin);
-      T* g = line_start(gradient, run, n, row, region.cols.begin);
-      const ChannelNorm<T>* norm = norms.data() + run.begin - first;
-      const T* a = scale + run.begin - first;
-      const T* b = shift + run.begin - first;
-      for (Index col = 0; col < region.cols.size(); ++col) {
-        for_each_lane(run.size(), [&](Index l) {
-          const T normal = (x[col * in.block + l] - norm[l].mean) * norm[l].inverse_deviation;
-          T& cell = g[col * gradient.block + l];
-          cell *= function.slope(normal * a[l] + b[l], y[col * out.block + l]);
-          sum[l].shift += static_cast<double>(cell);
-          sum[l].scale += static_cast<double>(cell) * static_cast<double>(normal);
+    sums = sum_lines<NormGradient>(
+        region, runs, [&](const Range& run, Index n, Index row, NormGradient* sum) {
+          const T* x = line_start(in, run, n, row, region.cols.begin);
+          const T* y = line_start(out, run, n, row, region.cols.begin);
+          T* g = line_start(gradient, run, n, row, region.cols.begin);
+          const ChannelNorm<T>* norm = norms.data() + run.begin - first;
+          const T* a = scale + run.begin - first;
+          const T* b = shift + run.begin - first;
+          for (Index col = 0; col < region.cols.size(); ++col) {
+            for_each_lane(run.size(), [&](Index l) {
+              const T normal = (x[col * in.block + l] - norm[l].mean) * norm[l].inverse_deviation;
+              T& cell = g[col * gradient.block + l];
+              cell *= function.slope(normal * a[l] + b[l], y[col * out.block + l]);
+              sum[l].shift += static_cast<double>(cell);
+              sum[l].scale += static_cast<double>(cell) * static_cast<double>(normal);
+            });
+          }
         });
-      }
-    });
   });
   return sums;
 }
@@ -169,7 +172,8 @@ void normalize_backward(View<const T> in,
                               static_cast<Index>(c) + first < owned.channels.end;
       if (!constant && lane_owned) {
         shift[l] = static_cast<T>(totals[c].shift / count);
-        slope[l] = static_cast<T>(totals[c].scale / count * static_cast<double>(norms[c].inverse_deviation));
+        slope[l] = static_cast<T>(totals[c].scale / count *
+                                  static_cast<double>(norms[c].inverse_deviation));
       }
     }
     const bool row_owned = !constant && n >= owned.images.begin && n < owned.images.end &&
@@ -196,11 +200,59 @@ void normalize_backward(View<const T> in,
 
 template std::vector<Moments> channel_moments<float>(View<const float>, const Region&);
 template std::vector<Moments> channel_moments<double>(View<const double>, const Region&);
-template void normalize_forward<float>(View<const float>, const Region&, Index, const std::vector<ChannelNorm<float>>&, const float*, const float*, Activation, View<float>);
-template void normalize_forward<double>(View<const double>, const Region&, Index, const std::vector<ChannelNorm<double>>&, const double*, const double*, Activation, View<double>);
-template std::vector<NormGradient> normalize_backward_sums<float>(View<const float>, View<const float>, const Region&, Index, const std::vector<ChannelNorm<float>>&, const float*, const float*, Activation, View<float>);
-template std::vector<NormGradient> normalize_backward_sums<double>(View<const double>, View<const double>, const Region&, Index, const std::vector<ChannelNorm<double>>&, const double*, const double*, Activation, View<double>);
-template void normalize_backward<float>(View<const float>, const Region&, const Region&, Index, const std::vector<ChannelNorm<float>>&, const float*, const std::vector<NormGradient>&, double, View<float>);
-template void normalize_backward<double>(View<const double>, const Region&, const Region&, Index, const std::vector<ChannelNorm<double>>&, const double*, const std::vector<NormGradient>&, double, View<double>);
+template void normalize_forward<float>(View<const float>,
+                                       const Region&,
+                                       Index,
+                                       const std::vector<ChannelNorm<float>>&,
+                                       const float*,
+                                       const float*,
+                                       Activation,
+                                       View<float>);
+template void normalize_forward<double>(View<const double>,
+                                        const Region&,
+                                        Index,
+                                        const std::vector<ChannelNorm<double>>&,
+                                        const double*,
+                                        const double*,
+                                        Activation,
+                                        View<double>);
+template std::vector<NormGradient> normalize_backward_sums<float>(
+    View<const float>,
+    View<const float>,
+    const Region&,
+    Index,
+    const std::vector<ChannelNorm<float>>&,
+    const float*,
+    const float*,
+    Activation,
+    View<float>);
+template std::vector<NormGradient> normalize_backward_sums<double>(
+    View<const double>,
+    View<const double>,
+    const Region&,
+    Index,
+    const std::vector<ChannelNorm<double>>&,
+    const double*,
+    const double*,
+    Activation,
+    View<double>);
+template void normalize_backward<float>(View<const float>,
+                                        const Region&,
+                                        const Region&,
+                                        Index,
+                                        const std::vector<ChannelNorm<float>>&,
+                                        const float*,
+                                        const std::vector<NormGradient>&,
+                                        double,
+                                        View<float>);
+template void normalize_backward<double>(View<const double>,
+                                         const Region&,
+                                         const Region&,
+                                         Index,
+                                         const std::vector<ChannelNorm<double>>&,
+                                         const double*,
+                                         const std::vector<NormGradient>&,
+                                         double,
+                                         View<double>);
 
 }  // namespace engine

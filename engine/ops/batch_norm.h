@@ -1,8 +1,9 @@
 // Batch normalisation (Ioffe, Szegedy 2015), in the steps between which ranks talk to each other.
 //
-// out = activation((in - mean) * inverse_deviation * scale + shift), statistics per channel over all cells of the map.
-// Statistics are sums over owned cells, in double, added up in an order that the number of threads does not change.
-// All arrays are per channel and begin with the first channel of the region (or of the rank's channels where said).
+// out = activation((in - mean) * inverse_deviation * scale + shift), statistics per channel over
+// all cells of the map. Statistics are sums over owned cells, in double, added up in an order that
+// the number of threads does not change. All arrays are per channel and begin with the first
+// channel of the region (or of the rank's channels where said).
 
 #pragma once
 
@@ -56,21 +57,23 @@ struct NormGradient {
   }
 };
 
-// Multiplies `gradient` on the region by the slope of the activation, and sums it up per channel of the region.
+// Multiplies `gradient` on the region by the slope of the activation, and sums it up per channel of
+// the region.
 template <class T>
-[[nodiscard]] std::vector<NormGradient> normalize_backward_sums(View<const T> in,
-                                                                View<const T> out,
-                                                                const Region& region,
-                                                                Index first,
-                                                                const std::vector<ChannelNorm<T>>& norms,
-                                                                const T* scale,
-                                                                const T* shift,
-                                                                Activation activation,
-                                                                View<T> gradient);
+[[nodiscard]] std::vector<NormGradient> normalize_backward_sums(
+    View<const T> in,
+    View<const T> out,
+    const Region& region,
+    Index first,
+    const std::vector<ChannelNorm<T>>& norms,
+    const T* scale,
+    const T* shift,
+    Activation activation,
+    View<T> gradient);
 
-// Turns `gradient` on the region from that of the normalised values into that of `in`. Cells of `owned` take the share that
-// flows through mean and variance: `totals` (from channel `first` on, over all ranks), `count` cells a channel; a count of 0 means that the
-// statistics are constants.
+// Turns `gradient` on the region from that of the normalised values into that of `in`. Cells of
+// `owned` take the share that flows through mean and variance: `totals` (from channel `first` on,
+// over all ranks), `count` cells a channel; a count of 0 means that the statistics are constants.
 template <class T>
 void normalize_backward(View<const T> in,
                         const Region& region,

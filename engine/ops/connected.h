@@ -1,4 +1,5 @@
-// Products with a dense matrix, on plain row-major arrays: images by features. Eigen does the work, so sums are in its order.
+// Products with a dense matrix, on plain row-major arrays: images by features. Eigen does the work,
+// so sums are in its order.
 
 #pragma once
 
@@ -14,14 +15,21 @@ struct ConnectedSize {
 
 // Assigns out (N, K) = in (N, C) * weight (K, C)^T + bias (K); bias may be null.
 template <class T>
-void connected_forward(const ConnectedSize& size, const T* in, const T* weight, const T* bias, T* out);
+void connected_forward(
+    const ConnectedSize& size, const T* in, const T* weight, const T* bias, T* out);
 
 // Assigns in_gradient (N, C) = out_gradient (N, K) * weight (K, C).
 template <class T>
-void connected_backward_data(const ConnectedSize& size, const T* out_gradient, const T* weight, T* in_gradient);
+void connected_backward_data(const ConnectedSize& size,
+                             const T* out_gradient,
+                             const T* weight,
+                             T* in_gradient);
 
 // Adds out_gradient^T * in to weight_gradient (K, C).
 template <class T>
-void connected_backward_weights(const ConnectedSize& size, const T* in, const T* out_gradient, T* weight_gradient);
+void connected_backward_weights(const ConnectedSize& size,
+                                const T* in,
+                                const T* out_gradient,
+                                T* weight_gradient);
 
 }  // namespace engine

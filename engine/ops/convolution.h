@@ -1,8 +1,10 @@
-// Direct convolution of any filter, stride, padding and grouping, on blocked views and any region of the map.
+// Direct convolution of any filter, stride, padding and grouping, on blocked views and any region
+// of the map.
 //
-// out[n][k][row][col] = bias[k] + sum over c, fh, fw of weight[k][c][fh][fw] * in[n][c][row * stride + fh - padding][...]
-// with c over the channels of k's group. Padding is part of the input view: cells outside the map, holding 0.
-// Each output cell is summed in the order c, fh, fw whatever the region, so its bits do not depend on how a map is cut.
+// out[n][k][row][col] = bias[k] + sum over c, fh, fw of weight[k][c][fh][fw] * in[n][c][row *
+// stride + fh - padding][...] with c over the channels of k's group. Padding is part of the input
+// view: cells outside the map, holding 0. Each output cell is summed in the order c, fh, fw
+// whatever the region, so its bits do not depend on how a map is cut.
 
 #pragma once
 
@@ -38,12 +40,13 @@ struct ConvolutionWorkspace {
       : weights(weights_size), gradient(gradient_size) {}
 };
 
-// Elements of each workspace array that a pass over `filters` (the channels that a rank computes) and `output` needs.
+// Elements of each workspace array that a pass over `filters` (the channels that a rank computes)
+// and `output` needs.
 [[nodiscard]] Index packed_weights_size(const ConvolutionShape& shape, const Range& filters);
 [[nodiscard]] Index framed_gradient_size(const ConvolutionShape& shape, const Region& output);
 
-// `weight` is (filters.size(), C/groups, F, F), `bias` is (filters.size()) or null, for the filters of region.channels.
-// Assigns `out` on `region`.
+// `weight` is (filters.size(), C/groups, F, F), `bias` is (filters.size()) or null, for the filters
+// of region.channels. Assigns `out` on `region`.
 template <class T>
 void convolution_forward(const ConvolutionShape& shape,
                          View<const T> in,

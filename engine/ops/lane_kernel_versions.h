@@ -1,4 +1,5 @@
-// The inner loops of lane_kernels.h for each vector width. Only lane_kernels.cpp includes this: it picks one.
+// The inner loops of lane_kernels.h for each vector width. Only lane_kernels.cpp includes this: it
+// picks one.
 
 #pragma once
 

@@ -57,9 +57,17 @@ Index pixels_at_once(Index in_step) {
   return generic::kPixels;
 }
 
-void weighted_sum(const WeightedSum<float>& job, Index pixels) { weighted_sum_any(job, pixels); }
-void weighted_sum(const WeightedSum<double>& job, Index pixels) { weighted_sum_any(job, pixels); }
-void outer_sum(const OuterSum<float>& job, Index terms) { outer_sum_any(job, terms); }
-void outer_sum(const OuterSum<double>& job, Index terms) { outer_sum_any(job, terms); }
+void weighted_sum(const WeightedSum<float>& job, Index pixels) {
+  weighted_sum_any(job, pixels);
+}
+void weighted_sum(const WeightedSum<double>& job, Index pixels) {
+  weighted_sum_any(job, pixels);
+}
+void outer_sum(const OuterSum<float>& job, Index terms) {
+  outer_sum_any(job, terms);
+}
+void outer_sum(const OuterSum<double>& job, Index terms) {
+  outer_sum_any(job, terms);
+}
 
 }  // namespace engine

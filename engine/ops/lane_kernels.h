@@ -1,8 +1,8 @@
-// The two inner loops of every convolution, on vectors of kLanes output channels. Everything around them only works
-// out which numbers meet.
+// The two inner loops of every convolution, on vectors of kLanes output channels. Everything around
+// them only works out which numbers meet.
 //
-// A sum's order is the order of its terms, whatever the number of pixels done at once and whatever the machine's vector
-// width: a cell computed by two ranks has the same bits on both.
+// A sum's order is the order of its terms, whatever the number of pixels done at once and whatever
+// the machine's vector width: a cell computed by two ranks has the same bits on both.
 
 #pragma once
 
@@ -19,7 +19,8 @@ struct Tap {
   const T* weights = nullptr;  // (terms, kLanes), aligned to kAlignment
 };
 
-// sums[p][lane] = sum over taps, then over terms t, of tap.weights[t][lane] * in[p * in_step + tap.offset + offsets[t]]
+// sums[p][lane] = sum over taps, then over terms t, of tap.weights[t][lane] * in[p * in_step +
+// tap.offset + offsets[t]]
 template <class T>
 struct WeightedSum {
   const T* in = nullptr;
@@ -43,8 +44,9 @@ inline constexpr Index kOuterTerms = 8;
 // sums[t][lane] += sum over pixels, row by row, of gradient[lane] * in[offsets[t]]
 template <class T>
 struct OuterSum {
-  const T* gradient = nullptr;  // kLanes output channels of the first pixel, aligned; pixels are kLanes apart
-  Index gradient_row = 0;       // elements from row to row
+  const T* gradient =
+      nullptr;  // kLanes output channels of the first pixel, aligned; pixels are kLanes apart
+  Index gradient_row = 0;  // elements from row to row
   const T* in = nullptr;
   Index in_row = 0;
   Index in_step = 0;

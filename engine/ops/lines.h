@@ -1,5 +1,5 @@
-// Walking over a region of one or several blocked views, whatever the blocks: in runs of channels that lie side by side
-// in all of them.
+// Walking over a region of one or several blocked views, whatever the blocks: in runs of channels
+// that lie side by side in all of them.
 
 #pragma once
 
@@ -33,7 +33,8 @@ template <class... T>
   return runs;
 }
 
-// Calls visit(l) for l in [0, lanes); whole blocks in a loop of fixed length, for the compiler's sake.
+// Calls visit(l) for l in [0, lanes); whole blocks in a loop of fixed length, for the compiler's
+// sake.
 template <class Visit>
 inline void for_each_lane(Index lanes, Visit visit) {
   constexpr Index kWhole = 16;
@@ -48,7 +49,8 @@ inline void for_each_lane(Index lanes, Visit visit) {
   }
 }
 
-// Calls visit(run, n, row) for each image, run and row of the region, in parallel, in no particular order.
+// Calls visit(run, n, row) for each image, run and row of the region, in parallel, in no particular
+// order.
 template <class Visit>
 void for_each_line(const Region& region, const std::vector<Range>& runs, Visit visit) {
   if (region.empty()) {  // whichever of its ranges is: there may be no memory behind the views

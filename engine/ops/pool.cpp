@@ -27,7 +27,8 @@ struct Winners {
 };
 
 template <class T>
-Winners<T> find_winners(View<const T> in, const Range& run, Index n, const Range& rows, const Range& cols) {
+Winners<T> find_winners(
+    View<const T> in, const Range& run, Index n, const Range& rows, const Range& cols) {
   Winners<T> best;
   const T* first = line_start(in, run, n, rows.begin, cols.begin);
   for (Index l = 0; l < run.size(); ++l) {
@@ -55,22 +56,25 @@ Winners<T> find_winners(View<const T> in, const Range& run, Index n, const Range
 }  // namespace
 
 template <class T>
-void max_pool_forward(const MaxPool& pool, View<const T> in, const Region& map, const Region& region, View<T> out) {
-  for_each_line(region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
-    const Range rows = window(pool, row, map.rows);
-    for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-      const Range cols = window(pool, col, map.cols);
-      T* best = line_start(out, run, n, row, col);
-      const T* first = line_start(in, run, n, rows.begin, cols.begin);
-      for_each_lane(run.size(), [&](Index l) { best[l] = first[l]; });
-      for (Index r = rows.begin; r < rows.end; ++r) {
-        const T* cells = line_start(in, run, n, r, cols.begin);
-        for (Index c = cols.begin; c < cols.end; ++c, cells += in.block) {
-          for_each_lane(run.size(), [&](Index l) { best[l] = cells[l] > best[l] ? cells[l] : best[l]; });
+void max_pool_forward(
+    const MaxPool& pool, View<const T> in, const Region& map, const Region& region, View<T> out) {
+  for_each_line(
+      region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
+        const Range rows = window(pool, row, map.rows);
+        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+          const Range cols = window(pool, col, map.cols);
+          T* best = line_start(out, run, n, row, col);
+          const T* first = line_start(in, run, n, rows.begin, cols.begin);
+          for_each_lane(run.size(), [&](Index l) { best[l] = first[l]; });
+          for (Index r = rows.begin; r < rows.end; ++r) {
+            const T* cells = line_start(in, run, n, r, cols.begin);
+            for (Index c = cols.begin; c < cols.end; ++c, cells += in.block) {
+              for_each_lane(run.size(),
+                            [&](Index l) { best[l] = cells[l] > best[l] ? cells[l] : best[l]; });
+            }
+          }
         }
-      }
-    }
-  });
+      });
 }
 
 template <class T>
@@ -92,7 +96,8 @@ void max_pool_backward(const MaxPool& pool,
         const Range rows = window(pool, row, map.rows);
         for (Index col = region.cols.begin; col < region.cols.end; ++col) {
           const Range cols = window(pool, col, map.cols);
-          std::array<T, kMostLanes> left{};  // the gradient, until the first cell that holds the largest value takes it
+          std::array<T, kMostLanes>
+              left{};  // the gradient, until the first cell that holds the largest value takes it
           const T* gradient = line_start(out_gradient, run, n, row, col);
           std::copy_n(gradient, run.size(), left.begin());
           const T* best = line_start(out, run, n, row, col);
@@ -115,65 +120,104 @@ void max_pool_backward(const MaxPool& pool,
 }
 
 template <class T>
-void max_pool_winners(const MaxPool& pool, View<const T> in, const Region& map, const Region& region, View<T> out) {
-  for_each_line(region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
-    for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-      const Winners<T> best =
-          find_winners(in, run, n, window(pool, row, map.rows), window(pool, col, map.cols));
-      T* place = line_start(out, run, n, row, col);
-      for (Index l = 0; l < run.size(); ++l) {
-        const auto lane = static_cast<std::size_t>(l);
-        const Index begin_row = row * pool.stride - pool.padding / 2;
-        const Index begin_col = col * pool.stride - pool.padding / 2;
-        place[l] = static_cast<T>((best.row[lane] - begin_row) * pool.size + best.col[lane] - begin_col);
-      }
-    }
-  });
+void max_pool_winners(
+    const MaxPool& pool, View<const T> in, const Region& map, const Region& region, View<T> out) {
+  for_each_line(
+      region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
+        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+          const Winners<T> best =
+              find_winners(in, run, n, window(pool, row, map.rows), window(pool, col, map.cols));
+          T* place = line_start(out, run, n, row, col);
+          for (Index l = 0; l < run.size(); ++l) {
+            const auto lane = static_cast<std::size_t>(l);
+            const Index begin_row = row * pool.stride - pool.padding / 2;
+            const Index begin_col = col * pool.stride - pool.padding / 2;
+            place[l] = static_cast<T>((best.row[lane] - begin_row) * pool.size + best.col[lane] -
+                                      begin_col);
+          }
+        }
+      });
 }
 
 template <class T>
 void average_pool_forward(View<const T> in, const Region& map, const Region& region, View<T> out) {
   const double cells = static_cast<double>(map.rows.size() * map.cols.size());
-  for_each_line(region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index) {
-    std::array<double, kMostLanes> sums{};
-    for (Index row = map.rows.begin; row < map.rows.end; ++row) {
-      const T* x = line_start(in, run, n, row, map.cols.begin);
-      for (Index col = 0; col < map.cols.size(); ++col) {
-        for_each_lane(run.size(), [&](Index l) {
-          sums[static_cast<std::size_t>(l)] += static_cast<double>(x[col * in.block + l]);
-        });
-      }
-    }
-    T* mean = line_start(out, run, n, 0, 0);
-    for (Index l = 0; l < run.size(); ++l) {
-      mean[l] = static_cast<T>(sums[static_cast<std::size_t>(l)] / cells);
-    }
-  });
+  for_each_line(
+      region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index) {
+        std::array<double, kMostLanes> sums{};
+        for (Index row = map.rows.begin; row < map.rows.end; ++row) {
+          const T* x = line_start(in, run, n, row, map.cols.begin);
+          for (Index col = 0; col < map.cols.size(); ++col) {
+            for_each_lane(run.size(), [&](Index l) {
+              sums[static_cast<std::size_t>(l)] += static_cast<double>(x[col * in.block + l]);
+            });
+          }
+        }
+        T* mean = line_start(out, run, n, 0, 0);
+        for (Index l = 0; l < run.size(); ++l) {
+          mean[l] = static_cast<T>(sums[static_cast<std::size_t>(l)] / cells);
+        }
+      });
 }
 
 template <class T>
-void average_pool_backward(View<const T> out_gradient, const Region& map, const Region& region, View<T> in_gradient) {
+void average_pool_backward(View<const T> out_gradient,
+                           const Region& map,
+                           const Region& region,
+                           View<T> in_gradient) {
   const T share = T(1) / static_cast<T>(map.rows.size() * map.cols.size());
-  for_each_line(region, channel_runs(region.channels, out_gradient, in_gradient), [&](const Range& run, Index n, Index) {
-    const T* gradient = line_start(out_gradient, run, n, 0, 0);
-    for (Index row = map.rows.begin; row < map.rows.end; ++row) {
-      T* g = line_start(in_gradient, run, n, row, map.cols.begin);
-      for (Index col = 0; col < map.cols.size(); ++col) {
-        for_each_lane(run.size(), [&](Index l) { g[col * in_gradient.block + l] += gradient[l] * share; });
-      }
-    }
-  });
+  for_each_line(region,
+                channel_runs(region.channels, out_gradient, in_gradient),
+                [&](const Range& run, Index n, Index) {
+                  const T* gradient = line_start(out_gradient, run, n, 0, 0);
+                  for (Index row = map.rows.begin; row < map.rows.end; ++row) {
+                    T* g = line_start(in_gradient, run, n, row, map.cols.begin);
+                    for (Index col = 0; col < map.cols.size(); ++col) {
+                      for_each_lane(run.size(), [&](Index l) {
+                        g[col * in_gradient.block + l] += gradient[l] * share;
+                      });
+                    }
+                  }
+                });
 }
 
-template void max_pool_forward<float>(const MaxPool&, View<const float>, const Region&, const Region&, View<float>);
-template void max_pool_forward<double>(const MaxPool&, View<const double>, const Region&, const Region&, View<double>);
-template void max_pool_backward<float>(const MaxPool&, View<const float>, View<const float>, const Region&, View<const float>, const Region&, View<float>);
-template void max_pool_backward<double>(const MaxPool&, View<const double>, View<const double>, const Region&, View<const double>, const Region&, View<double>);
-template void max_pool_winners<float>(const MaxPool&, View<const float>, const Region&, const Region&, View<float>);
-template void max_pool_winners<double>(const MaxPool&, View<const double>, const Region&, const Region&, View<double>);
-template void average_pool_forward<float>(View<const float>, const Region&, const Region&, View<float>);
-template void average_pool_forward<double>(View<const double>, const Region&, const Region&, View<double>);
-template void average_pool_backward<float>(View<const float>, const Region&, const Region&, View<float>);
-template void average_pool_backward<double>(View<const double>, const Region&, const Region&, View<double>);
+template void max_pool_forward<float>(
+    const MaxPool&, View<const float>, const Region&, const Region&, View<float>);
+template void max_pool_forward<double>(
+    const MaxPool&, View<const double>, const Region&, const Region&, View<double>);
+template void max_pool_backward<float>(const MaxPool&,
+                                       View<const float>,
+                                       View<const float>,
+                                       const Region&,
+                                       View<const float>,
+                                       const Region&,
+                                       View<float>);
+template void max_pool_backward<double>(const MaxPool&,
+                                        View<const double>,
+                                        View<const double>,
+                                        const Region&,
+                                        View<const double>,
+                                        const Region&,
+                                        View<double>);
+template void max_pool_winners<float>(
+    const MaxPool&, View<const float>, const Region&, const Region&, View<float>);
+template void max_pool_winners<double>(
+    const MaxPool&, View<const double>, const Region&, const Region&, View<double>);
+template void average_pool_forward<float>(View<const float>,
+                                          const Region&,
+                                          const Region&,
+                                          View<float>);
+template void average_pool_forward<double>(View<const double>,
+                                           const Region&,
+                                           const Region&,
+                                           View<double>);
+template void average_pool_backward<float>(View<const float>,
+                                           const Region&,
+                                           const Region&,
+                                           View<float>);
+template void average_pool_backward<double>(View<const double>,
+                                            const Region&,
+                                            const Region&,
+                                            View<double>);
 
 }  // namespace engine

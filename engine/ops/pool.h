@@ -1,4 +1,5 @@
-// Pooling on any region of the map. What lies outside the map is never looked at: the window is clipped to it.
+// Pooling on any region of the map. What lies outside the map is never looked at: the window is
+// clipped to it.
 
 #pragma once
 
@@ -7,7 +8,8 @@
 
 namespace engine {
 
-// Assigns out, on the region, the largest value of each window of `in`; `map` is all of the input map.
+// Assigns out, on the region, the largest value of each window of `in`; `map` is all of the input
+// map.
 template <class T>
 void max_pool_forward(const partitioner::MaxPool& pool,
                       View<const T> in,
@@ -15,8 +17,8 @@ void max_pool_forward(const partitioner::MaxPool& pool,
                       const Region& region,
                       View<T> out);
 
-// Adds each gradient of the region to the winner of its window: the first of the largest values in raster order of the
-// whole map, so that all ranks that compute a cell agree.
+// Adds each gradient of the region to the winner of its window: the first of the largest values in
+// raster order of the whole map, so that all ranks that compute a cell agree.
 template <class T>
 void max_pool_backward(const partitioner::MaxPool& pool,
                        View<const T> in,
@@ -26,7 +28,8 @@ void max_pool_backward(const partitioner::MaxPool& pool,
                        const Region& region,
                        View<T> in_gradient);
 
-// The winner's place in its window, row * size + col: assigns out on the region. For comparing runs.
+// The winner's place in its window, row * size + col: assigns out on the region. For comparing
+// runs.
 template <class T>
 void max_pool_winners(const partitioner::MaxPool& pool,
                       View<const T> in,
@@ -40,6 +43,9 @@ void average_pool_forward(View<const T> in, const Region& map, const Region& reg
 
 // Adds.
 template <class T>
-void average_pool_backward(View<const T> out_gradient, const Region& map, const Region& region, View<T> in_gradient);
+void average_pool_backward(View<const T> out_gradient,
+                           const Region& map,
+                           const Region& region,
+                           View<T> in_gradient);
 
 }  // namespace engine

@@ -11,40 +11,58 @@ using partitioner::Reorg;
 
 constexpr Index kAllRows = -1;
 
-Index round_up(Index value, Index every) { return (value + every - 1) / every * every; }
+Index round_up(Index value, Index every) {
+  return (value + every - 1) / every * every;
+}
 
 // Runs of output channels that lie side by side in both views.
 template <class Out, class In>
-std::vector<Range> paired_runs(const CellMap& map, const View<Out>& out, const Range& channels, View<In> in) {
+std::vector<Range> paired_runs(const CellMap& map,
+                               const View<Out>& out,
+                               const Range& channels,
+                               View<In> in) {
   in.region.channels.begin -= map.channel_shift;  // numbered as the output's
   in.region.channels.end -= map.channel_shift;
   return channel_runs(channels, out, in);
 }
 
-// Calls visit(out, in) with the cells that belong together; Out and In are const T or T. With a phase: only on rows
-// that are `phase` more than a multiple of map.repeat.
+// Calls visit(out, in) with the cells that belong together; Out and In are const T or T. With a
+// phase: only on rows that are `phase` more than a multiple of map.repeat.
 template <class Out, class In, class Visit>
-void for_each_pair(const CellMap& map, View<Out> out, const Region& region, View<In> in, Visit visit, Index phase = kAllRows) {
+void for_each_pair(const CellMap& map,
+                   View<Out> out,
+                   const Region& region,
+                   View<In> in,
+                   Visit visit,
+                   Index phase = kAllRows) {
   const Index shift = map.channel_shift;
-  for_each_line(region, paired_runs(map, out, region.channels, in), [&](const Range& run, Index n, Index row) {
-    if (row % map.every != 0 || (phase != kAllRows && row % map.repeat != phase)) {
-      return;
-    }
-    Out* to = line_start(out, run, n, row, out.region.cols.begin);
-    In* from = line_start(in, {run.begin + shift, run.end + shift}, n, row * map.sample / map.repeat,
-                          in.region.cols.begin);
-    for (Index col = round_up(region.cols.begin, map.every); col < region.cols.end; col += map.every) {
-      Out* to_cell = to + (col - out.region.cols.begin) * out.block;
-      In* from_cell = from + (col * map.sample / map.repeat - in.region.cols.begin) * in.block;
-      for_each_lane(run.size(), [&](Index l) { visit(to_cell[l], from_cell[l]); });
-    }
-  });
+  for_each_line(region,
+                paired_runs(map, out, region.channels, in),
+                [&](const Range& run, Index n, Index row) {
+                  if (row % map.every != 0 || (phase != kAllRows && row % map.repeat != phase)) {
+                    return;
+                  }
+                  Out* to = line_start(out, run, n, row, out.region.cols.begin);
+                  In* from = line_start(in,
+                                        {run.begin + shift, run.end + shift},
+                                        n,
+                                        row * map.sample / map.repeat,
+                                        in.region.cols.begin);
+                  for (Index col = round_up(region.cols.begin, map.every); col < region.cols.end;
+                       col += map.every) {
+                    Out* to_cell = to + (col - out.region.cols.begin) * out.block;
+                    In* from_cell =
+                        from + (col * map.sample / map.repeat - in.region.cols.begin) * in.block;
+                    for_each_lane(run.size(), [&](Index l) { visit(to_cell[l], from_cell[l]); });
+                  }
+                });
 }
 
 }  // namespace
 
 template <class T>
-void copy_cells(const CellMap& map, T factor, bool add, View<const T> in, const Region& region, View<T> out) {
+void copy_cells(
+    const CellMap& map, T factor, bool add, View<const T> in, const Region& region, View<T> out) {
   if (add) {
     for_each_pair(map, out, region, in, [factor](T& to, const T& from) { to += factor * from; });
   } else {
@@ -53,13 +71,18 @@ void copy_cells(const CellMap& map, T factor, bool add, View<const T> in, const 
 }
 
 template <class T>
-void copy_cells_backward(const CellMap& map, T factor, View<const T> out_gradient, const Region& region, View<T> in_gradient) {
+void copy_cells_backward(const CellMap& map,
+                         T factor,
+                         View<const T> out_gradient,
+                         const Region& region,
+                         View<T> in_gradient) {
   const auto add = [factor](const T& from, T& to) { to += factor * from; };
   if (map.repeat == 1) {
     for_each_pair(map, out_gradient, region, in_gradient, add);
     return;
   }
-  // Rows that add to the same row of the input come one after the other: threads must not meet there.
+  // Rows that add to the same row of the input come one after the other: threads must not meet
+  // there.
   for (Index phase = 0; phase < map.repeat; ++phase) {
     for_each_pair(map, out_gradient, region, in_gradient, add, phase);
   }
@@ -75,7 +98,8 @@ namespace {
 
 // For each output channel of the region: the window's cell and the input channel that it takes.
 template <class Out, class In, class Visit>
-void for_each_depth(Index stride, Index channels, View<Out> out, const Region& region, View<In> in, Visit visit) {
+void for_each_depth(
+    Index stride, Index channels, View<Out> out, const Region& region, View<In> in, Visit visit) {
   if (region.empty()) {
     return;
   }
@@ -87,7 +111,8 @@ void for_each_depth(Index stride, Index channels, View<Out> out, const Region& r
       const Index dx = place % stride;
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
         for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-          visit(out.at(n, c, row, col), in.at(n, c % channels, row * stride + dy, col * stride + dx));
+          visit(out.at(n, c, row, col),
+                in.at(n, c % channels, row * stride + dy, col * stride + dx));
         }
       }
     }
@@ -124,17 +149,25 @@ void for_each_reorg(const Reorg& reorg,
 }  // namespace
 
 template <class T>
-void space_to_depth_forward(Index stride, Index channels, View<const T> in, const Region& region, View<T> out) {
+void space_to_depth_forward(
+    Index stride, Index channels, View<const T> in, const Region& region, View<T> out) {
   for_each_depth(stride, channels, out, region, in, [](T& to, const T& from) { to = from; });
 }
 
 template <class T>
-void space_to_depth_backward(Index stride, Index channels, View<const T> out_gradient, const Region& region, View<T> in_gradient) {
-  for_each_depth(stride, channels, out_gradient, region, in_gradient, [](const T& from, T& to) { to += from; });
+void space_to_depth_backward(Index stride,
+                             Index channels,
+                             View<const T> out_gradient,
+                             const Region& region,
+                             View<T> in_gradient) {
+  for_each_depth(stride, channels, out_gradient, region, in_gradient, [](const T& from, T& to) {
+    to += from;
+  });
 }
 
-// Darknet splits the C channels of its (C, H, W) view of memory into stride^2 runs of C / stride^2 and spreads them over
-// a map of C / stride^2 channels, H * stride rows and W * stride columns; [reorg] without `reverse` gathers instead.
+// Darknet splits the C channels of its (C, H, W) view of memory into stride^2 runs of C / stride^2
+// and spreads them over a map of C / stride^2 channels, H * stride rows and W * stride columns;
+// [reorg] without `reverse` gathers instead.
 Index reorg_source(const Reorg& reorg, const MapShape& in_shape, Index out) {
   const Index s = reorg.stride;
   const Index rows = in_shape.rows;
@@ -161,28 +194,62 @@ Index reorg_source(const Reorg& reorg, const MapShape& in_shape, Index out) {
 }
 
 template <class T>
-void reorg_forward(const Reorg& reorg, const MapShape& in_shape, View<const T> in, const MapShape& out_shape, const Region& region, View<T> out) {
-  for_each_reorg(reorg, in_shape, out_shape, out, region, in, [](T& to, const T& from) { to = from; });
+void reorg_forward(const Reorg& reorg,
+                   const MapShape& in_shape,
+                   View<const T> in,
+                   const MapShape& out_shape,
+                   const Region& region,
+                   View<T> out) {
+  for_each_reorg(
+      reorg, in_shape, out_shape, out, region, in, [](T& to, const T& from) { to = from; });
 }
 
 template <class T>
-void reorg_backward(const Reorg& reorg, const MapShape& in_shape, View<const T> out_gradient, const MapShape& out_shape, const Region& region, View<T> in_gradient) {
-  for_each_reorg(reorg, in_shape, out_shape, out_gradient, region, in_gradient, [](const T& from, T& to) { to += from; });
+void reorg_backward(const Reorg& reorg,
+                    const MapShape& in_shape,
+                    View<const T> out_gradient,
+                    const MapShape& out_shape,
+                    const Region& region,
+                    View<T> in_gradient) {
+  for_each_reorg(
+      reorg, in_shape, out_shape, out_gradient, region, in_gradient, [](const T& from, T& to) {
+        to += from;
+      });
 }
 
-template void copy_cells<float>(const CellMap&, float, bool, View<const float>, const Region&, View<float>);
-template void copy_cells<double>(const CellMap&, double, bool, View<const double>, const Region&, View<double>);
-template void copy_cells_backward<float>(const CellMap&, float, View<const float>, const Region&, View<float>);
-template void copy_cells_backward<double>(const CellMap&, double, View<const double>, const Region&, View<double>);
+template void copy_cells<float>(
+    const CellMap&, float, bool, View<const float>, const Region&, View<float>);
+template void copy_cells<double>(
+    const CellMap&, double, bool, View<const double>, const Region&, View<double>);
+template void copy_cells_backward<float>(
+    const CellMap&, float, View<const float>, const Region&, View<float>);
+template void copy_cells_backward<double>(
+    const CellMap&, double, View<const double>, const Region&, View<double>);
 template void scale_cells<float>(float, Index, const Region&, View<float>);
 template void scale_cells<double>(double, Index, const Region&, View<double>);
-template void space_to_depth_forward<float>(Index, Index, View<const float>, const Region&, View<float>);
-template void space_to_depth_forward<double>(Index, Index, View<const double>, const Region&, View<double>);
-template void space_to_depth_backward<float>(Index, Index, View<const float>, const Region&, View<float>);
-template void space_to_depth_backward<double>(Index, Index, View<const double>, const Region&, View<double>);
-template void reorg_forward<float>(const Reorg&, const MapShape&, View<const float>, const MapShape&, const Region&, View<float>);
-template void reorg_forward<double>(const Reorg&, const MapShape&, View<const double>, const MapShape&, const Region&, View<double>);
-template void reorg_backward<float>(const Reorg&, const MapShape&, View<const float>, const MapShape&, const Region&, View<float>);
-template void reorg_backward<double>(const Reorg&, const MapShape&, View<const double>, const MapShape&, const Region&, View<double>);
+template void space_to_depth_forward<float>(
+    Index, Index, View<const float>, const Region&, View<float>);
+template void space_to_depth_forward<double>(
+    Index, Index, View<const double>, const Region&, View<double>);
+template void space_to_depth_backward<float>(
+    Index, Index, View<const float>, const Region&, View<float>);
+template void space_to_depth_backward<double>(
+    Index, Index, View<const double>, const Region&, View<double>);
+template void reorg_forward<float>(
+    const Reorg&, const MapShape&, View<const float>, const MapShape&, const Region&, View<float>);
+template void reorg_forward<double>(const Reorg&,
+                                    const MapShape&,
+                                    View<const double>,
+                                    const MapShape&,
+                                    const Region&,
+                                    View<double>);
+template void reorg_backward<float>(
+    const Reorg&, const MapShape&, View<const float>, const MapShape&, const Region&, View<float>);
+template void reorg_backward<double>(const Reorg&,
+                                     const MapShape&,
+                                     View<const double>,
+                                     const MapShape&,
+                                     const Region&,
+                                     View<double>);
 
 }  // namespace engine

@@ -31,7 +31,8 @@ void softmax_backward(const SoftmaxRun& run, const T* out, const T* out_gradient
     mean += out[i * run.stride] * out_gradient[i * run.stride];
   }
   for (Index i = 0; i < run.size; ++i) {
-    in_gradient[i * run.stride] += out[i * run.stride] * (out_gradient[i * run.stride] - mean) * inverse;
+    in_gradient[i * run.stride] +=
+        out[i * run.stride] * (out_gradient[i * run.stride] - mean) * inverse;
   }
 }
 

@@ -4,8 +4,12 @@
 
 namespace engine {
 
-void set_threads(int count) { omp_set_num_threads(count); }
+void set_threads(int count) {
+  omp_set_num_threads(count);
+}
 
-int threads() { return omp_get_max_threads(); }
+int threads() {
+  return omp_get_max_threads();
+}
 
 }  // namespace engine

@@ -1,8 +1,7 @@
 #include "engine/train/checkpoint.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
+#include <fmt/format.h>
 #include <optional>
 #include <utility>
 
@@ -41,7 +40,8 @@ std::vector<StoredTensor> stored_tensors(const partitioner::Network& network,
   return tensors;
 }
 
-// Runs `work` on rank 0 unless something went wrong there before. Tensors travel all the same: other ranks do not know.
+// Runs `work` on rank 0 unless something went wrong there before. Tensors travel all the same:
+// other ranks do not know.
 class RootWork {
  public:
   explicit RootWork(const Communicator& communicator) : communicator_(communicator) {}
@@ -70,15 +70,22 @@ Index parse_number(const SafetensorsReader& file, const std::string& key) {
       return value;
     }
   }
-  throw InputError(file.path().string(), 0,
-                   fmt::format("its metadata has no number '{}': it is no checkpoint of this program", key));
+  throw InputError(
+      file.path().string(),
+      0,
+      fmt::format("its metadata has no number '{}': it is no checkpoint of this program", key));
 }
 
-void expect_shape(const SafetensorsReader& file, const std::string& name, const std::vector<Index>& shape) {
+void expect_shape(const SafetensorsReader& file,
+                  const std::string& name,
+                  const std::vector<Index>& shape) {
   const StoredTensor& stored = file.find(name);
   if (stored.shape != shape) {
-    throw InputError(file.path().string(), 0,
-                     fmt::format("tensor '{}' has another shape than the model gives it: the checkpoint is of another model", name));
+    throw InputError(file.path().string(),
+                     0,
+                     fmt::format("tensor '{}' has another shape than the model gives it: the "
+                                 "checkpoint is of another model",
+                                 name));
   }
 }
 
@@ -93,9 +100,12 @@ TrainingState read_state(const SafetensorsReader& file, const partitioner::Netwo
   state.model = text("model");
   state.fingerprint = text("network");
   if (state.fingerprint != fingerprint(network)) {
-    throw InputError(file.path().string(), 0,
-                     fmt::format("the checkpoint is of network {}, the model file is network {}: give the model that it was trained with",
-                                 state.fingerprint, fingerprint(network)));
+    throw InputError(file.path().string(),
+                     0,
+                     fmt::format("the checkpoint is of network {}, the model file is network {}: "
+                                 "give the model that it was trained with",
+                                 state.fingerprint,
+                                 fingerprint(network)));
   }
   return state;
 }
@@ -110,7 +120,8 @@ void save_checkpoint(const std::filesystem::path& path,
   RootWork root(communicator);
   std::optional<SafetensorsWriter> file;
   root.run([&] {
-    file.emplace(path, stored_tensors(parameters.network(), parameters, optimizer.adam()),
+    file.emplace(path,
+                 stored_tensors(parameters.network(), parameters, optimizer.adam()),
                  std::map<std::string, std::string>{{"format", kFormat},
                                                     {"step", std::to_string(state.step)},
                                                     {"seed", std::to_string(state.seed)},
@@ -152,7 +163,8 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   });
   root.finish();
   const auto read = [&](const std::string& name, Parameter<float>& parameter, Array<float>& held) {
-    std::vector<float> whole(communicator.rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
+    std::vector<float> whole(communicator.rank() == 0 ? static_cast<std::size_t>(parameter.size())
+                                                      : 0);
     root.run([&] { file->read<float>(name, 0, whole); });
     parameters.scatter(parameter, whole, held.data());
   };
@@ -213,15 +225,18 @@ void load_weights(const std::filesystem::path& path,
     }
     file.emplace(path);
     for (const Parameter<float>& parameter : parameters.all()) {
-      expect_shape(*file, parameter_name(*parameter.plan), parameter_shape(network, *parameter.plan));
+      expect_shape(
+          *file, parameter_name(*parameter.plan), parameter_shape(network, *parameter.plan));
     }
   });
   root.finish();
   for (Parameter<float>& parameter : parameters.all()) {
-    std::vector<float> whole(communicator.rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
+    std::vector<float> whole(communicator.rank() == 0 ? static_cast<std::size_t>(parameter.size())
+                                                      : 0);
     root.run([&] {
       if (darknet) {
-        whole = of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)], parameter.plan->kind);
+        whole = of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)],
+                        parameter.plan->kind);
       } else {
         file->read<float>(parameter_name(*parameter.plan), 0, whole);
       }
@@ -243,7 +258,8 @@ void save_darknet_weights(const std::filesystem::path& path,
   weights.layers_filled = network.size();
   for (const Parameter<float>& parameter : parameters.all()) {
     std::vector<float> whole = parameters.gather(parameter, parameter.values.data());
-    of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)], parameter.plan->kind) = std::move(whole);
+    of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)], parameter.plan->kind) =
+        std::move(whole);
   }
   RootWork root(communicator);
   root.run([&] { write_darknet_weights(path, network, weights, batch_norm_epsilon); });

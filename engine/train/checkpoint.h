@@ -1,8 +1,9 @@
-// Training on disk: whole tensors, so that it can go on under any partition. Weights as "layers.3.weight", optimizer state as
-// "optimizer.layers.3.weight.first" and ".second"; step, seed and the model's text are metadata of the file.
+// Training on disk: whole tensors, so that it can go on under any partition. Weights as
+// "layers.3.weight", optimizer state as "optimizer.layers.3.weight.first" and ".second"; step, seed
+// and the model's text are metadata of the file.
 //
-// Rank 0 reads and writes; a tensor at a time travels between it and its owners. All ranks call these functions together, and errors are
-// AgreedErrors on all of them.
+// Rank 0 reads and writes; a tensor at a time travels between it and its owners. All ranks call
+// these functions together, and errors are AgreedErrors on all of them.
 
 #pragma once
 
@@ -27,7 +28,8 @@ void save_checkpoint(const std::filesystem::path& path,
                      const Optimizer<float>& optimizer,
                      const Communicator& communicator);
 
-// Fills parameters and optimizer. Refuses a checkpoint of another network, or one without the optimizer's state.
+// Fills parameters and optimizer. Refuses a checkpoint of another network, or one without the
+// optimizer's state.
 [[nodiscard]] TrainingState load_checkpoint(const std::filesystem::path& path,
                                             const partitioner::Network& network,
                                             ParameterSet<float>& parameters,

@@ -20,15 +20,16 @@ using partitioner::ParameterKind;
 // All that a pass computes, whole, on rank 0.
 template <class T>
 struct Outcome {
-  std::vector<std::vector<T>> maps;            // by layer
-  std::map<int, std::vector<T>> winners;       // of max-pool layers
+  std::vector<std::vector<T>> maps;               // by layer
+  std::map<int, std::vector<T>> winners;          // of max-pool layers
   std::map<std::string, std::vector<T>> tensors;  // loss, gradients, statistics
 };
 
 // Values are drawn in single precision, so that both precisions compute with the same numbers.
 template <class T>
 T draw(std::uint64_t seed, std::uint64_t stream, Index element, double deviation) {
-  return static_cast<T>(static_cast<float>(deviation * random_normal(seed, stream, static_cast<std::uint64_t>(element))));
+  return static_cast<T>(static_cast<float>(
+      deviation * random_normal(seed, stream, static_cast<std::uint64_t>(element))));
 }
 
 template <class T>
@@ -59,10 +60,16 @@ void draw_parameters(ParameterSet<T>& parameters, std::uint64_t seed) {
 }
 
 template <class T>
-std::vector<T> draw_map(const partitioner::Network& network, int map, Index batch, std::uint64_t seed) {
+std::vector<T> draw_map(const partitioner::Network& network,
+                        int map,
+                        Index batch,
+                        std::uint64_t seed) {
   std::vector<T> values(static_cast<std::size_t>(network.shape(map).volume() * batch));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = draw<T>(seed, static_cast<std::uint64_t>(map) + (std::uint64_t{1} << 32U), static_cast<Index>(i), 1);
+    values[i] = draw<T>(seed,
+                        static_cast<std::uint64_t>(map) + (std::uint64_t{1} << 32U),
+                        static_cast<Index>(i),
+                        1);
   }
   return values;
 }
@@ -86,8 +93,10 @@ void gather_maps(Execution<T>& execution, Outcome<T>& outcome) {
       const Region& owned = execution.plan().tile(layer, rank).owned;
       Tensor<T> winners(owned);
       if (!owned.empty()) {
-        max_pool_winners(*pool, View<const T>(execution.input(layer, 0)),
-                         whole_map(network, network.layer(layer).inputs[0], execution.plan().batch), owned,
+        max_pool_winners(*pool,
+                         View<const T>(execution.input(layer, 0)),
+                         whole_map(network, network.layer(layer).inputs[0], execution.plan().batch),
+                         owned,
                          winners.view());
       }
       outcome.winners[layer] = execution.gather_cells(layer, winners.view());
@@ -106,7 +115,9 @@ Outcome<T> run(const EqualityOptions& options,
   draw_parameters(parameters, options.seed);
   const bool root = communicator.rank() == 0;
   const int last = network.size() - 1;
-  execution.scatter_image(root ? draw_map<T>(network, partitioner::kImage, options.batch, options.seed) : std::vector<T>{});
+  execution.scatter_image(
+      root ? draw_map<T>(network, partitioner::kImage, options.batch, options.seed)
+           : std::vector<T>{});
   const int loss = loss_layer(network);
   const std::vector<int> labels =
       draw_labels(options.batch, network.shape(std::max(loss, 0)).volume(), options.seed);
@@ -128,7 +139,8 @@ Outcome<T> run(const EqualityOptions& options,
     }
     outcome.tensors["loss"] = {static_cast<T>(sum)};
   } else {
-    execution.scatter_output_gradient(root ? draw_map<T>(network, last, options.batch, options.seed + 1) : std::vector<T>{});
+    execution.scatter_output_gradient(
+        root ? draw_map<T>(network, last, options.batch, options.seed + 1) : std::vector<T>{});
   }
   execution.backward(pass);
   parameters.sum_gradients(pass.batch_norm);
@@ -174,8 +186,8 @@ Index count_different(const std::vector<A>& a, const std::vector<B>& b, bool sig
 
 bool has_kink(const partitioner::LayerSpec& spec) {
   const auto kinked = [](Activation activation) {
-    return activation == Activation::Relu || activation == Activation::Leaky || activation == Activation::Relu6 ||
-           activation == Activation::Ramp;
+    return activation == Activation::Relu || activation == Activation::Leaky ||
+           activation == Activation::Relu6 || activation == Activation::Ramp;
   };
   if (const auto* convolution = std::get_if<partitioner::Convolution>(&spec.operation)) {
     return kinked(convolution->activation);
@@ -206,24 +218,31 @@ struct Outcomes {
 };
 
 void compare_tensors(const Outcomes& outcomes, EqualityReport& report) {
-  double gradients = 0;  // the largest element of any: tensors that are 0 but for rounding are measured by it
+  double gradients =
+      0;  // the largest element of any: tensors that are 0 but for rounding are measured by it
   for (const auto& [name, values] : outcomes.one_double.tensors) {
     gradients = std::max(gradients, name.ends_with("gradient") ? largest(values) : 0);
   }
   for (const auto& [name, truth] : outcomes.one_double.tensors) {
     constexpr double kZero = 1e-9;
-    const double scale = std::max(largest(truth), name.ends_with("gradient") ? kZero * gradients : 0);
-    EqualityLine line{name, difference(outcomes.tiled_double.tensors.at(name), truth, scale),
+    const double scale =
+        std::max(largest(truth), name.ends_with("gradient") ? kZero * gradients : 0);
+    EqualityLine line{name,
+                      difference(outcomes.tiled_double.tensors.at(name), truth, scale),
                       difference(outcomes.tiled_single.tensors.at(name), truth, scale),
                       difference(outcomes.one_single.tensors.at(name), truth, scale)};
+    const bool flipped = report.flipped_signs + report.flipped_winners > 0;
+    const double single_bound = std::max(kSingleErrorRatio * line.one_tile_single_error,
+                                         flipped ? kFlipBound : kSingleFloor);
     line.within_bounds =
-        line.double_difference <= kDoubleBound &&
-        line.single_error <= std::max(kSingleErrorRatio * line.one_tile_single_error, kSingleFloor);
+        line.double_difference <= kDoubleBound && line.single_error <= single_bound;
     report.lines.push_back(line);
   }
 }
 
-void compare_maps(const partitioner::Network& network, const Outcomes& outcomes, EqualityReport& report) {
+void compare_maps(const partitioner::Network& network,
+                  const Outcomes& outcomes,
+                  EqualityReport& report) {
   for (int layer = 0; layer < network.size(); ++layer) {
     const auto i = static_cast<std::size_t>(layer);
     const auto& one = outcomes.one_single.maps[i];
@@ -235,8 +254,10 @@ void compare_maps(const partitioner::Network& network, const Outcomes& outcomes,
     }
   }
   for (const auto& [layer, winners] : outcomes.one_single.winners) {
-    report.flipped_winners += count_different(outcomes.tiled_single.winners.at(layer), winners, false);
-    const std::vector<float> truth(outcomes.one_double.winners.at(layer).begin(), outcomes.one_double.winners.at(layer).end());
+    report.flipped_winners +=
+        count_different(outcomes.tiled_single.winners.at(layer), winners, false);
+    const std::vector<float> truth(outcomes.one_double.winners.at(layer).begin(),
+                                   outcomes.one_double.winners.at(layer).end());
     report.single_flipped_winners += count_different(winners, truth, false);
   }
 }
@@ -254,8 +275,8 @@ EqualityReport check_equality(const EqualityOptions& options, const Communicator
   const partitioner::Partition one = partitioner::single_tile(options.network);
   outcomes.one_double = run<double>(options, one, Communicator::self());
   outcomes.one_single = run<float>(options, one, Communicator::self());
-  compare_tensors(outcomes, report);
   compare_maps(options.network, outcomes, report);
+  compare_tensors(outcomes, report);
   report.bits_must_agree = bits_must_agree(options.network);
   report.within_bounds = !(report.bits_must_agree && report.different_bits > 0);
   for (const EqualityLine& line : report.lines) {

@@ -1,5 +1,6 @@
-// Does a partition compute what one tile computes? The same random signed weights and pictures through both, in double precision
-// and in single, compared tensor by tensor. This is the promise of the whole program, made checkable.
+// Does a partition compute what one tile computes? The same random signed weights and pictures
+// through both, in double precision and in single, compared tensor by tensor. This is the promise
+// of the whole program, made checkable.
 
 #pragma once
 
@@ -15,15 +16,21 @@ namespace engine {
 using partitioner::Index;
 
 // Bounds of the design.
-inline constexpr double kDoubleBound = 1e-10;    // of any difference, relative to the tensor's largest element
-inline constexpr double kSingleErrorRatio = 4;   // error of a partition's gradient against that of one tile, both against double
-inline constexpr double kSingleFloor = 1e-5;     // errors that are not worth a ratio
+inline constexpr double kDoubleBound =
+    1e-10;  // of any difference, relative to the tensor's largest element
+inline constexpr double kSingleErrorRatio =
+    4;  // error of a partition's gradient against that of one tile, both against double
+inline constexpr double kSingleFloor = 1e-5;  // errors that are not worth a ratio
+// A sign or a winner that rounding flips in one of two runs and not in the other moves gradients by
+// some percent of their largest element; where any did, that is the bound, and the number of flips
+// is shown.
+inline constexpr double kFlipBound = 0.1;
 
 struct EqualityLine {
   std::string tensor;
-  double double_difference = 0;       // between partition and one tile, both in double
-  double single_error = 0;            // of the partition in single, against one tile in double
-  double one_tile_single_error = 0;   // of one tile in single, likewise
+  double double_difference = 0;      // between partition and one tile, both in double
+  double single_error = 0;           // of the partition in single, against one tile in double
+  double one_tile_single_error = 0;  // of one tile in single, likewise
   bool within_bounds = true;
 };
 
@@ -31,11 +38,13 @@ struct EqualityReport {
   std::vector<EqualityLine> lines;  // outputs, loss, gradients, running statistics
   Index cells = 0;                  // of all maps, forward, in single precision
   Index different_bits = 0;         // of them, between partition and one tile
-  Index flipped_signs = 0;          // of values before an activation's kink, between partition and one tile in single
-  Index flipped_winners = 0;        // of max-pool windows
-  Index single_flipped_signs = 0;   // of one tile, between single and double: what rounding does by itself
+  Index flipped_signs =
+      0;  // of values before an activation's kink, between partition and one tile in single
+  Index flipped_winners = 0;  // of max-pool windows
+  Index single_flipped_signs =
+      0;  // of one tile, between single and double: what rounding does by itself
   Index single_flipped_winners = 0;
-  bool bits_must_agree = true;      // direct kernels, no batch normalisation, no dense layers
+  bool bits_must_agree = true;  // direct kernels, no batch normalisation, no dense layers
   bool within_bounds = true;
 };
 
@@ -47,6 +56,7 @@ struct EqualityOptions {
 };
 
 // All ranks call this together; the report is on rank 0.
-[[nodiscard]] EqualityReport check_equality(const EqualityOptions& options, const Communicator& communicator);
+[[nodiscard]] EqualityReport check_equality(const EqualityOptions& options,
+                                            const Communicator& communicator);
 
 }  // namespace engine

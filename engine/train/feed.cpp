@@ -13,13 +13,16 @@ constexpr int kTruthTag = 4;  // below those of an execution
 
 }  // namespace
 
-Feed::Feed(std::optional<BatchSource> source, const partitioner::Plan& plan, const Communicator& communicator)
+Feed::Feed(std::optional<BatchSource> source,
+           const partitioner::Plan& plan,
+           const Communicator& communicator)
     : source_(std::move(source)),
       plan_(&plan),
       communicator_(&communicator),
       truth_(communicator, plan.truth, kTruthTag),
       labels_(static_cast<std::size_t>(plan.batch)) {
-  partitioner::expects(source_.has_value() == reads(plan, communicator.rank()), "a source where the plan reads");
+  partitioner::expects(source_.has_value() == reads(plan, communicator.rank()),
+                       "a source where the plan reads");
 }
 
 std::optional<std::string> Feed::load(Index step, Execution<float>& execution) {
@@ -47,7 +50,8 @@ Index Feed::size() const {
   const Index mine = source_ ? source_->dataset().size() : 0;
   const auto all = communicator_->gather_all(bytes_of(&mine, 1));
   Index size = 0;
-  std::memcpy(&size, all[static_cast<std::size_t>(std::max(plan_->reader, 0))].data(), sizeof(size));
+  std::memcpy(
+      &size, all[static_cast<std::size_t>(std::max(plan_->reader, 0))].data(), sizeof(size));
   return size;
 }
 

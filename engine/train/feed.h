@@ -1,5 +1,5 @@
-// How pictures and labels get to the ranks: either each rank reads its own region from storage it can see, or one rank reads and
-// the rest receive theirs; the plan says which.
+// How pictures and labels get to the ranks: either each rank reads its own region from storage it
+// can see, or one rank reads and the rest receive theirs; the plan says which.
 
 #pragma once
 
@@ -16,15 +16,18 @@ namespace engine {
 class Feed {
  public:
   // `source` on ranks that read; plan and communicator must outlive it.
-  Feed(std::optional<BatchSource> source, const partitioner::Plan& plan, const Communicator& communicator);
+  Feed(std::optional<BatchSource> source,
+       const partitioner::Plan& plan,
+       const Communicator& communicator);
 
   // Whether this rank reads pictures under the plan.
   [[nodiscard]] static bool reads(const partitioner::Plan& plan, int rank) {
     return plan.reader == partitioner::kEveryRank || plan.reader == rank;
   }
 
-  // Fills the execution's image with what pass `step` needs of it (the image of other ranks follows in forward()), and labels(). What
-  // goes wrong with reading is returned, not thrown: the other ranks go on and must be told.
+  // Fills the execution's image with what pass `step` needs of it (the image of other ranks follows
+  // in forward()), and labels(). What goes wrong with reading is returned, not thrown: the other
+  // ranks go on and must be told.
   [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution);
 
   // Of each image of the pass, -1 for places that no picture is left for.

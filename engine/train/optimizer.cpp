@@ -29,7 +29,9 @@ void for_each_owned(const Parameter<T>& parameter, int rank, Visit visit) {
 }  // namespace
 
 template <class T>
-Optimizer<T>::Optimizer(const partitioner::TrainingOptions& options, const ParameterSet<T>& parameters, int rank)
+Optimizer<T>::Optimizer(const partitioner::TrainingOptions& options,
+                        const ParameterSet<T>& parameters,
+                        int rank)
     : options_(options), rank_(rank) {
   for (const Parameter<T>& parameter : parameters.all()) {
     Index owned = 0;
@@ -44,11 +46,12 @@ template <class T>
 void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
   const T rate = static_cast<T>(learning_rate(options_, step));
   const double steps = static_cast<double>(step);
-  const AdamStep<T> adam{static_cast<T>(static_cast<double>(rate) / (1 - std::pow(options_.adam_beta1, steps))),
-                         static_cast<T>(options_.adam_beta1),
-                         static_cast<T>(options_.adam_beta2),
-                         static_cast<T>(1 / (1 - std::pow(options_.adam_beta2, steps))),
-                         static_cast<T>(options_.adam_epsilon)};
+  const AdamStep<T> adam{
+      static_cast<T>(static_cast<double>(rate) / (1 - std::pow(options_.adam_beta1, steps))),
+      static_cast<T>(options_.adam_beta1),
+      static_cast<T>(options_.adam_beta2),
+      static_cast<T>(1 / (1 - std::pow(options_.adam_beta2, steps))),
+      static_cast<T>(options_.adam_epsilon)};
   const T momentum = static_cast<T>(options_.momentum);
   for (std::size_t i = 0; i < states_.size(); ++i) {
     Parameter<T>& parameter = parameters.all()[i];
@@ -63,7 +66,8 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
       const T gradient = parameter.gradient[held] + decay * value;
       if (options_.adam) {
         state.first[at] = adam.beta1 * state.first[at] + (T(1) - adam.beta1) * gradient;
-        state.second[at] = adam.beta2 * state.second[at] + (T(1) - adam.beta2) * gradient * gradient;
+        state.second[at] =
+            adam.beta2 * state.second[at] + (T(1) - adam.beta2) * gradient * gradient;
         value -= adam.rate * state.first[at] /
                  (std::sqrt(state.second[at] * adam.second_correction) + adam.epsilon);
       } else {
@@ -75,7 +79,9 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
 }
 
 template <class T>
-Array<T> Optimizer<T>::spread(const ParameterSet<T>& parameters, std::size_t i, const Array<T>& owned) const {
+Array<T> Optimizer<T>::spread(const ParameterSet<T>& parameters,
+                              std::size_t i,
+                              const Array<T>& owned) const {
   const Parameter<T>& parameter = parameters.all()[i];
   Array<T> result(parameter.held.size());
   for_each_owned(parameter, rank_, [&](Index at, Index held) { result[held] = owned[at]; });
@@ -87,7 +93,8 @@ void Optimizer<T>::collect(const ParameterSet<T>& parameters,
                            std::size_t i,
                            const Array<T>& held,
                            Array<T>& owned) const {
-  for_each_owned(parameters.all()[i], rank_, [&](Index at, Index element) { owned[at] = held[element]; });
+  for_each_owned(
+      parameters.all()[i], rank_, [&](Index at, Index element) { owned[at] = held[element]; });
 }
 
 template <class T>

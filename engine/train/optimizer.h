@@ -1,10 +1,12 @@
-// Stochastic gradient descent with momentum, and Adam (Kingma, Ba 2015), as Darknet has them: weight decay is part of the
-// gradient, and only weights decay.
+// Stochastic gradient descent with momentum, and Adam (Kingma, Ba 2015), as Darknet has them:
+// weight decay is part of the gradient, and only weights decay.
 //
 //   momentum:  v = momentum * v + g,  w = w - rate * v
-//   Adam:      m, v running means of g and g^2,  w = w - rate * m' / (sqrt(v') + epsilon), corrected for their start at 0
+//   Adam:      m, v running means of g and g^2,  w = w - rate * m' / (sqrt(v') + epsilon),
+//   corrected for their start at 0
 //
-// State belongs to who owns an element, as the update does: after it owners send new values, see ParameterSet.
+// State belongs to who owns an element, as the update does: after it owners send new values, see
+// ParameterSet.
 
 #pragma once
 
@@ -25,7 +27,9 @@ struct OptimizerState {
 template <class T>
 class Optimizer {
  public:
-  Optimizer(const partitioner::TrainingOptions& options, const ParameterSet<T>& parameters, int rank);
+  Optimizer(const partitioner::TrainingOptions& options,
+            const ParameterSet<T>& parameters,
+            int rank);
 
   // Updates the elements that this rank owns by their gradients. `step` counts from 1.
   void update(ParameterSet<T>& parameters, Index step);
@@ -33,9 +37,15 @@ class Optimizer {
   // In the order of ParameterSet::all(); empty arrays where nothing is learnt.
   [[nodiscard]] std::vector<OptimizerState<T>>& states() { return states_; }
   [[nodiscard]] const std::vector<OptimizerState<T>>& states() const { return states_; }
-  // State of parameter i spread over the elements that this rank holds, 0 where others own them; and back.
-  [[nodiscard]] Array<T> spread(const ParameterSet<T>& parameters, std::size_t i, const Array<T>& owned) const;
-  void collect(const ParameterSet<T>& parameters, std::size_t i, const Array<T>& held, Array<T>& owned) const;
+  // State of parameter i spread over the elements that this rank holds, 0 where others own them;
+  // and back.
+  [[nodiscard]] Array<T> spread(const ParameterSet<T>& parameters,
+                                std::size_t i,
+                                const Array<T>& owned) const;
+  void collect(const ParameterSet<T>& parameters,
+               std::size_t i,
+               const Array<T>& held,
+               Array<T>& owned) const;
 
   [[nodiscard]] bool adam() const { return options_.adam; }
   [[nodiscard]] Index bytes() const;

@@ -1,10 +1,9 @@
 #include "engine/train/run_report.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -29,9 +28,12 @@ struct Kind {
   Index MemoryUse::*bytes;
 };
 
-constexpr Kind kKinds[] = {{"weights", &MemoryUse::weights},         {"gradients", &MemoryUse::gradients},
-                           {"optimizer", &MemoryUse::optimizer},     {"activations", &MemoryUse::activations},
-                           {"workspace", &MemoryUse::workspace},     {"messages", &MemoryUse::messages}};
+constexpr Kind kKinds[] = {{"weights", &MemoryUse::weights},
+                           {"gradients", &MemoryUse::gradients},
+                           {"optimizer", &MemoryUse::optimizer},
+                           {"activations", &MemoryUse::activations},
+                           {"workspace", &MemoryUse::workspace},
+                           {"messages", &MemoryUse::messages}};
 
 nlohmann::ordered_json to_json(const MemoryUse& use) {
   nlohmann::ordered_json json;
@@ -59,8 +61,12 @@ Index peak_resident_bytes() {
 }
 
 MemoryUse measured_memory(const ExecutionMemory& execution, Index optimizer_bytes) {
-  return {execution.weights,     execution.gradients, optimizer_bytes,
-          execution.activations, execution.workspace, execution.messages};
+  return {execution.weights,
+          execution.gradients,
+          optimizer_bytes,
+          execution.activations,
+          execution.workspace,
+          execution.messages};
 }
 
 std::string memory_json(const std::vector<MemoryUse>& planned,
@@ -96,8 +102,10 @@ std::string memory_table(const std::string& json) {
   for (const auto& rank : report["ranks"]) {
     text += fmt::format("{:>4}", rank["rank"].get<int>());
     const auto add = [&](const char* name) {
-      text += fmt::format("{:>16}", fmt::format("{:.1f} / {:.1f}", rank["planned"][name].get<double>() / kMebibyte,
-                                                rank["measured"][name].get<double>() / kMebibyte));
+      text += fmt::format("{:>16}",
+                          fmt::format("{:.1f} / {:.1f}",
+                                      rank["planned"][name].get<double>() / kMebibyte,
+                                      rank["measured"][name].get<double>() / kMebibyte));
     };
     for (const Kind& kind : kKinds) {
       add(kind.name);
@@ -135,24 +143,27 @@ Metrics::Metrics(const std::filesystem::path& path, Index resumed_step) : path_(
 void Metrics::add_line(const std::string& line) {
   file_ << line << '\n' << std::flush;
   if (!file_) {
-    throw InputError(path_.string(), 0,
-                     fmt::format("cannot write ({}): free space there or give another folder with --run",
-                                 std::strerror(errno)));
+    throw InputError(
+        path_.string(),
+        0,
+        fmt::format("cannot write ({}): free space there or give another folder with --run",
+                    std::strerror(errno)));
   }
 }
 
 void Metrics::add_step(Index step, const StepResult& result, Index images) {
-  add_line(nlohmann::ordered_json{{"step", step},
-                                  {"loss", result.loss},
-                                  {"learning_rate", result.learning_rate},
-                                  {"step_s", result.times.step_s},
-                                  {"images_per_s", static_cast<double>(images) / result.times.step_s},
-                                  {"load_s", result.times.load_s},
-                                  {"forward_s", result.times.forward_s},
-                                  {"backward_s", result.times.backward_s},
-                                  {"update_s", result.times.update_s},
-                                  {"exchange_s", result.times.exchange_s}}
-               .dump());
+  add_line(
+      nlohmann::ordered_json{{"step", step},
+                             {"loss", result.loss},
+                             {"learning_rate", result.learning_rate},
+                             {"step_s", result.times.step_s},
+                             {"images_per_s", static_cast<double>(images) / result.times.step_s},
+                             {"load_s", result.times.load_s},
+                             {"forward_s", result.times.forward_s},
+                             {"backward_s", result.times.backward_s},
+                             {"update_s", result.times.update_s},
+                             {"exchange_s", result.times.exchange_s}}
+          .dump());
 }
 
 void Metrics::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
@@ -179,9 +190,14 @@ void Progress::step(Index step, const StepResult& result, Index images) {
     return;
   }
   const std::string line =
-      fmt::format("step {:>{}}/{}  loss {:.4f}  rate {:.4g}  {:.0f} images/s  {} left", step,
-                  fmt::formatted_size("{}", last_step_), last_step_, result.loss, result.learning_rate,
-                  static_cast<double>(images) / result.times.step_s, time_left(step));
+      fmt::format("step {:>{}}/{}  loss {:.4f}  rate {:.4g}  {:.0f} images/s  {} left",
+                  step,
+                  fmt::formatted_size("{}", last_step_),
+                  last_step_,
+                  result.loss,
+                  result.learning_rate,
+                  static_cast<double>(images) / result.times.step_s,
+                  time_left(step));
   if (style_ == ProgressStyle::Line) {
     fmt::print("{}\n", line);
   } else if (now_s() - shown_s_ > 0.2 || step == last_step_) {
@@ -203,8 +219,13 @@ void Progress::evaluation(Index step, double epoch, const EvaluationResult& resu
   if (style_ == ProgressStyle::Bar && step != last_step_) {
     fmt::print("\r{:100}\r", "");
   }
-  fmt::print("after {:.4g} epochs ({} steps): test accuracy {:.2f} %, test loss {:.4f}, {} pictures\n", epoch, step,
-             100 * result.accuracy, result.loss, result.pictures);
+  fmt::print(
+      "after {:.4g} epochs ({} steps): test accuracy {:.2f} %, test loss {:.4f}, {} pictures\n",
+      epoch,
+      step,
+      100 * result.accuracy,
+      result.loss,
+      result.pictures);
   std::fflush(stdout);
 }
 

@@ -1,5 +1,5 @@
-// What a run leaves behind for people and programs: DIR/metrics.jsonl, DIR/memory.json, and a line a step on the terminal.
-// Only rank 0 writes.
+// What a run leaves behind for people and programs: DIR/metrics.jsonl, DIR/memory.json, and a line
+// a step on the terminal. Only rank 0 writes.
 
 #pragma once
 
@@ -13,11 +13,13 @@
 
 namespace engine {
 
-// Bytes of this process that were resident at most, as the kernel counts them (VmHWM); 0 where it does not say.
+// Bytes of this process that were resident at most, as the kernel counts them (VmHWM); 0 where it
+// does not say.
 [[nodiscard]] Index peak_resident_bytes();
 
 // What a rank has allocated, by kind.
-[[nodiscard]] partitioner::MemoryUse measured_memory(const ExecutionMemory& execution, Index optimizer_bytes);
+[[nodiscard]] partitioner::MemoryUse measured_memory(const ExecutionMemory& execution,
+                                                     Index optimizer_bytes);
 
 // Planned and measured memory of each rank. All ranks call this together; the text is on rank 0.
 [[nodiscard]] std::string memory_json(const std::vector<partitioner::MemoryUse>& planned,

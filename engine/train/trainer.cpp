@@ -1,11 +1,10 @@
 #include "engine/train/trainer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fmt/format.h>
 #include <utility>
 
 #include "engine/comm/agreement.h"
@@ -23,8 +22,11 @@ void timed(double& total, Work work) {
   total += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What each rank has to say at the end of a pass: its share of a sum, and what went wrong if anything did.
-double sum_or_throw(const Communicator& communicator, double mine, const std::optional<std::string>& problem) {
+// What each rank has to say at the end of a pass: its share of a sum, and what went wrong if
+// anything did.
+double sum_or_throw(const Communicator& communicator,
+                    double mine,
+                    const std::optional<std::string>& problem) {
   std::vector<std::byte> message(sizeof(double) + (problem ? problem->size() + 1 : 0));
   std::memcpy(message.data(), &mine, sizeof(double));
   if (problem) {
@@ -51,8 +53,11 @@ Trainer::Trainer(const partitioner::Network& network,
                  const TrainerOptions& options)
     : options_(options),
       communicator_(&communicator),
-      execution_(network, plan, communicator,
-                 {true, false, options.training.batch_norm_rate, options.training.batch_norm_epsilon}),
+      execution_(
+          network,
+          plan,
+          communicator,
+          {true, false, options.training.batch_norm_rate, options.training.batch_norm_epsilon}),
       optimizer_(options.training, execution_.parameters(), communicator.rank()) {
   execution_.parameters().initialize(options.seed);
 }
@@ -83,8 +88,9 @@ StepResult Trainer::step(Feed& feed) {
     double loss = 0;
     for (Index part = 0; part < options_.training.subdivisions; ++part) {
       std::optional<std::string> problem;
-      timed(times.load_s,
-            [&] { problem = feed.load(steps_ * options_.training.subdivisions + part, execution_); });
+      timed(times.load_s, [&] {
+        problem = feed.load(steps_ * options_.training.subdivisions + part, execution_);
+      });
       Pass pass = training_pass(&feed.labels());
       pass.first_image = part * execution_.plan().batch;
       timed(times.forward_s, [&] {
@@ -99,9 +105,11 @@ StepResult Trainer::step(Feed& feed) {
     result.loss = loss / static_cast<double>(options_.training.batch);
     result.learning_rate = learning_rate(options_.training, steps_ + 1);
     if (!std::isfinite(result.loss)) {
-      throw AgreedError(fmt::format(
-          "step {}: the loss is {}; training has diverged, try a lower learning_rate or a longer burn_in",
-          steps_ + 1, result.loss));
+      throw AgreedError(
+          fmt::format("step {}: the loss is {}; training has diverged, try a lower learning_rate "
+                      "or a longer burn_in",
+                      steps_ + 1,
+                      result.loss));
     }
     timed(times.update_s, [&] { update(); });
   });
@@ -127,7 +135,8 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
     const std::vector<float> output = execution.gather_map(last);
     for (std::size_t n = 0; n < feed.labels().size() && !output.empty(); ++n) {
       const auto first = output.begin() + static_cast<std::ptrdiff_t>(n * outputs);
-      const auto best = std::max_element(first, first + static_cast<std::ptrdiff_t>(outputs)) - first;
+      const auto best =
+          std::max_element(first, first + static_cast<std::ptrdiff_t>(outputs)) - first;
       right += feed.labels()[n] >= 0 && best == feed.labels()[n] ? 1 : 0;
     }
   }
@@ -142,15 +151,18 @@ void Trainer::fill_random_image() {
   const Region region = execution_.image_region(rank);
   std::vector<float> pixels(static_cast<std::size_t>(region.volume()));
   for (std::size_t i = 0; i < pixels.size(); ++i) {
-    pixels[i] = static_cast<float>(random_uniform(options_.seed, static_cast<std::uint64_t>(rank), i));
+    pixels[i] =
+        static_cast<float>(random_uniform(options_.seed, static_cast<std::uint64_t>(rank), i));
   }
   copy_in(std::as_const(pixels).data(), region, execution_.image());
 }
 
 void Trainer::fill_output_gradient() {
-  const Region& owned = execution_.plan().tile(execution_.network().size() - 1, communicator_->rank()).owned;
-  const std::vector<float> ones(static_cast<std::size_t>(owned.volume()),
-                                static_cast<float>(1e-3 / static_cast<double>(std::max<Index>(owned.volume(), 1))));
+  const Region& owned =
+      execution_.plan().tile(execution_.network().size() - 1, communicator_->rank()).owned;
+  const std::vector<float> ones(
+      static_cast<std::size_t>(owned.volume()),
+      static_cast<float>(1e-3 / static_cast<double>(std::max<Index>(owned.volume(), 1))));
   copy_in(ones.data(), owned, execution_.output_gradient());
 }
 

@@ -1,4 +1,5 @@
-// Training steps on one rank of several; all ranks call everything here together. One device is the same with one rank.
+// Training steps on one rank of several; all ranks call everything here together. One device is the
+// same with one rank.
 
 #pragma once
 
@@ -29,11 +30,13 @@ struct EvaluationResult {
   Index pictures = 0;
 };
 
-// All pictures of the feed once, with running statistics. All ranks call this together; AgreedError where a picture cannot be read.
+// All pictures of the feed once, with running statistics. All ranks call this together; AgreedError
+// where a picture cannot be read.
 [[nodiscard]] EvaluationResult evaluate(Execution<float>& execution, Feed& feed);
 
 struct TrainerOptions {
-  partitioner::TrainingOptions training;  // training.batch images a step, in training.subdivisions passes
+  partitioner::TrainingOptions
+      training;  // training.batch images a step, in training.subdivisions passes
   BatchNormMode batch_norm = BatchNormMode::Sync;
   std::uint64_t seed = 0;
 };
@@ -46,7 +49,8 @@ class Trainer {
           const Communicator& communicator,
           const TrainerOptions& options);
 
-  // Update number steps_done() + 1. Throws AgreedError if any rank cannot read a picture, or where the loss is no number.
+  // Update number steps_done() + 1. Throws AgreedError if any rank cannot read a picture, or where
+  // the loss is no number.
   StepResult step(Feed& feed);
 
   EvaluationResult evaluate(Feed& feed) { return engine::evaluate(execution_, feed); }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
 #include <optional>
 
 #include "engine/comm/agreement.h"
@@ -20,14 +19,19 @@ std::vector<Index> map_shape(const partitioner::Network& network, int map, Index
   return {batch, shape.channels, shape.rows, shape.cols};
 }
 
-const NamedTensor& find(const NamedTensors& in, const std::string& name, const std::vector<Index>& shape) {
+const NamedTensor& find(const NamedTensors& in,
+                        const std::string& name,
+                        const std::vector<Index>& shape) {
   const auto found = in.find(name);
   if (found == in.end()) {
-    throw InputError(fmt::format("tensor '{}' is missing; it must have shape ({})", name, fmt::join(shape, ", ")));
+    throw InputError(fmt::format(
+        "tensor '{}' is missing; it must have shape ({})", name, fmt::join(shape, ", ")));
   }
   if (found->second.shape != shape) {
-    throw InputError(fmt::format("tensor '{}' has shape ({}) and must have ({})", name,
-                                 fmt::join(found->second.shape, ", "), fmt::join(shape, ", ")));
+    throw InputError(fmt::format("tensor '{}' has shape ({}) and must have ({})",
+                                 name,
+                                 fmt::join(found->second.shape, ", "),
+                                 fmt::join(shape, ", ")));
   }
   return found->second;
 }
@@ -54,7 +58,10 @@ std::vector<T> converted(const std::vector<double>& values) {
 }
 
 template <class T>
-void put(NamedTensors& out, const std::string& name, std::vector<Index> shape, const std::vector<T>& values) {
+void put(NamedTensors& out,
+         const std::string& name,
+         std::vector<Index> shape,
+         const std::vector<T>& values) {
   out[name] = {std::move(shape), std::vector<double>(values.begin(), values.end())};
 }
 
@@ -63,16 +70,19 @@ void check_tensors(const VectorJacobianOptions& options,
                    const partitioner::Plan& plan,
                    const NamedTensors& in,
                    const Communicator& communicator) {
-  throw_agreed(communicator, problem_of([&] {
-    if (communicator.rank() != 0) {
-      return;
-    }
-    (void)find(in, "input", map_shape(options.network, partitioner::kImage, plan.batch));
-    (void)find(in, "output_gradient", map_shape(options.network, options.network.size() - 1, plan.batch));
-    for (const partitioner::ParameterPlan& parameter : plan.parameters) {
-      (void)find(in, parameter_name(parameter), parameter_shape(options.network, parameter));
-    }
-  }));
+  throw_agreed(
+      communicator, problem_of([&] {
+        if (communicator.rank() != 0) {
+          return;
+        }
+        (void)find(in, "input", map_shape(options.network, partitioner::kImage, plan.batch));
+        (void)find(in,
+                   "output_gradient",
+                   map_shape(options.network, options.network.size() - 1, plan.batch));
+        for (const partitioner::ParameterPlan& parameter : plan.parameters) {
+          (void)find(in, parameter_name(parameter), parameter_shape(options.network, parameter));
+        }
+      }));
 }
 
 }  // namespace
@@ -90,7 +100,8 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
     return root ? converted<T>(in.at(name).values) : std::vector<T>{};
   };
 
-  Execution<T> execution(options.network, plan, communicator, {true, true, options.rate, options.epsilon});
+  Execution<T> execution(
+      options.network, plan, communicator, {true, true, options.rate, options.epsilon});
   ParameterSet<T>& parameters = execution.parameters();
   for (Parameter<T>& parameter : parameters.all()) {
     parameters.scatter(parameter, whole(parameter_name(*parameter.plan)), parameter.values.data());
@@ -108,17 +119,25 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
   NamedTensors out;
   const int last = options.network.size() - 1;
   put(out, "output", map_shape(options.network, last, batch), execution.gather_map(last));
-  put(out, "input_gradient", map_shape(options.network, partitioner::kImage, batch),
+  put(out,
+      "input_gradient",
+      map_shape(options.network, partitioner::kImage, batch),
       execution.gather_gradient(partitioner::kImage));
   for (const Parameter<T>& parameter : parameters.all()) {
     const bool learnt = is_learnt(parameter.plan->kind);
-    put(out, parameter_name(*parameter.plan), parameter_shape(options.network, *parameter.plan),
+    put(out,
+        parameter_name(*parameter.plan),
+        parameter_shape(options.network, *parameter.plan),
         parameters.gather(parameter, learnt ? parameter.gradient.data() : parameter.values.data()));
   }
   return root ? out : NamedTensors{};
 }
 
-template NamedTensors vector_jacobian_product<float>(const VectorJacobianOptions&, const NamedTensors&, const Communicator&);
-template NamedTensors vector_jacobian_product<double>(const VectorJacobianOptions&, const NamedTensors&, const Communicator&);
+template NamedTensors vector_jacobian_product<float>(const VectorJacobianOptions&,
+                                                     const NamedTensors&,
+                                                     const Communicator&);
+template NamedTensors vector_jacobian_product<double>(const VectorJacobianOptions&,
+                                                      const NamedTensors&,
+                                                      const Communicator&);
 
 }  // namespace engine

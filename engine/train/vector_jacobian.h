@@ -1,5 +1,6 @@
-// The vector-Jacobian product of a network: its output, and the gradients of <output, output_gradient> for the input and each
-// parameter. All that is needed to compare this program with any other.
+// The vector-Jacobian product of a network: its output, and the gradients of <output,
+// output_gradient> for the input and each parameter. All that is needed to compare this program
+// with any other.
 
 #pragma once
 
@@ -28,10 +29,12 @@ struct VectorJacobianOptions {
   double rate = 0.1;
 };
 
-// `in`, of which that of rank 0 counts: "input" (N, C, H, W), "output_gradient" (N, C, H, W of the last layer), and all parameters by
-// parameter_name(). The result, on rank 0: "output", "input_gradient", the gradient of each learnt parameter under its own name, and
-// running statistics after the pass. Dropout is off; a softmax gives its true Jacobian, a cost passes through. T is the
-// scalar computed with. Throws AgreedError on all ranks where tensors lack or have other shapes. All ranks call this together.
+// `in`, of which that of rank 0 counts: "input" (N, C, H, W), "output_gradient" (N, C, H, W of the
+// last layer), and all parameters by parameter_name(). The result, on rank 0: "output",
+// "input_gradient", the gradient of each learnt parameter under its own name, and running
+// statistics after the pass. Dropout is off; a softmax gives its true Jacobian, a cost passes
+// through. T is the scalar computed with. Throws AgreedError on all ranks where tensors lack or
+// have other shapes. All ranks call this together.
 template <class T>
 [[nodiscard]] NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
                                                    const NamedTensors& in,
