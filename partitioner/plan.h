@@ -86,7 +86,7 @@ struct Plan {
   std::vector<Message> truth;  // labels, from the reader to the other ranks: one cell an image
 
   [[nodiscard]] const Tile& tile(int map, int rank) const {
-    return tiles[static_cast<std::size_t>(map + 1)][static_cast<std::size_t>(rank)];
+    return tiles[static_cast<std::size_t>(map) + 1][static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] int group(int map) const {  // the image has a group of its own, -1
     return map == kImage ? -1 : group_of[static_cast<std::size_t>(map)];

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <unistd.h>
+#include <utility>
 
 #include <mpi.h>
 
@@ -163,6 +165,16 @@ std::optional<std::string> Communicator::agree(const std::optional<std::string>&
     }
   }
   return std::nullopt;
+}
+
+int Communicator::ranks_on_this_machine() const {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  int count = 0;
+  for (const auto& theirs : gather_all(bytes_of(std::as_const(name).data(), std::ssize(name)))) {
+    count += std::memcmp(theirs.data(), name.data(), name.size()) == 0 ? 1 : 0;
+  }
+  return count;
 }
 
 void Communicator::barrier() const {

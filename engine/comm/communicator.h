@@ -62,6 +62,9 @@ class Communicator {
 
   void barrier() const;
 
+  // Ranks that run on the same machine as this one, itself included. All ranks call this together.
+  [[nodiscard]] int ranks_on_this_machine() const;
+
   // A plain value of rank 0, on all ranks. All ranks call this together.
   template <class Value>
   [[nodiscard]] Value share(const Value& mine) const {

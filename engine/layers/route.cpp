@@ -42,8 +42,8 @@ class RouteLayer : public Layer<T> {
 
  private:
   struct Slice {
-    Range channels;  // of the output
-    Index shift;     // from them to the input's
+    Range channels;   // of the output
+    Index shift = 0;  // from them to the input's
   };
 
   [[nodiscard]] Region part_of(Region region, std::size_t input) const {

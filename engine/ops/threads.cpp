@@ -1,11 +1,21 @@
 #include "engine/ops/threads.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include <omp.h>
 
 namespace engine {
 
 void set_threads(int count) {
   omp_set_num_threads(count);
+}
+
+void share_processors(int ranks_on_this_machine) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): called once, at the start
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) {
+    omp_set_num_threads(std::max(1, omp_get_num_procs() / ranks_on_this_machine));
+  }
 }
 
 int threads() {

@@ -201,7 +201,7 @@ void Progress::step(Index step, const StepResult& result, Index images) {
   if (style_ == ProgressStyle::Line) {
     fmt::print("{}\n", line);
   } else if (now_s() - shown_s_ > 0.2 || step == last_step_) {
-    constexpr Index kWidth = 24;
+    constexpr Index kWidth = 12;
     const Index done = kWidth * step / last_step_;
     shown_s_ = now_s();
     fmt::print("\r[{:=<{}}{: <{}}] {}  ", "", done, "", kWidth - done, line);
