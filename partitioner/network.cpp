@@ -1,5 +1,6 @@
 #include "partitioner/network.h"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -10,7 +11,8 @@ namespace partitioner {
 
 namespace {
 
-// Far beyond any machine, and small enough that sizes and offsets never overflow an Index.
+// Far beyond any machine, and small enough that sizes, offsets and the product of two extents never
+// overflow an Index.
 constexpr Index kLargestTensor = Index{1} << 40;
 constexpr Index kLargestNumber = (Index{1} << 31) - 1;
 
@@ -49,6 +51,9 @@ void require_tensor(const char* what, Index a, Index b, Index c) {
 void require_map(const MapShape& shape) {
   require(shape.channels >= 1 && shape.rows >= 1 && shape.cols >= 1,
           "a map of " + text(shape) + " (channels x rows x columns) has no cells");
+  require(std::max({shape.channels, shape.rows, shape.cols}) <= kLargestNumber,
+          "a map of " + text(shape) + " (channels x rows x columns) is longer than " +
+              text(kLargestNumber) + " in one direction");
   require_tensor("a map", shape.channels, shape.rows, shape.cols);
 }
 

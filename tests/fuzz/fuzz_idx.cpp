@@ -1,0 +1,55 @@
+#include <filesystem>
+
+#include "tests/fuzz/harness.h"
+
+#include "engine/data/dataset.h"
+#include "partitioner/errors.h"
+
+namespace tests {
+
+namespace {
+
+void read_items(const engine::Dataset& data) {
+  constexpr engine::Index kMostItems = 3;
+  law(data.size() > 0, "a data set has pictures");
+  for (engine::Index item = 0; item < std::min(data.size(), kMostItems); ++item) {
+    const engine::Picture picture = data.read(item);
+    law(static_cast<engine::Index>(picture.values.size()) == picture.shape.volume(),
+        "a picture has as many values as its shape says");
+    law(picture.shape.channels == data.channels(), "a picture has the channels asked for");
+    law(data.label(item) < data.classes(), "a label is one of the classes");
+  }
+}
+
+}  // namespace
+
+// The choices: bit 0, one file without labels; bit 1, in colour.
+bool fuzz_idx(Bytes bytes) {
+  constexpr std::size_t kHead = 3;
+  if (bytes.size() < kHead) {
+    return false;
+  }
+  const engine::Index channels = (bytes[0] & 2U) != 0 ? 3 : 1;
+  const std::size_t length = bytes[1] + std::size_t{256} * bytes[2];
+  const Bytes body = bytes.subspan(kHead);
+  const Bytes pictures = body.first(std::min(length, body.size()));
+  const Bytes labels = body.subspan(pictures.size());
+  const std::string path = fuzz_file("train-images-idx3-ubyte", pictures);
+  try {
+    if ((bytes[0] & 1U) != 0) {
+      read_items(engine::open_pictures(path, channels));
+    } else {
+      (void)fuzz_file("train-labels-idx1-ubyte", labels);
+      (void)fuzz_file("t10k-images-idx3-ubyte", pictures);
+      (void)fuzz_file("t10k-labels-idx1-ubyte", labels);
+      const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+      read_items(engine::open_dataset(folder, engine::Split::Train, channels));
+      read_items(engine::open_dataset(folder, engine::Split::Test, channels));
+    }
+    return true;
+  } catch (const partitioner::InputError&) {
+    return false;
+  }
+}
+
+}  // namespace tests

@@ -1,0 +1,36 @@
+#include "tests/fuzz/harness.h"
+
+#include <fstream>
+#include <stdexcept>
+
+#include "tests/engine/files_temporary_folder.h"
+
+namespace tests {
+
+const std::vector<Harness>& harnesses() {
+  static const std::vector<Harness> all = {{"cfg", fuzz_cfg},
+                                           {"partition", fuzz_partition},
+                                           {"safetensors", fuzz_safetensors},
+                                           {"weights", fuzz_weights},
+                                           {"idx", fuzz_idx},
+                                           {"picture", fuzz_picture}};
+  return all;
+}
+
+void law(bool holds, const char* what_must_hold) {
+  if (!holds) {
+    throw std::logic_error(what_must_hold);
+  }
+}
+
+std::string fuzz_file(const std::string& name, Bytes bytes) {
+  static const TemporaryFolder folder;
+  std::string path = folder / name;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  for (const std::uint8_t byte : bytes) {
+    file.put(static_cast<char>(byte));
+  }
+  return path;
+}
+
+}  // namespace tests

@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+"""Makes the binary seeds of corpus/: safetensors, .weights, IDX, PNG and JPEG, all small, some with a lie in them.
+
+    /usr/bin/python3 make_corpus.py        needs Debian's python3-pil
+
+Model files and partitions are written by hand; what a fuzzer found is kept as it was found.
+"""
+
+import gzip
+import io
+import json
+import pathlib
+import random
+import struct
+import zlib
+
+from PIL import Image
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+RANDOM = random.Random(3)
+
+
+def put(name, content):
+    path = CORPUS / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def floats(count):
+    return struct.pack(f"<{count}f", *(RANDOM.gauss(0, 1) for _ in range(count)))
+
+
+def positive_floats(count):
+    return struct.pack(f"<{count}f", *(RANDOM.expovariate(1) for _ in range(count)))
+
+
+def safetensors(header, data):
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def make_safetensors():
+    tensors = {
+        "__metadata__": {"step": "12", "model": "[net]\nheight=1\n"},
+        "scalar": {"dtype": "F64", "shape": [], "data_offsets": [0, 8]},
+        "integers": {"dtype": "I64", "shape": [2], "data_offsets": [8, 24]},
+        "weight": {"dtype": "F32", "shape": [2, 1, 3], "data_offsets": [24, 48]},
+        "empty": {"dtype": "F32", "shape": [0, 4], "data_offsets": [48, 48]},
+        "bytes": {"dtype": "U8", "shape": [3], "data_offsets": [48, 51]},
+    }
+    whole = safetensors(tensors, bytes(51))
+    put("safetensors/valid", whole)
+    put("safetensors/valid_without_tensors", safetensors({}, b""))
+    put("safetensors/cut", whole[:-1])
+    tensors["weight"]["shape"] = [1 << 32, 1 << 32, 6]
+    put("safetensors/overflow", safetensors(tensors, bytes(51)))
+    tensors["weight"] = {"dtype": "F32", "shape": [4], "data_offsets": [16, 32]}
+    put("safetensors/overlap", safetensors(tensors, bytes(51)))
+    put("safetensors/deep", struct.pack("<Q", 4000) + b"[" * 4000)
+
+
+def make_weights():
+    """For the network of fuzz_networks.h; the first byte is the harness's choice."""
+    layers = [
+        floats(3 * 4) + positive_floats(4) + floats(4 * 1 * 9),  # convolutional, normalised, 2 groups
+        floats(4 + 4 * 4 * 9),
+        floats(5 + 5 * 4 * 5 * 4) + floats(2 * 5) + positive_floats(5),  # connected, normalised
+        floats(3 + 3 * 5),
+    ]
+    header = struct.pack("<iiiQ", 0, 2, 0, 6400)
+    whole = header + b"".join(layers)
+    put("weights/valid", b"\0" + whole)
+    put("weights/valid_old", b"\2" + struct.pack("<iiii", 1001, 0, 0, 64) + b"".join(layers))
+    put("weights/valid_partial", b"\1" + header + layers[0])
+    put("weights/cut", b"\0" + whole[:-2])
+    put("weights/negative_variance", b"\0" + header + b"".join(layers)[:48] + floats(4) * 300)
+
+
+def idx(sizes, values):
+    return struct.pack(">BBBB", 0, 0, 8, len(sizes)) + struct.pack(f">{len(sizes)}I", *sizes) + values
+
+
+def make_idx():
+    pictures = idx([2, 3, 4], bytes(range(0, 240, 10)))
+    labels = idx([2], b"\1\0")
+
+    def seed(choices, images, rest):
+        return struct.pack("<BH", choices, len(images)) + images + rest
+
+    put("idx/valid", seed(0, pictures, labels))
+    put("idx/valid_colour", seed(3, pictures, b""))
+    packed = gzip.compress(pictures, mtime=0)
+    put("idx/valid_gzip", seed(0, packed, gzip.compress(labels, mtime=0)))
+    put("idx/gzip_cut", seed(1, packed[:-3], b""))
+    put("idx/too_many", seed(1, idx([1 << 31, 3, 4], bytes(24)), b""))
+    put("idx/fewer_labels", seed(0, pictures, idx([1], b"\1")))
+
+
+def chunk(kind, content):
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def png(cols, rows, depth, colour, interlaced, pixels, extra=b""):
+    head = struct.pack(">IIBBBBB", cols, rows, depth, colour, 0, 0, interlaced)
+    body = chunk(b"IHDR", head) + extra + chunk(b"IDAT", zlib.compress(pixels, 9)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def make_png():
+    def lines(count, width):
+        return b"".join(bytes([i % 5]) + RANDOM.randbytes(width) for i in range(count))
+
+    put("picture/valid_grey.png", png(5, 7, 8, 0, 0, lines(7, 5)))
+    put("picture/valid_colour.png", png(4, 5, 8, 2, 0, lines(5, 12)))
+    put("picture/valid_alpha16.png", png(3, 5, 16, 6, 0, lines(5, 24)))
+    palette = chunk(b"PLTE", RANDOM.randbytes(12)) + chunk(b"tRNS", RANDOM.randbytes(4))
+    put("picture/valid_palette.png", png(8, 4, 2, 3, 0, lines(4, 2), palette))
+    put("picture/valid_interlaced.png", png(2, 2, 8, 0, 1, b"\0\1" + b"\0\2" + b"\0\3\4"))
+    put("picture/huge.png", png(1 << 24, 1 << 24, 8, 2, 0, b"\0" * 100))
+    put("picture/short.png", png(9, 9, 8, 2, 0, lines(5, 12)))
+
+
+def make_jpeg():
+    def jpeg(mode, cols, rows, **options):
+        channels = len(Image.new(mode, (1, 1)).getbands())
+        image = Image.frombytes(mode, (cols, rows), RANDOM.randbytes(channels * cols * rows))
+        out = io.BytesIO()
+        image.save(out, "JPEG", quality=30, optimize=True, **options)
+        return out.getvalue()
+
+    put("picture/valid_grey.jpg", jpeg("L", 11, 9))
+    put("picture/valid_colour.jpg", jpeg("RGB", 18, 17, subsampling="4:2:0"))
+    put("picture/valid_progressive.jpg", jpeg("RGB", 17, 9, progressive=True, subsampling="4:2:2"))
+    put("picture/valid_cmyk.jpg", jpeg("CMYK", 9, 8))
+    whole = jpeg("RGB", 9, 9, subsampling="4:4:4")
+    put("picture/cut.jpg", whole[: len(whole) * 3 // 4])
+
+
+if __name__ == "__main__":
+    make_safetensors()
+    make_weights()
+    make_idx()
+    make_png()
+    make_jpeg()

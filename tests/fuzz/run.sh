@@ -1,0 +1,60 @@
+#!/bin/bash
+# Fuzzes the readers of files: builds all harnesses with clang and runs each for some seconds.
+#
+#   tests/fuzz/run.sh [SECONDS [HARNESS...]]        60 seconds and every harness without arguments
+#
+# Needs Debian's clang and libclang-rt-14-dev beside what the build needs. Objects are kept in build/fuzz. New inputs go to
+# a folder that is removed; a finding stays in build/fuzz/findings. Exits 1 when there is one.
+set -euo pipefail
+
+seconds=${1:-60}
+[ $# -gt 0 ] && shift
+source=$(cd "$(dirname "$0")/../.." && pwd)
+build=$source/build/fuzz
+names=("$@")
+if [ ${#names[@]} -eq 0 ]; then
+  names=(cfg partition safetensors weights idx picture)
+fi
+mkdir -p "$build/findings"
+
+# stb copies no bytes from or to a null pointer, which is harmless and no finding.
+# toml++ as its library, like the program: the other form asserts on malformed text.
+flags=(-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-frame-pointer
+  "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=undefined -fno-sanitize=nonnull-attribute)
+newest=$(find "$source/partitioner" "$source/engine/files" "$source/engine/data" "$source/tests/fuzz" "$source/tests/engine" \
+  -name '*.h' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
+objects=()
+for file in "$source"/partitioner/*.cpp "$source"/engine/files/*.cpp "$source"/engine/data/*.cpp \
+  "$source"/tests/fuzz/fuzz_*.cpp "$source"/tests/fuzz/harness.cpp "$source"/tests/fuzz/libfuzzer_main.cpp; do
+  name=${file#"$source"/}
+  object=$build/${name//\//_}.o
+  if [ ! -e "$object" ] || [ "$file" -nt "$object" ] || [ "$newest" -nt "$object" ]; then
+    echo "compiling $name"
+    clang++ "${flags[@]}" "-I$source" -c "$file" -o "$object"
+  fi
+  objects+=("$object")
+done
+clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -o "$build/fuzz"
+
+work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory: harnesses sync what they write
+trap 'rm -rf "$work"' EXIT
+export TMPDIR="$work"
+failed=
+for name in "${names[@]}"; do
+  ln -sf fuzz "$build/fuzz_$name"
+  mkdir "$work/$name"
+  echo "== $name, $seconds s"
+  if ! "$build/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=6000 \
+    -print_final_stats=1 -artifact_prefix="$build/findings/$name-" "$work/$name" "$source/tests/fuzz/corpus/$name" \
+    >"$work/$name.log" 2>&1; then
+    tail -60 "$work/$name.log"
+    failed="$failed $name"
+  else
+    grep -E 'DONE|stat::number_of_executed_units' "$work/$name.log" || true
+  fi
+done
+if [ -n "$failed" ]; then
+  echo "findings in:$failed; the inputs are in $build/findings"
+  exit 1
+fi
+echo "no findings"
