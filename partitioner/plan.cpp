@@ -185,12 +185,10 @@ class PlanMaker {
  private:
   [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(plan_.ranks); }
 
-  std::vector<Consumer>& consumers_of(int map) {
-    return consumers_[static_cast<std::size_t>(map + 1)];
-  }
+  std::vector<Consumer>& consumers_of(int map) { return consumers_[map_slot(map)]; }
 
   Tile& tile(int map, int rank) {
-    return plan_.tiles[static_cast<std::size_t>(map + 1)][static_cast<std::size_t>(rank)];
+    return plan_.tiles[map_slot(map)][static_cast<std::size_t>(rank)];
   }
 
   [[nodiscard]] Region clip(const Region& region, int map) const {
@@ -342,8 +340,7 @@ class PlanMaker {
           apart[group] = required;
         }
       }
-      int& home =
-          plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
+      int& home = plan_.produced_in[static_cast<std::size_t>(rank)][map_slot(map)];
       home = produced.empty() ? kNoBuffer : new_buffer(rank, map, produced);
       for (const int group : groups) {
         const auto separate = apart.find(group);
@@ -368,8 +365,7 @@ class PlanMaker {
     Exchange exchange{map, group, {}};
     for (int to = 0; to < plan_.ranks; ++to) {
       const Region required = clip(required_by_group(map, group, to), map);
-      const int home =
-          plan_.produced_in[static_cast<std::size_t>(to)][static_cast<std::size_t>(map + 1)];
+      const int home = plan_.producer(to, map);
       const bool in_place = buffers[static_cast<std::size_t>(to)] == home;
       for (int from = 0; from < plan_.ranks; ++from) {
         const Region shared = intersect(tile(map, from).owned, required);

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,11 @@ struct Buffer {
 
 inline constexpr int kNoBuffer = -1;
 
+// Where a map stands in arrays over maps: the image first.
+[[nodiscard]] constexpr std::size_t map_slot(int map) {
+  return static_cast<std::size_t>(Index{map} + 1);
+}
+
 enum class ParameterKind { Weight, Bias, Scale, Mean, Variance };
 inline constexpr ParameterKind kParameterKinds[] = {ParameterKind::Weight,
                                                     ParameterKind::Bias,
@@ -86,10 +92,14 @@ struct Plan {
   std::vector<Message> truth;  // labels, from the reader to the other ranks: one cell an image
 
   [[nodiscard]] const Tile& tile(int map, int rank) const {
-    return tiles[static_cast<std::size_t>(map) + 1][static_cast<std::size_t>(rank)];
+    return tiles[map_slot(map)][static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] int group(int map) const {  // the image has a group of its own, -1
     return map == kImage ? -1 : group_of[static_cast<std::size_t>(map)];
+  }
+  // The buffer of the rank that the map's layer writes, or kNoBuffer.
+  [[nodiscard]] int producer(int rank, int map) const {
+    return produced_in[static_cast<std::size_t>(rank)][map_slot(map)];
   }
   [[nodiscard]] const Buffer& buffer(int rank, int buffer) const {
     return buffers[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];

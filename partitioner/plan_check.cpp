@@ -83,8 +83,7 @@ class PlanCheck {
       if (!contains(tile.computed, tile.backward) || !contains(tile.backward, tile.owned)) {
         report("map {}, rank {}: backward over {}, owns {}", map, rank, tile.backward, tile.owned);
       }
-      const int home =
-          plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
+      const int home = plan_.producer(rank, map);
       if (!tile.computed.empty() &&
           (home == kNoBuffer || !contains(plan_.buffer(rank, home).region, tile.computed))) {
         report("map {}, rank {}: no buffer holds what is computed", map, rank);
@@ -124,8 +123,7 @@ class PlanCheck {
   }
 
   void check_arrivals(int layer, int map, int rank, int buffer, const Region& inside) {
-    const int home =
-        plan_.produced_in[static_cast<std::size_t>(rank)][static_cast<std::size_t>(map + 1)];
+    const int home = plan_.producer(rank, map);
     std::vector<Region> arrivals;
     if (buffer == home) {
       arrivals.push_back(intersect(plan_.tile(map, rank).owned, inside));

@@ -82,7 +82,7 @@ void Execution<T>::make_edges() {
     const bool by_message = exchange.map != kImage || plan_->reader != partitioner::kEveryRank;
     const bool used = by_message || options_.image_gradient;
     edges_.push_back({&exchange,
-                      plan_->produced_in[own][static_cast<std::size_t>(exchange.map + 1)],
+                      plan_->producer(rank(), exchange.map),
                       required_buffer,
                       first_reader,
                       Exchange<T>(*communicator_,
@@ -126,21 +126,18 @@ template <class T>
 View<T> Execution<T>::image() {
   const auto own = static_cast<std::size_t>(rank());
   const bool everyone = plan_->reader == partitioner::kEveryRank;
-  return buffer_view(values_, everyone ? plan_->read_from[own][0][0] : plan_->produced_in[own][0]);
+  return buffer_view(values_,
+                     everyone ? plan_->read_from[own][0][0] : plan_->producer(rank(), kImage));
 }
 
 template <class T>
 View<T> Execution<T>::map(int map) {
-  return buffer_view(
-      values_,
-      plan_->produced_in[static_cast<std::size_t>(rank())][static_cast<std::size_t>(map + 1)]);
+  return buffer_view(values_, plan_->producer(rank(), map));
 }
 
 template <class T>
 View<T> Execution<T>::map_gradient(int map) {
-  return buffer_view(
-      gradients_,
-      plan_->produced_in[static_cast<std::size_t>(rank())][static_cast<std::size_t>(map + 1)]);
+  return buffer_view(gradients_, plan_->producer(rank(), map));
 }
 
 template <class T>
