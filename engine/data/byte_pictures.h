@@ -34,6 +34,7 @@ struct BytePictures {
 // "0", "1", ... for data sets that come without names.
 [[nodiscard]] inline std::vector<std::string> numbered_names(int classes) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(classes));
   for (int i = 0; i < classes; ++i) {
     names.push_back(std::to_string(i));
   }

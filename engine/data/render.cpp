@@ -11,6 +11,7 @@ namespace engine {
 namespace {
 
 using partitioner::expects;
+using partitioner::Range;
 using partitioner::Region;
 
 // The two cells that a coordinate lies between, and how far it is on the way from one to the other.
@@ -27,11 +28,13 @@ Between between(double coordinate, Index size) {
     return {};
   }
   const double from_centre = coordinate - 0.5;
-  const double below = std::floor(from_centre);
-  const auto first = static_cast<Index>(below);
+  auto first = static_cast<Index>(from_centre);  // rounds up below 0, where floor() is a slow call
+  if (from_centre < static_cast<double>(first)) {
+    --first;
+  }
   return {std::max<Index>(first, 0),
           std::min(first + 1, size - 1),
-          static_cast<float>(from_centre - below),
+          static_cast<float>(from_centre - static_cast<double>(first)),
           true};
 }
 
@@ -46,15 +49,21 @@ class Sampler {
   Sampler(const Picture& picture, const Variation& variation, const partitioner::MapShape& input)
       : picture_(picture), variation_(variation), input_(input) {}
 
-  [[nodiscard]] Place place(Index row, Index col) const {
-    const Index shown = variation_.mirrored ? input_.cols - 1 - col : col;
-    const double across = static_cast<double>(shown) + 0.5 - static_cast<double>(input_.cols) / 2;
-    const double down = static_cast<double>(row) + 0.5 - static_cast<double>(input_.rows) / 2;
-    const double x =
-        variation_.centre_x + variation_.x_per_col * across + variation_.x_per_row * down;
-    const double y =
-        variation_.centre_y + variation_.y_per_col * across + variation_.y_per_row * down;
-    return {between(y, picture_.shape.rows), between(x, picture_.shape.cols)};
+  // Assigns the places of the cells of `cols` in `row`. Where the picture is not turned, its
+  // columns are the same in each row, and those that `places` has from another row stay.
+  void place_row(Index row, const Range& cols, std::vector<Place>& places) const {
+    const bool turned = variation_.x_per_row != 0 || variation_.y_per_col != 0;
+    if (!turned && !places.empty()) {
+      const Between there = place(row, cols.begin).row;
+      for (Place& each : places) {
+        each.row = there;
+      }
+      return;
+    }
+    places.clear();
+    for (Index col = cols.begin; col < cols.end; ++col) {
+      places.push_back(place(row, col));
+    }
   }
 
   // A share of 0 gives the cell's own value exactly.
@@ -74,6 +83,17 @@ class Sampler {
   }
 
  private:
+  [[nodiscard]] Place place(Index row, Index col) const {
+    const Index shown = variation_.mirrored ? input_.cols - 1 - col : col;
+    const double across = static_cast<double>(shown) + 0.5 - static_cast<double>(input_.cols) / 2;
+    const double down = static_cast<double>(row) + 0.5 - static_cast<double>(input_.rows) / 2;
+    const double x =
+        variation_.centre_x + variation_.x_per_col * across + variation_.x_per_row * down;
+    const double y =
+        variation_.centre_y + variation_.y_per_col * across + variation_.y_per_row * down;
+    return {between(y, picture_.shape.rows), between(x, picture_.shape.cols)};
+  }
+
   const Picture& picture_;
   const Variation& variation_;
   const partitioner::MapShape& input_;
@@ -172,19 +192,22 @@ void render(const Picture& picture,
   const Sampler sampler(picture, variation, input);
   const Finish finish = finish_of(rules);
   const bool colours = input.channels == 3 && changes_colours(variation);
-  Index cell = 0;
-  for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-    for (Index col = region.cols.begin; col < region.cols.end; ++col, ++cell) {
-      const Place place = sampler.place(row, col);
+  std::vector<Place> places;
+  places.reserve(static_cast<std::size_t>(region.cols.size()));
+  float* row_out = out.data();
+  for (Index row = region.rows.begin; row < region.rows.end; ++row, row_out += region.cols.size()) {
+    sampler.place_row(row, region.cols, places);
+    for (std::size_t i = 0; i < places.size(); ++i) {
       Colour colour{};
       if (colours) {
         colour = distorted(
-            {sampler.value(0, place), sampler.value(1, place), sampler.value(2, place)}, variation);
+            {sampler.value(0, places[i]), sampler.value(1, places[i]), sampler.value(2, places[i])},
+            variation);
       }
       for (Index channel = region.channels.begin; channel < region.channels.end; ++channel) {
         const auto at = static_cast<std::size_t>(channel);
-        const float value = colours ? colour[at] : sampler.value(channel, place);
-        out[static_cast<std::size_t>((channel - region.channels.begin) * area + cell)] =
+        const float value = colours ? colour[at] : sampler.value(channel, places[i]);
+        row_out[(channel - region.channels.begin) * area + static_cast<Index>(i)] =
             (value - finish.shift[at]) * finish.scale[at];
       }
     }

@@ -140,7 +140,7 @@ TEST_CASE("crop padding moves the picture by whole cells within the padding and 
   const Picture picture = random_picture(shape, 3);
   RenderingRules rules = plain_rules(shape);
   rules.augmentation.crop_padding = 4;
-  std::vector<bool> seen(9 * 9);
+  std::vector<bool> seen(81);
   for (Index position = 0; position < 2000; ++position) {
     const Variation variation = draw_variation(rules, shape, 9, 5, position);
     const auto dx = static_cast<Index>(variation.centre_x - 4);

@@ -48,8 +48,8 @@ fs::path write_darknet(const TemporaryFolder& folder,
 
 TEST_CASE("PNG pixels arrive in their places, whatever the file's channels") {
   const TemporaryFolder folder;
-  constexpr int kRows = 5;
-  constexpr int kCols = 7;
+  constexpr engine::Index kRows = 5;
+  constexpr engine::Index kCols = 7;
   for (int channels = 1; channels <= 4; ++channels) {
     CAPTURE(channels);
     const Bytes pixels = random_bytes(kRows * kCols * channels, 40);
@@ -58,7 +58,7 @@ TEST_CASE("PNG pixels arrive in their places, whatever the file's channels") {
     const engine::Picture grey = engine::read_picture(folder / "a.png", 1);
     REQUIRE(colour.shape == partitioner::MapShape{3, kRows, kCols});
     REQUIRE(grey.shape == partitioner::MapShape{1, kRows, kCols});
-    for (int i = 0; i < kRows * kCols; ++i) {
+    for (engine::Index i = 0; i < kRows * kCols; ++i) {
       const std::uint8_t* pixel = &pixels[static_cast<std::size_t>(i * channels)];
       const bool coloured = channels >= 3;
       const double r = pixel[0];
@@ -89,11 +89,11 @@ TEST_CASE("a JPEG of one colour has that colour") {
 TEST_CASE("a damaged picture is named together with what is wrong") {
   const TemporaryFolder folder;
   const auto reading = [&](const fs::path& path) {
-    const std::string message = input_error_of([&] { (void)engine::read_picture(path, 3); });
+    std::string message = input_error_of([&] { (void)engine::read_picture(path, 3); });
     CHECK(holds(message, path.string() + ":"));
     return message;
   };
-  const Bytes pixels = random_bytes(40 * 50 * 3, 8);
+  const Bytes pixels = random_bytes(6000, 8);
   const fs::path png = folder / "a.png";
   const fs::path jpeg = folder / "a.jpg";
   write_png(png, 40, 50, 3, pixels);

@@ -22,10 +22,11 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kItems = 5;
 constexpr std::uint32_t kRows = 3;
 constexpr std::uint32_t kCols = 4;
+constexpr std::size_t kVolume = 12;
 const Bytes kLabels = {2, 0, 1, 2, 1};
 
 Bytes sample_pixels() {
-  return random_bytes(kItems * kRows * kCols, 11);
+  return random_bytes(kItems * kVolume, 11);
 }
 
 // A whole data set with both halves.
@@ -34,7 +35,7 @@ void write_idx_set(const fs::path& folder) {
               idx_bytes({kItems, kRows, kCols}, sample_pixels()));
   write_bytes(folder / "train-labels-idx1-ubyte", idx_bytes({kItems}, kLabels));
   write_gzip(folder / "t10k-images-idx3-ubyte.gz",
-             idx_bytes({2, kRows, kCols}, random_bytes(2 * kRows * kCols, 12)));
+             idx_bytes({2, kRows, kCols}, random_bytes(2 * kVolume, 12)));
   write_gzip(folder / "t10k-labels-idx1-ubyte.gz", idx_bytes({2}, {4, 0}));
 }
 
@@ -64,8 +65,7 @@ TEST_CASE("IDX files give back the bytes and labels that were written, as 0..1")
     REQUIRE(picture.shape == partitioner::MapShape{1, kRows, kCols});
     for (std::size_t i = 0; i < picture.values.size(); ++i) {
       CHECK(picture.values[i] ==
-            static_cast<float>(pixels[static_cast<std::size_t>(item) * kRows * kCols + i]) /
-                255.0F);
+            static_cast<float>(pixels[static_cast<std::size_t>(item) * kVolume + i]) / 255.0F);
     }
   }
 }
@@ -92,8 +92,8 @@ TEST_CASE("IDX files are found under dotted names too, and gzipped ones read the
   CHECK(data.classes() == 3);
   const engine::Picture picture = data.read(4);
   CHECK(picture.shape == partitioner::MapShape{3, kRows, kCols});
-  CHECK(picture.values.front() == static_cast<float>(sample_pixels()[4 * kRows * kCols]) / 255.0F);
-  CHECK(picture.values[2 * kRows * kCols] == picture.values.front());
+  CHECK(picture.values.front() == static_cast<float>(sample_pixels()[4 * kVolume]) / 255.0F);
+  CHECK(picture.values[2 * kVolume] == picture.values.front());
 }
 
 TEST_CASE("a missing or damaged IDX file is named together with what is wrong") {
@@ -199,7 +199,7 @@ Bytes cifar_records(const std::vector<Bytes>& labels, std::uint64_t seed) {
 void write_cifar10(const fs::path& folder) {
   for (std::uint8_t i = 1; i <= 5; ++i) {
     write_bytes(folder / ("data_batch_" + std::to_string(i) + ".bin"),
-                cifar_records({{i}, {0}}, 10U * i));
+                cifar_records({{i}, {0}}, std::uint64_t{10} * i));
   }
   write_bytes(folder / "test_batch.bin", cifar_records({{9}}, 99));
   tests::write_text(folder / "batches.meta.txt",
