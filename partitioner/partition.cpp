@@ -97,7 +97,7 @@ class Validation {
       fail(
           fmt::format("the partition is for another network (fingerprint \"{}\", this one has "
                       "\"{}\"): make a new one "
-                      "with `plan`, or take the model file that it was made for",
+                      "with `tessera plan --save`, or take the model file that it was made for",
                       partition_.network,
                       fingerprint(network_)));
     }

@@ -243,7 +243,9 @@ Partition read_partition(const std::filesystem::path& path) {
     throw InputError(path.string(), 0, "larger than 64 MiB: this is no partition file");
   }
   if (!file.eof()) {
-    throw InputError(path.string(), 0, "cannot be read: give a partition file, see `plan --help`");
+    throw InputError(path.string(),
+                     0,
+                     "cannot be read: give a partition file, `tessera plan --save` writes one");
   }
   return parse_partition(text, path.string());
 }

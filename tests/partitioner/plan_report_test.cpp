@@ -202,6 +202,33 @@ TEST_CASE("workspace that is known for each rank is planned for each rank") {
   CHECK(uses[1].workspace == 200);
 }
 
+TEST_CASE("the figure of geometry.md shows what the plan says") {
+  Network network;
+  network.image = {1, 10, 12};
+  add_layer(network, Convolution{.filters = 1, .size = 1}, {kImage});
+  add_layer(network, Convolution{.filters = 1, .size = 3, .padding = 1}, {0});
+  add_layer(network, Convolution{.filters = 1, .size = 3, .padding = 1}, {1});
+  const Plan plan =
+      make_case(network, {.grid_rows = 2, .grid_cols = 2, .groups = {{0, 0}, {1, 2}}}, 1).plan;
+  const auto box = [](Range rows, Range cols) { return Region{{0, 1}, {0, 1}, rows, cols}; };
+  CHECK(plan.tile(0, 0).owned == box({0, 5}, {0, 6}));
+  CHECK(plan.tile(1, 0).computed == box({0, 6}, {0, 7}));
+  CHECK(plan.tile(2, 0).computed == box({0, 5}, {0, 6}));
+  CHECK(plan.buffer(0, plan.produced_in[0][1]).region == box({-1, 7}, {-1, 8}));
+  CHECK(plan.buffer(0, plan.produced_in[0][2]).region == box({-1, 6}, {-1, 7}));
+  std::vector<Message> to_first;
+  for (const Exchange& exchange : plan.exchanges) {
+    for (const Message& message : exchange.messages) {
+      if (exchange.map == 0 && message.to == 0) {
+        to_first.push_back(message);
+      }
+    }
+  }
+  CHECK(to_first == std::vector<Message>{{1, 0, box({0, 5}, {6, 8})},
+                                         {2, 0, box({5, 7}, {0, 6})},
+                                         {3, 0, box({5, 7}, {6, 8})}});
+}
+
 TEST_CASE("quantities have at most three digits before the point") {
   CHECK(readable_bytes(0) == "0 B");
   CHECK(readable_bytes(999) == "999 B");
