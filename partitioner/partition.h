@@ -61,7 +61,7 @@ struct Partition {
 struct Shorthand {
   Index grid_rows = 1;
   Index grid_cols = 1;
-  std::vector<std::pair<int, int>> groups;  // empty: a group for each layer
+  std::vector<std::pair<int, int>> groups = {};  // empty: a group for each layer
   int data_parallel_from = -1;              // from this layer on images are cut; -1: from the first that cannot be tiled
   int filter_parallel_from = -1;            // from this layer on output channels are cut; -1: nowhere
   int ranks = 0;                            // 0: as many as the grid has tiles

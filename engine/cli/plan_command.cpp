@@ -45,7 +45,7 @@ void run_plan(const PlanCommand& command) {
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition));
   }
-  fmt::print("{}\n", command.json ? plan_json(network, plan, options) : plan_table(network, plan, partition, options));
+  fmt::print("{}", command.json ? plan_json(network, plan, options) + "\n" : plan_table(network, plan, partition, options));
 }
 
 }  // namespace engine
