@@ -7,15 +7,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 show_help() {
   cat <<HELP
-Usage: tests/run.sh [--quick]
+Usage: tests/run.sh [--quick | --all]
 
 Installs missing packages (without asking: it is meant for continuous integration too), then
   1. builds the tests with warnings as errors and runs them, on 1 to 7 ranks where MPI is involved;
   2. tests the program from its command line (tests/cli/*.sh);
-  3. runs the tests once more under the address and undefined-behaviour sanitizers;
-  4. runs clang-tidy over all sources, where clang-tidy is installed.
+  3. runs the tests once more under the address and undefined-behaviour sanitizers.
 
   --quick  only 1 and 2
+  --all    also clang-tidy over all sources (tests/tidy.sh), half an hour on two cores
 
 The last line says how many passed and failed; the exit code is 1 if any failed.
 HELP
@@ -120,9 +120,11 @@ run_tidy() {
 }
 
 quick=no
+all=no
 case ${1:-} in
   '') ;;
   --quick) quick=yes ;;
+  --all) all=yes ;;
   --help | -h) show_help && exit 0 ;;
   *) fail "unknown option '$1'." 'See tests/run.sh --help.' ;;
 esac
@@ -140,6 +142,8 @@ run_command_line_tests
 if [ "$quick" = no ]; then
   headline 'Tests under the sanitizers'
   run_sanitized_tests
+fi
+if [ "$all" = yes ]; then
   headline 'clang-tidy'
   run_tidy
 fi

@@ -50,8 +50,7 @@ class ConvolutionalLayer : public Layer<T> {
     if (maps.input_gradients[0].data != nullptr) {
       convolution_backward_data(shape_,
                                 gradient,
-                                static_cast<const T*>(maps.parameters.weight),
-                                first,
+                                Filters<T>{maps.parameters.weight, first},
                                 region,
                                 site_.input_map(),
                                 maps.input_gradients[0],

@@ -96,14 +96,16 @@ void NormStage<T>::forward(const Pass& pass, const LayerMaps<T>& maps) {
     return;
   }
   update_statistics(pass, maps);
-  normalize_forward(in,
-                    computed,
-                    computed.channels.begin,
-                    norms_,
-                    static_cast<const T*>(maps.parameters.scale),
-                    static_cast<const T*>(maps.parameters.bias),
-                    activation_,
-                    maps.output);
+  normalize_forward(in, computed, normalization(maps), maps.output);
+}
+
+template <class T>
+Normalization<T> NormStage<T>::normalization(const LayerMaps<T>& maps) const {
+  return {site_.tile().computed.channels.begin,
+          norms_,
+          maps.parameters.scale,
+          maps.parameters.bias,
+          activation_};
 }
 
 // Cells that a channel's statistics were taken over; 0 where they were constants.
@@ -134,10 +136,8 @@ void NormStage<T>::backward(const Pass& pass, const LayerMaps<T>& maps) {
     return;
   }
   const Index first = tile.computed.channels.begin;
-  const T* scale = parameters.scale;
-  const T* shift = parameters.bias;
-  const std::vector<NormGradient> mine = normalize_backward_sums(
-      in, out, tile.backward, first, norms_, scale, shift, activation_, maps.output_gradient);
+  const std::vector<NormGradient> mine =
+      normalize_backward_sums(in, out, tile.backward, normalization(maps), maps.output_gradient);
   std::vector<NormGradient> totals(norms_.size());
   if (pass.batch_norm == BatchNormMode::Sync) {
     std::vector<double> share;
@@ -160,12 +160,8 @@ void NormStage<T>::backward(const Pass& pass, const LayerMaps<T>& maps) {
   }
   normalize_backward(in,
                      tile.backward,
-                     tile.owned,
-                     first,
-                     norms_,
-                     scale,
-                     totals,
-                     statistics_cells(pass),
+                     normalization(maps),
+                     {totals, statistics_cells(pass), tile.owned},
                      maps.output_gradient);
 }
 

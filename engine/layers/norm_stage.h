@@ -35,6 +35,7 @@ class NormStage {
   void update_statistics(const Pass& pass, const LayerMaps<T>& maps);
   std::vector<Moments> moments(const Pass& pass);
   [[nodiscard]] double statistics_cells(const Pass& pass) const;
+  [[nodiscard]] Normalization<T> normalization(const LayerMaps<T>& maps) const;
 
   Site site_;
   bool normalize_;

@@ -51,7 +51,8 @@ std::vector<Moments> channel_moments(View<const T> in, const Region& region) {
     return {};
   }
   const auto runs = channel_runs(region.channels, in);
-  const double count = static_cast<double>(region.volume() / region.channels.size());
+  const Index cells = region.volume() / region.channels.size();
+  const double count = static_cast<double>(cells);
   const auto sums =
       sum_lines<double>(region, runs, [&](const Range& run, Index n, Index row, double* sum) {
         const T* x = line_start(in, run, n, row, region.cols.begin);
@@ -84,20 +85,16 @@ std::vector<Moments> channel_moments(View<const T> in, const Region& region) {
 template <class T>
 void normalize_forward(View<const T> in,
                        const Region& region,
-                       Index first,
-                       const std::vector<ChannelNorm<T>>& norms,
-                       const T* scale,
-                       const T* shift,
-                       Activation activation,
+                       const Normalization<T>& by,
                        View<T> out) {
-  with_activation(activation, [&](auto function) {
+  with_activation(by.activation, [&](auto function) {
     for_each_line(
         region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
           const T* x = line_start(in, run, n, row, region.cols.begin);
           T* y = line_start(out, run, n, row, region.cols.begin);
-          const ChannelNorm<T>* norm = norms.data() + run.begin - first;
-          const T* a = scale + run.begin - first;
-          const T* b = shift + run.begin - first;
+          const ChannelNorm<T>* norm = by.norms.data() + run.begin - by.first;
+          const T* a = by.scale + run.begin - by.first;
+          const T* b = by.shift + run.begin - by.first;
           for (Index col = 0; col < region.cols.size(); ++col) {
             for_each_lane(run.size(), [&](Index l) {
               const T normal = (x[col * in.block + l] - norm[l].mean) * norm[l].inverse_deviation;
@@ -112,26 +109,22 @@ template <class T>
 std::vector<NormGradient> normalize_backward_sums(View<const T> in,
                                                   View<const T> out,
                                                   const Region& region,
-                                                  Index first,
-                                                  const std::vector<ChannelNorm<T>>& norms,
-                                                  const T* scale,
-                                                  const T* shift,
-                                                  Activation activation,
+                                                  const Normalization<T>& by,
                                                   View<T> gradient) {
   if (region.empty()) {
     return {};
   }
   std::vector<NormGradient> sums;
   const auto runs = channel_runs(region.channels, in, out, gradient);
-  with_activation(activation, [&](auto function) {
+  with_activation(by.activation, [&](auto function) {
     sums = sum_lines<NormGradient>(
         region, runs, [&](const Range& run, Index n, Index row, NormGradient* sum) {
           const T* x = line_start(in, run, n, row, region.cols.begin);
           const T* y = line_start(out, run, n, row, region.cols.begin);
           T* g = line_start(gradient, run, n, row, region.cols.begin);
-          const ChannelNorm<T>* norm = norms.data() + run.begin - first;
-          const T* a = scale + run.begin - first;
-          const T* b = shift + run.begin - first;
+          const ChannelNorm<T>* norm = by.norms.data() + run.begin - by.first;
+          const T* a = by.scale + run.begin - by.first;
+          const T* b = by.shift + run.begin - by.first;
           for (Index col = 0; col < region.cols.size(); ++col) {
             for_each_lane(run.size(), [&](Index l) {
               const T normal = (x[col * in.block + l] - norm[l].mean) * norm[l].inverse_deviation;
@@ -149,13 +142,11 @@ std::vector<NormGradient> normalize_backward_sums(View<const T> in,
 template <class T>
 void normalize_backward(View<const T> in,
                         const Region& region,
-                        const Region& owned,
-                        Index first,
-                        const std::vector<ChannelNorm<T>>& norms,
-                        const T* scale,
-                        const std::vector<NormGradient>& totals,
-                        double count,
+                        const Normalization<T>& by,
+                        const StatisticsGradient& statistics,
                         View<T> gradient) {
+  const Region& owned = statistics.owned;
+  const double count = statistics.count;
   const bool constant = count == 0;
   const auto runs = channel_runs(region.channels, in, gradient);
   for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
@@ -165,15 +156,15 @@ void normalize_backward(View<const T> in,
     std::array<T, 16> shift{};
     std::array<T, 16> slope{};
     for (std::size_t l = 0; l < lanes; ++l) {
-      const auto c = static_cast<std::size_t>(run.begin - first) + l;
-      factor[l] = norms[c].inverse_deviation * scale[c];
-      mean[l] = norms[c].mean;
-      const bool lane_owned = static_cast<Index>(c) + first >= owned.channels.begin &&
-                              static_cast<Index>(c) + first < owned.channels.end;
+      const auto c = static_cast<std::size_t>(run.begin - by.first) + l;
+      factor[l] = by.norms[c].inverse_deviation * by.scale[c];
+      mean[l] = by.norms[c].mean;
+      const bool lane_owned = static_cast<Index>(c) + by.first >= owned.channels.begin &&
+                              static_cast<Index>(c) + by.first < owned.channels.end;
       if (!constant && lane_owned) {
-        shift[l] = static_cast<T>(totals[c].shift / count);
-        slope[l] = static_cast<T>(totals[c].scale / count *
-                                  static_cast<double>(norms[c].inverse_deviation));
+        shift[l] = static_cast<T>(statistics.totals[c].shift / count);
+        slope[l] = static_cast<T>(statistics.totals[c].scale / count *
+                                  static_cast<double>(by.norms[c].inverse_deviation));
       }
     }
     const bool row_owned = !constant && n >= owned.images.begin && n < owned.images.end &&
@@ -202,57 +193,28 @@ template std::vector<Moments> channel_moments<float>(View<const float>, const Re
 template std::vector<Moments> channel_moments<double>(View<const double>, const Region&);
 template void normalize_forward<float>(View<const float>,
                                        const Region&,
-                                       Index,
-                                       const std::vector<ChannelNorm<float>>&,
-                                       const float*,
-                                       const float*,
-                                       Activation,
+                                       const Normalization<float>&,
                                        View<float>);
-template void normalize_forward<double>(View<const double>,
-                                        const Region&,
-                                        Index,
-                                        const std::vector<ChannelNorm<double>>&,
-                                        const double*,
-                                        const double*,
-                                        Activation,
-                                        View<double>);
 template std::vector<NormGradient> normalize_backward_sums<float>(
-    View<const float>,
-    View<const float>,
-    const Region&,
-    Index,
-    const std::vector<ChannelNorm<float>>&,
-    const float*,
-    const float*,
-    Activation,
-    View<float>);
-template std::vector<NormGradient> normalize_backward_sums<double>(
-    View<const double>,
-    View<const double>,
-    const Region&,
-    Index,
-    const std::vector<ChannelNorm<double>>&,
-    const double*,
-    const double*,
-    Activation,
-    View<double>);
+    View<const float>, View<const float>, const Region&, const Normalization<float>&, View<float>);
 template void normalize_backward<float>(View<const float>,
                                         const Region&,
-                                        const Region&,
-                                        Index,
-                                        const std::vector<ChannelNorm<float>>&,
-                                        const float*,
-                                        const std::vector<NormGradient>&,
-                                        double,
+                                        const Normalization<float>&,
+                                        const StatisticsGradient&,
                                         View<float>);
+template void normalize_forward<double>(View<const double>,
+                                        const Region&,
+                                        const Normalization<double>&,
+                                        View<double>);
+template std::vector<NormGradient> normalize_backward_sums<double>(View<const double>,
+                                                                   View<const double>,
+                                                                   const Region&,
+                                                                   const Normalization<double>&,
+                                                                   View<double>);
 template void normalize_backward<double>(View<const double>,
                                          const Region&,
-                                         const Region&,
-                                         Index,
-                                         const std::vector<ChannelNorm<double>>&,
-                                         const double*,
-                                         const std::vector<NormGradient>&,
-                                         double,
+                                         const Normalization<double>&,
+                                         const StatisticsGradient&,
                                          View<double>);
 
 }  // namespace engine

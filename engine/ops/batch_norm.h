@@ -34,15 +34,21 @@ struct ChannelNorm {
   T inverse_deviation = 1;  // 1 / sqrt(variance + epsilon)
 };
 
-// `norms`, `scale` and `shift` begin with channel `first`. Assigns out on the region.
+// What turns sums into outputs; arrays begin with channel `first`.
+template <class T>
+struct Normalization {
+  Index first = 0;
+  const std::vector<ChannelNorm<T>>& norms;
+  const T* scale = nullptr;
+  const T* shift = nullptr;
+  Activation activation = Activation::Linear;
+};
+
+// Assigns out on the region.
 template <class T>
 void normalize_forward(View<const T> in,
                        const Region& region,
-                       Index first,
-                       const std::vector<ChannelNorm<T>>& norms,
-                       const T* scale,
-                       const T* shift,
-                       Activation activation,
+                       const Normalization<T>& by,
                        View<T> out);
 
 // The gradients of shift and scale: sums over cells of g and of g * normalised input.
@@ -60,29 +66,27 @@ struct NormGradient {
 // Multiplies `gradient` on the region by the slope of the activation, and sums it up per channel of
 // the region.
 template <class T>
-[[nodiscard]] std::vector<NormGradient> normalize_backward_sums(
-    View<const T> in,
-    View<const T> out,
-    const Region& region,
-    Index first,
-    const std::vector<ChannelNorm<T>>& norms,
-    const T* scale,
-    const T* shift,
-    Activation activation,
-    View<T> gradient);
+[[nodiscard]] std::vector<NormGradient> normalize_backward_sums(View<const T> in,
+                                                                View<const T> out,
+                                                                const Region& region,
+                                                                const Normalization<T>& by,
+                                                                View<T> gradient);
 
-// Turns `gradient` on the region from that of the normalised values into that of `in`. Cells of
-// `owned` take the share that flows through mean and variance: `totals` (from channel `first` on,
-// over all ranks), `count` cells a channel; a count of 0 means that the statistics are constants.
+// What flows through mean and variance: gradients of shift and scale over all ranks, from channel
+// `first` on, and the cells of each channel that the statistics were taken over; 0 where they were
+// constants. Cells of `owned` take it.
+struct StatisticsGradient {
+  const std::vector<NormGradient>& totals;
+  double count = 0;
+  Region owned;
+};
+
+// Turns `gradient` on the region from that of the normalised values into that of `in`.
 template <class T>
 void normalize_backward(View<const T> in,
                         const Region& region,
-                        const Region& owned,
-                        Index first,
-                        const std::vector<ChannelNorm<T>>& norms,
-                        const T* scale,
-                        const std::vector<NormGradient>& totals,
-                        double count,
+                        const Normalization<T>& by,
+                        const StatisticsGradient& statistics,
                         View<T> gradient);
 
 }  // namespace engine

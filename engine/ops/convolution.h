@@ -56,13 +56,18 @@ void convolution_forward(const ConvolutionShape& shape,
                          View<T> out,
                          ConvolutionWorkspace<T>& workspace);
 
+// Weights (filters, C/groups, F, F) of the filters from `first` on.
+template <class T>
+struct Filters {
+  const T* weight = nullptr;
+  Index first = 0;
+};
+
 // Adds to `in_gradient`, inside `map`, what the output gradient on `region` says of it.
-// weight as above, its first filter is `first_filter`.
 template <class T>
 void convolution_backward_data(const ConvolutionShape& shape,
                                View<const T> out_gradient,
-                               const T* weight,
-                               Index first_filter,
+                               const Filters<T>& filters,
                                const Region& region,
                                const Region& map,
                                View<T> in_gradient,

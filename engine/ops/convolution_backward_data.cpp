@@ -243,30 +243,27 @@ Index framed_gradient_size(const ConvolutionShape& shape, const Region& output) 
 template <class T>
 void convolution_backward_data(const ConvolutionShape& shape,
                                View<const T> out_gradient,
-                               const T* weight,
-                               Index first_filter,
+                               const Filters<T>& filters,
                                const Region& region,
                                const Region& map,
                                View<T> in_gradient,
                                ConvolutionWorkspace<T>& workspace) {
   if (!region.empty()) {
-    BackwardData<T>(shape, region, map, first_filter, in_gradient, workspace)
-        .run(out_gradient, weight);
+    BackwardData<T>(shape, region, map, filters.first, in_gradient, workspace)
+        .run(out_gradient, filters.weight);
   }
 }
 
 template void convolution_backward_data<float>(const ConvolutionShape&,
                                                View<const float>,
-                                               const float*,
-                                               Index,
+                                               const Filters<float>&,
                                                const Region&,
                                                const Region&,
                                                View<float>,
                                                ConvolutionWorkspace<float>&);
 template void convolution_backward_data<double>(const ConvolutionShape&,
                                                 View<const double>,
-                                                const double*,
-                                                Index,
+                                                const Filters<double>&,
                                                 const Region&,
                                                 const Region&,
                                                 View<double>,

@@ -65,34 +65,33 @@ void convolution_forward(const ConvolutionShape& shape,
   const Index in_step = shape.stride * in.block;
   const Index most = pixels_at_once(in_step);
   const Index lane_count = static_cast<Index>(lanes.size());
+  const auto compute_row = [&](Index n, Index i, Index row) {
+    const Lane& lane = lanes[static_cast<std::size_t>(i)];
+    const auto& table = offsets[static_cast<std::size_t>(lane.group - lanes.front().group)];
+    const Tap<T> tap{0, workspace.weights.data() + i * shape.row() * kLanes};
+    std::array<T, static_cast<std::size_t>(kLanes)> biases{};
+    if (bias != nullptr) {
+      std::copy_n(bias + (lane.channels.begin - region.channels.begin),
+                  lane.channels.size(),
+                  biases.begin());
+    }
+    const auto add_bias = [&biases](T& cell, T sum, Index l) {
+      cell = sum + biases[static_cast<std::size_t>(l)];
+    };
+    for_each_run(region.cols.size(), most, [&](Index begin, Index pixels) {
+      alignas(kAlignment) Sums<T> sums;
+      const Index col = region.cols.begin + begin;
+      const T* window =
+          in.cell(n, row * shape.stride - shape.padding, col * shape.stride - shape.padding);
+      weighted_sum({window, in_step, &tap, 1, table.data(), shape.row(), sums.data()}, pixels);
+      scatter_lanes(sums, out, out.cell(n, row, col), out.block, pixels, lane, add_bias);
+    });
+  };
 #pragma omp parallel for collapse(3) schedule(static)
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for (Index i = 0; i < lane_count; ++i) {
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        const Lane& lane = lanes[static_cast<std::size_t>(i)];
-        const auto& table = offsets[static_cast<std::size_t>(lane.group - lanes.front().group)];
-        const Tap<T> tap{0, workspace.weights.data() + i * shape.row() * kLanes};
-        std::array<T, static_cast<std::size_t>(kLanes)> biases{};
-        if (bias != nullptr) {
-          std::copy_n(bias + (lane.channels.begin - region.channels.begin),
-                      lane.channels.size(),
-                      biases.begin());
-        }
-        for_each_run(region.cols.size(), most, [&](Index begin, Index pixels) {
-          alignas(kAlignment) Sums<T> sums;
-          const Index col = region.cols.begin + begin;
-          const T* window =
-              in.cell(n, row * shape.stride - shape.padding, col * shape.stride - shape.padding);
-          weighted_sum({window, in_step, &tap, 1, table.data(), shape.row(), sums.data()}, pixels);
-          scatter_lanes(
-              sums,
-              out,
-              out.cell(n, row, col),
-              out.block,
-              pixels,
-              lane,
-              [&](T& cell, T sum, Index l) { cell = sum + biases[static_cast<std::size_t>(l)]; });
-        });
+        compute_row(n, i, row);
       }
     }
   }
