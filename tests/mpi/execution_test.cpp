@@ -1,0 +1,185 @@
+// What holds while a plan is executed: copies of a cell, losses, dropout, runs one after the other.
+
+#include "engine/execution/execution.h"
+
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "tests/support/cuts.h"
+#include "tests/support/random_network.h"
+#include <doctest/doctest.h>
+
+#include "engine/random.h"
+
+namespace {
+
+using engine::Communicator;
+using engine::Execution;
+using engine::Index;
+using engine::Pass;
+using engine::Region;
+using partitioner::Activation;
+using partitioner::kImage;
+using partitioner::Network;
+using partitioner::Partition;
+using partitioner::Plan;
+
+// On rank 0; empty elsewhere.
+template <class T>
+std::vector<T> random_image(const Network& network, Index batch, const Communicator& world) {
+  std::vector<T> image(
+      world.rank() == 0 ? static_cast<std::size_t>(whole_map(network, kImage, batch).volume()) : 0);
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    image[i] = static_cast<T>(engine::random_normal(1, i));
+  }
+  return image;
+}
+
+// All of a run that a test may ask for.
+template <class T>
+struct Run {
+  const Network& network;
+  Plan plan;
+  Communicator communicator;
+  Execution<T> execution;
+
+  Run(const Network& of, const Partition& partition, Index batch, const Communicator& on)
+      : network(of),
+        plan(make_plan(of, partition, batch)),
+        communicator(on),
+        execution(network, plan, communicator, {}) {
+    execution.parameters().initialize(3);
+    execution.scatter_image(random_image<T>(network, batch, communicator));
+  }
+};
+
+TEST_CASE("all copies of a cell hold the same bits") {
+  const Communicator world = Communicator::world();
+  for (std::uint64_t seed = 0; seed < 25; ++seed) {
+    const test::RandomCase random = test::random_case(seed, world.size(), {});
+    Run<float> run(random.network, random.partition, random.batch, world);
+    run.execution.forward({});
+    for (int map = 0; map < random.network.size(); ++map) {
+      const Region whole = whole_map(random.network, map, random.batch);
+      std::vector<float> owners = run.execution.gather_map(map);
+      owners.resize(static_cast<std::size_t>(whole.volume()));
+      const auto everywhere = world.gather_all(
+          engine::bytes_of(static_cast<const float*>(owners.data()), whole.volume()));
+      engine::Tensor<float> expected(whole);
+      std::memcpy(owners.data(), everywhere[0].data(), everywhere[0].size());
+      copy_in(owners.data(), whole, expected.view());
+      const Region& computed = run.plan.tile(map, world.rank()).computed;
+      std::vector<float> mine(static_cast<std::size_t>(computed.volume()));
+      std::vector<float> theirs(mine.size());
+      copy_out(engine::View<const float>(run.execution.map(map)), computed, mine.data());
+      copy_out(engine::View<const float>(expected.view()), computed, theirs.data());
+      CHECK_MESSAGE(mine == theirs, "seed ", seed, " map ", map);
+    }
+  }
+}
+
+Network small_classifier() {
+  Network network;
+  network.image = {3, 9, 8};
+  add_layer(network,
+            partitioner::Convolution{.filters = 6,
+                                     .size = 3,
+                                     .padding = 1,
+                                     .batch_normalize = true,
+                                     .activation = Activation::Leaky},
+            {kImage});
+  add_layer(network, partitioner::Dropout{0.4}, {0});
+  add_layer(network,
+            partitioner::Convolution{
+                .filters = 5, .size = 3, .stride = 2, .padding = 1, .activation = Activation::Tanh},
+            {1});
+  add_layer(network, partitioner::AvgPool{}, {2});
+  add_layer(network, partitioner::Connected{4, false, Activation::Linear}, {3});
+  add_layer(network, partitioner::Softmax{}, {4});
+  add_layer(network, partitioner::Cost{}, {5});
+  return network;
+}
+
+// Tiles, then images cut unevenly; the cost on other ranks than the softmax.
+Partition handed_over(const Network& network, int ranks) {
+  const test::Cuts images{test::small_pieces(ranks, 1, 5), {}, {}, {}};
+  return test::partition_of(network,
+                            ranks,
+                            {{0, 1}, {2, 2}, {3, 5}, {6, 6}},
+                            {test::grid(ranks), test::grid(ranks), images, {}});
+}
+
+TEST_CASE("dropout drops the same cells whatever the partition, and others in another step") {
+  const Communicator world = Communicator::world();
+  const Network network = small_classifier();
+  Run<double> tiled(network, handed_over(network, world.size()), 5, world);
+  Pass pass;
+  pass.batch_norm = engine::BatchNormMode::Frozen;
+  pass.seed = 9;
+  std::vector<double> previous;
+  for (Index step = 0; step < 3; ++step) {
+    pass.step = step;
+    tiled.execution.forward(pass);
+    const std::vector<double> found = tiled.execution.gather_map(1);
+    if (world.rank() == 0) {
+      Run<double> alone(network, single_tile(network), 5, Communicator::self());
+      alone.execution.forward(pass);
+      CHECK(found == alone.execution.gather_map(1));
+      CHECK(found != previous);
+      previous = found;
+    }
+  }
+}
+
+// The loss over all ranks, and on rank 0 the gradient of the first layer's weights.
+template <class T>
+std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const std::vector<int>& labels) {
+  Pass pass;
+  pass.seed = 9;
+  pass.labels = &labels;
+  pass.loss_scale = 1.0 / static_cast<double>(labels.size());
+  run.execution.forward(pass);
+  run.execution.clear_gradient_maps();
+  run.execution.parameters().clear_gradients();
+  run.execution.backward(pass);
+  run.execution.parameters().sum_gradients(pass.batch_norm);
+  const double mine = run.execution.owned_loss(labels);
+  double loss = 0;
+  for (const auto& bytes : run.communicator.gather_all(engine::bytes_of(&mine, 1))) {
+    double share = 0;
+    std::memcpy(&share, bytes.data(), sizeof(share));
+    loss += share;
+  }
+  const auto& weight = run.execution.parameters().all().front();
+  return {loss, run.execution.parameters().gather(weight, weight.gradient.data())};
+}
+
+TEST_CASE("each image counts once in the loss, however unevenly images are cut") {
+  const Communicator world = Communicator::world();
+  const Network network = small_classifier();
+  const std::vector<int> labels{0, 3, 1, -1, 2};  // one image without a label
+  Run<double> tiled(network, handed_over(network, world.size()), 5, world);
+  const auto found = loss_and_gradient(tiled, labels);
+  if (world.rank() == 0) {
+    Run<double> alone(network, single_tile(network), 5, Communicator::self());
+    const auto expected = loss_and_gradient(alone, labels);
+    CHECK(found.first == doctest::Approx(expected.first).epsilon(1e-12));
+    for (std::size_t i = 0; i < expected.second.size(); ++i) {
+      CHECK(found.second[i] == doctest::Approx(expected.second[i]).epsilon(1e-10));
+    }
+  }
+}
+
+TEST_CASE("a second step on the same buffers gives the same bits as the first") {
+  const Communicator world = Communicator::world();
+  const Network network = small_classifier();
+  const std::vector<int> labels{0, 3, 1, 1, 2};
+  Run<float> run(network, handed_over(network, world.size()), 5, world);
+  const auto first = loss_and_gradient(run, labels);
+  const auto second = loss_and_gradient(run, labels);
+  CHECK(first.first == second.first);
+  CHECK(first.second == second.second);
+}
+
+}  // namespace

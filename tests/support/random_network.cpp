@@ -1,0 +1,304 @@
+#include "tests/support/random_network.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+
+#include "engine/random.h"
+
+namespace test {
+
+using partitioner::Activation;
+using partitioner::Convolution;
+using partitioner::Cut;
+using partitioner::Group;
+using partitioner::kImage;
+using partitioner::MapShape;
+using partitioner::Network;
+using partitioner::Operation;
+using partitioner::Partition;
+
+namespace {
+
+constexpr Index kLargestSide = 20;
+constexpr Index kLargestMap = 6000;  // values of an image
+constexpr Index kCellsForStatistics =
+    32;  // fewer make the inverse deviation, and rounding with it, large
+
+Activation random_activation(Draw& draw) {
+  return draw.among({Activation::Linear,
+                     Activation::Relu,
+                     Activation::Leaky,
+                     Activation::Relu6,
+                     Activation::Elu,
+                     Activation::Logistic,
+                     Activation::Tanh,
+                     Activation::Swish,
+                     Activation::Mish,
+                     Activation::Ramp});
+}
+
+Convolution random_convolution(Draw& draw, const MapShape& in, bool batch_normalize) {
+  Convolution convolution;
+  convolution.size = draw.between(1, 7);
+  convolution.stride = draw.among<Index>({1, 1, 1, 1, 2, 3});
+  convolution.padding =
+      draw.chance(0.6) ? convolution.size / 2 : draw.between(0, convolution.size - 1);
+  convolution.filters = draw.among<Index>({1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 20});
+  if (draw.chance(0.2)) {  // depthwise
+    convolution.groups = in.channels;
+    convolution.filters = in.channels * draw.between(1, 2);
+  } else if (draw.chance(0.2)) {
+    convolution.groups = draw.between(2, 4);
+    convolution.filters = convolution.groups * draw.between(1, 5);
+  }
+  convolution.batch_normalize = batch_normalize && draw.chance(0.8);
+  convolution.activation = random_activation(draw);
+  return convolution;
+}
+
+partitioner::MaxPool random_max_pool(Draw& draw) {
+  const Index size = draw.between(1, 5);
+  return {size, draw.between(1, 3), draw.chance(0.5) ? size - 1 : draw.between(0, 2 * size)};
+}
+
+partitioner::Softmax random_softmax(Draw& draw) {
+  const bool spatial = draw.chance(0.5);
+  const double temperature = draw.chance(0.5) ? 1.0 : 2.5;
+  return {spatial ? 1 : draw.between(1, 4), spatial, temperature};
+}
+
+class NetworkMaker {
+ public:
+  NetworkMaker(Draw& draw, const NetworkWishes& wishes) : draw_(draw), wishes_(wishes) {}
+
+  Network make() {
+    network_.image = {draw_.among<Index>({1, 2, 3, 3, 4, 6, 18}),
+                      draw_.between(5, kLargestSide),
+                      draw_.between(5, kLargestSide)};
+    while (network_.layers.empty()) {
+      try_layer(random_convolution(draw_, network_.image, wishes_.batch_normalize), {kImage});
+    }
+    const Index layers = draw_.between(3, wishes_.most_layers);
+    for (Index tries = 0; tries < 200 && network_.size() < layers; ++tries) {
+      add_random_layer();
+    }
+    if (draw_.chance(0.3)) {
+      add_tail();
+    }
+    return network_;
+  }
+
+ private:
+  // Mostly the last map, sometimes one that others have read already. Only layer 0 reads the image.
+  int random_map() {
+    return static_cast<int>(draw_.chance(0.7) ? network_.size() - 1
+                                              : draw_.between(0, network_.size() - 1));
+  }
+
+  void add_random_layer() {
+    const int map = random_map();
+    const MapShape& in = network_.shape(map);
+    switch (draw_.between(0, 15)) {
+      case 0:
+      case 1:
+        return try_layer(random_max_pool(draw_), {map});
+      case 2:
+      case 3:
+        return try_layer(random_shortcut(), {map, random_map()});
+      case 4:
+        return try_layer(random_route(), random_maps());
+      case 5:
+        return try_layer(
+            partitioner::Upsample{draw_.between(2, 3), draw_.chance(0.5) ? 1.0 : -0.75}, {map});
+      case 6:
+        return try_layer(partitioner::Reorg{draw_.between(2, 3), draw_.chance(0.5)}, {map});
+      case 7:
+        return try_layer(partitioner::SpaceToDepth{draw_.between(2, 3)}, {map});
+      case 8:
+        return try_layer(partitioner::Dropout{0.5}, {map});
+      case 9:
+        return try_layer(random_softmax(draw_), {map});
+      default:
+        return try_layer(random_convolution(draw_, in, wishes_.batch_normalize), {map});
+    }
+  }
+
+  // The end of a classifier, or part of it.
+  void add_tail() {
+    if (draw_.chance(0.5)) {
+      try_layer(partitioner::AvgPool{}, {network_.size() - 1});
+    }
+    if (wishes_.connected && draw_.chance(0.7)) {
+      try_layer(partitioner::Connected{draw_.between(1, 20), false, random_activation(draw_)},
+                {network_.size() - 1});
+    }
+    if (draw_.chance(0.5)) {
+      try_layer(partitioner::Softmax{}, {network_.size() - 1});
+      try_layer(partitioner::Cost{}, {network_.size() - 1});
+    }
+  }
+
+  partitioner::Shortcut random_shortcut() {
+    const bool weighted = draw_.chance(0.3);
+    return {random_activation(draw_), weighted ? 0.5 : 1.0, weighted ? -1.25 : 1.0};
+  }
+
+  partitioner::Route random_route() {
+    const Index groups = draw_.between(1, 2);
+    return {groups, draw_.between(0, groups - 1)};
+  }
+
+  std::vector<int> random_maps() {
+    std::vector<int> maps(static_cast<std::size_t>(draw_.between(1, 3)));
+    const int first = random_map();
+    const MapShape& shape = network_.shape(first);
+    for (int& map : maps) {
+      map = random_map();
+      if (network_.shape(map).rows != shape.rows || network_.shape(map).cols != shape.cols) {
+        map = first;
+      }
+    }
+    return maps;
+  }
+
+  // Leaves the network as it is where the layer does not fit or its map would be large.
+  void try_layer(Operation operation, const std::vector<int>& inputs) {
+    try {
+      add_layer(network_, std::move(operation), inputs);
+    } catch (const std::invalid_argument&) {
+      return;
+    }
+    const MapShape& out = network_.layers.back().output;
+    if (out.volume() > kLargestMap || std::max(out.rows, out.cols) > kLargestSide) {
+      network_.layers.pop_back();
+      return;
+    }
+    auto* convolution = std::get_if<Convolution>(&network_.layers.back().operation);
+    if (convolution != nullptr && wishes_.batch * out.rows * out.cols < kCellsForStatistics) {
+      convolution->batch_normalize = false;
+    }
+  }
+
+  Draw& draw_;
+  NetworkWishes wishes_;
+  Network network_;
+};
+
+Cut random_cut(Draw& draw, Index parts, Index extent) {
+  Cut cut{parts, {}};
+  if (draw.chance(0.4)) {
+    return cut;
+  }
+  cut.boundaries = {0, extent};
+  for (Index i = 1; i < parts; ++i) {
+    cut.boundaries.push_back(draw.between(0, extent));
+  }
+  std::sort(cut.boundaries.begin(), cut.boundaries.end());
+  return cut;
+}
+
+Group random_group(Draw& draw, const Network& network, Index batch, int ranks, int first) {
+  Group group;
+  group.first = first;
+  group.last = static_cast<int>(
+      std::min<Index>(network.size() - 1, first + draw.among<Index>({1, 1, 2, 3, 5, 8, 20}) - 1));
+  const MapShape& out = network.shape(group.last);
+  const auto parts = [&] { return draw.among<Index>({1, 1, 1, 2, 2, 3, 4}); };
+  std::vector<Index> counts;
+  do {
+    counts = {parts(), parts(), parts(), parts()};
+  } while (counts[0] * counts[1] * counts[2] * counts[3] > ranks);
+  group.images = random_cut(draw, counts[0], batch);
+  group.channels = random_cut(draw, counts[1], out.channels);
+  group.rows = random_cut(draw, counts[2], out.rows);
+  group.cols = random_cut(draw, counts[3], out.cols);
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  for (Index tile = 0; tile < group.tiles(); ++tile) {
+    std::swap(all[static_cast<std::size_t>(tile)],
+              all[static_cast<std::size_t>(draw.between(tile, ranks - 1))]);
+  }
+  group.ranks.assign(all.begin(), all.begin() + group.tiles());
+  const double collapse = draw.among({0.0, 0.5, 1.0});
+  for (int layer = group.first; layer <= group.last; ++layer) {
+    if (draw.chance(collapse)) {
+      group.collapse.push_back(layer);
+    }
+  }
+  return group;
+}
+
+}  // namespace
+
+Index Draw::between(Index least, Index most) {
+  const auto count = static_cast<std::uint64_t>(most - least + 1);
+  return least + static_cast<Index>(engine::random_bits(seed_, drawn_++) % count);
+}
+
+bool Draw::chance(double probability) {
+  return engine::random_uniform(seed_, drawn_++) < probability;
+}
+
+Network random_network(Draw& draw, const NetworkWishes& wishes) {
+  return NetworkMaker(draw, wishes).make();
+}
+
+Partition random_partition(Draw& draw, const Network& network, Index batch, int ranks) {
+  Partition partition;
+  partition.network = fingerprint(network);
+  partition.ranks = ranks;
+  partition.reader =
+      draw.chance(0.5) ? partitioner::kEveryRank : static_cast<int>(draw.between(0, ranks - 1));
+  for (int first = 0; first < network.size(); first = partition.groups.back().last + 1) {
+    partition.groups.push_back(random_group(draw, network, batch, ranks, first));
+  }
+  return partition;
+}
+
+RandomCase random_case(std::uint64_t seed, int ranks, NetworkWishes wishes) {
+  Draw draw(seed);
+  RandomCase result;
+  result.batch = draw.between(1, 4);
+  wishes.batch = result.batch;
+  result.network = random_network(draw, wishes);
+  result.partition = random_partition(draw, result.network, result.batch, ranks);
+  return result;
+}
+
+bool has_connected(const Network& network) {
+  return std::any_of(
+      network.layers.begin(), network.layers.end(), [](const partitioner::LayerSpec& layer) {
+        return std::holds_alternative<partitioner::Connected>(layer.operation);
+      });
+}
+
+std::string describe(const RandomCase& random) {
+  std::ostringstream text;
+  const MapShape& image = random.network.image;
+  text << random.batch << " images of " << image.channels << 'x' << image.rows << 'x' << image.cols
+       << '\n';
+  for (int layer = 0; layer < random.network.size(); ++layer) {
+    const partitioner::LayerSpec& spec = random.network.layer(layer);
+    text << layer << ' ' << kind_name(spec.operation);
+    if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
+      text << " size " << convolution->size << " stride " << convolution->stride << " padding "
+           << convolution->padding << " groups " << convolution->groups
+           << (convolution->batch_normalize ? " bn " : " ")
+           << activation_name(convolution->activation);
+    } else if (const auto* pool = std::get_if<partitioner::MaxPool>(&spec.operation)) {
+      text << " size " << pool->size << " stride " << pool->stride << " padding " << pool->padding;
+    }
+    text << " of";
+    for (const int map : spec.inputs) {
+      text << ' ' << map;
+    }
+    text << " -> " << spec.output.channels << 'x' << spec.output.rows << 'x' << spec.output.cols
+         << '\n';
+  }
+  return text.str() + to_text(random.partition);
+}
+
+}  // namespace test

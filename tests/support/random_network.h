@@ -1,0 +1,69 @@
+// Random networks and random partitions of them, for laws that must hold for all.
+//
+// Everything follows from the seed of a Draw, so that all ranks make the same case and a failure
+// can be repeated. Networks are directed acyclic graphs of every kind of layer; partitions have
+// groups of any length, uneven and empty tiles in all four dimensions, idle ranks, collapse layers
+// and either kind of reader.
+
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "partitioner/network.h"
+#include "partitioner/partition.h"
+
+namespace test {
+
+using partitioner::Index;
+
+// A row of random numbers.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : seed_(seed) {}
+
+  // Both ends included.
+  [[nodiscard]] Index between(Index least, Index most);
+  [[nodiscard]] bool chance(double probability);
+  template <class T>
+  [[nodiscard]] T among(std::initializer_list<T> choices) {
+    return choices.begin()[between(0, static_cast<Index>(choices.size()) - 1)];
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t drawn_ = 0;
+};
+
+struct NetworkWishes {
+  Index batch = 1;
+  bool batch_normalize = true;  // where a channel has at least 32 cells in the whole batch
+  bool connected = true;
+  Index most_layers = 9;
+};
+
+[[nodiscard]] partitioner::Network random_network(Draw& draw, const NetworkWishes& wishes);
+
+// One that validate() accepts.
+[[nodiscard]] partitioner::Partition random_partition(Draw& draw,
+                                                      const partitioner::Network& network,
+                                                      Index batch,
+                                                      int ranks);
+
+// A network, a batch and a partition of it.
+struct RandomCase {
+  partitioner::Network network;
+  Index batch = 1;
+  partitioner::Partition partition;
+};
+
+[[nodiscard]] RandomCase random_case(std::uint64_t seed, int ranks, NetworkWishes wishes);
+
+[[nodiscard]] bool has_connected(const partitioner::Network& network);
+
+// For messages: a line for each layer, then the partition.
+[[nodiscard]] std::string describe(const RandomCase& random);
+
+}  // namespace test
