@@ -116,7 +116,8 @@ double NormStage<T>::statistics_cells(const Pass& pass) const {
     return 0;
   }
   if (pass.batch_norm == BatchNormMode::PerTile) {
-    return owned.empty() ? 0 : static_cast<double>(owned.volume() / owned.channels.size());
+    const Index cells = owned.empty() ? 0 : owned.volume() / owned.channels.size();
+    return static_cast<double>(cells);
   }
   const partitioner::MapShape& shape = site_.spec().output;
   return static_cast<double>(site_.plan->batch * shape.rows * shape.cols);
