@@ -41,13 +41,20 @@ class PlanCheck {
       check_ownership(map);
       check_tiles(map);
     }
+    if (!violations_.empty()) {
+      return std::move(violations_);  // what is asked below makes no sense of such tiles
+    }
     for (int layer = 0; layer < network_.size(); ++layer) {
       for (std::size_t input = 0; input < network_.layer(layer).inputs.size(); ++input) {
         check_input(layer, input);
+        check_gradients(layer, input);
       }
     }
     for (const Exchange& exchange : plan_.exchanges) {
       check_messages(exchange);
+    }
+    for (const Exchange& collapse : plan_.collapses) {
+      check_messages(collapse);
     }
     for (const ParameterPlan& parameter : plan_.parameters) {
       check_parameter(parameter);
@@ -148,6 +155,36 @@ class PlanCheck {
     }
   }
 
+  // What a layer's backward pass adds to a map of its own group goes on from there, or is sent to
+  // its owner exactly once where the map's gradient is collapsed.
+  void check_gradients(int layer, std::size_t input) {
+    const int map = network_.layer(layer).inputs[input];
+    if (plan_.group(map) != plan_.group(layer)) {
+      return;
+    }
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const Region added =
+          intersect(required_input(network_, layer, input, plan_.tile(layer, rank).backward),
+                    whole_map(network_, map, plan_.batch));
+      std::vector<Region> taken{intersect(plan_.tile(map, rank).backward, added)};
+      for (const Exchange& collapse : plan_.collapses) {
+        for (const Message& message : collapse.messages) {
+          if (collapse.map == map && message.to == rank) {
+            taken.push_back(intersect(message.region, added));
+          }
+        }
+      }
+      std::erase_if(taken, [](const Region& region) { return region.empty(); });
+      if (!added.empty() && !covers_once(taken, added)) {
+        report("layer {}, rank {}: the gradient of {} of map {} does not reach its owners once",
+               layer,
+               rank,
+               added,
+               map);
+      }
+    }
+  }
+
   void check_messages(const Exchange& exchange) {
     for (const Message& message : exchange.messages) {
       if (!contains(plan_.tile(exchange.map, message.from).owned, message.region)) {
@@ -166,17 +203,56 @@ class PlanCheck {
     }
   }
 
+  static Region row(const Range& elements) { return {{0, 1}, {0, 1}, {0, 1}, elements}; }
+
   void check_parameter(const ParameterPlan& parameter) {
     std::vector<Region> owned;
     for (const auto& runs : parameter.owned) {
       for (const Range& run : runs) {
-        owned.push_back({{0, 1}, {0, 1}, {0, 1}, run});
+        owned.push_back(row(run));
       }
     }
-    const Region whole{{0, 1}, {0, 1}, {0, 1}, {0, parameter.shape.channels * parameter.shape.row}};
-    if (!covers_once(owned, whole)) {
+    if (!covers_once(owned, row({0, parameter.shape.channels * parameter.shape.row}))) {
       report("layer {}: elements of a parameter are not each owned by exactly one rank",
              parameter.layer);
+    }
+    for (const Message& message : parameter.messages) {
+      const auto& runs = parameter.owned[static_cast<std::size_t>(message.from)];
+      if (std::none_of(runs.begin(), runs.end(), [&](const Range& run) {
+            return contains(row(run), message.region);
+          })) {
+        report("layer {}: rank {} sends elements of a parameter that it does not own",
+               parameter.layer,
+               message.from);
+      }
+    }
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      check_parameter_on(parameter, rank);
+    }
+  }
+
+  // A rank holds the rows of all channels that it computes, each element its own or sent once.
+  void check_parameter_on(const ParameterPlan& parameter, int rank) {
+    const Range& held = parameter.required[static_cast<std::size_t>(rank)];
+    const Region& computed = plan_.tile(parameter.layer, rank).computed;
+    if (!computed.empty() && !contains(row(held), row(computed.channels))) {
+      report(
+          "layer {}, rank {}: computes channels without their parameters", parameter.layer, rank);
+    }
+    std::vector<Region> arrivals;
+    for (const Range& run : parameter.owned[static_cast<std::size_t>(rank)]) {
+      arrivals.push_back(row(run));
+    }
+    for (const Message& message : parameter.messages) {
+      if (message.to == rank) {
+        arrivals.push_back(message.region);
+      }
+    }
+    const Range elements{held.begin * parameter.shape.row, held.end * parameter.shape.row};
+    if (!covers_once(arrivals, row(elements))) {
+      report("layer {}, rank {}: elements of a parameter do not arrive exactly once",
+             parameter.layer,
+             rank);
     }
   }
 

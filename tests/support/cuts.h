@@ -34,6 +34,19 @@ struct Cuts {
   return cut;
 }
 
+[[nodiscard]] inline Cuts rows_cut(Index parts) {
+  return {{}, {}, {parts, {}}, {}};
+}
+[[nodiscard]] inline Cuts cols_cut(Index parts) {
+  return {{}, {}, {}, {parts, {}}};
+}
+[[nodiscard]] inline Cuts images_cut(Index parts) {
+  return {{parts, {}}, {}, {}, {}};
+}
+[[nodiscard]] inline Cuts channels_cut(Index parts) {
+  return {{}, {parts, {}}, {}, {}};
+}
+
 // rows x cols is at most `ranks`, and near to square.
 [[nodiscard]] inline Cuts grid(int ranks) {
   Index rows = 1;
