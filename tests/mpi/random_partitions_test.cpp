@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/support/random_tensors.h"
+#include "tests/mpi/like_one_tile.h"
 #include <doctest/doctest.h>
 
 namespace {
@@ -12,10 +12,6 @@ using engine::Communicator;
 using engine::NamedTensors;
 
 constexpr int kCases = 80;  // per number of ranks: 1, 2, 3, 4 and 7
-
-// Two orders of summation in double precision. Normalisation over 32 cells or more divides by
-// deviations that are not small, so rounding stays far below.
-constexpr test::Bounds kDouble{.relative = 1e-10, .share = 1e-3};
 
 // Products with a dense matrix are a library's: its order of summation depends on the number of
 // images and outputs.
@@ -43,7 +39,7 @@ TEST_CASE(
     const NamedTensors found = cut_up<double>(random, in, world);
     if (world.rank() == 0) {
       const std::string wrong =
-          test::differences(found, test::on_one_tile<double>(random.network, in), kDouble);
+          test::differences(found, test::on_one_tile<double>(random.network, in), test::kTwoOrders);
       CHECK_MESSAGE(wrong.empty(), "seed ", seed, ":\n", wrong, test::describe(random));
     }
   }
@@ -63,8 +59,8 @@ TEST_CASE(
         in,
         world);
     if (world.rank() == 0) {
-      const std::string wrong =
-          test::differences(found, test::on_one_tile<double>(random.network, in, frozen), kDouble);
+      const std::string wrong = test::differences(
+          found, test::on_one_tile<double>(random.network, in, frozen), test::kTwoOrders);
       CHECK_MESSAGE(wrong.empty(), "seed ", seed, ":\n", wrong, test::describe(random));
     }
   }

@@ -1,120 +1,37 @@
-// The traps of tiled training that other programs have been caught in: each is a small network, cut
-// so that the trap is there, and compared with one tile. Cuts follow the number of ranks.
+// The traps of tiled training that single kinds of layers hold, as those of
+// traps_geometry_test.cpp.
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/mpi/like_one_tile.h"
+#include "tests/support/chain.h"
 #include "tests/support/cuts.h"
-#include "tests/support/random_tensors.h"
 #include <doctest/doctest.h>
 
 namespace {
 
 using engine::Communicator;
-using engine::NamedTensor;
-using engine::NamedTensors;
 using partitioner::Activation;
 using partitioner::Convolution;
 using partitioner::Index;
-using partitioner::kImage;
 using partitioner::MapShape;
 using partitioner::MaxPool;
 using partitioner::Network;
-using partitioner::Operation;
-using partitioner::Partition;
+using test::chain;
+using test::channels_cut;
+using test::check_like_one_tile;
+using test::cols_cut;
+using test::convolution;
 using test::Cuts;
-
-constexpr test::Bounds kDouble{.relative = 1e-10, .share = 1e-3};
-
-// Each layer reads the one before.
-Network chain(const MapShape& image, const std::vector<Operation>& layers) {
-  Network network;
-  network.image = image;
-  for (const Operation& operation : layers) {
-    add_layer(network, operation, {network.size() - 1});
-  }
-  return network;
-}
-
-// Padded so that a stride of 1 keeps the size of the map.
-Convolution convolution(Index filters,
-                        Index size,
-                        Index stride = 1,
-                        Activation activation = Activation::Leaky) {
-  return {.filters = filters,
-          .size = size,
-          .stride = stride,
-          .padding = size / 2,
-          .activation = activation};
-}
-
-Convolution normalized(Convolution convolution) {
-  convolution.batch_normalize = true;
-  return convolution;
-}
-
-int ranks() {
-  return Communicator::world().size();
-}
-
-Cuts rows_cut(int parts) {
-  return {{}, {}, {parts, {}}, {}};
-}
-Cuts cols_cut(int parts) {
-  return {{}, {}, {}, {parts, {}}};
-}
-Cuts images_cut(int parts) {
-  return {{parts, {}}, {}, {}, {}};
-}
-Cuts channels_cut(int parts) {
-  return {{}, {parts, {}}, {}, {}};
-}
-
-// The result on rank 0 in double precision, after comparing all of it with one tile's.
-NamedTensors check_like_one_tile(const Network& network,
-                                 const Partition& partition,
-                                 Index batch,
-                                 const NamedTensors& in) {
-  const Communicator world = Communicator::world();
-  NamedTensors found = engine::vector_jacobian_product<double>(
-      {.network = network, .partition = partition}, in, world);
-  if (world.rank() == 0) {
-    const std::string wrong =
-        test::differences(found, test::on_one_tile<double>(network, in), kDouble);
-    CHECK_MESSAGE(wrong.empty(), wrong, test::describe({network, batch, partition}));
-  }
-  return found;
-}
-
-NamedTensors check_like_one_tile(const Network& network,
-                                 const Partition& partition,
-                                 Index batch = 2) {
-  return check_like_one_tile(network, partition, batch, test::random_tensors(network, batch, 11));
-}
-
-TEST_CASE(
-    "inside a fused group a layer sees zeros outside the image, not what could be computed there") {
-  // Biases and logistic make 1/2 and more out of nothing but padding.
-  const Network network = chain({2, 13, 11},
-                                {convolution(5, 3, 1, Activation::Logistic),
-                                 convolution(4, 5, 1, Activation::Logistic),
-                                 convolution(3, 3, 1, Activation::Logistic)});
-  check_like_one_tile(network, test::fused(network, ranks(), test::grid(ranks())));
-  check_like_one_tile(network, test::fused(network, ranks(), rows_cut(ranks())));
-}
-
-TEST_CASE("a border stays zero behind a layer that normalises in place") {
-  const Network network =
-      chain({2, 13, 11},
-            {normalized(convolution(5, 3)), normalized(convolution(4, 3)), convolution(3, 3)});
-  check_like_one_tile(network, test::fused(network, ranks(), test::grid(ranks())));
-  check_like_one_tile(
-      network,
-      test::partition_of(network, ranks(), {{0, 0}, {1, 1}, {2, 2}}, {test::grid(ranks())}));
-}
+using test::images_cut;
+using test::NamedTensor;
+using test::NamedTensors;
+using test::normalized;
+using test::ranks;
+using test::rows_cut;
 
 TEST_CASE(
     "max-pool at the border of the image ignores what is outside, also where all values are "
@@ -249,115 +166,11 @@ TEST_CASE("gradients of bias and of shift are summed over ranks, and exactly onc
   }
 }
 
-TEST_CASE("uneven tiles weigh each cell alike in averages and statistics") {
-  const Network network = chain({3, 14, 12},
-                                {normalized(convolution(6, 3)),
-                                 partitioner::AvgPool{},
-                                 partitioner::Connected{4, false, Activation::Tanh}});
-  const Cuts uneven{{}, {}, test::small_pieces(ranks(), 1, 14), {}};
-  check_like_one_tile(
-      network,
-      test::partition_of(network, ranks(), {{0, 0}, {1, 2}}, {uneven, images_cut(ranks())}));
-  const Cuts uneven_images{test::small_pieces(ranks(), 1, 9), {}, {}, {}};
-  check_like_one_tile(
-      network,
-      test::partition_of(network, ranks(), {{0, 0}, {1, 2}}, {uneven_images, uneven_images}),
-      9);
-}
-
-TEST_CASE("odd sizes and strides are cut by global positions") {
-  for (const Index side : {11, 13, 17}) {
-    const Network network =
-        chain({2, side, side - 2},
-              {convolution(3, 3, 2), MaxPool{3, 2, 2}, convolution(4, 2, 1), convolution(3, 5, 3)});
-    for (const Cuts& cuts : {rows_cut(ranks()), cols_cut(ranks()), test::grid(ranks())}) {
-      check_like_one_tile(network, test::fused(network, ranks(), cuts));
-      check_like_one_tile(network,
-                          test::partition_of(network, ranks(), {{0, 0}, {1, 2}, {3, 3}}, {cuts}));
-    }
-  }
-}
-
-TEST_CASE("strides beyond the filter leave cells unread, and their gradient is zero") {
-  const Network network =
-      chain({2, 16, 13},
-            {convolution(3, 3), Convolution{.filters = 3, .size = 2, .stride = 3, .padding = 0}});
-  check_like_one_tile(network, test::fused(network, ranks(), rows_cut(ranks())));
-  check_like_one_tile(network,
-                      test::partition_of(network, ranks(), {{0, 0}, {1, 1}}, {rows_cut(ranks())}));
-}
-
-TEST_CASE("a halo may be wider than the neighbour's tile, and tiles smaller than the filter") {
-  const Network network =
-      chain({2, 12, 9}, {convolution(3, 7), convolution(3, 5), MaxPool{5, 1, 4}});
-  const Cuts slivers{{}, {}, test::small_pieces(ranks(), 1, 12), {}};
-  check_like_one_tile(network,
-                      test::partition_of(network, ranks(), {{0, 0}, {1, 1}, {2, 2}}, {slivers}));
-  check_like_one_tile(network, test::fused(network, ranks(), slivers));
-  const Cuts narrow{{}, {}, {}, test::small_pieces(ranks(), 1, 9)};
-  check_like_one_tile(network,
-                      test::partition_of(network, ranks(), {{0, 0}, {1, 1}, {2, 2}}, {narrow}));
-}
-
-TEST_CASE("filters of even size have halos of different width on their two sides") {
-  for (const Index size : {2, 4, 6}) {
-    const Network network = chain(
-        {2, 13, 10}, {convolution(3, size), convolution(3, size, 2), MaxPool{size, 1, size - 1}});
-    check_like_one_tile(network, test::fused(network, ranks(), test::grid(ranks())));
-    check_like_one_tile(
-        network,
-        test::partition_of(network, ranks(), {{0, 0}, {1, 1}, {2, 2}}, {test::grid(ranks())}));
-  }
-}
-
-TEST_CASE("empty tiles, idle ranks and fewer images than ranks change nothing") {
-  const Network network = chain(
-      {3, 8, 9},
-      {normalized(convolution(4, 3)), MaxPool{2, 2, 1}, convolution(6, 3), partitioner::AvgPool{}});
-  const Cuts empty_rows{{}, {}, test::small_pieces(ranks(), 3, 4), {}};
-  check_like_one_tile(network,
-                      test::partition_of(network,
-                                         ranks(),
-                                         {{0, 1}, {2, 2}, {3, 3}},
-                                         {empty_rows, empty_rows, images_cut(ranks())}));
-  const Cuts empty_cols{{}, {}, {}, test::small_pieces(ranks(), 2, 5)};
-  const Cuts empty_channels{{}, test::small_pieces(ranks(), 5, 6), {}, {}};
-  check_like_one_tile(network,
-                      test::partition_of(network,
-                                         ranks(),
-                                         {{0, 1}, {2, 2}, {3, 3}},
-                                         {empty_cols, empty_channels, empty_channels}));
-  // Only the two highest ranks work, on one image.
-  const int few = std::min(ranks(), 2);
-  check_like_one_tile(
-      network, test::partition_of(network, ranks(), {{0, 2}, {3, 3}}, {rows_cut(few)}), 1);
-  check_like_one_tile(network, test::fused(network, ranks(), images_cut(ranks())), 2);
-}
-
 TEST_CASE("an average over a map whose tiles are cut to nothing is computed by the others") {
   const Network network =
       chain({3, 6, 6}, {convolution(4, 3), partitioner::AvgPool{}, MaxPool{1, 1, 0}});
   check_like_one_tile(network, test::fused(network, ranks(), cols_cut(ranks())));
   check_like_one_tile(network, test::fused(network, ranks(), rows_cut(ranks())));
-}
-
-TEST_CASE("cells of diagonal neighbours travel too") {
-  // Only the corner where four tiles meet has a gradient.
-  const Network network = chain({2, 8, 8}, {convolution(3, 3), convolution(3, 3)});
-  NamedTensors in = test::random_tensors(network, 1, 6);
-  NamedTensor& gradient = in.at("output_gradient");
-  for (std::size_t i = 0; i < gradient.values.size(); ++i) {
-    const std::size_t row = i / 8 % 8;
-    const std::size_t col = i % 8;
-    if (row < 3 || row > 4 || col < 3 || col > 4) {
-      gradient.values[i] = 0;
-    }
-  }
-  for (const auto& groups : {std::vector<std::pair<int, int>>{{0, 0}, {1, 1}},
-                             std::vector<std::pair<int, int>>{{0, 1}}}) {
-    check_like_one_tile(
-        network, test::partition_of(network, ranks(), groups, {test::grid(ranks())}), 1, in);
-  }
 }
 
 // Three branches of one map, joined: 4 + 6 + 4 channels, and a slice of each half.
@@ -491,37 +304,6 @@ TEST_CASE("softmax runs that end inside a channel are normalised whole") {
           network, ranks(), {{0, 0}, {1, 1}}, {rows_cut(ranks()), channels_cut(ranks())}));
   const Network spatial = chain({3, 4, 6}, {convolution(5, 3), partitioner::Softmax{1, true, 1.0}});
   check_like_one_tile(spatial, test::fused(spatial, ranks(), test::grid(ranks())));
-}
-
-TEST_CASE("collapse at any layers of a group is exact through batch normalisation and max-pool") {
-  const Network network = chain({3, 16, 13},
-                                {normalized(convolution(4, 3)),
-                                 MaxPool{3, 1, 2},
-                                 normalized(convolution(5, 3)),
-                                 MaxPool{2, 2, 1},
-                                 normalized(convolution(4, 3)),
-                                 convolution(3, 3)});
-  Partition partition = test::fused(network, ranks(), test::grid(ranks()));
-  const NamedTensors in = test::random_tensors(network, 2, 21);
-  for (unsigned chosen = 0; chosen < 64;
-       chosen += 7) {  // some subsets of the six layers, all of them at 63
-    partition.groups[0].collapse.clear();
-    for (int layer = 0; layer < network.size(); ++layer) {
-      if ((chosen >> static_cast<unsigned>(layer) & 1U) != 0) {
-        partition.groups[0].collapse.push_back(layer);
-      }
-    }
-    check_like_one_tile(network, partition, 2, in);
-  }
-}
-
-TEST_CASE("one rank may read the image for all") {
-  const Network network = chain({3, 12, 11}, {normalized(convolution(4, 3)), convolution(3, 3, 2)});
-  Partition partition = test::partition_of(
-      network, ranks(), {{0, 0}, {1, 1}}, {test::grid(ranks()), images_cut(ranks())});
-  for (partition.reader = partitioner::kEveryRank; partition.reader < ranks(); ++partition.reader) {
-    check_like_one_tile(network, partition);
-  }
 }
 
 TEST_CASE("a dense layer gathers what its tiles require, and its outputs may be cut") {
