@@ -43,7 +43,7 @@ class Exchange {
 
  private:
   struct Parcel {
-    int peer;
+    int peer = 0;
     Region region;
     Array<T> cells;
   };

@@ -269,6 +269,7 @@ void Execution<T>::scatter_cells(int map,
 template <class T>
 void Execution<T>::scatter_image(const std::vector<T>& whole) {
   std::vector<Region> regions;
+  regions.reserve(static_cast<std::size_t>(plan_->ranks));
   for (int to = 0; to < plan_->ranks; ++to) {
     regions.push_back(image_region(to));
   }
@@ -278,6 +279,7 @@ void Execution<T>::scatter_image(const std::vector<T>& whole) {
 template <class T>
 void Execution<T>::scatter_output_gradient(const std::vector<T>& whole) {
   std::vector<Region> regions;
+  regions.reserve(static_cast<std::size_t>(plan_->ranks));
   for (int to = 0; to < plan_->ranks; ++to) {
     regions.push_back(plan_->tile(network_->size() - 1, to).owned);
   }
