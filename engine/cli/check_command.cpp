@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/setup.h"
@@ -21,14 +20,21 @@ void print_lines(const EqualityReport& report) {
     return a.double_difference > b.double_difference;
   });
   fmt::print("largest differences, relative to the tensor's largest element\n");
-  fmt::print("  {:<34} {:>18} {:>16} {:>16}\n", "", "double precision", "single: error", "single: error");
-  fmt::print("  {:<34} {:>18} {:>16} {:>16}\n", "tensor", "from one tile", "of partition", "of one tile");
+  fmt::print(
+      "  {:<34} {:>18} {:>16} {:>16}\n", "", "double precision", "single: error", "single: error");
+  fmt::print(
+      "  {:<34} {:>18} {:>16} {:>16}\n", "tensor", "from one tile", "of partition", "of one tile");
   for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
-    fmt::print("  {:<34} {:>18.1e} {:>16.1e} {:>16.1e}{}\n", lines[i].tensor, lines[i].double_difference,
-               lines[i].single_error, lines[i].one_tile_single_error, lines[i].within_bounds ? "" : "  BEYOND BOUNDS");
+    fmt::print("  {:<34} {:>18.1e} {:>16.1e} {:>16.1e}{}\n",
+               lines[i].tensor,
+               lines[i].double_difference,
+               lines[i].single_error,
+               lines[i].one_tile_single_error,
+               lines[i].within_bounds ? "" : "  BEYOND BOUNDS");
   }
   if (lines.size() > kMostLines) {
-    fmt::print("  ... and {} more tensors, none with a larger difference\n", lines.size() - kMostLines);
+    fmt::print("  ... and {} more tensors, none with a larger difference\n",
+               lines.size() - kMostLines);
   }
 }
 
@@ -36,29 +42,43 @@ void print_lines(const EqualityReport& report) {
 
 bool run_check(const CheckCommand& command, const Communicator& communicator) {
   const partitioner::ModelFile model = load_model(command.model, communicator);
-  const partitioner::Network network = agreed(communicator, [&] { return resized(model.network, command.size); });
+  const partitioner::Network network =
+      agreed(communicator, [&] { return resized(model.network, command.size); });
   const partitioner::Partition partition = agreed(communicator, [&] {
     return choose_partition(network, command.partition, communicator.size(), command.batch);
   });
   warn_of_idle_ranks(partition, communicator);
   const partitioner::Plan plan = make_plan(network, partition, command.batch);
   const std::vector<std::string> violations = check(network, plan);
-  const EqualityReport report = check_equality({network, partition, command.batch, command.seed}, communicator);
+  const EqualityReport report =
+      check_equality({network, partition, command.batch, command.seed}, communicator);
   const bool passed = communicator.share(violations.empty() && report.within_bounds);
   if (communicator.rank() != 0) {
     return passed;
   }
-  fmt::print("{}: {} ranks, {} groups, batch {}, against one tile, random signed weights and pictures\n", command.model,
-             communicator.size(), partition.groups.size(), command.batch);
+  fmt::print(
+      "{}: {} ranks, {} groups, batch {}, against one tile, random signed weights and pictures\n",
+      command.model,
+      communicator.size(),
+      partition.groups.size(),
+      command.batch);
   fmt::print("plan: {}\n", violations.empty() ? "all invariants hold" : violations.front());
   print_lines(report);
-  fmt::print("forward pass in single precision: {} of {} cells differ in their bits from one tile{}\n",
-             report.different_bits, report.cells,
-             report.bits_must_agree ? "" : " (batch normalisation or dense layers may round differently)");
-  fmt::print("flipped signs {}, winners {} from one tile (one tile, from double precision: {} and {})\n",
-             report.flipped_signs, report.flipped_winners, report.single_flipped_signs, report.single_flipped_winners);
-  fmt::print("bounds: {:.0e} in double; in single {:g} times the error of one tile, or {:.0e}\n", kDoubleBound,
-             kSingleErrorRatio, kSingleFloor);
+  fmt::print(
+      "forward pass in single precision: {} of {} cells differ in their bits from one tile{}\n",
+      report.different_bits,
+      report.cells,
+      report.bits_must_agree ? "" : " (batch normalisation or dense layers may round differently)");
+  fmt::print(
+      "flipped signs {}, winners {} from one tile (one tile, from double precision: {} and {})\n",
+      report.flipped_signs,
+      report.flipped_winners,
+      report.single_flipped_signs,
+      report.single_flipped_winners);
+  fmt::print("bounds: {:.0e} in double; in single {:g} times the error of one tile, or {:.0e}\n",
+             kDoubleBound,
+             kSingleErrorRatio,
+             kSingleFloor);
   fmt::print("{}\n", passed ? "equal" : "NOT EQUAL: beyond the bounds");
   return passed;
 }

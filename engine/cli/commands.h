@@ -1,10 +1,13 @@
-// What the program can do, a function a subcommand. Options are plain values here: cli.cpp reads them from the command line.
+// What the program can do, a function a subcommand. Options are plain values here: cli.cpp reads
+// them from the command line.
 //
-// Under mpiexec all ranks run a command together; rank 0 prints. Errors of the user's are AgreedErrors, on all ranks.
+// Under mpiexec all ranks run a command together; rank 0 prints. Errors of the user's are
+// AgreedErrors, on all ranks.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +24,12 @@ struct PartitionChoice {
   std::string groups;
   int data_parallel_from = -1;
   int filter_parallel_from = -1;
-  std::string reader = "every";
+  std::string reader;  // "every" or a rank; empty: not said
 
-  [[nodiscard]] bool given() const { return !file.empty() || !grid.empty() || filter_parallel_from >= 0 || data_parallel_from >= 0; }
+  // Whether anything is said about how to cut, other than into groups.
+  [[nodiscard]] bool given() const {
+    return !file.empty() || !grid.empty() || filter_parallel_from >= 0 || data_parallel_from >= 0;
+  }
 };
 
 struct TrainCommand {
@@ -36,7 +42,7 @@ struct TrainCommand {
   Index batch = 0;
   Index subdivisions = 0;
   Index schedule_steps = 0;
-  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> seed;  // else that of the checkpoint to resume, else 1
   std::string resume;
   std::string weights;
   std::string batch_norm = "sync";

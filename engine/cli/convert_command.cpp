@@ -20,10 +20,12 @@ void run_convert(const ConvertCommand& command) {
     return;
   }
   if (!command.to.ends_with(".safetensors")) {
-    throw partitioner::InputError(command.to, 0, "give a name that ends with .weights or .safetensors");
+    throw partitioner::InputError(
+        command.to, 0, "give a name that ends with .weights or .safetensors");
   }
   const Optimizer<float> fresh(model.training, parameters, 0);
-  save_checkpoint(command.to, {0, 1, model.text, fingerprint(model.network)}, parameters, fresh, alone);
+  save_checkpoint(
+      command.to, {0, 1, model.text, fingerprint(model.network)}, parameters, fresh, alone);
 }
 
 }  // namespace engine

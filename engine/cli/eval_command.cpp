@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -28,13 +27,21 @@ class Inference {
             const Communicator& communicator)
       : communicator_(communicator),
         model_(load_model(model, communicator)),
-        partition_(agreed(communicator,
-                          [&] { return choose_partition(model_.network, choice, communicator.size(), batch); })),
+        partition_(agreed(
+            communicator,
+            [&] { return choose_partition(model_.network, choice, communicator.size(), batch); })),
         plan_(make_plan(model_.network, partition_, batch)),
-        execution_(model_.network, plan_, communicator,
-                   {false, false, model_.training.batch_norm_rate, model_.training.batch_norm_epsilon}) {
+        execution_(
+            model_.network,
+            plan_,
+            communicator,
+            {false, false, model_.training.batch_norm_rate, model_.training.batch_norm_epsilon}) {
     warn_of_idle_ranks(partition_, communicator);
-    load_weights(weights, model_.network, model_.training.batch_norm_epsilon, execution_.parameters(), communicator);
+    load_weights(weights,
+                 model_.network,
+                 model_.training.batch_norm_epsilon,
+                 execution_.parameters(),
+                 communicator);
   }
 
   template <class Open>
@@ -44,7 +51,8 @@ class Inference {
         return std::nullopt;
       }
       BatchOptions options{rendering_rules(model_, convention), plan_.batch, 0, Split::Test};
-      return std::optional<BatchSource>(std::in_place, open(model_.network.image.channels), options, name);
+      return std::optional<BatchSource>(
+          std::in_place, open(model_.network.image.channels), options, name);
     });
     return Feed(std::move(source), plan_, communicator_);
   }
@@ -65,25 +73,33 @@ constexpr Index kBatch = 32;  // images looked at together, where the user does 
 }  // namespace
 
 void run_eval(const EvalCommand& command, const Communicator& communicator) {
-  Inference inference(command.model, command.weights, command.partition, command.batch > 0 ? command.batch : kBatch,
+  Inference inference(command.model,
+                      command.weights,
+                      command.partition,
+                      command.batch > 0 ? command.batch : kBatch,
                       communicator);
   if (loss_layer(inference.model().network) < 0) {
     throw AgreedError(command.model + ": the network has no [softmax] or [cost] to judge by");
   }
-  Feed feed = inference.feed(command.model, {command.mean, command.stddev}, [&](Index channels) {
-    return open_dataset(command.data, Split::Test, channels);
-  });
+  Feed feed =
+      inference.feed(command.model, {command.mean, command.stddev}, [&](Index /*channels*/) {
+        return open_labelled(command.data, Split::Test, inference.model().network, command.model);
+      });
   const EvaluationResult result = evaluate(inference.execution(), feed);
   if (communicator.rank() != 0) {
     return;
   }
   if (command.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"accuracy", result.accuracy},
-                                              {"loss", result.loss},
-                                              {"pictures", result.pictures}}
-                           .dump());
+    fmt::print(
+        "{}\n",
+        nlohmann::ordered_json{
+            {"accuracy", result.accuracy}, {"loss", result.loss}, {"pictures", result.pictures}}
+            .dump());
   } else {
-    fmt::print("accuracy {:.2f} %, loss {:.4f}, {} pictures\n", 100 * result.accuracy, result.loss, result.pictures);
+    fmt::print("accuracy {:.2f} %, loss {:.4f}, {} pictures\n",
+               100 * result.accuracy,
+               result.loss,
+               result.pictures);
   }
 }
 
@@ -96,7 +112,8 @@ std::vector<std::string> read_names(const std::string& path) {
   }
   std::ifstream file(path);
   if (!file) {
-    throw InputError(path, 0, "cannot be read: --names takes a text file with the name of a class a line");
+    throw InputError(
+        path, 0, "cannot be read: --names takes a text file with the name of a class a line");
   }
   for (std::string line; std::getline(file, line);) {
     names.push_back(line);
@@ -110,11 +127,16 @@ void print_predictions(const PredictCommand& command,
                        const std::vector<std::string>& names) {
   std::vector<std::size_t> order(output.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return output[a] > output[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return output[a] > output[b];
+  });
   order.resize(std::min(order.size(), static_cast<std::size_t>(command.top)));
-  const auto name = [&](std::size_t i) { return i < names.size() ? names[i] : fmt::format("class {}", i); };
+  const auto name = [&](std::size_t i) {
+    return i < names.size() ? names[i] : fmt::format("class {}", i);
+  };
   if (command.json) {
-    nlohmann::ordered_json json{{"picture", picture}, {"predictions", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json json{{"picture", picture},
+                                {"predictions", nlohmann::ordered_json::array()}};
     for (const std::size_t i : order) {
       json["predictions"].push_back({{"class", i}, {"name", name(i)}, {"value", output[i]}});
     }
@@ -130,7 +152,8 @@ void print_predictions(const PredictCommand& command,
 }  // namespace
 
 void run_predict(const PredictCommand& command, const Communicator& communicator) {
-  const std::vector<std::string> names = agreed(communicator, [&] { return read_names(command.names); });
+  const std::vector<std::string> names =
+      agreed(communicator, [&] { return read_names(command.names); });
   Inference inference(command.model, command.weights, command.partition, 1, communicator);
   std::vector<std::string> pictures;
   Feed feed = inference.feed(command.model, {command.mean, command.stddev}, [&](Index channels) {
@@ -146,10 +169,14 @@ void run_predict(const PredictCommand& command, const Communicator& communicator
   for (Index picture = 0; picture < count; ++picture) {
     throw_agreed(communicator, feed.load(picture, inference.execution()));
     inference.execution().forward(pass);
-    const std::vector<float> output = inference.execution().gather_map(inference.model().network.size() - 1);
+    const std::vector<float> output =
+        inference.execution().gather_map(inference.model().network.size() - 1);
     if (communicator.rank() == 0) {
       const auto at = static_cast<std::size_t>(picture);
-      print_predictions(command, at < pictures.size() ? pictures[at] : fmt::format("picture {}", picture), output, names);
+      print_predictions(command,
+                        at < pictures.size() ? pictures[at] : fmt::format("picture {}", picture),
+                        output,
+                        names);
     }
   }
 }

@@ -43,13 +43,18 @@ void run_gradients(const GradientsCommand& command, const Communicator& communic
     choice.grid = "1x1";
   }
   const auto input = in.find("input");
-  const bool has_images = input != in.end() && !input->second.shape.empty() && input->second.shape[0] > 0;
+  const bool has_images =
+      input != in.end() && !input->second.shape.empty() && input->second.shape[0] > 0;
   Index batch = has_images ? input->second.shape[0] : 1;
   batch = communicator.share(batch);
   const VectorJacobianOptions options{
       model.network,
-      agreed(communicator, [&] { return choose_partition(model.network, choice, communicator.size(), batch); }),
-      parse_batch_norm(command.batch_norm), model.training.batch_norm_epsilon, model.training.batch_norm_rate};
+      agreed(communicator,
+             [&] { return choose_partition(model.network, choice, communicator.size(), batch); }),
+      parse_batch_norm(command.batch_norm),
+      model.training.batch_norm_epsilon,
+      model.training.batch_norm_rate,
+      command.in};
   warn_of_idle_ranks(options.partition, communicator);
   const bool in_double = command.precision == "double";
   const NamedTensors out = in_double ? vector_jacobian_product<double>(options, in, communicator)

@@ -1,12 +1,14 @@
 #include "engine/cli/setup.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
+#include <fmt/format.h>
 #include <set>
+#include <unistd.h>
 
 #include "engine/comm/agreement.h"
+#include "engine/layers/workspace.h"
+#include "partitioner/quantities.h"
 
 namespace engine {
 
@@ -22,18 +24,37 @@ partitioner::ModelFile load_model(const std::string& path, const Communicator& c
   return model;
 }
 
+namespace {
+
+std::pair<Index, Index> parse_size(const std::string& text) {
+  try {
+    return partitioner::parse_grid(text, "--size");
+  } catch (const InputError&) {
+    throw InputError(
+        "--size",
+        0,
+        fmt::format("\"{}\" is no size: expected rows x columns of pixels, for example 224x224",
+                    text));
+  }
+}
+
+}  // namespace
+
 partitioner::Network resized(const partitioner::Network& network, const std::string& size) {
   if (size.empty()) {
     return network;
   }
-  const auto [rows, cols] = partitioner::parse_grid(size, "--size");
+  const auto [rows, cols] = parse_size(size);
   partitioner::Network result;
   result.image = {network.image.channels, rows, cols};
   for (const partitioner::LayerSpec& layer : network.layers) {
     try {
       add_layer(result, layer.operation, layer.inputs, layer.line);
     } catch (const std::invalid_argument& error) {
-      throw InputError(fmt::format("--size {}: layer {} ({}): {}", size, result.size(), kind_name(layer.operation),
+      throw InputError(fmt::format("--size {}: layer {} ({}): {}",
+                                   size,
+                                   result.size(),
+                                   kind_name(layer.operation),
                                    error.what()));
     }
   }
@@ -43,13 +64,16 @@ partitioner::Network resized(const partitioner::Network& network, const std::str
 namespace {
 
 int parse_reader(const std::string& text, int ranks) {
-  if (text == "every") {
+  if (text.empty() || text == "every") {
     return partitioner::kEveryRank;
   }
   int reader = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), reader);
   if (error != std::errc{} || end != text.data() + text.size() || reader < 0 || reader >= ranks) {
-    throw InputError(fmt::format("--reader {}: give 'every' or the number of a rank, 0 to {}", text, ranks - 1));
+    throw InputError(
+        "--reader",
+        0,
+        fmt::format("\"{}\" is no rank: give one from 0 to {}, or \"every\"", text, ranks - 1));
   }
   return reader;
 }
@@ -63,6 +87,22 @@ std::pair<Index, Index> squarest_grid(int ranks) {
   return {rows, ranks / rows};
 }
 
+void expect_ranks(const partitioner::Shorthand& shorthand) {
+  const Index tiles = shorthand.grid_rows * shorthand.grid_cols;
+  if (tiles > shorthand.ranks) {
+    throw InputError("--grid",
+                     0,
+                     fmt::format("{}x{} needs {} ranks, there are {}: start {} with mpiexec.mpich "
+                                 "-n {}, or give a smaller grid",
+                                 shorthand.grid_rows,
+                                 shorthand.grid_cols,
+                                 tiles,
+                                 shorthand.ranks,
+                                 tiles,
+                                 tiles));
+  }
+}
+
 }  // namespace
 
 partitioner::Partition choose_partition(const partitioner::Network& network,
@@ -73,18 +113,29 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
     partitioner::Partition partition = partitioner::read_partition(choice.file);
     validate(partition, network, batch, choice.file);
     if (partition.ranks > ranks) {
-      throw InputError(choice.file, 0,
-                       fmt::format("the partition is for {} ranks, there are {}: start {} with mpiexec.mpich -n {}",
-                                   partition.ranks, ranks, partition.ranks, partition.ranks));
+      throw InputError(
+          choice.file,
+          0,
+          fmt::format(
+              "the partition is for {} ranks, there are {}: start {} with mpiexec.mpich -n {}",
+              partition.ranks,
+              ranks,
+              partition.ranks,
+              partition.ranks));
     }
     partition.ranks = ranks;  // more than it asks for are idle
+    if (!choice.reader.empty()) {
+      partition.reader = parse_reader(choice.reader, ranks);
+    }
     return partition;
   }
   partitioner::Shorthand shorthand;
   shorthand.ranks = ranks;
   if (!choice.grid.empty()) {
-    std::tie(shorthand.grid_rows, shorthand.grid_cols) = partitioner::parse_grid(choice.grid, "--grid");
-  } else if (!choice.given()) {
+    std::tie(shorthand.grid_rows, shorthand.grid_cols) =
+        partitioner::parse_grid(choice.grid, "--grid");
+    expect_ranks(shorthand);
+  } else {
     std::tie(shorthand.grid_rows, shorthand.grid_cols) = squarest_grid(ranks);
   }
   if (!choice.groups.empty()) {
@@ -105,6 +156,59 @@ BatchNormMode parse_batch_norm(const std::string& text) {
   return text == "tile" ? BatchNormMode::PerTile : BatchNormMode::Sync;
 }
 
+Dataset open_labelled(const std::string& path,
+                      Split split,
+                      const partitioner::Network& network,
+                      const std::string& model) {
+  Dataset dataset = open_dataset(path, split, network.image.channels);
+  const Index outputs = network.shape(loss_layer(network)).volume();
+  if (dataset.classes() > outputs) {
+    throw InputError(path,
+                     0,
+                     fmt::format("the data set has {} classes, {} gives {} outputs: let its last "
+                                 "layer with weights give {}, or take another data set",
+                                 dataset.classes(),
+                                 model,
+                                 outputs,
+                                 dataset.classes()));
+  }
+  return dataset;
+}
+
+partitioner::ReportOptions report_options(const std::string& model,
+                                          const partitioner::Network& network,
+                                          const partitioner::Plan& plan,
+                                          bool adam) {
+  partitioner::ReportOptions options;
+  options.model = model;
+  options.memory.adam = adam;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    options.workspace_bytes.push_back(workspace_size(network, plan, rank, true).elements() *
+                                      options.memory.scalar_bytes);
+  }
+  return options;
+}
+
+void expect_memory(const partitioner::Network& network,
+                   const partitioner::Plan& plan,
+                   const partitioner::ReportOptions& options,
+                   const Communicator& communicator) {
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  const Index needed = planned_memory_of_ranks(network, plan, options)[rank].total();
+  const Index there = static_cast<Index>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  std::optional<std::string> problem;
+  if (there > 0 && needed > there) {
+    problem = fmt::format(
+        "{}: training needs {} on rank {}, its machine has {}: take fewer images at a time "
+        "(--batch, --subdivisions), or cut it into more tiles",
+        options.model,
+        partitioner::readable_bytes(needed),
+        rank,
+        partitioner::readable_bytes(there));
+  }
+  throw_agreed(communicator, problem);
+}
+
 void warn_of_idle_ranks(const partitioner::Partition& partition, const Communicator& communicator) {
   std::set<int> busy;
   for (const partitioner::Group& group : partition.groups) {
@@ -112,7 +216,10 @@ void warn_of_idle_ranks(const partitioner::Partition& partition, const Communica
   }
   const int idle = communicator.size() - static_cast<int>(busy.size());
   if (idle > 0 && communicator.rank() == 0) {
-    fmt::print(stderr, "tessera: warning: {} of {} ranks have no tile and stay idle\n", idle, communicator.size());
+    fmt::print(stderr,
+               "tessera: warning: {} of {} ranks have no tile and stay idle\n",
+               idle,
+               communicator.size());
   }
 }
 

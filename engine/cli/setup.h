@@ -6,25 +6,50 @@
 #include <string>
 
 #include "engine/cli/commands.h"
+#include "engine/data/dataset.h"
 #include "partitioner/model_file.h"
+#include "partitioner/plan_report.h"
 
 namespace engine {
 
 // Reads a model file on every rank and says its warnings on rank 0.
-[[nodiscard]] partitioner::ModelFile load_model(const std::string& path, const Communicator& communicator);
+[[nodiscard]] partitioner::ModelFile load_model(const std::string& path,
+                                                const Communicator& communicator);
 
-// The same network for pictures of another size, "HxW". Throws InputError where layers do not fit it.
-[[nodiscard]] partitioner::Network resized(const partitioner::Network& network, const std::string& size);
+// The same network for pictures of another size, "HxW". Throws InputError where layers do not fit
+// it.
+[[nodiscard]] partitioner::Network resized(const partitioner::Network& network,
+                                           const std::string& size);
 
-// The partition that the user chose, or a default: one tile for one rank, a grid as square as can be for more. Throws
-// InputError where it does not fit network, batch or ranks.
+// The partition that the user chose, or a default: one tile for one rank, a grid as square as can
+// be for more. Throws InputError where it does not fit network, batch or ranks.
 [[nodiscard]] partitioner::Partition choose_partition(const partitioner::Network& network,
                                                       const PartitionChoice& choice,
                                                       int ranks,
                                                       Index batch);
 
-// "0" or "0.5,0.5,0.5" style lists come in as numbers; this says which statistics "sync", "frozen" or "tile" mean.
+// Which statistics "sync", "frozen" or "tile" mean.
 [[nodiscard]] BatchNormMode parse_batch_norm(const std::string& text);
+
+// The data set at `path`, for a network that ends in a loss. Throws InputError where it has more
+// classes than the network has outputs.
+[[nodiscard]] Dataset open_labelled(const std::string& path,
+                                    Split split,
+                                    const partitioner::Network& network,
+                                    const std::string& model);
+
+// What reports of a plan need to know of the model's training.
+[[nodiscard]] partitioner::ReportOptions report_options(const std::string& model,
+                                                        const partitioner::Network& network,
+                                                        const partitioner::Plan& plan,
+                                                        bool adam);
+
+// Throws AgreedError on all ranks where one of them needs more memory for training than its machine
+// has.
+void expect_memory(const partitioner::Network& network,
+                   const partitioner::Plan& plan,
+                   const partitioner::ReportOptions& options,
+                   const Communicator& communicator);
 
 // Warns on rank 0 where some ranks have nothing to do.
 void warn_of_idle_ranks(const partitioner::Partition& partition, const Communicator& communicator);

@@ -1,7 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "engine/cli/commands.h"
@@ -20,12 +19,13 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Operations of a training step of the whole network on one device: two a multiply-add, forward, to the weights, and to the data
-// wherever there is a layer below.
+// Operations of a training step of the whole network on one device: two a multiply-add, forward, to
+// the weights, and to the data wherever there is a layer below.
 double step_flops(const partitioner::Network& network, Index batch) {
   double flops = 0;
   for (int layer = 0; layer < network.size(); ++layer) {
-    const double forward = 2 * static_cast<double>(multiply_adds(network, layer, whole_map(network, layer, batch)));
+    const double forward =
+        2 * static_cast<double>(multiply_adds(network, layer, whole_map(network, layer, batch)));
     flops += network.layer(layer).inputs[0] == partitioner::kImage ? 2 * forward : 3 * forward;
   }
   return flops;
@@ -44,6 +44,10 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
     set_threads(command.threads);
   }
   const partitioner::Plan plan = make_plan(model.network, partition, command.batch);
+  expect_memory(model.network,
+                plan,
+                report_options(command.model, model.network, plan, model.training.adam),
+                communicator);
   partitioner::TrainingOptions training = model.training;
   training.batch = command.batch;
   training.subdivisions = 1;
@@ -74,27 +78,38 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   }
   const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
   if (command.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"step_s", {{"median", median(steps)}, {"min", *least}, {"max", *most}}},
-                                              {"forward_s", median(all(&StepTimes::forward_s))},
-                                              {"backward_s", median(all(&StepTimes::backward_s))},
-                                              {"update_s", median(all(&StepTimes::update_s))},
-                                              {"exchange_s", median(all(&StepTimes::exchange_s))},
-                                              {"gflops", gflops},
-                                              {"peak_bytes", peaks}}
-                           .dump());
+    fmt::print("{}\n",
+               nlohmann::ordered_json{
+                   {"step_s", {{"median", median(steps)}, {"min", *least}, {"max", *most}}},
+                   {"forward_s", median(all(&StepTimes::forward_s))},
+                   {"backward_s", median(all(&StepTimes::backward_s))},
+                   {"update_s", median(all(&StepTimes::update_s))},
+                   {"exchange_s", median(all(&StepTimes::exchange_s))},
+                   {"gflops", gflops},
+                   {"peak_bytes", peaks}}
+                   .dump());
     return;
   }
-  fmt::print("{}, {}x{}, batch {}, {} rank{}, {} threads each, {} steps\n", command.model, model.network.image.rows,
-             model.network.image.cols, command.batch, communicator.size(), communicator.size() == 1 ? "" : "s",
-             threads(), command.steps);
+  fmt::print("{}, {}x{}, batch {}, {} rank{}, {} threads each, {} steps\n",
+             command.model,
+             model.network.image.rows,
+             model.network.image.cols,
+             command.batch,
+             communicator.size(),
+             communicator.size() == 1 ? "" : "s",
+             threads(),
+             command.steps);
   fmt::print("step     {:9.4f} s  (median; {:.4f} to {:.4f})\n", median(steps), *least, *most);
   fmt::print("forward  {:9.4f} s\n", median(all(&StepTimes::forward_s)));
   fmt::print("backward {:9.4f} s\n", median(all(&StepTimes::backward_s)));
   fmt::print("update   {:9.4f} s\n", median(all(&StepTimes::update_s)));
-  fmt::print("exchange {:9.4f} s  (part of the above, rank 0)\n", median(all(&StepTimes::exchange_s)));
+  fmt::print("exchange {:9.4f} s  (part of the above, rank 0)\n",
+             median(all(&StepTimes::exchange_s)));
   fmt::print("rate     {:9.2f} GFLOP/s\n", gflops);
   for (std::size_t rank = 0; rank < peaks.size(); ++rank) {
-    fmt::print("memory   {:9.1f} MiB at most on rank {}\n", static_cast<double>(peaks[rank]) / (1024.0 * 1024.0), rank);
+    fmt::print("memory   {:9.1f} MiB at most on rank {}\n",
+               static_cast<double>(peaks[rank]) / (1024.0 * 1024.0),
+               rank);
   }
 }
 

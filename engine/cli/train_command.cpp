@@ -1,15 +1,12 @@
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <filesystem>
+#include <fmt/format.h>
 #include <optional>
+#include <unistd.h>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/files/atomic_file.h"
-#include "engine/layers/workspace.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/run_report.h"
 #include "partitioner/plan_report.h"
@@ -21,7 +18,8 @@ using partitioner::InputError;
 namespace {
 
 // What the command line changes about what the model file says.
-partitioner::TrainingOptions training_options(const TrainCommand& command, const partitioner::ModelFile& model) {
+partitioner::TrainingOptions training_options(const TrainCommand& command,
+                                              const partitioner::ModelFile& model) {
   partitioner::TrainingOptions training = model.training;
   if (command.batch > 0) {
     training.batch = command.batch;
@@ -31,27 +29,17 @@ partitioner::TrainingOptions training_options(const TrainCommand& command, const
     training.subdivisions = command.subdivisions;
   }
   if (training.batch % training.subdivisions != 0) {
-    throw InputError(fmt::format("a batch of {} images does not divide into {} subdivisions", training.batch,
+    throw InputError(command.model,
+                     0,
+                     fmt::format("a batch of {} images does not divide into {} subdivisions: give "
+                                 "others with --batch and --subdivisions",
+                                 training.batch,
                                  training.subdivisions));
   }
   if (command.schedule_steps > 0) {
     training.max_batches = command.schedule_steps;
   }
   return training;
-}
-
-partitioner::ReportOptions report_options(const TrainCommand& command,
-                                          const partitioner::Network& network,
-                                          const partitioner::Plan& plan,
-                                          bool adam) {
-  partitioner::ReportOptions options;
-  options.model = command.model;
-  options.memory.adam = adam;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    options.workspace_bytes.push_back(workspace_size(network, plan, rank, true).elements() *
-                                      options.memory.scalar_bytes);
-  }
-  return options;
 }
 
 // All of a training run: what is fixed when it starts, and its course.
@@ -63,18 +51,26 @@ class TrainingRun {
         model_(load_model(command.model, communicator)),
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
         partition_(agreed(communicator, [&] { return choose(); })),
-        plan_(make_plan(model_.network, partition_, pass_images())) {}
+        plan_(make_plan(model_.network, partition_, pass_images())),
+        seed_(choose_seed()) {}
 
   void run() {
     warn_of_idle_ranks(partition_, communicator_);
     warn_of_testing_batch();
+    expect_memory(model_.network,
+                  plan_,
+                  report_options(command_.model, model_.network, plan_, training_.adam),
+                  communicator_);
     Feed training = feed(Split::Train);
     std::optional<Feed> testing;
     if (command_.evaluate) {
       testing.emplace(feed(Split::Test));
     }
     set_length(training.size());
-    Trainer trainer(model_.network, plan_, communicator_, {training_, parse_batch_norm(command_.batch_norm), command_.seed});
+    Trainer trainer(model_.network,
+                    plan_,
+                    communicator_,
+                    {training_, parse_batch_norm(command_.batch_norm), seed_});
     start(trainer);
     open_run_folder(trainer.steps_done());
     Progress progress(progress_style(), trainer.steps_done(), last_step_);
@@ -87,7 +83,8 @@ class TrainingRun {
       });
       if (testing && (step % epoch_steps_ == 0 || step == last_step_)) {
         const EvaluationResult evaluation = trainer.evaluate(*testing);
-        const double epoch = static_cast<double>(step * training_.batch) / static_cast<double>(pictures_);
+        const double epoch =
+            static_cast<double>(step * training_.batch) / static_cast<double>(pictures_);
         on_root([&] {
           metrics_->add_evaluation(step, epoch, evaluation);
           progress.evaluation(step, epoch, evaluation);
@@ -115,16 +112,28 @@ class TrainingRun {
 
   [[nodiscard]] partitioner::Partition choose() const {
     if (loss_layer(model_.network) < 0) {
-      throw InputError(command_.model, 0,
+      throw InputError(command_.model,
+                       0,
                        "the network has no loss to train by: end it with [softmax] or [cost]");
     }
-    return choose_partition(model_.network, command_.partition, communicator_.size(), pass_images());
+    return choose_partition(
+        model_.network, command_.partition, communicator_.size(), pass_images());
+  }
+
+  [[nodiscard]] std::uint64_t choose_seed() const {
+    if (command_.seed || command_.resume.empty()) {
+      return command_.seed.value_or(1);
+    }
+    return checkpoint_seed(command_.resume, communicator_);
   }
 
   void warn_of_testing_batch() const {
     if (communicator_.rank() == 0 && model_.training.batch == 1 && command_.batch == 0) {
-      fmt::print(stderr, "tessera: warning: {} says batch=1, as files for testing do: training goes one image a step; "
-                         "give --batch B for more\n", command_.model);
+      fmt::print(stderr,
+                 "tessera: warning: {} says batch=1, as files for testing do: training goes one "
+                 "image a step; "
+                 "give --batch B for more\n",
+                 command_.model);
     }
   }
 
@@ -133,14 +142,9 @@ class TrainingRun {
       if (!Feed::reads(plan_, communicator_.rank())) {
         return std::nullopt;
       }
-      Dataset dataset = open_dataset(command_.data, split, model_.network.image.channels);
-      const Index outputs = model_.network.shape(loss_layer(model_.network)).volume();
-      if (dataset.classes() > outputs) {
-        throw InputError(command_.data, 0,
-                         fmt::format("the data set has {} classes, {} gives {} outputs", dataset.classes(),
-                                     command_.model, outputs));
-      }
-      BatchOptions options{rendering_rules(model_, {command_.mean, command_.stddev}), pass_images(), command_.seed, split};
+      Dataset dataset = open_labelled(command_.data, split, model_.network, command_.model);
+      BatchOptions options{
+          rendering_rules(model_, {command_.mean, command_.stddev}), pass_images(), seed_, split};
       return std::optional<BatchSource>(std::in_place, std::move(dataset), options, command_.model);
     });
     return Feed(std::move(source), plan_, communicator_);
@@ -158,8 +162,9 @@ class TrainingRun {
       last_step_ = training_.max_batches;
     }
     if (last_step_ == 0) {
-      throw AgreedError(fmt::format("{}: no max_batches in [net]: say how long to train with --steps or --epochs",
-                                    command_.model));
+      throw AgreedError(
+          fmt::format("{}: no max_batches in [net]: say how long to train with --steps or --epochs",
+                      command_.model));
     }
     if (training_.max_batches == 0) {
       training_.max_batches = last_step_;
@@ -168,21 +173,34 @@ class TrainingRun {
 
   void start(Trainer& trainer) {
     if (!command_.weights.empty()) {
-      load_weights(command_.weights, model_.network, training_.batch_norm_epsilon, trainer.execution().parameters(),
+      load_weights(command_.weights,
+                   model_.network,
+                   training_.batch_norm_epsilon,
+                   trainer.execution().parameters(),
                    communicator_);
     }
     if (command_.resume.empty()) {
       return;
     }
-    const TrainingState state = load_checkpoint(command_.resume, model_.network, trainer.execution().parameters(),
-                                                trainer.optimizer(), communicator_);
-    if (state.seed != command_.seed && communicator_.rank() == 0) {
-      fmt::print(stderr, "tessera: warning: the checkpoint was trained with --seed {}, this run has --seed {}: the order "
-                         "of pictures changes\n", state.seed, command_.seed);
+    const TrainingState state = load_checkpoint(command_.resume,
+                                                model_.network,
+                                                trainer.execution().parameters(),
+                                                trainer.optimizer(),
+                                                communicator_);
+    if (state.seed != seed_ && communicator_.rank() == 0) {
+      fmt::print(stderr,
+                 "tessera: warning: the checkpoint was trained with --seed {}, this run has --seed "
+                 "{}: the order "
+                 "of pictures changes\n",
+                 state.seed,
+                 seed_);
     }
     if (state.step >= last_step_) {
-      throw AgreedError(fmt::format("{}: already at step {} of {}: raise --steps or --epochs to go on",
-                                    command_.resume, state.step, last_step_));
+      throw AgreedError(
+          fmt::format("{}: already at step {} of {}: raise --steps or --epochs to go on",
+                      command_.resume,
+                      state.step,
+                      last_step_));
     }
     trainer.resume_at(state.step);
   }
@@ -192,14 +210,19 @@ class TrainingRun {
       std::error_code error;
       std::filesystem::create_directories(command_.run, error);
       if (error) {
-        throw InputError(command_.run, 0,
-                         fmt::format("cannot make the run folder ({}): give a folder that can be written with --run",
-                                     error.message()));
+        throw InputError(
+            fmt::format("--run {}: cannot make this folder ({}): give one that can be written to",
+                        command_.run,
+                        error.message()));
       }
       metrics_.emplace(folder() / "metrics.jsonl", resumed_step);
       write_atomically(folder() / "partition.toml", to_text(partition_));
-      fmt::print("{}\n", plan_summary(model_.network, plan_, partition_,
-                                      report_options(command_, model_.network, plan_, training_.adam)));
+      fmt::print(
+          "{}\n",
+          plan_summary(model_.network,
+                       plan_,
+                       partition_,
+                       report_options(command_.model, model_.network, plan_, training_.adam)));
       std::fflush(stdout);
     });
   }
@@ -214,21 +237,28 @@ class TrainingRun {
     if (command_.progress == "none") {
       return ProgressStyle::None;
     }
-    const bool bar = command_.progress == "bar" || (command_.progress == "auto" && isatty(STDOUT_FILENO) == 1);
+    const bool bar =
+        command_.progress == "bar" || (command_.progress == "auto" && isatty(STDOUT_FILENO) == 1);
     return bar ? ProgressStyle::Bar : ProgressStyle::Line;
   }
 
   void save(Trainer& trainer) {
     save_checkpoint(folder() / "checkpoint.safetensors",
-                    {trainer.steps_done(), command_.seed, model_.text, fingerprint(model_.network)},
-                    trainer.execution().parameters(), trainer.optimizer(), communicator_);
+                    {trainer.steps_done(), seed_, model_.text, fingerprint(model_.network)},
+                    trainer.execution().parameters(),
+                    trainer.optimizer(),
+                    communicator_);
   }
 
   void report_memory(Trainer& trainer) {
     const auto planned = planned_memory_of_ranks(
-        model_.network, plan_, report_options(command_, model_.network, plan_, training_.adam));
+        model_.network,
+        plan_,
+        report_options(command_.model, model_.network, plan_, training_.adam));
     const std::string json =
-        memory_json(planned, measured_memory(trainer.execution().memory(), trainer.optimizer().bytes()), communicator_);
+        memory_json(planned,
+                    measured_memory(trainer.execution().memory(), trainer.optimizer().bytes()),
+                    communicator_);
     on_root([&] {
       write_atomically(folder() / "memory.json", json);
       fmt::print("{}", memory_table(json));
@@ -241,6 +271,7 @@ class TrainingRun {
   partitioner::TrainingOptions training_;
   partitioner::Partition partition_;
   partitioner::Plan plan_;
+  std::uint64_t seed_;
   Index pictures_ = 0;
   Index epoch_steps_ = 1;
   Index last_step_ = 0;
@@ -250,7 +281,6 @@ class TrainingRun {
 }  // namespace
 
 void run_train(const TrainCommand& command, const Communicator& communicator) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a reason to die
   TrainingRun(command, communicator).run();
 }
 

@@ -89,6 +89,23 @@ void expect_shape(const SafetensorsReader& file,
   }
 }
 
+// Momentum and Adam keep different things under the same names.
+void expect_optimizer(const SafetensorsReader& file,
+                      const ParameterSet<float>& parameters,
+                      bool adam) {
+  for (const Parameter<float>& parameter : parameters.all()) {
+    if (is_learnt(parameter.plan->kind) && file.has(state_name(parameter, "second")) != adam) {
+      throw InputError(file.path().string(),
+                       0,
+                       fmt::format("its optimizer state is that of {}, the model file asks for {}: "
+                                   "change adam= in [net], or start anew from its weights with "
+                                   "--weights",
+                                   adam ? "momentum" : "Adam",
+                                   adam ? "Adam" : "momentum"));
+    }
+  }
+}
+
 TrainingState read_state(const SafetensorsReader& file, const partitioner::Network& network) {
   TrainingState state;
   state.step = parse_number(file, "step");
@@ -146,6 +163,14 @@ void save_checkpoint(const std::filesystem::path& path,
   root.finish();
 }
 
+std::uint64_t checkpoint_seed(const std::filesystem::path& path, const Communicator& communicator) {
+  RootWork root(communicator);
+  Index seed = 0;
+  root.run([&] { seed = parse_number(SafetensorsReader(path), "seed"); });
+  root.finish();
+  return static_cast<std::uint64_t>(communicator.share(seed));
+}
+
 TrainingState load_checkpoint(const std::filesystem::path& path,
                               const partitioner::Network& network,
                               ParameterSet<float>& parameters,
@@ -157,6 +182,7 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   root.run([&] {
     file.emplace(path);
     state = read_state(*file, network);
+    expect_optimizer(*file, parameters, optimizer.adam());
     for (const StoredTensor& tensor : stored_tensors(network, parameters, optimizer.adam())) {
       expect_shape(*file, tensor.name, tensor.shape);
     }

@@ -36,6 +36,10 @@ void save_checkpoint(const std::filesystem::path& path,
                                             Optimizer<float>& optimizer,
                                             const Communicator& communicator);
 
+// The seed that a checkpoint's training had.
+[[nodiscard]] std::uint64_t checkpoint_seed(const std::filesystem::path& path,
+                                            const Communicator& communicator);
+
 // Only the weights, from a checkpoint or, by its extension, from a Darknet .weights file.
 void load_weights(const std::filesystem::path& path,
                   const partitioner::Network& network,

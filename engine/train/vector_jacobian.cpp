@@ -19,16 +19,21 @@ std::vector<Index> map_shape(const partitioner::Network& network, int map, Index
   return {batch, shape.channels, shape.rows, shape.cols};
 }
 
-const NamedTensor& find(const NamedTensors& in,
+const NamedTensor& find(const std::string& source,
+                        const NamedTensors& in,
                         const std::string& name,
                         const std::vector<Index>& shape) {
   const auto found = in.find(name);
   if (found == in.end()) {
-    throw InputError(fmt::format(
-        "tensor '{}' is missing; it must have shape ({})", name, fmt::join(shape, ", ")));
+    throw InputError(
+        source,
+        0,
+        fmt::format("tensor '{}' is missing: add it, of shape ({})", name, fmt::join(shape, ", ")));
   }
   if (found->second.shape != shape) {
-    throw InputError(fmt::format("tensor '{}' has shape ({}) and must have ({})",
+    throw InputError(source,
+                     0,
+                     fmt::format("tensor '{}' has shape ({}), for this model it must have ({})",
                                  name,
                                  fmt::join(found->second.shape, ", "),
                                  fmt::join(shape, ", ")));
@@ -37,13 +42,16 @@ const NamedTensor& find(const NamedTensors& in,
 }
 
 // Images in the input tensor of rank 0, on all ranks.
-Index share_batch(const NamedTensors& in, const Communicator& communicator) {
+Index share_batch(const std::string& source,
+                  const NamedTensors& in,
+                  const Communicator& communicator) {
   Index batch = 0;
   std::optional<std::string> problem;
   if (communicator.rank() == 0) {
     const auto input = in.find("input");
     if (input == in.end() || input->second.shape.size() != 4 || input->second.shape[0] < 1) {
-      problem = "tensor 'input' must be there, of shape (N, C, H, W) with N at least 1";
+      problem =
+          source + ": there must be a tensor 'input' of shape (N, C, H, W), with N at least 1";
     } else {
       batch = input->second.shape[0];
     }
@@ -70,19 +78,25 @@ void check_tensors(const VectorJacobianOptions& options,
                    const partitioner::Plan& plan,
                    const NamedTensors& in,
                    const Communicator& communicator) {
-  throw_agreed(
-      communicator, problem_of([&] {
-        if (communicator.rank() != 0) {
-          return;
-        }
-        (void)find(in, "input", map_shape(options.network, partitioner::kImage, plan.batch));
-        (void)find(in,
-                   "output_gradient",
-                   map_shape(options.network, options.network.size() - 1, plan.batch));
-        for (const partitioner::ParameterPlan& parameter : plan.parameters) {
-          (void)find(in, parameter_name(parameter), parameter_shape(options.network, parameter));
-        }
-      }));
+  throw_agreed(communicator, problem_of([&] {
+                 if (communicator.rank() != 0) {
+                   return;
+                 }
+                 (void)find(options.source,
+                            in,
+                            "input",
+                            map_shape(options.network, partitioner::kImage, plan.batch));
+                 (void)find(options.source,
+                            in,
+                            "output_gradient",
+                            map_shape(options.network, options.network.size() - 1, plan.batch));
+                 for (const partitioner::ParameterPlan& parameter : plan.parameters) {
+                   (void)find(options.source,
+                              in,
+                              parameter_name(parameter),
+                              parameter_shape(options.network, parameter));
+                 }
+               }));
 }
 
 }  // namespace
@@ -91,7 +105,7 @@ template <class T>
 NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
                                      const NamedTensors& in,
                                      const Communicator& communicator) {
-  const Index batch = share_batch(in, communicator);
+  const Index batch = share_batch(options.source, in, communicator);
   partitioner::validate(options.partition, options.network, batch, "partition");
   const partitioner::Plan plan = make_plan(options.network, options.partition, batch);
   check_tensors(options, plan, in, communicator);

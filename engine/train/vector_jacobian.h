@@ -27,6 +27,7 @@ struct VectorJacobianOptions {
   BatchNormMode batch_norm = BatchNormMode::Sync;
   double epsilon = 1e-5;
   double rate = 0.1;
+  std::string source = "the input";  // where the tensors are from, for messages
 };
 
 // `in`, of which that of rank 0 counts: "input" (N, C, H, W), "output_gradient" (N, C, H, W of the

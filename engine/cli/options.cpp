@@ -1,0 +1,314 @@
+#include "engine/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <fmt/format.h>
+
+namespace engine {
+
+namespace {
+
+constexpr Index kMostCount = 1'000'000'000;  // steps, images, ranks
+constexpr Index kMostThreads = 1024;
+constexpr Index kMostSeed = 0x7fffffffffffffff;  // checkpoints keep it as a signed number
+
+CLI::Validator whole_number(Index least, Index most) {
+  const auto check = [least, most](const std::string& text) {
+    Index value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
+    return good ? std::string()
+                : fmt::format("\"{}\" is no whole number from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Option* add_text(CLI::App& app,
+                      const char* name,
+                      std::string& value,
+                      const char* type,
+                      const std::string& help) {
+  return app.add_option(name, value, help)->type_name(type);
+}
+
+template <class Count>
+CLI::Option* add_count(
+    CLI::App& app, const char* name, Count& value, const char* help, Index most = kMostCount) {
+  auto* option = app.add_option(name, value, help)->type_name("N")->check(whole_number(1, most));
+  return value > 0 ? option->capture_default_str() : option;
+}
+
+void add_choice(CLI::App& app,
+                const char* name,
+                std::string& value,
+                const std::vector<std::string>& choices,
+                const char* help) {
+  app.add_option(name, value, help)
+      ->type_name("HOW")
+      ->check(CLI::IsMember(choices))
+      ->capture_default_str();
+}
+
+template <class Seed>
+CLI::Option* add_seed(CLI::App& app, Seed& seed, const char* help) {
+  return app.add_option("--seed", seed, help)->type_name("N")->check(whole_number(0, kMostSeed));
+}
+
+void add_model(CLI::App& app, std::string& model) {
+  add_text(app, "MODEL", model, "", "model file, Darknet's .cfg")->required();
+}
+
+void add_size(CLI::App& app, std::string& size) {
+  add_text(app, "--size", size, "HxW", "input of another size than the model says");
+}
+
+void add_json(CLI::App& app, bool& json, const char* help) {
+  app.add_flag("--json", json, help);
+}
+
+void add_weights(CLI::App& app, std::string& weights) {
+  add_text(
+      app, "--weights", weights, "FILE", "checkpoint.safetensors, or a file in Darknet's .weights")
+      ->required();
+}
+
+void add_partition(CLI::App& app,
+                   PartitionChoice& choice,
+                   const char* default_grid = "as square as can be") {
+  constexpr const char* kGroup = "How to cut the network";
+  auto* file = add_text(
+      app, "--partition", choice.file, "FILE", "partition file, see `tessera plan --save`");
+  auto* grid =
+      add_text(app,
+               "--grid",
+               choice.grid,
+               "RxC",
+               fmt::format("rows x columns of tiles, one a rank, for example 2x3 (default: {})",
+                           default_grid));
+  auto* groups = add_text(app,
+                          "--groups",
+                          choice.groups,
+                          "A-B,...",
+                          "layers fused into groups, for example 0-3,4-7,8 (default: a group a "
+                          "layer)");
+  const auto add_layer = [&](const char* name, int& layer, const char* help) {
+    return app.add_option(name, layer, help)
+        ->type_name("LAYER")
+        ->check(whole_number(0, kMostCount));
+  };
+  auto* data = add_layer("--data-parallel-from",
+                         choice.data_parallel_from,
+                         "from this layer on ranks share out images, not tiles (default: the "
+                         "first layer that cannot be tiled)");
+  auto* filter = add_layer("--filter-parallel-from",
+                           choice.filter_parallel_from,
+                           "from this layer on ranks share out output channels");
+  auto* reader = add_text(app,
+                          "--reader",
+                          choice.reader,
+                          "RANK",
+                          "the rank that reads pictures for all, or \"every\": each reads its own "
+                          "part (default: every)");
+  for (auto* shorthand : {grid, groups, data, filter}) {
+    file->excludes(shorthand);
+  }
+  for (auto* option : {file, grid, groups, data, filter, reader}) {
+    option->group(kGroup);
+  }
+}
+
+void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {
+  app.add_option("--mean", mean, "subtracted from pixels of 0..1: one number, or one a channel")
+      ->type_name("X,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--std", stddev, "pixels are then divided by this")
+      ->type_name("X,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+void add_train(CLI::App& program, TrainCommand& command) {
+  CLI::App& app =
+      *program.add_subcommand("train", "train a model, on one device or tiled over several");
+  add_model(app, command.model);
+  add_text(app,
+           "--data",
+           command.data,
+           "DATA",
+           "data set: folder of IDX or CIFAR files, folder per class, or Darknet .data file")
+      ->required();
+  add_text(app,
+           "--run",
+           command.run,
+           "DIR",
+           "folder to write metrics.jsonl, partition.toml, memory.json and "
+           "checkpoint.safetensors into; those of an earlier run are replaced")
+      ->required();
+  auto* steps = add_count(
+      app, "--steps", command.steps, "train until this step (default: max_batches of the model)");
+  add_count(app, "--epochs", command.epochs, "train for this many passes over the data set")
+      ->excludes(steps);
+  add_count(app, "--batch", command.batch, "images a step (default: the model's)");
+  add_count(app,
+            "--subdivisions",
+            command.subdivisions,
+            "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
+  add_count(app,
+            "--schedule-steps",
+            command.schedule_steps,
+            "length of the learning rate's schedule (default: max_batches of the model, else the "
+            "length of training)");
+  add_seed(app,
+           command.seed,
+           "of weights, and of the order and variation of pictures (default: that of the "
+           "checkpoint to resume, else 1)");
+  auto* resume = add_text(app, "--resume", command.resume, "FILE", "go on from this checkpoint");
+  add_text(app,
+           "--weights",
+           command.weights,
+           "FILE",
+           "start with these weights: a checkpoint, or a file in Darknet's .weights")
+      ->excludes(resume);
+  add_choice(app,
+             "--batch-norm",
+             command.batch_norm,
+             {"sync", "frozen", "tile"},
+             "statistics of the whole batch, the running ones, or those of each tile alone (not "
+             "exact)");
+  add_count(app,
+            "--checkpoint-every",
+            command.checkpoint_every,
+            "steps between checkpoints (default: an epoch)");
+  app.add_flag_callback(
+      "--no-eval", [&command] { command.evaluate = false; }, "do not test after each epoch");
+  add_choice(app,
+             "--progress",
+             command.progress,
+             {"auto", "line", "bar", "none"},
+             "a line a step or a bar; auto: a bar on a terminal");
+  add_pixels(app, command.mean, command.stddev);
+  add_partition(app, command.partition);
+}
+
+void add_eval(CLI::App& program, EvalCommand& command) {
+  CLI::App& app =
+      *program.add_subcommand("eval", "test a trained model on the test half of a data set");
+  add_model(app, command.model);
+  add_text(app, "--data", command.data, "DATA", "data set, as for train")->required();
+  add_weights(app, command.weights);
+  add_count(app, "--batch", command.batch, "images at a time (default: 32)");
+  add_json(app, command.json, "print JSON: accuracy, loss, pictures");
+  add_pixels(app, command.mean, command.stddev);
+  add_partition(app, command.partition);
+}
+
+void add_predict(CLI::App& program, PredictCommand& command) {
+  CLI::App& app = *program.add_subcommand("predict", "say what is in pictures");
+  add_model(app, command.model);
+  add_text(app,
+           "PICTURES",
+           command.pictures,
+           "",
+           "a JPEG, PNG or IDX file, a text file with a path a line, or a folder")
+      ->required();
+  add_weights(app, command.weights);
+  add_text(app, "--names", command.names, "FILE", "text file with the name of a class a line");
+  add_count(app, "--top", command.top, "how many classes to name");
+  add_json(app, command.json, "print a JSON object for each picture");
+  add_pixels(app, command.mean, command.stddev);
+  add_partition(app, command.partition);
+}
+
+void add_plan(CLI::App& program, PlanCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "plan", "print what a partition means: regions, messages, work, memory");
+  add_model(app, command.model);
+  add_count(
+      app, "--ranks", command.ranks, "ranks there are (default: as many as the grid has tiles)");
+  add_count(app, "--batch", command.batch, "images a pass (default: the model's)");
+  add_size(app, command.size);
+  add_text(app, "--save", command.save, "FILE", "write the partition there, for --partition");
+  add_json(app, command.json, "print JSON");
+  add_partition(app, command.partition);
+}
+
+void add_time(CLI::App& program, TimeCommand& command) {
+  CLI::App& app = *program.add_subcommand("time", "measure a training step on random pictures");
+  add_model(app, command.model);
+  add_size(app, command.size);
+  add_count(app, "--batch", command.batch, "images a step");
+  add_count(app,
+            "--threads",
+            command.threads,
+            "of each rank (default: OMP_NUM_THREADS, else the machine's processors shared out "
+            "among its ranks)",
+            kMostThreads);
+  add_count(app, "--steps", command.steps, "steps to measure, after one that is not");
+  add_json(app, command.json, "print JSON");
+  add_partition(app, command.partition);
+}
+
+void add_check(CLI::App& program, CheckCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "check", "compare a partition with one tile; exit code 1 where they differ");
+  add_model(app, command.model);
+  add_size(app, command.size);
+  add_count(app, "--batch", command.batch, "images");
+  add_seed(app, command.seed, "of random weights and pictures")->capture_default_str();
+  add_partition(app, command.partition);
+}
+
+void add_gradients(CLI::App& program, GradientsCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "gradients", "vector-Jacobian product, for comparing with other frameworks");
+  add_model(app, command.model);
+  add_text(app,
+           "--in",
+           command.in,
+           "FILE",
+           "safetensors: input, output_gradient, layers.I.weight, .bias, .bn.scale, .bn.mean, "
+           ".bn.variance")
+      ->required();
+  add_text(app,
+           "--out",
+           command.out,
+           "FILE",
+           "safetensors: output, input_gradient, gradients, running statistics")
+      ->required();
+  add_choice(app,
+             "--batch-norm",
+             command.batch_norm,
+             {"sync", "frozen", "tile"},
+             "statistics of the batch, running ones as constants, or those of each tile alone");
+  add_choice(app,
+             "--precision",
+             command.precision,
+             {"single", "double"},
+             "what to compute with; double reads and writes F64 (and reads F32)");
+  add_partition(app, command.partition, "1x1");
+}
+
+void add_convert(CLI::App& program, ConvertCommand& command) {
+  CLI::App& app =
+      *program.add_subcommand("convert", "weights between .safetensors and Darknet's .weights");
+  add_model(app, command.model);
+  add_text(app, "--from", command.from, "FILE", "weights to read")->required();
+  add_text(app, "--to", command.to, "FILE", "file to write, .weights or .safetensors")->required();
+}
+
+}  // namespace
+
+void add_commands(CLI::App& program, Commands& commands) {
+  add_train(program, commands.train);
+  add_eval(program, commands.eval);
+  add_predict(program, commands.predict);
+  add_plan(program, commands.plan);
+  add_time(program, commands.time);
+  add_check(program, commands.check);
+  add_gradients(program, commands.gradients);
+  add_convert(program, commands.convert);
+}
+
+}  // namespace engine

@@ -1,0 +1,27 @@
+// The command line: every subcommand with its options, read into plain values.
+
+#pragma once
+
+#include "engine/cli/commands.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace engine {
+
+struct Commands {
+  TrainCommand train;
+  EvalCommand eval;
+  PredictCommand predict;
+  PlanCommand plan;
+  TimeCommand time;
+  CheckCommand check;
+  GradientsCommand gradients;
+  ConvertCommand convert;
+};
+
+// Adds the subcommands to `program`; parsing fills `commands`, which must outlive it.
+void add_commands(CLI::App& program, Commands& commands);
+
+}  // namespace engine
