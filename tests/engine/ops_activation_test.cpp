@@ -1,0 +1,83 @@
+#include <cmath>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "engine/ops/activation.h"
+
+namespace {
+
+using engine::Activation;
+using engine::Index;
+using engine::Region;
+using engine::Tensor;
+using engine::View;
+
+constexpr Activation kActivations[] = {Activation::Linear,
+                                       Activation::Relu,
+                                       Activation::Leaky,
+                                       Activation::Relu6,
+                                       Activation::Elu,
+                                       Activation::Logistic,
+                                       Activation::Tanh,
+                                       Activation::Swish,
+                                       Activation::Mish,
+                                       Activation::Ramp};
+
+double value(Activation activation, double x) {
+  double y = 0;
+  engine::with_activation(activation, [&](auto function) { y = function.value(x); });
+  return y;
+}
+
+double slope(Activation activation, double x) {
+  double slope = 0;
+  engine::with_activation(activation,
+                          [&](auto function) { slope = function.slope(x, function.value(x)); });
+  return slope;
+}
+
+TEST_CASE("the slope of every activation is its derivative, away from its kinks") {
+  constexpr double kStep = 1e-6;
+  for (const Activation activation : kActivations) {
+    for (const double x : {-30.0, -7.1, -2.3, -0.4, -0.01, 0.01, 0.7, 3.1, 5.9, 6.1, 25.0}) {
+      INFO(activation_name(activation), " at ", x);
+      const double numeric =
+          (value(activation, x + kStep) - value(activation, x - kStep)) / (2 * kStep);
+      CHECK(slope(activation, x) == doctest::Approx(numeric).epsilon(1e-7));
+    }
+  }
+}
+
+TEST_CASE("no activation overflows or loses its value far from zero") {
+  for (const Activation activation : kActivations) {
+    for (const double x : {-1e4, 1e4}) {
+      INFO(activation_name(activation), " at ", x);
+      CHECK(std::isfinite(value(activation, x)));
+      CHECK(std::isfinite(slope(activation, x)));
+    }
+  }
+  CHECK(value(Activation::Mish, 1e4) == 1e4);
+  CHECK(value(Activation::Logistic, -1e4) == 0);
+}
+
+TEST_CASE("activating part of a map leaves the rest as it is") {
+  const Region map{{0, 2}, {0, 18}, {0, 5}, {0, 6}};
+  const Region part{{1, 2}, {3, 17}, {1, 4}, {2, 6}};
+  Tensor<float> cells(map);
+  std::fill_n(cells.values().data(), cells.values().size(), -1.0F);
+  activate_forward(Activation::Relu, View<const float>(cells.view()), part, cells.view());
+  for (Index n = 0; n < 2; ++n) {
+    for (Index c = 0; c < 18; ++c) {
+      for (Index row = 0; row < 5; ++row) {
+        for (Index col = 0; col < 6; ++col) {
+          const bool inside =
+              contains(part, {{n, n + 1}, {c, c + 1}, {row, row + 1}, {col, col + 1}});
+          CHECK(cells.view().at(n, c, row, col) == (inside ? 0.0F : -1.0F));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace

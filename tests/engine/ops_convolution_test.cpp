@@ -1,0 +1,290 @@
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "tests/support/pieces.h"
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include "engine/ops/convolution.h"
+
+namespace {
+
+using engine::ConvolutionShape;
+using engine::ConvolutionWorkspace;
+using engine::Index;
+using engine::Region;
+using engine::Tensor;
+using engine::View;
+using test::Draw;
+using test::PlainMap;
+
+// Relative to the largest value: sums of at most some thousand products in another order.
+template <class T>
+constexpr double kRounding = sizeof(T) == sizeof(double) ? 1e-13 : 2e-5;
+
+// A convolution of a small random map, with everything that goes into it.
+struct Case {
+  partitioner::Network network;
+  ConvolutionShape shape;
+  PlainMap in;
+  std::vector<double> weight;
+  std::vector<double> bias;
+  PlainMap out_gradient;
+
+  [[nodiscard]] Region output() const { return out_gradient.region; }
+  [[nodiscard]] Region required(const Region& region) const {
+    return required_input(network, 0, 0, region);
+  }
+};
+
+// Filters and channels around the sizes of blocks: tails, whole blocks, several.
+std::optional<partitioner::Network> random_convolution(Draw& draw) {
+  partitioner::Network network;
+  const Index groups = draw.among<Index>({1, 1, 1, 2, 3, 8, 20});
+  const Index size = draw.between(1, 7);
+  network.image = {
+      groups * draw.among<Index>({1, 2, 3, 5, 16, 17}), draw.between(1, 15), draw.between(1, 17)};
+  try {
+    add_layer(
+        network,
+        partitioner::Convolution{.filters = groups * draw.among<Index>({1, 2, 3, 4, 7, 16, 19, 33}),
+                                 .size = size,
+                                 .stride = draw.between(1, 4),
+                                 .padding = draw.between(0, size - 1),
+                                 .groups = groups},
+        {partitioner::kImage});
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  }
+  return network;
+}
+
+Case random_case(std::uint64_t seed) {
+  Draw draw(seed);
+  std::optional<partitioner::Network> network;
+  while (!network) {
+    network = random_convolution(draw);
+  }
+  const auto& layer = std::get<partitioner::Convolution>(network->layer(0).operation);
+  const ConvolutionShape shape{layer.filters,
+                               network->image.channels,
+                               layer.size,
+                               layer.stride,
+                               layer.padding,
+                               layer.groups};
+  const Index batch = draw.between(1, 3);
+  return {*network,
+          shape,
+          test::random_map(whole_map(*network, partitioner::kImage, batch), seed),
+          test::random_values(shape.filters * shape.row(), seed + 1),
+          test::random_values(shape.filters, seed + 2),
+          test::random_map(whole_map(*network, 0, batch), seed + 3)};
+}
+
+template <class T>
+std::vector<T> rows_of(const std::vector<double>& values, const engine::Range& rows, Index row) {
+  return {values.begin() + rows.begin * row, values.begin() + rows.end * row};
+}
+
+template <class T>
+ConvolutionWorkspace<T> workspace_for(const Case& of, const Region& region) {
+  return {packed_weights_size(of.shape, region.channels), framed_gradient_size(of.shape, region)};
+}
+
+// A buffer that holds what `region` requires, and perhaps more.
+template <class T>
+Tensor<T> input_for(Case& of, const Region& region, Draw& draw) {
+  Region held = of.required(region);
+  if (draw.chance(0.5)) {
+    held = hull(held, of.in.region);
+  }
+  return test::tensor_of<T>(of.in, held);
+}
+
+template <class T>
+Tensor<T> forward(Case& of, const Region& region, Draw& draw) {
+  const Tensor<T> in = input_for<T>(of, region, draw);
+  const auto weight = rows_of<T>(of.weight, region.channels, of.shape.row());
+  const auto bias = rows_of<T>(of.bias, region.channels, 1);
+  Tensor<T> out(draw.chance(0.5) ? region : of.output());
+  auto workspace = workspace_for<T>(of, region);
+  convolution_forward(
+      of.shape, in.view(), weight.data(), bias.data(), region, out.view(), workspace);
+  return out;
+}
+
+constexpr std::uint64_t kCases = 150;
+
+template <class T>
+void check_forward() {
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    Case of = random_case(seed);
+    Draw draw(seed + 1000);
+    PlainMap expected(of.output());
+    naive_convolution(of.shape, of.in, of.weight, of.bias, expected);
+    const Region region = draw.chance(0.3) ? of.output() : test::random_part(draw, of.output());
+    const Tensor<T> found = forward<T>(of, region, draw);
+    CHECK_MESSAGE(
+        test::relative_difference(found.view(), expected, region) <= kRounding<T>, "seed ", seed);
+  }
+}
+
+TEST_CASE("the fast convolution is the naive one, on any part of the map, in double precision") {
+  check_forward<double>();
+}
+
+TEST_CASE("the fast convolution is the naive one, on any part of the map, in single precision") {
+  check_forward<float>();
+}
+
+template <class T>
+bool same_bits(View<const T> a, View<const T> b, const Region& region) {
+  bool same = true;
+  test::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+    const T& x = a.at(n, c, row, col);
+    const T& y = b.at(n, c, row, col);
+    same = same && std::memcmp(&x, &y, sizeof(T)) == 0;
+  });
+  return same;
+}
+
+template <class T>
+void check_pieces() {
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    Case of = random_case(seed);
+    Draw draw(seed + 2000);
+    const Tensor<T> whole = forward<T>(of, of.output(), draw);
+    for (int piece = 0; piece < 4; ++piece) {
+      const Region region = test::random_part(draw, of.output());
+      const Tensor<T> part = forward<T>(of, region, draw);
+      CHECK_MESSAGE(same_bits(part.view(), whole.view(), region), "seed ", seed);
+    }
+  }
+}
+
+TEST_CASE(
+    "a cell has the same bits whatever part of the map is computed with it, in double precision") {
+  check_pieces<double>();
+}
+
+TEST_CASE(
+    "a cell has the same bits whatever part of the map is computed with it, in single precision") {
+  check_pieces<float>();
+}
+
+template <class T>
+struct Gradients {
+  Tensor<T> in;
+  std::vector<T> weight;  // of the filters from `first` on
+  Index first = 0;
+};
+
+// Gradients are added to what is there: `before` everywhere.
+template <class T>
+Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw) {
+  Gradients<T> result;
+  result.first = draw.between(0, region.channels.begin);
+  const engine::Range held{result.first, of.shape.filters};
+  const auto weight = rows_of<T>(of.weight, held, of.shape.row());
+  result.weight.assign(weight.size(), before);
+  result.in = input_for<T>(of, region, draw);
+  std::fill_n(result.in.values().data(), result.in.values().size(), before);
+  const Tensor<T> in = input_for<T>(of, region, draw);
+  const Tensor<T> gradient =
+      test::tensor_of<T>(of.out_gradient, draw.chance(0.5) ? region : of.output());
+  auto workspace = workspace_for<T>(of, {region.images, held, region.rows, region.cols});
+  convolution_backward_weights(
+      of.shape, in.view(), gradient.view(), region, result.first, result.weight.data(), workspace);
+  convolution_backward_data<T>(of.shape,
+                               gradient.view(),
+                               {weight.data(), result.first},
+                               region,
+                               of.in.region,
+                               result.in.view(),
+                               workspace);
+  return result;
+}
+
+template <class T>
+void check_backward() {
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    INFO("seed ", seed);
+    Case of = random_case(seed);
+    Draw draw(seed + 3000);
+    const Region region = draw.chance(0.3) ? of.output() : test::random_part(draw, of.output());
+    constexpr double kBefore = 0.25;
+    Gradients<T> found = backward<T>(of, region, static_cast<T>(kBefore), draw);
+    PlainMap in_gradient(of.in.region);
+    std::vector<double> weight_gradient(of.weight.size());
+    naive_convolution_backward(
+        of.shape, region, of.in, of.weight, of.out_gradient, in_gradient, weight_gradient);
+    for (double& value : in_gradient.values) {
+      value += kBefore;
+    }
+    const Region inside = intersect(of.in.region, found.in.region());
+    CHECK(test::relative_difference(View<const T>(found.in.view()), in_gradient, inside) <=
+          kRounding<T>);
+    double difference = 0;
+    double magnitude = 1;
+    for (std::size_t i = 0; i < found.weight.size(); ++i) {
+      const double expected =
+          kBefore + weight_gradient[static_cast<std::size_t>(found.first * of.shape.row()) + i];
+      difference = std::max(difference, std::abs(static_cast<double>(found.weight[i]) - expected));
+      magnitude = std::max(magnitude, std::abs(expected));
+    }
+    CHECK(difference <= kRounding<T> * magnitude);
+  }
+}
+
+TEST_CASE(
+    "the fast convolution's gradients are the naive ones, and are added, in double precision") {
+  check_backward<double>();
+}
+
+TEST_CASE(
+    "the fast convolution's gradients are the naive ones, and are added, in single precision") {
+  check_backward<float>();
+}
+
+TEST_CASE("gradients that fall outside the image are dropped") {
+  Case of = random_case(5);
+  Draw draw(6);
+  Gradients<double> found = backward<double>(of, of.output(), 0.0, draw);
+  test::for_each_cell(found.in.region(), [&](Index n, Index c, Index row, Index col) {
+    if (!of.in.holds(row, col)) {
+      CHECK(found.in.view().at(n, c, row, col) == 0);
+    }
+  });
+}
+
+TEST_CASE("a convolution has the same bits with 1, 2 and 3 threads, forward and backward") {
+  const int before = omp_get_max_threads();
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Case of = random_case(seed);
+    const Region whole = of.output();
+    std::optional<Tensor<float>> out;
+    std::optional<Gradients<float>> gradients;
+    for (const int threads : {1, 2, 3}) {
+      omp_set_num_threads(threads);
+      Draw draw(seed);  // the same buffers each time
+      Tensor<float> found = forward<float>(of, whole, draw);
+      Gradients<float> back = backward<float>(of, whole, 0.0F, draw);
+      if (out) {
+        CHECK(same_bits(View<const float>(found.view()), View<const float>(out->view()), whole));
+        CHECK(same_bits(View<const float>(back.in.view()),
+                        View<const float>(gradients->in.view()),
+                        back.in.region()));
+        CHECK(back.weight == gradients->weight);
+      } else {
+        out.emplace(std::move(found));
+        gradients.emplace(std::move(back));
+      }
+    }
+  }
+  omp_set_num_threads(before);
+}
+
+}  // namespace

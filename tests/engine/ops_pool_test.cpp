@@ -1,0 +1,154 @@
+#include <stdexcept>
+#include <vector>
+
+#include "tests/support/pieces.h"
+#include <doctest/doctest.h>
+
+#include "engine/ops/pool.h"
+
+namespace {
+
+using engine::Index;
+using engine::Region;
+using engine::Tensor;
+using engine::View;
+using partitioner::MaxPool;
+using partitioner::Network;
+using test::Draw;
+using test::PlainMap;
+
+// One pool of a small map, refused ones left out.
+Network random_pool(Draw& draw) {
+  while (true) {
+    Network network;
+    network.image = {
+        draw.among<Index>({1, 3, 7, 16, 21}), draw.between(1, 12), draw.between(1, 12)};
+    try {
+      add_layer(network,
+                MaxPool{draw.between(1, 6), draw.between(1, 4), draw.between(0, 9)},
+                {partitioner::kImage});
+      return network;
+    } catch (const std::invalid_argument&) {
+      continue;
+    }
+  }
+}
+
+constexpr std::uint64_t kCases = 150;
+
+// Values of which many are equal: winners are a matter of order then.
+PlainMap map_with_ties(const Region& whole, std::uint64_t seed) {
+  PlainMap map = test::random_map(whole, seed);
+  for (double& value : map.values) {
+    value = std::round(value);
+  }
+  return map;
+}
+
+TEST_CASE(
+    "max-pool takes the largest value inside the map, and gives its gradient to the first of "
+    "them") {
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    INFO("seed ", seed);
+    Draw draw(seed);
+    const Network network = random_pool(draw);
+    const MaxPool pool = std::get<MaxPool>(network.layer(0).operation);
+    PlainMap in = map_with_ties(whole_map(network, partitioner::kImage, 2), seed);
+    PlainMap gradient = test::random_map(whole_map(network, 0, 2), seed + 1);
+    const Region region = test::random_part(draw, gradient.region);
+    const Region required = required_input(network, 0, 0, region);
+    PlainMap expected(gradient.region);
+    PlainMap expected_gradient(in.region);
+    test::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+      const Index winner = naive_winner(pool, in, n, c, row, col);
+      const Index cols = in.region.cols.end;
+      expected.at(n, c, row, col) = in.at(n, c, winner / cols, winner % cols);
+      expected_gradient.at(n, c, winner / cols, winner % cols) += gradient.at(n, c, row, col);
+    });
+    const Tensor<double> held = test::tensor_of<double>(in, required);
+    Tensor<double> out(gradient.region);
+    max_pool_forward(pool, held.view(), in.region, region, out.view());
+    CHECK(test::relative_difference(View<const double>(out.view()), expected, region) == 0);
+    Tensor<double> in_gradient(required);
+    const Tensor<double> out_gradient = test::tensor_of<double>(gradient, region);
+    max_pool_backward(pool,
+                      held.view(),
+                      View<const double>(out.view()),
+                      in.region,
+                      out_gradient.view(),
+                      region,
+                      in_gradient.view());
+    CHECK(test::relative_difference(
+              View<const double>(in_gradient.view()), expected_gradient, required) < 1e-14);
+  }
+}
+
+TEST_CASE("the place of a winner in its window does not depend on the region computed") {
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    Draw draw(seed + 500);
+    const Network network = random_pool(draw);
+    const MaxPool pool = std::get<MaxPool>(network.layer(0).operation);
+    PlainMap in = map_with_ties(whole_map(network, partitioner::kImage, 2), seed);
+    const Region whole = whole_map(network, 0, 2);
+    const Region region = test::random_part(draw, whole);
+    Tensor<float> all(whole);
+    Tensor<float> part(region);
+    max_pool_winners(pool,
+                     View<const float>(test::tensor_of<float>(in, in.region).view()),
+                     in.region,
+                     whole,
+                     all.view());
+    max_pool_winners(
+        pool,
+        View<const float>(test::tensor_of<float>(in, required_input(network, 0, 0, region)).view()),
+        in.region,
+        region,
+        part.view());
+    bool same = true;
+    test::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+      same = same && all.view().at(n, c, row, col) == part.view().at(n, c, row, col);
+    });
+    CHECK_MESSAGE(same, "seed ", seed);
+  }
+}
+
+TEST_CASE("the average of a map is over all of its cells, and shares its gradient among them") {
+  const Region map{{0, 2}, {0, 19}, {0, 5}, {0, 7}};
+  PlainMap in = test::random_map(map, 1);
+  const Region region{{1, 2}, {3, 18}, {0, 1}, {0, 1}};
+  Tensor<double> held = test::tensor_of<double>(in, map);
+  Tensor<double> out(region);
+  average_pool_forward(View<const double>(held.view()), map, region, out.view());
+  Tensor<double> gradient(map);
+  Tensor<double> ones(region);
+  for (Index c = 3; c < 18; ++c) {
+    double sum = 0;
+    test::for_each_cell(
+        {{1, 2}, {c, c + 1}, map.rows, map.cols},
+        [&](Index n, Index k, Index row, Index col) { sum += in.at(n, k, row, col); });
+    CHECK(out.view().at(1, c, 0, 0) == doctest::Approx(sum / 35));
+    ones.view().at(1, c, 0, 0) = 1;
+  }
+  average_pool_backward(View<const double>(ones.view()), map, region, gradient.view());
+  test::for_each_cell(map, [&](Index n, Index c, Index row, Index col) {
+    const bool inside = n == 1 && c >= 3 && c < 18;
+    CHECK(gradient.view().at(n, c, row, col) == doctest::Approx(inside ? 1.0 / 35 : 0.0));
+  });
+}
+
+TEST_CASE("an empty region touches no memory, whichever of its ranges is empty") {
+  const Region map{{0, 1}, {0, 4}, {0, 6}, {0, 6}};
+  const View<const float> nothing;
+  for (const Region& empty : {Region{{0, 0}, {0, 4}, {0, 1}, {0, 1}},
+                              Region{{0, 1}, {2, 2}, {0, 1}, {0, 1}},
+                              Region{{0, 1}, {0, 4}, {0, 0}, {0, 1}},
+                              Region{{0, 1}, {0, 4}, {0, 1}, {1, 1}}}) {
+    CHECK(empty.empty());
+    average_pool_forward(nothing, map, empty, View<float>{});
+    average_pool_backward(nothing, map, empty, View<float>{});
+    max_pool_forward(MaxPool{2, 2, 0}, nothing, map, empty, View<float>{});
+    max_pool_backward(MaxPool{2, 2, 0}, nothing, nothing, map, nothing, empty, View<float>{});
+  }
+}
+
+}  // namespace

@@ -1,0 +1,123 @@
+// The definitions of layers, written down cell by cell on plain arrays in double precision: what
+// the fast ones are tested against.
+
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/ops/convolution.h"
+#include "engine/tensor.h"
+#include "partitioner/network.h"
+
+namespace test {
+
+using engine::Index;
+using engine::Region;
+
+// A whole map (N, C, H, W); cells outside are read as 0.
+struct PlainMap {
+  Region region;
+  std::vector<double> values;
+
+  explicit PlainMap(const Region& whole)
+      : region(whole), values(static_cast<std::size_t>(whole.volume())) {}
+
+  [[nodiscard]] bool holds(Index row, Index col) const {
+    return row >= 0 && row < region.rows.end && col >= 0 && col < region.cols.end;
+  }
+  [[nodiscard]] double& at(Index n, Index c, Index row, Index col) {
+    return values[static_cast<std::size_t>(
+        ((n * region.channels.end + c) * region.rows.end + row) * region.cols.end + col)];
+  }
+  [[nodiscard]] double read(Index n, Index c, Index row, Index col) {
+    return holds(row, col) ? at(n, c, row, col) : 0;
+  }
+};
+
+// Calls visit(n, c, row, col) for each cell of a region.
+template <class Visit>
+void for_each_cell(const Region& region, Visit visit) {
+  for (Index n = region.images.begin; n < region.images.end; ++n) {
+    for (Index c = region.channels.begin; c < region.channels.end; ++c) {
+      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+          visit(n, c, row, col);
+        }
+      }
+    }
+  }
+}
+
+// Calls visit(weight's index, input channel, input row, input column) for each term of one output
+// cell's sum.
+template <class Visit>
+void for_each_term(
+    const engine::ConvolutionShape& shape, Index k, Index row, Index col, Visit visit) {
+  const Index group = k / shape.group_filters();
+  for (Index c = 0; c < shape.group_channels(); ++c) {
+    for (Index fh = 0; fh < shape.size; ++fh) {
+      for (Index fw = 0; fw < shape.size; ++fw) {
+        visit(((k * shape.group_channels() + c) * shape.size + fh) * shape.size + fw,
+              group * shape.group_channels() + c,
+              row * shape.stride - shape.padding + fh,
+              col * shape.stride - shape.padding + fw);
+      }
+    }
+  }
+}
+
+inline void naive_convolution(const engine::ConvolutionShape& shape,
+                              PlainMap& in,
+                              const std::vector<double>& weight,
+                              const std::vector<double>& bias,
+                              PlainMap& out) {
+  for_each_cell(out.region, [&](Index n, Index k, Index row, Index col) {
+    double sum = 0;
+    for_each_term(shape, k, row, col, [&](Index w, Index c, Index r, Index x) {
+      sum += weight[static_cast<std::size_t>(w)] * in.read(n, c, r, x);
+    });
+    out.at(n, k, row, col) = sum + bias[static_cast<std::size_t>(k)];
+  });
+}
+
+// Adds what the output gradient on `region` says of input and weights.
+inline void naive_convolution_backward(const engine::ConvolutionShape& shape,
+                                       const Region& region,
+                                       PlainMap& in,
+                                       const std::vector<double>& weight,
+                                       PlainMap& out_gradient,
+                                       PlainMap& in_gradient,
+                                       std::vector<double>& weight_gradient) {
+  for_each_cell(region, [&](Index n, Index k, Index row, Index col) {
+    const double gradient = out_gradient.at(n, k, row, col);
+    for_each_term(shape, k, row, col, [&](Index w, Index c, Index r, Index x) {
+      if (in.holds(r, x)) {
+        weight_gradient[static_cast<std::size_t>(w)] += gradient * in.at(n, c, r, x);
+        in_gradient.at(n, c, r, x) += gradient * weight[static_cast<std::size_t>(w)];
+      }
+    });
+  });
+}
+
+// The first of the largest cells of a window, in raster order, as a flat (row, column) of the map.
+[[nodiscard]] inline Index naive_winner(
+    const partitioner::MaxPool& pool, PlainMap& in, Index n, Index c, Index row, Index col) {
+  Index winner = -1;
+  double largest = 0;
+  for (Index r = row * pool.stride - pool.padding / 2;
+       r < row * pool.stride - pool.padding / 2 + pool.size;
+       ++r) {
+    for (Index x = col * pool.stride - pool.padding / 2;
+         x < col * pool.stride - pool.padding / 2 + pool.size;
+         ++x) {
+      if (in.holds(r, x) && (winner < 0 || in.at(n, c, r, x) > largest)) {
+        winner = r * in.region.cols.end + x;
+        largest = in.at(n, c, r, x);
+      }
+    }
+  }
+  return winner;
+}
+
+}  // namespace test
