@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "engine/cli/options.h"
 #include "engine/comm/agreement.h"
@@ -41,8 +42,23 @@ int report(const std::exception& error) {
                "--subdivisions) or more ranks; `tessera plan` says what each needs\n");
     return kInputError;
   }
+  if (dynamic_cast<const std::system_error*>(&error) != nullptr) {
+    const char* where = std::ferror(stdout) != 0 ? "standard output: " : "";
+    fmt::print(stderr, "tessera: {}{}\n", where, error.what());
+    return kInputError;
+  }
   fmt::print(stderr, "tessera: internal error: {}\n", error.what());
   return kCheckFailed;
+}
+
+// What was printed may still be on its way to a disk that is full.
+int finish_output(int exit_code) {
+  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!failed || exit_code != 0) {
+    return exit_code;
+  }
+  fmt::print(stderr, "tessera: standard output: cannot be written to the end; is its disk full?\n");
+  return kInputError;
 }
 
 // The rank that mpiexec gave this process, without asking MPI: what is the same on all ranks is
@@ -150,7 +166,7 @@ int run_program(int argc, char** argv) {
     }
     return kInputError;
   }
-  return run_command(program, commands, argc, argv);
+  return finish_output(run_command(program, commands, argc, argv));
 }
 
 }  // namespace engine

@@ -217,13 +217,11 @@ class TrainingRun {
       }
       metrics_.emplace(folder() / "metrics.jsonl", resumed_step);
       write_atomically(folder() / "partition.toml", to_text(partition_));
-      fmt::print(
-          "{}\n",
-          plan_summary(model_.network,
+      say(plan_summary(model_.network,
                        plan_,
                        partition_,
-                       report_options(command_.model, model_.network, plan_, training_.adam)));
-      std::fflush(stdout);
+                       report_options(command_.model, model_.network, plan_, training_.adam)) +
+          "\n");
     });
   }
 
@@ -261,7 +259,7 @@ class TrainingRun {
                     communicator_);
     on_root([&] {
       write_atomically(folder() / "memory.json", json);
-      fmt::print("{}", memory_table(json));
+      say(memory_table(json));
     });
   }
 

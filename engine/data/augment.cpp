@@ -170,13 +170,13 @@ void require_amount(double value, const char* key, const std::string& where) {
 void check_convention(const PixelConvention& convention, Index channels, const std::string& where) {
   for (const std::vector<float>* values : {&convention.mean, &convention.stddev}) {
     if (values->size() > 1 && static_cast<Index>(values->size()) != channels) {
-      throw InputError(
-          where,
-          0,
-          fmt::format(
-              "{} numbers to normalise pixels with; none, 1 or {} (one per channel) were expected",
-              values->size(),
-              channels));
+      throw InputError(where,
+                       0,
+                       fmt::format("{} numbers to normalise pixels with, the network's pictures "
+                                   "have {} channel{}: give one number, or one a channel",
+                                   values->size(),
+                                   channels,
+                                   channels == 1 ? "" : "s"));
     }
   }
   const bool usable = std::all_of(

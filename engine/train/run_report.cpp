@@ -175,8 +175,20 @@ void Metrics::add_evaluation(Index step, double epoch, const EvaluationResult& r
                .dump());
 }
 
+void say(const std::string& text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stdout);
+  (void)std::fflush(stdout);
+}
+
 Progress::Progress(ProgressStyle style, Index first_step, Index last_step)
     : style_(style), first_step_(first_step), last_step_(last_step), started_s_(now_s()) {}
+
+// What is said next begins a line of its own.
+Progress::~Progress() {
+  if (bar_is_open_) {
+    say("\n");
+  }
+}
 
 std::string Progress::time_left(Index step) const {
   const double per_step = (now_s() - started_s_) / static_cast<double>(step - first_step_);
@@ -199,34 +211,31 @@ void Progress::step(Index step, const StepResult& result, Index images) {
                   static_cast<double>(images) / result.times.step_s,
                   time_left(step));
   if (style_ == ProgressStyle::Line) {
-    fmt::print("{}\n", line);
+    say(line + "\n");
   } else if (now_s() - shown_s_ > 0.2 || step == last_step_) {
     constexpr Index kWidth = 12;
     const Index done = kWidth * step / last_step_;
     shown_s_ = now_s();
-    fmt::print("\r[{:=<{}}{: <{}}] {}  ", "", done, "", kWidth - done, line);
-    if (step == last_step_) {
-      fmt::print("\n");
-    }
+    bar_is_open_ = step < last_step_;
+    say(fmt::format(
+        "\r[{:=<{}}{: <{}}] {}  {}", "", done, "", kWidth - done, line, bar_is_open_ ? "" : "\n"));
   }
-  std::fflush(stdout);
 }
 
 void Progress::evaluation(Index step, double epoch, const EvaluationResult& result) {
   if (style_ == ProgressStyle::None) {
     return;
   }
-  if (style_ == ProgressStyle::Bar && step != last_step_) {
-    fmt::print("\r{:100}\r", "");
-  }
-  fmt::print(
-      "after {:.4g} epochs ({} steps): test accuracy {:.2f} %, test loss {:.4f}, {} pictures\n",
+  say(fmt::format(
+      "{}after {:.4g} epoch{} ({} steps): test accuracy {:.2f} %, test loss {:.4f}, {} pictures\n",
+      bar_is_open_ ? fmt::format("\r{:100}\r", "") : "",
       epoch,
+      epoch == 1 ? "" : "s",
       step,
       100 * result.accuracy,
       result.loss,
-      result.pictures);
-  std::fflush(stdout);
+      result.pictures));
+  bar_is_open_ = false;
 }
 
 }  // namespace engine

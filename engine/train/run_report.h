@@ -46,12 +46,19 @@ class Metrics {
   std::ofstream file_;
 };
 
+// Prints on standard output and goes on where that cannot be written: training is worth more than
+// what is said about it.
+void say(const std::string& text);
+
 // How progress is told on rank 0's standard output.
 enum class ProgressStyle { None, Line, Bar };
 
 class Progress {
  public:
   Progress(ProgressStyle style, Index first_step, Index last_step);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   void step(Index step, const StepResult& result, Index images);
   void evaluation(Index step, double epoch, const EvaluationResult& result);
@@ -64,6 +71,7 @@ class Progress {
   Index last_step_;
   double started_s_;
   double shown_s_ = 0;
+  bool bar_is_open_ = false;  // the cursor is behind a bar
 };
 
 }  // namespace engine
