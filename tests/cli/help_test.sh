@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The command line itself: help with and without mpiexec, the version, and what is said of wrong options.
+. tests/cli/support/harness.sh
+
+works 1 --help
+expect 'the help names every subcommand' test "$(grep -cE '^  (train|eval|predict|plan|time|check|gradients|convert) ' "$folder/out")" -eq 8
+works 1 --version
+expect 'the version is a line' grep -qxE 'tessera [0-9.]+' "$folder/out"
+
+for command in train eval predict plan time check gradients convert; do
+  works 1 "$command" --help
+  cp "$folder/out" "$folder/alone"
+  expect "the help of $command says how to call it" grep -q "^Usage: tessera $command " "$folder/alone"
+  works 3 "$command" --help
+  expect "under mpiexec the help of $command is printed once" same_bytes "$folder/alone" "$folder/out"
+  expect 'help is no error' test ! -s "$folder/err"
+  refused "(see tessera $command --help)" "$command" --wobble
+  refused "(see tessera $command --help)" "$command"
+done
+works 4 --help
+expect 'under mpiexec the help is printed once' test "$(grep -c '^Usage:' "$folder/out")" -eq 1
+
+refused 'one of train, eval, predict, plan, time, check, gradients, convert'
+refused 'one of train, eval, predict, plan, time, check, gradients, convert' wobble
+train=(train models/lenet5.cfg --data nowhere --run nowhere)
+refused '--steps: "0" is no whole number from 1' "${train[@]}" --steps 0
+refused '--epochs: "-1"' "${train[@]}" --epochs -1
+refused '--batch: "1\.5"' "${train[@]}" --batch 1.5
+refused '--batch: "99999999999999999999"' "${train[@]}" --batch 99999999999999999999
+refused '--subdivisions: "x"' "${train[@]}" --subdivisions x
+refused '--seed: "-1"' "${train[@]}" --seed -1
+refused '--steps excludes --epochs|--epochs excludes --steps' "${train[@]}" --steps 1 --epochs 1
+refused 'excludes' "${train[@]}" --resume a --weights b
+refused '--batch-norm: wobble not in .*sync' "${train[@]}" --batch-norm wobble
+refused '--progress: wobble not in .*line' "${train[@]}" --progress wobble
+refused '--data-parallel-from: "x"' "${train[@]}" --data-parallel-from x
+refused '128 images .* 3 subdivisions' "${train[@]}" --subdivisions 3
+refused '--mean' "${train[@]}" --mean grey
+refused '--ranks: "0"' plan models/lenet5.cfg --ranks 0
+refused '--threads: "0"' time models/lenet5.cfg --threads 0
+refused '--precision: half not in' gradients models/lenet5.cfg --in a --out b --precision half
+refused 'not expected: .*more' convert models/lenet5.cfg more --from a --to b
+
+# More than any machine holds.
+refused 'lenet5\.cfg: training needs .* on rank 0, its machine has .*--batch' time models/lenet5.cfg --batch 1000000000

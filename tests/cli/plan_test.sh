@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# plan: its table and JSON, without mpiexec; partitions written and read again; every classification model of Darknet's.
+. tests/cli/support/harness.sh
+
+works 1 plan models/lenet5.cfg --grid 2x2
+for word in 'layers 0-3 as 2x2 tiles' 'messages' 'multiply-adds' 'redundant' 'Planned memory'; do
+  expect "the table says '$word'" grep -q -e "$word" "$folder/out"
+done
+works 1 plan models/lenet5.cfg --grid 2x2 --json
+cp "$folder/out" "$folder/plan.json"
+expect 'the plan is JSON' valid_json "$folder/plan.json" whole
+expect 'it lists the layers with their outputs' grep -qF \
+  '"layers":[{"index":0,"kind":"convolutional","output":[6,28,28]},{"index":1,"kind":"maxpool","output":[6,14,14]},' "$folder/plan.json"
+expect 'a connected layer has an output of one cell' grep -qF '{"index":4,"kind":"connected","output":[120,1,1]}' "$folder/plan.json"
+works 4 plan models/lenet5.cfg --grid 2x2 --json
+expect 'under mpiexec it is printed once' same_bytes "$folder/plan.json" "$folder/out"
+
+# A grid without a number of ranks, more ranks than tiles, other sizes and batches.
+works 1 plan models/yolov2-early.cfg --grid 2x3 --groups 0-3,4-7,8-15 --json
+expect 'it is JSON' valid_json "$folder/out" whole
+expect 'fusing layers makes work twice' grep -qE '"redundant_multiply_adds":[1-9]' "$folder/out"
+works 1 plan models/yolov2-early.cfg --grid 2x2 --ranks 6 --size 96x160 --batch 3 --json
+expect 'the size is that of the command line' grep -qF '"output":[32,96,160]' "$folder/out"
+expect 'the ranks are those of the command line' grep -qF '"ranks":6' "$folder/out"
+works 1 plan models/yolov2-early.cfg --ranks 4 --data-parallel-from 0 --batch 2
+works 1 plan models/yolov2-early.cfg --ranks 4 --grid 2x2 --filter-parallel-from 12
+
+# A partition that was saved says the same as the options that it was made with.
+works 1 plan models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7 --reader 2 --save "$folder/partition.toml" --json
+cp "$folder/out" "$folder/first.json"
+works 1 plan models/fashion-resnet.cfg --partition "$folder/partition.toml" --json
+expect 'a saved partition gives the same plan' same_bytes "$folder/first.json" "$folder/out"
+works 1 plan models/fashion-resnet.cfg --partition "$folder/partition.toml" --save "$folder/again.toml"
+expect 'a saved partition is saved as it was' same_bytes "$folder/partition.toml" "$folder/again.toml"
+works 1 plan models/fashion-resnet.cfg --partition "$folder/partition.toml" --reader every --json
+expect 'another reader than the one in the file' grep -qF '"reader":"every"' "$folder/out"
+
+darknet=/usr/share/darknet/cfg
+if [ -d "$darknet" ]; then
+  for name in alexnet cifar darknet darknet19 darknet19_448 darknet53 darknet53_448 densenet201 extraction resnet18 resnet34 resnet50 \
+    resnet101 resnet152 resnext50 resnext101-32x4d resnext152-32x4d strided tiny vgg-16; do
+    works 1 plan "$darknet/$name.cfg" --batch 1
+    works 1 plan "$darknet/$name.cfg" --batch 4 --grid 2x2 --json
+    expect "the plan of $name is JSON" valid_json "$folder/out" whole
+    expect "$name keeps every invariant" test "$(grep -c invariant "$folder/err")" -eq 0
+  done
+else
+  echo "Darknet's models are not in $darknet: that part is left out"
+fi

@@ -1,0 +1,115 @@
+# For the tests of the program from its command line, which are run from the root of the source tree and source
+# this: a temporary folder, the program under a time limit, and what may be expected of it.
+#
+#   TESSERA  the program (default build/release/tessera)
+#   SHOW=1   prints each message of refusal, for judging their wording
+# shellcheck shell=bash
+
+# shellcheck disable=SC2034 # used by the scripts that source this
+TESSERA=$(realpath "${TESSERA:-build/release/tessera}")
+MPIEXEC=${MPIEXEC:-mpiexec.mpich}
+time_limit=${TIME_LIMIT:-60} # seconds for one command
+export OMP_NUM_THREADS=1
+
+[ -x "$TESSERA" ] || { echo "there is no program $TESSERA: build it, or set TESSERA" >&2; exit 2; }
+models=$PWD/models
+support=$PWD/tests/cli/support
+folder=$(mktemp -d)
+failures=0
+command_line=''
+status=0
+
+finish() {
+  rm -rf "$folder"
+  [ "$failures" -eq 0 ] || { printf '%d failed\n' "$failures"; exit 1; }
+}
+trap finish EXIT
+
+# fail WHAT: counts a failure and shows the last command with what it printed.
+fail() {
+  failures=$((failures + 1))
+  printf 'FAILED: %s\n  command: %s\n  exit code: %d\n' "$1" "$command_line" "$status"
+  [ ! -s "$folder/out" ] || tail -n 8 "$folder/out" | cut -c 1-300 | sed 's/^/  out: /'
+  [ ! -s "$folder/err" ] || tail -n 8 "$folder/err" | cut -c 1-300 | sed 's/^/  err: /'
+}
+
+# run RANKS ARGUMENT...: the program on that many ranks, on one without mpiexec. Sets status; leaves its output in
+# $folder/out and $folder/err.
+run() {
+  local ranks=$1 launcher=()
+  shift
+  [ "$ranks" -eq 1 ] || launcher=("$MPIEXEC" -n "$ranks")
+  command_line="${launcher[*]} tessera $*"
+  status=0
+  timeout -k 5 "$time_limit" "${launcher[@]}" "$TESSERA" "$@" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+}
+
+# works RANKS ARGUMENT...: the same, and it must succeed.
+works() {
+  run "$@"
+  [ "$status" -eq 0 ] || { fail 'it should work'; return 1; }
+}
+
+# expect_refusal PATTERN: the last run ended with code 2 and one line beside warnings, which matches.
+expect_refusal() {
+  local message
+  message=$(grep -v '^tessera: warning: ' "$folder/err")
+  [ -z "${SHOW:-}" ] || printf '%s\n' "${message//$folder\//}"
+  if [ "$status" -ne 2 ]; then
+    fail 'it should end with exit code 2'
+  elif [ "$(printf '%s\n' "$message" | wc -l)" -ne 1 ] || [[ $message != 'tessera: '* ]]; then
+    fail 'the refusal should be one line'
+  elif ! grep -qE -e "$1" <<<"$message"; then
+    fail "the refusal should say: $1"
+  fi
+}
+
+# refused PATTERN ARGUMENT...: the program refuses these on 1 and on 4 ranks.
+refused() {
+  local pattern=$1 ranks
+  shift
+  for ranks in 1 4; do
+    run "$ranks" "$@"
+    expect_refusal "$pattern"
+  done
+}
+
+# refused_alone PATTERN ARGUMENT...: the same for commands that do not run on several ranks.
+refused_alone() {
+  local pattern=$1
+  shift
+  run 1 "$@"
+  expect_refusal "$pattern"
+}
+
+# expect WHAT COMMAND...: the command succeeds.
+expect() {
+  local what=$1
+  shift
+  "$@" || fail "$what"
+}
+
+# same_bytes FILE FILE
+same_bytes() { cmp -s "$1" "$2"; }
+
+# losses RUN: a line "step loss" for each step of a run.
+losses() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),.*/\1 \2/p' "$1/metrics.jsonl"; }
+
+# accuracy RUN: that of the run's last evaluation.
+accuracy() { sed -n 's/.*"accuracy":\([^,}]*\).*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
+
+# same_losses RUN RUN TOLERANCE: both have the same steps, and no losses that differ by more.
+same_losses() {
+  paste -d ' ' <(losses "$1") <(losses "$2") | awk -v tolerance="$3" '
+    NF != 4 || $1 != $3 || $2 - $4 > tolerance || $4 - $2 > tolerance { print "  step " $0; bad = 1 }
+    END { exit bad || NR == 0 }'
+}
+
+# make_digits FOLDER TRAIN TEST: IDX files of that many small pictures that a network can learn.
+make_digits() { perl "$support/make_idx.pl" "$@"; }
+
+# make_picture FILE SIDE RED GREEN BLUE: a square PNG around that colour.
+make_picture() { perl "$support/make_png.pl" "$@"; }
+
+# valid_json FILE: each line is JSON (with `whole` as second argument: the whole file is).
+valid_json() { perl "$support/check_json.pl" "$@"; }

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# train: the loss falls, and is the same however the network is cut and whoever reads the pictures.
+# shellcheck disable=SC2016 # the $ are those of sed, awk and perl
+. tests/cli/support/harness.sh
+
+data=$folder/digits
+mkdir "$data"
+make_digits "$data" 200 50
+
+# train RANKS RUN MODEL ARGUMENT...
+train() {
+  local ranks=$1 run=$2 model=$3
+  shift 3
+  works "$ranks" train "$model" --data "$data" --run "$folder/$run" --batch 20 --no-eval "$@"
+}
+
+# lenet NAME RANKS ARGUMENT...: 50 steps with these arguments have the losses of one rank.
+lenet() {
+  local run=$1 ranks=$2
+  shift 2
+  train "$ranks" "$run" models/lenet5.cfg --steps 50 --schedule-steps 200 "$@" &&
+    expect "$run has the losses of one rank" same_losses "$folder/one" "$folder/$run" 1e-3
+}
+
+works 1 train models/lenet5.cfg --data "$data" --run "$folder/one" --batch 20 --steps 50 --schedule-steps 200
+expect 'there is a loss for each step' test "$(losses "$folder/one" | wc -l)" -eq 50
+expect 'the loss falls by half' awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(last < first / 2) }' <(losses "$folder/one")
+expect 'what is learnt holds for other pictures' awk -v accuracy="$(accuracy "$folder/one")" 'BEGIN { exit !(accuracy > 0.5) }'
+expect 'there is a line for each step and evaluation' test "$(grep -c '^step\|^after' "$folder/out")" -eq 55
+expect 'the metrics are JSON' valid_json "$folder/one/metrics.jsonl"
+for key in step loss learning_rate step_s images_per_s; do
+  expect "each step has $key" test "$(grep -c "\"$key\":" "$folder/one/metrics.jsonl")" -ge 50
+done
+expect 'memory.json is JSON' valid_json "$folder/one/memory.json" whole
+
+lenet again 1
+expect 'the same again gives the same checkpoint' same_bytes "$folder/one/checkpoint.safetensors" "$folder/again/checkpoint.safetensors"
+lenet grid-2x2 4 --grid 2x2
+lenet grid-2x2-again 4 --grid 2x2
+expect 'so do tiles' same_bytes "$folder/grid-2x2/checkpoint.safetensors" "$folder/grid-2x2-again/checkpoint.safetensors"
+lenet grid-1x3 3 --grid 1x3 --groups 0-3
+lenet grid-3x1 3 --grid 3x1 --groups 0-1,2-3
+lenet data-parallel 3 --data-parallel-from 0
+lenet data-parallel-tail 4 --grid 2x2 --data-parallel-from 2
+lenet filter-parallel 4 --filter-parallel-from 2
+lenet reader-0 4 --grid 2x2 --reader 0
+lenet reader-2 4 --grid 2x2 --reader 2
+expect 'who reads changes nothing' same_bytes "$folder/reader-0/checkpoint.safetensors" "$folder/grid-2x2/checkpoint.safetensors"
+lenet subdivisions 4 --grid 2x2 --subdivisions 2
+lenet idle 5 --grid 2x2
+expect 'idle ranks are warned of' grep -q 'warning: 1 of 5 ranks have no tile' "$folder/err"
+
+# Fewer images than ranks.
+few=(train models/lenet5.cfg --data "$data" --batch 2 --steps 10 --no-eval)
+works 1 "${few[@]}" --run "$folder/few-one"
+works 4 "${few[@]}" --run "$folder/few-four" --data-parallel-from 0
+expect 'two images on four ranks have the losses of one rank' same_losses "$folder/few-one" "$folder/few-four" 1e-3
+
+# Cuts that a person wrote: gradients summed inside a group, uneven tiles, one of them empty.
+works 1 plan models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7 --batch 20 --save "$folder/saved.toml"
+sed -e 's/^layers = \[0, 4\]/&\ncollapse = [1, 3]/' -e '0,/^rows = 2/s//rows = [0, 5, 14]/' -e '0,/^cols = 2/s//cols = [0, 14, 14]/' \
+  "$folder/saved.toml" >"$folder/edited.toml"
+train 1 resnet-one models/fashion-resnet.cfg --steps 15
+train 4 resnet-edited models/fashion-resnet.cfg --steps 15 --partition "$folder/edited.toml"
+expect 'an edited partition has the losses of one rank' same_losses "$folder/resnet-one" "$folder/resnet-edited" 1e-3
+expect 'the run keeps the partition' grep -q '^collapse = \[1, 3\]' "$folder/resnet-edited/partition.toml"
+train 4 resnet-2x2 models/fashion-resnet.cfg --steps 15 --grid 2x2 --reader 1
+expect 'so does 2x2' same_losses "$folder/resnet-one" "$folder/resnet-2x2" 1e-3
+
+# Memory is as it was planned, within 5 %.
+for run in one grid-2x2 data-parallel filter-parallel resnet-edited resnet-2x2; do
+  expect "the memory of $run is as planned" perl -0777 -ne '
+    while (/"planned": \{.*?"total": (\d+).*?"measured": \{.*?"total": (\d+)/gs) { $ranks++; $bad = 1 if abs($1 - $2) > 0.05 * $1 }
+    exit($bad || !$ranks)' "$folder/$run/memory.json"
+done

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# From training to use: checkpoint, Darknet's weights, eval and predict agree with each other.
+# shellcheck disable=SC2016 # the $ are those of sed, awk and perl
+. tests/cli/support/harness.sh
+
+data=$folder/digits
+mkdir "$data"
+make_digits "$data" 200 50
+model=$folder/model.cfg
+sed "s/burn_in=100/burn_in=5/" models/fashion-resnet.cfg >"$model"
+works 4 train "$model" --data "$data" --run "$folder/run" --batch 20 --epochs 3 --schedule-steps 60 --grid 2x2
+checkpoint=$folder/run/checkpoint.safetensors
+
+# evaluated RANKS WEIGHTS ARGUMENT...: the accuracy of these weights, in JSON.
+evaluated() {
+  local ranks=$1 weights=$2
+  shift 2
+  works "$ranks" eval "$model" --data "$data" --weights "$weights" --json "$@"
+  sed -n 's/.*"accuracy":\([^,]*\),.*/\1/p' "$folder/out"
+}
+last=$(accuracy "$folder/run")
+expect 'something is learnt' awk -v accuracy="$last" 'BEGIN { exit !(accuracy > 0.3) }'
+expect 'eval gives the last accuracy of training' test "$(evaluated 1 "$checkpoint")" = "$last"
+expect 'eval prints JSON of these keys' grep -qE '^\{"accuracy":[^,]*,"loss":[^,]*,"pictures":50\}$' "$folder/out"
+expect 'eval does so on tiles' test "$(evaluated 4 "$checkpoint" --grid 2x2 --batch 7)" = "$last"
+works 1 eval "$model" --data "$data" --weights "$checkpoint"
+expect 'eval tells people' grep -qE '^accuracy [0-9.]+ %, loss [0-9.]+, 50 pictures$' "$folder/out"
+
+# To Darknet's format and back.
+works 1 convert "$model" --from "$checkpoint" --to "$folder/trained.weights"
+expect "Darknet's weights have the same accuracy" test "$(evaluated 1 "$folder/trained.weights")" = "$last"
+works 1 convert "$model" --from "$folder/trained.weights" --to "$folder/back.safetensors"
+expect 'so have they after the way back' test "$(evaluated 3 "$folder/back.safetensors")" = "$last"
+works 2 convert "$model" --from "$folder/back.safetensors" --to "$folder/again.weights"
+expect 'and then they are the same bytes' same_bytes "$folder/trained.weights" "$folder/again.weights"
+works 2 train "$model" --data "$data" --run "$folder/on" --batch 20 --steps 2 --weights "$folder/trained.weights"
+
+# Pictures: the ten best by name, of an IDX file; the same on tiles.
+printf '%s\n' 'T-shirt/top' Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag 'Ankle boot' >"$folder/names.txt"
+predict=(predict "$model" "$data/t10k-images-idx3-ubyte" --weights "$checkpoint" --names "$folder/names.txt" --top 3)
+works 1 "${predict[@]}"
+cp "$folder/out" "$folder/predictions"
+expect 'each picture has a line and three classes' test "$(wc -l <"$folder/predictions")" -eq 200
+expect 'classes have names' grep -qE '^ +[0-9.]+ %  Ankle boot$' "$folder/predictions"
+works 4 "${predict[@]}" --grid 2x2
+expect 'tiles predict the same' same_bytes "$folder/predictions" "$folder/out"
+works 1 "${predict[@]}" --json
+expect 'predictions are JSON' valid_json "$folder/out"
+expect 'with these keys' test "$(grep -cE '^\{"picture":"[^"]*","predictions":\[(\{"class":[0-9]+,"name":"[^"]+","value":[^}]+\},?){3}\]\}$' "$folder/out")" -eq 50
+# What predict puts first is what eval counts.
+right=$(paste -d ' ' <(od -An -v -tu1 -w1 -j8 "$data/t10k-labels-idx1-ubyte") <(sed 's/.*"predictions":\[{"class":\([0-9]*\),.*/\1/' "$folder/out") |
+  awk '$1 == $2 { right++ } END { print right / NR }')
+expect 'predict and eval agree' awk -v a="$right" -v b="$last" 'BEGIN { exit a != b }'
+
+# A colour picture for a grey network, and a folder of pictures.
+mkdir "$folder/pictures"
+make_picture "$folder/pictures/one.png" 40 200 10 10
+make_picture "$folder/pictures/two.png" 28 10 200 10
+works 2 predict "$model" "$folder/pictures" --weights "$checkpoint" --top 1
+expect 'a folder of pictures' test "$(grep -c '\.png$' "$folder/out")" -eq 2
+expect 'without names classes have numbers' grep -qE '%  class [0-9]$' "$folder/out"
+
+# The real data, where it is installed.
+fashion=/usr/share/datasets/fashion-mnist
+if [ -d "$fashion" ]; then
+  works 4 train "$model" --data "$fashion" --run "$folder/fashion" --batch 32 --steps 30 --schedule-steps 1000 --grid 2x2 --no-eval
+  expect 'the loss falls' awk 'NR == 1 { first = $2 } NR > 25 { last += $2 } END { exit !(last / 5 < 0.8 * first) }' <(losses "$folder/fashion")
+else
+  echo "Fashion-MNIST is not in $fashion: that part is left out"
+fi
