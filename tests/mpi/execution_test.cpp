@@ -110,10 +110,8 @@ Partition handed_over(const Network& network, int ranks) {
                             {test::grid(ranks), test::grid(ranks), images, {}});
 }
 
-TEST_CASE("dropout drops the same cells whatever the partition, and others in another step") {
-  const Communicator world = Communicator::world();
-  const Network network = small_classifier();
-  Run<double> tiled(network, handed_over(network, world.size()), 5, world);
+void check_dropout(const Network& network, const Partition& partition, const Communicator& world) {
+  Run<double> tiled(network, partition, 5, world);
   Pass pass;
   pass.batch_norm = engine::BatchNormMode::Frozen;
   pass.seed = 9;
@@ -129,6 +127,19 @@ TEST_CASE("dropout drops the same cells whatever the partition, and others in an
       CHECK(found != previous);
       previous = found;
     }
+  }
+}
+
+TEST_CASE("dropout drops the same cells whatever the partition, and others in another step") {
+  const Communicator world = Communicator::world();
+  const Network network = small_classifier();
+  const int ranks = world.size();
+  check_dropout(network, handed_over(network, ranks), world);
+  for (const test::Cuts& cuts : {test::images_cut(ranks), test::channels_cut(ranks)}) {
+    check_dropout(
+        network,
+        test::partition_of(network, ranks, {{0, 1}, {2, 6}}, {cuts, test::images_cut(ranks)}),
+        world);
   }
 }
 
@@ -155,18 +166,24 @@ std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const std::vect
   return {loss, run.execution.parameters().gather(weight, weight.gradient.data())};
 }
 
-TEST_CASE("each image counts once in the loss, however unevenly images are cut") {
+TEST_CASE("each image counts once in the loss, however unevenly images are cut, or classes") {
   const Communicator world = Communicator::world();
   const Network network = small_classifier();
   const std::vector<int> labels{0, 3, 1, -1, 2};  // one image without a label
-  Run<double> tiled(network, handed_over(network, world.size()), 5, world);
-  const auto found = loss_and_gradient(tiled, labels);
-  if (world.rank() == 0) {
-    Run<double> alone(network, single_tile(network), 5, Communicator::self());
-    const auto expected = loss_and_gradient(alone, labels);
-    CHECK(found.first == doctest::Approx(expected.first).epsilon(1e-12));
-    for (std::size_t i = 0; i < expected.second.size(); ++i) {
-      CHECK(found.second[i] == doctest::Approx(expected.second[i]).epsilon(1e-10));
+  Partition by_images = handed_over(network, world.size());
+  Partition by_classes = by_images;
+  by_classes.groups[2].images = {};
+  by_classes.groups[2].channels = test::small_pieces(world.size(), 1, 4);
+  for (const Partition& partition : {by_images, by_classes}) {
+    Run<double> tiled(network, partition, 5, world);
+    const auto found = loss_and_gradient(tiled, labels);
+    if (world.rank() == 0) {
+      Run<double> alone(network, single_tile(network), 5, Communicator::self());
+      const auto expected = loss_and_gradient(alone, labels);
+      CHECK(found.first == doctest::Approx(expected.first).epsilon(1e-12));
+      for (std::size_t i = 0; i < expected.second.size(); ++i) {
+        CHECK(found.second[i] == doctest::Approx(expected.second[i]).epsilon(1e-10));
+      }
     }
   }
 }
