@@ -279,10 +279,11 @@ TEST_CASE("sizes too large to address are refused, not overflowed") {
   check_refused(network, Convolution{.padding = kLargest}, "padding");
   check_refused(network, MaxPool{.size = kLargest, .stride = 1, .padding = kLargest}, "size");
   check_refused(network, Connected{.outputs = 2000000000000}, "output");
-  check_refused(network, Upsample{.stride = 2000000000}, "larger than");
+  check_refused(network, Upsample{.stride = 2000000000}, "longer than");
   check_refused(network, SpaceToDepth{.stride = 2000000000}, "space_to_depth");
-  check_refused(image_of(kLargest, 2, 2), AvgPool{}, "larger than");
-  check_refused(image_of(Index{1} << 32, Index{1} << 32, 1), AvgPool{}, "larger than");
+  check_refused(image_of(kLargest, 2, 2), AvgPool{}, "longer than");
+  check_refused(image_of(Index{1} << 32, Index{1} << 32, 1), AvgPool{}, "longer than");
+  check_refused(image_of(Index{1} << 30, Index{1} << 30, 1), AvgPool{}, "larger than");
   check_refused(image_of(0, 2, 2), AvgPool{}, "no cells");
   check_refused(image_of(3, -2, -2), AvgPool{}, "no cells");
 }
