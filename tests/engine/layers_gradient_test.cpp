@@ -67,7 +67,8 @@ void check_gradients(const Network& network,
                      BatchNormMode mode = BatchNormMode::Sync) {
   const NamedTensors in = test::random_tensors(network, batch, 17);
   const NamedTensors out = test::on_one_tile<double>(network, in, mode);
-  for (const auto& [name, tensor] : in) {
+  for (const auto& entry : in) {
+    const std::string& name = entry.first;
     const std::string gradient_name = name == "input" ? "input_gradient" : name;
     if (name == "output_gradient" || name.ends_with(".mean") || name.ends_with(".variance")) {
       continue;

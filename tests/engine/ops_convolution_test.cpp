@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -146,7 +146,7 @@ bool same_bits(View<const T> a, View<const T> b, const Region& region) {
   test::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
     const T& x = a.at(n, c, row, col);
     const T& y = b.at(n, c, row, col);
-    same = same && std::memcmp(&x, &y, sizeof(T)) == 0;
+    same = same && x == y && std::signbit(x) == std::signbit(y);
   });
   return same;
 }

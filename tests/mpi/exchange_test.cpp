@@ -117,8 +117,7 @@ Region read_region(const partitioner::Network& network,
 }
 
 Region home_region(const Plan& plan, int map, int rank) {
-  const auto& homes = plan.produced_in[static_cast<std::size_t>(rank)];
-  return region_of(plan, rank, homes[static_cast<std::size_t>(map + 1)]);
+  return region_of(plan, rank, plan.producer(rank, map));
 }
 
 // Calls visit(case, plan, seed) for random plans on as many ranks as there are.
@@ -180,6 +179,7 @@ std::vector<Region> random_ownership(test::Draw& draw,
                                      int ranks) {
   const Plan plan = make_plan(network, random_partition(draw, network, batch, ranks), batch);
   std::vector<Region> owned;
+  owned.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     owned.push_back(plan.tile(network.size() - 1, rank).owned);
   }
@@ -257,6 +257,7 @@ TEST_CASE("gradients are added in rank order, whichever arrives first") {
   const Region all{{0, 1}, {0, 1}, {0, 1}, {0, 64}};
   const int owner = world.size() / 2;  // its own share comes between those of others
   std::vector<Message> messages;
+  messages.reserve(static_cast<std::size_t>(world.size()));
   for (int to = 0; to < world.size(); ++to) {
     messages.push_back({owner, to, all});
   }

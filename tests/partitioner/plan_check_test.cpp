@@ -46,7 +46,7 @@ Plan sound_plan() {
 }
 
 Tile& tile(Plan& plan, int map, int rank) {
-  return plan.tiles[static_cast<std::size_t>(map + 1)][static_cast<std::size_t>(rank)];
+  return plan.tiles[partitioner::map_slot(map)][static_cast<std::size_t>(rank)];
 }
 
 Exchange& exchange_of(Plan& plan, int map) {

@@ -165,9 +165,9 @@ class NetworkMaker {
   }
 
   // Leaves the network as it is where the layer does not fit or its map would be large.
-  void try_layer(Operation operation, const std::vector<int>& inputs) {
+  void try_layer(const Operation& operation, const std::vector<int>& inputs) {
     try {
-      add_layer(network_, std::move(operation), inputs);
+      add_layer(network_, operation, inputs);
     } catch (const std::invalid_argument&) {
       return;
     }
