@@ -1,6 +1,5 @@
 #include "engine/cli/options.h"
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <fmt/format.h>
 
@@ -129,6 +128,24 @@ void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& std
       ->allow_extra_args(false);
 }
 
+// How long to train, and how many images at a time.
+void add_course(CLI::App& app, TrainCommand& command) {
+  auto* steps = add_count(
+      app, "--steps", command.steps, "train until this step (default: max_batches of the model)");
+  add_count(app, "--epochs", command.epochs, "train for this many passes over the data set")
+      ->excludes(steps);
+  add_count(app, "--batch", command.batch, "images a step (default: the model's)");
+  add_count(app,
+            "--subdivisions",
+            command.subdivisions,
+            "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
+  add_count(app,
+            "--schedule-steps",
+            command.schedule_steps,
+            "length of the learning rate's schedule (default: max_batches of the model, else the "
+            "length of training)");
+}
+
 void add_train(CLI::App& program, TrainCommand& command) {
   CLI::App& app =
       *program.add_subcommand("train", "train a model, on one device or tiled over several");
@@ -146,20 +163,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
            "folder to write metrics.jsonl, partition.toml, memory.json and "
            "checkpoint.safetensors into; those of an earlier run are replaced")
       ->required();
-  auto* steps = add_count(
-      app, "--steps", command.steps, "train until this step (default: max_batches of the model)");
-  add_count(app, "--epochs", command.epochs, "train for this many passes over the data set")
-      ->excludes(steps);
-  add_count(app, "--batch", command.batch, "images a step (default: the model's)");
-  add_count(app,
-            "--subdivisions",
-            command.subdivisions,
-            "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
-  add_count(app,
-            "--schedule-steps",
-            command.schedule_steps,
-            "length of the learning rate's schedule (default: max_batches of the model, else the "
-            "length of training)");
+  add_course(app, command);
   add_seed(app,
            command.seed,
            "of weights, and of the order and variation of pictures (default: that of the "

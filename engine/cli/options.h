@@ -2,11 +2,9 @@
 
 #pragma once
 
-#include "engine/cli/commands.h"
+#include <CLI/CLI.hpp>
 
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "engine/cli/commands.h"
 
 namespace engine {
 

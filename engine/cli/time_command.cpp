@@ -8,6 +8,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/ops/threads.h"
 #include "engine/train/run_report.h"
+#include "partitioner/quantities.h"
 
 namespace engine {
 
@@ -29,6 +30,97 @@ double step_flops(const partitioner::Network& network, Index batch) {
     flops += network.layer(layer).inputs[0] == partitioner::kImage ? 2 * forward : 3 * forward;
   }
   return flops;
+}
+
+// A step takes as long as its slowest rank; its parts are those of this rank.
+struct Measurement {
+  std::vector<double> step_s;
+  StepTimes median;
+  double gflops = 0;
+  std::vector<Index> peak_bytes;
+
+  [[nodiscard]] double least_s() const { return *std::min_element(step_s.begin(), step_s.end()); }
+  [[nodiscard]] double most_s() const { return *std::max_element(step_s.begin(), step_s.end()); }
+};
+
+// The value of each rank.
+template <class Value>
+std::vector<Value> of_ranks(const Value& mine, const Communicator& communicator) {
+  const auto all = communicator.gather_all(bytes_of(&mine, 1));
+  std::vector<Value> values(all.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::memcpy(&values[rank], all[rank].data(), sizeof(Value));
+  }
+  return values;
+}
+
+double most_of_ranks(double mine, const Communicator& communicator) {
+  const std::vector<double> all = of_ranks(mine, communicator);
+  return *std::max_element(all.begin(), all.end());
+}
+
+Measurement measure(Trainer& trainer, Index steps, const Communicator& communicator) {
+  std::vector<StepTimes> times;
+  times.reserve(static_cast<std::size_t>(steps));
+  (void)trainer.time_random_step();  // warm-up: page faults, first messages
+  for (Index step = 0; step < steps; ++step) {
+    communicator.barrier();
+    times.push_back(trainer.time_random_step());
+    times.back().step_s = most_of_ranks(times.back().step_s, communicator);
+  }
+  const auto all = [&](double StepTimes::*part) {
+    std::vector<double> values;
+    values.reserve(times.size());
+    for (const StepTimes& step : times) {
+      values.push_back(step.*part);
+    }
+    return values;
+  };
+  Measurement result;
+  result.step_s = all(&StepTimes::step_s);
+  for (const auto part : {&StepTimes::forward_s,
+                          &StepTimes::backward_s,
+                          &StepTimes::update_s,
+                          &StepTimes::exchange_s,
+                          &StepTimes::step_s}) {
+    result.median.*part = median(all(part));
+  }
+  result.peak_bytes = of_ranks(peak_resident_bytes(), communicator);
+  return result;
+}
+
+void print_json(const Measurement& measured) {
+  fmt::print("{}\n",
+             nlohmann::ordered_json{{"step_s",
+                                     {{"median", measured.median.step_s},
+                                      {"min", measured.least_s()},
+                                      {"max", measured.most_s()}}},
+                                    {"forward_s", measured.median.forward_s},
+                                    {"backward_s", measured.median.backward_s},
+                                    {"update_s", measured.median.update_s},
+                                    {"exchange_s", measured.median.exchange_s},
+                                    {"gflops", measured.gflops},
+                                    {"peak_bytes", measured.peak_bytes}}
+                 .dump());
+}
+
+void print_table(const Measurement& measured) {
+  const auto ms = [](double seconds) { return 1e3 * seconds; };
+  fmt::print("step     {:10.3f} ms  (median; {:.3f} to {:.3f})\n",
+             ms(measured.median.step_s),
+             ms(measured.least_s()),
+             ms(measured.most_s()));
+  fmt::print("forward  {:10.3f} ms  (this and what follows on rank 0)\n",
+             ms(measured.median.forward_s));
+  fmt::print("backward {:10.3f} ms\n", ms(measured.median.backward_s));
+  fmt::print("update   {:10.3f} ms\n", ms(measured.median.update_s));
+  fmt::print("exchange {:10.3f} ms  (part of the three above)\n", ms(measured.median.exchange_s));
+  fmt::print("rate     {:10.2f} GFLOP/s, of all ranks\n", measured.gflops);
+  for (std::size_t rank = 0; rank < measured.peak_bytes.size(); ++rank) {
+    fmt::print("memory   {:>10} MiB at most on rank {}\n",
+               partitioner::mebibytes(measured.peak_bytes[rank]),
+               rank);
+  }
 }
 
 }  // namespace
@@ -53,64 +145,24 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   training.subdivisions = 1;
   training.max_batches = std::max<Index>(training.max_batches, command.steps + 1);
   Trainer trainer(model.network, plan, communicator, {training, BatchNormMode::Sync, 1});
-  std::vector<StepTimes> times;
-  (void)trainer.time_random_step();  // warm-up: page faults, first messages
-  for (Index step = 0; step < command.steps; ++step) {
-    communicator.barrier();
-    times.push_back(trainer.time_random_step());
-  }
-  const auto all = [&](double StepTimes::*part) {
-    std::vector<double> values;
-    for (const StepTimes& step : times) {
-      values.push_back(step.*part);
-    }
-    return values;
-  };
-  const std::vector<double> steps = all(&StepTimes::step_s);
-  const double gflops = step_flops(model.network, command.batch) / median(steps) * 1e-9;
-  std::vector<Index> peaks;
-  const Index peak = peak_resident_bytes();
-  for (const auto& bytes : communicator.gather_all(bytes_of(&peak, 1))) {
-    std::memcpy(&peaks.emplace_back(), bytes.data(), sizeof(Index));
-  }
+  Measurement measured = measure(trainer, command.steps, communicator);
+  measured.gflops = step_flops(model.network, command.batch) / measured.median.step_s * 1e-9;
   if (communicator.rank() != 0) {
     return;
   }
-  const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
   if (command.json) {
-    fmt::print("{}\n",
-               nlohmann::ordered_json{
-                   {"step_s", {{"median", median(steps)}, {"min", *least}, {"max", *most}}},
-                   {"forward_s", median(all(&StepTimes::forward_s))},
-                   {"backward_s", median(all(&StepTimes::backward_s))},
-                   {"update_s", median(all(&StepTimes::update_s))},
-                   {"exchange_s", median(all(&StepTimes::exchange_s))},
-                   {"gflops", gflops},
-                   {"peak_bytes", peaks}}
-                   .dump());
+    print_json(measured);
     return;
   }
-  fmt::print("{}, {}x{}, batch {}, {} rank{}, {} threads each, {} steps\n",
+  fmt::print("{}, {}x{}, batch {}, {}, {} each, {}\n",
              command.model,
              model.network.image.rows,
              model.network.image.cols,
              command.batch,
-             communicator.size(),
-             communicator.size() == 1 ? "" : "s",
-             threads(),
-             command.steps);
-  fmt::print("step     {:9.4f} s  (median; {:.4f} to {:.4f})\n", median(steps), *least, *most);
-  fmt::print("forward  {:9.4f} s\n", median(all(&StepTimes::forward_s)));
-  fmt::print("backward {:9.4f} s\n", median(all(&StepTimes::backward_s)));
-  fmt::print("update   {:9.4f} s\n", median(all(&StepTimes::update_s)));
-  fmt::print("exchange {:9.4f} s  (part of the above, rank 0)\n",
-             median(all(&StepTimes::exchange_s)));
-  fmt::print("rate     {:9.2f} GFLOP/s\n", gflops);
-  for (std::size_t rank = 0; rank < peaks.size(); ++rank) {
-    fmt::print("memory   {:9.1f} MiB at most on rank {}\n",
-               static_cast<double>(peaks[rank]) / (1024.0 * 1024.0),
-               rank);
-  }
+             partitioner::counted(communicator.size(), "rank"),
+             partitioner::counted(threads(), "thread"),
+             partitioner::counted(command.steps, "step"));
+  print_table(measured);
 }
 
 }  // namespace engine

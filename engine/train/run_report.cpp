@@ -1,6 +1,7 @@
 #include "engine/train/run_report.h"
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
@@ -74,7 +75,7 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
                         const Communicator& communicator) {
   struct Report {
     MemoryUse use;
-    Index peak_resident;
+    Index peak_resident = 0;
   };
   const Report mine{measured, peak_resident_bytes()};
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
@@ -192,7 +193,8 @@ Progress::~Progress() {
 
 std::string Progress::time_left(Index step) const {
   const double per_step = (now_s() - started_s_) / static_cast<double>(step - first_step_);
-  const auto left = static_cast<Index>(per_step * static_cast<double>(last_step_ - step) + 0.5);
+  const auto left =
+      static_cast<Index>(std::llround(per_step * static_cast<double>(last_step_ - step)));
   return left >= 3600 ? fmt::format("{}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60)
                       : fmt::format("{}:{:02}", left / 60, left % 60);
 }
