@@ -7,15 +7,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 show_help() {
   cat <<HELP
-Usage: tests/run.sh [--quick | --all]
+Usage: tests/run.sh [--all]
 
 Installs missing packages (without asking: it is meant for continuous integration too), then
   1. builds the tests with warnings as errors and runs them, on 1 to 7 ranks where MPI is involved;
-  2. tests the program from its command line (tests/cli/*.sh);
-  3. runs the tests once more under the address and undefined-behaviour sanitizers.
+  2. tests the program from its command line (tests/cli/*.sh).
 
-  --quick  only 1 and 2
-  --all    also clang-tidy over all sources (tests/tidy.sh), half an hour on two cores
+  --all  then also
+  3. runs the tests once more under the address and undefined-behaviour sanitizers;
+  4. runs clang-tidy over all sources, where it is installed. Together an hour on two cores.
 
 The last line says how many passed and failed; the exit code is 1 if any failed.
 HELP
@@ -119,11 +119,9 @@ run_tidy() {
   fi
 }
 
-quick=no
 all=no
 case ${1:-} in
   '') ;;
-  --quick) quick=yes ;;
   --all) all=yes ;;
   --help | -h) show_help && exit 0 ;;
   *) fail "unknown option '$1'." 'See tests/run.sh --help.' ;;
@@ -139,11 +137,9 @@ headline 'Tests on several ranks'
 run_ctest tests -R '^mpi_'
 headline 'Tests of the command line'
 run_command_line_tests
-if [ "$quick" = no ]; then
+if [ "$all" = yes ]; then
   headline 'Tests under the sanitizers'
   run_sanitized_tests
-fi
-if [ "$all" = yes ]; then
   headline 'clang-tidy'
   run_tidy
 fi
