@@ -32,6 +32,23 @@ bool covers_once(const std::vector<Region>& regions, const Region& whole) {
   return volume == whole.volume();
 }
 
+// The same of runs of elements.
+bool covers_once(std::vector<Range> runs, const Range& whole) {
+  std::sort(
+      runs.begin(), runs.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  Index reached = whole.begin;
+  for (const Range& run : runs) {
+    if (run.empty()) {
+      continue;
+    }
+    if (run.begin != reached) {
+      return false;
+    }
+    reached = run.end;
+  }
+  return reached == whole.end;
+}
+
 class PlanCheck {
  public:
   PlanCheck(const Network& network, const Plan& plan) : network_(network), plan_(plan) {}
@@ -203,53 +220,44 @@ class PlanCheck {
     }
   }
 
-  static Region row(const Range& elements) { return {{0, 1}, {0, 1}, {0, 1}, elements}; }
-
   void check_parameter(const ParameterPlan& parameter) {
-    std::vector<Region> owned;
+    std::vector<Range> owned;
     for (const auto& runs : parameter.owned) {
-      for (const Range& run : runs) {
-        owned.push_back(row(run));
-      }
+      owned.insert(owned.end(), runs.begin(), runs.end());
     }
-    if (!covers_once(owned, row({0, parameter.shape.channels * parameter.shape.row}))) {
+    if (!covers_once(owned, {0, parameter.shape.channels * parameter.shape.row})) {
       report("layer {}: elements of a parameter are not each owned by exactly one rank",
              parameter.layer);
     }
+    std::vector<std::vector<Range>> arrivals = parameter.owned;  // by rank
     for (const Message& message : parameter.messages) {
       const auto& runs = parameter.owned[static_cast<std::size_t>(message.from)];
       if (std::none_of(runs.begin(), runs.end(), [&](const Range& run) {
-            return contains(row(run), message.region);
+            return contains(run, message.region.cols);
           })) {
         report("layer {}: rank {} sends elements of a parameter that it does not own",
                parameter.layer,
                message.from);
       }
+      arrivals[static_cast<std::size_t>(message.to)].push_back(message.region.cols);
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      check_parameter_on(parameter, rank);
+      check_parameter_on(parameter, rank, arrivals[static_cast<std::size_t>(rank)]);
     }
   }
 
   // A rank holds the rows of all channels that it computes, each element its own or sent once.
-  void check_parameter_on(const ParameterPlan& parameter, int rank) {
+  void check_parameter_on(const ParameterPlan& parameter,
+                          int rank,
+                          const std::vector<Range>& arrivals) {
     const Range& held = parameter.required[static_cast<std::size_t>(rank)];
     const Region& computed = plan_.tile(parameter.layer, rank).computed;
-    if (!computed.empty() && !contains(row(held), row(computed.channels))) {
+    if (!computed.empty() && !contains(held, computed.channels)) {
       report(
           "layer {}, rank {}: computes channels without their parameters", parameter.layer, rank);
     }
-    std::vector<Region> arrivals;
-    for (const Range& run : parameter.owned[static_cast<std::size_t>(rank)]) {
-      arrivals.push_back(row(run));
-    }
-    for (const Message& message : parameter.messages) {
-      if (message.to == rank) {
-        arrivals.push_back(message.region);
-      }
-    }
-    const Range elements{held.begin * parameter.shape.row, held.end * parameter.shape.row};
-    if (!covers_once(arrivals, row(elements))) {
+    if (!covers_once(arrivals,
+                     {held.begin * parameter.shape.row, held.end * parameter.shape.row})) {
       report("layer {}, rank {}: elements of a parameter do not arrive exactly once",
              parameter.layer,
              rank);

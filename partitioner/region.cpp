@@ -32,6 +32,10 @@ Region hull(const Region& a, const Region& b) {
           join(a.cols, b.cols)};
 }
 
+bool contains(const Range& outer, const Range& inner) {
+  return inner.empty() || intersect(outer, inner) == inner;
+}
+
 bool contains(const Region& outer, const Region& inner) {
   return inner.empty() || intersect(outer, inner) == inner;
 }

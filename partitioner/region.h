@@ -46,7 +46,8 @@ struct Region {
 // The smallest region that holds a and b; an empty one adds nothing.
 [[nodiscard]] Region hull(const Region& a, const Region& b);
 
-// Whether every cell of `inner` lies in `outer`; an empty region lies in any.
+// Whether every cell of `inner` lies in `outer`; an empty one lies in any.
+[[nodiscard]] bool contains(const Range& outer, const Range& inner);
 [[nodiscard]] bool contains(const Region& outer, const Region& inner);
 
 // `outer` without `inner`, as at most eight disjoint boxes.

@@ -73,31 +73,43 @@ class TrainingRun {
                     {training_, parse_batch_norm(command_.batch_norm), seed_});
     start(trainer);
     open_run_folder(trainer.steps_done());
+    const Index first_step = trainer.steps_done();
     Progress progress(progress_style(), trainer.steps_done(), last_step_);
-    while (trainer.steps_done() < last_step_) {
-      const StepResult result = trainer.step(training);
-      const Index step = trainer.steps_done();
-      on_root([&] {
-        metrics_->add_step(step, result, training_.batch);
-        progress.step(step, result, training_.batch);
-      });
-      if (testing && (step % epoch_steps_ == 0 || step == last_step_)) {
-        const EvaluationResult evaluation = trainer.evaluate(*testing);
-        const double epoch =
-            static_cast<double>(step * training_.batch) / static_cast<double>(pictures_);
-        on_root([&] {
-          metrics_->add_evaluation(step, epoch, evaluation);
-          progress.evaluation(step, epoch, evaluation);
-        });
+    try {
+      while (trainer.steps_done() < last_step_) {
+        step(trainer, training, testing, progress);
       }
-      if (step % checkpoint_steps() == 0 || step == last_step_) {
-        save(trainer);
-      }
+    } catch (const Diverged&) {
+      throw;
+    } catch (const AgreedError&) {  // a picture, or the disk
+      keep_what_was_learnt(trainer, first_step);
+      throw;
     }
     report_memory(trainer);
   }
 
  private:
+  void step(Trainer& trainer, Feed& training, std::optional<Feed>& testing, Progress& progress) {
+    const StepResult result = trainer.step(training);
+    const Index step = trainer.steps_done();
+    on_root([&] {
+      metrics_->add_step(step, result, training_.batch);
+      progress.step(step, result, training_.batch);
+    });
+    if (testing && (step % epoch_steps_ == 0 || step == last_step_)) {
+      const EvaluationResult evaluation = evaluate(trainer.execution(), *testing);
+      const double epoch =
+          static_cast<double>(step * training_.batch) / static_cast<double>(pictures_);
+      on_root([&] {
+        metrics_->add_evaluation(step, epoch, evaluation);
+        progress.evaluation(step, epoch, evaluation);
+      });
+    }
+    if (step % checkpoint_steps() == 0 || step == last_step_) {
+      save(trainer);
+    }
+  }
+
   [[nodiscard]] Index pass_images() const { return training_.batch / training_.subdivisions; }
 
   // Rank 0 does the work; what goes wrong with it is thrown on all ranks.
@@ -246,6 +258,17 @@ class TrainingRun {
                     trainer.execution().parameters(),
                     trainer.optimizer(),
                     communicator_);
+  }
+
+  // Where it cannot be written either, the checkpoint of before stays.
+  void keep_what_was_learnt(Trainer& trainer, Index first_step) {
+    if (trainer.steps_done() == first_step) {
+      return;
+    }
+    try {
+      save(trainer);
+    } catch (const AgreedError&) {  // the first error says more
+    }
   }
 
   void report_memory(Trainer& trainer) {

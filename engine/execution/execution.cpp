@@ -236,11 +236,8 @@ std::vector<T> Execution<T>::gather_cells(int map, View<const T> cells) const {
 }
 
 template <class T>
-std::vector<T> Execution<T>::gather_map(int map) {
-  if (map != kImage || plan_->reader != partitioner::kEveryRank) {
-    return gather_cells(map, this->map(map));
-  }
-  return gather_cells(map, image());
+std::vector<T> Execution<T>::gather_map(int layer) {
+  return gather_cells(layer, map(layer));
 }
 
 template <class T>

@@ -54,9 +54,9 @@ class Execution {
   [[nodiscard]] View<T> input(int layer, std::size_t input);  // what a layer reads
   [[nodiscard]] View<T> output_gradient() { return map_gradient(network_->size() - 1); }
 
-  // All of a map in (N, C, H, W) order on rank 0, empty elsewhere; owners send their cells. All
-  // ranks call this together.
-  [[nodiscard]] std::vector<T> gather_map(int map);
+  // All of a layer's map (gather_gradient: or of the image's gradient) in (N, C, H, W) order on
+  // rank 0, empty elsewhere; owners send their cells. All ranks call this together.
+  [[nodiscard]] std::vector<T> gather_map(int layer);
   [[nodiscard]] std::vector<T> gather_gradient(int map);
   [[nodiscard]] std::vector<T> gather_cells(int map, View<const T> cells) const;
 

@@ -39,10 +39,6 @@ class ConnectedLayer : public Layer<T> {
       return;
     }
     const Index first = site_.tile().computed.channels.begin;
-    if (!normalized_) {
-      add_channel_sums(
-          View<const T>(maps.output_gradient), region, first, maps.parameters.bias_gradient);
-    }
     const Features at = features(region, *maps.workspace);
     const Index skipped = (region.channels.begin - first) * at.size.inputs;
     copy_out(View<const T>(maps.output_gradient), region, at.out);

@@ -37,9 +37,6 @@ class ConvolutionalLayer : public Layer<T> {
     }
     const Index first = site_.tile().computed.channels.begin;
     const View<const T> gradient = maps.output_gradient;
-    if (!normalized_) {
-      add_channel_sums(gradient, region, first, maps.parameters.bias_gradient);
-    }
     convolution_backward_weights(shape_,
                                  maps.inputs[0],
                                  gradient,

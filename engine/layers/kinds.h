@@ -33,10 +33,6 @@ std::unique_ptr<Layer<T>> make_space_to_depth(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_crop(const Site& site);
 
-// Adds to sums[c - first] the sum of each channel of the region.
-template <class T>
-void add_channel_sums(View<const T> values, const Region& region, Index first, T* sums);
-
 // Adds factor * pass.loss_scale * (output - target) on the owned cells: the gradient of half the
 // squared error, and of cross-entropy through the softmax whose values are `output`.
 template <class T>

@@ -31,26 +31,7 @@ std::unique_ptr<Layer<T>> make_layer(const Site& site) {
   return std::visit(Make<T>{site}, site.spec().operation);
 }
 
-template <class T>
-void add_channel_sums(View<const T> values, const Region& region, Index first, T* sums) {
-  for (Index c = region.channels.begin; c < region.channels.end; ++c) {
-    const Index channel = values.channel_offset(c);
-    double sum = 0;
-    for (Index n = region.images.begin; n < region.images.end; ++n) {
-      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        const T* cells = values.cell(n, row, region.cols.begin) + channel;
-        for (Index col = 0; col < region.cols.size(); ++col) {
-          sum += static_cast<double>(cells[col * values.block]);
-        }
-      }
-    }
-    sums[c - first] += static_cast<T>(sum);
-  }
-}
-
 template std::unique_ptr<Layer<float>> make_layer(const Site&);
 template std::unique_ptr<Layer<double>> make_layer(const Site&);
-template void add_channel_sums<float>(View<const float>, const Region&, Index, float*);
-template void add_channel_sums<double>(View<const double>, const Region&, Index, double*);
 
 }  // namespace engine

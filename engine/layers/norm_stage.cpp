@@ -20,6 +20,24 @@ ChannelRoles roles(const Site& site, Region partitioner::Tile::*contributes) {
   return result;
 }
 
+// Adds to sums[c - first] the sum of each channel of the region.
+template <class T>
+void add_channel_sums(View<const T> values, const Region& region, Index first, T* sums) {
+  for (Index c = region.channels.begin; c < region.channels.end; ++c) {
+    const Index channel = values.channel_offset(c);
+    double sum = 0;
+    for (Index n = region.images.begin; n < region.images.end; ++n) {
+      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+        const T* cells = values.cell(n, row, region.cols.begin) + channel;
+        for (Index col = 0; col < region.cols.size(); ++col) {
+          sum += static_cast<double>(cells[col * values.block]);
+        }
+      }
+    }
+    sums[c - first] += static_cast<T>(sum);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -134,6 +152,10 @@ void NormStage<T>::backward(const Pass& pass, const LayerMaps<T>& maps) {
   const ParameterViews<T>& parameters = maps.parameters;
   if (!normalize_) {
     activate_backward(activation_, in, out, tile.backward, maps.output_gradient);
+    add_channel_sums(View<const T>(maps.output_gradient),
+                     tile.backward,
+                     tile.computed.channels.begin,
+                     parameters.bias_gradient);
     return;
   }
   const Index first = tile.computed.channels.begin;

@@ -24,7 +24,7 @@ class NormStage {
   void forward(const Pass& pass, const LayerMaps<T>& maps);
 
   // Turns the gradient of the output into that of the sums, in place, on tile().backward. Adds to
-  // the gradients of scale and shift.
+  // the gradients of bias (shift) and scale.
   void backward(const Pass& pass, const LayerMaps<T>& maps);
 
   [[nodiscard]] bool keeps_sums() const { return normalize_ || slope_needs_input(activation_); }

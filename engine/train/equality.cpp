@@ -1,8 +1,9 @@
 #include "engine/train/equality.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -176,10 +177,18 @@ double difference(const std::vector<A>& a, const std::vector<B>& b, double scale
 }
 
 template <class A, class B>
-Index count_different(const std::vector<A>& a, const std::vector<B>& b, bool signs) {
+Index count_flipped_signs(const std::vector<A>& a, const std::vector<B>& b) {
   Index count = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    count += signs ? (a[i] > 0) != (b[i] > 0) : std::memcmp(&a[i], &b[i], sizeof(A)) != 0;
+    count += (a[i] > 0) != (b[i] > 0);
+  }
+  return count;
+}
+
+Index count_different_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  Index count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    count += std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i]);
   }
   return count;
 }
@@ -247,18 +256,18 @@ void compare_maps(const partitioner::Network& network,
     const auto i = static_cast<std::size_t>(layer);
     const auto& one = outcomes.one_single.maps[i];
     report.cells += static_cast<Index>(one.size());
-    report.different_bits += count_different(outcomes.tiled_single.maps[i], one, false);
+    report.different_bits += count_different_bits(outcomes.tiled_single.maps[i], one);
     if (has_kink(network.layer(layer))) {
-      report.flipped_signs += count_different(outcomes.tiled_single.maps[i], one, true);
-      report.single_flipped_signs += count_different(one, outcomes.one_double.maps[i], true);
+      report.flipped_signs += count_flipped_signs(outcomes.tiled_single.maps[i], one);
+      report.single_flipped_signs += count_flipped_signs(one, outcomes.one_double.maps[i]);
     }
   }
   for (const auto& [layer, winners] : outcomes.one_single.winners) {
     report.flipped_winners +=
-        count_different(outcomes.tiled_single.winners.at(layer), winners, false);
+        count_different_bits(outcomes.tiled_single.winners.at(layer), winners);
     const std::vector<float> truth(outcomes.one_double.winners.at(layer).begin(),
                                    outcomes.one_double.winners.at(layer).end());
-    report.single_flipped_winners += count_different(winners, truth, false);
+    report.single_flipped_winners += count_different_bits(winners, truth);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "engine/comm/agreement.h"
 #include "engine/random.h"
 
 namespace engine {
@@ -79,7 +78,37 @@ void Trainer::update() {
   parameters.share_values(options_.batch_norm);
 }
 
+void Trainer::keep_statistics() {
+  statistics_.clear();
+  for (const Parameter<float>& parameter : execution_.parameters().all()) {
+    if (!is_learnt(parameter.plan->kind)) {
+      const float* values = parameter.values.data();
+      statistics_.insert(statistics_.end(), values, values + parameter.values.size());
+    }
+  }
+}
+
+void Trainer::restore_statistics() {
+  auto kept = statistics_.cbegin();
+  for (Parameter<float>& parameter : execution_.parameters().all()) {
+    if (!is_learnt(parameter.plan->kind)) {
+      std::copy_n(kept, parameter.values.size(), parameter.values.data());
+      kept += parameter.values.size();
+    }
+  }
+}
+
 StepResult Trainer::step(Feed& feed) {
+  keep_statistics();
+  try {
+    return run_step(feed);
+  } catch (const AgreedError&) {  // before the update: the forward pass has changed statistics only
+    restore_statistics();
+    throw;
+  }
+}
+
+StepResult Trainer::run_step(Feed& feed) {
   StepResult result;
   StepTimes& times = result.times;
   const double exchanged = communicator_->exchange_s();
@@ -105,7 +134,7 @@ StepResult Trainer::step(Feed& feed) {
     result.loss = loss / static_cast<double>(options_.training.batch);
     result.learning_rate = learning_rate(options_.training, steps_ + 1);
     if (!std::isfinite(result.loss)) {
-      throw AgreedError(
+      throw Diverged(
           fmt::format("step {}: the loss is {}; training has diverged, try a lower learning_rate "
                       "or a longer burn_in",
                       steps_ + 1,

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "engine/comm/agreement.h"
 #include "engine/train/feed.h"
 #include "engine/train/optimizer.h"
 
@@ -34,6 +35,12 @@ struct EvaluationResult {
 // where a picture cannot be read.
 [[nodiscard]] EvaluationResult evaluate(Execution<float>& execution, Feed& feed);
 
+// The loss is no number: what was trained is not worth keeping.
+class Diverged : public AgreedError {
+ public:
+  using AgreedError::AgreedError;
+};
+
 struct TrainerOptions {
   partitioner::TrainingOptions
       training;  // training.batch images a step, in training.subdivisions passes
@@ -49,11 +56,9 @@ class Trainer {
           const Communicator& communicator,
           const TrainerOptions& options);
 
-  // Update number steps_done() + 1. Throws AgreedError if any rank cannot read a picture, or where
-  // the loss is no number.
+  // Update number steps_done() + 1. Throws AgreedError if any rank cannot read a picture, Diverged
+  // where the loss is no number; all parameters are then as they were before the step.
   StepResult step(Feed& feed);
-
-  EvaluationResult evaluate(Feed& feed) { return engine::evaluate(execution_, feed); }
 
   // The same measurements without pictures: random ones, drawn by `seed`, of one pass.
   StepTimes time_random_step();
@@ -65,6 +70,9 @@ class Trainer {
   [[nodiscard]] Optimizer<float>& optimizer() { return optimizer_; }
 
  private:
+  [[nodiscard]] StepResult run_step(Feed& feed);
+  void keep_statistics();
+  void restore_statistics();
   [[nodiscard]] Pass training_pass(const std::vector<int>* labels) const;
   void update();
   void fill_random_image();
@@ -74,6 +82,7 @@ class Trainer {
   const Communicator* communicator_;
   Execution<float> execution_;
   Optimizer<float> optimizer_;
+  std::vector<float> statistics_;  // the running ones before the step
   Index steps_ = 0;
 };
 

@@ -1,0 +1,129 @@
+#include "partitioner/cut_mapping.h"
+
+#include <algorithm>
+
+namespace partitioner {
+
+namespace {
+
+// Where a boundary of a layer's output lies on one of its inputs, for one dimension. Any monotone
+// answer gives a sound plan; following strides gives one in which tiles meet where windows begin.
+using Mapping = Index (*)(Index boundary, Index output_extent, Index input_extent, Index factor);
+
+Index multiply(Index boundary, Index, Index, Index factor) {
+  return boundary * factor;
+}
+Index divide_up(Index boundary, Index, Index, Index factor) {
+  return (boundary + factor - 1) / factor;
+}
+Index subtract_offset(Index boundary, Index, Index, Index factor) {
+  return boundary - factor;
+}
+Index proportional(Index boundary, Index output_extent, Index input_extent, Index) {
+  return output_extent == 0 ? 0 : boundary * input_extent / output_extent;
+}
+
+Boundaries map_down(const Boundaries& boundaries,
+                    Mapping mapping,
+                    Index output_extent,
+                    Index input_extent,
+                    Index factor) {
+  Boundaries result;
+  Index least = 0;
+  for (const Index boundary : boundaries) {
+    const Index mapped = mapping(boundary, output_extent, input_extent, factor);
+    least = std::clamp(mapped, least, input_extent);
+    result.push_back(least);
+  }
+  result.front() = 0;  // the first and the last tile reach to the edge
+  result.back() = input_extent;
+  return result;
+}
+
+struct Step {
+  Mapping mapping = proportional;
+  Index factor = 1;
+};
+
+// How boundaries of rows and columns move from the output of `layer` to its input number `input`.
+Step spatial_step(const Network& network, int layer, std::size_t input) {
+  const LayerSpec& spec = network.layer(layer);
+  if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
+    return {multiply, convolution->stride};
+  }
+  if (const auto* pool = std::get_if<MaxPool>(&spec.operation)) {
+    return {multiply, pool->stride};
+  }
+  if (const auto* upsample = std::get_if<Upsample>(&spec.operation)) {
+    return {divide_up, upsample->stride};
+  }
+  if (const auto* depth = std::get_if<SpaceToDepth>(&spec.operation)) {
+    return {multiply, depth->stride};
+  }
+  if (std::holds_alternative<Shortcut>(spec.operation) && input == 1) {
+    const Index source = network.shape(spec.inputs[1]).rows;
+    const Index target = spec.output.rows;
+    return source >= target ? Step{multiply, source / target} : Step{divide_up, target / source};
+  }
+  return {};
+}
+
+// The channels of inputs[0 .. input) that a route puts before those of inputs[input], less where
+// its slice begins.
+Index route_offset(const Network& network, int layer, std::size_t input) {
+  const LayerSpec& spec = network.layer(layer);
+  const Route& route = std::get<Route>(spec.operation);
+  Index offset = 0;
+  for (std::size_t i = 0; i < input; ++i) {
+    offset += network.shape(spec.inputs[i]).channels / route.groups;
+  }
+  return offset - network.shape(spec.inputs[input]).channels / route.groups * route.group;
+}
+
+Step channel_step(const Network& network, int layer, std::size_t input) {
+  const LayerSpec& spec = network.layer(layer);
+  if (std::holds_alternative<Route>(spec.operation)) {
+    return {subtract_offset, route_offset(network, layer, input)};
+  }
+  if (std::holds_alternative<Shortcut>(spec.operation)) {
+    return {multiply, 1};
+  }
+  return {};
+}
+
+}  // namespace
+
+MapCut cut_of_input(const Network& network, int layer, std::size_t input, const MapCut& cut) {
+  const MapShape& output = network.shape(layer);
+  const MapShape& source = network.shape(network.layer(layer).inputs[input]);
+  const Step spatial = spatial_step(network, layer, input);
+  const Step channel = channel_step(network, layer, input);
+  return {cut.images,
+          map_down(cut.channels, channel.mapping, output.channels, source.channels, channel.factor),
+          map_down(cut.rows, spatial.mapping, output.rows, source.rows, spatial.factor),
+          map_down(cut.cols, spatial.mapping, output.cols, source.cols, spatial.factor)};
+}
+
+MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to) {
+  return {cut.images,
+          map_down(cut.channels, proportional, from.channels, to.channels, 1),
+          map_down(cut.rows, proportional, from.rows, to.rows, 1),
+          map_down(cut.cols, proportional, from.cols, to.cols, 1)};
+}
+
+Region tile_region(const MapCut& cut, Index tile) {
+  const auto pick = [&tile](const Boundaries& boundaries) {
+    const Index parts = static_cast<Index>(boundaries.size()) - 1;
+    const auto at = static_cast<std::size_t>(tile % parts);
+    tile /= parts;
+    return Range{boundaries[at], boundaries[at + 1]};
+  };
+  Region region;
+  region.cols = pick(cut.cols);
+  region.rows = pick(cut.rows);
+  region.channels = pick(cut.channels);
+  region.images = pick(cut.images);
+  return region;
+}
+
+}  // namespace partitioner

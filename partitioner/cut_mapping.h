@@ -1,0 +1,34 @@
+// How the cut of a group's output is carried down to the maps before it: it decides who owns which
+// cells of the maps inside a group.
+
+#pragma once
+
+#include "partitioner/network.h"
+#include "partitioner/region.h"
+
+namespace partitioner {
+
+using Boundaries = std::vector<Index>;  // of P parts: P + 1 of them, from 0 to the extent
+
+// A cut of one map in all four dimensions.
+struct MapCut {
+  Boundaries images;
+  Boundaries channels;
+  Boundaries rows;
+  Boundaries cols;
+};
+
+// The cut of a layer's input number `input` that goes with `cut` of its output. It follows strides,
+// so that tiles meet where windows begin; the first and the last tile reach to the edge.
+[[nodiscard]] MapCut cut_of_input(const Network& network,
+                                  int layer,
+                                  std::size_t input,
+                                  const MapCut& cut);
+
+// The same cut of a map of another shape, in proportion.
+[[nodiscard]] MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to);
+
+// Tile number `tile` of a cut; columns are numbered innermost, then rows, channels, images.
+[[nodiscard]] Region tile_region(const MapCut& cut, Index tile);
+
+}  // namespace partitioner
