@@ -101,7 +101,7 @@ void Execution<T>::make_edges() {
 template <class T>
 void Execution<T>::make_workspace() {
   const WorkspaceSize size = workspace_size(*network_, *plan_, rank(), options_.training);
-  workspace_.convolution = ConvolutionWorkspace<T>(size.packed_weights, size.framed_gradient);
+  workspace_.convolution = ConvolutionWorkspace<T>(size.convolution);
   workspace_.features = Array<T>(size.features);
 }
 

@@ -79,7 +79,7 @@ struct Workspace {
   Array<T> features;  // plain (N, C) arrays of dense layers
 
   [[nodiscard]] Index bytes() const {
-    return convolution.weights.bytes() + convolution.gradient.bytes() + features.bytes();
+    return convolution.bytes() + features.bytes();
   }
 };
 

@@ -18,16 +18,15 @@ WorkspaceSize layer_workspace(const partitioner::Network& network,
   }
   if (std::holds_alternative<partitioner::Convolution>(spec.operation)) {
     const ConvolutionShape shape = convolution_shape(network, layer);
-    return {packed_weights_size(shape, tile.computed.channels),
-            training ? framed_gradient_size(shape, tile.backward) : 0,
-            0};
+    const Region backward = training ? tile.backward : Region{};
+    return {direct_workspace(shape, tile.computed.channels, backward), 0};
   }
   if (std::holds_alternative<partitioner::Connected>(spec.operation)) {
     const Index inputs = network.shape(spec.inputs[0]).volume();
-    return {0, 0, tile.computed.volume() + tile.computed.images.size() * inputs};
+    return {{}, tile.computed.volume() + tile.computed.images.size() * inputs};
   }
   if (std::holds_alternative<partitioner::Softmax>(spec.operation)) {
-    return {0, 0, (training ? 3 : 1) * required_input(network, layer, 0, tile.computed).volume()};
+    return {{}, (training ? 3 : 1) * required_input(network, layer, 0, tile.computed).volume()};
   }
   return {};
 }
@@ -52,8 +51,7 @@ WorkspaceSize workspace_size(const partitioner::Network& network,
   WorkspaceSize size;
   for (int layer = 0; layer < network.size(); ++layer) {
     const WorkspaceSize needed = layer_workspace(network, plan, layer, rank, training);
-    size.packed_weights = std::max(size.packed_weights, needed.packed_weights);
-    size.framed_gradient = std::max(size.framed_gradient, needed.framed_gradient);
+    size.convolution = larger(size.convolution, needed.convolution);
     size.features = std::max(size.features, needed.features);
   }
   return size;

@@ -8,11 +8,10 @@ namespace engine {
 
 // Elements of each array of a Workspace.
 struct WorkspaceSize {
-  Index packed_weights = 0;
-  Index framed_gradient = 0;
+  ConvolutionWorkspaceSize convolution;
   Index features = 0;
 
-  [[nodiscard]] Index elements() const { return packed_weights + framed_gradient + features; }
+  [[nodiscard]] Index elements() const { return convolution.elements() + features; }
 };
 
 // What the largest need of any layer on `rank` is, array by array. Layers share one workspace.

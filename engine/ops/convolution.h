@@ -29,21 +29,38 @@ struct ConvolutionShape {
   [[nodiscard]] Index row() const { return group_channels() * taps(); }  // weights of a filter
 };
 
+// Elements of each workspace array.
+struct ConvolutionWorkspaceSize {
+  Index weights = 0;
+  Index gradient = 0;
+  Index tiles = 0;
+
+  [[nodiscard]] Index elements() const { return weights + gradient + tiles; }
+};
+
+// What is enough for either.
+[[nodiscard]] ConvolutionWorkspaceSize larger(const ConvolutionWorkspaceSize& a,
+                                              const ConvolutionWorkspaceSize& b);
+
 // Scratch that a convolution needs, allocated once for all layers of a rank.
 template <class T>
 struct ConvolutionWorkspace {
-  Array<T> weights;   // packed
+  Array<T> weights;   // packed or transformed
   Array<T> gradient;  // a framed copy of some images of an output gradient
+  Array<T> tiles;     // transformed
 
   ConvolutionWorkspace() = default;
-  ConvolutionWorkspace(Index weights_size, Index gradient_size)
-      : weights(weights_size), gradient(gradient_size) {}
+  explicit ConvolutionWorkspace(const ConvolutionWorkspaceSize& size)
+      : weights(size.weights), gradient(size.gradient), tiles(size.tiles) {}
+
+  [[nodiscard]] Index bytes() const { return weights.bytes() + gradient.bytes() + tiles.bytes(); }
 };
 
-// Elements of each workspace array that a pass over `filters` (the channels that a rank computes)
-// and `output` needs.
-[[nodiscard]] Index packed_weights_size(const ConvolutionShape& shape, const Range& filters);
-[[nodiscard]] Index framed_gradient_size(const ConvolutionShape& shape, const Region& output);
+// What the passes need over `filters` (the channels that a rank computes) and, backward, `output`,
+// which is empty where there is no backward pass.
+[[nodiscard]] ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
+                                                        const Range& filters,
+                                                        const Region& output);
 
 // `weight` is (filters.size(), C/groups, F, F), `bias` is (filters.size()) or null, for the filters
 // of region.channels. Assigns `out` on `region`.

@@ -204,20 +204,22 @@ class BackwardData {
     }
     const Index count = (input_.cols.end - first_col + shape_.stride - 1) / shape_.stride;
     const Index step = shape_.stride * gradient_.block;
-    for_each_run(count, pixels_at_once(frame_.block), [&](Index begin, Index pixels) {
-      alignas(kAlignment) Sums<T> sums;
-      weighted_sum({frame_.data + begin * frame_.block,
-                    frame_.block,
-                    taps.data(),
-                    static_cast<Index>(taps.size()),
-                    offsets.data(),
-                    terms,
-                    sums.data()},
-                   pixels);
-      T* cells = gradient_.cell(n, row, first_col + begin * shape_.stride);
-      scatter_lanes(
-          sums, gradient_, cells, step, pixels, lane, [](T& cell, T sum, Index) { cell += sum; });
-    });
+    for_each_run(
+        count, lane_kernels<T>().pixels_at_once(frame_.block), [&](Index begin, Index pixels) {
+          alignas(kAlignment) Sums<T> sums;
+          lane_kernels<T>().weighted_sum({frame_.data + begin * frame_.block,
+                                          frame_.block,
+                                          taps.data(),
+                                          static_cast<Index>(taps.size()),
+                                          offsets.data(),
+                                          terms,
+                                          sums.data()},
+                                         pixels);
+          T* cells = gradient_.cell(n, row, first_col + begin * shape_.stride);
+          scatter_lanes(sums, gradient_, cells, step, pixels, lane, [](T& cell, T sum, Index) {
+            cell += sum;
+          });
+        });
   }
 
   const ConvolutionShape& shape_;

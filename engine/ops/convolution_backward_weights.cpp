@@ -104,16 +104,16 @@ void convolution_backward_weights(const ConvolutionShape& shape,
         const T* window = in.cell(piece.image,
                                   piece.rows.begin * shape.stride - shape.padding,
                                   region.cols.begin * shape.stride - shape.padding);
-        outer_sum({gradient.data,
-                   gradient.row_stride,
-                   window,
-                   in.row_stride() * shape.stride,
-                   in.block * shape.stride,
-                   piece.rows.size(),
-                   region.cols.size(),
-                   table.data() + term,
-                   packed + (i * shape.row() + term) * kLanes},
-                  std::min(kOuterTerms, shape.row() - term));
+        lane_kernels<T>().outer_sum({gradient.data,
+                                     gradient.row_stride,
+                                     window,
+                                     in.row_stride() * shape.stride,
+                                     in.block * shape.stride,
+                                     piece.rows.size(),
+                                     region.cols.size(),
+                                     table.data() + term,
+                                     packed + (i * shape.row() + term) * kLanes},
+                                    std::min(kOuterTerms, shape.row() - term));
       }
     }
   }

@@ -13,7 +13,15 @@ std::vector<Lane> lanes_of(const Range& channels, Index group_size) {
   return lanes;
 }
 
-Index packed_weights_size(const ConvolutionShape& shape, const Range& filters) {
+ConvolutionWorkspaceSize larger(const ConvolutionWorkspaceSize& a,
+                                const ConvolutionWorkspaceSize& b) {
+  return {
+      std::max(a.weights, b.weights), std::max(a.gradient, b.gradient), std::max(a.tiles, b.tiles)};
+}
+
+ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
+                                          const Range& filters,
+                                          const Region& output) {
   const Index forward =
       static_cast<Index>(lanes_of(filters, shape.group_filters()).size()) * shape.row() * kLanes;
   const Index groups = filters.empty() ? 0
@@ -21,7 +29,7 @@ Index packed_weights_size(const ConvolutionShape& shape, const Range& filters) {
                                              filters.begin / shape.group_filters() + 1;
   const Index lanes_per_group = (shape.group_channels() + kLanes - 1) / kLanes;
   const Index backward = groups * lanes_per_group * kLanes * shape.taps() * shape.group_filters();
-  return std::max(forward, backward);
+  return {std::max(forward, backward), framed_gradient_size(shape, output), 0};
 }
 
 namespace {
@@ -63,7 +71,7 @@ void convolution_forward(const ConvolutionShape& shape,
   const auto offsets = offsets_by_group(shape, in, lanes);
   pack_weights(shape, lanes, weight, workspace.weights.data());
   const Index in_step = shape.stride * in.block;
-  const Index most = pixels_at_once(in_step);
+  const Index most = lane_kernels<T>().pixels_at_once(in_step);
   const Index lane_count = static_cast<Index>(lanes.size());
   const auto compute_row = [&](Index n, Index i, Index row) {
     const Lane& lane = lanes[static_cast<std::size_t>(i)];
@@ -83,7 +91,8 @@ void convolution_forward(const ConvolutionShape& shape,
       const Index col = region.cols.begin + begin;
       const T* window =
           in.cell(n, row * shape.stride - shape.padding, col * shape.stride - shape.padding);
-      weighted_sum({window, in_step, &tap, 1, table.data(), shape.row(), sums.data()}, pixels);
+      lane_kernels<T>().weighted_sum(
+          {window, in_step, &tap, 1, table.data(), shape.row(), sums.data()}, pixels);
       scatter_lanes(sums, out, out.cell(n, row, col), out.block, pixels, lane, add_bias);
     });
   };

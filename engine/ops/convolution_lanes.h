@@ -55,6 +55,9 @@ template <class T>
          (lane.channels.begin - view.region.channels.begin) % kLanes == 0;
 }
 
+// Elements of a framed copy of some images of `output`.
+[[nodiscard]] Index framed_gradient_size(const ConvolutionShape& shape, const Region& output);
+
 template <class T>
 using Sums = std::array<T, static_cast<std::size_t>(kLanes * 16)>;
 

@@ -22,52 +22,32 @@ VectorWidth widest() {
 
 const VectorWidth kWidth = widest();
 
-template <class T>
-void weighted_sum_any(const WeightedSum<T>& job, Index pixels) {
-#if defined(__x86_64__)
-  if (kWidth == VectorWidth::Avx512) {
-    return avx512::sum(job, pixels);
-  }
-  if (kWidth == VectorWidth::Avx2) {
-    return avx2::sum(job, pixels);
-  }
-#endif
-  generic::sum(job, pixels);
-}
-
-template <class T>
-void outer_sum_any(const OuterSum<T>& job, Index terms) {
-#if defined(__x86_64__)
-  if (kWidth == VectorWidth::Avx512) {
-    return avx512::outer(job, terms);
-  }
-  if (kWidth == VectorWidth::Avx2) {
-    return avx2::outer(job, terms);
-  }
-#endif
-  generic::outer(job, terms);
-}
-
 }  // namespace
 
-Index pixels_at_once(Index in_step) {
+template <>
+const LaneKernels<float>& lane_kernels<float>() {
+#if defined(__x86_64__)
   if (kWidth == VectorWidth::Avx512) {
-    return in_step == kLanes ? avx512::kDensePixels : avx512::kPixels;
+    return avx512::kSingle;
   }
-  return generic::kPixels;
+  if (kWidth == VectorWidth::Avx2) {
+    return avx2::kSingle;
+  }
+#endif
+  return generic::kSingle;
 }
 
-void weighted_sum(const WeightedSum<float>& job, Index pixels) {
-  weighted_sum_any(job, pixels);
-}
-void weighted_sum(const WeightedSum<double>& job, Index pixels) {
-  weighted_sum_any(job, pixels);
-}
-void outer_sum(const OuterSum<float>& job, Index terms) {
-  outer_sum_any(job, terms);
-}
-void outer_sum(const OuterSum<double>& job, Index terms) {
-  outer_sum_any(job, terms);
+template <>
+const LaneKernels<double>& lane_kernels<double>() {
+#if defined(__x86_64__)
+  if (kWidth == VectorWidth::Avx512) {
+    return avx512::kDouble;
+  }
+  if (kWidth == VectorWidth::Avx2) {
+    return avx2::kDouble;
+  }
+#endif
+  return generic::kDouble;
 }
 
 }  // namespace engine

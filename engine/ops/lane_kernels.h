@@ -1,4 +1,4 @@
-// The two inner loops of every convolution, on vectors of kLanes output channels. Everything around
+// The inner loops of every convolution, on vectors of kLanes output channels. Everything around
 // them only works out which numbers meet.
 //
 // A sum's order is the order of its terms, whatever the number of pixels done at once and whatever
@@ -32,13 +32,6 @@ struct WeightedSum {
   T* sums = nullptr;  // (pixels, kLanes), aligned
 };
 
-// The most pixels that one call of weighted_sum takes for pixels `in_step` apart.
-[[nodiscard]] Index pixels_at_once(Index in_step);
-
-// Assigns job.sums; 1 <= pixels <= pixels_at_once(job.in_step).
-void weighted_sum(const WeightedSum<float>& job, Index pixels);
-void weighted_sum(const WeightedSum<double>& job, Index pixels);
-
 inline constexpr Index kOuterTerms = 8;
 
 // sums[t][lane] += sum over pixels, row by row, of gradient[lane] * in[offsets[t]]
@@ -56,8 +49,90 @@ struct OuterSum {
   T* sums = nullptr;  // (terms, kLanes), aligned
 };
 
-// Adds to job.sums; 1 <= terms <= kOuterTerms.
-void outer_sum(const OuterSum<float>& job, Index terms);
-void outer_sum(const OuterSum<double>& job, Index terms);
+// The two products of Winograd's convolution, for one position of the transformed tiles. Arrays are
+// in blocks of kLanes channels, the elements from block to block given; all aligned.
+
+inline constexpr Index kProductBlocks = 2;  // of output channels that are done at once, at most
+
+// sums[block][p][lane] = sum over c of weights[block][c][lane] * in[c / kLanes][p][c % kLanes]
+template <class T>
+struct PixelProduct {
+  const T* in = nullptr;
+  Index in_block = 0;
+  Index channels = 0;
+  const T* weights = nullptr;
+  Index weights_block = 0;
+  T* sums = nullptr;
+  Index sums_block = 0;
+};
+
+inline constexpr Index kProductChannels = 8;  // of a block of inputs that are done at once
+
+// sums[block][c][lane] += (or =) sum over p of gradient[block][p][lane] * in[p][c], for
+// kProductChannels channels c of one block of inputs
+template <class T>
+struct WeightProduct {
+  const T* in = nullptr;
+  const T* gradient = nullptr;
+  Index gradient_block = 0;
+  Index pixels = 0;
+  T* sums = nullptr;
+  Index sums_block = 0;
+  bool assign = false;
+};
+
+// Winograd's transforms of tiles whose outputs are kSide x kSide cells of a 3x3 convolution; the
+// transformed tile has (kSide + 2)^2 positions. One vector of channels at a time.
+
+// Cells of a tile that there are; what is outside counts as 0 and is not touched.
+struct TileCells {
+  Index row_begin = 0;
+  Index row_end = 0;
+  Index col_begin = 0;
+  Index col_end = 0;
+};
+
+// kLanes channels of the cells of a tile, and of its transform.
+template <class T>
+struct TileTransform {
+  const T* from = nullptr;
+  Index from_row = 0;   // elements from row to row; unused where `from` are positions
+  Index from_step = 0;  // from cell to cell, or from position to position
+  T* to = nullptr;
+  Index to_row = 0;
+  Index to_step = 0;
+  TileCells cells;
+  const T* bias = nullptr;  // transform_sums adds these kLanes numbers,
+  bool add = false;         // and what is there already
+};
+
+// What one vector width makes of all these.
+template <class T>
+struct LaneKernels {
+  using Transform = void (*)(const TileTransform<T>&);
+
+  // The most pixels that one call of weighted_sum takes for pixels `in_step` apart.
+  Index (*pixels_at_once)(Index in_step);
+  // Assigns job.sums; 1 <= pixels <= pixels_at_once(job.in_step).
+  void (*weighted_sum)(const WeightedSum<T>& job, Index pixels);
+  // Adds to job.sums; 1 <= terms <= kOuterTerms.
+  void (*outer_sum)(const OuterSum<T>& job, Index terms);
+
+  Index product_pixels;  // the most that one call of pixel_product takes
+  // Assigns job.sums; 1 <= pixels <= product_pixels, 1 <= blocks <= kProductBlocks.
+  void (*pixel_product)(const PixelProduct<T>& job, Index pixels, Index blocks);
+  void (*weight_product)(const WeightProduct<T>& job, Index blocks);
+
+  // By side of the outputs: [0] 2x2, [1] 4x4.
+  Transform transform_input[2];            // cells of a window -> positions
+  Transform transform_sums[2];             // positions -> cells of a tile, inside `cells`
+  Transform transform_gradient[2];         // cells of a tile -> positions
+  Transform transform_weights[2];          // 3x3 cells -> positions
+  Transform transform_weight_gradient[2];  // positions -> 3x3 cells
+};
+
+// Those of the widest vectors that this machine has.
+template <class T>
+[[nodiscard]] const LaneKernels<T>& lane_kernels();
 
 }  // namespace engine

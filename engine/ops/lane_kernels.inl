@@ -92,11 +92,124 @@ void dispatch_terms(const OuterSum<T>& job, Index terms) {
   }
 }
 
-void sum(const WeightedSum<float>& job, Index pixels) { sum_any(job, pixels); }
-void sum(const WeightedSum<double>& job, Index pixels) { sum_any(job, pixels); }
-void outer(const OuterSum<float>& job, Index terms) {
-  dispatch_terms<float, kOuterTerms>(job, terms);
+template <class T, Index kCount, Index kBlocks>
+void product_pixels(const PixelProduct<T>& job) {
+  Lanes<T> sums[kBlocks][kCount] = {};
+  for (Index first = 0; first < job.channels; first += kLanes) {
+    const T* pixels = job.in + first / kLanes * job.in_block;
+    const T* weights = job.weights + first * kLanes;
+    const Index channels = job.channels - first < kLanes ? job.channels - first : kLanes;
+    for (Index c = 0; c < channels; ++c) {
+      Lanes<T> weight[kBlocks];
+#pragma GCC unroll 2
+      for (Index block = 0; block < kBlocks; ++block) {
+        weight[block] =
+            *reinterpret_cast<const Lanes<T>*>(weights + block * job.weights_block + c * kLanes);
+      }
+#pragma GCC unroll 16
+      for (Index p = 0; p < kCount; ++p) {
+        const T pixel = pixels[p * kLanes + c];
+#pragma GCC unroll 2
+        for (Index block = 0; block < kBlocks; ++block) {
+          sums[block][p] += weight[block] * pixel;
+        }
+      }
+    }
+  }
+#pragma GCC unroll 2
+  for (Index block = 0; block < kBlocks; ++block) {
+#pragma GCC unroll 16
+    for (Index p = 0; p < kCount; ++p) {
+      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + p * kLanes) =
+          sums[block][p];
+    }
+  }
 }
-void outer(const OuterSum<double>& job, Index terms) {
-  dispatch_terms<double, kOuterTerms>(job, terms);
+
+template <class T, Index kCount>
+void dispatch_product(const PixelProduct<T>& job, Index pixels, Index blocks) {
+  if constexpr (kCount > 0) {
+    if (pixels != kCount) {
+      dispatch_product<T, kCount - 1>(job, pixels, blocks);
+    } else if (blocks == kProductBlocks) {
+      product_pixels<T, kCount, kProductBlocks>(job);
+    } else {
+      product_pixels<T, kCount, 1>(job);
+    }
+  }
 }
+
+template <class T, Index kBlocks>
+void product_weights(const WeightProduct<T>& job) {
+  Lanes<T> sums[kBlocks][kProductChannels];
+#pragma GCC unroll 2
+  for (Index block = 0; block < kBlocks; ++block) {
+#pragma GCC unroll 8
+    for (Index c = 0; c < kProductChannels; ++c) {
+      const T* before = job.sums + block * job.sums_block + c * kLanes;
+      sums[block][c] = job.assign ? Lanes<T>{} : *reinterpret_cast<const Lanes<T>*>(before);
+    }
+  }
+  for (Index p = 0; p < job.pixels; ++p) {
+    Lanes<T> gradient[kBlocks];
+#pragma GCC unroll 2
+    for (Index block = 0; block < kBlocks; ++block) {
+      gradient[block] = *reinterpret_cast<const Lanes<T>*>(job.gradient +
+                                                           block * job.gradient_block + p * kLanes);
+    }
+#pragma GCC unroll 8
+    for (Index c = 0; c < kProductChannels; ++c) {
+      const T pixel = job.in[p * kLanes + c];
+#pragma GCC unroll 2
+      for (Index block = 0; block < kBlocks; ++block) {
+        sums[block][c] += gradient[block] * pixel;
+      }
+    }
+  }
+#pragma GCC unroll 2
+  for (Index block = 0; block < kBlocks; ++block) {
+#pragma GCC unroll 8
+    for (Index c = 0; c < kProductChannels; ++c) {
+      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + c * kLanes) =
+          sums[block][c];
+    }
+  }
+}
+
+template <class T>
+void product_weights_any(const WeightProduct<T>& job, Index blocks) {
+  if (blocks == kProductBlocks) {
+    product_weights<T, kProductBlocks>(job);
+  } else {
+    product_weights<T, 1>(job);
+  }
+}
+
+#include "engine/ops/winograd_transforms.inl"
+
+inline Index pixels_for(Index in_step) { return in_step == kLanes ? kDensePixels : kPixels; }
+
+template <class T>
+constexpr LaneKernels<T> kernels_of_width() {
+  LaneKernels<T> kernels{};
+  kernels.pixels_at_once = pixels_for;
+  kernels.weighted_sum = sum_any<T>;
+  kernels.outer_sum = dispatch_terms<T, kOuterTerms>;
+  kernels.product_pixels = kProductPixels;
+  kernels.pixel_product = dispatch_product<T, kProductPixels>;
+  kernels.weight_product = product_weights_any<T>;
+  kernels.transform_input[0] = transform_input<T, 2>;
+  kernels.transform_input[1] = transform_input<T, 4>;
+  kernels.transform_sums[0] = transform_sums<T, 2>;
+  kernels.transform_sums[1] = transform_sums<T, 4>;
+  kernels.transform_gradient[0] = transform_gradient<T, 2>;
+  kernels.transform_gradient[1] = transform_gradient<T, 4>;
+  kernels.transform_weights[0] = transform_weights<T, 2>;
+  kernels.transform_weights[1] = transform_weights<T, 4>;
+  kernels.transform_weight_gradient[0] = transform_weight_gradient<T, 2>;
+  kernels.transform_weight_gradient[1] = transform_weight_gradient<T, 4>;
+  return kernels;
+}
+
+const LaneKernels<float> kSingle = kernels_of_width<float>();
+const LaneKernels<double> kDouble = kernels_of_width<double>();

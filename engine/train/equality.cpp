@@ -165,13 +165,16 @@ double largest(const std::vector<T>& values) {
   return most;
 }
 
-// The largest difference over `scale`; infinite where one is no number.
+// The largest difference over `scale`; infinite where one of them all is no number or overflows.
 template <class A, class B>
 double difference(const std::vector<A>& a, const std::vector<B>& b, double scale) {
   double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double apart = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
     most = apart <= most ? most : (apart < INFINITY ? apart : INFINITY);
+  }
+  if (!std::isfinite(most) || !std::isfinite(scale)) {
+    return INFINITY;
   }
   return scale == 0 ? most : most / scale;
 }
@@ -243,8 +246,8 @@ void compare_tensors(const Outcomes& outcomes, EqualityReport& report) {
     const bool flipped = report.flipped_signs + report.flipped_winners > 0;
     const double single_bound = std::max(kSingleErrorRatio * line.one_tile_single_error,
                                          flipped ? kFlipBound : kSingleFloor);
-    line.within_bounds =
-        line.double_difference <= kDoubleBound && line.single_error <= single_bound;
+    line.within_bounds = line.double_difference <= kDoubleBound &&
+                         std::isfinite(line.single_error) && line.single_error <= single_bound;
     report.lines.push_back(line);
   }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check: any partition computes what one tile computes.
+# check: any partition computes what one tile computes; where it does not, the exit code is 1.
 . tests/cli/support/harness.sh
 
 # equal RANKS ARGUMENT...: check passes, and says so.
@@ -24,3 +24,39 @@ equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-8 --data-parallel-fr
 equal 3 models/fashion-resnet.cfg --data-parallel-from 0 --batch 2
 equal 6 models/yolov2-early.cfg --size 96x96 --grid 2x3 --groups 0-3,4-7,8-15 --batch 1
 equal 4 models/yolov2-early-plain.cfg --size 64x64 --grid 2x2 --groups 0-7,8-15 --batch 1
+
+# beyond_bounds RANKS ARGUMENT...: check finds a difference, says where, and ends with code 1.
+beyond_bounds() {
+  run "$1" check "${@:2}"
+  expect 'a difference ends with exit code 1' test "$status" -eq 1
+  expect 'the partition is not equal to one tile' grep -qx 'NOT EQUAL: beyond the bounds' "$folder/out"
+  expect 'a tensor is named that differs' grep -qE '^  (layers\.[0-9]|output|input).* BEYOND BOUNDS$' "$folder/out"
+}
+
+# Sums in another order differ by 1e-16 of the mean; where a map varies by 1e-9 of it alone, and nothing is added to the
+# variance, that is no rounding any more.
+cat >"$folder/unstable.cfg" <<'MODEL'
+[net]
+height=16
+width=14
+channels=3
+batch_norm_epsilon=1e-30
+
+[upsample]
+stride=1
+scale=1e-9
+
+[convolutional]
+filters=8
+activation=logistic
+
+[convolutional]
+batch_normalize=1
+filters=8
+activation=linear
+MODEL
+sed '/^scale=/d' "$folder/unstable.cfg" >"$folder/stable.cfg"
+equal 1 "$folder/unstable.cfg"
+equal 4 "$folder/stable.cfg" --grid 2x2
+beyond_bounds 2 "$folder/unstable.cfg" --grid 2x1
+beyond_bounds 4 "$folder/unstable.cfg" --grid 2x2 --seed 3

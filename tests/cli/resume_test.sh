@@ -47,3 +47,21 @@ expect 'no step is there twice' test "$(losses "$folder/one" | wc -l)" -eq 15
 # Another seed is another order of pictures.
 train 1 models/lenet5.cfg half --steps 12 --resume "$folder/half/checkpoint.safetensors" --seed 4
 expect 'another seed is warned of' grep -q 'warning: .*--seed 3.*--seed 4' "$folder/err"
+
+# only_its_own NAME MODEL PATTERN: a run does not go on with a model file that asks for the other optimizer, and all that
+# is in its folder stays as it was.
+only_its_own() {
+  local name=$1 model=$2 pattern=$3
+  cp -r "$folder/$name" "$folder/before"
+  refused "$pattern" train "$model" --data "$data" --run "$folder/$name" --batch 12 --steps 30 \
+    --resume "$folder/$name/checkpoint.safetensors"
+  expect "$name: the folder is as it was" diff -r "$folder/before" "$folder/$name"
+  rm -r "$folder/before"
+}
+
+only_its_own one "$folder/adam.cfg" \
+  'one/checkpoint\.safetensors: .*state is that of momentum, the model file asks for Adam: .*adam=.*--weights'
+only_its_own adam models/lenet5.cfg \
+  'adam/checkpoint\.safetensors: .*state is that of Adam, the model file asks for momentum: .*adam=.*--weights'
+# From its weights it goes on.
+train 1 "$folder/adam.cfg" anew --steps 2 --weights "$folder/one/checkpoint.safetensors"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tests/engine/data_samples.h"
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "engine/data/augment.h"
@@ -13,7 +14,7 @@ using engine::Variation;
 using partitioner::Index;
 using partitioner::MapShape;
 using partitioner::Region;
-using tests::holds;
+using test::has;
 using tests::random_picture;
 
 namespace {
@@ -311,24 +312,24 @@ TEST_CASE("a variation depends on seed, step and position, and on nothing else")
 
 TEST_CASE("rules that cannot be followed are refused with the model's name") {
   const auto refusal = [](const RenderingRules& rules) {
-    return tests::input_error_of([&] { check_rules(rules, "net.cfg"); });
+    return test::input_error_of([&] { check_rules(rules, "net.cfg"); });
   };
   CHECK(refusal(wild_rules({3, 8, 8})).empty());
   RenderingRules rules = plain_rules({3, 8, 8});
   rules.augmentation.aspect = 0;
-  CHECK(holds(refusal(rules), "net.cfg: aspect = 0"));
+  CHECK(has(refusal(rules), "net.cfg: aspect = 0"));
   rules = plain_rules({3, 8, 8});
   rules.augmentation.hue = std::nan("");
-  CHECK(holds(refusal(rules), "net.cfg: hue"));
+  CHECK(has(refusal(rules), "net.cfg: hue"));
   rules = plain_rules({3, 8, 8});
   rules.augmentation.crop_padding = -1;
-  CHECK(holds(refusal(rules), "net.cfg: -1 pixels"));
+  CHECK(has(refusal(rules), "net.cfg: -1 pixels"));
   rules = plain_rules({3, 8, 8});
   rules.picture.rows = 7;
-  CHECK(holds(refusal(rules), "net.cfg: an input of 8 x 8"));
+  CHECK(has(refusal(rules), "net.cfg: an input of 8 x 8"));
   rules = plain_rules({3, 8, 8});
   rules.convention.mean = {0.1F, 0.2F};
-  CHECK(holds(refusal(rules), "net.cfg: 2 numbers"));
+  CHECK(has(refusal(rules), "net.cfg: 2 numbers"));
   rules.convention = {{}, {0.0F}};
-  CHECK(holds(refusal(rules), "net.cfg: a standard deviation"));
+  CHECK(has(refusal(rules), "net.cfg: a standard deviation"));
 }

@@ -1,14 +1,15 @@
 #include "tests/engine/data_samples.h"
 #include "tests/engine/files_temporary_folder.h"
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "engine/data/dataset.h"
 
 using engine::open_dataset;
 using engine::Split;
+using test::has;
+using test::input_error_of;
 using tests::Bytes;
-using tests::holds;
-using tests::input_error_of;
 using tests::random_bytes;
 using tests::TemporaryFolder;
 using tests::write_bytes;
@@ -90,7 +91,7 @@ TEST_CASE("a damaged picture is named together with what is wrong") {
   const TemporaryFolder folder;
   const auto reading = [&](const fs::path& path) {
     std::string message = input_error_of([&] { (void)engine::read_picture(path, 3); });
-    CHECK(holds(message, path.string() + ":"));
+    CHECK(has(message, path.string() + ":"));
     return message;
   };
   const Bytes pixels = random_bytes(6000, 8);
@@ -105,14 +106,14 @@ TEST_CASE("a damaged picture is named together with what is wrong") {
     for (std::size_t kept = 0; kept + 13 < whole_png.size(); kept += 101) {
       write_bytes(png,
                   Bytes(whole_png.begin(), whole_png.begin() + static_cast<std::ptrdiff_t>(kept)));
-      CHECK(holds(reading(png), kept < 8 ? "neither" : "decoded"));
+      CHECK(has(reading(png), kept < 8 ? "neither" : "decoded"));
     }
   }
   SUBCASE("a JPEG cut off anywhere") {
     for (std::size_t kept = 3; kept < whole_jpeg.size(); kept += 101) {
       write_bytes(
           jpeg, Bytes(whole_jpeg.begin(), whole_jpeg.begin() + static_cast<std::ptrdiff_t>(kept)));
-      CHECK(holds(reading(jpeg), "cut off"));
+      CHECK(has(reading(jpeg), "cut off"));
     }
   }
   SUBCASE("a PNG that says it is enormous") {
@@ -120,15 +121,15 @@ TEST_CASE("a damaged picture is named together with what is wrong") {
     lying[16 + 2] = 0x20;  // width, of four bytes
     lying[20 + 2] = 0x20;  // height
     write_bytes(png, lying);
-    CHECK(holds(reading(png), "pixels"));
+    CHECK(has(reading(png), "pixels"));
   }
   SUBCASE("something else") {
     write_text(png, "GIF89a, or so it says");
-    CHECK(holds(reading(png), "neither a JPEG nor a PNG"));
+    CHECK(has(reading(png), "neither a JPEG nor a PNG"));
   }
   SUBCASE("missing, or a folder") {
-    CHECK(holds(reading(folder / "none.png"), "no such file"));
-    CHECK(holds(reading(folder.path()), "folder"));
+    CHECK(has(reading(folder / "none.png"), "no such file"));
+    CHECK(has(reading(folder.path()), "folder"));
   }
 }
 
@@ -163,42 +164,42 @@ TEST_CASE("a .data file that cannot be used is refused with file and line") {
   const std::string at = data_file.string() + ":";
   SUBCASE("a path without a label") {
     write_text(folder / "some.list", "pictures/cat.png\n\npictures/fish.png\n");
-    CHECK(holds(opening(data_file), (folder / "some.list").string() + ":3: pictures/fish.png"));
+    CHECK(has(opening(data_file), (folder / "some.list").string() + ":3: pictures/fish.png"));
   }
   SUBCASE("a path with two labels of the same length") {
     write_text(folder / "some.list", "dog/cat.png\n");
-    CHECK(holds(opening(data_file), (folder / "some.list").string() + ":1: dog/cat.png"));
+    CHECK(has(opening(data_file), (folder / "some.list").string() + ":1: dog/cat.png"));
   }
   SUBCASE("two classes of one label") {
     write_text(folder / "labels.txt", "cat\ndog\ncat\n");
-    CHECK(holds(opening(data_file), (folder / "labels.txt").string() + ": \"cat\""));
+    CHECK(has(opening(data_file), (folder / "labels.txt").string() + ": \"cat\""));
   }
   SUBCASE("too few labels") {
     write_text(folder / "labels.txt", "cat\ndog\n");
-    CHECK(holds(opening(data_file), (folder / "labels.txt").string() + ": 2 names"));
+    CHECK(has(opening(data_file), (folder / "labels.txt").string() + ": 2 names"));
   }
   SUBCASE("an empty list") {
     write_text(folder / "some.list", "\n \n");
-    CHECK(holds(opening(data_file), (folder / "some.list").string() + ":"));
+    CHECK(has(opening(data_file), (folder / "some.list").string() + ":"));
   }
   SUBCASE("missing keys, files and numbers") {
     write_text(data_file, "classes=3\nlabels=labels.txt\n");
-    CHECK(holds(opening(data_file), at + " the key train"));
-    CHECK(holds(opening(data_file, Split::Test), at + " the key valid"));
+    CHECK(has(opening(data_file), at + " the key train"));
+    CHECK(has(opening(data_file, Split::Test), at + " the key valid"));
     write_text(data_file, "classes=3\nlabels=labels.txt\ntrain=none.list\n");
-    CHECK(holds(opening(data_file), at + "3: train = none.list"));
+    CHECK(has(opening(data_file), at + "3: train = none.list"));
     write_text(data_file, "classes=three\nlabels=labels.txt\ntrain=some.list\n");
-    CHECK(holds(opening(data_file), at + "1: classes = three"));
+    CHECK(has(opening(data_file), at + "1: classes = three"));
     write_text(data_file, "classes=3\ntrain\n");
-    CHECK(holds(opening(data_file), at + "2: this line"));
+    CHECK(has(opening(data_file), at + "2: this line"));
     write_text(data_file, "classes=3\ntrain=some.list\n");
-    CHECK(holds(opening(data_file), "labels"));
+    CHECK(has(opening(data_file), "labels"));
   }
   SUBCASE("a picture that is not there, when it is read") {
     fs::remove(folder / "pictures" / "dog.png");
     const engine::Dataset data = open_dataset(data_file, Split::Train, 3);
-    CHECK(holds(input_error_of([&] { (void)data.read(1); }),
-                (folder / "pictures" / "dog.png").string() + ":"));
+    CHECK(has(input_error_of([&] { (void)data.read(1); }),
+              (folder / "pictures" / "dog.png").string() + ":"));
   }
 }
 
@@ -247,21 +248,21 @@ TEST_CASE("class folders that cannot be used are refused with their path") {
   SUBCASE("a class without pictures") {
     write_sample(folder / "train/a/1.png");
     fs::create_directories(folder / "train/b");
-    CHECK(holds(opening(folder.path()), (folder / "train/b").string() + ":"));
+    CHECK(has(opening(folder.path()), (folder / "train/b").string() + ":"));
   }
   SUBCASE("a class that only testing knows") {
     write_sample(folder / "train/a/1.png");
     write_sample(folder / "val/c/1.png");
-    CHECK(holds(opening(folder.path(), Split::Test), (folder / "val/c").string() + ":"));
+    CHECK(has(opening(folder.path(), Split::Test), (folder / "val/c").string() + ":"));
   }
   SUBCASE("nothing to train with") {
     write_sample(folder / "test/a/1.png");
-    CHECK(holds(opening(folder.path()), folder.path().string() + ":"));
+    CHECK(has(opening(folder.path()), folder.path().string() + ":"));
   }
   SUBCASE("too few to test with") {
     write_sample(folder / "a/1.png");
-    CHECK(holds(opening(folder.path(), Split::Test),
-                folder.path().string() + ": no picture for testing"));
+    CHECK(has(opening(folder.path(), Split::Test),
+              folder.path().string() + ": no picture for testing"));
   }
 }
 
@@ -274,8 +275,8 @@ TEST_CASE("pictures to classify come from a file, a list or a folder") {
   CHECK(engine::open_pictures(folder / "list", 3).name(0) == (folder / "p/b.png").string());
   CHECK(engine::open_pictures(folder / "list", 3).read(1).shape.rows == 2);
   CHECK(engine::open_pictures(folder / "p/b.png", 1).size() == 1);
-  CHECK(holds(input_error_of([&] { (void)engine::open_pictures(folder / "none", 3); }),
-              "none: no such file"));
-  CHECK(holds(input_error_of([&] { (void)engine::open_pictures(folder.path(), 3); }),
-              folder.path().string() + ":"));
+  CHECK(has(input_error_of([&] { (void)engine::open_pictures(folder / "none", 3); }),
+            "none: no such file"));
+  CHECK(has(input_error_of([&] { (void)engine::open_pictures(folder.path(), 3); }),
+            folder.path().string() + ":"));
 }

@@ -1,15 +1,16 @@
 #include "tests/engine/data_samples.h"
 #include "tests/engine/files_temporary_folder.h"
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "engine/data/dataset.h"
 
 using engine::open_dataset;
 using engine::Split;
+using test::has;
+using test::input_error_of;
 using tests::Bytes;
-using tests::holds;
 using tests::idx_bytes;
-using tests::input_error_of;
 using tests::random_bytes;
 using tests::TemporaryFolder;
 using tests::write_bytes;
@@ -47,8 +48,8 @@ std::string opening(const fs::path& path, Split split = Split::Train) {
 void check_damage(const fs::path& folder, const fs::path& file, const std::string& reason) {
   const std::string message = opening(folder);
   INFO(message);
-  CHECK(holds(message, file.string() + ":"));
-  CHECK(holds(message, reason));
+  CHECK(has(message, file.string() + ":"));
+  CHECK(has(message, reason));
 }
 
 }  // namespace
@@ -267,13 +268,13 @@ TEST_CASE("a missing or damaged CIFAR file is named together with what is wrong"
 
 TEST_CASE("what is no data set is refused with what was looked for") {
   const TemporaryFolder folder;
-  CHECK(holds(opening(folder.path()), "data_batch_1.bin"));
-  CHECK(holds(opening(folder / "nowhere"), (folder / "nowhere").string() + ": no such file"));
+  CHECK(has(opening(folder.path()), "data_batch_1.bin"));
+  CHECK(has(opening(folder / "nowhere"), (folder / "nowhere").string() + ": no such file"));
   tests::write_text(folder / "list.txt", "a.png\n");
-  CHECK(holds(opening(folder / "list.txt"), ".data"));
+  CHECK(has(opening(folder / "list.txt"), ".data"));
   write_idx_set(folder.path());
-  CHECK(holds(input_error_of([&] { (void)open_dataset(folder.path(), Split::Train, 4); }),
-              "4 channels"));
+  CHECK(has(input_error_of([&] { (void)open_dataset(folder.path(), Split::Train, 4); }),
+            "4 channels"));
 }
 
 TEST_CASE("the first picture of an IDX file is read alone, and a whole file without labels") {

@@ -1,5 +1,4 @@
-// Small data sets and damaged files, written where a test wants them, and the message of the error
-// that follows.
+// Small data sets and damaged files, written where a test wants them.
 
 #pragma once
 
@@ -9,7 +8,6 @@
 #include <vector>
 
 #include "engine/data/picture.h"
-#include "partitioner/errors.h"
 
 namespace tests {
 
@@ -37,21 +35,5 @@ void write_jpeg(
 // A picture of random values in 0..1.
 [[nodiscard]] engine::Picture random_picture(const partitioner::MapShape& shape,
                                              std::uint64_t seed);
-
-// What the InputError that `action` must throw says; other exceptions pass. Empty if it throws
-// none.
-template <typename Action>
-[[nodiscard]] std::string input_error_of(const Action& action) {
-  try {
-    action();
-  } catch (const partitioner::InputError& error) {
-    return error.what();
-  }
-  return {};
-}
-
-[[nodiscard]] inline bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace tests

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/engine/files_temporary_folder.h"
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "engine/files/atomic_file.h"
@@ -15,25 +16,11 @@
 namespace {
 
 using engine::AtomicFile;
-using partitioner::InputError;
+using test::has;
+using test::input_error_of;
 using tests::bytes_of;
 using tests::put_bytes;
 using tests::TemporaryFolder;
-
-// What `action` throws as InputError; empty if nothing.
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // While it lives, files of this process end at `bytes`: writes beyond fail as on a full disk.
 class FileSizeLimit {
@@ -94,7 +81,7 @@ TEST_CASE("two writers of one target are refused, one after the other is not") {
   const TemporaryFolder folder;
   const auto path = folder / "model";
   AtomicFile first(path);
-  CHECK(has(error_of([&] { AtomicFile second(path); }), path.string()));
+  CHECK(has(input_error_of([&] { AtomicFile second(path); }), path.string()));
   first.write("first");
   first.commit();
   engine::write_atomically(path, "second");
@@ -118,7 +105,7 @@ TEST_CASE("folders, devices and missing folders are refused as targets, by name"
                                             folder / "missing" / "model",
                                             std::filesystem::path("/dev/null")}) {
     CAPTURE(path);
-    CHECK(has(error_of([&] { AtomicFile file(path); }), path.string() + ": "));
+    CHECK(has(input_error_of([&] { AtomicFile file(path); }), path.string() + ": "));
   }
   CHECK(folder.entries() == 0);
   CHECK(std::filesystem::is_character_file("/dev/null"));
@@ -130,7 +117,7 @@ TEST_CASE("a write beyond what the disk takes keeps the old file and leaves no o
   put_bytes(path, "old");
   const std::string large(1 << 16, 'x');
   const FileSizeLimit limit(1 << 15);
-  const std::string message = error_of([&] {
+  const std::string message = input_error_of([&] {
     AtomicFile file(path);
     file.write(large);
     file.commit();
@@ -155,7 +142,7 @@ TEST_CASE("a checkpoint that outgrows the disk keeps the last one readable") {
   save(10);
   {
     const FileSizeLimit limit(1 << 12);
-    CHECK(has(error_of([&] { save(1000); }), path.string()));
+    CHECK(has(input_error_of([&] { save(1000); }), path.string()));
   }
   CHECK(engine::SafetensorsReader(path).read_all<double>("w").at(9) == 4.5);
   CHECK(folder.entries() == 1);
@@ -169,7 +156,7 @@ TEST_CASE("a really full file system keeps the old file and says that space is m
   }
   const auto path = folder / "checkpoint";
   put_bytes(path, "old");
-  const std::string message = error_of([&] {
+  const std::string message = input_error_of([&] {
     AtomicFile file(path);
     file.write(std::string(1 << 17, 'x'));
     file.commit();

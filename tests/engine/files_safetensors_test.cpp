@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/engine/files_temporary_folder.h"
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "engine/files/safetensors.h"
@@ -19,6 +20,7 @@ using engine::SafetensorsReader;
 using engine::SafetensorsWriter;
 using engine::StoredTensor;
 using partitioner::InputError;
+using test::has;
 using tests::bytes_of;
 using tests::put_bytes;
 using tests::TemporaryFolder;
@@ -61,10 +63,6 @@ std::string refusal(const std::string& bytes) {
     return message.substr(path.string().size() + 2);
   }
   return "";
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 const std::vector<std::vector<Index>> kShapes = {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/engine/files_temporary_folder.h"
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "engine/files/darknet_weights.h"
@@ -23,6 +24,7 @@ using partitioner::add_layer;
 using partitioner::InputError;
 using partitioner::kImage;
 using partitioner::Network;
+using test::has;
 using tests::bytes_of;
 using tests::put_bytes;
 using tests::TemporaryFolder;
@@ -135,10 +137,6 @@ std::string error_of(const std::filesystem::path& path,
     return error.what();
   }
   return "";
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST_CASE("Darknet's order of parameters is read into the right places") {

@@ -3,21 +3,17 @@
 // made.
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/support/random_tensors.h"
 #include <doctest/doctest.h>
 
-#include "engine/comm/communicator.h"
 #include "engine/files/darknet_weights.h"
 #include "engine/files/safetensors.h"
-#include "engine/train/vector_jacobian.h"
 #include "partitioner/model_file.h"
-#include "partitioner/partition.h"
 
 namespace engine {
 namespace {
@@ -83,39 +79,6 @@ GoldenCase read_case(const std::string& name) {
   return result;
 }
 
-double largest_magnitude(const NamedTensor& tensor) {
-  double largest = 0;
-  for (const double value : tensor.values) {
-    largest = std::max(largest, std::abs(value));
-  }
-  return largest;
-}
-
-// Infinite where a value is not a number, or the shapes are not alike.
-double largest_difference(const NamedTensor& found, const NamedTensor& expected) {
-  if (found.shape != expected.shape || found.values.size() != expected.values.size()) {
-    return std::numeric_limits<double>::infinity();
-  }
-  double largest = 0;
-  for (std::size_t i = 0; i < expected.values.size(); ++i) {
-    const double difference = std::abs(found.values[i] - expected.values[i]);
-    if (std::isnan(difference)) {
-      return std::numeric_limits<double>::infinity();
-    }
-    largest = std::max(largest, difference);
-  }
-  return largest;
-}
-
-template <class T>
-NamedTensors run(const partitioner::Network& network, const NamedTensors& in, BatchNormMode mode) {
-  Communicator alone = Communicator::self();
-  return vector_jacobian_product<T>(
-      {.network = network, .partition = partitioner::single_tile(network), .batch_norm = mode},
-      in,
-      alone);
-}
-
 void check_tensors(const NamedTensors& found, const NamedTensors& expected, const Bounds& bounds) {
   CHECK_MESSAGE(found.size() == expected.size(), "tensors that nobody expects, or too few");
   for (const auto& entry : expected) {
@@ -126,8 +89,8 @@ void check_tensors(const NamedTensors& found, const NamedTensors& expected, cons
       FAIL_CHECK("is missing");
       continue;
     }
-    const double magnitude = largest_magnitude(tensor);
-    const double difference = largest_difference(place->second, tensor);
+    const double magnitude = test::largest_magnitude(tensor);
+    const double difference = test::largest_difference(place->second, tensor);
     CHECK(difference <= (magnitude == 0 ? bounds.of_zero : bounds.relative * magnitude));
   }
 }
@@ -140,7 +103,8 @@ void check_every_case(const Bounds& bounds) {
     INFO("case ", name);
     const GoldenCase golden = read_case(name);
     const auto mode = name.starts_with(kFrozen) ? BatchNormMode::Frozen : BatchNormMode::Sync;
-    check_tensors(run<T>(golden.model.network, golden.in, mode), golden.expected, bounds);
+    check_tensors(
+        test::on_one_tile<T>(golden.model.network, golden.in, mode), golden.expected, bounds);
   }
 }
 
@@ -201,10 +165,10 @@ TEST_CASE("a .weights file gives the outputs that Darknet computes from it") {
     in["input"] = golden.in.at("input");
     in["output_gradient"] = {.shape = expected.shape,
                              .values = std::vector<double>(expected.values.size())};
-    const auto found = run<float>(golden.model.network, in, BatchNormMode::Frozen);
+    const auto found = test::on_one_tile<float>(golden.model.network, in, BatchNormMode::Frozen);
     REQUIRE(found.contains("output"));
-    CHECK(largest_difference(found.at("output"), expected) <=
-          kDarknetBound * largest_magnitude(expected));
+    CHECK(test::largest_difference(found.at("output"), expected) <=
+          kDarknetBound * test::largest_magnitude(expected));
   }
 }
 

@@ -91,7 +91,7 @@ std::vector<T> rows_of(const std::vector<double>& values, const engine::Range& r
 
 template <class T>
 ConvolutionWorkspace<T> workspace_for(const Case& of, const Region& region) {
-  return {packed_weights_size(of.shape, region.channels), framed_gradient_size(of.shape, region)};
+  return ConvolutionWorkspace<T>(direct_workspace(of.shape, region.channels, region));
 }
 
 // A buffer that holds what `region` requires, and perhaps more.

@@ -18,7 +18,7 @@ TEST_CASE("a new tensor is zero, aligned, and has room for whole channel blocks"
   for (const Index channels : {1, 2, 3, 4, 5, 8, 9, 16, 17, 40}) {
     Tensor<float> tensor({{2, 4}, {7, 7 + channels}, {-2, 3}, {-1, 6}});
     const Index block = partitioner::channel_block(channels);
-    CHECK(tensor.values().size() == Index{2 * 5 * 7} * ((channels + block - 1) / block * block));
+    CHECK(tensor.values().size() == Index{2} * 5 * 7 * ((channels + block - 1) / block * block));
     CHECK(reinterpret_cast<std::uintptr_t>(tensor.values().data()) % engine::kAlignment == 0);
     for (const float value : tensor.values().span()) {
       CHECK(value == 0);

@@ -1,27 +1,12 @@
 #include <filesystem>
 
 #include "tests/fuzz/harness.h"
+#include "tests/fuzz/read_items.h"
 
 #include "engine/data/dataset.h"
 #include "partitioner/errors.h"
 
 namespace tests {
-
-namespace {
-
-void read_items(const engine::Dataset& data) {
-  constexpr engine::Index kMostItems = 3;
-  law(data.size() > 0, "a data set has pictures");
-  for (engine::Index item = 0; item < std::min(data.size(), kMostItems); ++item) {
-    const engine::Picture picture = data.read(item);
-    law(static_cast<engine::Index>(picture.values.size()) == picture.shape.volume(),
-        "a picture has as many values as its shape says");
-    law(picture.shape.channels == data.channels(), "a picture has the channels asked for");
-    law(data.label(item) < data.classes(), "a label is one of the classes");
-  }
-}
-
-}  // namespace
 
 // The choices: bit 0, one file without labels; bit 1, in colour.
 bool fuzz_idx(Bytes bytes) {

@@ -7,12 +7,23 @@
 
 namespace tests {
 
+namespace {
+
+const TemporaryFolder& all_files() {
+  static const TemporaryFolder folder;
+  return folder;
+}
+
+}  // namespace
+
 const std::vector<Harness>& harnesses() {
   static const std::vector<Harness> all = {{"cfg", fuzz_cfg},
                                            {"partition", fuzz_partition},
                                            {"safetensors", fuzz_safetensors},
                                            {"weights", fuzz_weights},
                                            {"idx", fuzz_idx},
+                                           {"cifar", fuzz_cifar},
+                                           {"darknet_data", fuzz_darknet_data},
                                            {"picture", fuzz_picture}};
   return all;
 }
@@ -24,12 +35,18 @@ void law(bool holds, const char* what_must_hold) {
 }
 
 std::string fuzz_file(const std::string& name, Bytes bytes) {
-  static const TemporaryFolder folder;
-  std::string path = folder / name;
+  std::string path = all_files() / name;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   for (const std::uint8_t byte : bytes) {
     file.put(static_cast<char>(byte));
   }
+  return path;
+}
+
+std::filesystem::path fuzz_folder(const std::string& name) {
+  const std::filesystem::path path = all_files() / name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directory(path);
   return path;
 }
 

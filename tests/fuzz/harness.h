@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@ using Bytes = std::span<const std::uint8_t>;
 [[nodiscard]] bool fuzz_weights(Bytes bytes);      // one byte of choices, then a .weights file
 [[nodiscard]] bool fuzz_idx(
     Bytes bytes);  // one byte of choices, two of a length, then pictures and labels
+[[nodiscard]] bool fuzz_cifar(
+    Bytes bytes);  // one byte of choices, two of a length, then class names and records
+[[nodiscard]] bool fuzz_darknet_data(
+    Bytes bytes);  // a .data file and the texts that it may name, 0x1d between them
 [[nodiscard]] bool fuzz_picture(Bytes bytes);  // a JPEG or PNG file
 
 struct Harness {
@@ -36,6 +41,9 @@ void law(bool holds, const char* what_must_hold);
 // Writes the bytes to a file of this name in a folder that goes away with the program; returns its
 // path.
 [[nodiscard]] std::string fuzz_file(const std::string& name, Bytes bytes);
+
+// Makes an empty folder of this name there, in place of any other; returns its path.
+[[nodiscard]] std::filesystem::path fuzz_folder(const std::string& name);
 
 [[nodiscard]] inline std::string text_of(Bytes bytes) {
   return {bytes.begin(), bytes.end()};

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Makes the binary seeds of corpus/: safetensors, .weights, IDX, PNG and JPEG, all small, some with a lie in them.
+"""Makes the binary seeds of corpus/: safetensors, .weights, IDX, CIFAR, PNG and JPEG, and Darknet's .data files with
+what they name, all small, some with a lie in them.
 
     /usr/bin/python3 make_corpus.py        needs Debian's python3-pil
 
@@ -97,6 +98,47 @@ def make_idx():
     put("idx/fewer_labels", seed(0, pictures, idx([1], b"\1")))
 
 
+def make_cifar():
+    names = b"".join(b"class %d\n" % i for i in range(10))
+    pixels = bytes(i % 251 for i in range(3 * 32 * 32))
+
+    def seed(choices, names, records):
+        return struct.pack("<BH", choices, len(names)) + names + records
+
+    put("cifar/valid", seed(2, names, b"\3" + pixels))
+    put("cifar/valid_filled_up", seed(4, b"", b"\x09" + pixels[:9]))
+    put("cifar/valid_fine", seed(5, b"", b"\x13\x63" + pixels[:9]))
+    put("cifar/fine_names", seed(7, names, b"\x13\x63"))
+    put("cifar/cut", seed(0, b"", b"\3" + pixels[:-1]))
+    put("cifar/label_without_class", seed(4, b"", b"\x0a"))
+    put("cifar/fewer_names", seed(6, names[:-8], b"\3"))
+
+
+def make_darknet_data():
+    """The .data file, list.txt, labels.txt and names.txt, with 0x1d between them."""
+
+    def seed(*texts):
+        return b"\x1d".join(texts)
+
+    head = b"classes = 2\ntrain = list.txt\nvalid=list.txt\n"
+    paths = b"some/dog_1.jpg\nsome/bulldog_2.jpg\n\nother/dog/cat_3.png\n"
+    labels = b"dog\nbulldog\n"
+    both = head + b"labels=labels.txt\nnames=names.txt\n"
+    put("darknet_data/valid", seed(both, paths, labels, b"a dog\na bulldog\n"))
+    put("darknet_data/valid_labels", seed(b"# no count\n" + head[12:] + b"labels = labels.txt\n", paths, labels))
+    put("darknet_data/valid_names", seed(head + b"names\t=names.txt\nbackup = /\n", paths, b"", labels + b"cat\n"))
+    named = head + b"labels=labels.txt\n"
+    put("darknet_data/no_equals", seed(named + b"names\n", paths, labels))
+    put("darknet_data/no_list", seed(named.replace(b"list", b"lists"), paths, labels))
+    put("darknet_data/no_label_in_path", seed(named, paths + b"some/cow_1.jpg\n", labels))
+    put("darknet_data/two_labels_in_path", seed(named, b"some/dog_cat.jpg\n", b"dog\ncat\n"))
+    put("darknet_data/same_label_twice", seed(named, paths, b"dog\ndog\n"))
+    put("darknet_data/more_classes_than_labels", seed(named.replace(b"2", b"999999"), paths, labels))
+    put("darknet_data/more_classes_than_numbers", seed(named.replace(b"2", b"99999999999999999999"), paths, labels))
+    put("darknet_data/list_of_zeros", seed(named, bytes(40), labels))
+    put("darknet_data/list_is_a_folder", seed(named.replace(b"list.txt", b".."), paths, labels))
+
+
 def chunk(kind, content):
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
@@ -141,5 +183,7 @@ if __name__ == "__main__":
     make_safetensors()
     make_weights()
     make_idx()
+    make_cifar()
+    make_darknet_data()
     make_png()
     make_jpeg()

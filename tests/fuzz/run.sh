@@ -13,7 +13,7 @@ source=$(cd "$(dirname "$0")/../.." && pwd)
 build=$source/build/fuzz
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
-  names=(cfg partition safetensors weights idx picture)
+  names=(cfg partition safetensors weights idx cifar darknet_data picture)
 fi
 mkdir -p "$build/findings"
 

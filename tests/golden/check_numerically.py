@@ -31,6 +31,7 @@ ACTIVATIONS = {
     "tanh": math.tanh,
     "swish": lambda x: x / (1 + math.exp(-x)),
     "mish": lambda x: x * math.tanh(math.log1p(math.exp(x))),
+    "ramp": lambda x: max(x, 0.0) + 0.1 * x,
 }
 
 

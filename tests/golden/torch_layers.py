@@ -22,9 +22,11 @@ ACTIVATIONS = {
     "tanh": torch.tanh,
     "swish": F.silu,
     "mish": F.mish,
+    "ramp": lambda x: x * (x > 0) + 0.1 * x,
 }
 
-KINKS = {"relu": [0.0], "leaky": [0.0], "relu6": [0.0, 6.0]}  # where the derivative jumps
+# Where the derivative jumps.
+KINKS = {"relu": [0.0], "leaky": [0.0], "relu6": [0.0, 6.0], "ramp": [0.0]}
 
 
 @dataclass

@@ -2,41 +2,38 @@
 
 #include <algorithm>
 #include <functional>
-#include <random>
 #include <string>
 
+#include "tests/support/random_network.h"
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
-
-#include "partitioner/errors.h"
 
 namespace {
 
 using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
 
-using Random = std::mt19937;
-
-Index draw(Random& random, Index least, Index most) {
-  return least + static_cast<Index>(random() % static_cast<std::uint32_t>(most - least + 1));
-}
+using test::Draw;
+using test::has;
+using test::input_error_of;
 
 // Convolutions and pools, then perhaps a classifier's end.
-Network random_network(Random& random) {
+Network random_network(Draw& draw) {
   Network network;
-  network.image = {draw(random, 1, 4), draw(random, 6, 40), draw(random, 6, 40)};
-  const Index depth = draw(random, 1, 9);
+  network.image = {draw.between(1, 4), draw.between(6, 40), draw.between(6, 40)};
+  const Index depth = draw.between(1, 9);
   for (Index i = 0; i < depth; ++i) {
     const int input = network.size() - 1;
     const MapShape& map = network.shape(input);
-    if (draw(random, 0, 3) == 0 && std::min(map.rows, map.cols) >= 2) {
+    if (draw.between(0, 3) == 0 && std::min(map.rows, map.cols) >= 2) {
       add_layer(network, MaxPool{.size = 2, .stride = 2, .padding = 1}, {input});
     } else {
-      const Index size = draw(random, 1, 3);
+      const Index size = draw.between(1, 3);
       add_layer(network,
-                Convolution{.filters = draw(random, 1, 40), .size = size, .padding = size / 2},
+                Convolution{.filters = draw.between(1, 40), .size = size, .padding = size / 2},
                 {input});
     }
   }
-  if (draw(random, 0, 1) == 1) {
+  if (draw.between(0, 1) == 1) {
     add_layer(network, AvgPool{}, {network.size() - 1});
     add_layer(network, Connected{.outputs = 10}, {network.size() - 1});
     add_layer(network, Softmax{}, {network.size() - 1});
@@ -57,19 +54,6 @@ Network small_network() {
   add_layer(network, Softmax{}, {4});
   add_layer(network, Cost{}, {5});
   return network;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -138,9 +122,9 @@ TEST_CASE("a fingerprint depends on every number that geometry depends on, and o
 }
 
 TEST_CASE("a single tile has every layer on rank 0 and is valid") {
-  Random random(1);
+  Draw draw(1);
   for (int trial = 0; trial < 50; ++trial) {
-    const Network network = random_network(random);
+    const Network network = random_network(draw);
     const Partition partition = single_tile(network);
     CHECK_NOTHROW(validate(partition, network, 3, "single tile"));
     CHECK(partition.ranks == 1);
@@ -149,25 +133,25 @@ TEST_CASE("a single tile has every layer on rank 0 and is valid") {
 
 TEST_CASE(
     "the shorthand makes a valid partition of any network, whatever grid and starts are given") {
-  Random random(2);
+  Draw draw(2);
   for (int trial = 0; trial < 400; ++trial) {
-    const Network network = random_network(random);
+    const Network network = random_network(draw);
     Shorthand shorthand{
-        .grid_rows = draw(random, 1, 4), .grid_cols = draw(random, 1, 4), .groups = {}};
+        .grid_rows = draw.between(1, 4), .grid_cols = draw.between(1, 4), .groups = {}};
     const int tiles = static_cast<int>(shorthand.grid_rows * shorthand.grid_cols);
-    shorthand.ranks = draw(random, 0, 1) == 0 ? 0 : tiles + static_cast<int>(draw(random, 0, 3));
-    if (draw(random, 0, 1) == 1) {
-      shorthand.data_parallel_from = static_cast<int>(draw(random, 0, network.size()));
+    shorthand.ranks = draw.between(0, 1) == 0 ? 0 : tiles + static_cast<int>(draw.between(0, 3));
+    if (draw.between(0, 1) == 1) {
+      shorthand.data_parallel_from = static_cast<int>(draw.between(0, network.size()));
     }
-    if (draw(random, 0, 1) == 1) {
-      shorthand.filter_parallel_from = static_cast<int>(draw(random, 0, network.size()));
+    if (draw.between(0, 1) == 1) {
+      shorthand.filter_parallel_from = static_cast<int>(draw.between(0, network.size()));
     }
     if (shorthand.data_parallel_from == shorthand.filter_parallel_from) {
       shorthand.filter_parallel_from = -1;
     }
     const Partition partition = make_partition(network, shorthand);
-    const Index batch = draw(random, 1, 9);  // smaller than the number of ranks, too
-    CHECK(message_of([&] { validate(partition, network, batch, "made"); }) == "");
+    const Index batch = draw.between(1, 9);  // smaller than the number of ranks, too
+    CHECK(input_error_of([&] { validate(partition, network, batch, "made"); }) == "");
     CHECK(partition.ranks == std::max(shorthand.ranks, tiles));
     CHECK(parse_partition(to_text(partition), "text") == partition);
   }
@@ -224,7 +208,7 @@ TEST_CASE("filter cuts lie on multiples of sixteen channels where there are enou
 TEST_CASE("a shorthand that does not fit the network is refused with the option's name") {
   const Network network = small_network();
   const auto refusal = [&network](const Shorthand& shorthand) {
-    return message_of([&] { (void)make_partition(network, shorthand); });
+    return input_error_of([&] { (void)make_partition(network, shorthand); });
   };
   CHECK(has(refusal({.grid_rows = 2, .grid_cols = 3, .groups = {}, .ranks = 4}),
             "--grid 2x3 needs 6 ranks, there are 4"));
@@ -260,14 +244,14 @@ TEST_CASE("grids and groups are read from the command line, nonsense is refused"
                           "99999999999999999999x1",
                           "1000000x1000000"}) {
     CAPTURE(bad);
-    CHECK(has(message_of([bad] { (void)parse_grid(bad, "--grid"); }), "--grid: "));
+    CHECK(has(input_error_of([bad] { (void)parse_grid(bad, "--grid"); }), "--grid: "));
   }
   CHECK(parse_groups("0-3,4-7,8", "--groups") ==
         std::vector<std::pair<int, int>>{{0, 3}, {4, 7}, {8, 8}});
   for (const char* bad :
        {"", ",", "0-3,", "-3", "0-", "3-0", "0--1", "a", "0-3;4", "0-9999999999"}) {
     CAPTURE(bad);
-    CHECK(has(message_of([bad] { (void)parse_groups(bad, "--groups"); }), "--groups: "));
+    CHECK(has(input_error_of([bad] { (void)parse_groups(bad, "--groups"); }), "--groups: "));
   }
 }
 
@@ -275,7 +259,7 @@ TEST_CASE("every broken partition is refused, and the message names file and gro
   const Network network = small_network();
   const Partition sound =
       make_partition(network, {.grid_rows = 2, .grid_cols = 2, .groups = {{0, 2}}, .ranks = 5});
-  REQUIRE(message_of([&] { validate(sound, network, 3, "p.toml"); }) == "");
+  REQUIRE(input_error_of([&] { validate(sound, network, 3, "p.toml"); }) == "");
 
   struct Fault {
     std::function<void(Partition&)> damage;
@@ -348,7 +332,7 @@ TEST_CASE("every broken partition is refused, and the message names file and gro
     CAPTURE(fault.expected);
     Partition broken = sound;
     fault.damage(broken);
-    const std::string message = message_of([&] { validate(broken, network, 3, "p.toml"); });
+    const std::string message = input_error_of([&] { validate(broken, network, 3, "p.toml"); });
     CHECK(has(message, "p.toml: "));
     CHECK(has(message, fault.expected));
   }

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
-#include <random>
 #include <string>
 
+#include "tests/support/random_network.h"
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "partitioner/errors.h"
@@ -16,18 +16,16 @@ namespace {
 
 using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
 
-using Random = std::mt19937;
+using test::Draw;
+using test::has;
+using test::input_error_of;
 
-Index draw(Random& random, Index least, Index most) {
-  return least + static_cast<Index>(random() % static_cast<std::uint32_t>(most - least + 1));
-}
-
-Cut random_cut(Random& random) {
-  Cut cut{.parts = draw(random, 1, 5), .boundaries = {}};
-  if (draw(random, 0, 1) == 1) {
+Cut random_cut(Draw& draw) {
+  Cut cut{.parts = draw.between(1, 5), .boundaries = {}};
+  if (draw.between(0, 1) == 1) {
     cut.boundaries = {0};
     for (Index i = 0; i < cut.parts; ++i) {
-      cut.boundaries.push_back(cut.boundaries.back() + draw(random, 0, 9));
+      cut.boundaries.push_back(cut.boundaries.back() + draw.between(0, 9));
     }
   }
   return cut;
@@ -44,39 +42,26 @@ Partition small_partition() {
   return partition;
 }
 
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("the text of a partition reads back as the same partition") {
-  Random random(3);
+  Draw draw(3);
   for (int trial = 0; trial < 300; ++trial) {
     Partition partition;
     partition.network = trial == 0 ? "a \"text\"\n\\ \t\x7f of any kind" : "00ff00ff00ff00ff";
-    partition.ranks = static_cast<int>(draw(random, 1, 1000));
-    partition.reader = static_cast<int>(draw(random, kEveryRank, 5));
-    const Index groups = draw(random, 0, 5);
+    partition.ranks = static_cast<int>(draw.between(1, 1000));
+    partition.reader = static_cast<int>(draw.between(kEveryRank, 5));
+    const Index groups = draw.between(0, 5);
     for (Index i = 0; i < groups; ++i) {
       Group group;
-      group.first = static_cast<int>(draw(random, 0, 20));
-      group.last = static_cast<int>(draw(random, 0, 20));
+      group.first = static_cast<int>(draw.between(0, 20));
+      group.last = static_cast<int>(draw.between(0, 20));
       for (Cut* cut : {&group.images, &group.channels, &group.rows, &group.cols}) {
-        *cut = random_cut(random);
+        *cut = random_cut(draw);
       }
       for (std::vector<int>* list : {&group.ranks, &group.collapse}) {
-        for (Index n = draw(random, 0, 4); n > 0; --n) {
-          list->push_back(static_cast<int>(draw(random, 0, 99)));
+        for (Index n = draw.between(0, 4); n > 0; --n) {
+          list->push_back(static_cast<int>(draw.between(0, 99)));
         }
       }
       partition.groups.push_back(group);
@@ -121,25 +106,26 @@ TEST_CASE("a faulty partition file is refused with its name and the line") {
   };
   for (const Fault& fault : faults) {
     CAPTURE(fault.text);
-    const std::string message = message_of([&] { (void)parse_partition(fault.text, "p.toml"); });
+    const std::string message =
+        input_error_of([&] { (void)parse_partition(fault.text, "p.toml"); });
     CHECK(has(message, "p.toml:"));
     CHECK(has(message, fault.expected));
   }
 }
 
 TEST_CASE("damaged partition files raise no other error than one for the user") {
-  Random random(4);
+  Draw draw(4);
   const std::string text = to_text(small_partition());
   const std::string pieces = "[]={},.\"'\n#0019-e_x\\\xff";
   for (int trial = 0; trial < 3000; ++trial) {
     std::string damaged = text;
-    for (Index n = draw(random, 1, 6); n > 0; --n) {
+    for (Index n = draw.between(1, 6); n > 0; --n) {
       const auto at =
-          static_cast<std::size_t>(draw(random, 0, static_cast<Index>(text.size()) - 1));
+          static_cast<std::size_t>(draw.between(0, static_cast<Index>(text.size()) - 1));
       const auto piece =
-          static_cast<std::size_t>(draw(random, 0, static_cast<Index>(pieces.size()) - 1));
+          static_cast<std::size_t>(draw.between(0, static_cast<Index>(pieces.size()) - 1));
       damaged[std::min(at, damaged.size() - 1)] = pieces[piece];
-      if (draw(random, 0, 9) == 0) {
+      if (draw.between(0, 9) == 0) {
         damaged.resize(at + 1);
       }
     }
@@ -163,7 +149,7 @@ TEST_CASE("the partition in the folder's README fits the model that it names") {
   const Network network = read_model(source + "/models/fashion-resnet.cfg").network;
   partition.network =
       fingerprint(network);  // the model may be changed in what does not matter here
-  CHECK(message_of([&] { validate(partition, network, 128, "README.md"); }) == "");
+  CHECK(input_error_of([&] { validate(partition, network, 128, "README.md"); }) == "");
 }
 
 TEST_CASE("a partition file is read from the disk; a missing one and a folder are refused") {
@@ -173,7 +159,7 @@ TEST_CASE("a partition file is read from the disk; a missing one and a folder ar
   const Partition partition = small_partition();
   std::ofstream(folder / "p.toml") << to_text(partition);
   CHECK(read_partition(folder / "p.toml") == partition);
-  CHECK(has(message_of([&] { (void)read_partition(folder / "none.toml"); }), "cannot be read"));
-  CHECK(has(message_of([&] { (void)read_partition(folder); }), "cannot be read"));
+  CHECK(has(input_error_of([&] { (void)read_partition(folder / "none.toml"); }), "cannot be read"));
+  CHECK(has(input_error_of([&] { (void)read_partition(folder); }), "cannot be read"));
   fs::remove_all(folder);
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "partitioner/model_file.h"
@@ -15,6 +16,7 @@ namespace {
 
 using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
 using Json = nlohmann::json;
+using test::has;
 
 const std::string kSource = TESSERA_SOURCE_DIR;
 
@@ -49,10 +51,6 @@ Network classifier() {
   add_layer(network, Connected{.outputs = 10}, {4});
   add_layer(network, Softmax{}, {5});
   return network;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -1,0 +1,264 @@
+// Winograd's transforms of F(2x2, 3x3) and F(4x4, 3x3) (Lavin, Gray 2016), interpolation at 0, 1, -1 (and 2, -2). Each is a
+// transform of a line, applied to the columns and then to the rows of a tile.
+
+// B^T: a line of a window of the input.
+template <class V>
+[[gnu::always_inline]] inline void input_line(const V (&in)[4], V (&out)[4]) {
+  out[0] = in[0] - in[2];
+  out[1] = in[1] + in[2];
+  out[2] = in[2] - in[1];
+  out[3] = in[1] - in[3];
+}
+
+template <class V>
+[[gnu::always_inline]] inline void input_line(const V (&in)[6], V (&out)[6]) {
+  const V even = in[4] - 4 * in[2];
+  const V odd = in[3] - 4 * in[1];
+  const V even2 = in[4] - in[2];
+  const V odd2 = 2 * (in[3] - in[1]);
+  out[0] = 4 * in[0] - 5 * in[2] + in[4];
+  out[1] = even + odd;
+  out[2] = even - odd;
+  out[3] = even2 + odd2;
+  out[4] = even2 - odd2;
+  out[5] = 4 * in[1] - 5 * in[3] + in[5];
+}
+
+// A^T: a line of positions to a line of outputs.
+template <class V>
+[[gnu::always_inline]] inline void sums_line(const V (&in)[4], V (&out)[2]) {
+  out[0] = in[0] + in[1] + in[2];
+  out[1] = in[1] - in[2] - in[3];
+}
+
+template <class V>
+[[gnu::always_inline]] inline void sums_line(const V (&in)[6], V (&out)[4]) {
+  const V plus = in[1] + in[2];
+  const V minus = in[1] - in[2];
+  const V plus2 = in[3] + in[4];
+  const V minus2 = in[3] - in[4];
+  out[0] = in[0] + plus + plus2;
+  out[1] = minus + 2 * minus2;
+  out[2] = plus + 4 * plus2;
+  out[3] = minus + 8 * minus2 + in[5];
+}
+
+// A: the transpose of the last, for a line of gradients of outputs.
+template <class V>
+[[gnu::always_inline]] inline void gradient_line(const V (&in)[2], V (&out)[4]) {
+  out[0] = in[0];
+  out[1] = in[0] + in[1];
+  out[2] = in[0] - in[1];
+  out[3] = -in[1];
+}
+
+template <class V>
+[[gnu::always_inline]] inline void gradient_line(const V (&in)[4], V (&out)[6]) {
+  const V even = in[0] + in[2];
+  const V odd = in[1] + in[3];
+  const V even2 = in[0] + 4 * in[2];
+  const V odd2 = 2 * in[1] + 8 * in[3];
+  out[0] = in[0];
+  out[1] = even + odd;
+  out[2] = even - odd;
+  out[3] = even2 + odd2;
+  out[4] = even2 - odd2;
+  out[5] = in[3];
+}
+
+// G: a line of a filter. The factors are given in T, so that double stays double.
+template <class T, class V>
+[[gnu::always_inline]] inline void weights_line(const V (&in)[3], V (&out)[4]) {
+  const V outer = T(0.5) * (in[0] + in[2]);
+  const V inner = T(0.5) * in[1];
+  out[0] = in[0];
+  out[1] = outer + inner;
+  out[2] = outer - inner;
+  out[3] = in[2];
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline void weights_line(const V (&in)[3], V (&out)[6]) {
+  const V outer = (in[0] + in[2]) * (T(-1) / T(6));
+  const V inner = in[1] * (T(-1) / T(6));
+  const V outer2 = in[0] * (T(1) / T(24)) + in[2] * (T(1) / T(6));
+  const V inner2 = in[1] * (T(1) / T(12));
+  out[0] = T(0.25) * in[0];
+  out[1] = outer + inner;
+  out[2] = outer - inner;
+  out[3] = outer2 + inner2;
+  out[4] = outer2 - inner2;
+  out[5] = in[2];
+}
+
+// G^T: the transpose, for gradients of a filter.
+template <class T, class V>
+[[gnu::always_inline]] inline void weight_gradient_line(const V (&in)[4], V (&out)[3]) {
+  out[0] = in[0] + T(0.5) * (in[1] + in[2]);
+  out[1] = T(0.5) * (in[1] - in[2]);
+  out[2] = T(0.5) * (in[1] + in[2]) + in[3];
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline void weight_gradient_line(const V (&in)[6], V (&out)[3]) {
+  const V plus = (in[1] + in[2]) * (T(-1) / T(6));
+  const V minus = (in[1] - in[2]) * (T(-1) / T(6));
+  const V plus2 = in[3] + in[4];
+  const V minus2 = in[3] - in[4];
+  out[0] = T(0.25) * in[0] + plus + plus2 * (T(1) / T(24));
+  out[1] = minus + minus2 * (T(1) / T(12));
+  out[2] = plus + plus2 * (T(1) / T(6)) + in[5];
+}
+
+// Applies `line` to the columns and then to the rows of a square.
+template <Index kFrom, Index kTo, class V, class Line>
+[[gnu::always_inline]] inline void transform_square(const V (&in)[kFrom * kFrom],
+                                                    V (&out)[kTo * kTo],
+                                                    Line line) {
+  V between[kTo * kFrom];
+#pragma GCC unroll 8
+  for (Index col = 0; col < kFrom; ++col) {
+    V from[kFrom];
+    V to[kTo];
+#pragma GCC unroll 8
+    for (Index row = 0; row < kFrom; ++row) {
+      from[row] = in[row * kFrom + col];
+    }
+    line(from, to);
+#pragma GCC unroll 8
+    for (Index row = 0; row < kTo; ++row) {
+      between[row * kFrom + col] = to[row];
+    }
+  }
+#pragma GCC unroll 8
+  for (Index row = 0; row < kTo; ++row) {
+    V from[kFrom];
+    V to[kTo];
+#pragma GCC unroll 8
+    for (Index col = 0; col < kFrom; ++col) {
+      from[col] = between[row * kFrom + col];
+    }
+    line(from, to);
+#pragma GCC unroll 8
+    for (Index col = 0; col < kTo; ++col) {
+      out[row * kTo + col] = to[col];
+    }
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline Lanes<T> load_lanes(const T* from) {
+  return *reinterpret_cast<const Lanes<T>*>(from);
+}
+
+template <class T>
+[[gnu::always_inline]] inline void store_lanes(T* to, const Lanes<T>& lanes) {
+  *reinterpret_cast<Lanes<T>*>(to) = lanes;
+}
+
+// The cells of a square; 0 for those outside job.cells.
+template <class T, Index kSide>
+[[gnu::always_inline]] inline void load_square(const TileTransform<T>& job,
+                                               Lanes<T> (&square)[kSide * kSide]) {
+  const TileCells& cells = job.cells;
+  if (cells.row_begin == 0 && cells.col_begin == 0 && cells.row_end == kSide &&
+      cells.col_end == kSide) {
+#pragma GCC unroll 8
+    for (Index row = 0; row < kSide; ++row) {
+#pragma GCC unroll 8
+      for (Index col = 0; col < kSide; ++col) {
+        square[row * kSide + col] =
+            load_lanes(job.from + row * job.from_row + col * job.from_step);
+      }
+    }
+    return;
+  }
+  for (Index row = 0; row < kSide; ++row) {
+    const bool row_inside = row >= cells.row_begin && row < cells.row_end;
+    for (Index col = 0; col < kSide; ++col) {
+      const bool inside = row_inside && col >= cells.col_begin && col < cells.col_end;
+      square[row * kSide + col] =
+          inside ? load_lanes(job.from + row * job.from_row + col * job.from_step) : Lanes<T>{};
+    }
+  }
+}
+
+template <class T, Index kCount>
+[[gnu::always_inline]] inline void load_positions(const TileTransform<T>& job,
+                                                  Lanes<T> (&positions)[kCount]) {
+#pragma GCC unroll 36
+  for (Index i = 0; i < kCount; ++i) {
+    positions[i] = load_lanes(job.from + i * job.from_step);
+  }
+}
+
+template <class T, Index kCount>
+[[gnu::always_inline]] inline void store_positions(const TileTransform<T>& job,
+                                                   const Lanes<T> (&positions)[kCount]) {
+#pragma GCC unroll 36
+  for (Index i = 0; i < kCount; ++i) {
+    store_lanes(job.to + i * job.to_step, positions[i]);
+  }
+}
+
+template <class T, Index kSide>
+void transform_input(const TileTransform<T>& job) {
+  constexpr Index kWindow = kSide + 2;
+  Lanes<T> window[kWindow * kWindow];
+  Lanes<T> positions[kWindow * kWindow];
+  load_square<T, kWindow>(job, window);
+  transform_square<kWindow, kWindow>(
+      window, positions, [](const auto& in, auto& out) { input_line(in, out); });
+  store_positions(job, positions);
+}
+
+template <class T, Index kSide>
+void transform_gradient(const TileTransform<T>& job) {
+  constexpr Index kWindow = kSide + 2;
+  Lanes<T> tile[kSide * kSide];
+  Lanes<T> positions[kWindow * kWindow];
+  load_square<T, kSide>(job, tile);
+  transform_square<kSide, kWindow>(
+      tile, positions, [](const auto& in, auto& out) { gradient_line(in, out); });
+  store_positions(job, positions);
+}
+
+template <class T, Index kSide>
+void transform_weights(const TileTransform<T>& job) {
+  constexpr Index kWindow = kSide + 2;
+  Lanes<T> filter[9];
+  Lanes<T> positions[kWindow * kWindow];
+  load_square<T, 3>(job, filter);
+  transform_square<3, kWindow>(
+      filter, positions, [](const auto& in, auto& out) { weights_line<T>(in, out); });
+  store_positions(job, positions);
+}
+
+template <class T, Index kSide>
+void transform_sums(const TileTransform<T>& job) {
+  constexpr Index kWindow = kSide + 2;
+  Lanes<T> positions[kWindow * kWindow];
+  Lanes<T> tile[kSide * kSide];
+  load_positions(job, positions);
+  transform_square<kWindow, kSide>(
+      positions, tile, [](const auto& in, auto& out) { sums_line(in, out); });
+  const Lanes<T> bias = job.bias == nullptr ? Lanes<T>{} : load_lanes(job.bias);
+  for (Index row = job.cells.row_begin; row < job.cells.row_end; ++row) {
+    for (Index col = job.cells.col_begin; col < job.cells.col_end; ++col) {
+      T* cell = job.to + row * job.to_row + col * job.to_step;
+      const Lanes<T> sum = tile[row * kSide + col] + bias;
+      store_lanes(cell, job.add ? load_lanes(cell) + sum : sum);
+    }
+  }
+}
+
+template <class T, Index kSide>
+void transform_weight_gradient(const TileTransform<T>& job) {
+  constexpr Index kWindow = kSide + 2;
+  Lanes<T> positions[kWindow * kWindow];
+  Lanes<T> filter[9];
+  load_positions(job, positions);
+  transform_square<kWindow, 3>(
+      positions, filter, [](const auto& in, auto& out) { weight_gradient_line<T>(in, out); });
+  store_positions(job, filter);
+}

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "tests/fuzz/harness.h"
+
+#include "engine/data/dataset.h"
+#include "engine/data/picture_files.h"
+#include "partitioner/errors.h"
+
+namespace tests {
+
+namespace {
+
+constexpr std::uint8_t kSeparator = 0x1d;
+constexpr engine::Index kMostItems = 50;  // more only take time
+
+// The texts in this order; those that are not there are empty. Returns the .data file's path.
+std::string write_texts(Bytes bytes) {
+  const std::filesystem::path folder = fuzz_folder("darknet");
+  for (const char* name : {"fuzz.data", "list.txt", "labels.txt", "names.txt"}) {
+    const auto end = std::find(bytes.begin(), bytes.end(), kSeparator);
+    const Bytes text = bytes.first(static_cast<std::size_t>(end - bytes.begin()));
+    (void)fuzz_file(std::string("darknet/") + name, text);
+    bytes = bytes.subspan(std::min(text.size() + 1, bytes.size()));
+  }
+  return folder / "fuzz.data";
+}
+
+void check_items(const engine::PictureFiles& files) {
+  law(files.paths.size() > 0, "a list has paths");
+  law(static_cast<engine::Index>(files.labels.size()) == files.paths.size(),
+      "each path has a label");
+  for (const int label : files.labels) {
+    law(label >= 0 && label < static_cast<int>(files.class_names.size()),
+        "a label is one of the classes");
+  }
+  for (engine::Index item = 0; item < std::min(files.paths.size(), kMostItems); ++item) {
+    law(!files.paths[item].empty(), "no path is empty");
+    (void)picture_path(files, item);
+  }
+}
+
+// Where classes are called by their labels: a picture's is in its path, and no longer one is.
+void check_labels(const engine::PictureFiles& files) {
+  for (engine::Index item = 0; item < std::min(files.paths.size(), kMostItems); ++item) {
+    const std::string_view path = files.paths[item];
+    const int label = files.labels[static_cast<std::size_t>(item)];
+    const std::string& mine = files.class_names[static_cast<std::size_t>(label)];
+    law(path.find(mine) != std::string_view::npos, "the label is in the path");
+    for (const std::string& other : files.class_names) {
+      law(other == mine || other.size() < mine.size() || path.find(other) == std::string_view::npos,
+          "no other label in the path is as long");
+    }
+  }
+}
+
+// There are no pictures to be found, unless the text names one of this machine's.
+void read_first(const std::string& path) {
+  try {
+    (void)engine::open_dataset(path, engine::Split::Train, 3).read(0);
+  } catch (const partitioner::InputError&) {
+  }
+}
+
+}  // namespace
+
+bool fuzz_darknet_data(Bytes bytes) {
+  const bool named = text_of(bytes).find("names") != std::string::npos;
+  const std::string path = write_texts(bytes);
+  try {
+    for (const bool training : {true, false}) {
+      const engine::PictureFiles files = engine::open_darknet_data(path, training);
+      check_items(files);
+      if (!named || text_of(bytes).find("labels") == std::string::npos) {
+        check_labels(files);
+      }
+    }
+    read_first(path);
+    return true;
+  } catch (const partitioner::InputError&) {
+    return false;
+  }
+}
+
+}  // namespace tests
