@@ -1,8 +1,10 @@
-// A convolutional network as a directed acyclic graph of layers, with shapes and with the one rule that all geometry
-// rests on: to compute this region of its output, which region of each input does a layer require?
+// A convolutional network as a directed acyclic graph of layers, with shapes and with the one rule
+// that all geometry rests on: to compute this region of its output, which region of each input does
+// a layer require?
 //
-// A map is what a layer puts out. Map i belongs to layer i, counted from 0 as the sections of a model file after
-// [net]; map kImage (-1) is the network's input. Shapes are those of one image: channels, rows, columns.
+// A map is what a layer puts out. Map i belongs to layer i, counted from 0 as the sections of a
+// model file after [net]; map kImage (-1) is the network's input. Shapes are those of one image:
+// channels, rows, columns.
 
 #pragma once
 
@@ -27,7 +29,8 @@ struct MapShape {
 
 enum class Activation { Linear, Relu, Leaky, Relu6, Elu, Logistic, Tanh, Swish, Mish, Ramp };
 
-// out[k] = activation(normalise(sum over c, fh, fw of weight[k][c][fh][fw] * in[c][row * stride + fh - padding][...]) + bias[k])
+// out[k] = activation(normalise(sum over c, fh, fw of weight[k][c][fh][fw] * in[c][row * stride +
+// fh - padding][...]) + bias[k])
 struct Convolution {
   Index filters = 1;  // output channels, K
   Index size = 1;     // side of the square filter, F
@@ -39,8 +42,8 @@ struct Convolution {
   friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 
-// The window's first cell is row * stride - padding / 2 (truncated): `padding` is the total of both sides. What
-// lies outside the map is ignored.
+// The window's first cell is row * stride - padding / 2 (truncated): `padding` is the total of both
+// sides. What lies outside the map is ignored.
 struct MaxPool {
   Index size = 1;
   Index stride = 1;
@@ -66,8 +69,8 @@ struct Dropout {
   friend bool operator==(const Dropout&, const Dropout&) = default;
 };
 
-// Over all values of an image, or over each of `groups` equal runs of them in (C, H, W) order; with `spatial`, over
-// the channels of each cell.
+// Over all values of an image, or over each of `groups` equal runs of them in (C, H, W) order; with
+// `spatial`, over the channels of each cell.
 struct Softmax {
   Index groups = 1;
   bool spatial = false;
@@ -75,16 +78,17 @@ struct Softmax {
   friend bool operator==(const Softmax&, const Softmax&) = default;
 };
 
-// The loss: cross-entropy where its input is a softmax (or a chain of pass-through layers from one), else half the
-// squared error.
+// The loss: cross-entropy where its input is a softmax (or a chain of pass-through layers from
+// one), else half the squared error.
 struct Cost {
   double scale = 1;
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
-// inputs[0] + inputs[1], of different shapes too: the lesser number of channels; a source larger by k is sampled at
-// every k-th cell, a smaller one is added at every k-th cell. Output has the shape of inputs[0].
-// out = activation(alpha * inputs[0] + beta * inputs[1]) where the two meet, activation(inputs[0]) elsewhere.
+// inputs[0] + inputs[1], of different shapes too: the lesser number of channels; a source larger by
+// k is sampled at every k-th cell, a smaller one is added at every k-th cell. Output has the shape
+// of inputs[0]. out = activation(alpha * inputs[0] + beta * inputs[1]) where the two meet,
+// activation(inputs[0]) elsewhere.
 struct Shortcut {
   Activation activation = Activation::Linear;
   double alpha = 1;
@@ -92,7 +96,8 @@ struct Shortcut {
   friend bool operator==(const Shortcut&, const Shortcut&) = default;
 };
 
-// Its inputs one behind the other along the channels; of each input only slice `group` of `groups` equal ones.
+// Its inputs one behind the other along the channels; of each input only slice `group` of `groups`
+// equal ones.
 struct Route {
   Index groups = 1;
   Index group = 0;
@@ -106,22 +111,23 @@ struct Upsample {
   friend bool operator==(const Upsample&, const Upsample&) = default;
 };
 
-// Darknet's flat re-index of (C, H, W) to (C * stride^2, H / stride, W / stride); not a local operation.
-// `reverse` is the opposite direction, to (C / stride^2, H * stride, W * stride).
+// Darknet's flat re-index of (C, H, W) to (C * stride^2, H / stride, W / stride); not a local
+// operation. `reverse` is the opposite direction, to (C / stride^2, H * stride, W * stride).
 struct Reorg {
   Index stride = 2;
   bool reverse = false;
   friend bool operator==(const Reorg&, const Reorg&) = default;
 };
 
-// out[(dy * stride + dx) * C + c][row][col] = in[c][row * stride + dy][col * stride + dx], as ONNX defines it.
+// out[(dy * stride + dx) * C + c][row][col] = in[c][row * stride + dy][col * stride + dx], as ONNX
+// defines it.
 struct SpaceToDepth {
   Index stride = 2;
   friend bool operator==(const SpaceToDepth&, const SpaceToDepth&) = default;
 };
 
-// The data stage cuts this window out of each picture before the network sees it; as a layer it passes its input
-// on and keeps its place in the numbering. Only layer 0 can be one.
+// The data stage cuts this window out of each picture before the network sees it; as a layer it
+// passes its input on and keeps its place in the numbering. Only layer 0 can be one.
 struct Crop {
   bool flip = false;
   double angle = 0;
@@ -152,7 +158,8 @@ struct LayerSpec {
   int line = 0;             // where the model file has it; 0 if it came from no file
 };
 
-// Shapes and layers. What a model file says besides (training, augmentation) is a ModelFile's, see model_file.h.
+// Shapes and layers. What a model file says besides (training, augmentation) is a ModelFile's, see
+// model_file.h.
 struct Network {
   MapShape image;
   std::vector<LayerSpec> layers;
@@ -166,12 +173,14 @@ struct Network {
   }
 };
 
-// Appends a layer and derives its output shape. Throws std::invalid_argument with a message for the user (no place:
-// the caller knows it) where shapes do not fit: a window wholly outside the map, channels that do not divide, ...
+// Appends a layer and derives its output shape. Throws std::invalid_argument with a message for the
+// user (no place: the caller knows it) where shapes do not fit: a window wholly outside the map,
+// channels that do not divide, ...
 void add_layer(Network& network, Operation operation, std::vector<int> inputs, int line = 0);
 
-// The region of map inputs[input] that `layer` requires to compute `output` of its own map. Empty where it requires
-// nothing of that input. Convolutions reach outside the map (the border, always 0); everything else is clipped.
+// The region of map inputs[input] that `layer` requires to compute `output` of its own map. Empty
+// where it requires nothing of that input. Convolutions reach outside the map (the border, always
+// 0); everything else is clipped.
 [[nodiscard]] Region required_input(const Network& network,
                                     int layer,
                                     std::size_t input,
@@ -185,7 +194,8 @@ void add_layer(Network& network, Operation operation, std::vector<int> inputs, i
 
 [[nodiscard]] const char* activation_name(Activation activation);
 
-// Multiply-adds of a forward pass that computes `output` of `layer` (weights only, no pointwise work).
+// Multiply-adds of a forward pass that computes `output` of `layer` (weights only, no pointwise
+// work).
 [[nodiscard]] Index multiply_adds(const Network& network, int layer, const Region& output);
 
 // A parameter tensor of a layer; sizes in elements. `row` elements belong to each output channel.
@@ -194,7 +204,8 @@ struct ParameterShape {
   Index row = 0;       // weights: channels / groups * F * F; vectors: 1
 };
 
-// What a layer has to learn, and the statistics it keeps. All are 0 x 0 for layers without parameters.
+// What a layer has to learn, and the statistics it keeps. All are 0 x 0 for layers without
+// parameters.
 struct LayerParameters {
   ParameterShape weight;
   ParameterShape bias;   // with batch normalisation: its shift

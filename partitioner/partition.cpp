@@ -113,6 +113,7 @@ class Validation {
     for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
       check_group(i);
     }
+    check_kernels();
   }
 
  private:
@@ -122,6 +123,26 @@ class Validation {
     const Group& failing = partition_.groups[group];
     fail(
         fmt::format("group {} (layers {} to {}): {}", group, failing.first, failing.last, message));
+  }
+
+  void check_kernels() const {
+    if (partition_.kernels.size() > network_.layers.size()) {
+      fail(fmt::format("kernels for layer {}: the network has {} layers",
+                       partition_.kernels.size() - 1,
+                       network_.layers.size()));
+    }
+    for (std::size_t layer = 0; layer < partition_.kernels.size(); ++layer) {
+      const ConvolutionKernels& of = partition_.kernels[layer];
+      for (const ConvolutionKernel kernel : {of.forward, of.backward_data, of.backward_weights}) {
+        if (of != ConvolutionKernels{} && !applies(kernel, network_, static_cast<int>(layer))) {
+          fail(
+              fmt::format("layer {} cannot be computed by the kernel {}: winograd2 and winograd4 "
+                          "are for 3x3 convolutions of stride 1 without groups",
+                          layer,
+                          name_of(kernel)));
+        }
+      }
+    }
   }
 
   void check_cover() const {

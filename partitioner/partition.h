@@ -1,8 +1,10 @@
-// The decision: how consecutive layers are grouped, how each group is cut, which tile goes to which rank. A few
-// dozen integers, and a text file that a person can read and edit. What follows from it is a Plan, see plan.h.
+// The decision: how consecutive layers are grouped, how each group is cut, which tile goes to which
+// rank. A few dozen integers, and a text file that a person can read and edit. What follows from it
+// is a Plan, see plan.h.
 //
-// A cut lies on the output map of the group's last layer. Tiles are numbered images outermost, then channels, rows,
-// columns; a rank has at most one tile of a group, ranks without one are idle there.
+// A cut lies on the output map of the group's last layer. Tiles are numbered images outermost, then
+// channels, rows, columns; a rank has at most one tile of a group, ranks without one are idle
+// there.
 
 #pragma once
 
@@ -10,14 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/kernels.h"
 #include "partitioner/network.h"
 
 namespace partitioner {
 
 inline constexpr int kEveryRank = -1;
 
-// How one dimension is cut: into `parts` pieces as equal as can be, or, where there are any, at `boundaries`, which
-// then are parts + 1 numbers that never fall, from 0 to the whole extent. Two equal numbers are an empty tile.
+// How one dimension is cut: into `parts` pieces as equal as can be, or, where there are any, at
+// `boundaries`, which then are parts + 1 numbers that never fall, from 0 to the whole extent. Two
+// equal numbers are an empty tile.
 struct Cut {
   Index parts = 1;
   std::vector<Index> boundaries;
@@ -34,8 +38,9 @@ struct Group {
   Cut channels;
   Cut rows;
   Cut cols;
-  std::vector<int> ranks;     // of each tile
-  std::vector<int> collapse;  // layers of the group whose gradient is added up at its owners before it goes on
+  std::vector<int> ranks;  // of each tile
+  std::vector<int>
+      collapse;  // layers of the group whose gradient is added up at its owners before it goes on
 
   [[nodiscard]] Index tiles() const {
     return images.parts * channels.parts * rows.parts * cols.parts;
@@ -44,10 +49,12 @@ struct Group {
 };
 
 struct Partition {
-  std::string network;      // fingerprint of the network that it was made for
+  std::string network;  // fingerprint of the network that it was made for
   int ranks = 1;
-  int reader = kEveryRank;  // the rank that reads pictures and sends each rank its region; or every rank reads its own
+  int reader = kEveryRank;  // the rank that reads pictures and sends each rank its region; or every
+                            // rank reads its own
   std::vector<Group> groups;
+  std::vector<ConvolutionKernels> kernels = {};  // by layer; direct ones where the list ends
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
@@ -62,24 +69,32 @@ struct Shorthand {
   Index grid_rows = 1;
   Index grid_cols = 1;
   std::vector<std::pair<int, int>> groups = {};  // empty: a group for each layer
-  int data_parallel_from = -1;              // from this layer on images are cut; -1: from the first that cannot be tiled
-  int filter_parallel_from = -1;            // from this layer on output channels are cut; -1: nowhere
-  int ranks = 0;                            // 0: as many as the grid has tiles
+  int data_parallel_from =
+      -1;  // from this layer on images are cut; -1: from the first that cannot be tiled
+  int filter_parallel_from = -1;  // from this layer on output channels are cut; -1: nowhere
+  int ranks = 0;                  // 0: as many as the grid has tiles
+  KernelRule kernels = KernelRule::Direct;
   int reader = kEveryRank;
 };
 
 // "2x3" -> rows, columns. Throws InputError that names `option`.
-[[nodiscard]] std::pair<Index, Index> parse_grid(const std::string& text, const std::string& option);
+[[nodiscard]] std::pair<Index, Index> parse_grid(const std::string& text,
+                                                 const std::string& option);
 
 // "0-3,4-7,8" -> first and last layer of each group.
-[[nodiscard]] std::vector<std::pair<int, int>> parse_groups(const std::string& text, const std::string& option);
+[[nodiscard]] std::vector<std::pair<int, int>> parse_groups(const std::string& text,
+                                                            const std::string& option);
 
-// Tiles up to the hand-over, a data-parallel tail after it. Layers behind the last given group take a group each.
-// Throws InputError where the shorthand does not fit the network.
+// Tiles up to the hand-over, a data-parallel tail after it. Layers behind the last given group take
+// a group each. Throws InputError where the shorthand does not fit the network.
 [[nodiscard]] Partition make_partition(const Network& network, const Shorthand& shorthand);
 
-// Throws InputError, naming `where`, if the partition is not one of this network, or not of `batch` images a pass.
-void validate(const Partition& partition, const Network& network, Index batch, const std::string& where);
+// Throws InputError, naming `where`, if the partition is not one of this network, or not of `batch`
+// images a pass.
+void validate(const Partition& partition,
+              const Network& network,
+              Index batch,
+              const std::string& where);
 
 // The text form, TOML. parse_partition(to_text(p), ...) == p.
 [[nodiscard]] std::string to_text(const Partition& partition);

@@ -333,7 +333,9 @@ std::vector<std::pair<int, int>> parse_groups(const std::string& text, const std
 }
 
 Partition make_partition(const Network& network, const Shorthand& shorthand) {
-  return Maker(network, shorthand).run();
+  Partition partition = Maker(network, shorthand).run();
+  partition.kernels = choose_kernels(network, shorthand.kernels);
+  return partition;
 }
 
 }  // namespace partitioner

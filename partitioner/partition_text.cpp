@@ -2,9 +2,11 @@
 // as its shared library, as its CMake target has it: header-only, version 3.3 asserts on malformed
 // text such as "[[[" or "a = ,".
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <ranges>
 #include <string_view>
 #include <toml++/toml.h>
 
@@ -28,7 +30,8 @@ constexpr std::string_view kHeader =
     "by\n"
     "# images, then channels, rows and columns. `collapse` lists layers whose gradient is summed "
     "at\n"
-    "# its owners before it goes on. `reader` is the rank that reads pictures, or \"every\".\n";
+    "# its owners before it goes on. `reader` is the rank that reads pictures, or \"every\".\n"
+    "# [[kernels]] says which layers' convolutions are not computed by the direct kernels.\n";
 
 std::string quoted(const std::string& text) {
   std::string result = "\"";
@@ -59,7 +62,7 @@ class Reader {
   explicit Reader(const std::string& name) : name_(name) {}
 
   [[nodiscard]] Partition partition(const toml::table& table) const {
-    check_keys(table, {"network", "ranks", "reader", "group"});
+    check_keys(table, {"network", "ranks", "reader", "group", "kernels"});
     Partition result;
     const toml::node& network = required(table, "network");
     if (!network.is_string()) {
@@ -76,6 +79,14 @@ class Reader {
       }
       for (const toml::node& item : *groups->as_array()) {
         result.groups.push_back(group(*item.as_table()));
+      }
+    }
+    if (const toml::node* kernels = table.get("kernels")) {
+      if (!kernels->is_array_of_tables()) {
+        fail(*kernels, "`kernels` is not a list of tables: write each under its own [[kernels]]");
+      }
+      for (const toml::node& item : *kernels->as_array()) {
+        read_kernels(*item.as_table(), result.kernels);
       }
     }
     return result;
@@ -196,8 +207,61 @@ class Reader {
     return result;
   }
 
+  [[nodiscard]] ConvolutionKernel kernel(const toml::table& table, const char* pass) const {
+    const toml::node* node = table.get(pass);
+    if (node == nullptr) {
+      return ConvolutionKernel::Direct;
+    }
+    const auto known = node->is_string() ? kernel_named(node->as_string()->get()) : std::nullopt;
+    if (!known) {
+      fail(*node,
+           fmt::format("`{}` names no kernel, expected one of: {}",
+                       pass,
+                       fmt::join(kConvolutionKernels | std::views::transform(name_of), ", ")));
+    }
+    return *known;
+  }
+
+  void read_kernels(const toml::table& table, std::vector<ConvolutionKernels>& kernels) const {
+    check_keys(table, {"layers", "forward", "backward_data", "backward_weights"});
+    const ConvolutionKernels chosen{kernel(table, "forward"),
+                                    kernel(table, "backward_data"),
+                                    kernel(table, "backward_weights")};
+    for (const int layer : numbers(required(table, "layers"), "layers")) {
+      const auto at = static_cast<std::size_t>(layer);
+      kernels.resize(std::max(kernels.size(), at + 1));
+      kernels[at] = chosen;
+    }
+  }
+
   const std::string& name_;
 };
+
+// Layers of the same kernels together; direct ones go without saying.
+std::string kernels_text(const std::vector<ConvolutionKernels>& kernels) {
+  std::string text;
+  std::vector<ConvolutionKernels> written{ConvolutionKernels{}};
+  for (const ConvolutionKernels& of : kernels) {
+    if (std::find(written.begin(), written.end(), of) != written.end()) {
+      continue;
+    }
+    written.push_back(of);
+    std::vector<std::size_t> layers;
+    for (std::size_t layer = 0; layer < kernels.size(); ++layer) {
+      if (kernels[layer] == of) {
+        layers.push_back(layer);
+      }
+    }
+    text += fmt::format(
+        "\n[[kernels]]\nlayers = [{}]\nforward = \"{}\"\nbackward_data = \"{}\"\n"
+        "backward_weights = \"{}\"\n",
+        fmt::join(layers, ", "),
+        name_of(of.forward),
+        name_of(of.backward_data),
+        name_of(of.backward_weights));
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -216,7 +280,7 @@ std::string to_text(const Partition& partition) {
       text += fmt::format("collapse = [{}]\n", fmt::join(group.collapse, ", "));
     }
   }
-  return text;
+  return text + kernels_text(partition.kernels);
 }
 
 Partition parse_partition(const std::string& text, const std::string& name) {

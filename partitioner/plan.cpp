@@ -25,6 +25,8 @@ class PlanMaker {
     plan_.batch = batch;
     plan_.ranks = partition.ranks;
     plan_.reader = partition.reader;
+    plan_.kernels = partition.kernels;
+    plan_.kernels.resize(network.layers.size());
     plan_.group_of.resize(network.layers.size());
     for (std::size_t g = 0; g < partition.groups.size(); ++g) {
       for (int layer = partition.groups[g].first; layer <= partition.groups[g].last; ++layer) {

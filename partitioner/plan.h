@@ -88,7 +88,8 @@ struct Plan {
   std::vector<Exchange> exchanges;  // by map, then group
   std::vector<Exchange>
       collapses;  // by map; messages from owner to computing rank, run backward only
-  std::vector<ParameterPlan> parameters;  // by layer, then kind
+  std::vector<ParameterPlan> parameters;    // by layer, then kind
+  std::vector<ConvolutionKernels> kernels;  // by layer
   std::vector<Message> truth;  // labels, from the reader to the other ranks: one cell an image
 
   [[nodiscard]] const Tile& tile(int map, int rank) const {
@@ -96,6 +97,9 @@ struct Plan {
   }
   [[nodiscard]] int group(int map) const {  // the image has a group of its own, -1
     return map == kImage ? -1 : group_of[static_cast<std::size_t>(map)];
+  }
+  [[nodiscard]] const ConvolutionKernels& kernels_of(int layer) const {
+    return kernels[static_cast<std::size_t>(layer)];
   }
   // The buffer of the rank that the map's layer writes, or kNoBuffer.
   [[nodiscard]] int producer(int rank, int map) const {

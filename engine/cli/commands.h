@@ -24,13 +24,22 @@ struct PartitionChoice {
   std::string groups;
   int data_parallel_from = -1;
   int filter_parallel_from = -1;
-  std::string reader;  // "every" or a rank; empty: not said
+  std::string reader;   // "every" or a rank; empty: not said
+  std::string kernels;  // name of a rule; empty: not said
+  partitioner::KernelRule default_kernels = partitioner::KernelRule::Usual;
 
   // Whether anything is said about how to cut, other than into groups.
   [[nodiscard]] bool given() const {
     return !file.empty() || !grid.empty() || filter_parallel_from >= 0 || data_parallel_from >= 0;
   }
 };
+
+// Of a command whose numbers are to be compared: direct kernels, unless said otherwise.
+[[nodiscard]] inline PartitionChoice comparable() {
+  PartitionChoice choice;
+  choice.default_kernels = partitioner::KernelRule::Direct;
+  return choice;
+}
 
 struct TrainCommand {
   std::string model;
@@ -103,7 +112,7 @@ void run_time(const TimeCommand& command, const Communicator& communicator);
 
 struct CheckCommand {
   std::string model;
-  PartitionChoice partition;
+  PartitionChoice partition = comparable();
   std::string size;
   Index batch = 2;
   std::uint64_t seed = 1;
@@ -115,7 +124,7 @@ struct GradientsCommand {
   std::string model;
   std::string in;
   std::string out;
-  PartitionChoice partition;
+  PartitionChoice partition = comparable();
   std::string batch_norm = "sync";
   std::string precision = "single";
 };

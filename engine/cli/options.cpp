@@ -109,10 +109,21 @@ void add_partition(CLI::App& app,
                           "RANK",
                           "the rank that reads pictures for all, or \"every\": each reads its own "
                           "part (default: every)");
+  auto* kernels =
+      app.add_option(
+             "--kernels",
+             choice.kernels,
+             fmt::format(
+                 "how convolutions are computed: direct (the same bits for any "
+                 "partition), winograd (3x3 in fewer multiplications), usual "
+                 "(winograd where it pays), reference (slow, to judge the others "
+                 "by); default: {}, or what the partition file says",
+                 choice.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
+          ->check(CLI::IsMember({"direct", "winograd", "usual", "reference"}));
   for (auto* shorthand : {grid, groups, data, filter}) {
     file->excludes(shorthand);
   }
-  for (auto* option : {file, grid, groups, data, filter, reader}) {
+  for (auto* option : {file, grid, groups, data, filter, reader, kernels}) {
     option->group(kGroup);
   }
 }

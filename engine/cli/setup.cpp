@@ -127,6 +127,9 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
     if (!choice.reader.empty()) {
       partition.reader = parse_reader(choice.reader, ranks);
     }
+    if (!choice.kernels.empty()) {
+      partition.kernels = choose_kernels(network, *partitioner::kernel_rule_named(choice.kernels));
+    }
     return partition;
   }
   partitioner::Shorthand shorthand;
@@ -144,6 +147,8 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
   shorthand.data_parallel_from = choice.data_parallel_from;
   shorthand.filter_parallel_from = choice.filter_parallel_from;
   shorthand.reader = parse_reader(choice.reader, ranks);
+  shorthand.kernels =
+      partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels);
   partitioner::Partition partition = make_partition(network, shorthand);
   validate(partition, network, batch, "--grid");
   return partition;

@@ -12,6 +12,7 @@ class ConvolutionalLayer : public Layer<T> {
   explicit ConvolutionalLayer(const Site& site)
       : site_(site),
         shape_(convolution_shape(*site.network, site.layer)),
+        kernels_(site.plan->kernels_of(site.layer)),
         normalized_(std::get<partitioner::Convolution>(site.spec().operation).batch_normalize),
         stage_(site,
                normalized_,
@@ -19,7 +20,8 @@ class ConvolutionalLayer : public Layer<T> {
 
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
     const T* bias = normalized_ ? nullptr : maps.parameters.bias;
-    convolution_forward(shape_,
+    convolution_forward(kernels_.forward,
+                        shape_,
                         maps.inputs[0],
                         static_cast<const T*>(maps.parameters.weight),
                         bias,
@@ -37,7 +39,8 @@ class ConvolutionalLayer : public Layer<T> {
     }
     const Index first = site_.tile().computed.channels.begin;
     const View<const T> gradient = maps.output_gradient;
-    convolution_backward_weights(shape_,
+    convolution_backward_weights(kernels_.backward_weights,
+                                 shape_,
                                  maps.inputs[0],
                                  gradient,
                                  region,
@@ -45,7 +48,8 @@ class ConvolutionalLayer : public Layer<T> {
                                  maps.parameters.weight_gradient,
                                  maps.workspace->convolution);
     if (maps.input_gradients[0].data != nullptr) {
-      convolution_backward_data(shape_,
+      convolution_backward_data(kernels_.backward_data,
+                                shape_,
                                 gradient,
                                 Filters<T>{maps.parameters.weight, first},
                                 region,
@@ -61,6 +65,7 @@ class ConvolutionalLayer : public Layer<T> {
  private:
   Site site_;
   ConvolutionShape shape_;
+  ConvolutionKernels kernels_;
   bool normalized_;
   NormStage<T> stage_;
 };

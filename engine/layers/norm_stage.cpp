@@ -160,7 +160,7 @@ void NormStage<T>::backward(const Pass& pass, const LayerMaps<T>& maps) {
   }
   const Index first = tile.computed.channels.begin;
   const std::vector<NormGradient> mine =
-      normalize_backward_sums(in, out, tile.backward, normalization(maps), maps.output_gradient);
+      normalize_backward_sums(in, tile.backward, normalization(maps), maps.output_gradient);
   std::vector<NormGradient> totals(norms_.size());
   if (pass.batch_norm == BatchNormMode::Sync) {
     std::vector<double> share;

@@ -1,8 +1,40 @@
 #include "engine/ops/activation.h"
 
 #include "engine/ops/lines.h"
+#include "engine/ops/row_kernels.h"
 
 namespace engine {
+
+namespace {
+
+template <class T>
+T value_of(Activation activation, T x) {
+  T y{};
+  with_activation(activation, [&](auto function) { y = function.value(x); });
+  return y;
+}
+
+template <class T>
+T slope_of(Activation activation, T x) {
+  T slope{};
+  with_activation(activation, [&](auto function) { slope = function.slope(x, function.value(x)); });
+  return slope;
+}
+
+}  // namespace
+
+float activation_value(Activation activation, float x) {
+  return value_of(activation, x);
+}
+double activation_value(Activation activation, double x) {
+  return value_of(activation, x);
+}
+float activation_slope(Activation activation, float x) {
+  return slope_of(activation, x);
+}
+double activation_slope(Activation activation, double x) {
+  return slope_of(activation, x);
+}
 
 template <class T>
 void activate_forward(Activation activation, View<const T> in, const Region& region, View<T> out) {

@@ -3,30 +3,75 @@
 #include <array>
 
 #include "engine/ops/lines.h"
+#include "engine/ops/row_kernels.h"
 
 namespace engine {
 
 namespace {
 
-// Sums per channel what `line(run, n, row, sums)` adds to sums[lane] of each line; lines are summed
+using partitioner::contains;
+using partitioner::intersect;
+
+// What `line(run, n, row, values)` says of each line's lanes, (lines, channels): lines are summed
 // apart and then added in their order, whichever thread had them.
-template <class Value, class Line>
-std::vector<Value> sum_lines(const Region& region, const std::vector<Range>& runs, Line line) {
-  const Index rows = region.rows.size();
-  const Index channels = region.channels.size();
-  const Index lines = region.images.size() * rows;
-  std::vector<Value> partial(static_cast<std::size_t>(lines * channels));
-  for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
-    const Index at = (n - region.images.begin) * rows + row - region.rows.begin;
-    line(run, n, row, partial.data() + at * channels + run.begin - region.channels.begin);
-  });
-  std::vector<Value> totals(static_cast<std::size_t>(channels));
-  for (Index at = 0; at < lines; ++at) {
-    for (Index c = 0; c < channels; ++c) {
-      totals[static_cast<std::size_t>(c)] += partial[static_cast<std::size_t>(at * channels + c)];
-    }
+template <class Value>
+class LineValues {
+ public:
+  LineValues(const Region& region, const std::vector<Range>& runs)
+      : region_(region),
+        runs_(runs),
+        lines_(region.images.size() * region.rows.size()),
+        values_(static_cast<std::size_t>(lines_ * region.channels.size())) {}
+
+  template <class Line>
+  void compute(Line line) {
+    for_each_line(region_, runs_, [&](const Range& run, Index n, Index row) {
+      std::array<Value, static_cast<std::size_t>(kMostLanes)> lanes{};
+      line(run, n, row, lanes);
+      const Index at = (n - region_.images.begin) * region_.rows.size() + row - region_.rows.begin;
+      std::copy_n(
+          lanes.begin(),
+          run.size(),
+          values_.begin() + at * region_.channels.size() + run.begin - region_.channels.begin);
+    });
   }
-  return totals;
+
+  // Of each channel, with `add(total, value)`.
+  template <class Add>
+  [[nodiscard]] std::vector<Value> total(Add add) const {
+    const Index channels = region_.channels.size();
+    std::vector<Value> totals(static_cast<std::size_t>(channels));
+#pragma omp parallel for schedule(static)
+    for (Index c = 0; c < channels; ++c) {
+      Value total{};
+      for (Index line = 0; line < lines_; ++line) {
+        add(total, values_[static_cast<std::size_t>(line * channels + c)]);
+      }
+      totals[static_cast<std::size_t>(c)] = total;
+    }
+    return totals;
+  }
+
+ private:
+  Region region_;
+  const std::vector<Range>& runs_;
+  Index lines_;
+  std::vector<Value> values_;
+};
+
+// The lanes of a run out of arrays by channel.
+template <class T>
+LaneNorms<T> lane_norms(const Normalization<T>& by, const Range& run) {
+  LaneNorms<T> lanes;
+  for (Index l = 0; l < run.size(); ++l) {
+    const Index c = run.begin - by.first + l;
+    const ChannelNorm<T>& norm = by.norms[static_cast<std::size_t>(c)];
+    lanes.mean[l] = norm.mean;
+    lanes.inverse[l] = norm.inverse_deviation;
+    lanes.scale[l] = by.scale[c];
+    lanes.shift[l] = by.shift[c];
+  }
+  return lanes;
 }
 
 }  // namespace
@@ -51,35 +96,22 @@ std::vector<Moments> channel_moments(View<const T> in, const Region& region) {
     return {};
   }
   const auto runs = channel_runs(region.channels, in);
-  const Index cells = region.volume() / region.channels.size();
-  const double count = static_cast<double>(cells);
-  const auto sums =
-      sum_lines<double>(region, runs, [&](const Range& run, Index n, Index row, double* sum) {
-        const T* x = line_start(in, run, n, row, region.cols.begin);
-        for (Index col = 0; col < region.cols.size(); ++col) {
-          for_each_lane(run.size(),
-                        [&](Index l) { sum[l] += static_cast<double>(x[col * in.block + l]); });
-        }
-      });
-  std::vector<Moments> moments(sums.size());
-  for (std::size_t c = 0; c < sums.size(); ++c) {
-    moments[c] = {count, sums[c] / count, 0};
-  }
-  const auto squares =
-      sum_lines<double>(region, runs, [&](const Range& run, Index n, Index row, double* sum) {
-        const T* x = line_start(in, run, n, row, region.cols.begin);
-        const Moments* of = moments.data() + run.begin - region.channels.begin;
-        for (Index col = 0; col < region.cols.size(); ++col) {
-          for_each_lane(run.size(), [&](Index l) {
-            const double deviation = static_cast<double>(x[col * in.block + l]) - of[l].mean;
-            sum[l] += deviation * deviation;
-          });
-        }
-      });
-  for (std::size_t c = 0; c < squares.size(); ++c) {
-    moments[c].squares = squares[c];
-  }
-  return moments;
+  const double cells = static_cast<double>(region.cols.size());
+  LineValues<Moments> lines(region, runs);
+  lines.compute([&](const Range& run, Index n, Index row, auto& moments) {
+    alignas(kAlignment) double mean[kMostLanes];
+    alignas(kAlignment) double squares[kMostLanes];
+    row_kernels<T>().moments(line_start(in, run, n, row, region.cols.begin),
+                             in.block,
+                             region.cols.size(),
+                             whole_lanes(run, in),
+                             mean,
+                             squares);
+    for (Index l = 0; l < run.size(); ++l) {
+      moments[static_cast<std::size_t>(l)] = {cells, mean[l], squares[l]};
+    }
+  });
+  return lines.total([](Moments& total, const Moments& line) { total = merge(total, line); });
 }
 
 template <class T>
@@ -87,56 +119,49 @@ void normalize_forward(View<const T> in,
                        const Region& region,
                        const Normalization<T>& by,
                        View<T> out) {
-  with_activation(by.activation, [&](auto function) {
-    for_each_line(
-        region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
-          const T* x = line_start(in, run, n, row, region.cols.begin);
-          T* y = line_start(out, run, n, row, region.cols.begin);
-          const ChannelNorm<T>* norm = by.norms.data() + run.begin - by.first;
-          const T* a = by.scale + run.begin - by.first;
-          const T* b = by.shift + run.begin - by.first;
-          for (Index col = 0; col < region.cols.size(); ++col) {
-            for_each_lane(run.size(), [&](Index l) {
-              const T normal = (x[col * in.block + l] - norm[l].mean) * norm[l].inverse_deviation;
-              y[col * out.block + l] = function.value(normal * a[l] + b[l]);
-            });
-          }
-        });
+  const auto runs = channel_runs(region.channels, in, out);
+  for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
+    const LaneNorms<T> norms = lane_norms(by, run);
+    row_kernels<T>().normalize({line_start(in, run, n, row, region.cols.begin),
+                                in.block,
+                                line_start(out, run, n, row, region.cols.begin),
+                                out.block,
+                                region.cols.size(),
+                                whole_lanes(run, in, out),
+                                &norms,
+                                by.activation});
   });
 }
 
 template <class T>
 std::vector<NormGradient> normalize_backward_sums(View<const T> in,
-                                                  View<const T> out,
                                                   const Region& region,
                                                   const Normalization<T>& by,
                                                   View<T> gradient) {
   if (region.empty()) {
     return {};
   }
-  std::vector<NormGradient> sums;
-  const auto runs = channel_runs(region.channels, in, out, gradient);
-  with_activation(by.activation, [&](auto function) {
-    sums = sum_lines<NormGradient>(
-        region, runs, [&](const Range& run, Index n, Index row, NormGradient* sum) {
-          const T* x = line_start(in, run, n, row, region.cols.begin);
-          const T* y = line_start(out, run, n, row, region.cols.begin);
-          T* g = line_start(gradient, run, n, row, region.cols.begin);
-          const ChannelNorm<T>* norm = by.norms.data() + run.begin - by.first;
-          const T* a = by.scale + run.begin - by.first;
-          const T* b = by.shift + run.begin - by.first;
-          for (Index col = 0; col < region.cols.size(); ++col) {
-            for_each_lane(run.size(), [&](Index l) {
-              const T normal = (x[col * in.block + l] - norm[l].mean) * norm[l].inverse_deviation;
-              T& cell = g[col * gradient.block + l];
-              cell *= function.slope(normal * a[l] + b[l], y[col * out.block + l]);
-              sum[l].shift += static_cast<double>(cell);
-              sum[l].scale += static_cast<double>(cell) * static_cast<double>(normal);
-            });
-          }
-        });
+  const auto runs = channel_runs(region.channels, in, gradient);
+  LineValues<NormGradient> lines(region, runs);
+  lines.compute([&](const Range& run, Index n, Index row, auto& sums) {
+    const LaneNorms<T> norms = lane_norms(by, run);
+    alignas(kAlignment) double shift[kMostLanes] = {};
+    alignas(kAlignment) double scale[kMostLanes] = {};
+    row_kernels<T>().gradient_sums({line_start(in, run, n, row, region.cols.begin),
+                                    in.block,
+                                    line_start(gradient, run, n, row, region.cols.begin),
+                                    gradient.block,
+                                    region.cols.size(),
+                                    whole_lanes(run, in, gradient),
+                                    &norms,
+                                    by.activation},
+                                   shift,
+                                   scale);
+    for (Index l = 0; l < run.size(); ++l) {
+      sums[static_cast<std::size_t>(l)] = {shift[l], scale[l]};
+    }
   });
-  return sums;
+  return lines.total([](NormGradient& total, const NormGradient& line) { total += line; });
 }
 
 template <class T>
@@ -150,42 +175,42 @@ void normalize_backward(View<const T> in,
   const bool constant = count == 0;
   const auto runs = channel_runs(region.channels, in, gradient);
   for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
-    const auto lanes = static_cast<std::size_t>(run.size());
-    std::array<T, 16> factor{};
-    std::array<T, 16> mean{};
-    std::array<T, 16> shift{};
-    std::array<T, 16> slope{};
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const auto c = static_cast<std::size_t>(run.begin - by.first) + l;
-      factor[l] = by.norms[c].inverse_deviation * by.scale[c];
-      mean[l] = by.norms[c].mean;
-      const bool lane_owned = static_cast<Index>(c) + by.first >= owned.channels.begin &&
-                              static_cast<Index>(c) + by.first < owned.channels.end;
-      if (!constant && lane_owned) {
-        shift[l] = static_cast<T>(statistics.totals[c].shift / count);
-        slope[l] = static_cast<T>(statistics.totals[c].scale / count *
-                                  static_cast<double>(by.norms[c].inverse_deviation));
+    LaneNorms<T> alone;  // for cells that take nothing that flows through the statistics
+    for (Index l = 0; l < run.size(); ++l) {
+      const auto c = static_cast<std::size_t>(run.begin - by.first + l);
+      alone.scale[l] = by.norms[c].inverse_deviation * by.scale[c];
+    }
+    LaneNorms<T> together = alone;
+    for (Index l = 0; l < run.size(); ++l) {
+      const auto c = static_cast<std::size_t>(run.begin - by.first + l);
+      if (!constant && contains(owned.channels, {run.begin + l, run.begin + l + 1})) {
+        together.mean[l] = by.norms[c].mean;
+        together.shift[l] = static_cast<T>(statistics.totals[c].shift / count);
+        together.inverse[l] = static_cast<T>(statistics.totals[c].scale / count *
+                                             static_cast<double>(by.norms[c].inverse_deviation));
       }
     }
-    const bool row_owned = !constant && n >= owned.images.begin && n < owned.images.end &&
-                           row >= owned.rows.begin && row < owned.rows.end;
-    const T* x = line_start(in, run, n, row, region.cols.begin);
-    T* g = line_start(gradient, run, n, row, region.cols.begin);
+    const bool row_owned =
+        !constant && contains(owned.images, {n, n + 1}) && contains(owned.rows, {row, row + 1});
     const Range mine = row_owned ? intersect(region.cols, owned.cols) : Range{};
-    for (Index col = 0; col < region.cols.size(); ++col) {
-      const Index at = region.cols.begin + col;
-      if (at >= mine.begin && at < mine.end) {
-        for_each_lane(run.size(), [&](Index lane) {
-          const auto l = static_cast<std::size_t>(lane);
-          T& cell = g[col * gradient.block + lane];
-          cell = factor[l] * (cell - shift[l] - (x[col * in.block + lane] - mean[l]) * slope[l]);
-        });
-      } else {
-        for_each_lane(run.size(), [&](Index lane) {
-          g[col * gradient.block + lane] *= factor[static_cast<std::size_t>(lane)];
-        });
+    const auto apply = [&](const Range& cols, const LaneNorms<T>& norms) {
+      if (!cols.empty()) {
+        row_kernels<T>().normalize_gradient({line_start(in, run, n, row, cols.begin),
+                                             in.block,
+                                             line_start(gradient, run, n, row, cols.begin),
+                                             gradient.block,
+                                             cols.size(),
+                                             whole_lanes(run, in, gradient),
+                                             &norms});
       }
+    };
+    if (mine.empty()) {
+      apply(region.cols, alone);
+      return;
     }
+    apply({region.cols.begin, mine.begin}, alone);
+    apply(mine, together);
+    apply({mine.end, region.cols.end}, alone);
   });
 }
 
@@ -195,8 +220,7 @@ template void normalize_forward<float>(View<const float>,
                                        const Region&,
                                        const Normalization<float>&,
                                        View<float>);
-template std::vector<NormGradient> normalize_backward_sums<float>(
-    View<const float>, View<const float>, const Region&, const Normalization<float>&, View<float>);
+template std::vector<NormGradient> normalize_backward_sums<float>(View<const float>, const Region&, const Normalization<float>&, View<float>);
 template void normalize_backward<float>(View<const float>,
                                         const Region&,
                                         const Normalization<float>&,
@@ -207,7 +231,6 @@ template void normalize_forward<double>(View<const double>,
                                         const Normalization<double>&,
                                         View<double>);
 template std::vector<NormGradient> normalize_backward_sums<double>(View<const double>,
-                                                                   View<const double>,
                                                                    const Region&,
                                                                    const Normalization<double>&,
                                                                    View<double>);

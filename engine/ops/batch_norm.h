@@ -67,7 +67,6 @@ struct NormGradient {
 // the region.
 template <class T>
 [[nodiscard]] std::vector<NormGradient> normalize_backward_sums(View<const T> in,
-                                                                View<const T> out,
                                                                 const Region& region,
                                                                 const Normalization<T>& by,
                                                                 View<T> gradient);

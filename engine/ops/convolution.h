@@ -1,19 +1,21 @@
-// Direct convolution of any filter, stride, padding and grouping, on blocked views and any region
-// of the map.
+// Convolution of any filter, stride, padding and grouping, on blocked views and any region of the
+// map, by one of several kernels.
 //
 // out[n][k][row][col] = bias[k] + sum over c, fh, fw of weight[k][c][fh][fw] * in[n][c][row *
 // stride + fh - padding][...] with c over the channels of k's group. Padding is part of the input
-// view: cells outside the map, holding 0. Each output cell is summed in the order c, fh, fw
-// whatever the region, so its bits do not depend on how a map is cut.
+// view: cells outside the map, holding 0.
 
 #pragma once
 
 #include <vector>
 
-#include "engine/ops/lane_kernels.h"
-#include "partitioner/network.h"
+#include "engine/tensor.h"
+#include "partitioner/kernels.h"
 
 namespace engine {
+
+using partitioner::ConvolutionKernel;
+using partitioner::ConvolutionKernels;
 
 struct ConvolutionShape {
   Index filters = 0;   // K, of the whole layer
@@ -58,14 +60,16 @@ struct ConvolutionWorkspace {
 
 // What the passes need over `filters` (the channels that a rank computes) and, backward, `output`,
 // which is empty where there is no backward pass.
-[[nodiscard]] ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
-                                                        const Range& filters,
-                                                        const Region& output);
+[[nodiscard]] ConvolutionWorkspaceSize convolution_workspace(const ConvolutionKernels& kernels,
+                                                             const ConvolutionShape& shape,
+                                                             const Range& filters,
+                                                             const Region& output);
 
 // `weight` is (filters.size(), C/groups, F, F), `bias` is (filters.size()) or null, for the filters
 // of region.channels. Assigns `out` on `region`.
 template <class T>
-void convolution_forward(const ConvolutionShape& shape,
+void convolution_forward(ConvolutionKernel kernel,
+                         const ConvolutionShape& shape,
                          View<const T> in,
                          const T* weight,
                          const T* bias,
@@ -82,7 +86,8 @@ struct Filters {
 
 // Adds to `in_gradient`, inside `map`, what the output gradient on `region` says of it.
 template <class T>
-void convolution_backward_data(const ConvolutionShape& shape,
+void convolution_backward_data(ConvolutionKernel kernel,
+                               const ConvolutionShape& shape,
                                View<const T> out_gradient,
                                const Filters<T>& filters,
                                const Region& region,
@@ -92,7 +97,8 @@ void convolution_backward_data(const ConvolutionShape& shape,
 
 // Adds to weight_gradient, laid out as `weight`, with filters from `first_filter` on.
 template <class T>
-void convolution_backward_weights(const ConvolutionShape& shape,
+void convolution_backward_weights(ConvolutionKernel kernel,
+                                  const ConvolutionShape& shape,
                                   View<const T> in,
                                   View<const T> out_gradient,
                                   const Region& region,

@@ -1,9 +1,10 @@
-// The inner loops of lane_kernels.h for each vector width. Only lane_kernels.cpp includes this: it
-// picks one.
+// The inner loops of lane_kernels.h and row_kernels.h for each vector width. Only lane_kernels.cpp
+// includes this: it picks one.
 
 #pragma once
 
 #include "engine/ops/lane_kernels.h"
+#include "engine/ops/row_kernels.h"
 
 namespace engine {
 
@@ -13,7 +14,11 @@ inline constexpr Index kPixels = 6;
 inline constexpr Index kProductPixels = 3;  // of two blocks at once
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;
+extern const RowKernels<float> kSingleRows;
+extern const RowKernels<double> kDoubleRows;
 }  // namespace generic
+
+#if defined(__x86_64__)
 
 namespace avx2 {
 inline constexpr Index kDensePixels = 6;
@@ -21,6 +26,8 @@ inline constexpr Index kPixels = 6;
 inline constexpr Index kProductPixels = 3;
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;
+extern const RowKernels<float> kSingleRows;
+extern const RowKernels<double> kDoubleRows;
 }  // namespace avx2
 
 namespace avx512 {
@@ -29,6 +36,15 @@ inline constexpr Index kPixels = 6;        // as many addresses as fit the other
 inline constexpr Index kProductPixels = 14;
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;
+extern const RowKernels<float> kSingleRows;
+extern const RowKernels<double> kDoubleRows;
 }  // namespace avx512
+
+#else
+
+namespace avx2 = generic;
+namespace avx512 = generic;
+
+#endif
 
 }  // namespace engine

@@ -22,32 +22,42 @@ VectorWidth widest() {
 
 const VectorWidth kWidth = widest();
 
+// The one of three that this machine's vectors are wide enough for.
+template <class Kernels>
+const Kernels& pick(const Kernels& generic,
+                    [[maybe_unused]] const Kernels& avx2,
+                    [[maybe_unused]] const Kernels& avx512) {
+  switch (kWidth) {
+    case VectorWidth::Avx512:
+      return avx512;
+    case VectorWidth::Avx2:
+      return avx2;
+    case VectorWidth::Generic:
+      break;
+  }
+  return generic;
+}
+
 }  // namespace
 
 template <>
 const LaneKernels<float>& lane_kernels<float>() {
-#if defined(__x86_64__)
-  if (kWidth == VectorWidth::Avx512) {
-    return avx512::kSingle;
-  }
-  if (kWidth == VectorWidth::Avx2) {
-    return avx2::kSingle;
-  }
-#endif
-  return generic::kSingle;
+  return pick(generic::kSingle, avx2::kSingle, avx512::kSingle);
 }
 
 template <>
 const LaneKernels<double>& lane_kernels<double>() {
-#if defined(__x86_64__)
-  if (kWidth == VectorWidth::Avx512) {
-    return avx512::kDouble;
-  }
-  if (kWidth == VectorWidth::Avx2) {
-    return avx2::kDouble;
-  }
-#endif
-  return generic::kDouble;
+  return pick(generic::kDouble, avx2::kDouble, avx512::kDouble);
+}
+
+template <>
+const RowKernels<float>& row_kernels<float>() {
+  return pick(generic::kSingleRows, avx2::kSingleRows, avx512::kSingleRows);
+}
+
+template <>
+const RowKernels<double>& row_kernels<double>() {
+  return pick(generic::kDoubleRows, avx2::kDoubleRows, avx512::kDoubleRows);
 }
 
 }  // namespace engine

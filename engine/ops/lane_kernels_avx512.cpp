@@ -8,6 +8,7 @@
 namespace engine::avx512 {
 
 #include "engine/ops/lane_kernels.inl"
+#include "engine/ops/row_kernels.inl"
 
 }  // namespace engine::avx512
 

@@ -5,5 +5,6 @@
 namespace engine::generic {
 
 #include "engine/ops/lane_kernels.inl"
+#include "engine/ops/row_kernels.inl"
 
 }  // namespace engine::generic

@@ -33,6 +33,17 @@ template <class... T>
   return runs;
 }
 
+// How many lanes of a run a row kernel may touch: all of the block that it begins in each view,
+// where nothing else lies in it.
+template <class... T>
+[[nodiscard]] Index whole_lanes(const Range& run, const View<T>&... views) {
+  const Index block = std::max({views.block...});
+  const bool whole =
+      (... && (views.block == block && (run.begin - views.region.channels.begin) % block == 0 &&
+               (run.size() == block || run.end == views.region.channels.end)));
+  return whole ? block : run.size();
+}
+
 // Calls visit(l) for l in [0, lanes); whole blocks in a loop of fixed length, for the compiler's
 // sake.
 template <class Visit>

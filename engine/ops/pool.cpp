@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/ops/lines.h"
+#include "engine/ops/row_kernels.h"
 
 namespace engine {
 
@@ -16,14 +17,12 @@ Range window(const MaxPool& pool, Index out, const Range& map) {
   return intersect({begin, begin + pool.size}, map);
 }
 
-constexpr std::size_t kMostLanes = 16;
-
 // The largest values of a window for each lane of a run, and where they are.
 template <class T>
 struct Winners {
-  std::array<T, kMostLanes> value;
-  std::array<Index, kMostLanes> row;
-  std::array<Index, kMostLanes> col;
+  std::array<T, static_cast<std::size_t>(kMostLanes)> value;
+  std::array<Index, static_cast<std::size_t>(kMostLanes)> row;
+  std::array<Index, static_cast<std::size_t>(kMostLanes)> col;
 };
 
 template <class T>
@@ -58,23 +57,21 @@ Winners<T> find_winners(
 template <class T>
 void max_pool_forward(
     const MaxPool& pool, View<const T> in, const Region& map, const Region& region, View<T> out) {
-  for_each_line(
-      region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
-        const Range rows = window(pool, row, map.rows);
-        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-          const Range cols = window(pool, col, map.cols);
-          T* best = line_start(out, run, n, row, col);
-          const T* first = line_start(in, run, n, rows.begin, cols.begin);
-          for_each_lane(run.size(), [&](Index l) { best[l] = first[l]; });
-          for (Index r = rows.begin; r < rows.end; ++r) {
-            const T* cells = line_start(in, run, n, r, cols.begin);
-            for (Index c = cols.begin; c < cols.end; ++c, cells += in.block) {
-              for_each_lane(run.size(),
-                            [&](Index l) { best[l] = cells[l] > best[l] ? cells[l] : best[l]; });
-            }
-          }
-        }
-      });
+  const auto runs = channel_runs(region.channels, in, out);
+  for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
+    const Index lanes = whole_lanes(run, in, out);
+    const Range rows = window(pool, row, map.rows);
+    for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+      const Range cols = window(pool, col, map.cols);
+      row_kernels<T>().pool({line_start(in, run, n, rows.begin, cols.begin),
+                             in.row_stride(),
+                             in.block,
+                             rows.size(),
+                             cols.size(),
+                             lanes},
+                            line_start(out, run, n, row, col));
+    }
+  });
 }
 
 template <class T>
@@ -92,27 +89,22 @@ void max_pool_backward(const MaxPool& pool,
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for (Index i = 0; i < run_count; ++i) {
       const Range& run = runs[static_cast<std::size_t>(i)];
+      const Index lanes = whole_lanes(run, in, out, out_gradient, in_gradient);
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
         const Range rows = window(pool, row, map.rows);
         for (Index col = region.cols.begin; col < region.cols.end; ++col) {
           const Range cols = window(pool, col, map.cols);
-          std::array<T, kMostLanes>
-              left{};  // the gradient, until the first cell that holds the largest value takes it
-          const T* gradient = line_start(out_gradient, run, n, row, col);
-          std::copy_n(gradient, run.size(), left.begin());
-          const T* best = line_start(out, run, n, row, col);
-          for (Index r = rows.begin; r < rows.end; ++r) {
-            for (Index c = cols.begin; c < cols.end; ++c) {
-              const T* x = line_start(in, run, n, r, c);
-              T* g = line_start(in_gradient, run, n, r, c);
-              for_each_lane(run.size(), [&](Index l) {
-                T& share = left[static_cast<std::size_t>(l)];
-                const bool wins = x[l] == best[l];
-                g[l] += wins ? share : T(0);
-                share = wins ? T(0) : share;
-              });
-            }
-          }
+          row_kernels<T>().pool_gradient({line_start(in, run, n, rows.begin, cols.begin),
+                                          in.row_stride(),
+                                          in.block,
+                                          rows.size(),
+                                          cols.size(),
+                                          lanes},
+                                         line_start(out, run, n, row, col),
+                                         line_start(out_gradient, run, n, row, col),
+                                         line_start(in_gradient, run, n, rows.begin, cols.begin),
+                                         in_gradient.row_stride(),
+                                         in_gradient.block);
         }
       }
     }
@@ -144,7 +136,7 @@ void average_pool_forward(View<const T> in, const Region& map, const Region& reg
   const double cells = static_cast<double>(map.rows.size() * map.cols.size());
   for_each_line(
       region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index) {
-        std::array<double, kMostLanes> sums{};
+        std::array<double, static_cast<std::size_t>(kMostLanes)> sums{};
         for (Index row = map.rows.begin; row < map.rows.end; ++row) {
           const T* x = line_start(in, run, n, row, map.cols.begin);
           for (Index col = 0; col < map.cols.size(); ++col) {

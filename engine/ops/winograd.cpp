@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/ops/convolution_lanes.h"
+#include "engine/ops/direct_lanes.h"
 
 namespace engine {
 
@@ -321,10 +321,6 @@ Region window_of(const ConvolutionShape& shape, const Region& region) {
 }
 
 }  // namespace
-
-bool winograd_applies(const ConvolutionShape& shape) {
-  return shape.size == kFilter && shape.stride == 1 && shape.groups == 1;
-}
 
 ConvolutionWorkspaceSize winograd_workspace(const ConvolutionShape& shape,
                                             Index side,

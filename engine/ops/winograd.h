@@ -12,16 +12,13 @@
 
 namespace engine {
 
-// Whether F(m x m, 3x3) can do this convolution.
-[[nodiscard]] bool winograd_applies(const ConvolutionShape& shape);
-
 // Elements of each workspace array that a pass over `filters` needs; `side` is m.
 [[nodiscard]] ConvolutionWorkspaceSize winograd_workspace(const ConvolutionShape& shape,
                                                           Index side,
                                                           const Range& filters,
                                                           bool training);
 
-// As convolution_forward, convolution_backward_data and convolution_backward_weights.
+// The passes, with the arguments of convolution.h, for a shape of size 3, stride 1 and one group.
 
 template <class T>
 void winograd_forward(const ConvolutionShape& shape,

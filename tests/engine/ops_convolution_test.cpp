@@ -21,12 +21,23 @@ using engine::View;
 using test::Draw;
 using test::PlainMap;
 
-// Relative to the largest value: sums of at most some thousand products in another order.
+using engine::ConvolutionKernel;
+
+// Relative to the largest value: sums of at most some thousand products in another order, and
+// through Winograd's transforms some digits less.
 template <class T>
-constexpr double kRounding = sizeof(T) == sizeof(double) ? 1e-13 : 2e-5;
+double rounding(ConvolutionKernel kernel) {
+  const double direct = sizeof(T) == sizeof(double) ? 1e-13 : 2e-5;
+  return kernel == ConvolutionKernel::Winograd4 ? 10 * direct : direct;
+}
+
+bool is_winograd(ConvolutionKernel kernel) {
+  return kernel == ConvolutionKernel::Winograd2 || kernel == ConvolutionKernel::Winograd4;
+}
 
 // A convolution of a small random map, with everything that goes into it.
 struct Case {
+  ConvolutionKernel kernel;
   partitioner::Network network;
   ConvolutionShape shape;
   PlainMap in;
@@ -41,10 +52,11 @@ struct Case {
 };
 
 // Filters and channels around the sizes of blocks: tails, whole blocks, several.
-std::optional<partitioner::Network> random_convolution(Draw& draw) {
+std::optional<partitioner::Network> random_convolution(Draw& draw, ConvolutionKernel kernel) {
   partitioner::Network network;
-  const Index groups = draw.among<Index>({1, 1, 1, 2, 3, 8, 20});
-  const Index size = draw.between(1, 7);
+  const bool winograd = is_winograd(kernel);
+  const Index groups = winograd ? 1 : draw.among<Index>({1, 1, 1, 2, 3, 8, 20});
+  const Index size = winograd ? 3 : draw.between(1, 7);
   network.image = {
       groups * draw.among<Index>({1, 2, 3, 5, 16, 17}), draw.between(1, 15), draw.between(1, 17)};
   try {
@@ -52,7 +64,7 @@ std::optional<partitioner::Network> random_convolution(Draw& draw) {
         network,
         partitioner::Convolution{.filters = groups * draw.among<Index>({1, 2, 3, 4, 7, 16, 19, 33}),
                                  .size = size,
-                                 .stride = draw.between(1, 4),
+                                 .stride = winograd ? 1 : draw.between(1, 4),
                                  .padding = draw.between(0, size - 1),
                                  .groups = groups},
         {partitioner::kImage});
@@ -62,11 +74,11 @@ std::optional<partitioner::Network> random_convolution(Draw& draw) {
   return network;
 }
 
-Case random_case(std::uint64_t seed) {
+Case random_case(std::uint64_t seed, ConvolutionKernel kernel) {
   Draw draw(seed);
   std::optional<partitioner::Network> network;
   while (!network) {
-    network = random_convolution(draw);
+    network = random_convolution(draw, kernel);
   }
   const auto& layer = std::get<partitioner::Convolution>(network->layer(0).operation);
   const ConvolutionShape shape{layer.filters,
@@ -76,7 +88,8 @@ Case random_case(std::uint64_t seed) {
                                layer.padding,
                                layer.groups};
   const Index batch = draw.between(1, 3);
-  return {*network,
+  return {kernel,
+          *network,
           shape,
           test::random_map(whole_map(*network, partitioner::kImage, batch), seed),
           test::random_values(shape.filters * shape.row(), seed + 1),
@@ -91,7 +104,8 @@ std::vector<T> rows_of(const std::vector<double>& values, const engine::Range& r
 
 template <class T>
 ConvolutionWorkspace<T> workspace_for(const Case& of, const Region& region) {
-  return ConvolutionWorkspace<T>(direct_workspace(of.shape, region.channels, region));
+  return ConvolutionWorkspace<T>(
+      convolution_workspace(partitioner::all_passes(of.kernel), of.shape, region.channels, region));
 }
 
 // A buffer that holds what `region` requires, and perhaps more.
@@ -112,32 +126,33 @@ Tensor<T> forward(Case& of, const Region& region, Draw& draw) {
   Tensor<T> out(draw.chance(0.5) ? region : of.output());
   auto workspace = workspace_for<T>(of, region);
   convolution_forward(
-      of.shape, in.view(), weight.data(), bias.data(), region, out.view(), workspace);
+      of.kernel, of.shape, in.view(), weight.data(), bias.data(), region, out.view(), workspace);
   return out;
 }
 
 constexpr std::uint64_t kCases = 150;
 
 template <class T>
-void check_forward() {
+void check_forward(ConvolutionKernel kernel) {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
-    Case of = random_case(seed);
+    Case of = random_case(seed, kernel);
     Draw draw(seed + 1000);
     PlainMap expected(of.output());
     naive_convolution(of.shape, of.in, of.weight, of.bias, expected);
     const Region region = draw.chance(0.3) ? of.output() : test::random_part(draw, of.output());
     const Tensor<T> found = forward<T>(of, region, draw);
-    CHECK_MESSAGE(
-        test::relative_difference(found.view(), expected, region) <= kRounding<T>, "seed ", seed);
+    CHECK_MESSAGE(test::relative_difference(found.view(), expected, region) <= rounding<T>(kernel),
+                  name_of(kernel),
+                  ", seed ",
+                  seed);
   }
 }
 
-TEST_CASE("the fast convolution is the naive one, on any part of the map, in double precision") {
-  check_forward<double>();
-}
-
-TEST_CASE("the fast convolution is the naive one, on any part of the map, in single precision") {
-  check_forward<float>();
+TEST_CASE("every kernel computes the naive convolution, on any part of the map") {
+  for (const ConvolutionKernel kernel : partitioner::kConvolutionKernels) {
+    check_forward<double>(kernel);
+    check_forward<float>(kernel);
+  }
 }
 
 template <class T>
@@ -151,28 +166,44 @@ bool same_bits(View<const T> a, View<const T> b, const Region& region) {
   return same;
 }
 
+// Moves the ends of a range to multiples of `side`, or to the edge of the map.
+engine::Range on_grid(const engine::Range& range, Index side, Index extent) {
+  return {range.begin / side * side, std::min((range.end + side - 1) / side * side, extent)};
+}
+
+// A part of the map whose cells have the same bits as in the whole.
+Region comparable_part(Draw& draw, const Case& of) {
+  Region region = test::random_part(draw, of.output());
+  if (is_winograd(of.kernel) && !region.empty()) {
+    const Index side = of.kernel == ConvolutionKernel::Winograd2 ? 2 : 4;
+    region.rows = on_grid(region.rows, side, of.output().rows.end);
+    region.cols = on_grid(region.cols, side, of.output().cols.end);
+  }
+  return region;
+}
+
 template <class T>
-void check_pieces() {
+void check_pieces(ConvolutionKernel kernel) {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
-    Case of = random_case(seed);
+    Case of = random_case(seed, kernel);
     Draw draw(seed + 2000);
     const Tensor<T> whole = forward<T>(of, of.output(), draw);
     for (int piece = 0; piece < 4; ++piece) {
-      const Region region = test::random_part(draw, of.output());
+      const Region region = comparable_part(draw, of);
       const Tensor<T> part = forward<T>(of, region, draw);
-      CHECK_MESSAGE(same_bits(part.view(), whole.view(), region), "seed ", seed);
+      CHECK_MESSAGE(same_bits(part.view(), whole.view(), region), name_of(kernel), ", seed ", seed);
     }
   }
 }
 
-TEST_CASE(
-    "a cell has the same bits whatever part of the map is computed with it, in double precision") {
-  check_pieces<double>();
+TEST_CASE("a cell has the same bits whatever part of the map is computed with it") {
+  check_pieces<double>(ConvolutionKernel::Direct);
+  check_pieces<float>(ConvolutionKernel::Direct);
 }
 
-TEST_CASE(
-    "a cell has the same bits whatever part of the map is computed with it, in single precision") {
-  check_pieces<float>();
+TEST_CASE("a cell has the same bits by Winograd's kernels where cuts lie on their grid") {
+  check_pieces<float>(ConvolutionKernel::Winograd2);
+  check_pieces<float>(ConvolutionKernel::Winograd4);
 }
 
 template <class T>
@@ -196,9 +227,16 @@ Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw) {
   const Tensor<T> gradient =
       test::tensor_of<T>(of.out_gradient, draw.chance(0.5) ? region : of.output());
   auto workspace = workspace_for<T>(of, {region.images, held, region.rows, region.cols});
-  convolution_backward_weights(
-      of.shape, in.view(), gradient.view(), region, result.first, result.weight.data(), workspace);
-  convolution_backward_data<T>(of.shape,
+  convolution_backward_weights(of.kernel,
+                               of.shape,
+                               in.view(),
+                               gradient.view(),
+                               region,
+                               result.first,
+                               result.weight.data(),
+                               workspace);
+  convolution_backward_data<T>(of.kernel,
+                               of.shape,
                                gradient.view(),
                                {weight.data(), result.first},
                                region,
@@ -209,10 +247,10 @@ Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw) {
 }
 
 template <class T>
-void check_backward() {
+void check_backward(ConvolutionKernel kernel) {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
-    INFO("seed ", seed);
-    Case of = random_case(seed);
+    INFO(name_of(kernel), ", seed ", seed);
+    Case of = random_case(seed, kernel);
     Draw draw(seed + 3000);
     const Region region = draw.chance(0.3) ? of.output() : test::random_part(draw, of.output());
     constexpr double kBefore = 0.25;
@@ -226,7 +264,7 @@ void check_backward() {
     }
     const Region inside = intersect(of.in.region, found.in.region());
     CHECK(test::relative_difference(View<const T>(found.in.view()), in_gradient, inside) <=
-          kRounding<T>);
+          rounding<T>(kernel));
     double difference = 0;
     double magnitude = 1;
     for (std::size_t i = 0; i < found.weight.size(); ++i) {
@@ -235,22 +273,19 @@ void check_backward() {
       difference = std::max(difference, std::abs(static_cast<double>(found.weight[i]) - expected));
       magnitude = std::max(magnitude, std::abs(expected));
     }
-    CHECK(difference <= kRounding<T> * magnitude);
+    CHECK(difference <= rounding<T>(kernel) * magnitude);
   }
 }
 
-TEST_CASE(
-    "the fast convolution's gradients are the naive ones, and are added, in double precision") {
-  check_backward<double>();
-}
-
-TEST_CASE(
-    "the fast convolution's gradients are the naive ones, and are added, in single precision") {
-  check_backward<float>();
+TEST_CASE("every kernel computes the naive convolution's gradients, and adds them") {
+  for (const ConvolutionKernel kernel : partitioner::kConvolutionKernels) {
+    check_backward<double>(kernel);
+    check_backward<float>(kernel);
+  }
 }
 
 TEST_CASE("gradients that fall outside the image are dropped") {
-  Case of = random_case(5);
+  Case of = random_case(5, ConvolutionKernel::Direct);
   Draw draw(6);
   Gradients<double> found = backward<double>(of, of.output(), 0.0, draw);
   test::for_each_cell(found.in.region(), [&](Index n, Index c, Index row, Index col) {
@@ -260,10 +295,10 @@ TEST_CASE("gradients that fall outside the image are dropped") {
   });
 }
 
-TEST_CASE("a convolution has the same bits with 1, 2 and 3 threads, forward and backward") {
+void check_threads(ConvolutionKernel kernel) {
   const int before = omp_get_max_threads();
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Case of = random_case(seed);
+    Case of = random_case(seed, kernel);
     const Region whole = of.output();
     std::optional<Tensor<float>> out;
     std::optional<Gradients<float>> gradients;
@@ -285,6 +320,12 @@ TEST_CASE("a convolution has the same bits with 1, 2 and 3 threads, forward and 
     }
   }
   omp_set_num_threads(before);
+}
+
+TEST_CASE("a convolution has the same bits with 1, 2 and 3 threads, forward and backward") {
+  for (const ConvolutionKernel kernel : partitioner::kConvolutionKernels) {
+    check_threads(kernel);
+  }
 }
 
 }  // namespace

@@ -66,6 +66,18 @@ TEST_CASE("the text of a partition reads back as the same partition") {
       }
       partition.groups.push_back(group);
     }
+    for (Index layer = draw.between(0, 5); layer > 0; --layer) {
+      const auto kernel = [&] {
+        return draw.among<ConvolutionKernel>({ConvolutionKernel::Direct,
+                                              ConvolutionKernel::Winograd2,
+                                              ConvolutionKernel::Winograd4,
+                                              ConvolutionKernel::Reference});
+      };
+      partition.kernels.push_back({kernel(), kernel(), kernel()});
+    }
+    while (!partition.kernels.empty() && partition.kernels.back() == ConvolutionKernels{}) {
+      partition.kernels.pop_back();  // goes without saying
+    }
     CHECK(parse_partition(to_text(partition), "text") == partition);
   }
 }
@@ -103,6 +115,13 @@ TEST_CASE("a faulty partition file is refused with its name and the line") {
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nrows = [0]\n", "p.toml:6: `rows`"},
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nrows = \"2\"\n", "p.toml:6: `rows`"},
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0, \"1\"]\n", "p.toml:5: `ranks`"},
+      {head + "kernels = \"direct\"\n", "p.toml:3: `kernels`"},
+      {head + "[[kernels]]\nforward = \"direct\"\n", "p.toml:3: `layers` is missing"},
+      {head + "[[kernels]]\nlayers = 3\n", "p.toml:4: `layers`"},
+      {head + "[[kernels]]\nlayers = [3]\nforward = 4\n", "p.toml:5: `forward` names no kernel"},
+      {head + "[[kernels]]\nlayers = [3]\nbackward_data = \"winograd\"\n",
+       "expected one of: direct, winograd2, winograd4, reference"},
+      {head + "[[kernels]]\nlayers = [3]\nbackward = \"direct\"\n", "unknown key `backward`"},
   };
   for (const Fault& fault : faults) {
     CAPTURE(fault.text);

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "engine/ops/convolution_lanes.h"
+#include "engine/ops/direct_lanes.h"
 
 namespace engine {
 
@@ -65,13 +65,13 @@ LanesOfGradient<T> gather_lanes(View<const T> gradient,
 }  // namespace
 
 template <class T>
-void convolution_backward_weights(const ConvolutionShape& shape,
-                                  View<const T> in,
-                                  View<const T> out_gradient,
-                                  const Region& region,
-                                  Index first_filter,
-                                  T* weight_gradient,
-                                  ConvolutionWorkspace<T>& workspace) {
+void direct_backward_weights(const ConvolutionShape& shape,
+                             View<const T> in,
+                             View<const T> out_gradient,
+                             const Region& region,
+                             Index first_filter,
+                             T* weight_gradient,
+                             ConvolutionWorkspace<T>& workspace) {
   if (region.empty()) {
     return;
   }
@@ -129,19 +129,19 @@ void convolution_backward_weights(const ConvolutionShape& shape,
   }
 }
 
-template void convolution_backward_weights<float>(const ConvolutionShape&,
-                                                  View<const float>,
-                                                  View<const float>,
-                                                  const Region&,
-                                                  Index,
-                                                  float*,
-                                                  ConvolutionWorkspace<float>&);
-template void convolution_backward_weights<double>(const ConvolutionShape&,
-                                                   View<const double>,
-                                                   View<const double>,
-                                                   const Region&,
-                                                   Index,
-                                                   double*,
-                                                   ConvolutionWorkspace<double>&);
+template void direct_backward_weights<float>(const ConvolutionShape&,
+                                             View<const float>,
+                                             View<const float>,
+                                             const Region&,
+                                             Index,
+                                             float*,
+                                             ConvolutionWorkspace<float>&);
+template void direct_backward_weights<double>(const ConvolutionShape&,
+                                              View<const double>,
+                                              View<const double>,
+                                              const Region&,
+                                              Index,
+                                              double*,
+                                              ConvolutionWorkspace<double>&);
 
 }  // namespace engine

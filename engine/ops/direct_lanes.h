@@ -1,5 +1,5 @@
 // What the passes of a convolution share: channels in runs of kLanes, and where a window's terms
-// lie. Only the convolution's own files include this.
+// lie. Only the kernels' own files include this.
 
 #pragma once
 
@@ -7,7 +7,8 @@
 #include <array>
 #include <vector>
 
-#include "engine/ops/convolution.h"
+#include "engine/ops/direct.h"
+#include "engine/ops/lane_kernels.h"
 
 namespace engine {
 

@@ -1,4 +1,4 @@
-#include "engine/ops/convolution_lanes.h"
+#include "engine/ops/direct_lanes.h"
 
 namespace engine {
 
@@ -243,32 +243,32 @@ Index framed_gradient_size(const ConvolutionShape& shape, const Region& output) 
 }
 
 template <class T>
-void convolution_backward_data(const ConvolutionShape& shape,
-                               View<const T> out_gradient,
-                               const Filters<T>& filters,
-                               const Region& region,
-                               const Region& map,
-                               View<T> in_gradient,
-                               ConvolutionWorkspace<T>& workspace) {
+void direct_backward_data(const ConvolutionShape& shape,
+                          View<const T> out_gradient,
+                          const Filters<T>& filters,
+                          const Region& region,
+                          const Region& map,
+                          View<T> in_gradient,
+                          ConvolutionWorkspace<T>& workspace) {
   if (!region.empty()) {
     BackwardData<T>(shape, region, map, filters.first, in_gradient, workspace)
         .run(out_gradient, filters.weight);
   }
 }
 
-template void convolution_backward_data<float>(const ConvolutionShape&,
-                                               View<const float>,
-                                               const Filters<float>&,
-                                               const Region&,
-                                               const Region&,
-                                               View<float>,
-                                               ConvolutionWorkspace<float>&);
-template void convolution_backward_data<double>(const ConvolutionShape&,
-                                                View<const double>,
-                                                const Filters<double>&,
-                                                const Region&,
-                                                const Region&,
-                                                View<double>,
-                                                ConvolutionWorkspace<double>&);
+template void direct_backward_data<float>(const ConvolutionShape&,
+                                          View<const float>,
+                                          const Filters<float>&,
+                                          const Region&,
+                                          const Region&,
+                                          View<float>,
+                                          ConvolutionWorkspace<float>&);
+template void direct_backward_data<double>(const ConvolutionShape&,
+                                           View<const double>,
+                                           const Filters<double>&,
+                                           const Region&,
+                                           const Region&,
+                                           View<double>,
+                                           ConvolutionWorkspace<double>&);
 
 }  // namespace engine

@@ -1,4 +1,4 @@
-#include "engine/ops/convolution_lanes.h"
+#include "engine/ops/direct_lanes.h"
 
 namespace engine {
 
@@ -11,12 +11,6 @@ std::vector<Lane> lanes_of(const Range& channels, Index group_size) {
     begin = end;
   }
   return lanes;
-}
-
-ConvolutionWorkspaceSize larger(const ConvolutionWorkspaceSize& a,
-                                const ConvolutionWorkspaceSize& b) {
-  return {
-      std::max(a.weights, b.weights), std::max(a.gradient, b.gradient), std::max(a.tiles, b.tiles)};
 }
 
 ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
@@ -57,13 +51,13 @@ void pack_weights(const ConvolutionShape& shape,
 }  // namespace
 
 template <class T>
-void convolution_forward(const ConvolutionShape& shape,
-                         View<const T> in,
-                         const T* weight,
-                         const T* bias,
-                         const Region& region,
-                         View<T> out,
-                         ConvolutionWorkspace<T>& workspace) {
+void direct_forward(const ConvolutionShape& shape,
+                    View<const T> in,
+                    const T* weight,
+                    const T* bias,
+                    const Region& region,
+                    View<T> out,
+                    ConvolutionWorkspace<T>& workspace) {
   if (region.empty()) {
     return;
   }
@@ -106,19 +100,19 @@ void convolution_forward(const ConvolutionShape& shape,
   }
 }
 
-template void convolution_forward<float>(const ConvolutionShape&,
-                                         View<const float>,
-                                         const float*,
-                                         const float*,
-                                         const Region&,
-                                         View<float>,
-                                         ConvolutionWorkspace<float>&);
-template void convolution_forward<double>(const ConvolutionShape&,
-                                          View<const double>,
-                                          const double*,
-                                          const double*,
-                                          const Region&,
-                                          View<double>,
-                                          ConvolutionWorkspace<double>&);
+template void direct_forward<float>(const ConvolutionShape&,
+                                    View<const float>,
+                                    const float*,
+                                    const float*,
+                                    const Region&,
+                                    View<float>,
+                                    ConvolutionWorkspace<float>&);
+template void direct_forward<double>(const ConvolutionShape&,
+                                     View<const double>,
+                                     const double*,
+                                     const double*,
+                                     const Region&,
+                                     View<double>,
+                                     ConvolutionWorkspace<double>&);
 
 }  // namespace engine

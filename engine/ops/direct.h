@@ -1,0 +1,42 @@
+// The direct kernels: convolutions of any filter, stride, padding and grouping. Each output cell is
+// summed in the order c, fh, fw whatever the region, so its bits do not depend on how a map is cut.
+// Arguments are those of convolution.h.
+
+#pragma once
+
+#include "engine/ops/convolution.h"
+
+namespace engine {
+
+[[nodiscard]] ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
+                                                        const Range& filters,
+                                                        const Region& output);
+
+template <class T>
+void direct_forward(const ConvolutionShape& shape,
+                    View<const T> in,
+                    const T* weight,
+                    const T* bias,
+                    const Region& region,
+                    View<T> out,
+                    ConvolutionWorkspace<T>& workspace);
+
+template <class T>
+void direct_backward_data(const ConvolutionShape& shape,
+                          View<const T> out_gradient,
+                          const Filters<T>& filters,
+                          const Region& region,
+                          const Region& map,
+                          View<T> in_gradient,
+                          ConvolutionWorkspace<T>& workspace);
+
+template <class T>
+void direct_backward_weights(const ConvolutionShape& shape,
+                             View<const T> in,
+                             View<const T> out_gradient,
+                             const Region& region,
+                             Index first_filter,
+                             T* weight_gradient,
+                             ConvolutionWorkspace<T>& workspace);
+
+}  // namespace engine

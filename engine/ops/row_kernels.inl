@@ -1,0 +1,251 @@
+// The inner loops of row_kernels.h, compiled once for each vector width like lane_kernels.inl.
+
+// Vectors of `kCount` numbers, or with kCount = 1 a number.
+template <class T, Index kCount>
+struct RowVector {
+  using Type [[gnu::vector_size(kCount * sizeof(T)), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+};
+template <class T>
+struct RowVector<T, 1> {
+  using Type = T;
+};
+
+template <class V, class T>
+[[gnu::always_inline]] inline V load_row(const T* from) {
+  return *reinterpret_cast<const V*>(from);
+}
+
+template <class V, class T>
+[[gnu::always_inline]] inline void store_row(T* to, const V& value) {
+  *reinterpret_cast<V*>(to) = value;
+}
+
+// Applies a function of numbers to each of a vector.
+template <class T, class V, class Function>
+[[gnu::always_inline]] inline V one_by_one(const V& x, Function function) {
+  V result = x;
+  T* values = reinterpret_cast<T*>(&result);
+  for (Index i = 0; i < static_cast<Index>(sizeof(V) / sizeof(T)); ++i) {
+    values[i] = function(values[i]);
+  }
+  return result;
+}
+
+// Activations that vectors compute, and all others.
+enum class Kind { Linear, Relu, Leaky, Other };
+
+template <class T, Kind kKind, class V>
+[[gnu::always_inline]] inline V activated(Activation activation, const V& x) {
+  const V zero{};
+  if constexpr (kKind == Kind::Linear) {
+    return x;
+  } else if constexpr (kKind == Kind::Relu) {
+    return x > 0 ? x : zero;
+  } else if constexpr (kKind == Kind::Leaky) {
+    return x > 0 ? x : T(0.1) * x;
+  } else {
+    return one_by_one<T>(x, [&](T value) { return activation_value(activation, value); });
+  }
+}
+
+// `gradient` times the slope at x.
+template <class T, Kind kKind, class V>
+[[gnu::always_inline]] inline V through_activation(Activation activation,
+                                                   const V& gradient,
+                                                   const V& x) {
+  const V zero{};
+  if constexpr (kKind == Kind::Linear) {
+    return gradient;
+  } else if constexpr (kKind == Kind::Relu) {
+    return x > 0 ? gradient : zero;
+  } else if constexpr (kKind == Kind::Leaky) {
+    return x > 0 ? gradient : T(0.1) * gradient;
+  } else {
+    return gradient *
+           one_by_one<T>(x, [&](T value) { return activation_slope(activation, value); });
+  }
+}
+
+// Calls run.operator()<V>(lane) for vectors that together are the lanes of a row.
+template <class T, class Run>
+[[gnu::always_inline]] inline void for_each_vector(Index lanes, bool side_by_side, Run run) {
+  if (lanes == 16 && side_by_side) {
+    run.template operator()<typename RowVector<T, 16>::Type>(Index{0});
+  } else if (lanes == 8 && side_by_side) {
+    run.template operator()<typename RowVector<T, 8>::Type>(Index{0});
+  } else {
+    for (Index lane = 0; lane < lanes; ++lane) {
+      run.template operator()<T>(lane);
+    }
+  }
+}
+
+// The vector of doubles that goes with a vector of T.
+template <class V, class T>
+using Doubles = typename RowVector<double, static_cast<Index>(sizeof(V) / sizeof(T))>::Type;
+
+template <class T, class V>
+[[gnu::always_inline]] inline Doubles<V, T> to_doubles(const V& x) {
+  if constexpr (sizeof(V) == sizeof(T)) {
+    return static_cast<double>(x);
+  } else {
+    return __builtin_convertvector(x, Doubles<V, T>);
+  }
+}
+
+template <class T>
+void moments_row(
+    const T* x, Index step, Index cells, Index lanes, double* mean, double* squares) {
+  for_each_vector<T>(lanes, step == lanes, [&]<class V>(Index lane) {
+    using D = Doubles<V, T>;
+    D sum{};
+    for (Index cell = 0; cell < cells; ++cell) {
+      sum += to_doubles<T>(load_row<V>(x + cell * step + lane));
+    }
+    const D middle = sum / static_cast<double>(cells);
+    D deviations{};
+    for (Index cell = 0; cell < cells; ++cell) {
+      const D deviation = to_doubles<T>(load_row<V>(x + cell * step + lane)) - middle;
+      deviations += deviation * deviation;
+    }
+    store_row(mean + lane, middle);
+    store_row(squares + lane, deviations);
+  });
+}
+
+template <class T, Kind kKind>
+void normalize_row(const NormalizeRow<T>& row) {
+  const bool side_by_side = row.x_step == row.lanes && row.y_step == row.lanes;
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    const V mean = load_row<V>(row.norms->mean + lane);
+    const V inverse = load_row<V>(row.norms->inverse + lane);
+    const V scale = load_row<V>(row.norms->scale + lane);
+    const V shift = load_row<V>(row.norms->shift + lane);
+    for (Index cell = 0; cell < row.cells; ++cell) {
+      const V normal = (load_row<V>(row.x + cell * row.x_step + lane) - mean) * inverse;
+      store_row(row.y + cell * row.y_step + lane,
+                activated<T, kKind>(row.activation, V(normal * scale + shift)));
+    }
+  });
+}
+
+template <class T, Kind kKind>
+void gradient_sums_row(const NormalizeRow<T>& row, double* shift_sums, double* scale_sums) {
+  const bool side_by_side = row.x_step == row.lanes && row.y_step == row.lanes;
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    using D = Doubles<V, T>;
+    const V mean = load_row<V>(row.norms->mean + lane);
+    const V inverse = load_row<V>(row.norms->inverse + lane);
+    const V scale = load_row<V>(row.norms->scale + lane);
+    const V shift = load_row<V>(row.norms->shift + lane);
+    D shift_sum = load_row<D>(shift_sums + lane);
+    D scale_sum = load_row<D>(scale_sums + lane);
+    for (Index cell = 0; cell < row.cells; ++cell) {
+      T* y = row.y + cell * row.y_step + lane;
+      const V normal = (load_row<V>(row.x + cell * row.x_step + lane) - mean) * inverse;
+      const V gradient =
+          through_activation<T, kKind>(row.activation, load_row<V>(y), V(normal * scale + shift));
+      store_row(y, gradient);
+      const D wide = to_doubles<T>(gradient);
+      shift_sum += wide;
+      scale_sum += wide * to_doubles<T>(normal);
+    }
+    store_row(shift_sums + lane, shift_sum);
+    store_row(scale_sums + lane, scale_sum);
+  });
+}
+
+template <class T>
+void normalize_gradient_row(const NormalizeGradientRow<T>& row) {
+  const bool side_by_side = row.x_step == row.lanes && row.y_step == row.lanes;
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    const V mean = load_row<V>(row.norms->mean + lane);
+    const V inverse = load_row<V>(row.norms->inverse + lane);
+    const V scale = load_row<V>(row.norms->scale + lane);
+    const V shift = load_row<V>(row.norms->shift + lane);
+    for (Index cell = 0; cell < row.cells; ++cell) {
+      T* y = row.y + cell * row.y_step + lane;
+      const V x = load_row<V>(row.x + cell * row.x_step + lane);
+      store_row(y, V(scale * (load_row<V>(y) - shift - (x - mean) * inverse)));
+    }
+  });
+}
+
+template <class T>
+void pool_cell(const PoolWindow<T>& window, T* y) {
+  for_each_vector<T>(window.lanes, window.x_step == window.lanes, [&]<class V>(Index lane) {
+    V best = load_row<V>(window.x + lane);
+    for (Index row = 0; row < window.rows; ++row) {
+      for (Index col = 0; col < window.cols; ++col) {
+        const V x = load_row<V>(window.x + row * window.x_row + col * window.x_step + lane);
+        best = x > best ? x : best;
+      }
+    }
+    store_row(y + lane, best);
+  });
+}
+
+template <class T>
+void pool_gradient_cell(const PoolWindow<T>& window,
+                        const T* y,
+                        const T* gradient,
+                        T* in_gradient,
+                        Index in_gradient_row,
+                        Index in_gradient_step) {
+  const bool side_by_side =
+      window.x_step == window.lanes && in_gradient_step == window.lanes;
+  for_each_vector<T>(window.lanes, side_by_side, [&]<class V>(Index lane) {
+    const V best = load_row<V>(y + lane);
+    const V zero{};
+    V left = load_row<V>(gradient + lane);  // until the first cell that holds `best` takes it
+    for (Index row = 0; row < window.rows; ++row) {
+      for (Index col = 0; col < window.cols; ++col) {
+        const V x = load_row<V>(window.x + row * window.x_row + col * window.x_step + lane);
+        T* to = in_gradient + row * in_gradient_row + col * in_gradient_step + lane;
+        const V share = x == best ? left : zero;
+        store_row(to, V(load_row<V>(to) + share));
+        left = x == best ? zero : left;
+      }
+    }
+  });
+}
+
+// Calls run.operator()<kind>() with the Kind of an activation.
+template <class Run>
+[[gnu::always_inline]] inline void with_kind(Activation activation, Run run) {
+  if (activation == Activation::Linear) {
+    run.template operator()<Kind::Linear>();
+  } else if (activation == Activation::Relu) {
+    run.template operator()<Kind::Relu>();
+  } else if (activation == Activation::Leaky) {
+    run.template operator()<Kind::Leaky>();
+  } else {
+    run.template operator()<Kind::Other>();
+  }
+}
+
+template <class T>
+void normalize_any(const NormalizeRow<T>& row) {
+  with_kind(row.activation, [&]<Kind kKind>() { normalize_row<T, kKind>(row); });
+}
+
+template <class T>
+void gradient_sums_any(const NormalizeRow<T>& row, double* shift, double* scale) {
+  with_kind(row.activation,
+            [&]<Kind kKind>() { gradient_sums_row<T, kKind>(row, shift, scale); });
+}
+
+template <class T>
+constexpr RowKernels<T> row_kernels_of_width() {
+  RowKernels<T> kernels{};
+  kernels.moments = moments_row<T>;
+  kernels.normalize = normalize_any<T>;
+  kernels.gradient_sums = gradient_sums_any<T>;
+  kernels.normalize_gradient = normalize_gradient_row<T>;
+  kernels.pool = pool_cell<T>;
+  kernels.pool_gradient = pool_gradient_cell<T>;
+  return kernels;
+}
+
+const RowKernels<float> kSingleRows = row_kernels_of_width<float>();
+const RowKernels<double> kDoubleRows = row_kernels_of_width<double>();

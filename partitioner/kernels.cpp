@@ -1,0 +1,92 @@
+#include "partitioner/kernels.h"
+
+namespace partitioner {
+
+namespace {
+
+// Below these a tile's transforms take longer than the multiplications that they save.
+constexpr Index kFewestChannels = 32;
+constexpr Index kFewestProducts = 64 * 64;  // input channels times filters
+
+ConvolutionKernel kernel_by(KernelRule rule, const Network& network, int layer) {
+  if (rule == KernelRule::Reference) {
+    return ConvolutionKernel::Reference;
+  }
+  if (rule == KernelRule::Direct || !applies(ConvolutionKernel::Winograd4, network, layer)) {
+    return ConvolutionKernel::Direct;
+  }
+  const LayerSpec& spec = network.layer(layer);
+  const Index channels = network.shape(spec.inputs[0]).channels;
+  const Index filters = spec.output.channels;
+  const bool worth_it = channels >= kFewestChannels && filters >= kFewestChannels &&
+                        channels * filters >= kFewestProducts;
+  return rule == KernelRule::Winograd || worth_it ? ConvolutionKernel::Winograd4
+                                                  : ConvolutionKernel::Direct;
+}
+
+}  // namespace
+
+std::string_view name_of(ConvolutionKernel kernel) {
+  switch (kernel) {
+    case ConvolutionKernel::Direct:
+      return "direct";
+    case ConvolutionKernel::Winograd2:
+      return "winograd2";
+    case ConvolutionKernel::Winograd4:
+      return "winograd4";
+    case ConvolutionKernel::Reference:
+      return "reference";
+  }
+  return "";
+}
+
+std::optional<ConvolutionKernel> kernel_named(std::string_view name) {
+  for (const ConvolutionKernel kernel : kConvolutionKernels) {
+    if (name_of(kernel) == name) {
+      return kernel;
+    }
+  }
+  return std::nullopt;
+}
+
+bool applies(ConvolutionKernel kernel, const Network& network, int layer) {
+  const auto* convolution = std::get_if<Convolution>(&network.layer(layer).operation);
+  if (convolution == nullptr) {
+    return false;
+  }
+  const bool winograd =
+      kernel == ConvolutionKernel::Winograd2 || kernel == ConvolutionKernel::Winograd4;
+  return !winograd ||
+         (convolution->size == 3 && convolution->stride == 1 && convolution->groups == 1);
+}
+
+std::optional<KernelRule> kernel_rule_named(std::string_view name) {
+  if (name == "direct") {
+    return KernelRule::Direct;
+  }
+  if (name == "winograd") {
+    return KernelRule::Winograd;
+  }
+  if (name == "reference") {
+    return KernelRule::Reference;
+  }
+  if (name == "usual") {
+    return KernelRule::Usual;
+  }
+  return std::nullopt;
+}
+
+std::vector<ConvolutionKernels> choose_kernels(const Network& network, KernelRule rule) {
+  std::vector<ConvolutionKernels> kernels;
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const bool convolves = applies(ConvolutionKernel::Direct, network, layer);
+    kernels.push_back(convolves ? all_passes(kernel_by(rule, network, layer))
+                                : ConvolutionKernels{});
+  }
+  while (!kernels.empty() && kernels.back() == ConvolutionKernels{}) {
+    kernels.pop_back();
+  }
+  return kernels;
+}
+
+}  // namespace partitioner

@@ -1,0 +1,59 @@
+// Which kernel computes a convolution: part of the decision, the same on every rank, because copies
+// of a cell must hold the same bits.
+
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "partitioner/network.h"
+
+namespace partitioner {
+
+enum class ConvolutionKernel {
+  Direct,     // sums in registers, for any convolution; the bits of a cell do not depend on the cut
+  Winograd2,  // F(2x2, 3x3): 3x3 of stride 1 without groups
+  Winograd4,  // F(4x4, 3x3): likewise
+  Reference,  // plain loops, slow, to judge the others by
+};
+inline constexpr ConvolutionKernel kConvolutionKernels[] = {ConvolutionKernel::Direct,
+                                                            ConvolutionKernel::Winograd2,
+                                                            ConvolutionKernel::Winograd4,
+                                                            ConvolutionKernel::Reference};
+
+// "direct", "winograd2", "winograd4", "reference"
+[[nodiscard]] std::string_view name_of(ConvolutionKernel kernel);
+[[nodiscard]] std::optional<ConvolutionKernel> kernel_named(std::string_view name);
+
+// Of the three passes of one layer.
+struct ConvolutionKernels {
+  ConvolutionKernel forward = ConvolutionKernel::Direct;
+  ConvolutionKernel backward_data = ConvolutionKernel::Direct;
+  ConvolutionKernel backward_weights = ConvolutionKernel::Direct;
+
+  friend bool operator==(const ConvolutionKernels&, const ConvolutionKernels&) = default;
+};
+
+[[nodiscard]] constexpr ConvolutionKernels all_passes(ConvolutionKernel kernel) {
+  return {kernel, kernel, kernel};
+}
+
+// Whether the layer is a convolution that the kernel can compute.
+[[nodiscard]] bool applies(ConvolutionKernel kernel, const Network& network, int layer);
+
+// How kernels are chosen where nothing was measured.
+enum class KernelRule {
+  Direct,
+  Winograd,  // F(4x4, 3x3) wherever it applies
+  Reference,
+  Usual,  // F(4x4, 3x3) where its fewer multiplications are sure to outweigh its transforms
+};
+
+// "direct", "winograd", "reference", "usual"
+[[nodiscard]] std::optional<KernelRule> kernel_rule_named(std::string_view name);
+
+// What the rule says for each layer of the network; direct kernels where the list ends.
+[[nodiscard]] std::vector<ConvolutionKernels> choose_kernels(const Network& network,
+                                                             KernelRule rule);
+
+}  // namespace partitioner
