@@ -1,12 +1,15 @@
 #include "partitioner/kernels.h"
 
+#include <algorithm>
+
 namespace partitioner {
 
 namespace {
 
 // Below these a tile's transforms take longer than the multiplications that they save.
 constexpr Index kFewestChannels = 32;
-constexpr Index kFewestProducts = 64 * 64;  // input channels times filters
+constexpr Index kFewestProducts = 32 * 64;  // input channels times filters
+constexpr Index kFewestCells = 12;          // along a side of the map
 
 ConvolutionKernel kernel_by(KernelRule rule, const Network& network, int layer) {
   if (rule == KernelRule::Reference) {
@@ -19,7 +22,8 @@ ConvolutionKernel kernel_by(KernelRule rule, const Network& network, int layer) 
   const Index channels = network.shape(spec.inputs[0]).channels;
   const Index filters = spec.output.channels;
   const bool worth_it = channels >= kFewestChannels && filters >= kFewestChannels &&
-                        channels * filters >= kFewestProducts;
+                        channels * filters >= kFewestProducts &&
+                        std::min(spec.output.rows, spec.output.cols) >= kFewestCells;
   return rule == KernelRule::Winograd || worth_it ? ConvolutionKernel::Winograd4
                                                   : ConvolutionKernel::Direct;
 }

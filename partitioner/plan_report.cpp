@@ -183,6 +183,9 @@ class Report {
                                counted(static_cast<Index>(partition_.groups.size()), "group"),
                                counted(plan_.ranks, "rank"))});
     lines.add_row({"cut", wrapped(hand_overs(partition_), kCutsWidth)});
+    if (const auto kernels = kernel_words(network_, plan_); !kernels.empty()) {
+      lines.add_row({"kernels", wrapped(kernels, kCutsWidth)});
+    }
     lines.add_row(
         {"forward pass",
          fmt::format("{} multiply-adds, {} of them redundant: also computed by another rank",

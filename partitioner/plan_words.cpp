@@ -1,5 +1,6 @@
 #include "partitioner/plan_words.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -72,6 +73,38 @@ std::vector<std::string> kind_words(const Network& network, const Group& group) 
   words.reserve(runs.size());
   for (const auto& [kind, count] : runs) {
     words.push_back(count == 1 ? kind : fmt::format("{} x{}", kind, count));
+  }
+  return words;
+}
+
+std::vector<std::string> kernel_words(const Network& network, const Plan& plan) {
+  const auto name = [](const ConvolutionKernels& of) {
+    return of == all_passes(of.forward) ? std::string(name_of(of.forward))
+                                        : fmt::format("{} forward, {} to data, {} to weights",
+                                                      name_of(of.forward),
+                                                      name_of(of.backward_data),
+                                                      name_of(of.backward_weights));
+  };
+  std::vector<std::pair<std::string, std::vector<std::string>>> layers_of;  // by kernels
+  for (int layer = 0; layer < network.size(); ++layer) {
+    if (!applies(ConvolutionKernel::Direct, network, layer)) {
+      continue;
+    }
+    const std::string kernels = name(plan.kernels_of(layer));
+    auto found = std::find_if(layers_of.begin(), layers_of.end(), [&](const auto& entry) {
+      return entry.first == kernels;
+    });
+    if (found == layers_of.end()) {
+      found = layers_of.insert(layers_of.end(), {kernels, {}});
+    }
+    found->second.push_back(std::to_string(layer));
+  }
+  if (layers_of.size() == 1) {
+    return {layers_of[0].first + " for all convolutions"};
+  }
+  std::vector<std::string> words;
+  for (const auto& [kernels, layers] : layers_of) {
+    words.push_back(fmt::format("{} for layers {}", kernels, fmt::join(layers, " ")));
   }
   return words;
 }

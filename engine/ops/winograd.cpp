@@ -279,20 +279,36 @@ void convolve(const TiledConvolution<T>& job, T* scratch) {
   }
 }
 
-// Transforms filters: `tap(out, in, i)` is weight number i of the 3x3 from channel `in` to `out`,
-// both counted from 0.
-template <class T, class Tap>
-void transform_filters(Index side, Index outs, Index ins, Tap tap, T* weights) {
+// Where the 3x3 weights from input channel `in` to output channel `out` lie, both counted from 0:
+// at first + out * out_stride + in * in_stride, in order or, for the way back, turned by 180
+// degrees.
+template <class T>
+struct FilterSource {
+  const T* first = nullptr;
+  Index out_stride = 0;
+  Index in_stride = 0;
+  bool turned = false;
+};
+
+template <class T>
+void transform_filters(
+    Index side, Index outs, Index ins, const FilterSource<T>& source, T* weights) {
+  constexpr Index kTaps = kFilter * kFilter;
   const Index blocks = blocks_of(outs);
   const auto transform = lane_kernels<T>().transform_weights[side / 2 - 1];
 #pragma omp parallel for collapse(2) schedule(static)
   for (Index block = 0; block < blocks; ++block) {
     for (Index in = 0; in < ins; ++in) {
-      alignas(kAlignment) std::array<T, static_cast<std::size_t>(9 * kLanes)> filter{};
+      alignas(kAlignment) std::array<T, static_cast<std::size_t>(kTaps * kLanes)> filter;
       const Index lanes = std::min(kLanes, outs - block * kLanes);
-      for (Index l = 0; l < lanes; ++l) {
-        for (Index i = 0; i < kFilter * kFilter; ++i) {
-          filter[static_cast<std::size_t>(i * kLanes + l)] = tap(block * kLanes + l, in, i);
+      if (lanes < kLanes) {
+        filter.fill(T{});
+      }
+      const T* taps = source.first + block * kLanes * source.out_stride + in * source.in_stride;
+      for (Index l = 0; l < lanes; ++l, taps += source.out_stride) {
+        T* lane = filter.data() + l;
+        for (Index i = 0; i < kTaps; ++i) {
+          lane[i * kLanes] = taps[source.turned ? kTaps - 1 - i : i];
         }
       }
       TileTransform<T> job;
@@ -354,12 +370,11 @@ void winograd_forward(const ConvolutionShape& shape,
     return;
   }
   T* weights = workspace.weights.data();
-  transform_filters<T>(
-      side,
-      region.channels.size(),
-      shape.channels,
-      [&](Index k, Index c, Index i) { return weight[k * shape.row() + c * shape.taps() + i]; },
-      weights);
+  transform_filters<T>(side,
+                       region.channels.size(),
+                       shape.channels,
+                       {weight, shape.row(), shape.taps(), false},
+                       weights);
   TiledConvolution<T> job;
   job.side = side;
   job.in = in;
@@ -386,14 +401,11 @@ void winograd_backward_data(const ConvolutionShape& shape,
   }
   T* weights = workspace.weights.data();
   const T* first = filters.weight + (region.channels.begin - filters.first) * shape.row();
-  transform_filters<T>(
-      side,
-      shape.channels,
-      region.channels.size(),
-      [&](Index c, Index k, Index i) {
-        return first[k * shape.row() + c * shape.taps() + shape.taps() - 1 - i];
-      },
-      weights);
+  transform_filters<T>(side,
+                       shape.channels,
+                       region.channels.size(),
+                       {first, shape.taps(), shape.row(), true},
+                       weights);
   TiledConvolution<T> job;
   job.side = side;
   job.in = out_gradient;

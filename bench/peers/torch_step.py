@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""Times a training step of a model file in PyTorch, as `tessera time` does: random pictures, forward, backward, SGD with momentum.
+
+    bench/peers/torch_step.py MODEL.cfg --size 416x416 --batch 1 --threads 2 --steps 5 [--channels-last] [--json]
+
+Needs Debian's python3-torch. The loss is the sum of the output times a constant, or cross-entropy where the network ends
+with [softmax]. bench/peers/run.sh starts it with glibc's allocator as it is and tuned.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import time
+
+import torch
+from torch import nn
+
+ACTIVATIONS = {
+    "linear": lambda x: x,
+    "relu": torch.relu,
+    "relu6": nn.functional.relu6,
+    "leaky": lambda x: nn.functional.leaky_relu(x, 0.1, inplace=True),
+    "logistic": torch.sigmoid,
+    "tanh": torch.tanh,
+    "swish": nn.functional.silu,
+    "mish": nn.functional.mish,
+    "elu": nn.functional.elu,
+}
+
+
+def sections(path):
+    """The sections of a model file: (name, {key: value})."""
+    found = []
+    for line in open(path, encoding="utf-8"):
+        line = line.split("#")[0].split(";")[0].strip()
+        if line.startswith("["):
+            found.append((line.strip("[]"), {}))
+        elif "=" in line:
+            key, value = line.split("=", 1)
+            found[-1][1][key.strip()] = value.strip()
+    return found
+
+
+class Network(nn.Module):
+    """The layers of a model file in order; shortcuts and routes look back at earlier outputs."""
+
+    def __init__(self, layers, shape):
+        super().__init__()
+        self.layers = layers
+        self.modules_of = nn.ModuleList()
+        shapes = []
+        for index, (kind, options) in enumerate(layers):
+            module, shape = self.build(index, kind, options, shape, shapes)
+            self.modules_of.append(module)
+            shapes.append(shape)
+
+    @staticmethod
+    def build(index, kind, options, shape, shapes):
+        channels, height, width = shape
+        whole = lambda key, default: int(options.get(key, default))
+        if kind == "convolutional":
+            filters, size, stride = whole("filters", 1), whole("size", 1), whole("stride", 1)
+            padding = size // 2 if whole("pad", 0) else whole("padding", 0)
+            normalize = whole("batch_normalize", 0)
+            parts = [nn.Conv2d(channels, filters, size, stride, padding, groups=whole("groups", 1), bias=not normalize)]
+            if normalize:
+                parts.append(nn.BatchNorm2d(filters))
+            out = lambda extent: (extent + 2 * padding - size) // stride + 1
+            return nn.Sequential(*parts), (filters, out(height), out(width))
+        if kind == "maxpool":
+            stride = whole("stride", 1)
+            size = whole("size", stride)
+            padding = whole("padding", size - 1)
+            before = padding // 2
+            out = lambda extent: (extent + padding - size) // stride + 1
+            after = lambda extent: max(0, (out(extent) - 1) * stride + size - before - extent)
+            pad = (before, after(width), before, after(height))
+            pool = nn.MaxPool2d(size, stride)
+            if any(pad):
+                pool = nn.Sequential(nn.ConstantPad2d(pad, float("-inf")), pool)
+            return pool, (channels, out(height), out(width))
+        if kind == "avgpool":
+            return nn.AdaptiveAvgPool2d(1), (channels, 1, 1)
+        if kind == "connected":
+            outputs = whole("output", 1)
+            return nn.Linear(channels * height * width, outputs), (outputs, 1, 1)
+        if kind == "dropout":
+            return nn.Dropout(float(options.get("probability", 0.5))), shape
+        if kind == "shortcut":
+            if shapes[index + whole("from", -1)] != shape:
+                raise SystemExit("a shortcut between maps of different shapes is not supported here")
+            return nn.Identity(), shape
+        if kind == "route":
+            sources = [int(i) for i in options["layers"].split(",")]
+            sources = [i if i >= 0 else index + i for i in sources]
+            return nn.Identity(), (sum(shapes[i][0] for i in sources), *shapes[sources[0]][1:])
+        if kind in ("softmax", "cost"):
+            return nn.Identity(), shape
+        raise SystemExit(f"[{kind}] is not supported here")
+
+    def forward(self, x):
+        outputs = []
+        for index, ((kind, options), module) in enumerate(zip(self.layers, self.modules_of)):
+            if kind == "connected":
+                x = x.flatten(1)
+            if kind == "shortcut":
+                x = x + outputs[index + int(options.get("from", -1))]
+            elif kind == "route":
+                sources = [int(i) for i in options["layers"].split(",")]
+                chosen = [outputs[i if i >= 0 else index + i] for i in sources]
+                x = torch.cat(chosen, 1) if len(chosen) > 1 else chosen[0]
+            else:
+                x = module(x)
+            default = {"convolutional": "logistic", "connected": "logistic"}.get(kind, "linear")
+            x = ACTIVATIONS[options.get("activation", default)](x)
+            outputs.append(x)
+        return x
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--size")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    (_, net), *layers = sections(arguments.model)
+    height, width = int(net["height"]), int(net["width"])
+    if arguments.size:
+        height, width = (int(n) for n in arguments.size.split("x"))
+    shape = (int(net.get("channels", 3)), height, width)
+    torch.manual_seed(1)
+    network = Network(layers, shape).train()
+    images = torch.rand(arguments.batch, *shape)
+    if arguments.channels_last:
+        network = network.to(memory_format=torch.channels_last)
+        images = images.to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(network.parameters(), lr=1e-4, momentum=0.9, weight_decay=5e-4)
+    labels = torch.zeros(arguments.batch, dtype=torch.long)
+    classifies = any(kind == "softmax" for kind, _ in layers)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        output = network(images)
+        loss = nn.functional.cross_entropy(output.flatten(1), labels) if classifies else output.sum() * 1e-6
+        loss.backward()
+        optimizer.step()
+
+    step()
+    seconds = []
+    for _ in range(arguments.steps):
+        start = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - start)
+    result = {
+        "step_s": {"median": statistics.median(seconds), "min": min(seconds), "max": max(seconds)},
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+    if arguments.json:
+        print(json.dumps(result))
+    else:
+        print(f"step {1e3 * result['step_s']['median']:.1f} ms, peak {result['peak_bytes'] / 2**20:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
