@@ -1,5 +1,6 @@
 #include "partitioner/memory.h"
 
+#include "partitioner/gradient_arena.h"
 #include "partitioner/layout.h"
 
 namespace partitioner {
@@ -39,8 +40,10 @@ Index activation_scalars(const Network& network,
                          const MemoryOptions& options) {
   Index scalars = 0;
   for (const Buffer& buffer : plan.buffers[static_cast<std::size_t>(rank)]) {
-    const bool has_gradient = options.training && (buffer.map != kImage || options.image_gradient);
-    scalars += blocked_volume(buffer.region) * (has_gradient ? 2 : 1);
+    scalars += blocked_volume(buffer.region);
+  }
+  if (options.training) {
+    scalars += gradient_arena(network, plan, rank, options.image_gradient).scalars;
   }
   for (int layer = 0; layer < network.size(); ++layer) {
     if (keeps_sums(network.layer(layer).operation)) {

@@ -41,9 +41,11 @@ Execution<T>::Execution(const partitioner::Network& network,
   partitioner::expects(plan.ranks == communicator.size(),
                        "a plan is made for as many ranks as there are");
   for (const partitioner::Buffer& buffer : plan.buffers[static_cast<std::size_t>(rank())]) {
-    const bool wanted = options.training && (buffer.map != kImage || options.image_gradient);
     values_.emplace_back(buffer.region);
-    gradients_.push_back(wanted ? Tensor<T>(buffer.region) : Tensor<T>());
+  }
+  if (options.training) {
+    gradient_slots_ = gradient_arena(network, plan, rank(), options.image_gradient);
+    gradients_ = Array<T>(gradient_slots_.scalars);
   }
   for (int layer = 0; layer < network.size(); ++layer) {
     layers_.push_back(make_layer<T>(site(layer)));
@@ -106,8 +108,23 @@ void Execution<T>::make_workspace() {
 }
 
 template <class T>
-View<T> Execution<T>::buffer_view(std::deque<Tensor<T>>& tensors, int buffer) {
-  return buffer == kNoBuffer ? View<T>{} : tensors[static_cast<std::size_t>(buffer)].view();
+View<T> Execution<T>::value_view(int buffer) {
+  return buffer == kNoBuffer ? View<T>{} : values_[static_cast<std::size_t>(buffer)].view();
+}
+
+template <class T>
+View<T> Execution<T>::gradient_view(int buffer) {
+  if (buffer == kNoBuffer || gradients_.size() == 0) {
+    return {};
+  }
+  const auto at = static_cast<std::size_t>(buffer);
+  const partitioner::GradientSlot& slot = gradient_slots_.slots[at];
+  if (slot.scalars == 0) {
+    return {};
+  }
+  View<T> view = values_[at].view();  // laid out alike
+  view.data = gradients_.data() + slot.offset;
+  return view;
 }
 
 template <class T>
@@ -126,24 +143,23 @@ template <class T>
 View<T> Execution<T>::image() {
   const auto own = static_cast<std::size_t>(rank());
   const bool everyone = plan_->reader == partitioner::kEveryRank;
-  return buffer_view(values_,
-                     everyone ? plan_->read_from[own][0][0] : plan_->producer(rank(), kImage));
+  return value_view(everyone ? plan_->read_from[own][0][0] : plan_->producer(rank(), kImage));
 }
 
 template <class T>
 View<T> Execution<T>::map(int map) {
-  return buffer_view(values_, plan_->producer(rank(), map));
+  return value_view(plan_->producer(rank(), map));
 }
 
 template <class T>
 View<T> Execution<T>::map_gradient(int map) {
-  return buffer_view(gradients_, plan_->producer(rank(), map));
+  return gradient_view(plan_->producer(rank(), map));
 }
 
 template <class T>
 View<T> Execution<T>::input(int layer, std::size_t input) {
   const auto& layers = plan_->read_from[static_cast<std::size_t>(rank())];
-  return buffer_view(values_, layers[static_cast<std::size_t>(layer)][input]);
+  return value_view(layers[static_cast<std::size_t>(layer)][input]);
 }
 
 template <class T>
@@ -151,8 +167,8 @@ LayerMaps<T> Execution<T>::maps_of(int layer) {
   LayerMaps<T> maps;
   for (const int buffer :
        plan_->read_from[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)]) {
-    maps.inputs.push_back(buffer_view(values_, buffer));
-    maps.input_gradients.push_back(buffer_view(gradients_, buffer));
+    maps.inputs.push_back(value_view(buffer));
+    maps.input_gradients.push_back(gradient_view(buffer));
   }
   maps.output = map(layer);
   maps.output_gradient = map_gradient(layer);
@@ -166,7 +182,7 @@ void Execution<T>::forward(const Pass& pass) {
   const auto start = [&](int produced) {
     for (Edge& edge : edges_) {
       if (edge.plan->map == produced && edge.by_message) {
-        edge.exchange.start_copy(buffer_view(values_, edge.owned_buffer));
+        edge.exchange.start_copy(value_view(edge.owned_buffer));
       }
     }
   };
@@ -174,7 +190,7 @@ void Execution<T>::forward(const Pass& pass) {
   for (int layer = 0; layer < network_->size(); ++layer) {
     for (Edge& edge : edges_) {
       if (edge.first_reader == layer && edge.by_message) {
-        edge.exchange.finish_copy(buffer_view(values_, edge.required_buffer));
+        edge.exchange.finish_copy(value_view(edge.required_buffer));
       }
     }
     layers_[static_cast<std::size_t>(layer)]->forward(pass, maps_of(layer));
@@ -182,11 +198,19 @@ void Execution<T>::forward(const Pass& pass) {
   }
 }
 
+// Gradients share memory: each is cleared when its turn comes, at the first layer that adds to it.
 template <class T>
-void Execution<T>::clear_gradient_maps() {
-  for (Tensor<T>& gradient : gradients_) {
-    std::fill_n(gradient.values().data(), gradient.values().size(), T{});
+void Execution<T>::clear_gradients_from(int layer) {
+  for (const partitioner::GradientSlot& slot : gradient_slots_.slots) {
+    if (slot.from == layer) {
+      std::fill_n(gradients_.data() + slot.offset, slot.scalars, T{});
+    }
   }
+}
+
+template <class T>
+void Execution<T>::clear_output_gradient() {
+  clear_gradients_from(network_->size());
 }
 
 template <class T>
@@ -194,11 +218,12 @@ void Execution<T>::backward(const Pass& pass) {
   const auto finish = [&](int map) {
     for (Edge& edge : edges_) {
       if (edge.plan->map == map && (map != kImage || options_.image_gradient)) {
-        edge.exchange.finish_add(buffer_view(gradients_, edge.owned_buffer));
+        edge.exchange.finish_add(gradient_view(edge.owned_buffer));
       }
     }
   };
   for (int layer = network_->size() - 1; layer >= 0; --layer) {
+    clear_gradients_from(layer);
     finish(layer);
     for (auto& [map, exchange] : collapses_) {
       if (map == layer) {
@@ -209,10 +234,11 @@ void Execution<T>::backward(const Pass& pass) {
     layers_[static_cast<std::size_t>(layer)]->backward(pass, maps_of(layer));
     for (Edge& edge : edges_) {
       if (edge.first_reader == layer && (edge.plan->map != kImage || options_.image_gradient)) {
-        edge.exchange.start_add(buffer_view(gradients_, edge.required_buffer));
+        edge.exchange.start_add(gradient_view(edge.required_buffer));
       }
     }
   }
+  clear_gradients_from(kImage);
   finish(kImage);
 }
 
@@ -296,11 +322,10 @@ ExecutionMemory Execution<T>::memory() const {
   memory.weights = parameters_.value_bytes();
   memory.gradients = parameters_.gradient_bytes();
   memory.messages = parameters_.message_bytes();
-  for (const auto* tensors : {&values_, &gradients_}) {
-    for (const Tensor<T>& tensor : *tensors) {
-      memory.activations += tensor.bytes();
-    }
+  for (const Tensor<T>& tensor : values_) {
+    memory.activations += tensor.bytes();
   }
+  memory.activations += gradients_.bytes();
   for (const auto& layer : layers_) {
     memory.activations += layer->kept_bytes();
     memory.messages += layer->message_bytes();

@@ -10,6 +10,7 @@
 
 #include "engine/execution/parameters.h"
 #include "engine/layers/layer.h"
+#include "partitioner/gradient_arena.h"
 
 namespace engine {
 
@@ -43,9 +44,9 @@ class Execution {
   [[nodiscard]] View<T> image();
 
   // All ranks call these together. backward() wants labels in the pass, or output_gradient() filled
-  // in after clear_gradient_maps().
+  // in after clear_output_gradient().
   void forward(const Pass& pass);
-  void clear_gradient_maps();
+  void clear_output_gradient();
   void backward(const Pass& pass);
 
   // Cells computed here of a map's values and gradients; views of nothing where there are none.
@@ -93,15 +94,18 @@ class Execution {
                      View<T> cells) const;
   void make_workspace();
   [[nodiscard]] LayerMaps<T> maps_of(int layer);
-  [[nodiscard]] View<T> buffer_view(std::deque<Tensor<T>>& tensors, int buffer);
+  [[nodiscard]] View<T> value_view(int buffer);
+  [[nodiscard]] View<T> gradient_view(int buffer);
+  void clear_gradients_from(int layer);
   [[nodiscard]] int rank() const { return communicator_->rank(); }
 
   const partitioner::Network* network_;
   const partitioner::Plan* plan_;
   const Communicator* communicator_;
   ExecutionOptions options_;
-  std::deque<Tensor<T>> values_;     // by buffer of the plan
-  std::deque<Tensor<T>> gradients_;  // likewise; empty where not wanted
+  std::deque<Tensor<T>> values_;  // by buffer of the plan
+  partitioner::GradientArena gradient_slots_;
+  Array<T> gradients_;  // in those slots
   ParameterSet<T> parameters_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::deque<Edge> edges_;

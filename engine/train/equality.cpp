@@ -129,7 +129,7 @@ Outcome<T> run(const EqualityOptions& options,
   execution.forward(pass);
   Outcome<T> outcome;
   gather_maps(execution, outcome);
-  execution.clear_gradient_maps();
+  execution.clear_output_gradient();
   if (loss >= 0) {
     const double mine = execution.owned_loss(labels) * pass.loss_scale;
     double sum = 0;

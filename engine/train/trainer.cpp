@@ -127,7 +127,7 @@ StepResult Trainer::run_step(Feed& feed) {
         loss += sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
       });
       timed(times.backward_s, [&] {
-        execution_.clear_gradient_maps();
+        execution_.clear_output_gradient();
         execution_.backward(pass);
       });
     }
@@ -207,7 +207,7 @@ StepTimes Trainer::time_random_step() {
       const Pass pass = training_pass(has_loss ? &labels : nullptr);
       timed(times.forward_s, [&] { execution_.forward(pass); });
       timed(times.backward_s, [&] {
-        execution_.clear_gradient_maps();
+        execution_.clear_output_gradient();
         if (!has_loss) {
           fill_output_gradient();
         }

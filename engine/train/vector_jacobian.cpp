@@ -125,7 +125,7 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
   pass.batch_norm = options.batch_norm;
   pass.dropout = false;
   execution.forward(pass);
-  execution.clear_gradient_maps();
+  execution.clear_output_gradient();
   execution.scatter_output_gradient(whole("output_gradient"));
   execution.backward(pass);
   parameters.sum_gradients(options.batch_norm);

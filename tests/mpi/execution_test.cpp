@@ -151,7 +151,7 @@ std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const std::vect
   pass.labels = &labels;
   pass.loss_scale = 1.0 / static_cast<double>(labels.size());
   run.execution.forward(pass);
-  run.execution.clear_gradient_maps();
+  run.execution.clear_output_gradient();
   run.execution.parameters().clear_gradients();
   run.execution.backward(pass);
   run.execution.parameters().sum_gradients(pass.batch_norm);

@@ -75,13 +75,13 @@ TEST_CASE("the memory of a single tile is what its shapes say") {
   CHECK(use.messages == 0);
   CHECK(use.workspace == 0);
   // The image and map 0 have a border of one cell; the image has no gradient; layers 0 and 1 keep
-  // their sums.
+  // their sums. Of gradients the two of layer 1's backward pass are there at once, others before.
   const Index image = Index{2} * 3 * 14 * 12;
   const Index first = Index{2} * 8 * 14 * 12;
   const Index second = Index{2} * 32 * 12 * 10;
   const Index vectors = Index{2} * (32 + 8);
   const Index kept = Index{2} * 8 * 12 * 10 + Index{2} * 32 * 12 * 10;
-  CHECK(use.activations == 4 * (image + 2 * (first + second + vectors) + kept));
+  CHECK(use.activations == 4 * (image + 2 * (first + second) + vectors + kept));
   CHECK(use.total() == use.weights + use.gradients + use.optimizer + use.activations);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("options scale what they are about") {
   CHECK(adam.optimizer == 2 * single.optimizer);
   CHECK(adam.total() == single.total() + single.optimizer + 100);
   const MemoryUse image = planned_memory(network, plan, 1, {.image_gradient = true});
-  CHECK(image.activations > single.activations);
+  CHECK(image.activations >= single.activations);
 }
 
 TEST_CASE("optimizer state is sharded: together the ranks hold that of one device") {
