@@ -1,18 +1,22 @@
 #include <cstdlib>
+#include <filesystem>
 #include <unistd.h>
 
 #include "engine/cli/cli.h"
 
 namespace {
 
-// Threads that have nothing to do are to sleep soon, so that they leave the processor to other ranks
-// while this one waits for messages. OpenMP's library reads how long to spin when it is loaded, before
-// main(), and cannot be told later: so the program starts itself once more.
+// Threads that have nothing to do are to sleep soon, so that they leave the processor to other
+// ranks while this one waits for messages. OpenMP's library reads how long to spin when it is
+// loaded, before main(), and cannot be told later: so the program starts itself once more.
 void spin_briefly(char** argv) {
   // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread yet
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr) {
     ::setenv("GOMP_SPINCOUNT", "1000", 0);
-    ::execv("/proc/self/exe", argv);  // returns only where that is not there: then threads spin longer
+    std::error_code error;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+    ::execv(program.c_str(),
+            argv);  // returns where that is not to be found: then threads spin longer
   }
   // NOLINTEND(concurrency-mt-unsafe)
 }

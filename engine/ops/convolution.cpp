@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/ops/depthwise.h"
 #include "engine/ops/direct.h"
 #include "engine/ops/reference.h"
 #include "engine/ops/winograd.h"
@@ -27,6 +28,9 @@ ConvolutionWorkspaceSize workspace_of(ConvolutionKernel kernel,
   }
   if (is_winograd(kernel)) {
     return winograd_workspace(shape, tile_side(kernel), filters, !output.empty());
+  }
+  if (is_depthwise(shape)) {
+    return {};
   }
   return direct_workspace(shape, filters, output);
 }
@@ -67,6 +71,8 @@ void convolution_forward(ConvolutionKernel kernel,
     reference_forward(shape, in, weight, bias, region, out);
   } else if (is_winograd(kernel)) {
     winograd_forward(shape, tile_side(kernel), in, weight, bias, region, out, workspace);
+  } else if (is_depthwise(shape)) {
+    depthwise_forward(shape, in, weight, bias, region, out);
   } else {
     direct_forward(shape, in, weight, bias, region, out, workspace);
   }
@@ -89,6 +95,8 @@ void convolution_backward_data(ConvolutionKernel kernel,
   } else if (is_winograd(kernel)) {
     winograd_backward_data(
         shape, tile_side(kernel), out_gradient, filters, region, map, in_gradient, workspace);
+  } else if (is_depthwise(shape)) {
+    depthwise_backward_data(shape, out_gradient, filters, region, map, in_gradient);
   } else {
     direct_backward_data(shape, out_gradient, filters, region, map, in_gradient, workspace);
   }
@@ -117,6 +125,8 @@ void convolution_backward_weights(ConvolutionKernel kernel,
                               first_filter,
                               weight_gradient,
                               workspace);
+  } else if (is_depthwise(shape)) {
+    depthwise_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
   } else {
     direct_backward_weights(
         shape, in, out_gradient, region, first_filter, weight_gradient, workspace);

@@ -1,5 +1,9 @@
 #include "engine/ops/lane_kernels.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
 #include "engine/ops/lane_kernel_versions.h"
 
 namespace engine {
@@ -8,19 +12,32 @@ namespace {
 
 enum class VectorWidth { Generic, Avx2, Avx512 };
 
-VectorWidth widest() {
+VectorWidth supported() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") > 0) {
-    return VectorWidth::Avx512;
-  }
+  // Vectors of any length must multiply and add at once if those of one length do: a row that is cut
+  // elsewhere may run on shorter ones, and is to have the same bits.
   if (__builtin_cpu_supports("avx2") > 0 && __builtin_cpu_supports("fma") > 0) {
-    return VectorWidth::Avx2;
+    return __builtin_cpu_supports("avx512f") > 0 ? VectorWidth::Avx512 : VectorWidth::Avx2;
   }
 #endif
   return VectorWidth::Generic;
 }
 
-const VectorWidth kWidth = widest();
+// The environment may ask for less: so that machines of different widths compute the same bits, and
+// for tests.
+VectorWidth chosen() {
+  const VectorWidth width = supported();
+  const char* asked = std::getenv("TESSERA_VECTORS");  // NOLINT(concurrency-mt-unsafe): read once
+  if (asked == nullptr) {
+    return width;
+  }
+  if (std::strcmp(asked, "generic") == 0) {
+    return VectorWidth::Generic;
+  }
+  return std::strcmp(asked, "avx2") == 0 ? std::min(width, VectorWidth::Avx2) : width;
+}
+
+const VectorWidth kWidth = chosen();
 
 // The one of three that this machine's vectors are wide enough for.
 template <class Kernels>

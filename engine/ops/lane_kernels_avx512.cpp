@@ -3,7 +3,7 @@
 #include "engine/ops/lane_kernel_versions.h"
 
 #if defined(__x86_64__)
-#pragma GCC target("avx512f")
+#pragma GCC target("avx512f,avx2,fma")
 
 namespace engine::avx512 {
 

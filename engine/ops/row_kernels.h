@@ -61,6 +61,32 @@ struct PoolWindow {
   Index lanes = 0;
 };
 
+// A row of a depthwise convolution: y = (y +) bias + sum over taps t of weights[t] * x[offsets[t]],
+// lane by lane.
+template <class T>
+struct DepthwiseRow {
+  const T* x = nullptr;
+  Index x_step = 0;
+  const Index* offsets = nullptr;
+  Index taps = 0;
+  const T* weights = nullptr;  // (taps, kMostLanes)
+  const T* bias = nullptr;     // kMostLanes, or none
+  T* y = nullptr;
+  Index y_step = 0;
+  Index cells = 0;
+  Index lanes = 0;
+};
+
+// Two rows of as many cells: one tap of a depthwise convolution, and a row of gradients.
+template <class T>
+struct RowPair {
+  const T* x = nullptr;
+  Index x_step = 0;
+  Index y_step = 0;
+  Index cells = 0;
+  Index lanes = 0;
+};
+
 // What one vector width makes of them.
 template <class T>
 struct RowKernels {
@@ -82,6 +108,10 @@ struct RowKernels {
                         T* in_gradient,
                         Index in_gradient_row,
                         Index in_gradient_step);
+  // Assigns y.
+  void (*depthwise)(const DepthwiseRow<T>& row);
+  void (*add_scaled)(const RowPair<T>& rows, const T* weight, T* y);  // y += weight[lane] * x
+  void (*add_products)(const RowPair<T>& rows, const T* y, T* sums);  // sums[lane] += x * y
 };
 
 // Those of the widest vectors that this machine has.

@@ -210,6 +210,83 @@ void pool_gradient_cell(const PoolWindow<T>& window,
   });
 }
 
+// kCount cells at once, so that a weight is loaded for all of them.
+template <class T, class V, Index kCount>
+[[gnu::always_inline]] inline void depthwise_cells(const DepthwiseRow<T>& row,
+                                                   Index first,
+                                                   Index lane) {
+  V sums[kCount];
+  for (Index p = 0; p < kCount; ++p) {
+    sums[p] = V{};
+  }
+  const T* x = row.x + first * row.x_step + lane;
+  for (Index t = 0; t < row.taps; ++t) {
+    const V weight = load_row<V>(row.weights + t * kMostLanes + lane);
+    const T* cells = x + row.offsets[t];
+#pragma GCC unroll 4
+    for (Index p = 0; p < kCount; ++p) {
+      sums[p] += weight * load_row<V>(cells + p * row.x_step);
+    }
+  }
+  const V bias = row.bias == nullptr ? V{} : load_row<V>(row.bias + lane);
+#pragma GCC unroll 4
+  for (Index p = 0; p < kCount; ++p) {
+    store_row(row.y + (first + p) * row.y_step + lane, V(sums[p] + bias));
+  }
+}
+
+template <class T>
+void depthwise_row(const DepthwiseRow<T>& row) {
+  const bool side_by_side = row.x_step % row.lanes == 0 && row.y_step % row.lanes == 0;
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    constexpr Index kAtOnce = 4;
+    Index cell = 0;
+    for (; cell + kAtOnce <= row.cells; cell += kAtOnce) {
+      depthwise_cells<T, V, kAtOnce>(row, cell, lane);
+    }
+    for (; cell < row.cells; ++cell) {
+      depthwise_cells<T, V, 1>(row, cell, lane);
+    }
+  });
+}
+
+template <class T>
+void add_scaled_row(const RowPair<T>& rows, const T* weights, T* y) {
+  const bool side_by_side = rows.x_step % rows.lanes == 0 && rows.y_step % rows.lanes == 0;
+  for_each_vector<T>(rows.lanes, side_by_side, [&]<class V>(Index lane) {
+    const V weight = load_row<V>(weights + lane);
+    for (Index cell = 0; cell < rows.cells; ++cell) {
+      T* to = y + cell * rows.y_step + lane;
+      store_row(to, V(load_row<V>(to) + weight * load_row<V>(rows.x + cell * rows.x_step + lane)));
+    }
+  });
+}
+
+template <class T>
+void add_products_row(const RowPair<T>& rows, const T* y, T* sums) {
+  const bool side_by_side = rows.x_step % rows.lanes == 0 && rows.y_step % rows.lanes == 0;
+  for_each_vector<T>(rows.lanes, side_by_side, [&]<class V>(Index lane) {
+    constexpr Index kChains = 4;  // sums that do not wait for each other
+    V chains[kChains] = {};
+    const auto add = [&](Index chain, Index cell) __attribute__((always_inline)) {
+      chains[chain] += load_row<V>(rows.x + cell * rows.x_step + lane) *
+                       load_row<V>(y + cell * rows.y_step + lane);
+    };
+    Index cell = 0;
+    for (; cell + kChains <= rows.cells; cell += kChains) {
+      add(0, cell);
+      add(1, cell + 1);
+      add(2, cell + 2);
+      add(3, cell + 3);
+    }
+    for (; cell < rows.cells; ++cell) {
+      add(0, cell);
+    }
+    store_row(sums + lane,
+              V(load_row<V>(sums + lane) + ((chains[0] + chains[1]) + (chains[2] + chains[3]))));
+  });
+}
+
 // Calls run.operator()<kind>() with the Kind of an activation.
 template <class Run>
 [[gnu::always_inline]] inline void with_kind(Activation activation, Run run) {
@@ -244,6 +321,9 @@ constexpr RowKernels<T> row_kernels_of_width() {
   kernels.normalize_gradient = normalize_gradient_row<T>;
   kernels.pool = pool_cell<T>;
   kernels.pool_gradient = pool_gradient_cell<T>;
+  kernels.depthwise = depthwise_row<T>;
+  kernels.add_scaled = add_scaled_row<T>;
+  kernels.add_products = add_products_row<T>;
   return kernels;
 }
 

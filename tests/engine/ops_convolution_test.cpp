@@ -55,18 +55,23 @@ struct Case {
 std::optional<partitioner::Network> random_convolution(Draw& draw, ConvolutionKernel kernel) {
   partitioner::Network network;
   const bool winograd = is_winograd(kernel);
-  const Index groups = winograd ? 1 : draw.among<Index>({1, 1, 1, 2, 3, 8, 20});
+  const bool depthwise = !winograd && draw.chance(0.15);
+  const Index groups = winograd    ? 1
+                       : depthwise ? draw.between(1, 40)
+                                   : draw.among<Index>({1, 1, 1, 2, 3, 8, 20});
   const Index size = winograd ? 3 : draw.between(1, 7);
-  network.image = {
-      groups * draw.among<Index>({1, 2, 3, 5, 16, 17}), draw.between(1, 15), draw.between(1, 17)};
+  network.image = {groups * (depthwise ? 1 : draw.among<Index>({1, 2, 3, 5, 16, 17})),
+                   draw.between(1, 15),
+                   draw.between(1, 17)};
   try {
     add_layer(
         network,
-        partitioner::Convolution{.filters = groups * draw.among<Index>({1, 2, 3, 4, 7, 16, 19, 33}),
-                                 .size = size,
-                                 .stride = winograd ? 1 : draw.between(1, 4),
-                                 .padding = draw.between(0, size - 1),
-                                 .groups = groups},
+        partitioner::Convolution{
+            .filters = groups * (depthwise ? 1 : draw.among<Index>({1, 2, 3, 4, 7, 16, 19, 33})),
+            .size = size,
+            .stride = winograd ? 1 : draw.between(1, 4),
+            .padding = draw.between(0, size - 1),
+            .groups = groups},
         {partitioner::kImage});
   } catch (const std::invalid_argument&) {
     return std::nullopt;

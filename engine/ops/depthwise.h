@@ -1,0 +1,38 @@
+// Direct convolutions of one channel and one filter a group: no sum over channels, so a vector of
+// channels is computed side by side. Arguments are those of convolution.h.
+
+#pragma once
+
+#include "engine/ops/convolution.h"
+
+namespace engine {
+
+[[nodiscard]] inline bool is_depthwise(const ConvolutionShape& shape) {
+  return shape.groups == shape.channels && shape.groups == shape.filters;
+}
+
+template <class T>
+void depthwise_forward(const ConvolutionShape& shape,
+                       View<const T> in,
+                       const T* weight,
+                       const T* bias,
+                       const Region& region,
+                       View<T> out);
+
+template <class T>
+void depthwise_backward_data(const ConvolutionShape& shape,
+                             View<const T> out_gradient,
+                             const Filters<T>& filters,
+                             const Region& region,
+                             const Region& map,
+                             View<T> in_gradient);
+
+template <class T>
+void depthwise_backward_weights(const ConvolutionShape& shape,
+                                View<const T> in,
+                                View<const T> out_gradient,
+                                const Region& region,
+                                Index first_filter,
+                                T* weight_gradient);
+
+}  // namespace engine
