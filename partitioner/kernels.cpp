@@ -8,7 +8,7 @@ namespace {
 
 // Below these a tile's transforms take longer than the multiplications that they save.
 constexpr Index kFewestChannels = 32;
-constexpr Index kFewestProducts = 32 * 64;  // input channels times filters
+constexpr Index kFewestProducts = Index{32} * 64;  // input channels times filters
 constexpr Index kFewestCells = 12;          // along a side of the map
 
 ConvolutionKernel kernel_by(KernelRule rule, const Network& network, int layer) {

@@ -37,24 +37,29 @@ void append_messages(const Exchange& exchange, Index scalar_bytes, Json& list) {
   }
 }
 
-Json kernels_json(const ConvolutionKernels& kernels) {
-  return {{"forward", name_of(kernels.forward)},
-          {"backward_data", name_of(kernels.backward_data)},
-          {"backward_weights", name_of(kernels.backward_weights)}};
-}
-
-Json layers_json(const Network& network, const Plan& plan) {
+Json layers_json(const Network& network) {
   Json layers = Json::array();
   for (int layer = 0; layer < network.size(); ++layer) {
     const LayerSpec& spec = network.layer(layer);
     layers.push_back({{"index", layer},
                       {"kind", kind_name(spec.operation)},
                       {"output", {spec.output.channels, spec.output.rows, spec.output.cols}}});
-    if (applies(ConvolutionKernel::Direct, network, layer)) {
-      layers.back()["kernels"] = kernels_json(plan.kernels_of(layer));
-    }
   }
   return layers;
+}
+
+Json kernels_json(const Network& network, const Plan& plan) {
+  Json kernels = Json::array();
+  for (int layer = 0; layer < network.size(); ++layer) {
+    if (applies(ConvolutionKernel::Direct, network, layer)) {
+      const ConvolutionKernels& of = plan.kernels_of(layer);
+      kernels.push_back({{"layer", layer},
+                         {"forward", name_of(of.forward)},
+                         {"backward_data", name_of(of.backward_data)},
+                         {"backward_weights", name_of(of.backward_weights)}});
+    }
+  }
+  return kernels;
 }
 
 struct Layers {
@@ -139,7 +144,8 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
                  {"reader", plan.reader == kEveryRank ? Json("every") : Json(plan.reader)},
                  {"multiply_adds", totals.sum.work.multiply_adds},
                  {"redundant_multiply_adds", totals.sum.work.redundant},
-                 {"layers", layers_json(network, plan)},
+                 {"layers", layers_json(network)},
+                 {"kernels", kernels_json(network, plan)},
                  {"groups", Json::array()}};
   const std::vector<Layers> groups = layers_of_groups(plan);
   for (std::size_t group = 0; group < groups.size(); ++group) {

@@ -103,6 +103,7 @@ std::vector<std::string> kernel_words(const Network& network, const Plan& plan) 
     return {layers_of[0].first + " for all convolutions"};
   }
   std::vector<std::string> words;
+  words.reserve(layers_of.size());
   for (const auto& [kernels, layers] : layers_of) {
     words.push_back(fmt::format("{} for layers {}", kernels, fmt::join(layers, " ")));
   }

@@ -47,3 +47,11 @@ if [ -d "$darknet" ]; then
 else
   echo "Darknet's models are not in $darknet: that part is left out"
 fi
+
+works 1 plan models/yolov2-early.cfg --grid 2x2
+expect 'it says which kernels compute which layers' grep -q '^kernels  *direct for layers 0 .*winograd4 for layers 2 4' "$folder/out"
+works 1 plan models/yolov2-early.cfg --kernels direct --save "$folder/direct.toml"
+expect 'direct kernels everywhere when asked for' grep -q '^kernels  *direct for all convolutions' "$folder/out"
+works 1 plan models/yolov2-early.cfg --partition "$folder/direct.toml" --json
+expect 'a partition file keeps its kernels' grep -qF '"kernels":[{"layer":0,"forward":"direct"' "$folder/out"
+expect 'none of them is another' bash -c "! grep -q winograd '$folder/out'"
