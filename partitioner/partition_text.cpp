@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
-#include <ranges>
 #include <string_view>
 #include <toml++/toml.h>
 
@@ -214,10 +213,13 @@ class Reader {
     }
     const auto known = node->is_string() ? kernel_named(node->as_string()->get()) : std::nullopt;
     if (!known) {
+      std::vector<std::string_view> names;
+      names.reserve(std::size(kConvolutionKernels));
+      for (const ConvolutionKernel kernel : kConvolutionKernels) {
+        names.push_back(name_of(kernel));
+      }
       fail(*node,
-           fmt::format("`{}` names no kernel, expected one of: {}",
-                       pass,
-                       fmt::join(kConvolutionKernels | std::views::transform(name_of), ", ")));
+           fmt::format("`{}` names no kernel, expected one of: {}", pass, fmt::join(names, ", ")));
     }
     return *known;
   }

@@ -11,8 +11,7 @@ class ConvolutionalLayer : public Layer<T> {
  public:
   explicit ConvolutionalLayer(const Site& site)
       : site_(site),
-        shape_(convolution_shape(*site.network, site.layer)),
-        kernels_(site.plan->kernels_of(site.layer)),
+        method_{convolution_shape(*site.network, site.layer), site.plan->kernels_of(site.layer)},
         normalized_(std::get<partitioner::Convolution>(site.spec().operation).batch_normalize),
         stage_(site,
                normalized_,
@@ -20,8 +19,7 @@ class ConvolutionalLayer : public Layer<T> {
 
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
     const T* bias = normalized_ ? nullptr : maps.parameters.bias;
-    convolution_forward(kernels_.forward,
-                        shape_,
+    convolution_forward(method_,
                         maps.inputs[0],
                         static_cast<const T*>(maps.parameters.weight),
                         bias,
@@ -39,8 +37,7 @@ class ConvolutionalLayer : public Layer<T> {
     }
     const Index first = site_.tile().computed.channels.begin;
     const View<const T> gradient = maps.output_gradient;
-    convolution_backward_weights(kernels_.backward_weights,
-                                 shape_,
+    convolution_backward_weights(method_,
                                  maps.inputs[0],
                                  gradient,
                                  region,
@@ -48,8 +45,7 @@ class ConvolutionalLayer : public Layer<T> {
                                  maps.parameters.weight_gradient,
                                  maps.workspace->convolution);
     if (maps.input_gradients[0].data != nullptr) {
-      convolution_backward_data(kernels_.backward_data,
-                                shape_,
+      convolution_backward_data(method_,
                                 gradient,
                                 Filters<T>{maps.parameters.weight, first},
                                 region,
@@ -64,8 +60,7 @@ class ConvolutionalLayer : public Layer<T> {
 
  private:
   Site site_;
-  ConvolutionShape shape_;
-  ConvolutionKernels kernels_;
+  ConvolutionMethod method_;
   bool normalized_;
   NormStage<T> stage_;
 };

@@ -19,8 +19,9 @@ WorkspaceSize layer_workspace(const partitioner::Network& network,
   if (std::holds_alternative<partitioner::Convolution>(spec.operation)) {
     const ConvolutionShape shape = convolution_shape(network, layer);
     const Region backward = training ? tile.backward : Region{};
-    return {convolution_workspace(plan.kernels_of(layer), shape, tile.computed.channels, backward),
-            0};
+    return {
+        convolution_workspace({shape, plan.kernels_of(layer)}, tile.computed.channels, backward),
+        0};
   }
   if (std::holds_alternative<partitioner::Connected>(spec.operation)) {
     const Index inputs = network.shape(spec.inputs[0]).volume();

@@ -41,17 +41,15 @@ void activate_forward(Activation activation, View<const T> in, const Region& reg
   if (activation == Activation::Linear && in.data == out.data) {
     return;
   }
-  with_activation(activation, [&](auto function) {
-    for_each_line(
-        region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
-          const T* from = line_start(in, run, n, row, region.cols.begin);
-          T* to = line_start(out, run, n, row, region.cols.begin);
-          for (Index col = 0; col < region.cols.size(); ++col) {
-            for_each_lane(run.size(), [&](Index l) {
-              to[col * out.block + l] = function.value(from[col * in.block + l]);
-            });
-          }
-        });
+  const auto runs = channel_runs(region.channels, in, out);
+  for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
+    row_kernels<T>().activate({line_start(in, run, n, row, region.cols.begin),
+                               in.block,
+                               out.block,
+                               region.cols.size(),
+                               whole_lanes(run, in, out)},
+                              activation,
+                              line_start(out, run, n, row, region.cols.begin));
   });
 }
 

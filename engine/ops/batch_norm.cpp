@@ -220,7 +220,10 @@ template void normalize_forward<float>(View<const float>,
                                        const Region&,
                                        const Normalization<float>&,
                                        View<float>);
-template std::vector<NormGradient> normalize_backward_sums<float>(View<const float>, const Region&, const Normalization<float>&, View<float>);
+template std::vector<NormGradient> normalize_backward_sums<float>(View<const float>,
+                                                                  const Region&,
+                                                                  const Normalization<float>&,
+                                                                  View<float>);
 template void normalize_backward<float>(View<const float>,
                                         const Region&,
                                         const Normalization<float>&,

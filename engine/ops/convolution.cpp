@@ -27,7 +27,7 @@ ConvolutionWorkspaceSize workspace_of(ConvolutionKernel kernel,
     return {};
   }
   if (is_winograd(kernel)) {
-    return winograd_workspace(shape, tile_side(kernel), filters, !output.empty());
+    return winograd_workspace(WinogradMethod{shape, tile_side(kernel)}, filters, !output.empty());
   }
   if (is_depthwise(shape)) {
     return {};
@@ -43,10 +43,10 @@ ConvolutionWorkspaceSize larger(const ConvolutionWorkspaceSize& a,
       std::max(a.weights, b.weights), std::max(a.gradient, b.gradient), std::max(a.tiles, b.tiles)};
 }
 
-ConvolutionWorkspaceSize convolution_workspace(const ConvolutionKernels& kernels,
-                                               const ConvolutionShape& shape,
+ConvolutionWorkspaceSize convolution_workspace(const ConvolutionMethod& method,
                                                const Range& filters,
                                                const Region& output) {
+  const auto& [shape, kernels] = method;
   ConvolutionWorkspaceSize size = workspace_of(kernels.forward, shape, filters, {});
   if (!output.empty()) {
     size = larger(size, workspace_of(kernels.backward_data, shape, filters, output));
@@ -56,8 +56,7 @@ ConvolutionWorkspaceSize convolution_workspace(const ConvolutionKernels& kernels
 }
 
 template <class T>
-void convolution_forward(ConvolutionKernel kernel,
-                         const ConvolutionShape& shape,
+void convolution_forward(const ConvolutionMethod& method,
                          View<const T> in,
                          const T* weight,
                          const T* bias,
@@ -67,10 +66,13 @@ void convolution_forward(ConvolutionKernel kernel,
   if (region.empty()) {
     return;
   }
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernel kernel = method.kernels.forward;
   if (kernel == ConvolutionKernel::Reference) {
     reference_forward(shape, in, weight, bias, region, out);
   } else if (is_winograd(kernel)) {
-    winograd_forward(shape, tile_side(kernel), in, weight, bias, region, out, workspace);
+    winograd_forward(
+        WinogradMethod{shape, tile_side(kernel)}, in, weight, bias, region, out, workspace);
   } else if (is_depthwise(shape)) {
     depthwise_forward(shape, in, weight, bias, region, out);
   } else {
@@ -79,8 +81,7 @@ void convolution_forward(ConvolutionKernel kernel,
 }
 
 template <class T>
-void convolution_backward_data(ConvolutionKernel kernel,
-                               const ConvolutionShape& shape,
+void convolution_backward_data(const ConvolutionMethod& method,
                                View<const T> out_gradient,
                                const Filters<T>& filters,
                                const Region& region,
@@ -90,11 +91,18 @@ void convolution_backward_data(ConvolutionKernel kernel,
   if (region.empty()) {
     return;
   }
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernel kernel = method.kernels.backward_data;
   if (kernel == ConvolutionKernel::Reference) {
     reference_backward_data(shape, out_gradient, filters, region, map, in_gradient);
   } else if (is_winograd(kernel)) {
-    winograd_backward_data(
-        shape, tile_side(kernel), out_gradient, filters, region, map, in_gradient, workspace);
+    winograd_backward_data(WinogradMethod{shape, tile_side(kernel)},
+                           out_gradient,
+                           filters,
+                           region,
+                           map,
+                           in_gradient,
+                           workspace);
   } else if (is_depthwise(shape)) {
     depthwise_backward_data(shape, out_gradient, filters, region, map, in_gradient);
   } else {
@@ -103,8 +111,7 @@ void convolution_backward_data(ConvolutionKernel kernel,
 }
 
 template <class T>
-void convolution_backward_weights(ConvolutionKernel kernel,
-                                  const ConvolutionShape& shape,
+void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   View<const T> out_gradient,
                                   const Region& region,
@@ -114,11 +121,12 @@ void convolution_backward_weights(ConvolutionKernel kernel,
   if (region.empty()) {
     return;
   }
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernel kernel = method.kernels.backward_weights;
   if (kernel == ConvolutionKernel::Reference) {
     reference_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
   } else if (is_winograd(kernel)) {
-    winograd_backward_weights(shape,
-                              tile_side(kernel),
+    winograd_backward_weights(WinogradMethod{shape, tile_side(kernel)},
                               in,
                               out_gradient,
                               region,
@@ -133,48 +141,42 @@ void convolution_backward_weights(ConvolutionKernel kernel,
   }
 }
 
-template void convolution_forward<float>(ConvolutionKernel,
-                                         const ConvolutionShape&,
+template void convolution_forward<float>(const ConvolutionMethod&,
                                          View<const float>,
                                          const float*,
                                          const float*,
                                          const Region&,
                                          View<float>,
                                          ConvolutionWorkspace<float>&);
-template void convolution_backward_data<float>(ConvolutionKernel,
-                                               const ConvolutionShape&,
+template void convolution_backward_data<float>(const ConvolutionMethod&,
                                                View<const float>,
                                                const Filters<float>&,
                                                const Region&,
                                                const Region&,
                                                View<float>,
                                                ConvolutionWorkspace<float>&);
-template void convolution_backward_weights<float>(ConvolutionKernel,
-                                                  const ConvolutionShape&,
+template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   View<const float>,
                                                   View<const float>,
                                                   const Region&,
                                                   Index,
                                                   float*,
                                                   ConvolutionWorkspace<float>&);
-template void convolution_forward<double>(ConvolutionKernel,
-                                          const ConvolutionShape&,
+template void convolution_forward<double>(const ConvolutionMethod&,
                                           View<const double>,
                                           const double*,
                                           const double*,
                                           const Region&,
                                           View<double>,
                                           ConvolutionWorkspace<double>&);
-template void convolution_backward_data<double>(ConvolutionKernel,
-                                                const ConvolutionShape&,
+template void convolution_backward_data<double>(const ConvolutionMethod&,
                                                 View<const double>,
                                                 const Filters<double>&,
                                                 const Region&,
                                                 const Region&,
                                                 View<double>,
                                                 ConvolutionWorkspace<double>&);
-template void convolution_backward_weights<double>(ConvolutionKernel,
-                                                   const ConvolutionShape&,
+template void convolution_backward_weights<double>(const ConvolutionMethod&,
                                                    View<const double>,
                                                    View<const double>,
                                                    const Region&,

@@ -31,6 +31,12 @@ struct ConvolutionShape {
   [[nodiscard]] Index row() const { return group_channels() * taps(); }  // weights of a filter
 };
 
+// What is computed, and how.
+struct ConvolutionMethod {
+  ConvolutionShape shape;
+  ConvolutionKernels kernels;
+};
+
 // Elements of each workspace array.
 struct ConvolutionWorkspaceSize {
   Index weights = 0;
@@ -60,16 +66,14 @@ struct ConvolutionWorkspace {
 
 // What the passes need over `filters` (the channels that a rank computes) and, backward, `output`,
 // which is empty where there is no backward pass.
-[[nodiscard]] ConvolutionWorkspaceSize convolution_workspace(const ConvolutionKernels& kernels,
-                                                             const ConvolutionShape& shape,
+[[nodiscard]] ConvolutionWorkspaceSize convolution_workspace(const ConvolutionMethod& method,
                                                              const Range& filters,
                                                              const Region& output);
 
 // `weight` is (filters.size(), C/groups, F, F), `bias` is (filters.size()) or null, for the filters
 // of region.channels. Assigns `out` on `region`.
 template <class T>
-void convolution_forward(ConvolutionKernel kernel,
-                         const ConvolutionShape& shape,
+void convolution_forward(const ConvolutionMethod& method,
                          View<const T> in,
                          const T* weight,
                          const T* bias,
@@ -86,8 +90,7 @@ struct Filters {
 
 // Adds to `in_gradient`, inside `map`, what the output gradient on `region` says of it.
 template <class T>
-void convolution_backward_data(ConvolutionKernel kernel,
-                               const ConvolutionShape& shape,
+void convolution_backward_data(const ConvolutionMethod& method,
                                View<const T> out_gradient,
                                const Filters<T>& filters,
                                const Region& region,
@@ -97,8 +100,7 @@ void convolution_backward_data(ConvolutionKernel kernel,
 
 // Adds to weight_gradient, laid out as `weight`, with filters from `first_filter` on.
 template <class T>
-void convolution_backward_weights(ConvolutionKernel kernel,
-                                  const ConvolutionShape& shape,
+void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   View<const T> out_gradient,
                                   const Region& region,

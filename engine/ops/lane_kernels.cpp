@@ -14,8 +14,8 @@ enum class VectorWidth { Generic, Avx2, Avx512 };
 
 VectorWidth supported() {
 #if defined(__x86_64__)
-  // Vectors of any length must multiply and add at once if those of one length do: a row that is cut
-  // elsewhere may run on shorter ones, and is to have the same bits.
+  // Vectors of any length must multiply and add at once if those of one length do: a row that is
+  // cut elsewhere may run on shorter ones, and is to have the same bits.
   if (__builtin_cpu_supports("avx2") > 0 && __builtin_cpu_supports("fma") > 0) {
     return __builtin_cpu_supports("avx512f") > 0 ? VectorWidth::Avx512 : VectorWidth::Avx2;
   }

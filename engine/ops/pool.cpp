@@ -28,7 +28,7 @@ struct Winners {
 template <class T>
 Winners<T> find_winners(
     View<const T> in, const Range& run, Index n, const Range& rows, const Range& cols) {
-  Winners<T> best;
+  Winners<T> best{};
   const T* first = line_start(in, run, n, rows.begin, cols.begin);
   for (Index l = 0; l < run.size(); ++l) {
     const auto lane = static_cast<std::size_t>(l);

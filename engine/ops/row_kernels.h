@@ -92,6 +92,8 @@ template <class T>
 struct RowKernels {
   // mean[lane] and squares[lane]: of the row's cells, and of their deviations from it, in double.
   void (*moments)(const T* x, Index step, Index cells, Index lanes, double* mean, double* squares);
+  // Assigns y = activation(x); both may be the same row.
+  void (*activate)(const RowPair<T>& rows, Activation activation, T* y);
   // Assigns y = activation(normalised x).
   void (*normalize)(const NormalizeRow<T>& row);
   // Multiplies y by the activation's slope, and adds y to shift[lane] and y * (x - mean) * inverse

@@ -31,8 +31,40 @@ template <class T, class V, class Function>
   return result;
 }
 
+#include "engine/ops/vector_functions.inl"
+
 // Activations that vectors compute, and all others.
-enum class Kind { Linear, Relu, Leaky, Other };
+enum class Kind { Linear, Relu, Leaky, Logistic, Tanh, Swish, Other };
+
+// Whether there are vector functions for vectors of T.
+template <class T>
+constexpr bool kHasFunctions = sizeof(T) == 4;
+
+// A vector function of a vector, or of one number: then as one of a vector too, so that it has the
+// same bits.
+template <class T, class V, class Function>
+[[gnu::always_inline]] inline V vector_function(const V& x, Function function) {
+  if constexpr (sizeof(V) == sizeof(T)) {
+    using Vector = typename RowVector<T, 4>::Type;
+    return function(Vector{} + x)[0];
+  } else {
+    return function(x);
+  }
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline V logistic_row(const V& x) {
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return logistic_of(vector);
+  });
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline V tanh_row(const V& x) {
+  return vector_function<T>(x, [](const auto& vector) __attribute__((always_inline)) {
+    return tanh_of(vector);
+  });
+}
 
 template <class T, Kind kKind, class V>
 [[gnu::always_inline]] inline V activated(Activation activation, const V& x) {
@@ -43,6 +75,12 @@ template <class T, Kind kKind, class V>
     return x > 0 ? x : zero;
   } else if constexpr (kKind == Kind::Leaky) {
     return x > 0 ? x : T(0.1) * x;
+  } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {
+    return logistic_row<T>(x);
+  } else if constexpr (kKind == Kind::Tanh && kHasFunctions<T>) {
+    return tanh_row<T>(x);
+  } else if constexpr (kKind == Kind::Swish && kHasFunctions<T>) {
+    return x * logistic_row<T>(x);
   } else {
     return one_by_one<T>(x, [&](T value) { return activation_value(activation, value); });
   }
@@ -60,6 +98,15 @@ template <class T, Kind kKind, class V>
     return x > 0 ? gradient : zero;
   } else if constexpr (kKind == Kind::Leaky) {
     return x > 0 ? gradient : T(0.1) * gradient;
+  } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {
+    const V y = logistic_row<T>(x);
+    return gradient * y * (1 - y);
+  } else if constexpr (kKind == Kind::Tanh && kHasFunctions<T>) {
+    const V y = tanh_row<T>(x);
+    return gradient * (1 - y * y);
+  } else if constexpr (kKind == Kind::Swish && kHasFunctions<T>) {
+    const V share = logistic_row<T>(x);
+    return gradient * share * (1 + x * (1 - share));
   } else {
     return gradient *
            one_by_one<T>(x, [&](T value) { return activation_slope(activation, value); });
@@ -296,9 +343,31 @@ template <class Run>
     run.template operator()<Kind::Relu>();
   } else if (activation == Activation::Leaky) {
     run.template operator()<Kind::Leaky>();
+  } else if (activation == Activation::Logistic) {
+    run.template operator()<Kind::Logistic>();
+  } else if (activation == Activation::Tanh) {
+    run.template operator()<Kind::Tanh>();
+  } else if (activation == Activation::Swish) {
+    run.template operator()<Kind::Swish>();
   } else {
     run.template operator()<Kind::Other>();
   }
+}
+
+template <class T, Kind kKind>
+void activate_row(const RowPair<T>& rows, Activation activation, T* y) {
+  const bool side_by_side = rows.x_step == rows.lanes && rows.y_step == rows.lanes;
+  for_each_vector<T>(rows.lanes, side_by_side, [&]<class V>(Index lane) {
+    for (Index cell = 0; cell < rows.cells; ++cell) {
+      store_row(y + cell * rows.y_step + lane,
+                activated<T, kKind>(activation, load_row<V>(rows.x + cell * rows.x_step + lane)));
+    }
+  });
+}
+
+template <class T>
+void activate_any(const RowPair<T>& rows, Activation activation, T* y) {
+  with_kind(activation, [&]<Kind kKind>() { activate_row<T, kKind>(rows, activation, y); });
 }
 
 template <class T>
@@ -316,6 +385,7 @@ template <class T>
 constexpr RowKernels<T> row_kernels_of_width() {
   RowKernels<T> kernels{};
   kernels.moments = moments_row<T>;
+  kernels.activate = activate_any<T>;
   kernels.normalize = normalize_any<T>;
   kernels.gradient_sums = gradient_sums_any<T>;
   kernels.normalize_gradient = normalize_gradient_row<T>;

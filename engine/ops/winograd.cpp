@@ -139,28 +139,33 @@ class Squares {
       std::array<T, static_cast<std::size_t>(kLargestWindow* kLargestWindow* kLanes)> copy_{};
 };
 
-// Transforms squares of `side` cells, which lie `offset` from each tile's first cell, of the tiles
-// [first, first + count). Called by all threads of a team.
+// Squares of a map, one for each tile of a grid.
 template <class T>
-void transform_squares(typename LaneKernels<T>::Transform transform,
-                       View<const T> view,
-                       const Region& cells,
+struct TileSquares {
+  typename LaneKernels<T>::Transform transform;
+  View<const T> view;
+  Region cells;  // of the view; outside is 0
+  Index offset;  // from a tile's first cell to the square's
+  Index side;
+};
+
+// Transforms the squares of tiles [first, first + count). Called by all threads of a team.
+template <class T>
+void transform_squares(const TileSquares<T>& from,
                        const TileGrid& grid,
-                       Index offset,
-                       Index side,
                        Index first,
                        Index count,
                        const Transformed<T>& to) {
-  Squares<T> squares(view, cells);
+  Squares<T> squares(from.view, from.cells);
 #pragma omp for collapse(2) schedule(static)
   for (Index block = 0; block < to.blocks; ++block) {
     for (Index t = 0; t < count; ++t) {
       const TileGrid::Tile tile = grid.tile(first + t);
       TileTransform<T> job =
-          squares.at(block, tile.image, tile.row + offset, tile.col + offset, side);
+          squares.at(block, tile.image, tile.row + from.offset, tile.col + from.offset, from.side);
       job.to = to.at(0, block, t);
       job.to_step = to.position_stride();
-      transform(job);
+      from.transform(job);
     }
   }
 }
@@ -263,12 +268,15 @@ void convolve(const TiledConvolution<T>& job, T* scratch) {
   const Transformed<T> tiles{scratch, blocks_of(channels), at_once};
   const Transformed<T> sums{
       scratch + positions * tiles.position_stride(), blocks_of(filters), at_once};
-  const auto transform = lane_kernels<T>().transform_input[job.side / 2 - 1];
+  const TileSquares<T> windows{lane_kernels<T>().transform_input[job.side / 2 - 1],
+                               job.in,
+                               job.in_cells,
+                               job.offset,
+                               job.side + 2};
 #pragma omp parallel
   for (Index first = 0; first < grid.count(); first += at_once) {
     const Index count = std::min(at_once, grid.count() - first);
-    transform_squares(
-        transform, job.in, job.in_cells, grid, job.offset, job.side + 2, first, count, tiles);
+    transform_squares(windows, grid, first, count, tiles);
     multiply(job.weights, channels, positions, count, tiles, sums);
 #pragma omp for collapse(2) schedule(static)
     for (Index block = 0; block < sums.blocks; ++block) {
@@ -336,12 +344,85 @@ Region window_of(const ConvolutionShape& shape, const Region& region) {
           grow(region.cols, shape.padding, after)};
 }
 
+// Gradients of transformed filters, (position, block of filters, channel, kLanes), channels in
+// whole blocks.
+template <class T>
+struct FilterSums {
+  T* data = nullptr;
+  Index blocks = 0;
+  Index channels = 0;
+
+  [[nodiscard]] Index block_stride() const { return channels * kLanes; }
+  [[nodiscard]] T* at(Index position, Index block, Index channel) const {
+    return data + (position * blocks + block) * block_stride() + channel * kLanes;
+  }
+};
+
+// sums (+)= tiles * gradients at every position, over `count` tiles. Called by all threads of a
+// team.
+template <class T>
+void add_products(const Transformed<T>& tiles,
+                  const Transformed<T>& gradients,
+                  Index positions,
+                  Index count,
+                  bool assign,
+                  const FilterSums<T>& sums) {
+  const Index pairs = (gradients.blocks + kProductBlocks - 1) / kProductBlocks;
+  const Index runs = sums.channels / kProductChannels;
+#pragma omp for collapse(3) schedule(static)
+  for (Index position = 0; position < positions; ++position) {
+    for (Index pair = 0; pair < pairs; ++pair) {
+      for (Index run = 0; run < runs; ++run) {
+        const Index block = pair * kProductBlocks;
+        const Index channel = run * kProductChannels;
+        lane_kernels<T>().weight_product(
+            {tiles.at(position, channel / kLanes, 0) + channel % kLanes,
+             gradients.at(position, block, 0),
+             gradients.block_stride(),
+             count,
+             sums.at(position, block, channel),
+             sums.block_stride(),
+             assign},
+            std::min(kProductBlocks, gradients.blocks - block));
+      }
+    }
+  }
+}
+
+// Transforms `sums` back and adds them to `filters` filters of plain weights. Called by all threads
+// of a team.
+template <class T>
+void add_filters(typename LaneKernels<T>::Transform transform,
+                 const FilterSums<T>& sums,
+                 const ConvolutionShape& shape,
+                 Index filters,
+                 T* weight_gradient) {
+#pragma omp for collapse(2) schedule(static)
+  for (Index block = 0; block < sums.blocks; ++block) {
+    for (Index c = 0; c < shape.channels; ++c) {
+      alignas(kAlignment) std::array<T, static_cast<std::size_t>(9 * kLanes)> filter{};
+      TileTransform<T> job;
+      job.from = sums.at(0, block, c);
+      job.from_step = sums.blocks * sums.block_stride();
+      job.to = filter.data();
+      job.to_step = kLanes;
+      transform(job);
+      for (Index l = 0; l < std::min(kLanes, filters - block * kLanes); ++l) {
+        T* taps = weight_gradient + (block * kLanes + l) * shape.row() + c * shape.taps();
+        for (Index i = 0; i < shape.taps(); ++i) {
+          taps[i] += filter[static_cast<std::size_t>(i * kLanes + l)];
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
-ConvolutionWorkspaceSize winograd_workspace(const ConvolutionShape& shape,
-                                            Index side,
+ConvolutionWorkspaceSize winograd_workspace(const WinogradMethod& method,
                                             const Range& filters,
                                             bool training) {
+  const auto& [shape, side] = method;
   if (filters.empty()) {
     return {};
   }
@@ -358,14 +439,14 @@ ConvolutionWorkspaceSize winograd_workspace(const ConvolutionShape& shape,
 }
 
 template <class T>
-void winograd_forward(const ConvolutionShape& shape,
-                      Index side,
+void winograd_forward(const WinogradMethod& method,
                       View<const T> in,
                       const T* weight,
                       const T* bias,
                       const Region& region,
                       View<T> out,
                       ConvolutionWorkspace<T>& workspace) {
+  const auto& [shape, side] = method;
   if (region.empty()) {
     return;
   }
@@ -388,14 +469,14 @@ void winograd_forward(const ConvolutionShape& shape,
 }
 
 template <class T>
-void winograd_backward_data(const ConvolutionShape& shape,
-                            Index side,
+void winograd_backward_data(const WinogradMethod& method,
                             View<const T> out_gradient,
                             const Filters<T>& filters,
                             const Region& region,
                             const Region& map,
                             View<T> in_gradient,
                             ConvolutionWorkspace<T>& workspace) {
+  const auto& [shape, side] = method;
   if (region.empty()) {
     return;
   }
@@ -421,8 +502,7 @@ void winograd_backward_data(const ConvolutionShape& shape,
 }
 
 template <class T>
-void winograd_backward_weights(const ConvolutionShape& shape,
-                               Index side,
+void winograd_backward_weights(const WinogradMethod& method,
                                View<const T> in,
                                View<const T> out_gradient,
                                const Region& region,
@@ -432,6 +512,7 @@ void winograd_backward_weights(const ConvolutionShape& shape,
   if (region.empty()) {
     return;
   }
+  const auto& [shape, side] = method;
   const LaneKernels<T>& kernels = lane_kernels<T>();
   const auto number = static_cast<std::size_t>(side / 2 - 1);
   const TileGrid grid(side, region);
@@ -441,117 +522,59 @@ void winograd_backward_weights(const ConvolutionShape& shape,
   const Transformed<T> tiles{workspace.tiles.data(), blocks_of(shape.channels), at_once};
   const Transformed<T> gradients{
       tiles.data + positions * tiles.position_stride(), blocks_of(filters), at_once};
-  // (position, block of filters, channel, kLanes), channels in whole blocks
-  T* sums = workspace.weights.data();
-  const Index channels = tiles.blocks * kLanes;
-  const Index sums_block = channels * kLanes;
-  const Index pairs = (gradients.blocks + kProductBlocks - 1) / kProductBlocks;
-  const Index runs = channels / kProductChannels;
+  const TileSquares<T> windows{
+      kernels.transform_input[number], in, window_of(shape, region), -shape.padding, side + 2};
+  const TileSquares<T> outputs{kernels.transform_gradient[number], out_gradient, region, 0, side};
+  const FilterSums<T> sums{workspace.weights.data(), gradients.blocks, tiles.blocks * kLanes};
 #pragma omp parallel
   {
     for (Index first = 0; first < grid.count(); first += at_once) {
       const Index count = std::min(at_once, grid.count() - first);
-      transform_squares(kernels.transform_input[number],
-                        in,
-                        window_of(shape, region),
-                        grid,
-                        -shape.padding,
-                        side + 2,
-                        first,
-                        count,
-                        tiles);
-      transform_squares(kernels.transform_gradient[number],
-                        out_gradient,
-                        region,
-                        grid,
-                        Index{0},
-                        side,
-                        first,
-                        count,
-                        gradients);
-#pragma omp for collapse(3) schedule(static)
-      for (Index position = 0; position < positions; ++position) {
-        for (Index pair = 0; pair < pairs; ++pair) {
-          for (Index run = 0; run < runs; ++run) {
-            const Index block = pair * kProductBlocks;
-            const Index channel = run * kProductChannels;
-            kernels.weight_product(
-                {tiles.at(position, channel / kLanes, 0) + channel % kLanes,
-                 gradients.at(position, block, 0),
-                 gradients.block_stride(),
-                 count,
-                 sums + (position * gradients.blocks + block) * sums_block + channel * kLanes,
-                 sums_block,
-                 first == 0},
-                std::min(kProductBlocks, gradients.blocks - block));
-          }
-        }
-      }
+      transform_squares(windows, grid, first, count, tiles);
+      transform_squares(outputs, grid, first, count, gradients);
+      add_products(tiles, gradients, positions, count, first == 0, sums);
     }
-#pragma omp for collapse(2) schedule(static)
-    for (Index block = 0; block < gradients.blocks; ++block) {
-      for (Index c = 0; c < shape.channels; ++c) {
-        alignas(kAlignment) std::array<T, static_cast<std::size_t>(9 * kLanes)> filter{};
-        TileTransform<T> job;
-        job.from = sums + block * sums_block + c * kLanes;
-        job.from_step = gradients.blocks * sums_block;
-        job.to = filter.data();
-        job.to_step = kLanes;
-        kernels.transform_weight_gradient[number](job);
-        const Index k = region.channels.begin + block * kLanes;
-        for (Index l = 0; l < std::min(kLanes, region.channels.end - k); ++l) {
-          T* taps = weight_gradient + (k + l - first_filter) * shape.row() + c * shape.taps();
-          for (Index i = 0; i < shape.taps(); ++i) {
-            taps[i] += filter[static_cast<std::size_t>(i * kLanes + l)];
-          }
-        }
-      }
-    }
+    T* first_gradient = weight_gradient + (region.channels.begin - first_filter) * shape.row();
+    add_filters(kernels.transform_weight_gradient[number], sums, shape, filters, first_gradient);
   }
 }
 
-template void winograd_forward<float>(const ConvolutionShape&,
-                                      Index,
+template void winograd_forward<float>(const WinogradMethod&,
                                       View<const float>,
                                       const float*,
                                       const float*,
                                       const Region&,
                                       View<float>,
                                       ConvolutionWorkspace<float>&);
-template void winograd_forward<double>(const ConvolutionShape&,
-                                       Index,
+template void winograd_forward<double>(const WinogradMethod&,
                                        View<const double>,
                                        const double*,
                                        const double*,
                                        const Region&,
                                        View<double>,
                                        ConvolutionWorkspace<double>&);
-template void winograd_backward_data<float>(const ConvolutionShape&,
-                                            Index,
+template void winograd_backward_data<float>(const WinogradMethod&,
                                             View<const float>,
                                             const Filters<float>&,
                                             const Region&,
                                             const Region&,
                                             View<float>,
                                             ConvolutionWorkspace<float>&);
-template void winograd_backward_data<double>(const ConvolutionShape&,
-                                             Index,
+template void winograd_backward_data<double>(const WinogradMethod&,
                                              View<const double>,
                                              const Filters<double>&,
                                              const Region&,
                                              const Region&,
                                              View<double>,
                                              ConvolutionWorkspace<double>&);
-template void winograd_backward_weights<float>(const ConvolutionShape&,
-                                               Index,
+template void winograd_backward_weights<float>(const WinogradMethod&,
                                                View<const float>,
                                                View<const float>,
                                                const Region&,
                                                Index,
                                                float*,
                                                ConvolutionWorkspace<float>&);
-template void winograd_backward_weights<double>(const ConvolutionShape&,
-                                                Index,
+template void winograd_backward_weights<double>(const WinogradMethod&,
                                                 View<const double>,
                                                 View<const double>,
                                                 const Region&,

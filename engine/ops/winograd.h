@@ -12,17 +12,21 @@
 
 namespace engine {
 
-// Elements of each workspace array that a pass over `filters` needs; `side` is m.
-[[nodiscard]] ConvolutionWorkspaceSize winograd_workspace(const ConvolutionShape& shape,
-                                                          Index side,
+// A convolution of size 3, stride 1 and one group, in tiles of side x side outputs: m is 2 or 4.
+struct WinogradMethod {
+  ConvolutionShape shape;
+  Index side = 4;
+};
+
+// Elements of each workspace array that a pass over `filters` needs.
+[[nodiscard]] ConvolutionWorkspaceSize winograd_workspace(const WinogradMethod& method,
                                                           const Range& filters,
                                                           bool training);
 
-// The passes, with the arguments of convolution.h, for a shape of size 3, stride 1 and one group.
+// The passes, with the arguments of convolution.h.
 
 template <class T>
-void winograd_forward(const ConvolutionShape& shape,
-                      Index side,
+void winograd_forward(const WinogradMethod& method,
                       View<const T> in,
                       const T* weight,
                       const T* bias,
@@ -31,8 +35,7 @@ void winograd_forward(const ConvolutionShape& shape,
                       ConvolutionWorkspace<T>& workspace);
 
 template <class T>
-void winograd_backward_data(const ConvolutionShape& shape,
-                            Index side,
+void winograd_backward_data(const WinogradMethod& method,
                             View<const T> out_gradient,
                             const Filters<T>& filters,
                             const Region& region,
@@ -41,8 +44,7 @@ void winograd_backward_data(const ConvolutionShape& shape,
                             ConvolutionWorkspace<T>& workspace);
 
 template <class T>
-void winograd_backward_weights(const ConvolutionShape& shape,
-                               Index side,
+void winograd_backward_weights(const WinogradMethod& method,
                                View<const T> in,
                                View<const T> out_gradient,
                                const Region& region,

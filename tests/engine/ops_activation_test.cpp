@@ -80,4 +80,54 @@ TEST_CASE("activating part of a map leaves the rest as it is") {
   }
 }
 
+// Numbers of all sizes and both signs.
+std::vector<float> many_numbers() {
+  std::vector<float> numbers{0.0F, -0.0F, 1e4F, -1e4F, 88.0F, -88.0F, 0.25F, -0.25F};
+  for (float size = 1e-6F; size < 30.0F; size *= 1.07F) {
+    numbers.push_back(size);
+    numbers.push_back(-size);
+  }
+  return numbers;
+}
+
+TEST_CASE("activations on rows are those of single numbers, whatever the channels of a cell") {
+  const std::vector<float> numbers = many_numbers();
+  const auto count = static_cast<Index>(numbers.size());
+  for (const Activation activation : kActivations) {
+    for (const Index channels : {1, 3, 8, 16}) {
+      INFO(activation_name(activation), ", ", channels, " channels");
+      const Region region{{0, 1}, {0, channels}, {0, 1}, {0, count}};
+      Tensor<float> in(region);
+      Tensor<float> out(region);
+      for (Index col = 0; col < count; ++col) {
+        for (Index c = 0; c < channels; ++c) {
+          in.view().at(0, c, 0, col) = numbers[static_cast<std::size_t>((col + c) % count)];
+        }
+      }
+      engine::activate_forward(activation, View<const float>(in.view()), region, out.view());
+      for (Index col = 0; col < count; ++col) {
+        for (Index c = 0; c < channels; ++c) {
+          const double x = static_cast<double>(in.view().at(0, c, 0, col));
+          const double expected = value(activation, x);
+          const double found = static_cast<double>(out.view().at(0, c, 0, col));
+          // Of the logistic function's smallest values the C library keeps a few more bits.
+          CHECK_MESSAGE(std::abs(found - expected) <= 1e-6 * std::abs(expected) + 1e-33, "at ", x);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what is no number stays so") {
+  const Region region{{0, 1}, {0, 16}, {0, 1}, {0, 1}};
+  for (const Activation activation :
+       {Activation::Linear, Activation::Logistic, Activation::Tanh, Activation::Swish}) {
+    Tensor<float> cells(region);
+    cells.view().at(0, 3, 0, 0) = NAN;
+    engine::activate_forward(activation, View<const float>(cells.view()), region, cells.view());
+    CHECK(std::isnan(cells.view().at(0, 3, 0, 0)));
+    CHECK(std::isfinite(cells.view().at(0, 4, 0, 0)));
+  }
+}
+
 }  // namespace

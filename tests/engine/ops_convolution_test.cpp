@@ -46,6 +46,9 @@ struct Case {
   PlainMap out_gradient;
 
   [[nodiscard]] Region output() const { return out_gradient.region; }
+  [[nodiscard]] engine::ConvolutionMethod method() const {
+    return {shape, partitioner::all_passes(kernel)};
+  }
   [[nodiscard]] Region required(const Region& region) const {
     return required_input(network, 0, 0, region);
   }
@@ -109,8 +112,7 @@ std::vector<T> rows_of(const std::vector<double>& values, const engine::Range& r
 
 template <class T>
 ConvolutionWorkspace<T> workspace_for(const Case& of, const Region& region) {
-  return ConvolutionWorkspace<T>(
-      convolution_workspace(partitioner::all_passes(of.kernel), of.shape, region.channels, region));
+  return ConvolutionWorkspace<T>(convolution_workspace(of.method(), region.channels, region));
 }
 
 // A buffer that holds what `region` requires, and perhaps more.
@@ -131,7 +133,7 @@ Tensor<T> forward(Case& of, const Region& region, Draw& draw) {
   Tensor<T> out(draw.chance(0.5) ? region : of.output());
   auto workspace = workspace_for<T>(of, region);
   convolution_forward(
-      of.kernel, of.shape, in.view(), weight.data(), bias.data(), region, out.view(), workspace);
+      of.method(), in.view(), weight.data(), bias.data(), region, out.view(), workspace);
   return out;
 }
 
@@ -232,16 +234,14 @@ Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw) {
   const Tensor<T> gradient =
       test::tensor_of<T>(of.out_gradient, draw.chance(0.5) ? region : of.output());
   auto workspace = workspace_for<T>(of, {region.images, held, region.rows, region.cols});
-  convolution_backward_weights(of.kernel,
-                               of.shape,
+  convolution_backward_weights(of.method(),
                                in.view(),
                                gradient.view(),
                                region,
                                result.first,
                                result.weight.data(),
                                workspace);
-  convolution_backward_data<T>(of.kernel,
-                               of.shape,
+  convolution_backward_data<T>(of.method(),
                                gradient.view(),
                                {weight.data(), result.first},
                                region,
