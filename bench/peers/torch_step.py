@@ -3,12 +3,15 @@
 
     bench/peers/torch_step.py MODEL.cfg --size 416x416 --batch 1 --threads 2 --steps 5 [--channels-last] [--json]
 
-Needs Debian's python3-torch. The loss is the sum of the output times a constant, or cross-entropy where the network ends
+Needs Debian's python3-torch, and libopenblas0: some convolutions go to the machine's BLAS, and the one that Debian installs by
+default is many times slower. The loss is the sum of the output times a constant, or cross-entropy where the network ends
 with [softmax]. bench/peers/run.sh starts it with glibc's allocator as it is and tuned.
 """
 
 import argparse
 import json
+import pathlib
+import re
 import resource
 import statistics
 import time
@@ -40,6 +43,31 @@ def sections(path):
             key, value = line.split("=", 1)
             found[-1][1][key.strip()] = value.strip()
     return found
+
+
+def source_of(index, text):
+    """The layer that a section names, from the first or back from itself."""
+    source = int(text)
+    return source if source >= 0 else index + source
+
+
+class Shortcut(nn.Module):
+    """Adds a map that may have other channels, or be larger by a whole number."""
+
+    def __init__(self, shape, source_shape):
+        super().__init__()
+        self.step = source_shape[1] // shape[1]
+        if self.step < 1:
+            raise SystemExit("a [shortcut] from a smaller map is not supported here")
+        self.channels = min(shape[0], source_shape[0])
+        self.missing = shape[0] - self.channels
+
+    def forward(self, x, source):
+        if self.step > 1:
+            source = source[:, :, :: self.step, :: self.step]
+        if self.missing:
+            source = nn.functional.pad(source, (0, 0, 0, 0, 0, self.missing))
+        return x + source[:, : self.channels + self.missing]
 
 
 class Network(nn.Module):
@@ -84,18 +112,21 @@ class Network(nn.Module):
             return nn.AdaptiveAvgPool2d(1), (channels, 1, 1)
         if kind == "connected":
             outputs = whole("output", 1)
-            return nn.Linear(channels * height * width, outputs), (outputs, 1, 1)
+            parts = [nn.Linear(channels * height * width, outputs)]
+            if whole("batch_normalize", 0):
+                parts.append(nn.BatchNorm1d(outputs))
+            return nn.Sequential(*parts), (outputs, 1, 1)
         if kind == "dropout":
             return nn.Dropout(float(options.get("probability", 0.5))), shape
         if kind == "shortcut":
-            if shapes[index + whole("from", -1)] != shape:
-                raise SystemExit("a shortcut between maps of different shapes is not supported here")
-            return nn.Identity(), shape
+            source = source_of(index, options["from"])
+            return Shortcut(shape, shapes[source]), shape
         if kind == "route":
-            sources = [int(i) for i in options["layers"].split(",")]
-            sources = [i if i >= 0 else index + i for i in sources]
+            if whole("groups", 1) > 1:
+                raise SystemExit("[route] with groups is not supported here")
+            sources = [source_of(index, i) for i in options["layers"].split(",")]
             return nn.Identity(), (sum(shapes[i][0] for i in sources), *shapes[sources[0]][1:])
-        if kind in ("softmax", "cost"):
+        if kind in ("softmax", "cost", "crop"):
             return nn.Identity(), shape
         raise SystemExit(f"[{kind}] is not supported here")
 
@@ -105,10 +136,9 @@ class Network(nn.Module):
             if kind == "connected":
                 x = x.flatten(1)
             if kind == "shortcut":
-                x = x + outputs[index + int(options.get("from", -1))]
+                x = module(x, outputs[source_of(index, options["from"])])
             elif kind == "route":
-                sources = [int(i) for i in options["layers"].split(",")]
-                chosen = [outputs[i if i >= 0 else index + i] for i in sources]
+                chosen = [outputs[source_of(index, i)] for i in options["layers"].split(",")]
                 x = torch.cat(chosen, 1) if len(chosen) > 1 else chosen[0]
             else:
                 x = module(x)
@@ -118,9 +148,20 @@ class Network(nn.Module):
         return x
 
 
+def blas():
+    """The library that PyTorch multiplies matrices with; "reference" is the slow one."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        names = sorted({pathlib.Path(line.split()[-1]).name for line in maps if "/" in line})
+    fast = [name for name in names if re.match(r"lib(openblas|blis|mkl|atlas)", name)]
+    if fast:
+        return fast[0]
+    return "reference" if any(name.startswith("libblas.so") for name in names) else "its own"
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?")
+    parser.add_argument("--about", action="store_true", help="say versions and end")
     parser.add_argument("--size")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
@@ -128,9 +169,17 @@ def main():
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if arguments.about:
+        print(f"PyTorch {torch.__version__}, BLAS: {blas()}")
+        return
+    if arguments.model is None:
+        parser.error("which model?")
     torch.set_num_threads(arguments.threads)
     (_, net), *layers = sections(arguments.model)
-    height, width = int(net["height"]), int(net["width"])
+    first, options = layers[0]
+    height, width = (
+        (int(options["crop_height"]), int(options["crop_width"])) if first == "crop" else (int(net["height"]), int(net["width"]))
+    )
     if arguments.size:
         height, width = (int(n) for n in arguments.size.split("x"))
     shape = (int(net.get("channels", 3)), height, width)

@@ -17,6 +17,9 @@
 
 namespace engine {
 
+// What --kernels of `plan` takes beside the rules: the fastest of a trial.
+inline constexpr const char* kMeasuredKernels = "measured";
+
 // How to cut, as the command line says it: a file, or a shorthand.
 struct PartitionChoice {
   std::string file;
@@ -25,7 +28,7 @@ struct PartitionChoice {
   int data_parallel_from = -1;
   int filter_parallel_from = -1;
   std::string reader;   // "every" or a rank; empty: not said
-  std::string kernels;  // name of a rule; empty: not said
+  std::string kernels;  // name of a rule, or kMeasuredKernels; empty: not said
   partitioner::KernelRule default_kernels = partitioner::KernelRule::Usual;
 
   // Whether anything is said about how to cut, other than into groups.

@@ -72,9 +72,18 @@ void add_weights(CLI::App& app, std::string& weights) {
       ->required();
 }
 
+std::vector<std::string> kernel_choices(bool plans) {
+  std::vector<std::string> choices{"direct", "winograd", "usual", "reference"};
+  if (plans) {
+    choices.emplace_back(kMeasuredKernels);
+  }
+  return choices;
+}
+
 void add_partition(CLI::App& app,
                    PartitionChoice& choice,
-                   const char* default_grid = "as square as can be") {
+                   const char* default_grid = "as square as can be",
+                   bool plans = false) {
   constexpr const char* kGroup = "How to cut the network";
   auto* file = add_text(
       app, "--partition", choice.file, "FILE", "partition file, see `tessera plan --save`");
@@ -119,7 +128,7 @@ void add_partition(CLI::App& app,
                  "(winograd where it pays), reference (slow, to judge the others "
                  "by); default: {}, or what the partition file says",
                  choice.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
-          ->check(CLI::IsMember({"direct", "winograd", "usual", "reference"}));
+          ->check(CLI::IsMember(kernel_choices(plans)));
   for (auto* shorthand : {grid, groups, data, filter}) {
     file->excludes(shorthand);
   }
@@ -246,7 +255,7 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_size(app, command.size);
   add_text(app, "--save", command.save, "FILE", "write the partition there, for --partition");
   add_json(app, command.json, "print JSON");
-  add_partition(app, command.partition);
+  add_partition(app, command.partition, "as square as can be", true);
 }
 
 void add_time(CLI::App& program, TimeCommand& command) {

@@ -2,6 +2,7 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/setup.h"
+#include "engine/execution/kernel_trial.h"
 #include "engine/files/atomic_file.h"
 #include "partitioner/plan_report.h"
 
@@ -31,9 +32,13 @@ void run_plan(const PlanCommand& command) {
   const partitioner::Network network = resized(model.network, command.size);
   const Index batch =
       command.batch > 0 ? command.batch : model.training.batch / model.training.subdivisions;
-  const partitioner::Partition partition =
+  partitioner::Partition partition =
       choose_partition(network, command.partition, ranks_of(command), batch);
-  const partitioner::Plan plan = make_plan(network, partition, batch);
+  partitioner::Plan plan = make_plan(network, partition, batch);
+  if (command.partition.kernels == kMeasuredKernels) {
+    partition.kernels = fastest_kernels(network, plan);
+    plan = make_plan(network, partition, batch);
+  }
   for (const std::string& violation : check(network, plan)) {
     fmt::print(stderr, "tessera: warning: the plan breaks an invariant: {}\n", violation);
   }

@@ -127,8 +127,8 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
     if (!choice.reader.empty()) {
       partition.reader = parse_reader(choice.reader, ranks);
     }
-    if (!choice.kernels.empty()) {
-      partition.kernels = choose_kernels(network, *partitioner::kernel_rule_named(choice.kernels));
+    if (const auto rule = partitioner::kernel_rule_named(choice.kernels)) {
+      partition.kernels = choose_kernels(network, *rule);
     }
     return partition;
   }

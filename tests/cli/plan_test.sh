@@ -55,3 +55,8 @@ expect 'direct kernels everywhere when asked for' grep -q '^kernels  *direct for
 works 1 plan models/yolov2-early.cfg --partition "$folder/direct.toml" --json
 expect 'a partition file keeps its kernels' grep -qF '"kernels":[{"layer":0,"forward":"direct"' "$folder/out"
 expect 'none of them is another' bash -c "! grep -q winograd '$folder/out'"
+works 1 plan models/fashion-resnet.cfg --grid 2x2 --batch 2 --kernels measured --save "$folder/measured.toml"
+works 4 check models/fashion-resnet.cfg --partition "$folder/measured.toml" --batch 2
+expect 'measured kernels compute what one tile computes' grep -qx equal "$folder/out"
+run 1 check models/fashion-resnet.cfg --kernels measured
+expect 'only a plan measures' test "$status" -eq 2

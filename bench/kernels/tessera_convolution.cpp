@@ -1,0 +1,78 @@
+#include "bench/kernels/tessera_convolution.h"
+
+#include <algorithm>
+
+namespace bench {
+
+namespace {
+
+engine::Region whole_map(const partitioner::MapShape& shape, Index batch) {
+  return {{0, batch}, {0, shape.channels}, {0, shape.rows}, {0, shape.cols}};
+}
+
+// The border is part of a convolution's input, and of its gradient, which is laid out alike.
+engine::Region with_border(engine::Region map, const engine::ConvolutionShape& shape) {
+  map.rows = {map.rows.begin - shape.padding, map.rows.end + shape.padding};
+  map.cols = {map.cols.begin - shape.padding, map.cols.end + shape.padding};
+  return map;
+}
+
+}  // namespace
+
+TesseraConvolution::TesseraConvolution(const ConvolutionCase& convolution,
+                                       Pass pass,
+                                       engine::ConvolutionKernel kernel,
+                                       const CaseValues& values)
+    : method_{convolution.shape, partitioner::all_passes(kernel)},
+      pass_(pass),
+      input_map_(whole_map(convolution.input, convolution.batch)),
+      output_map_(whole_map(convolution.output, convolution.batch)),
+      input_(with_border(input_map_, convolution.shape)),
+      output_(output_map_),
+      weight_(convolution.weights()),
+      workspace_(convolution_workspace(method_, output_map_.channels, output_map_)) {
+  if (pass != Pass::Forward) {
+    engine::copy_in(values.output_gradient.data(), output_map_, output_.view());
+  }
+  if (pass != Pass::BackwardData) {
+    engine::copy_in(values.input.data(), input_map_, input_.view());
+  }
+  if (pass != Pass::BackwardWeights) {
+    std::copy(values.weight.begin(), values.weight.end(), weight_.data());
+  }
+}
+
+void TesseraConvolution::run() {
+  const engine::View<const float> input = input_.view();
+  const engine::View<const float> output = output_.view();
+  const float* weight = weight_.data();
+  switch (pass_) {
+    case Pass::Forward:
+      return engine::convolution_forward<float>(
+          method_, input, weight, nullptr, output_map_, output_.view(), workspace_);
+    case Pass::BackwardData:
+      return engine::convolution_backward_data<float>(method_,
+                                                      output,
+                                                      {.weight = weight, .first = 0},
+                                                      output_map_,
+                                                      input_map_,
+                                                      input_.view(),
+                                                      workspace_);
+    case Pass::BackwardWeights:
+      return engine::convolution_backward_weights<float>(
+          method_, input, output, output_map_, 0, weight_.data(), workspace_);
+  }
+}
+
+std::vector<float> TesseraConvolution::result() const {
+  if (pass_ == Pass::BackwardWeights) {
+    return {weight_.span().begin(), weight_.span().end()};
+  }
+  const bool forward = pass_ == Pass::Forward;
+  const engine::Region& map = forward ? output_map_ : input_map_;
+  std::vector<float> values(static_cast<std::size_t>(map.volume()));
+  engine::copy_out(forward ? output_.view() : input_.view(), map, values.data());
+  return values;
+}
+
+}  // namespace bench

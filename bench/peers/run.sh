@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# Measures a training step of the same models in Tessera, PyTorch and Darknet, in turn: see --help.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+models=models/yolov2-early.cfg
+sizes='416x416 608x608'
+batches='1 4'
+threads='1 2'
+rounds=5
+steps=5
+darknet_rounds=1
+program=build/release/tessera
+out=runs/peers.csv
+python=/usr/bin/python3
+any_blas=no
+
+show_help() {
+  cat <<HELP
+Usage: bench/peers/run.sh [OPTION...]
+
+For every model, size, batch and number of threads, and so many times in turn: a training step in
+Tessera; in PyTorch with both memory formats, with glibc's allocator as it is and tuned; in
+Debian's Darknet, if it is installed and knows all that the model has (one thread only).
+Writes a line of CSV for each measurement, prints a Markdown table. Takes an hour or more on two
+cores as it is; the machine should have nothing else to do.
+
+  --models 'FILE...'    default: $models
+  --sizes 'HxW...'      default: $sizes; own: what the model says
+  --batches 'N...'      default: $batches
+  --threads 'N...'      default: $threads
+  --rounds N            default: $rounds
+  --steps N             steps a round, of which the median counts; default: $steps
+  --darknet-rounds N    rounds with Darknet, a single step each, for it is slow; 0: none; default: $darknet_rounds
+  --quick               one size (the first), batch 1, one thread, 3 rounds of 3 steps; options after it still count
+  --any-blas            even where PyTorch would use the reference BLAS, which is many times slower than others
+  --program FILE        default: $program
+  --out FILE            default: $out
+HELP
+}
+
+fail() {
+  printf 'bench/peers/run.sh: %s\n' "$1" >&2
+  exit 2
+}
+
+be_quick() {
+  sizes=${sizes%% *}
+  batches=1
+  threads=1
+  rounds=3
+  steps=3
+}
+
+read_options() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --help | -h) show_help && exit 0 ;;
+      --quick) be_quick && shift && continue ;;
+      --any-blas) any_blas=yes && shift && continue ;;
+      --models | --sizes | --batches | --threads | --rounds | --steps | --darknet-rounds | --program | --out)
+        [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
+      *) fail "unknown option '$1': see --help." ;;
+    esac
+    case $1 in
+      --models) models=$2 ;;
+      --sizes) sizes=$2 ;;
+      --batches) batches=$2 ;;
+      --threads) threads=$2 ;;
+      --rounds) rounds=$2 ;;
+      --steps) steps=$2 ;;
+      --darknet-rounds) darknet_rounds=$2 ;;
+      --program) program=$2 ;;
+      --out) out=$2 ;;
+    esac
+    shift 2
+  done
+}
+
+# tuned COMMAND...: with an allocator that keeps what a step frees.
+tuned() {
+  env MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=8589934592 MALLOC_TOP_PAD_=67108864 "$@"
+}
+
+# step PEER MODEL BATCH THREADS [--size HxW]: prints a line of JSON.
+step() {
+  local peer=$1 model=$2 batch=$3 count=$4
+  shift 4
+  local torch=("$python" bench/peers/torch_step.py "$model" --batch "$batch" --threads "$count" --steps "$steps" --json "$@")
+  export OMP_NUM_THREADS=$count
+  case $peer in
+    tessera) "$program" time "$model" --batch "$batch" --threads "$count" --steps "$steps" --json "$@" ;;
+    torch) "${torch[@]}" ;;
+    torch-tuned) tuned "${torch[@]}" ;;
+    torch-channels-last) "${torch[@]}" --channels-last ;;
+    torch-channels-last-tuned) tuned "${torch[@]}" --channels-last ;;
+    darknet) "$python" bench/peers/darknet_step.py "$model" --batch "$batch" --steps 1 --json "$@" ;;
+  esac
+}
+
+# value KEY: of the JSON on the standard input, or of its first element.
+value() { sed -n "s/.*\"$1\": *\[\{0,1\}\([0-9.eE+-]*\).*/\1/p"; }
+
+# measure ROUND PEER MODEL SIZE BATCH THREADS: adds a line to the CSV, or says why not.
+measure() {
+  local round=$1 peer=$2 model=$3 size=$4 batch=$5 count=$6 json load options=()
+  [ "$size" = own ] || options=(--size "$size")
+  read -r load _ </proc/loadavg
+  if ! json=$(step "$peer" "$model" "$batch" "$count" "${options[@]}" 2>"$log" </dev/null); then
+    printf '%s, %s, %s, batch %s, %s threads: %s\n' "$peer" "$model" "$size" "$batch" "$count" "$(tail -n 1 "$log")" >&2
+    return 1
+  fi
+  printf '%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s\n' "$model" "$size" "$batch" "$count" "$peer" "$round" \
+    "$(value median <<<"$json")" "$(value min <<<"$json")" "$(value max <<<"$json")" "$(value peak_bytes <<<"$json")" "$load" >>"$out"
+}
+
+# measure_setting MODEL SIZE BATCH THREADS: all peers, round by round; those that cannot are not asked again.
+measure_setting() {
+  local round peer able
+  local peers=(tessera torch torch-tuned torch-channels-last torch-channels-last-tuned)
+  if [ "$4" -eq 1 ] && [ -e /usr/lib/darknet/libdarknet.so ]; then peers+=(darknet); fi
+  printf '%s, %s, batch %s, %s threads\n' "$@" >&2
+  for ((round = 1; round <= rounds; ++round)); do
+    able=()
+    for peer in "${peers[@]}"; do
+      if [ "$peer" = darknet ] && [ "$round" -gt "$darknet_rounds" ]; then continue; fi
+      if measure "$round" "$peer" "$@"; then able+=("$peer"); fi
+    done
+    peers=("${able[@]}")
+  done
+}
+
+read_options "$@"
+[ -x "$program" ] || fail "$program is not there: run ./quickstart.sh first, or give --program."
+about_torch=$("$python" bench/peers/torch_step.py --about 2>/dev/null) || fail 'PyTorch is not there: install python3-torch.'
+case $about_torch in
+  *reference) [ "$any_blas" = yes ] || fail 'PyTorch would use the reference BLAS, which is no fair comparison: install libopenblas0 (or give --any-blas).' ;;
+esac
+# Idle threads of all peers spin alike, as briefly as Tessera's do by themselves; spinning longer than the scheduler's
+# time slice ruins whoever shares a processor.
+[ -n "${GOMP_SPINCOUNT-}${OMP_WAIT_POLICY-}" ] || export GOMP_SPINCOUNT=1000
+mkdir -p "$(dirname "$out")"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+echo model,size,batch,threads,peer,round,step_s,step_min_s,step_max_s,peak_bytes,load >"$out"
+printf '%s, %s processors, load average %s; %s\n\n' \
+  "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "$about_torch"
+for model in $models; do
+  for size in $sizes; do
+    for batch in $batches; do
+      for count in $threads; do
+        measure_setting "$model" "$size" "$batch" "$count"
+      done
+    done
+  done
+done
+awk -f bench/peers/peers_table.awk "$out"
