@@ -52,6 +52,7 @@ class BackwardData {
          reach(region.rows),
          reach(region.cols)});
     lanes_ = lanes_of(input_.channels, shape.group_channels());
+    runs_ = lane_runs(lanes_, lane_kernels<T>().sum_blocks);
   }
 
   void run(View<const T> out_gradient, const T* weight) {
@@ -77,8 +78,9 @@ class BackwardData {
   }
 
   // Where the packed weights of lane i begin: (taps, filters, kLanes).
-  [[nodiscard]] T* packed(Index i) const {
-    return workspace_.weights.data() + i * shape_.taps() * shape_.group_filters() * kLanes;
+  [[nodiscard]] T* packed(Index i) const { return workspace_.weights.data() + i * lane_weights(); }
+  [[nodiscard]] Index lane_weights() const {
+    return shape_.taps() * shape_.group_filters() * kLanes;
   }
 
   void pack(const T* weight) {
@@ -151,13 +153,14 @@ class BackwardData {
 
   void add(const Range& images) {
     const auto offsets = channel_offsets();
-    const Index lane_count = static_cast<Index>(lanes_.size());
+    const Index run_count = static_cast<Index>(runs_.size());
 #pragma omp parallel for collapse(3) schedule(static)
     for (Index n = images.begin; n < images.end; ++n) {
-      for (Index i = 0; i < lane_count; ++i) {
+      for (Index i = 0; i < run_count; ++i) {
         for (Index row = input_.rows.begin; row < input_.rows.end; ++row) {
           for (Index phase = 0; phase < std::min(shape_.stride, input_.cols.size()); ++phase) {
-            add_row(n, i, row, phase, offsets[static_cast<std::size_t>(i)]);
+            const LaneRun& run = runs_[static_cast<std::size_t>(i)];
+            add_row(n, run, row, phase, offsets[static_cast<std::size_t>(run.first)]);
           }
         }
       }
@@ -179,8 +182,8 @@ class BackwardData {
 
   // The cells of a row that are `stride` apart from input_.cols.begin + phase on: the same taps
   // reach all of them.
-  void add_row(Index n, Index i, Index row, Index phase, const std::vector<Index>& offsets) {
-    const Lane& lane = lanes_[static_cast<std::size_t>(i)];
+  void add_row(
+      Index n, const LaneRun& run, Index row, Index phase, const std::vector<Index>& offsets) {
     const Index first_col = input_.cols.begin + phase;
     std::vector<Tap<T>> taps;
     taps.reserve(static_cast<std::size_t>(shape_.taps()));
@@ -196,7 +199,7 @@ class BackwardData {
         // Exact, also below zero: fw is congruent to the column.
         const Index out_col = (first_col + shape_.padding - fw) / shape_.stride;
         const Index offset = frame_.cell(n, out_row, out_col) - frame_.data;
-        taps.push_back({offset, packed(i) + (fh * shape_.size + fw) * terms * kLanes});
+        taps.push_back({offset, packed(run.first) + (fh * shape_.size + fw) * terms * kLanes});
       }
     }
     if (taps.empty()) {
@@ -213,12 +216,21 @@ class BackwardData {
                                           static_cast<Index>(taps.size()),
                                           offsets.data(),
                                           terms,
-                                          sums.data()},
-                                         pixels);
+                                          lane_weights(),
+                                          sums.data(),
+                                          kSumsBlock},
+                                         pixels,
+                                         run.blocks);
           T* cells = gradient_.cell(n, row, first_col + begin * shape_.stride);
-          scatter_lanes(sums, gradient_, cells, step, pixels, lane, [](T& cell, T sum, Index) {
-            cell += sum;
-          });
+          for (Index block = 0; block < run.blocks; ++block) {
+            scatter_lanes(sums.data() + block * kSumsBlock,
+                          gradient_,
+                          cells,
+                          step,
+                          pixels,
+                          lanes_[static_cast<std::size_t>(run.first + block)],
+                          [](T& cell, T sum, Index) { cell += sum; });
+          }
         });
   }
 
@@ -229,6 +241,7 @@ class BackwardData {
   ConvolutionWorkspace<T>& workspace_;
   Region input_;
   std::vector<Lane> lanes_;
+  std::vector<LaneRun> runs_;
   View<T> frame_;
 };
 

@@ -62,6 +62,14 @@ LanesOfGradient<T> gather_lanes(View<const T> gradient,
   return {aligned, row_stride};
 }
 
+// Lanes that are computed together, where the gradients of all of them are borrowed.
+template <class T>
+std::vector<LaneRun> whole_runs(const std::vector<Lane>& lanes, View<const T> gradient) {
+  const bool borrowed = std::all_of(
+      lanes.begin(), lanes.end(), [&](const Lane& lane) { return is_block(lane, gradient); });
+  return lane_runs(lanes, borrowed ? lane_kernels<T>().sum_blocks : 1);
+}
+
 }  // namespace
 
 template <class T>
@@ -81,6 +89,8 @@ void direct_backward_weights(const ConvolutionShape& shape,
   const std::vector<Piece> pieces = pieces_of(region, row_bytes);
   const Index term_runs = (shape.row() + kOuterTerms - 1) / kOuterTerms;
   const Index lane_count = static_cast<Index>(lanes.size());
+  const std::vector<LaneRun> runs = whole_runs(lanes, out_gradient);
+  const Index run_count = static_cast<Index>(runs.size());
   T* packed = workspace.weights.data();
   std::fill_n(packed, lane_count * shape.row() * kLanes, T{});
   // A thread sums all images for the weights that are its own, so threads never add to the same
@@ -92,12 +102,12 @@ void direct_backward_weights(const ConvolutionShape& shape,
       Index gathered = -1;
       LanesOfGradient<T> gradient;
 #pragma omp for schedule(static) nowait
-      for (Index job = 0; job < lane_count * term_runs; ++job) {
-        const Index i = job / term_runs;
-        const Lane& lane = lanes[static_cast<std::size_t>(i)];
-        if (gathered != i) {
+      for (Index job = 0; job < run_count * term_runs; ++job) {
+        const LaneRun& run = runs[static_cast<std::size_t>(job / term_runs)];
+        const Lane& lane = lanes[static_cast<std::size_t>(run.first)];
+        if (gathered != run.first) {
           gradient = gather_lanes(out_gradient, lane, piece, region.cols, copy);
-          gathered = i;
+          gathered = run.first;
         }
         const Index term = job % term_runs * kOuterTerms;
         const auto& table = offsets[static_cast<std::size_t>(lane.group - lanes.front().group)];
@@ -106,14 +116,17 @@ void direct_backward_weights(const ConvolutionShape& shape,
                                   region.cols.begin * shape.stride - shape.padding);
         lane_kernels<T>().outer_sum({gradient.data,
                                      gradient.row_stride,
+                                     out_gradient.block_stride(),
                                      window,
                                      in.row_stride() * shape.stride,
                                      in.block * shape.stride,
                                      piece.rows.size(),
                                      region.cols.size(),
                                      table.data() + term,
-                                     packed + (i * shape.row() + term) * kLanes},
-                                    std::min(kOuterTerms, shape.row() - term));
+                                     packed + (run.first * shape.row() + term) * kLanes,
+                                     shape.row() * kLanes},
+                                    std::min(kOuterTerms, shape.row() - term),
+                                    run.blocks);
       }
     }
   }

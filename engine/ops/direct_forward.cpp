@@ -13,6 +13,20 @@ std::vector<Lane> lanes_of(const Range& channels, Index group_size) {
   return lanes;
 }
 
+std::vector<LaneRun> lane_runs(const std::vector<Lane>& lanes, Index most_blocks) {
+  std::vector<LaneRun> runs;
+  for (Index i = 0; i < static_cast<Index>(lanes.size()); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (!runs.empty() && runs.back().blocks < most_blocks &&
+        lanes[at].group == lanes[at - 1].group) {
+      ++runs.back().blocks;
+    } else {
+      runs.push_back({i, 1});
+    }
+  }
+  return runs;
+}
+
 ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
                                           const Range& filters,
                                           const Region& output) {
@@ -66,35 +80,49 @@ void direct_forward(const ConvolutionShape& shape,
   pack_weights(shape, lanes, weight, workspace.weights.data());
   const Index in_step = shape.stride * in.block;
   const Index most = lane_kernels<T>().pixels_at_once(in_step);
-  const Index lane_count = static_cast<Index>(lanes.size());
-  const auto compute_row = [&](Index n, Index i, Index row) {
-    const Lane& lane = lanes[static_cast<std::size_t>(i)];
-    const auto& table = offsets[static_cast<std::size_t>(lane.group - lanes.front().group)];
-    const Tap<T> tap{0, workspace.weights.data() + i * shape.row() * kLanes};
-    std::array<T, static_cast<std::size_t>(kLanes)> biases{};
-    if (bias != nullptr) {
-      std::copy_n(bias + (lane.channels.begin - region.channels.begin),
-                  lane.channels.size(),
-                  biases.begin());
-    }
-    const auto add_bias = [&biases](T& cell, T sum, Index l) {
-      cell = sum + biases[static_cast<std::size_t>(l)];
-    };
+  const std::vector<LaneRun> runs = lane_runs(lanes, lane_kernels<T>().sum_blocks);
+  const Index run_count = static_cast<Index>(runs.size());
+  const Index lane_weights = shape.row() * kLanes;
+  const auto compute_row = [&](Index n, const LaneRun& run, Index row) {
+    const Lane* lane = lanes.data() + run.first;
+    const auto& table = offsets[static_cast<std::size_t>(lane->group - lanes.front().group)];
+    const Tap<T> tap{0, workspace.weights.data() + run.first * lane_weights};
     for_each_run(region.cols.size(), most, [&](Index begin, Index pixels) {
       alignas(kAlignment) Sums<T> sums;
       const Index col = region.cols.begin + begin;
       const T* window =
           in.cell(n, row * shape.stride - shape.padding, col * shape.stride - shape.padding);
-      lane_kernels<T>().weighted_sum(
-          {window, in_step, &tap, 1, table.data(), shape.row(), sums.data()}, pixels);
-      scatter_lanes(sums, out, out.cell(n, row, col), out.block, pixels, lane, add_bias);
+      lane_kernels<T>().weighted_sum({window,
+                                      in_step,
+                                      &tap,
+                                      1,
+                                      table.data(),
+                                      shape.row(),
+                                      lane_weights,
+                                      sums.data(),
+                                      kSumsBlock},
+                                     pixels,
+                                     run.blocks);
+      for (Index block = 0; block < run.blocks; ++block) {
+        const T* biases =
+            bias == nullptr ? nullptr : bias + lane[block].channels.begin - region.channels.begin;
+        scatter_lanes(sums.data() + block * kSumsBlock,
+                      out,
+                      out.cell(n, row, col),
+                      out.block,
+                      pixels,
+                      lane[block],
+                      [biases](T& cell, T sum, Index l) {
+                        cell = biases == nullptr ? sum : sum + biases[l];
+                      });
+      }
     });
   };
 #pragma omp parallel for collapse(3) schedule(static)
   for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index i = 0; i < lane_count; ++i) {
+    for (Index i = 0; i < run_count; ++i) {
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        compute_row(n, i, row);
+        compute_row(n, runs[static_cast<std::size_t>(i)], row);
       }
     }
   }

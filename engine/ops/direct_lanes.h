@@ -59,13 +59,22 @@ template <class T>
 // Elements of a framed copy of some images of `output`.
 [[nodiscard]] Index framed_gradient_size(const ConvolutionShape& shape, const Region& output);
 
+// Neighbouring lanes of one group that are computed together.
+struct LaneRun {
+  Index first = 0;  // number of the first lane
+  Index blocks = 1;
+};
+
+[[nodiscard]] std::vector<LaneRun> lane_runs(const std::vector<Lane>& lanes, Index most_blocks);
+
+inline constexpr Index kSumsBlock = kLanes * 16;  // of up to 16 pixels
 template <class T>
-using Sums = std::array<T, static_cast<std::size_t>(kLanes * 16)>;
+using Sums = std::array<T, static_cast<std::size_t>(kMostBlocks* kSumsBlock)>;
 
 // Moves sums (pixels, kLanes) to `count` channels from `first` on, of pixels `step` apart, through
 // `put(cell, sum, lane)`.
 template <class T, class Put>
-void scatter_lanes(const Sums<T>& sums,
+void scatter_lanes(const T* sums,
                    const View<T>& out,
                    T* cells,
                    Index step,
@@ -76,7 +85,7 @@ void scatter_lanes(const Sums<T>& sums,
     T* cell = cells + out.channel_offset(lane.channels.begin);
     for (Index p = 0; p < pixels; ++p) {
       for (Index l = 0; l < kLanes; ++l) {
-        put(cell[p * step + l], sums[static_cast<std::size_t>(p * kLanes + l)], l);
+        put(cell[p * step + l], sums[p * kLanes + l], l);
       }
     }
     return;
@@ -84,7 +93,7 @@ void scatter_lanes(const Sums<T>& sums,
   for (Index l = 0; l < lane.channels.size(); ++l) {
     T* cell = cells + out.channel_offset(lane.channels.begin + l);
     for (Index p = 0; p < pixels; ++p) {
-      put(cell[p * step], sums[static_cast<std::size_t>(p * kLanes + l)], l);
+      put(cell[p * step], sums[p * kLanes + l], l);
     }
   }
 }

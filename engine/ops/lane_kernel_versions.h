@@ -11,6 +11,7 @@ namespace engine {
 namespace generic {
 inline constexpr Index kDensePixels = 6;  // accumulators that 16 or 32 narrow registers hold
 inline constexpr Index kPixels = 6;
+inline constexpr Index kSumBlocks = 1;      // more would not fit the registers
 inline constexpr Index kProductPixels = 3;  // of two blocks at once
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;
@@ -23,6 +24,7 @@ extern const RowKernels<double> kDoubleRows;
 namespace avx2 {
 inline constexpr Index kDensePixels = 6;
 inline constexpr Index kPixels = 6;
+inline constexpr Index kSumBlocks = 1;  // more would not fit the registers
 inline constexpr Index kProductPixels = 3;
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;
@@ -33,6 +35,7 @@ extern const RowKernels<double> kDoubleRows;
 namespace avx512 {
 inline constexpr Index kDensePixels = 14;  // 32 wide registers
 inline constexpr Index kPixels = 6;        // as many addresses as fit the other registers
+inline constexpr Index kSumBlocks = 2;
 inline constexpr Index kProductPixels = 14;
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;

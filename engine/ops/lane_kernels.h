@@ -19,8 +19,10 @@ struct Tap {
   const T* weights = nullptr;  // (terms, kLanes), aligned to kAlignment
 };
 
-// sums[p][lane] = sum over taps, then over terms t, of tap.weights[t][lane] * in[p * in_step +
-// tap.offset + offsets[t]]
+inline constexpr Index kMostBlocks = 2;  // vectors of output channels that are done at once
+
+// sums[block][p][lane] = sum over taps, then over terms t, of tap.weights[block][t][lane] * in[p *
+// in_step + tap.offset + offsets[t]]
 template <class T>
 struct WeightedSum {
   const T* in = nullptr;
@@ -29,30 +31,32 @@ struct WeightedSum {
   Index tap_count = 0;
   const Index* offsets = nullptr;
   Index terms = 0;
-  T* sums = nullptr;  // (pixels, kLanes), aligned
+  Index weights_block = 0;  // elements from the weights of one block to those of the next
+  T* sums = nullptr;        // (pixels, kLanes) of each block, aligned
+  Index sums_block = 0;
 };
 
 inline constexpr Index kOuterTerms = 8;
 
-// sums[t][lane] += sum over pixels, row by row, of gradient[lane] * in[offsets[t]]
+// sums[block][t][lane] += sum over pixels, row by row, of gradient[block][lane] * in[offsets[t]]
 template <class T>
 struct OuterSum {
   const T* gradient =
       nullptr;  // kLanes output channels of the first pixel, aligned; pixels are kLanes apart
   Index gradient_row = 0;  // elements from row to row
+  Index gradient_block = 0;
   const T* in = nullptr;
   Index in_row = 0;
   Index in_step = 0;
   Index rows = 0;
   Index cols = 0;
   const Index* offsets = nullptr;
-  T* sums = nullptr;  // (terms, kLanes), aligned
+  T* sums = nullptr;  // (terms, kLanes) of each block, aligned
+  Index sums_block = 0;
 };
 
 // The two products of Winograd's convolution, for one position of the transformed tiles. Arrays are
 // in blocks of kLanes channels, the elements from block to block given; all aligned.
-
-inline constexpr Index kProductBlocks = 2;  // of output channels that are done at once, at most
 
 // sums[block][p][lane] = sum over c of weights[block][c][lane] * in[c / kLanes][p][c % kLanes]
 template <class T>
@@ -111,15 +115,17 @@ template <class T>
 struct LaneKernels {
   using Transform = void (*)(const TileTransform<T>&);
 
+  // Blocks that weighted_sum and outer_sum had best be given, kMostBlocks or fewer.
+  Index sum_blocks;
   // The most pixels that one call of weighted_sum takes for pixels `in_step` apart.
   Index (*pixels_at_once)(Index in_step);
-  // Assigns job.sums; 1 <= pixels <= pixels_at_once(job.in_step).
-  void (*weighted_sum)(const WeightedSum<T>& job, Index pixels);
-  // Adds to job.sums; 1 <= terms <= kOuterTerms.
-  void (*outer_sum)(const OuterSum<T>& job, Index terms);
+  // Assigns job.sums; 1 <= pixels <= pixels_at_once(job.in_step), 1 <= blocks <= sum_blocks.
+  void (*weighted_sum)(const WeightedSum<T>& job, Index pixels, Index blocks);
+  // Adds to job.sums; 1 <= terms <= kOuterTerms, 1 <= blocks <= sum_blocks.
+  void (*outer_sum)(const OuterSum<T>& job, Index terms, Index blocks);
 
   Index product_pixels;  // the most that one call of pixel_product takes
-  // Assigns job.sums; 1 <= pixels <= product_pixels, 1 <= blocks <= kProductBlocks.
+  // Assigns job.sums; 1 <= pixels <= product_pixels, 1 <= blocks <= kMostBlocks.
   void (*pixel_product)(const PixelProduct<T>& job, Index pixels, Index blocks);
   void (*weight_product)(const WeightProduct<T>& job, Index blocks);
 

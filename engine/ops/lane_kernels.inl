@@ -10,84 +10,115 @@ struct Vector {
 template <class T>
 using Lanes = typename Vector<T>::Type;
 
-template <class T, Index kCount, Index kStep>
+template <class T, Index kCount, Index kStep, Index kBlocks>
 void sum_pixels(const WeightedSum<T>& job) {
-  Lanes<T> sums[kCount] = {};
+  Lanes<T> sums[kBlocks][kCount] = {};
   const Index step = kStep == 0 ? job.in_step : kStep;
   for (Index i = 0; i < job.tap_count; ++i) {
     const T* in = job.in + job.taps[i].offset;
-    const auto* weights = reinterpret_cast<const Lanes<T>*>(job.taps[i].weights);
+    const T* weights = job.taps[i].weights;
     for (Index t = 0; t < job.terms; ++t) {
-      const Lanes<T> weight = weights[t];
-      const T* pixel = in + job.offsets[t];
+      Lanes<T> weight[kBlocks];
+#pragma GCC unroll 2
+      for (Index block = 0; block < kBlocks; ++block) {
+        weight[block] =
+            *reinterpret_cast<const Lanes<T>*>(weights + block * job.weights_block + t * kLanes);
+      }
+      const T* pixels = in + job.offsets[t];
 #pragma GCC unroll 16
       for (Index p = 0; p < kCount; ++p) {
-        sums[p] += weight * pixel[p * step];
+        const T pixel = pixels[p * step];
+#pragma GCC unroll 2
+        for (Index block = 0; block < kBlocks; ++block) {
+          sums[block][p] += weight[block] * pixel;
+        }
       }
     }
   }
-  auto* out = reinterpret_cast<Lanes<T>*>(job.sums);
+#pragma GCC unroll 2
+  for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 16
-  for (Index p = 0; p < kCount; ++p) {
-    out[p] = sums[p];
+    for (Index p = 0; p < kCount; ++p) {
+      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + p * kLanes) = sums[block][p];
+    }
   }
 }
 
 template <class T, Index kCount, Index kStep>
-void dispatch_pixels(const WeightedSum<T>& job, Index pixels) {
+void dispatch_pixels(const WeightedSum<T>& job, Index pixels, Index blocks) {
   if constexpr (kCount > 0) {
-    if (pixels == kCount) {
-      sum_pixels<T, kCount, kStep>(job);
+    if (pixels != kCount) {
+      dispatch_pixels<T, kCount - 1, kStep>(job, pixels, blocks);
+    } else if (blocks == 1) {
+      sum_pixels<T, kCount, kStep, 1>(job);
     } else {
-      dispatch_pixels<T, kCount - 1, kStep>(job, pixels);
+      sum_pixels<T, kCount, kStep, kSumBlocks>(job);
     }
   }
 }
 
 template <class T>
-void sum_any(const WeightedSum<T>& job, Index pixels) {
+void sum_any(const WeightedSum<T>& job, Index pixels, Index blocks) {
   if (job.in_step == kLanes) {
-    dispatch_pixels<T, kDensePixels, kLanes>(job, pixels);
+    dispatch_pixels<T, kDensePixels, kLanes>(job, pixels, blocks);
   } else {
-    dispatch_pixels<T, kPixels, 0>(job, pixels);
+    dispatch_pixels<T, kPixels, 0>(job, pixels, blocks);
   }
 }
 
-template <class T, Index kCount>
+template <class T, Index kCount, Index kBlocks>
 void outer_terms(const OuterSum<T>& job) {
-  auto* totals = reinterpret_cast<Lanes<T>*>(job.sums);
-  Lanes<T> sums[kCount];
+  Lanes<T> sums[kBlocks][kCount];
   Index offset[kCount];
 #pragma GCC unroll 8
   for (Index t = 0; t < kCount; ++t) {
-    sums[t] = totals[t];
     offset[t] = job.offsets[t];
+#pragma GCC unroll 2
+    for (Index block = 0; block < kBlocks; ++block) {
+      sums[block][t] =
+          *reinterpret_cast<const Lanes<T>*>(job.sums + block * job.sums_block + t * kLanes);
+    }
   }
   for (Index row = 0; row < job.rows; ++row) {
-    const auto* gradient = reinterpret_cast<const Lanes<T>*>(job.gradient + row * job.gradient_row);
+    const T* gradients = job.gradient + row * job.gradient_row;
     const T* in = job.in + row * job.in_row;
     for (Index col = 0; col < job.cols; ++col) {
-      const Lanes<T> lanes = gradient[col];
+      Lanes<T> gradient[kBlocks];
+#pragma GCC unroll 2
+      for (Index block = 0; block < kBlocks; ++block) {
+        gradient[block] = *reinterpret_cast<const Lanes<T>*>(
+            gradients + block * job.gradient_block + col * kLanes);
+      }
 #pragma GCC unroll 8
       for (Index t = 0; t < kCount; ++t) {
-        sums[t] += lanes * in[offset[t]];
+        const T pixel = in[offset[t]];
+#pragma GCC unroll 2
+        for (Index block = 0; block < kBlocks; ++block) {
+          sums[block][t] += gradient[block] * pixel;
+        }
       }
       in += job.in_step;
     }
   }
+#pragma GCC unroll 2
+  for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 8
-  for (Index t = 0; t < kCount; ++t) {
-    totals[t] = sums[t];
+    for (Index t = 0; t < kCount; ++t) {
+      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + t * kLanes) =
+          sums[block][t];
+    }
   }
 }
 
 template <class T, Index kCount>
-void dispatch_terms(const OuterSum<T>& job, Index terms) {
+void dispatch_terms(const OuterSum<T>& job, Index terms, Index blocks) {
   if constexpr (kCount > 0) {
-    if (terms == kCount) {
-      outer_terms<T, kCount>(job);
+    if (terms != kCount) {
+      dispatch_terms<T, kCount - 1>(job, terms, blocks);
+    } else if (blocks == 1) {
+      outer_terms<T, kCount, 1>(job);
     } else {
-      dispatch_terms<T, kCount - 1>(job, terms);
+      outer_terms<T, kCount, kSumBlocks>(job);
     }
   }
 }
@@ -131,8 +162,8 @@ void dispatch_product(const PixelProduct<T>& job, Index pixels, Index blocks) {
   if constexpr (kCount > 0) {
     if (pixels != kCount) {
       dispatch_product<T, kCount - 1>(job, pixels, blocks);
-    } else if (blocks == kProductBlocks) {
-      product_pixels<T, kCount, kProductBlocks>(job);
+    } else if (blocks == kMostBlocks) {
+      product_pixels<T, kCount, kMostBlocks>(job);
     } else {
       product_pixels<T, kCount, 1>(job);
     }
@@ -178,8 +209,8 @@ void product_weights(const WeightProduct<T>& job) {
 
 template <class T>
 void product_weights_any(const WeightProduct<T>& job, Index blocks) {
-  if (blocks == kProductBlocks) {
-    product_weights<T, kProductBlocks>(job);
+  if (blocks == kMostBlocks) {
+    product_weights<T, kMostBlocks>(job);
   } else {
     product_weights<T, 1>(job);
   }
@@ -192,6 +223,7 @@ inline Index pixels_for(Index in_step) { return in_step == kLanes ? kDensePixels
 template <class T>
 constexpr LaneKernels<T> kernels_of_width() {
   LaneKernels<T> kernels{};
+  kernels.sum_blocks = kSumBlocks;
   kernels.pixels_at_once = pixels_for;
   kernels.weighted_sum = sum_any<T>;
   kernels.outer_sum = dispatch_terms<T, kOuterTerms>;

@@ -237,12 +237,12 @@ void multiply(const T* weights,
               const Transformed<T>& tiles,
               const Transformed<T>& sums) {
   const LaneKernels<T>& kernels = lane_kernels<T>();
-  const Index pairs = (sums.blocks + kProductBlocks - 1) / kProductBlocks;
+  const Index pairs = (sums.blocks + kMostBlocks - 1) / kMostBlocks;
 #pragma omp for collapse(2) schedule(static)
   for (Index position = 0; position < positions; ++position) {
     for (Index pair = 0; pair < pairs; ++pair) {
-      const Index block = pair * kProductBlocks;
-      const Index blocks = std::min(kProductBlocks, sums.blocks - block);
+      const Index block = pair * kMostBlocks;
+      const Index blocks = std::min(kMostBlocks, sums.blocks - block);
       for_each_run(count, kernels.product_pixels, [&](Index first, Index pixels) {
         kernels.pixel_product({tiles.at(position, 0, first),
                                tiles.block_stride(),
@@ -367,13 +367,13 @@ void add_products(const Transformed<T>& tiles,
                   Index count,
                   bool assign,
                   const FilterSums<T>& sums) {
-  const Index pairs = (gradients.blocks + kProductBlocks - 1) / kProductBlocks;
+  const Index pairs = (gradients.blocks + kMostBlocks - 1) / kMostBlocks;
   const Index runs = sums.channels / kProductChannels;
 #pragma omp for collapse(3) schedule(static)
   for (Index position = 0; position < positions; ++position) {
     for (Index pair = 0; pair < pairs; ++pair) {
       for (Index run = 0; run < runs; ++run) {
-        const Index block = pair * kProductBlocks;
+        const Index block = pair * kMostBlocks;
         const Index channel = run * kProductChannels;
         lane_kernels<T>().weight_product(
             {tiles.at(position, channel / kLanes, 0) + channel % kLanes,
@@ -383,7 +383,7 @@ void add_products(const Transformed<T>& tiles,
              sums.at(position, block, channel),
              sums.block_stride(),
              assign},
-            std::min(kProductBlocks, gradients.blocks - block));
+            std::min(kMostBlocks, gradients.blocks - block));
       }
     }
   }
