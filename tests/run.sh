@@ -11,11 +11,11 @@ Usage: tests/run.sh [--all]
 
 Installs missing packages (without asking: it is meant for continuous integration too), then
   1. builds the tests with warnings as errors and runs them, on 1 to 7 ranks where MPI is involved;
-  2. tests the program from its command line (tests/cli/*.sh).
+  2. tests the program from its command line (tests/cli/*.sh);
+  3. runs the tests once more under the address and undefined-behaviour sanitizers.
 
   --all  then also
-  3. runs the tests once more under the address and undefined-behaviour sanitizers;
-  4. runs clang-tidy over all sources, where it is installed. Together an hour on two cores.
+  4. runs clang-tidy over all sources, where it is installed: half an hour or more on two cores.
 
 The last line says how many passed and failed; the exit code is 1 if any failed.
 HELP
@@ -137,9 +137,9 @@ headline 'Tests on several ranks'
 run_ctest tests -R '^mpi_'
 headline 'Tests of the command line'
 run_command_line_tests
+headline 'Tests under the sanitizers'
+run_sanitized_tests
 if [ "$all" = yes ]; then
-  headline 'Tests under the sanitizers'
-  run_sanitized_tests
   headline 'clang-tidy'
   run_tidy
 fi
