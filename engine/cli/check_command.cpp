@@ -68,7 +68,9 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
       "forward pass in single precision: {} of {} cells differ in their bits from one tile{}\n",
       report.different_bits,
       report.cells,
-      report.bits_must_agree ? "" : " (batch normalisation or dense layers may round differently)");
+      report.bits_must_agree
+          ? ""
+          : " (batch normalisation, dense layers and Winograd's kernels may round differently)");
   fmt::print(
       "flipped signs {}, winners {} from one tile (one tile, from double precision: {} and {})\n",
       report.flipped_signs,

@@ -235,16 +235,44 @@ struct Outcomes {
   Outcome<float> one_single;
 };
 
-void compare_tensors(const Outcomes& outcomes, EqualityReport& report) {
-  double gradients =
-      0;  // the largest element of any: tensors that are 0 but for rounding are measured by it
-  for (const auto& [name, values] : outcomes.one_double.tensors) {
-    gradients = std::max(gradients, name.ends_with("gradient") ? largest(values) : 0);
+// What a tensor's differences are measured by: its largest element. A gradient that is 0 but for
+// rounding, such as that of a shift which the next normalisation takes out again, is measured by
+// those of its layer, or by those of all.
+class Scales {
+ public:
+  explicit Scales(const std::map<std::string, std::vector<double>>& tensors) {
+    for (const auto& [name, values] : tensors) {
+      if (name.ends_with("gradient")) {
+        double& of_layer = of_layer_[layer(name)];
+        of_layer = std::max(of_layer, largest(values));
+        of_all_ = std::max(of_all_, of_layer);
+      }
+    }
   }
-  for (const auto& [name, truth] : outcomes.one_double.tensors) {
+
+  [[nodiscard]] double of(const std::string& name, const std::vector<double>& truth) const {
+    constexpr double kZeroInLayer = 1e-4;
     constexpr double kZero = 1e-9;
-    const double scale =
-        std::max(largest(truth), name.ends_with("gradient") ? kZero * gradients : 0);
+    if (!name.ends_with("gradient")) {
+      return largest(truth);
+    }
+    return std::max({largest(truth), kZeroInLayer * of_layer_.at(layer(name)), kZero * of_all_});
+  }
+
+ private:
+  // "layers.3" of "layers.3.bias gradient".
+  static std::string layer(const std::string& name) {
+    return name.substr(0, name.find('.', name.find('.') + 1));
+  }
+
+  std::map<std::string, double> of_layer_;
+  double of_all_ = 0;
+};
+
+void compare_tensors(const Outcomes& outcomes, EqualityReport& report) {
+  const Scales scales(outcomes.one_double.tensors);
+  for (const auto& [name, truth] : outcomes.one_double.tensors) {
+    const double scale = scales.of(name, truth);
     EqualityLine line{name,
                       difference(outcomes.tiled_double.tensors.at(name), truth, scale),
                       difference(outcomes.tiled_single.tensors.at(name), truth, scale),

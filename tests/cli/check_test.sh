@@ -23,6 +23,10 @@ equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7
 equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-8 --data-parallel-from 9
 equal 3 models/fashion-resnet.cfg --data-parallel-from 0 --batch 2
 equal 6 models/yolov2-early.cfg --size 96x96 --grid 2x3 --groups 0-3,4-7,8-15 --batch 1
+equal 4 models/yolov2-early.cfg --size 96x96 --grid 2x2 --groups 0-3,4-7,8-15 --batch 1 --kernels winograd
+equal 2 models/lenet5.cfg --grid 1x2 --batch 1 --kernels reference
+# Depthwise convolutions, and shifts whose gradient is nothing but rounding: the next normalisation takes them out again.
+equal 4 models/mobilenetv2.cfg --size 64x64 --grid 2x2
 equal 4 models/yolov2-early-plain.cfg --size 64x64 --grid 2x2 --groups 0-7,8-15 --batch 1
 
 # beyond_bounds RANKS ARGUMENT...: check finds a difference, says where, and ends with code 1.
