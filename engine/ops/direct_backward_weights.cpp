@@ -70,6 +70,21 @@ std::vector<LaneRun> whole_runs(const std::vector<Lane>& lanes, View<const T> gr
   return lane_runs(lanes, borrowed ? lane_kernels<T>().sum_blocks : 1);
 }
 
+// Adds packed sums (lanes, terms, kLanes) to plain ones, (filters, terms).
+template <class T>
+void add_unpacked(const std::vector<Lane>& lanes, Index terms, const T* packed, T* plain) {
+  const Index first = lanes.front().channels.begin;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    for (Index k = lanes[i].channels.begin; k < lanes[i].channels.end; ++k) {
+      T* row = plain + (k - first) * terms;
+      const T* sums = packed + static_cast<Index>(i) * terms * kLanes + k - lanes[i].channels.begin;
+      for (Index term = 0; term < terms; ++term) {
+        row[term] += sums[term * kLanes];
+      }
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -130,16 +145,10 @@ void direct_backward_weights(const ConvolutionShape& shape,
       }
     }
   }
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    for (Index k = lanes[i].channels.begin; k < lanes[i].channels.end; ++k) {
-      T* row = weight_gradient + (k - first_filter) * shape.row();
-      const T* sums =
-          packed + static_cast<Index>(i) * shape.row() * kLanes + k - lanes[i].channels.begin;
-      for (Index term = 0; term < shape.row(); ++term) {
-        row[term] += sums[term * kLanes];
-      }
-    }
-  }
+  add_unpacked(lanes,
+               shape.row(),
+               static_cast<const T*>(packed),
+               weight_gradient + (lanes.front().channels.begin - first_filter) * shape.row());
 }
 
 template void direct_backward_weights<float>(const ConvolutionShape&,

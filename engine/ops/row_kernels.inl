@@ -25,6 +25,7 @@ template <class T, class V, class Function>
 [[gnu::always_inline]] inline V one_by_one(const V& x, Function function) {
   V result = x;
   T* values = reinterpret_cast<T*>(&result);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): V may be T itself, a vector of one
   for (Index i = 0; i < static_cast<Index>(sizeof(V) / sizeof(T)); ++i) {
     values[i] = function(values[i]);
   }

@@ -142,11 +142,11 @@ class Squares {
 // Squares of a map, one for each tile of a grid.
 template <class T>
 struct TileSquares {
-  typename LaneKernels<T>::Transform transform;
-  View<const T> view;
-  Region cells;  // of the view; outside is 0
-  Index offset;  // from a tile's first cell to the square's
-  Index side;
+  typename LaneKernels<T>::Transform transform = nullptr;
+  View<const T> view = {};
+  Region cells = {};  // of the view; outside is 0
+  Index offset = 0;   // from a tile's first cell to the square's
+  Index side = 0;
 };
 
 // Transforms the squares of tiles [first, first + count). Called by all threads of a team.

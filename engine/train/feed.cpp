@@ -16,28 +16,62 @@ constexpr int kTruthTag = 4;  // below those of an execution
 Feed::Feed(std::optional<BatchSource> source,
            const partitioner::Plan& plan,
            const Communicator& communicator)
-    : source_(std::move(source)),
+    : source_(source ? std::make_shared<const BatchSource>(std::move(*source)) : nullptr),
       plan_(&plan),
       communicator_(&communicator),
       truth_(communicator, plan.truth, kTruthTag),
       labels_(static_cast<std::size_t>(plan.batch)) {
-  partitioner::expects(source_.has_value() == reads(plan, communicator.rank()),
+  partitioner::expects((source_ != nullptr) == reads(plan, communicator.rank()),
                        "a source where the plan reads");
 }
 
-std::optional<std::string> Feed::load(Index step, Execution<float>& execution) {
-  auto problem = problem_of([&] {
-    if (!source_) {
-      return;
-    }
-    labels_ = source_->labels(step);
-    const Region region = execution.image_region(communicator_->rank());
-    pixels_.resize(static_cast<std::size_t>(region.volume()));
+Feed::Batch Feed::read(const BatchSource& source,
+                       Index step,
+                       const Region& region,
+                       std::vector<float> pixels) {
+  Batch batch{step, region, {}, std::move(pixels), std::nullopt};
+  batch.problem = problem_of([&] {
+    batch.labels = source.labels(step);
+    batch.pixels.resize(static_cast<std::size_t>(region.volume()));
     if (!region.empty()) {
-      source_->read_region(step, region, pixels_);
-      copy_in(std::as_const(pixels_).data(), region, execution.image());
+      source.read_region(step, region, batch.pixels);
     }
   });
+  return batch;
+}
+
+void Feed::read_ahead(Index step, const Region& region) {
+  upcoming_ = std::async(std::launch::async,
+                         [source = source_, step, region, pixels = std::move(spare_)]() mutable {
+                           return read(*source, step, region, std::move(pixels));
+                         });
+}
+
+// The batch that was read ahead, if it is this one.
+Feed::Batch Feed::next(Index step, const Region& region) {
+  if (upcoming_.valid()) {
+    Batch batch = upcoming_.get();
+    if (batch.step == step && batch.region == region) {
+      return batch;
+    }
+    spare_ = std::move(batch.pixels);
+  }
+  return read(*source_, step, region, std::move(spare_));
+}
+
+std::optional<std::string> Feed::load(Index step, Execution<float>& execution) {
+  std::optional<std::string> problem;
+  if (source_) {
+    const Region region = execution.image_region(communicator_->rank());
+    Batch batch = next(step, region);
+    problem = std::move(batch.problem);
+    if (!problem) {
+      labels_ = std::move(batch.labels);
+      copy_in(std::as_const(batch.pixels).data(), region, execution.image());
+    }
+    spare_ = std::move(batch.pixels);
+    read_ahead(step + 1, region);
+  }
   std::vector<float> truth(labels_.begin(), labels_.end());
   const View<float> view{truth.data(), {{0, plan_->batch}, {0, 1}, {0, 1}, {0, 1}}, 1};
   truth_.start_copy(view);

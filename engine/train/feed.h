@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +29,7 @@ class Feed {
 
   // Fills the execution's image with what pass `step` needs of it (the image of other ranks follows
   // in forward()), and labels(). What goes wrong with reading is returned, not thrown: the other
-  // ranks go on and must be told.
+  // ranks go on and must be told. Pass `step` + 1 is then read ahead, while this one is computed.
   [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution);
 
   // Of each image of the pass, -1 for places that no picture is left for.
@@ -37,12 +39,29 @@ class Feed {
   [[nodiscard]] Index size() const;
 
  private:
-  std::optional<BatchSource> source_;
+  // What a rank has read of one pass.
+  struct Batch {
+    Index step = -1;
+    Region region;
+    std::vector<int> labels;
+    std::vector<float> pixels;  // (N, C, H, W) of the region
+    std::optional<std::string> problem;
+  };
+
+  [[nodiscard]] static Batch read(const BatchSource& source,
+                                  Index step,
+                                  const Region& region,
+                                  std::vector<float> pixels);
+  [[nodiscard]] Batch next(Index step, const Region& region);
+  void read_ahead(Index step, const Region& region);
+
+  std::shared_ptr<const BatchSource> source_;  // the thread that reads ahead shares it
   const partitioner::Plan* plan_;
   const Communicator* communicator_;
   Exchange<float> truth_;
   std::vector<int> labels_;
-  std::vector<float> pixels_;
+  std::vector<float> spare_;  // pixels of the pass before, for the one after
+  std::future<Batch> upcoming_;
 };
 
 }  // namespace engine
