@@ -12,7 +12,8 @@ namespace {
 using partitioner::intersect;
 
 constexpr Index kFilter = 3;
-constexpr Index kLargestWindow = 6;
+constexpr Index kLargestSide = 4;
+constexpr Index kLargestWindow = kLargestSide + kFilter - 1;
 constexpr Index kTransformedElements = Index{1} << 22U;  // of tiles that are in work at once
 constexpr Index kMostTiles = 224;
 constexpr Index kFewestTiles = 14;
@@ -213,7 +214,8 @@ void store_tile(const TiledConvolution<T>& job,
     transform(back);
     return;
   }
-  alignas(kAlignment) std::array<T, static_cast<std::size_t>(4 * 4 * kLanes)> cells{};
+  alignas(kAlignment) std::array<T, static_cast<std::size_t>(kLargestSide * kLargestSide * kLanes)>
+      cells{};
   back.to = cells.data();
   back.to_row = job.side * kLanes;
   transform(back);
@@ -307,11 +309,8 @@ void transform_filters(
 #pragma omp parallel for collapse(2) schedule(static)
   for (Index block = 0; block < blocks; ++block) {
     for (Index in = 0; in < ins; ++in) {
-      alignas(kAlignment) std::array<T, static_cast<std::size_t>(kTaps * kLanes)> filter;
+      alignas(kAlignment) std::array<T, static_cast<std::size_t>(kTaps * kLanes)> filter{};
       const Index lanes = std::min(kLanes, outs - block * kLanes);
-      if (lanes < kLanes) {
-        filter.fill(T{});
-      }
       const T* taps = source.first + block * kLanes * source.out_stride + in * source.in_stride;
       for (Index l = 0; l < lanes; ++l, taps += source.out_stride) {
         T* lane = filter.data() + l;
@@ -422,7 +421,8 @@ void add_filters(typename LaneKernels<T>::Transform transform,
 ConvolutionWorkspaceSize winograd_workspace(const WinogradMethod& method,
                                             const Range& filters,
                                             bool training) {
-  const auto& [shape, side] = method;
+  const ConvolutionShape& shape = method.shape;
+  const Index side = method.side;
   if (filters.empty()) {
     return {};
   }
@@ -446,7 +446,8 @@ void winograd_forward(const WinogradMethod& method,
                       const Region& region,
                       View<T> out,
                       ConvolutionWorkspace<T>& workspace) {
-  const auto& [shape, side] = method;
+  const ConvolutionShape& shape = method.shape;
+  const Index side = method.side;
   if (region.empty()) {
     return;
   }
@@ -476,7 +477,8 @@ void winograd_backward_data(const WinogradMethod& method,
                             const Region& map,
                             View<T> in_gradient,
                             ConvolutionWorkspace<T>& workspace) {
-  const auto& [shape, side] = method;
+  const ConvolutionShape& shape = method.shape;
+  const Index side = method.side;
   if (region.empty()) {
     return;
   }
@@ -512,7 +514,8 @@ void winograd_backward_weights(const WinogradMethod& method,
   if (region.empty()) {
     return;
   }
-  const auto& [shape, side] = method;
+  const ConvolutionShape& shape = method.shape;
+  const Index side = method.side;
   const LaneKernels<T>& kernels = lane_kernels<T>();
   const auto number = static_cast<std::size_t>(side / 2 - 1);
   const TileGrid grid(side, region);
