@@ -78,7 +78,7 @@ ReadLayer read_convolution(CfgOptions& options, int layer) {
 ReadLayer read_maxpool(CfgOptions& options, int layer) {
   MaxPool pool;
   pool.stride = options.integer("stride", 1, 1);
-  pool.size = options.integer("size", pool.stride, 1);
+  pool.size = options.integer("size", pool.stride, 1, kLargestPool);
   pool.padding = options.integer("padding", pool.size - 1);
   return {pool, {layer - 1}};
 }

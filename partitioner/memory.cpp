@@ -1,22 +1,11 @@
 #include "partitioner/memory.h"
 
-#include "partitioner/gradient_arena.h"
-#include "partitioner/layout.h"
+#include "partitioner/activation_arena.h"
+#include "partitioner/layer_memory.h"
 
 namespace partitioner {
 
 namespace {
-
-bool normalizes(const Operation& operation) {
-  const auto* convolution = std::get_if<Convolution>(&operation);
-  const auto* connected = std::get_if<Connected>(&operation);
-  return (convolution != nullptr && convolution->batch_normalize) ||
-         (connected != nullptr && connected->batch_normalize);
-}
-
-bool slope_needs_sums(Activation activation) {
-  return activation == Activation::Swish || activation == Activation::Mish;
-}
 
 bool is_learnt(ParameterKind kind) {
   return kind != ParameterKind::Mean && kind != ParameterKind::Variance;
@@ -31,26 +20,6 @@ Index packed_cells(const std::vector<Message>& messages, int rank) {
     }
   }
   return cells;
-}
-
-// Scalars of maps, of their gradients, and of sums kept by layers.
-Index activation_scalars(const Network& network,
-                         const Plan& plan,
-                         int rank,
-                         const MemoryOptions& options) {
-  Index scalars = 0;
-  for (const Buffer& buffer : plan.buffers[static_cast<std::size_t>(rank)]) {
-    scalars += blocked_volume(buffer.region);
-  }
-  if (options.training) {
-    scalars += gradient_arena(network, plan, rank, options.image_gradient).scalars;
-  }
-  for (int layer = 0; layer < network.size(); ++layer) {
-    if (keeps_sums(network.layer(layer).operation)) {
-      scalars += blocked_volume(plan.tile(layer, rank).computed);
-    }
-  }
-  return scalars;
 }
 
 Index message_scalars(const Plan& plan, int rank, const MemoryOptions& options) {
@@ -84,17 +53,6 @@ Index received_channels(const Plan& plan, int layer, int rank, Region Tile::*con
 
 }  // namespace
 
-bool keeps_sums(const Operation& operation) {
-  if (const auto* convolution = std::get_if<Convolution>(&operation)) {
-    return convolution->batch_normalize || slope_needs_sums(convolution->activation);
-  }
-  if (const auto* connected = std::get_if<Connected>(&operation)) {
-    return connected->batch_normalize || slope_needs_sums(connected->activation);
-  }
-  const auto* shortcut = std::get_if<Shortcut>(&operation);
-  return shortcut != nullptr && slope_needs_sums(shortcut->activation);
-}
-
 Index channel_sum_bytes(const Network& network, const Plan& plan, int layer, int rank) {
   if (!normalizes(network.layer(layer).operation)) {
     return 0;
@@ -121,7 +79,12 @@ MemoryUse planned_memory(const Network& network,
       use.optimizer += run.size() * options.scalar_bytes * (options.adam ? 2 : 1);
     }
   }
-  use.activations = activation_scalars(network, plan, rank, options) * options.scalar_bytes;
+  use.activations =
+      activation_arena(network,
+                       plan,
+                       rank,
+                       {options.scalar_bytes, options.training, options.image_gradient, false})
+          .bytes;
   use.messages = message_scalars(plan, rank, options) * options.scalar_bytes;
   for (int layer = 0; layer < network.size(); ++layer) {
     use.messages += channel_sum_bytes(network, plan, layer, rank);

@@ -35,10 +35,6 @@ struct MemoryOptions {
                                        int rank,
                                        const MemoryOptions& options);
 
-// Whether the layer keeps the sums that its activation starts from beside its output: it normalises
-// them, or the slope of the activation cannot be told from the output.
-[[nodiscard]] bool keeps_sums(const Operation& operation);
-
 // Bytes that `rank` receives of the other ranks' per-channel sums in a training pass through a
 // layer with batch normalisation: count, mean and squares on the way forward, two sums on the way
 // back, all in double precision.

@@ -122,6 +122,8 @@ MapShape output_shape(const Convolution& convolution, const Shapes& inputs) {
 MapShape output_shape(const MaxPool& pool, const Shapes& inputs) {
   const MapShape& in = inputs[0];
   require_number("size", pool.size);
+  require(pool.size <= kLargestPool,
+          "pooling size " + text(pool.size) + " is more than " + text(kLargestPool));
   require_number("stride", pool.stride);
   require_number("padding", pool.padding, 0);
   const Windows windows{.kind = "pooling",

@@ -31,11 +31,12 @@ class Inference {
             communicator,
             [&] { return choose_partition(model_.network, choice, communicator.size(), batch); })),
         plan_(make_plan(model_.network, partition_, batch)),
-        execution_(
-            model_.network,
-            plan_,
-            communicator,
-            {false, false, model_.training.batch_norm_rate, model_.training.batch_norm_epsilon}) {
+        execution_(model_.network,
+                   plan_,
+                   communicator,
+                   {.training = false,
+                    .batch_norm_rate = model_.training.batch_norm_rate,
+                    .batch_norm_epsilon = model_.training.batch_norm_epsilon}) {
     warn_of_idle_ranks(partition_, communicator);
     load_weights(weights,
                  model_.network,

@@ -40,13 +40,12 @@ Execution<T>::Execution(const partitioner::Network& network,
       parameters_(network, plan, communicator, parameter_tag(network, plan), options.training) {
   partitioner::expects(plan.ranks == communicator.size(),
                        "a plan is made for as many ranks as there are");
-  for (const partitioner::Buffer& buffer : plan.buffers[static_cast<std::size_t>(rank())]) {
-    values_.emplace_back(buffer.region);
-  }
-  if (options.training) {
-    gradient_slots_ = gradient_arena(network, plan, rank(), options.image_gradient);
-    gradients_ = Array<T>(gradient_slots_.scalars);
-  }
+  arena_ =
+      activation_arena(network,
+                       plan,
+                       rank(),
+                       {sizeof(T), options.training, options.image_gradient, options.keep_maps});
+  activations_ = Array<std::byte>(arena_.bytes);
   for (int layer = 0; layer < network.size(); ++layer) {
     layers_.push_back(make_layer<T>(site(layer)));
   }
@@ -56,13 +55,16 @@ Execution<T>::Execution(const partitioner::Network& network,
 
 template <class T>
 Site Execution<T>::site(int layer) const {
+  const auto at = static_cast<std::size_t>(layer);
   return {network_,
           plan_,
           communicator_,
           layer,
           layer_tag(layer),
           options_.batch_norm_rate,
-          options_.batch_norm_epsilon};
+          options_.batch_norm_epsilon,
+          arena_.joined_pool[at],
+          layer > 0 && arena_.joined_pool[at - 1] == layer};
 }
 
 template <class T>
@@ -108,23 +110,35 @@ void Execution<T>::make_workspace() {
 }
 
 template <class T>
-View<T> Execution<T>::value_view(int buffer) {
-  return buffer == kNoBuffer ? View<T>{} : values_[static_cast<std::size_t>(buffer)].view();
+template <class Cell>
+View<Cell> Execution<T>::view_at(const partitioner::MemorySlot& slot, const Region& region) {
+  if (slot.bytes == 0) {
+    return {};
+  }
+  auto* cells = reinterpret_cast<Cell*>(activations_.data() + slot.offset);
+  return {cells, region, partitioner::channel_block(region.channels.size())};
+}
+
+template <class T>
+const Region& Execution<T>::region_of(int buffer) const {
+  return plan_->buffer(rank(), buffer).region;
+}
+
+template <class T>
+View<T> Execution<T>::value_view(int buffer, bool restored) {
+  if (buffer == kNoBuffer) {
+    return {};
+  }
+  const auto at = static_cast<std::size_t>(buffer);
+  const bool again = restored && arena_.restored[at].bytes > 0;
+  return view_at<T>(again ? arena_.restored[at] : arena_.values[at], region_of(buffer));
 }
 
 template <class T>
 View<T> Execution<T>::gradient_view(int buffer) {
-  if (buffer == kNoBuffer || gradients_.size() == 0) {
-    return {};
-  }
-  const auto at = static_cast<std::size_t>(buffer);
-  const partitioner::GradientSlot& slot = gradient_slots_.slots[at];
-  if (slot.scalars == 0) {
-    return {};
-  }
-  View<T> view = values_[at].view();  // laid out alike
-  view.data = gradients_.data() + slot.offset;
-  return view;
+  return buffer == kNoBuffer
+             ? View<T>{}
+             : view_at<T>(arena_.gradients[static_cast<std::size_t>(buffer)], region_of(buffer));
 }
 
 template <class T>
@@ -157,24 +171,79 @@ View<T> Execution<T>::map_gradient(int map) {
 }
 
 template <class T>
-View<T> Execution<T>::input(int layer, std::size_t input) {
-  const auto& layers = plan_->read_from[static_cast<std::size_t>(rank())];
-  return value_view(layers[static_cast<std::size_t>(layer)][input]);
+View<const Winner> Execution<T>::winners(int layer) {
+  return view_at<Winner>(arena_.winners[static_cast<std::size_t>(layer)],
+                         plan_->tile(layer, rank()).computed);
 }
 
 template <class T>
-LayerMaps<T> Execution<T>::maps_of(int layer) {
+LayerMaps<T> Execution<T>::maps_of(int layer, bool backward) {
+  const auto at = static_cast<std::size_t>(layer);
+  const int pool = arena_.joined_pool[at];
+  const int result = pool == partitioner::kNoLayer ? layer : pool;
+  const Region& computed = plan_->tile(layer, rank()).computed;
   LayerMaps<T> maps;
-  for (const int buffer :
-       plan_->read_from[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)]) {
-    maps.inputs.push_back(value_view(buffer));
+  for (const int buffer : plan_->read_from[static_cast<std::size_t>(rank())][at]) {
+    maps.inputs.push_back(value_view(buffer, backward));
     maps.input_gradients.push_back(gradient_view(buffer));
   }
-  maps.output = map(layer);
-  maps.output_gradient = map_gradient(layer);
+  maps.output = value_view(plan_->producer(rank(), result), backward);
+  maps.output_gradient = map_gradient(result);
+  maps.sums = view_at<T>(arena_.sums[at], computed);
+  maps.sum_gradients = view_at<T>(arena_.sum_gradients[at], computed);
+  maps.winners = view_at<Winner>(arena_.winners[static_cast<std::size_t>(result)],
+                                 plan_->tile(result, rank()).computed);
   maps.parameters = parameters_.views(layer);
   maps.workspace = &workspace_;
   return maps;
+}
+
+namespace {
+
+// Sets the cells of a buffer that lie outside the map, or beside it, to 0.
+template <class T>
+void clear_frame(const View<T>& view, const Region& map) {
+  const Region& all = view.region;
+  const auto clear = [&](const Range& rows, const Range& cols) {
+    set_zero(view, Region{all.images, all.channels, rows, cols});
+  };
+  const Range rows = intersect(all.rows, map.rows);
+  const Range cols = intersect(all.cols, map.cols);
+  if (rows.empty() || cols.empty()) {
+    clear(all.rows, all.cols);
+    return;
+  }
+  clear({all.rows.begin, rows.begin}, all.cols);
+  clear({rows.end, all.rows.end}, all.cols);
+  clear(rows, {all.cols.begin, cols.begin});
+  clear(rows, {cols.end, all.cols.end});
+}
+
+}  // namespace
+
+// Memory changes hands: what is needed from this time on finds what something else has left.
+template <class T>
+void Execution<T>::clear_frames(int time) {
+  const auto& buffers = plan_->buffers[static_cast<std::size_t>(rank())];
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    for (const partitioner::MemorySlot* slot : {&arena_.values[i], &arena_.restored[i]}) {
+      if (slot->bytes > 0 && slot->from == time) {
+        clear_frame(view_at<T>(*slot, buffers[i].region),
+                    whole_map(*network_, buffers[i].map, plan_->batch));
+      }
+    }
+  }
+}
+
+template <class T>
+void Execution<T>::restore_values(int time) {
+  const auto own = static_cast<std::size_t>(rank());
+  for (std::size_t i = 0; i < arena_.restored.size(); ++i) {
+    if (arena_.restored[i].bytes > 0 && arena_.restored[i].from == time) {
+      const int layer = plan_->buffers[own][i].map;
+      layers_[static_cast<std::size_t>(layer)]->restore(maps_of(layer, true));
+    }
+  }
 }
 
 template <class T>
@@ -186,31 +255,32 @@ void Execution<T>::forward(const Pass& pass) {
       }
     }
   };
+  clear_frames(kImage);
   start(kImage);
   for (int layer = 0; layer < network_->size(); ++layer) {
+    clear_frames(layer);
     for (Edge& edge : edges_) {
       if (edge.first_reader == layer && edge.by_message) {
         edge.exchange.finish_copy(value_view(edge.required_buffer));
       }
     }
-    layers_[static_cast<std::size_t>(layer)]->forward(pass, maps_of(layer));
+    layers_[static_cast<std::size_t>(layer)]->forward(pass, maps_of(layer, false));
     start(layer);
   }
 }
 
-// Gradients share memory: each is cleared when its turn comes, at the first layer that adds to it.
 template <class T>
-void Execution<T>::clear_gradients_from(int layer) {
-  for (const partitioner::GradientSlot& slot : gradient_slots_.slots) {
-    if (slot.from == layer) {
-      std::fill_n(gradients_.data() + slot.offset, slot.scalars, T{});
+void Execution<T>::clear_gradients(int time) {
+  for (const partitioner::MemorySlot& slot : arena_.gradients) {
+    if (slot.from == time) {
+      std::fill_n(activations_.data() + slot.offset, slot.bytes, std::byte{});
     }
   }
 }
 
 template <class T>
 void Execution<T>::clear_output_gradient() {
-  clear_gradients_from(network_->size());
+  clear_gradients(network_->size());
 }
 
 template <class T>
@@ -223,7 +293,8 @@ void Execution<T>::backward(const Pass& pass) {
     }
   };
   for (int layer = network_->size() - 1; layer >= 0; --layer) {
-    clear_gradients_from(layer);
+    const int time = gradient_time(*network_, layer);
+    clear_gradients(time);
     finish(layer);
     for (auto& [map, exchange] : collapses_) {
       if (map == layer) {
@@ -231,14 +302,19 @@ void Execution<T>::backward(const Pass& pass) {
         exchange.finish_add(map_gradient(layer));
       }
     }
-    layers_[static_cast<std::size_t>(layer)]->backward(pass, maps_of(layer));
+    const LayerMaps<T> maps = maps_of(layer, true);
+    layers_[static_cast<std::size_t>(layer)]->backward_output(pass, maps);
+    clear_gradients(time + 1);
+    clear_frames(time + 1);
+    restore_values(time + 1);
+    layers_[static_cast<std::size_t>(layer)]->backward(pass, maps);
     for (Edge& edge : edges_) {
       if (edge.first_reader == layer && (edge.plan->map != kImage || options_.image_gradient)) {
         edge.exchange.start_add(gradient_view(edge.required_buffer));
       }
     }
   }
-  clear_gradients_from(kImage);
+  clear_gradients(gradient_time(*network_, kImage));
   finish(kImage);
 }
 
@@ -322,12 +398,8 @@ ExecutionMemory Execution<T>::memory() const {
   memory.weights = parameters_.value_bytes();
   memory.gradients = parameters_.gradient_bytes();
   memory.messages = parameters_.message_bytes();
-  for (const Tensor<T>& tensor : values_) {
-    memory.activations += tensor.bytes();
-  }
-  memory.activations += gradients_.bytes();
+  memory.activations = activations_.bytes();
   for (const auto& layer : layers_) {
-    memory.activations += layer->kept_bytes();
     memory.messages += layer->message_bytes();
   }
   for (const Edge& edge : edges_) {

@@ -10,13 +10,15 @@
 
 #include "engine/execution/parameters.h"
 #include "engine/layers/layer.h"
-#include "partitioner/gradient_arena.h"
+#include "partitioner/activation_arena.h"
 
 namespace engine {
 
 struct ExecutionOptions {
   bool training = true;         // gradients, or forward only
   bool image_gradient = false;  // also of the network's input
+  bool keep_maps = false;       // so that each map can be looked at after the forward pass; else
+                                // only the output and those that losses are taken of
   double batch_norm_rate = 0.1;
   double batch_norm_epsilon = 1e-5;
 };
@@ -49,10 +51,11 @@ class Execution {
   void clear_output_gradient();
   void backward(const Pass& pass);
 
-  // Cells computed here of a map's values and gradients; views of nothing where there are none.
+  // Cells computed here of a map's values and gradients, and winners of a max-pool; views of
+  // nothing where there are none.
   [[nodiscard]] View<T> map(int map);
   [[nodiscard]] View<T> map_gradient(int map);
-  [[nodiscard]] View<T> input(int layer, std::size_t input);  // what a layer reads
+  [[nodiscard]] View<const Winner> winners(int layer);
   [[nodiscard]] View<T> output_gradient() { return map_gradient(network_->size() - 1); }
 
   // All of a layer's map (gather_gradient: or of the image's gradient) in (N, C, H, W) order on
@@ -93,19 +96,24 @@ class Execution {
                      const std::vector<T>& whole,
                      View<T> cells) const;
   void make_workspace();
-  [[nodiscard]] LayerMaps<T> maps_of(int layer);
-  [[nodiscard]] View<T> value_view(int buffer);
+  // The places of values are different ones in a backward pass, where these were restored.
+  [[nodiscard]] LayerMaps<T> maps_of(int layer, bool backward);
+  template <class Cell>
+  [[nodiscard]] View<Cell> view_at(const partitioner::MemorySlot& slot, const Region& region);
+  [[nodiscard]] View<T> value_view(int buffer, bool restored = false);
   [[nodiscard]] View<T> gradient_view(int buffer);
-  void clear_gradients_from(int layer);
+  [[nodiscard]] const Region& region_of(int buffer) const;
+  void clear_frames(int time);
+  void restore_values(int time);
+  void clear_gradients(int time);
   [[nodiscard]] int rank() const { return communicator_->rank(); }
 
   const partitioner::Network* network_;
   const partitioner::Plan* plan_;
   const Communicator* communicator_;
   ExecutionOptions options_;
-  std::deque<Tensor<T>> values_;  // by buffer of the plan
-  partitioner::GradientArena gradient_slots_;
-  Array<T> gradients_;  // in those slots
+  partitioner::ActivationArena arena_;
+  Array<std::byte> activations_;  // in the arena's slots
   ParameterSet<T> parameters_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::deque<Edge> edges_;

@@ -27,13 +27,18 @@ class ConnectedLayer : public Layer<T> {
                         static_cast<const T*>(maps.parameters.weight),
                         static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias),
                         at.out);
-      copy_in(static_cast<const T*>(at.out), region, stage_.sums(maps.output));
+      copy_in(static_cast<const T*>(at.out), region, stage_.sums(maps));
     }
     stage_.forward(pass, maps);
   }
 
-  void backward(const Pass& pass, const LayerMaps<T>& maps) override {
+  void restore(const LayerMaps<T>& maps) override { stage_.restore(maps); }
+
+  void backward_output(const Pass& pass, const LayerMaps<T>& maps) override {
     stage_.backward(pass, maps);
+  }
+
+  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     const Region& region = site_.tile().backward;
     if (region.empty()) {
       return;
@@ -41,7 +46,7 @@ class ConnectedLayer : public Layer<T> {
     const Index first = site_.tile().computed.channels.begin;
     const Features at = features(region, *maps.workspace);
     const Index skipped = (region.channels.begin - first) * at.size.inputs;
-    copy_out(View<const T>(maps.output_gradient), region, at.out);
+    copy_out(stage_.sum_gradients(maps), region, at.out);
     copy_out(maps.inputs[0], input(region), at.in);
     connected_backward_weights(at.size,
                                static_cast<const T*>(at.in),
@@ -56,7 +61,6 @@ class ConnectedLayer : public Layer<T> {
     }
   }
 
-  [[nodiscard]] Index kept_bytes() const override { return stage_.kept_bytes(); }
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:

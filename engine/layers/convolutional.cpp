@@ -24,19 +24,24 @@ class ConvolutionalLayer : public Layer<T> {
                         static_cast<const T*>(maps.parameters.weight),
                         bias,
                         site_.tile().computed,
-                        stage_.sums(maps.output),
+                        stage_.sums(maps),
                         maps.workspace->convolution);
     stage_.forward(pass, maps);
   }
 
-  void backward(const Pass& pass, const LayerMaps<T>& maps) override {
+  void restore(const LayerMaps<T>& maps) override { stage_.restore(maps); }
+
+  void backward_output(const Pass& pass, const LayerMaps<T>& maps) override {
     stage_.backward(pass, maps);
+  }
+
+  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     const Region& region = site_.tile().backward;
     if (region.empty()) {
       return;
     }
     const Index first = site_.tile().computed.channels.begin;
-    const View<const T> gradient = maps.output_gradient;
+    const View<const T> gradient = stage_.sum_gradients(maps);
     convolution_backward_weights(method_,
                                  maps.inputs[0],
                                  gradient,
@@ -55,7 +60,6 @@ class ConvolutionalLayer : public Layer<T> {
     }
   }
 
-  [[nodiscard]] Index kept_bytes() const override { return stage_.kept_bytes(); }
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:

@@ -10,8 +10,9 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/ops/convolution.h"
+#include "engine/ops/row_kernels.h"
 #include "engine/tensor.h"
-#include "partitioner/plan.h"
+#include "partitioner/activation_arena.h"
 
 namespace engine {
 
@@ -43,6 +44,8 @@ struct Site {
   int tag = 0;  // the first of kTagsPerLayer for its own messages
   double batch_norm_rate = 0.1;
   double batch_norm_epsilon = 1e-5;
+  int joined_pool = partitioner::kNoLayer;  // that takes the layer's output while it is being made
+  bool is_joined = false;                   // the layer is such a pool: it has nothing to do
 
   [[nodiscard]] const partitioner::LayerSpec& spec() const { return network->layer(layer); }
   [[nodiscard]] const partitioner::Tile& tile() const {
@@ -78,9 +81,7 @@ struct Workspace {
   ConvolutionWorkspace<T> convolution;
   Array<T> features;  // plain (N, C) arrays of dense layers
 
-  [[nodiscard]] Index bytes() const {
-    return convolution.bytes() + features.bytes();
-  }
+  [[nodiscard]] Index bytes() const { return convolution.bytes() + features.bytes(); }
 };
 
 // The maps that a layer touches. Views of nothing where the rank has no part in a map.
@@ -88,8 +89,11 @@ template <class T>
 struct LayerMaps {
   std::vector<View<const T>> inputs;
   std::vector<View<T>> input_gradients;  // data is null where nobody wants it
-  View<T> output;
+  View<T> output;                        // that of the joined pool where there is one
   View<T> output_gradient;
+  View<T> sums;           // what the activation starts from, where it lies apart from the output
+  View<T> sum_gradients;  // likewise; may be the same memory
+  View<Winner> winners;   // of the layer's max-pool, or of the joined one
   ParameterViews<T> parameters;
   Workspace<T>* workspace = nullptr;
 };
@@ -102,12 +106,18 @@ class Layer {
   // Assigns the output on tile().computed.
   virtual void forward(const Pass& pass, const LayerMaps<T>& maps) = 0;
 
-  // Adds to input_gradients and parameter gradients what output_gradient on tile().backward says of
-  // them. May overwrite output_gradient there.
+  // Assigns the output once more, from what was kept of forward().
+  virtual void restore(const LayerMaps<T>& /*maps*/) {}
+
+  // The first half of the backward pass: the gradient of the output becomes that of the sums.
+  // Overwrites either.
+  virtual void backward_output(const Pass& /*pass*/, const LayerMaps<T>& /*maps*/) {}
+
+  // The second half: adds to input_gradients and parameter gradients what the gradients on
+  // tile().backward say of them. May overwrite these.
   virtual void backward(const Pass& pass, const LayerMaps<T>& maps) = 0;
 
-  // Memory that it keeps from forward to backward, and buffers of its messages.
-  [[nodiscard]] virtual Index kept_bytes() const { return 0; }
+  // Buffers of its messages.
   [[nodiscard]] virtual Index message_bytes() const { return 0; }
 };
 

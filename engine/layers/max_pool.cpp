@@ -12,18 +12,19 @@ class MaxPoolLayer : public Layer<T> {
       : site_(site), pool_(std::get<partitioner::MaxPool>(site.spec().operation)) {}
 
   void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    max_pool_forward(pool_, maps.inputs[0], site_.input_map(), site_.tile().computed, maps.output);
+    if (!site_.is_joined) {
+      max_pool_forward<T>({pool_, site_.input_map(), site_.tile().computed},
+                          maps.inputs[0],
+                          {maps.output, maps.winners});
+    }
   }
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data != nullptr) {
-      max_pool_backward(pool_,
-                        maps.inputs[0],
-                        View<const T>(maps.output),
-                        site_.input_map(),
-                        View<const T>(maps.output_gradient),
-                        site_.tile().backward,
-                        maps.input_gradients[0]);
+    if (!site_.is_joined && maps.input_gradients[0].data != nullptr) {
+      max_pool_backward<T>({pool_, site_.input_map(), site_.tile().backward},
+                           maps.output_gradient,
+                           maps.winners,
+                           maps.input_gradients[0]);
     }
   }
 

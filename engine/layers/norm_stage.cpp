@@ -1,7 +1,6 @@
 #include "engine/layers/norm_stage.h"
 
 #include <cmath>
-#include <utility>
 
 namespace engine {
 
@@ -20,32 +19,11 @@ ChannelRoles roles(const Site& site, Region partitioner::Tile::*contributes) {
   return result;
 }
 
-// Adds to sums[c - first] the sum of each channel of the region.
-template <class T>
-void add_channel_sums(View<const T> values, const Region& region, Index first, T* sums) {
-  for (Index c = region.channels.begin; c < region.channels.end; ++c) {
-    const Index channel = values.channel_offset(c);
-    double sum = 0;
-    for (Index n = region.images.begin; n < region.images.end; ++n) {
-      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        const T* cells = values.cell(n, row, region.cols.begin) + channel;
-        for (Index col = 0; col < region.cols.size(); ++col) {
-          sum += static_cast<double>(cells[col * values.block]);
-        }
-      }
-    }
-    sums[c - first] += static_cast<T>(sum);
-  }
-}
-
 }  // namespace
 
 template <class T>
 NormStage<T>::NormStage(const Site& site, bool normalize, Activation activation)
     : site_(site), normalize_(normalize), activation_(activation) {
-  if (keeps_sums()) {
-    sums_ = Tensor<T>(site.tile().computed);
-  }
   if (normalize) {
     moment_sums_.emplace(*site.communicator, roles(site, &partitioner::Tile::owned), 3, site.tag);
     gradient_sums_.emplace(
@@ -55,9 +33,9 @@ NormStage<T>::NormStage(const Site& site, bool normalize, Activation activation)
 }
 
 template <class T>
-std::vector<Moments> NormStage<T>::moments(const Pass& pass) {
+std::vector<Moments> NormStage<T>::moments(const Pass& pass, const LayerMaps<T>& maps) {
   const partitioner::Tile& tile = site_.tile();
-  const std::vector<Moments> owned = channel_moments(std::as_const(sums_).view(), tile.owned);
+  const std::vector<Moments> owned = channel_moments(View<const T>(sums(maps)), tile.owned);
   std::vector<Moments> all(norms_.size());
   if (pass.batch_norm == BatchNormMode::PerTile) {
     const Index first = tile.owned.channels.begin - tile.computed.channels.begin;
@@ -81,7 +59,8 @@ template <class T>
 void NormStage<T>::update_statistics(const Pass& pass, const LayerMaps<T>& maps) {
   const ParameterViews<T>& parameters = maps.parameters;
   const bool constant = !pass.training || pass.batch_norm == BatchNormMode::Frozen;
-  const std::vector<Moments> all = constant ? std::vector<Moments>(norms_.size()) : moments(pass);
+  const std::vector<Moments> all =
+      constant ? std::vector<Moments>(norms_.size()) : moments(pass, maps);
   const double rate = site_.batch_norm_rate;
   for (std::size_t c = 0; c < norms_.size(); ++c) {
     if (all[c].count == 0) {  // nothing to go by but what was seen before
@@ -104,17 +83,38 @@ void NormStage<T>::update_statistics(const Pass& pass, const LayerMaps<T>& maps)
 
 template <class T>
 void NormStage<T>::forward(const Pass& pass, const LayerMaps<T>& maps) {
+  if (site_.tile().computed.empty()) {
+    return;
+  }
+  if (normalize_) {
+    update_statistics(pass, maps);
+  }
+  restore(maps);
+}
+
+template <class T>
+void NormStage<T>::restore(const LayerMaps<T>& maps) {
   const Region& computed = site_.tile().computed;
-  if (computed.empty()) {
-    return;
-  }
-  const View<const T> in = sums(maps.output);
-  if (!normalize_) {
+  const View<const T> in = sums(maps);
+  const Pooled<T> pooled{maps.output, maps.winners};
+  if (normalize_ && has_pool()) {
+    normalize_pool_forward(
+        in, normalization(maps), pool_site(&partitioner::Tile::computed), pooled);
+  } else if (normalize_) {
+    normalize_forward(in, computed, normalization(maps), maps.output);
+  } else if (has_pool()) {
+    activate_pool_forward(activation_, in, pool_site(&partitioner::Tile::computed), pooled);
+  } else {
     activate_forward(activation_, in, computed, maps.output);
-    return;
   }
-  update_statistics(pass, maps);
-  normalize_forward(in, computed, normalization(maps), maps.output);
+}
+
+template <class T>
+PoolSite NormStage<T>::pool_site(Region partitioner::Tile::*region) const {
+  const int pool = site_.joined_pool;
+  return {std::get<partitioner::MaxPool>(site_.network->layer(pool).operation),
+          whole_map(*site_.network, site_.layer, site_.plan->batch),
+          site_.plan->tile(pool, site_.communicator->rank()).*region};
 }
 
 template <class T>
@@ -143,49 +143,83 @@ double NormStage<T>::statistics_cells(const Pass& pass) const {
 
 template <class T>
 void NormStage<T>::backward(const Pass& pass, const LayerMaps<T>& maps) {
-  const partitioner::Tile& tile = site_.tile();
-  if (tile.computed.empty()) {
+  if (site_.tile().computed.empty()) {
     return;
   }
-  const View<const T> in = sums(maps.output);
-  const View<const T> out = maps.output;
-  const ParameterViews<T>& parameters = maps.parameters;
-  if (!normalize_) {
-    activate_backward(activation_, in, out, tile.backward, maps.output_gradient);
-    add_channel_sums(View<const T>(maps.output_gradient),
-                     tile.backward,
-                     tile.computed.channels.begin,
-                     parameters.bias_gradient);
-    return;
-  }
-  const Index first = tile.computed.channels.begin;
-  const std::vector<NormGradient> mine =
-      normalize_backward_sums(in, tile.backward, normalization(maps), maps.output_gradient);
-  std::vector<NormGradient> totals(norms_.size());
-  if (pass.batch_norm == BatchNormMode::Sync) {
-    std::vector<double> share;
-    for (const NormGradient& of : mine) {
-      share.insert(share.end(), {of.shift, of.scale});
-    }
-    gradient_sums_->gather(share, [&](int, const Range& channels, const double* values) {
-      for (Index c = channels.begin; c < channels.end; ++c, values += 2) {
-        totals[static_cast<std::size_t>(c - first)] += {values[0], values[1]};
-      }
-    });
+  if (normalize_) {
+    backward_normalization(pass, maps);
   } else {
+    backward_activation(maps);
+  }
+}
+
+template <class T>
+GradientLines<T> NormStage<T>::output_gradients(const LayerMaps<T>& maps) const {
+  const View<const T> gradient = maps.output_gradient;
+  return has_pool()
+             ? GradientLines<T>(pool_site(&partitioner::Tile::backward), gradient, maps.winners)
+             : GradientLines<T>(gradient);
+}
+
+template <class T>
+void NormStage<T>::backward_activation(const LayerMaps<T>& maps) {
+  const partitioner::Tile& tile = site_.tile();
+  // What a pool's winners had is what the pool holds, and all else takes no gradient.
+  const Region region = has_pool() ? pool_site(&partitioner::Tile::backward).region : tile.backward;
+  const std::vector<double> channels = activate_backward(activation_,
+                                                         View<const T>(sums(maps)),
+                                                         View<const T>(maps.output),
+                                                         region,
+                                                         maps.output_gradient);
+  const Index first = region.channels.begin - tile.computed.channels.begin;
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    maps.parameters.bias_gradient[first + static_cast<Index>(c)] += static_cast<T>(channels[c]);
+  }
+  if (has_pool()) {
+    copy_lines(output_gradients(maps), tile.backward, maps.sum_gradients);
+  }
+}
+
+// The gradients of shift and scale of all channels of tile().computed, over all ranks that the
+// statistics were taken over.
+template <class T>
+std::vector<NormGradient> NormStage<T>::sum_over_ranks(const Pass& pass,
+                                                       const std::vector<NormGradient>& mine) {
+  const partitioner::Tile& tile = site_.tile();
+  const Index first = tile.computed.channels.begin;
+  std::vector<NormGradient> totals(norms_.size());
+  if (pass.batch_norm != BatchNormMode::Sync) {
     for (std::size_t c = 0; c < mine.size(); ++c) {
       totals[static_cast<std::size_t>(tile.backward.channels.begin - first) + c] = mine[c];
     }
+    return totals;
   }
+  std::vector<double> share;
+  for (const NormGradient& of : mine) {
+    share.insert(share.end(), {of.shift, of.scale});
+  }
+  gradient_sums_->gather(share, [&](int, const Range& channels, const double* values) {
+    for (Index c = channels.begin; c < channels.end; ++c, values += 2) {
+      totals[static_cast<std::size_t>(c - first)] += {values[0], values[1]};
+    }
+  });
+  return totals;
+}
+
+template <class T>
+void NormStage<T>::backward_normalization(const Pass& pass, const LayerMaps<T>& maps) {
+  const partitioner::Tile& tile = site_.tile();
+  const ParameterViews<T>& parameters = maps.parameters;
+  const GradientLines<T> gradients = output_gradients(maps);
+  const Normalization<T> by = normalization(maps);
+  const std::vector<NormGradient> totals = sum_over_ranks(
+      pass, normalize_backward_sums(View<const T>(maps.sums), tile.backward, by, gradients));
   for (std::size_t c = 0; c < totals.size(); ++c) {
     parameters.bias_gradient[c] += static_cast<T>(totals[c].shift);
     parameters.scale_gradient[c] += static_cast<T>(totals[c].scale);
   }
-  normalize_backward(in,
-                     tile.backward,
-                     normalization(maps),
-                     {totals, statistics_cells(pass), tile.owned},
-                     maps.output_gradient);
+  normalize_backward(
+      maps.sums, tile.backward, by, {totals, statistics_cells(pass), tile.owned}, gradients);
 }
 
 template <class T>

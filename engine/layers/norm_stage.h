@@ -1,5 +1,5 @@
-// What follows the sums of a convolutional or connected layer: normalisation, if it has one, and
-// activation.
+// What follows the sums of a convolutional or connected layer: normalisation, if it has one,
+// activation, and the max-pool that is joined with them.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "engine/comm/channel_sums.h"
 #include "engine/layers/layer.h"
-#include "engine/ops/batch_norm.h"
+#include "engine/ops/joined_pool.h"
 
 namespace engine {
 
@@ -16,31 +16,44 @@ class NormStage {
  public:
   NormStage(const Site& site, bool normalize, Activation activation);
 
-  // The view that the layer's sums go to: the output itself where the backward pass can do without
-  // them.
-  [[nodiscard]] View<T> sums(View<T> output) { return keeps_sums() ? sums_.view() : output; }
+  // The view that the layer's sums go to: the output itself where nothing is between them.
+  [[nodiscard]] View<T> sums(const LayerMaps<T>& maps) const {
+    return maps.sums.data != nullptr ? maps.sums : maps.output;
+  }
 
   // Turns sums into the output, on tile().computed.
   void forward(const Pass& pass, const LayerMaps<T>& maps);
 
-  // Turns the gradient of the output into that of the sums, in place, on tile().backward. Adds to
-  // the gradients of bias (shift) and scale.
+  // Does so again, with the statistics of the last forward pass.
+  void restore(const LayerMaps<T>& maps);
+
+  // Turns the gradient of the output into that of the sums, on tile().backward. Adds to the
+  // gradients of bias (shift) and scale.
   void backward(const Pass& pass, const LayerMaps<T>& maps);
 
-  [[nodiscard]] bool keeps_sums() const { return normalize_ || slope_needs_input(activation_); }
-  [[nodiscard]] Index kept_bytes() const { return sums_.bytes(); }
+  // Where the gradient of the sums is then.
+  [[nodiscard]] View<const T> sum_gradients(const LayerMaps<T>& maps) const {
+    return maps.sum_gradients.data != nullptr ? maps.sum_gradients : maps.output_gradient;
+  }
+
   [[nodiscard]] Index message_bytes() const;
 
  private:
   void update_statistics(const Pass& pass, const LayerMaps<T>& maps);
-  std::vector<Moments> moments(const Pass& pass);
+  void backward_activation(const LayerMaps<T>& maps);
+  void backward_normalization(const Pass& pass, const LayerMaps<T>& maps);
+  [[nodiscard]] GradientLines<T> output_gradients(const LayerMaps<T>& maps) const;
+  [[nodiscard]] std::vector<NormGradient> sum_over_ranks(const Pass& pass,
+                                                         const std::vector<NormGradient>& mine);
+  [[nodiscard]] PoolSite pool_site(Region partitioner::Tile::*region) const;
+  [[nodiscard]] bool has_pool() const { return site_.joined_pool != partitioner::kNoLayer; }
+  std::vector<Moments> moments(const Pass& pass, const LayerMaps<T>& maps);
   [[nodiscard]] double statistics_cells(const Pass& pass) const;
   [[nodiscard]] Normalization<T> normalization(const LayerMaps<T>& maps) const;
 
   Site site_;
   bool normalize_;
   Activation activation_;
-  Tensor<T> sums_;
   std::vector<ChannelNorm<T>> norms_;  // of the channels of tile().computed
   std::optional<ChannelSums> moment_sums_;
   std::optional<ChannelSums> gradient_sums_;

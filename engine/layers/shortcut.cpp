@@ -16,9 +16,6 @@ class ShortcutLayer : public Layer<T> {
     cells_.sample = std::max<Index>(source.rows / target.rows, 1);
     cells_.every = cells_.repeat = std::max<Index>(target.rows / source.rows, 1);
     channels_ = {0, std::min(source.channels, target.channels)};
-    if (slope_needs_input(shortcut_.activation)) {
-      sums_ = Tensor<T>(site.tile().computed);
-    }
   }
 
   void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
@@ -44,11 +41,13 @@ class ShortcutLayer : public Layer<T> {
       return;
     }
     const View<const T> gradient = maps.output_gradient;
-    activate_backward(shortcut_.activation,
-                      View<const T>(sums_view(maps)),
-                      View<const T>(maps.output),
-                      region,
-                      maps.output_gradient);
+    if (shortcut_.activation != partitioner::Activation::Linear) {
+      activate_backward(shortcut_.activation,
+                        View<const T>(sums_view(maps)),
+                        View<const T>(maps.output),
+                        region,
+                        maps.output_gradient);
+    }
     const Region both = shared(region);
     if (!both.empty() && maps.input_gradients[1].data != nullptr) {
       copy_cells_backward(
@@ -62,11 +61,9 @@ class ShortcutLayer : public Layer<T> {
     }
   }
 
-  [[nodiscard]] Index kept_bytes() const override { return sums_.bytes(); }
-
  private:
-  [[nodiscard]] View<T> sums_view(const LayerMaps<T>& maps) {
-    return slope_needs_input(shortcut_.activation) ? sums_.view() : maps.output;
+  [[nodiscard]] View<T> sums_view(const LayerMaps<T>& maps) const {
+    return maps.sums.data != nullptr ? maps.sums : maps.output;
   }
 
   // The part of a region of the output where the source has channels.
@@ -79,7 +76,6 @@ class ShortcutLayer : public Layer<T> {
   partitioner::Shortcut shortcut_;
   CellMap cells_;
   Range channels_;
-  Tensor<T> sums_;
 };
 
 }  // namespace

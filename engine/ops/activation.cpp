@@ -1,7 +1,6 @@
 #include "engine/ops/activation.h"
 
-#include "engine/ops/lines.h"
-#include "engine/ops/row_kernels.h"
+#include "engine/ops/line_values.h"
 
 namespace engine {
 
@@ -15,9 +14,9 @@ T value_of(Activation activation, T x) {
 }
 
 template <class T>
-T slope_of(Activation activation, T x) {
+T slope_of(Activation activation, T x, T y) {
   T slope{};
-  with_activation(activation, [&](auto function) { slope = function.slope(x, function.value(x)); });
+  with_activation(activation, [&](auto function) { slope = function.slope(x, y); });
   return slope;
 }
 
@@ -30,10 +29,16 @@ double activation_value(Activation activation, double x) {
   return value_of(activation, x);
 }
 float activation_slope(Activation activation, float x) {
-  return slope_of(activation, x);
+  return slope_of(activation, x, value_of(activation, x));
 }
 double activation_slope(Activation activation, double x) {
-  return slope_of(activation, x);
+  return slope_of(activation, x, value_of(activation, x));
+}
+float activation_slope(Activation activation, float x, float y) {
+  return slope_of(activation, x, y);
+}
+double activation_slope(Activation activation, double x, double y) {
+  return slope_of(activation, x, y);
 }
 
 template <class T>
@@ -54,36 +59,38 @@ void activate_forward(Activation activation, View<const T> in, const Region& reg
 }
 
 template <class T>
-void activate_backward(Activation activation,
-                       View<const T> in,
-                       View<const T> out,
-                       const Region& region,
-                       View<T> gradient) {
-  if (activation == Activation::Linear) {
-    return;
-  }
-  const View<const T> source = slope_needs_input(activation) ? in : out;
-  with_activation(activation, [&](auto function) {
-    const auto runs = channel_runs(region.channels, source, out, View<const T>(gradient));
-    for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
-      const T* x = line_start(source, run, n, row, region.cols.begin);
-      const T* y = line_start(out, run, n, row, region.cols.begin);
-      T* g = line_start(gradient, run, n, row, region.cols.begin);
-      for (Index col = 0; col < region.cols.size(); ++col) {
-        for_each_lane(run.size(), [&](Index l) {
-          g[col * gradient.block + l] *=
-              function.slope(x[col * source.block + l], y[col * out.block + l]);
-        });
-      }
-    });
+std::vector<double> activate_backward(Activation activation,
+                                      View<const T> in,
+                                      View<const T> out,
+                                      const Region& region,
+                                      View<T> gradient) {
+  const bool needs_input = slope_needs_input(activation);
+  const View<const T> source = needs_input ? in : out;
+  const auto runs = channel_runs(region.channels, source, out, View<const T>(gradient));
+  LineValues<double> lines(region, runs);
+  lines.compute([&](const Range& run, Index n, Index row, auto& sums) {
+    alignas(kAlignment) double line[kMostLanes] = {};
+    row_kernels<T>().activation_gradient(
+        {.x = needs_input ? line_start(source, run, n, row, region.cols.begin) : nullptr,
+         .x_step = source.block,
+         .y = line_start(out, run, n, row, region.cols.begin),
+         .y_step = out.block,
+         .gradient = line_start(gradient, run, n, row, region.cols.begin),
+         .gradient_step = gradient.block,
+         .cells = region.cols.size(),
+         .lanes = whole_lanes(run, source, out, View<const T>(gradient)),
+         .activation = activation},
+        line);
+    std::copy_n(line, run.size(), sums.begin());
   });
+  return lines.total([](double& total, double line) { total += line; });
 }
 
 template void activate_forward<float>(Activation, View<const float>, const Region&, View<float>);
 template void activate_forward<double>(Activation, View<const double>, const Region&, View<double>);
-template void activate_backward<float>(
+template std::vector<double> activate_backward<float>(
     Activation, View<const float>, View<const float>, const Region&, View<float>);
-template void activate_backward<double>(
+template std::vector<double> activate_backward<double>(
     Activation, View<const double>, View<const double>, const Region&, View<double>);
 
 }  // namespace engine

@@ -7,18 +7,15 @@
 #pragma once
 
 #include <cmath>
+#include <vector>
 
 #include "engine/tensor.h"
-#include "partitioner/network.h"
+#include "partitioner/layer_memory.h"
 
 namespace engine {
 
 using partitioner::Activation;
-
-// Whether the slope needs the input of the activation.
-[[nodiscard]] constexpr bool slope_needs_input(Activation activation) {
-  return activation == Activation::Swish || activation == Activation::Mish;
-}
+using partitioner::slope_needs_input;
 
 template <Activation kind>
 struct ActivationFunction {
@@ -116,12 +113,13 @@ void with_activation(Activation activation, Run run) {
 template <class T>
 void activate_forward(Activation activation, View<const T> in, const Region& region, View<T> out);
 
-// Multiplies gradient by the slope, on the region. `in` is looked at only where slope_needs_input.
+// Multiplies gradient by the slope, on the region, and returns the sum of each channel of it. `in`
+// is looked at only where slope_needs_input.
 template <class T>
-void activate_backward(Activation activation,
-                       View<const T> in,
-                       View<const T> out,
-                       const Region& region,
-                       View<T> gradient);
+std::vector<double> activate_backward(Activation activation,
+                                      View<const T> in,
+                                      View<const T> out,
+                                      const Region& region,
+                                      View<T> gradient);
 
 }  // namespace engine

@@ -2,8 +2,7 @@
 
 #include <array>
 
-#include "engine/ops/lines.h"
-#include "engine/ops/row_kernels.h"
+#include "engine/ops/line_values.h"
 
 namespace engine {
 
@@ -12,54 +11,39 @@ namespace {
 using partitioner::contains;
 using partitioner::intersect;
 
-// What `line(run, n, row, values)` says of each line's lanes, (lines, channels): lines are summed
-// apart and then added in their order, whichever thread had them.
-template <class Value>
-class LineValues {
- public:
-  LineValues(const Region& region, const std::vector<Range>& runs)
-      : region_(region),
-        runs_(runs),
-        lines_(region.images.size() * region.rows.size()),
-        values_(static_cast<std::size_t>(lines_ * region.channels.size())) {}
-
-  template <class Line>
-  void compute(Line line) {
-    for_each_line(region_, runs_, [&](const Range& run, Index n, Index row) {
-      std::array<Value, static_cast<std::size_t>(kMostLanes)> lanes{};
-      line(run, n, row, lanes);
-      const Index at = (n - region_.images.begin) * region_.rows.size() + row - region_.rows.begin;
-      std::copy_n(
-          lanes.begin(),
-          run.size(),
-          values_.begin() + at * region_.channels.size() + run.begin - region_.channels.begin);
-    });
-  }
-
-  // Of each channel, with `add(total, value)`.
-  template <class Add>
-  [[nodiscard]] std::vector<Value> total(Add add) const {
-    const Index channels = region_.channels.size();
-    std::vector<Value> totals(static_cast<std::size_t>(channels));
-#pragma omp parallel for schedule(static)
-    for (Index c = 0; c < channels; ++c) {
-      Value total{};
-      for (Index line = 0; line < lines_; ++line) {
-        add(total, values_[static_cast<std::size_t>(line * channels + c)]);
-      }
-      totals[static_cast<std::size_t>(c)] = total;
-    }
-    return totals;
-  }
-
- private:
-  Region region_;
-  const std::vector<Range>& runs_;
-  Index lines_;
-  std::vector<Value> values_;
+// What is subtracted from and multiplied with the gradients of a run: `alone` for cells that take
+// nothing of what flows through the statistics, `together` for those that do.
+template <class T>
+struct GradientNorms {
+  LaneNorms<T> alone;
+  LaneNorms<T> together;
 };
 
-// The lanes of a run out of arrays by channel.
+template <class T>
+GradientNorms<T> gradient_norms(const Normalization<T>& by,
+                                const StatisticsGradient& statistics,
+                                const Range& run) {
+  GradientNorms<T> norms;
+  for (Index l = 0; l < run.size(); ++l) {
+    const auto c = static_cast<std::size_t>(run.begin - by.first + l);
+    norms.alone.scale[l] = by.norms[c].inverse_deviation * by.scale[c];
+  }
+  norms.together = norms.alone;
+  for (Index l = 0; l < run.size(); ++l) {
+    const auto c = static_cast<std::size_t>(run.begin - by.first + l);
+    if (contains(statistics.owned.channels, {run.begin + l, run.begin + l + 1})) {
+      const double count = statistics.count;
+      norms.together.mean[l] = by.norms[c].mean;
+      norms.together.shift[l] = static_cast<T>(statistics.totals[c].shift / count);
+      norms.together.inverse[l] = static_cast<T>(
+          statistics.totals[c].scale / count * static_cast<double>(by.norms[c].inverse_deviation));
+    }
+  }
+  return norms;
+}
+
+}  // namespace
+
 template <class T>
 LaneNorms<T> lane_norms(const Normalization<T>& by, const Range& run) {
   LaneNorms<T> lanes;
@@ -73,8 +57,6 @@ LaneNorms<T> lane_norms(const Normalization<T>& by, const Range& run) {
   }
   return lanes;
 }
-
-}  // namespace
 
 Moments merge(const Moments& a, const Moments& b) {
   if (a.count == 0) {
@@ -137,26 +119,23 @@ template <class T>
 std::vector<NormGradient> normalize_backward_sums(View<const T> in,
                                                   const Region& region,
                                                   const Normalization<T>& by,
-                                                  View<T> gradient) {
+                                                  const GradientLines<T>& gradient) {
   if (region.empty()) {
     return {};
   }
-  const auto runs = channel_runs(region.channels, in, gradient);
+  const auto runs = gradient.runs(region.channels, in);
   LineValues<NormGradient> lines(region, runs);
   lines.compute([&](const Range& run, Index n, Index row, auto& sums) {
     const LaneNorms<T> norms = lane_norms(by, run);
+    const Index lanes = gradient.lanes(run, in);
     alignas(kAlignment) double shift[kMostLanes] = {};
     alignas(kAlignment) double scale[kMostLanes] = {};
-    row_kernels<T>().gradient_sums({line_start(in, run, n, row, region.cols.begin),
-                                    in.block,
-                                    line_start(gradient, run, n, row, region.cols.begin),
-                                    gradient.block,
-                                    region.cols.size(),
-                                    whole_lanes(run, in, gradient),
-                                    &norms,
-                                    by.activation},
-                                   shift,
-                                   scale);
+    gradient.for_each_piece(
+        {run, n, row, lanes}, region.cols, [&](Index col, Index cells, const T* g, Index step) {
+          const T* x = line_start(in, run, n, row, col);
+          row_kernels<T>().gradient_sums(
+              {x, in.block, g, step, cells, lanes, &norms, by.activation}, shift, scale);
+        });
     for (Index l = 0; l < run.size(); ++l) {
       sums[static_cast<std::size_t>(l)] = {shift[l], scale[l]};
     }
@@ -165,57 +144,44 @@ std::vector<NormGradient> normalize_backward_sums(View<const T> in,
 }
 
 template <class T>
-void normalize_backward(View<const T> in,
+void normalize_backward(View<T> in,
                         const Region& region,
                         const Normalization<T>& by,
                         const StatisticsGradient& statistics,
-                        View<T> gradient) {
+                        const GradientLines<T>& gradient) {
   const Region& owned = statistics.owned;
-  const double count = statistics.count;
-  const bool constant = count == 0;
-  const auto runs = channel_runs(region.channels, in, gradient);
+  const bool constant = statistics.count == 0;
+  const auto runs = gradient.runs(region.channels, View<const T>(in));
   for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
-    LaneNorms<T> alone;  // for cells that take nothing that flows through the statistics
-    for (Index l = 0; l < run.size(); ++l) {
-      const auto c = static_cast<std::size_t>(run.begin - by.first + l);
-      alone.scale[l] = by.norms[c].inverse_deviation * by.scale[c];
-    }
-    LaneNorms<T> together = alone;
-    for (Index l = 0; l < run.size(); ++l) {
-      const auto c = static_cast<std::size_t>(run.begin - by.first + l);
-      if (!constant && contains(owned.channels, {run.begin + l, run.begin + l + 1})) {
-        together.mean[l] = by.norms[c].mean;
-        together.shift[l] = static_cast<T>(statistics.totals[c].shift / count);
-        together.inverse[l] = static_cast<T>(statistics.totals[c].scale / count *
-                                             static_cast<double>(by.norms[c].inverse_deviation));
+    const Index lanes = gradient.lanes(run, View<const T>(in));
+    const LaneNorms<T> norms = lane_norms(by, run);
+    const GradientNorms<T> through = gradient_norms(by, statistics, run);
+    const auto apply = [&](const Range& cols, const LaneNorms<T>& how) {
+      if (cols.empty()) {
+        return;
       }
-    }
+      gradient.for_each_piece(
+          {run, n, row, lanes}, cols, [&](Index col, Index cells, const T* g, Index step) {
+            T* x = line_start(in, run, n, row, col);
+            row_kernels<T>().normalize_gradient(
+                {x, in.block, g, step, cells, lanes, &norms, by.activation}, how, x);
+          });
+    };
     const bool row_owned =
         !constant && contains(owned.images, {n, n + 1}) && contains(owned.rows, {row, row + 1});
     const Range mine = row_owned ? intersect(region.cols, owned.cols) : Range{};
-    const auto apply = [&](const Range& cols, const LaneNorms<T>& norms) {
-      if (!cols.empty()) {
-        row_kernels<T>().normalize_gradient({line_start(in, run, n, row, cols.begin),
-                                             in.block,
-                                             line_start(gradient, run, n, row, cols.begin),
-                                             gradient.block,
-                                             cols.size(),
-                                             whole_lanes(run, in, gradient),
-                                             &norms});
-      }
-    };
     if (mine.empty()) {
-      apply(region.cols, alone);
+      apply(region.cols, through.alone);
       return;
     }
-    apply({region.cols.begin, mine.begin}, alone);
-    apply(mine, together);
-    apply({mine.end, region.cols.end}, alone);
+    apply({region.cols.begin, mine.begin}, through.alone);
+    apply(mine, through.together);
+    apply({mine.end, region.cols.end}, through.alone);
   });
 }
 
 template std::vector<Moments> channel_moments<float>(View<const float>, const Region&);
-template std::vector<Moments> channel_moments<double>(View<const double>, const Region&);
+template LaneNorms<float> lane_norms(const Normalization<float>&, const Range&);
 template void normalize_forward<float>(View<const float>,
                                        const Region&,
                                        const Normalization<float>&,
@@ -223,12 +189,14 @@ template void normalize_forward<float>(View<const float>,
 template std::vector<NormGradient> normalize_backward_sums<float>(View<const float>,
                                                                   const Region&,
                                                                   const Normalization<float>&,
-                                                                  View<float>);
-template void normalize_backward<float>(View<const float>,
+                                                                  const GradientLines<float>&);
+template void normalize_backward<float>(View<float>,
                                         const Region&,
                                         const Normalization<float>&,
                                         const StatisticsGradient&,
-                                        View<float>);
+                                        const GradientLines<float>&);
+template std::vector<Moments> channel_moments<double>(View<const double>, const Region&);
+template LaneNorms<double> lane_norms(const Normalization<double>&, const Range&);
 template void normalize_forward<double>(View<const double>,
                                         const Region&,
                                         const Normalization<double>&,
@@ -236,11 +204,11 @@ template void normalize_forward<double>(View<const double>,
 template std::vector<NormGradient> normalize_backward_sums<double>(View<const double>,
                                                                    const Region&,
                                                                    const Normalization<double>&,
-                                                                   View<double>);
-template void normalize_backward<double>(View<const double>,
+                                                                   const GradientLines<double>&);
+template void normalize_backward<double>(View<double>,
                                          const Region&,
                                          const Normalization<double>&,
                                          const StatisticsGradient&,
-                                         View<double>);
+                                         const GradientLines<double>&);
 
 }  // namespace engine

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/ops/activation.h"
+#include "engine/ops/gradient_lines.h"
 
 namespace engine {
 
@@ -44,6 +45,10 @@ struct Normalization {
   Activation activation = Activation::Linear;
 };
 
+// The lanes of a run out of arrays by channel.
+template <class T>
+[[nodiscard]] LaneNorms<T> lane_norms(const Normalization<T>& by, const Range& run);
+
 // Assigns out on the region.
 template <class T>
 void normalize_forward(View<const T> in,
@@ -63,13 +68,12 @@ struct NormGradient {
   }
 };
 
-// Multiplies `gradient` on the region by the slope of the activation, and sums it up per channel of
-// the region.
+// Of each channel of the region, from the gradients of the output.
 template <class T>
 [[nodiscard]] std::vector<NormGradient> normalize_backward_sums(View<const T> in,
                                                                 const Region& region,
                                                                 const Normalization<T>& by,
-                                                                View<T> gradient);
+                                                                const GradientLines<T>& gradient);
 
 // What flows through mean and variance: gradients of shift and scale over all ranks, from channel
 // `first` on, and the cells of each channel that the statistics were taken over; 0 where they were
@@ -80,12 +84,12 @@ struct StatisticsGradient {
   Region owned;
 };
 
-// Turns `gradient` on the region from that of the normalised values into that of `in`.
+// Assigns each cell of `in` on the region its gradient: nobody needs the cell itself any more.
 template <class T>
-void normalize_backward(View<const T> in,
+void normalize_backward(View<T> in,
                         const Region& region,
                         const Normalization<T>& by,
                         const StatisticsGradient& statistics,
-                        View<T> gradient);
+                        const GradientLines<T>& gradient);
 
 }  // namespace engine

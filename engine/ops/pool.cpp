@@ -2,133 +2,67 @@
 
 #include <array>
 
-#include "engine/ops/lines.h"
-#include "engine/ops/row_kernels.h"
+#include "engine/ops/pool_windows.h"
 
 namespace engine {
 
-namespace {
-
-using partitioner::intersect;
-using partitioner::MaxPool;
-
-Range window(const MaxPool& pool, Index out, const Range& map) {
-  const Index begin = out * pool.stride - pool.padding / 2;
-  return intersect({begin, begin + pool.size}, map);
-}
-
-// The largest values of a window for each lane of a run, and where they are.
 template <class T>
-struct Winners {
-  std::array<T, static_cast<std::size_t>(kMostLanes)> value;
-  std::array<Index, static_cast<std::size_t>(kMostLanes)> row;
-  std::array<Index, static_cast<std::size_t>(kMostLanes)> col;
-};
-
-template <class T>
-Winners<T> find_winners(
-    View<const T> in, const Range& run, Index n, const Range& rows, const Range& cols) {
-  Winners<T> best{};
-  const T* first = line_start(in, run, n, rows.begin, cols.begin);
-  for (Index l = 0; l < run.size(); ++l) {
-    const auto lane = static_cast<std::size_t>(l);
-    best.value[lane] = first[l];
-    best.row[lane] = rows.begin;
-    best.col[lane] = cols.begin;
-  }
-  for (Index row = rows.begin; row < rows.end; ++row) {
-    const T* cells = line_start(in, run, n, row, cols.begin);
-    for (Index col = cols.begin; col < cols.end; ++col, cells += in.block) {
-      for (Index l = 0; l < run.size(); ++l) {
-        const auto lane = static_cast<std::size_t>(l);
-        if (cells[l] > best.value[lane]) {
-          best.value[lane] = cells[l];
-          best.row[lane] = row;
-          best.col[lane] = col;
-        }
-      }
-    }
-  }
-  return best;
-}
-
-}  // namespace
-
-template <class T>
-void max_pool_forward(
-    const MaxPool& pool, View<const T> in, const Region& map, const Region& region, View<T> out) {
-  const auto runs = channel_runs(region.channels, in, out);
-  for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
-    const Index lanes = whole_lanes(run, in, out);
-    const Range rows = window(pool, row, map.rows);
-    for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-      const Range cols = window(pool, col, map.cols);
-      row_kernels<T>().pool({line_start(in, run, n, rows.begin, cols.begin),
-                             in.row_stride(),
-                             in.block,
-                             rows.size(),
-                             cols.size(),
-                             lanes},
-                            line_start(out, run, n, row, col));
-    }
+void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& out) {
+  const Region& held = in.region;
+  const View<Winner> winners = winner_cells(out);
+  const auto runs = channel_runs(site.region.channels, in, out.values, winners);
+  for_each_line(site.region, runs, [&](const Range& run, Index n, Index row) {
+    const CellRows<const T> cells{line_start(in, run, n, held.rows.begin, held.cols.begin),
+                                  held.rows.begin,
+                                  held.cols.begin,
+                                  in.row_stride(),
+                                  in.block};
+    pool_line(site,
+              cells,
+              {row, site.region.cols},
+              whole_lanes(run, in, out.values, winners),
+              pooled_line(out, run, n, row, site.region.cols.begin));
   });
 }
 
 template <class T>
-void max_pool_backward(const MaxPool& pool,
-                       View<const T> in,
-                       View<const T> out,
-                       const Region& map,
+void max_pool_backward(const PoolSite& site,
                        View<const T> out_gradient,
-                       const Region& region,
+                       View<const Winner> winners,
                        View<T> in_gradient) {
-  const auto runs = channel_runs(region.channels, in, out, out_gradient, in_gradient);
+  const MaxPool& pool = site.pool;
+  const Region& region = site.region;
+  const auto runs = channel_runs(region.channels, winners, out_gradient, in_gradient);
   const Index run_count = static_cast<Index>(runs.size());
-  // Windows of neighbouring rows share cells, so a thread takes whole maps.
+  // Windows of neighbouring rows may share cells, so a thread takes whole maps.
 #pragma omp parallel for collapse(2) schedule(static)
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for (Index i = 0; i < run_count; ++i) {
       const Range& run = runs[static_cast<std::size_t>(i)];
-      const Index lanes = whole_lanes(run, in, out, out_gradient, in_gradient);
+      const Index lanes = whole_lanes(run, winners, out_gradient, in_gradient);
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        const Range rows = window(pool, row, map.rows);
-        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-          const Range cols = window(pool, col, map.cols);
-          row_kernels<T>().pool_gradient({line_start(in, run, n, rows.begin, cols.begin),
-                                          in.row_stride(),
-                                          in.block,
-                                          rows.size(),
-                                          cols.size(),
-                                          lanes},
-                                         line_start(out, run, n, row, col),
-                                         line_start(out_gradient, run, n, row, col),
-                                         line_start(in_gradient, run, n, rows.begin, cols.begin),
-                                         in_gradient.row_stride(),
-                                         in_gradient.block);
-        }
+        const Range rows = window_in(pool, row, site.map.rows);
+        for_each_window_run(
+            pool, region.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
+              for (Index r = rows.begin; r < rows.end; ++r) {
+                row_kernels<T>().add_unpooled(
+                    {.gradient = line_start(out_gradient, run, n, row, out),
+                     .gradient_step = out_gradient.block,
+                     .winners = line_start(winners, run, n, row, out),
+                     .winners_step = winners.block,
+                     .windows = count,
+                     .cols = cols.size(),
+                     .lanes = lanes,
+                     .first = (r - window_begin(pool, row)) * pool.size + cols.begin -
+                              window_begin(pool, out),
+                     .x = line_start(in_gradient, run, n, r, cols.begin),
+                     .x_step = in_gradient.block,
+                     .x_window = pool.stride * in_gradient.block});
+              }
+            });
       }
     }
   }
-}
-
-template <class T>
-void max_pool_winners(
-    const MaxPool& pool, View<const T> in, const Region& map, const Region& region, View<T> out) {
-  for_each_line(
-      region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index row) {
-        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-          const Winners<T> best =
-              find_winners(in, run, n, window(pool, row, map.rows), window(pool, col, map.cols));
-          T* place = line_start(out, run, n, row, col);
-          for (Index l = 0; l < run.size(); ++l) {
-            const auto lane = static_cast<std::size_t>(l);
-            const Index begin_row = row * pool.stride - pool.padding / 2;
-            const Index begin_col = col * pool.stride - pool.padding / 2;
-            place[l] = static_cast<T>((best.row[lane] - begin_row) * pool.size + best.col[lane] -
-                                      begin_col);
-          }
-        }
-      });
 }
 
 template <class T>
@@ -173,28 +107,16 @@ void average_pool_backward(View<const T> out_gradient,
                 });
 }
 
-template void max_pool_forward<float>(
-    const MaxPool&, View<const float>, const Region&, const Region&, View<float>);
-template void max_pool_forward<double>(
-    const MaxPool&, View<const double>, const Region&, const Region&, View<double>);
-template void max_pool_backward<float>(const MaxPool&,
+template void max_pool_forward<float>(const PoolSite&, View<const float>, const Pooled<float>&);
+template void max_pool_backward<float>(const PoolSite&,
                                        View<const float>,
-                                       View<const float>,
-                                       const Region&,
-                                       View<const float>,
-                                       const Region&,
+                                       View<const Winner>,
                                        View<float>);
-template void max_pool_backward<double>(const MaxPool&,
+template void max_pool_forward<double>(const PoolSite&, View<const double>, const Pooled<double>&);
+template void max_pool_backward<double>(const PoolSite&,
                                         View<const double>,
-                                        View<const double>,
-                                        const Region&,
-                                        View<const double>,
-                                        const Region&,
+                                        View<const Winner>,
                                         View<double>);
-template void max_pool_winners<float>(
-    const MaxPool&, View<const float>, const Region&, const Region&, View<float>);
-template void max_pool_winners<double>(
-    const MaxPool&, View<const double>, const Region&, const Region&, View<double>);
 template void average_pool_forward<float>(View<const float>,
                                           const Region&,
                                           const Region&,

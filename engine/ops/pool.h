@@ -3,39 +3,36 @@
 
 #pragma once
 
-#include "engine/tensor.h"
-#include "partitioner/network.h"
+#include "engine/ops/row_kernels.h"
 
 namespace engine {
 
-// Assigns out, on the region, the largest value of each window of `in`; `map` is all of the input
-// map.
-template <class T>
-void max_pool_forward(const partitioner::MaxPool& pool,
-                      View<const T> in,
-                      const Region& map,
-                      const Region& region,
-                      View<T> out);
+// Where a max-pool works: `map` is all of its input map, `region` the part of the output.
+struct PoolSite {
+  partitioner::MaxPool pool;
+  Region map;
+  Region region;
+};
 
-// Adds each gradient of the region to the winner of its window: the first of the largest values in
-// raster order of the whole map, so that all ranks that compute a cell agree.
+// What it makes; winners are left out where theirs is a view of nothing.
 template <class T>
-void max_pool_backward(const partitioner::MaxPool& pool,
-                       View<const T> in,
-                       View<const T> out,
-                       const Region& map,
+struct Pooled {
+  View<T> values;
+  View<Winner> winners;
+};
+
+// Assigns, on the region, the largest value of each window of `in`, and which cell of the window
+// holds it: the first of the largest in raster order of the whole map, so that all ranks that
+// compute a cell agree.
+template <class T>
+void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& out);
+
+// Adds each gradient of the region to the winner of its window.
+template <class T>
+void max_pool_backward(const PoolSite& site,
                        View<const T> out_gradient,
-                       const Region& region,
+                       View<const Winner> winners,
                        View<T> in_gradient);
-
-// The winner's place in its window, row * size + col: assigns out on the region. For comparing
-// runs.
-template <class T>
-void max_pool_winners(const partitioner::MaxPool& pool,
-                      View<const T> in,
-                      const Region& map,
-                      const Region& region,
-                      View<T> out);
 
 // Assigns out (N, C, 1, 1) on the region the mean of all cells of the map.
 template <class T>

@@ -7,6 +7,8 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "engine/tensor.h"
 #include "partitioner/network.h"
 
@@ -30,7 +32,7 @@ template <class T>
 struct NormalizeRow {
   const T* x = nullptr;
   Index x_step = 0;
-  T* y = nullptr;  // forward: the output; backward: the gradient of the output
+  T* y = nullptr;
   Index y_step = 0;
   Index cells = 0;
   Index lanes = 0;
@@ -38,27 +40,70 @@ struct NormalizeRow {
   Activation activation = Activation::Linear;
 };
 
-// Backward through mean and variance: y = scale * (y - shift - (x - mean) * inverse).
+// The way back through normalisation and activation, from the gradient of the output to that of x.
 template <class T>
 struct NormalizeGradientRow {
   const T* x = nullptr;
   Index x_step = 0;
-  T* y = nullptr;
-  Index y_step = 0;
+  const T* gradient = nullptr;
+  Index gradient_step = 0;
   Index cells = 0;
   Index lanes = 0;
   const LaneNorms<T>* norms = nullptr;
+  Activation activation = Activation::Linear;
 };
 
-// One cell of a max-pool's output: the largest of `rows` x `cols` cells.
+// The way back through an activation alone, whose values are y. x is looked at only where the slope
+// needs it.
 template <class T>
-struct PoolWindow {
+struct ActivationGradientRow {
   const T* x = nullptr;
+  Index x_step = 0;
+  const T* y = nullptr;
+  Index y_step = 0;
+  T* gradient = nullptr;  // of y; becomes that of x
+  Index gradient_step = 0;
+  Index cells = 0;
+  Index lanes = 0;
+  Activation activation = Activation::Linear;
+};
+
+// The number of a cell in the window of a max-pool, row * size + column.
+using Winner = std::uint8_t;
+
+// Windows of a max-pool side by side, `rows` x `cols` cells each of those that a window has.
+template <class T>
+struct PoolRow {
+  const T* x = nullptr;  // the first cell of the first window
   Index x_row = 0;
   Index x_step = 0;
+  Index x_window = 0;  // elements from window to window
   Index rows = 0;
   Index cols = 0;
+  Index windows = 0;
   Index lanes = 0;
+  T* y = nullptr;
+  Index y_step = 0;
+  Winner* winners = nullptr;  // or none
+  Index winners_step = 0;
+  Index first = 0;  // number of a window's first cell
+  Index size = 0;   // from the number of a cell to that of the cell below
+};
+
+// One row of cells of such windows, on the way back.
+template <class T>
+struct UnpoolRow {
+  const T* gradient = nullptr;  // of the windows
+  Index gradient_step = 0;
+  const Winner* winners = nullptr;
+  Index winners_step = 0;
+  Index windows = 0;
+  Index cols = 0;
+  Index lanes = 0;
+  Index first = 0;  // number of the first cell of the row in its window
+  T* x = nullptr;
+  Index x_step = 0;
+  Index x_window = 0;
 };
 
 // A row of a depthwise convolution: y = (y +) bias + sum over taps t of weights[t] * x[offsets[t]],
@@ -96,20 +141,18 @@ struct RowKernels {
   void (*activate)(const RowPair<T>& rows, Activation activation, T* y);
   // Assigns y = activation(normalised x).
   void (*normalize)(const NormalizeRow<T>& row);
-  // Multiplies y by the activation's slope, and adds y to shift[lane] and y * (x - mean) * inverse
-  // to scale[lane].
-  void (*gradient_sums)(const NormalizeRow<T>& row, double* shift, double* scale);
-  void (*normalize_gradient)(const NormalizeGradientRow<T>& row);
-  // Assigns the largest value of each lane.
-  void (*pool)(const PoolWindow<T>& window, T* y);
-  // Adds gradient[lane] to the first cell, row by row, that holds the largest value y[lane];
-  // in_gradient has strides of its own.
-  void (*pool_gradient)(const PoolWindow<T>& window,
-                        const T* y,
-                        const T* gradient,
-                        T* in_gradient,
-                        Index in_gradient_row,
-                        Index in_gradient_step);
+  // With g the gradient times the activation's slope: adds g to shift[lane], g * (x - mean) *
+  // inverse to scale[lane].
+  void (*gradient_sums)(const NormalizeGradientRow<T>& row, double* shift, double* scale);
+  // Assigns to[...] = by.scale * (g - by.shift - (x - by.mean) * by.inverse). `to` may be x.
+  void (*normalize_gradient)(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to);
+  // Adds each gradient of x to sums[lane].
+  void (*activation_gradient)(const ActivationGradientRow<T>& row, double* sums);
+  // Assigns y the largest value of each window and lane, and the number of the first cell that
+  // holds it.
+  void (*pool)(const PoolRow<T>& row);
+  void (*unpool)(const UnpoolRow<T>& row);        // assigns x the gradient, or 0 if it did not win
+  void (*add_unpooled)(const UnpoolRow<T>& row);  // adds it
   // Assigns y.
   void (*depthwise)(const DepthwiseRow<T>& row);
   void (*add_scaled)(const RowPair<T>& rows, const T* weight, T* y);  // y += weight[lane] * x
@@ -126,5 +169,8 @@ template <class T>
 // The slope at x, where the value is activation_value(x).
 [[nodiscard]] float activation_slope(Activation activation, float x);
 [[nodiscard]] double activation_slope(Activation activation, double x);
+// The slope at x, where the value is y.
+[[nodiscard]] float activation_slope(Activation activation, float x, float y);
+[[nodiscard]] double activation_slope(Activation activation, double x, double y);
 
 }  // namespace engine

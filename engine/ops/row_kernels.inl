@@ -177,24 +177,39 @@ void normalize_row(const NormalizeRow<T>& row) {
   });
 }
 
+// Reads one lane's norms once and then a row's cells, one after the other.
+template <class T, Kind kKind, class V>
+struct NormGradientReader {
+  const NormalizeGradientRow<T>& row;
+  Index lane;
+  V mean = load_row<V>(row.norms->mean + lane);
+  V inverse = load_row<V>(row.norms->inverse + lane);
+  V scale = load_row<V>(row.norms->scale + lane);
+  V shift = load_row<V>(row.norms->shift + lane);
+
+  [[gnu::always_inline]] V x(Index cell) const {
+    return load_row<V>(row.x + cell * row.x_step + lane);
+  }
+  [[gnu::always_inline]] V normal(Index cell) const { return (x(cell) - mean) * inverse; }
+  [[gnu::always_inline]] V gradient(Index cell, const V& normal) const {
+    return through_activation<T, kKind>(
+        row.activation,
+        load_row<V>(row.gradient + cell * row.gradient_step + lane),
+        V(normal * scale + shift));
+  }
+};
+
 template <class T, Kind kKind>
-void gradient_sums_row(const NormalizeRow<T>& row, double* shift_sums, double* scale_sums) {
-  const bool side_by_side = row.x_step == row.lanes && row.y_step == row.lanes;
+void gradient_sums_row(const NormalizeGradientRow<T>& row, double* shift_sums, double* scale_sums) {
+  const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
   for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
     using D = Doubles<V, T>;
-    const V mean = load_row<V>(row.norms->mean + lane);
-    const V inverse = load_row<V>(row.norms->inverse + lane);
-    const V scale = load_row<V>(row.norms->scale + lane);
-    const V shift = load_row<V>(row.norms->shift + lane);
+    const NormGradientReader<T, kKind, V> reader{row, lane};
     D shift_sum = load_row<D>(shift_sums + lane);
     D scale_sum = load_row<D>(scale_sums + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
-      T* y = row.y + cell * row.y_step + lane;
-      const V normal = (load_row<V>(row.x + cell * row.x_step + lane) - mean) * inverse;
-      const V gradient =
-          through_activation<T, kKind>(row.activation, load_row<V>(y), V(normal * scale + shift));
-      store_row(y, gradient);
-      const D wide = to_doubles<T>(gradient);
+      const V normal = reader.normal(cell);
+      const D wide = to_doubles<T>(reader.gradient(cell, normal));
       shift_sum += wide;
       scale_sum += wide * to_doubles<T>(normal);
     }
@@ -203,56 +218,153 @@ void gradient_sums_row(const NormalizeRow<T>& row, double* shift_sums, double* s
   });
 }
 
-template <class T>
-void normalize_gradient_row(const NormalizeGradientRow<T>& row) {
-  const bool side_by_side = row.x_step == row.lanes && row.y_step == row.lanes;
+template <class T, Kind kKind>
+void normalize_gradient_row(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to) {
+  const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
   for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    const V mean = load_row<V>(row.norms->mean + lane);
-    const V inverse = load_row<V>(row.norms->inverse + lane);
-    const V scale = load_row<V>(row.norms->scale + lane);
-    const V shift = load_row<V>(row.norms->shift + lane);
+    const NormGradientReader<T, kKind, V> reader{row, lane};
+    const V mean = load_row<V>(by.mean + lane);
+    const V inverse = load_row<V>(by.inverse + lane);
+    const V scale = load_row<V>(by.scale + lane);
+    const V shift = load_row<V>(by.shift + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
-      T* y = row.y + cell * row.y_step + lane;
-      const V x = load_row<V>(row.x + cell * row.x_step + lane);
-      store_row(y, V(scale * (load_row<V>(y) - shift - (x - mean) * inverse)));
+      const V gradient = reader.gradient(cell, reader.normal(cell));
+      store_row(to + cell * row.x_step + lane,
+                V(scale * (gradient - shift - (reader.x(cell) - mean) * inverse)));
     }
   });
 }
 
+// `gradient` times the slope where the value is y.
+template <class T, Kind kKind, class V>
+[[gnu::always_inline]] inline V times_slope(Activation activation,
+                                            const V& gradient,
+                                            const T* x,
+                                            const V& y) {
+  const V zero{};
+  if constexpr (kKind == Kind::Linear) {
+    return gradient;
+  } else if constexpr (kKind == Kind::Relu) {
+    return y > 0 ? gradient : zero;
+  } else if constexpr (kKind == Kind::Leaky) {
+    return y > 0 ? gradient : T(0.1) * gradient;
+  } else if constexpr (kKind == Kind::Logistic) {
+    return gradient * (y * (1 - y));
+  } else if constexpr (kKind == Kind::Tanh) {
+    return gradient * (1 - y * y);
+  } else {
+    V result = gradient;
+    T* values = reinterpret_cast<T*>(&result);
+    const T* outputs = reinterpret_cast<const T*>(&y);
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): V may be T itself, a vector of one
+    for (Index i = 0; i < static_cast<Index>(sizeof(V) / sizeof(T)); ++i) {
+      values[i] *= activation_slope(activation, x == nullptr ? T{} : x[i], outputs[i]);
+    }
+    return result;
+  }
+}
+
+template <class T, Kind kKind>
+void activation_gradient_row(const ActivationGradientRow<T>& row, double* sums) {
+  const bool side_by_side = row.y_step == row.lanes && row.gradient_step == row.lanes &&
+                            (row.x == nullptr || row.x_step == row.lanes);
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    using D = Doubles<V, T>;
+    D sum = load_row<D>(sums + lane);
+    for (Index cell = 0; cell < row.cells; ++cell) {
+      T* gradient = row.gradient + cell * row.gradient_step + lane;
+      const T* x = row.x == nullptr ? nullptr : row.x + cell * row.x_step + lane;
+      const V result = times_slope<T, kKind>(row.activation,
+                                             load_row<V>(gradient),
+                                             x,
+                                             load_row<V>(row.y + cell * row.y_step + lane));
+      store_row(gradient, result);
+      sum += to_doubles<T>(result);
+    }
+    store_row(sums + lane, sum);
+  });
+}
+
+// Whole numbers that go with a vector of T, and winners.
 template <class T>
-void pool_cell(const PoolWindow<T>& window, T* y) {
-  for_each_vector<T>(window.lanes, window.x_step == window.lanes, [&]<class V>(Index lane) {
-    V best = load_row<V>(window.x + lane);
-    for (Index row = 0; row < window.rows; ++row) {
-      for (Index col = 0; col < window.cols; ++col) {
-        const V x = load_row<V>(window.x + row * window.x_row + col * window.x_step + lane);
-        best = x > best ? x : best;
+struct NumberOf;
+template <>
+struct NumberOf<float> {
+  using Type = std::int32_t;
+};
+template <>
+struct NumberOf<double> {
+  using Type = std::int64_t;
+};
+template <class V, class T>
+using Numbers =
+    typename RowVector<typename NumberOf<T>::Type, static_cast<Index>(sizeof(V) / sizeof(T))>::Type;
+template <class V, class T>
+using Winners = typename RowVector<Winner, static_cast<Index>(sizeof(V) / sizeof(T))>::Type;
+
+template <class To, class From>
+[[gnu::always_inline]] inline To convert_numbers(const From& from) {
+  if constexpr (std::is_arithmetic_v<From>) {
+    return static_cast<To>(from);
+  } else {
+    return __builtin_convertvector(from, To);
+  }
+}
+
+// kRows and kCols of the window, or 0: as the row says.
+template <class T, Index kRows, Index kCols>
+void pool_windows(const PoolRow<T>& row) {
+  const bool side_by_side = row.x_step == row.lanes;
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    using N = Numbers<V, T>;
+    const Index rows = kRows == 0 ? row.rows : kRows;
+    const Index cols = kCols == 0 ? row.cols : kCols;
+    for (Index window = 0; window < row.windows; ++window) {
+      const T* x = row.x + window * row.x_window + lane;
+      V best = load_row<V>(x);
+      N winner = N{} + static_cast<typename NumberOf<T>::Type>(row.first);
+      for (Index r = 0; r < rows; ++r) {
+        for (Index c = 0; c < cols; ++c) {
+          const V value = load_row<V>(x + r * row.x_row + c * row.x_step);
+          const auto number = static_cast<typename NumberOf<T>::Type>(row.first + r * row.size + c);
+          winner = value > best ? N{} + number : winner;
+          best = value > best ? value : best;
+        }
+      }
+      store_row(row.y + window * row.y_step + lane, best);
+      if (row.winners != nullptr) {
+        store_row(row.winners + window * row.winners_step + lane,
+                  convert_numbers<Winners<V, T>>(winner));
       }
     }
-    store_row(y + lane, best);
   });
 }
 
 template <class T>
-void pool_gradient_cell(const PoolWindow<T>& window,
-                        const T* y,
-                        const T* gradient,
-                        T* in_gradient,
-                        Index in_gradient_row,
-                        Index in_gradient_step) {
-  const bool side_by_side =
-      window.x_step == window.lanes && in_gradient_step == window.lanes;
-  for_each_vector<T>(window.lanes, side_by_side, [&]<class V>(Index lane) {
-    const V best = load_row<V>(y + lane);
+void pool_row(const PoolRow<T>& row) {
+  if (row.rows == 2 && row.cols == 2) {
+    pool_windows<T, 2, 2>(row);
+  } else {
+    pool_windows<T, 0, 0>(row);
+  }
+}
+
+template <class T, bool kAdd>
+void unpool_row(const UnpoolRow<T>& row) {
+  const bool side_by_side = row.gradient_step == row.lanes && row.x_step == row.lanes;
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    using N = Numbers<V, T>;
     const V zero{};
-    V left = load_row<V>(gradient + lane);  // until the first cell that holds `best` takes it
-    for (Index row = 0; row < window.rows; ++row) {
-      for (Index col = 0; col < window.cols; ++col) {
-        const V x = load_row<V>(window.x + row * window.x_row + col * window.x_step + lane);
-        T* to = in_gradient + row * in_gradient_row + col * in_gradient_step + lane;
-        const V share = x == best ? left : zero;
-        store_row(to, V(load_row<V>(to) + share));
-        left = x == best ? zero : left;
+    for (Index window = 0; window < row.windows; ++window) {
+      const V gradient = load_row<V>(row.gradient + window * row.gradient_step + lane);
+      const N winner = convert_numbers<N>(
+          load_row<Winners<V, T>>(row.winners + window * row.winners_step + lane));
+      T* x = row.x + window * row.x_window + lane;
+      for (Index c = 0; c < row.cols; ++c) {
+        T* to = x + c * row.x_step;
+        const N number = N{} + static_cast<typename NumberOf<T>::Type>(row.first + c);
+        const V share = winner == number ? gradient : zero;
+        store_row(to, kAdd ? V(load_row<V>(to) + share) : share);
       }
     }
   });
@@ -377,9 +489,19 @@ void normalize_any(const NormalizeRow<T>& row) {
 }
 
 template <class T>
-void gradient_sums_any(const NormalizeRow<T>& row, double* shift, double* scale) {
+void gradient_sums_any(const NormalizeGradientRow<T>& row, double* shift, double* scale) {
   with_kind(row.activation,
             [&]<Kind kKind>() { gradient_sums_row<T, kKind>(row, shift, scale); });
+}
+
+template <class T>
+void normalize_gradient_any(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to) {
+  with_kind(row.activation, [&]<Kind kKind>() { normalize_gradient_row<T, kKind>(row, by, to); });
+}
+
+template <class T>
+void activation_gradient_any(const ActivationGradientRow<T>& row, double* sums) {
+  with_kind(row.activation, [&]<Kind kKind>() { activation_gradient_row<T, kKind>(row, sums); });
 }
 
 template <class T>
@@ -389,9 +511,11 @@ constexpr RowKernels<T> row_kernels_of_width() {
   kernels.activate = activate_any<T>;
   kernels.normalize = normalize_any<T>;
   kernels.gradient_sums = gradient_sums_any<T>;
-  kernels.normalize_gradient = normalize_gradient_row<T>;
-  kernels.pool = pool_cell<T>;
-  kernels.pool_gradient = pool_gradient_cell<T>;
+  kernels.normalize_gradient = normalize_gradient_any<T>;
+  kernels.activation_gradient = activation_gradient_any<T>;
+  kernels.pool = pool_row<T>;
+  kernels.unpool = unpool_row<T, false>;
+  kernels.add_unpooled = unpool_row<T, true>;
   kernels.depthwise = depthwise_row<T>;
   kernels.add_scaled = add_scaled_row<T>;
   kernels.add_products = add_products_row<T>;

@@ -85,21 +85,28 @@ std::vector<int> draw_labels(Index batch, Index outputs, std::uint64_t seed) {
 }
 
 template <class T>
+void copy_winners(View<const Winner> winners, const Region& region, View<T> to) {
+  for (Index n = region.images.begin; n < region.images.end; ++n) {
+    for (Index c = region.channels.begin; c < region.channels.end; ++c) {
+      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+          to.at(n, c, row, col) = static_cast<T>(winners.at(n, c, row, col));
+        }
+      }
+    }
+  }
+}
+
+template <class T>
 void gather_maps(Execution<T>& execution, Outcome<T>& outcome) {
   const partitioner::Network& network = execution.network();
   const int rank = execution.communicator().rank();
   for (int layer = 0; layer < network.size(); ++layer) {
     outcome.maps.push_back(execution.gather_map(layer));
-    if (const auto* pool = std::get_if<partitioner::MaxPool>(&network.layer(layer).operation)) {
+    if (std::holds_alternative<partitioner::MaxPool>(network.layer(layer).operation)) {
       const Region& owned = execution.plan().tile(layer, rank).owned;
       Tensor<T> winners(owned);
-      if (!owned.empty()) {
-        max_pool_winners(*pool,
-                         View<const T>(execution.input(layer, 0)),
-                         whole_map(network, network.layer(layer).inputs[0], execution.plan().batch),
-                         owned,
-                         winners.view());
-      }
+      copy_winners(execution.winners(layer), owned, winners.view());
       outcome.winners[layer] = execution.gather_cells(layer, winners.view());
     }
   }
@@ -111,7 +118,7 @@ Outcome<T> run(const EqualityOptions& options,
                const Communicator& communicator) {
   const partitioner::Network& network = options.network;
   const partitioner::Plan plan = make_plan(network, partition, options.batch);
-  Execution<T> execution(network, plan, communicator, {true, true});
+  Execution<T> execution(network, plan, communicator, {.image_gradient = true, .keep_maps = true});
   ParameterSet<T>& parameters = execution.parameters();
   draw_parameters(parameters, options.seed);
   const bool root = communicator.rank() == 0;

@@ -1,10 +1,11 @@
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "tests/support/pieces.h"
 #include <doctest/doctest.h>
 
-#include "engine/ops/pool.h"
+#include "engine/ops/joined_pool.h"
 
 namespace {
 
@@ -12,6 +13,7 @@ using engine::Index;
 using engine::Region;
 using engine::Tensor;
 using engine::View;
+using engine::Winner;
 using partitioner::MaxPool;
 using partitioner::Network;
 using test::Draw;
@@ -67,17 +69,15 @@ TEST_CASE(
     });
     const Tensor<double> held = test::tensor_of<double>(in, required);
     Tensor<double> out(gradient.region);
-    max_pool_forward(pool, held.view(), in.region, region, out.view());
+    Tensor<Winner> winners(region);
+    max_pool_forward<double>({pool, in.region, region}, held.view(), {out.view(), winners.view()});
     CHECK(test::relative_difference(View<const double>(out.view()), expected, region) == 0);
     Tensor<double> in_gradient(required);
     const Tensor<double> out_gradient = test::tensor_of<double>(gradient, region);
-    max_pool_backward(pool,
-                      held.view(),
-                      View<const double>(out.view()),
-                      in.region,
-                      out_gradient.view(),
-                      region,
-                      in_gradient.view());
+    max_pool_backward<double>({pool, in.region, region},
+                              out_gradient.view(),
+                              std::as_const(winners).view(),
+                              in_gradient.view());
     CHECK(test::relative_difference(
               View<const double>(in_gradient.view()), expected_gradient, required) < 1e-14);
   }
@@ -91,24 +91,93 @@ TEST_CASE("the place of a winner in its window does not depend on the region com
     PlainMap in = map_with_ties(whole_map(network, partitioner::kImage, 2), seed);
     const Region whole = whole_map(network, 0, 2);
     const Region region = test::random_part(draw, whole);
-    Tensor<float> all(whole);
-    Tensor<float> part(region);
-    max_pool_winners(pool,
-                     View<const float>(test::tensor_of<float>(in, in.region).view()),
-                     in.region,
-                     whole,
-                     all.view());
-    max_pool_winners(
-        pool,
-        View<const float>(test::tensor_of<float>(in, required_input(network, 0, 0, region)).view()),
-        in.region,
-        region,
-        part.view());
+    Tensor<float> values(whole);
+    Tensor<Winner> all(whole);
+    Tensor<Winner> part(region);
+    max_pool_forward<float>({pool, in.region, whole},
+                            test::tensor_of<float>(in, in.region).view(),
+                            {values.view(), all.view()});
+    max_pool_forward<float>(
+        {pool, in.region, region},
+        test::tensor_of<float>(in, required_input(network, 0, 0, region)).view(),
+        {values.view(), part.view()});
     bool same = true;
     test::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
       same = same && all.view().at(n, c, row, col) == part.view().at(n, c, row, col);
     });
     CHECK_MESSAGE(same, "seed ", seed);
+  }
+}
+
+// A pool whose windows do not overlap.
+Network random_joinable_pool(Draw& draw) {
+  while (true) {
+    const Network network = random_pool(draw);
+    const MaxPool& pool = std::get<MaxPool>(network.layer(0).operation);
+    if (pool.size == pool.stride) {
+      return network;
+    }
+  }
+}
+
+TEST_CASE("a joined pool makes of sums what activation and pool make one after the other") {
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    INFO("seed ", seed);
+    Draw draw(seed + 900);
+    const Network network = random_joinable_pool(draw);
+    const MaxPool pool = std::get<MaxPool>(network.layer(0).operation);
+    PlainMap in = map_with_ties(whole_map(network, partitioner::kImage, 2), seed);
+    const Region region = test::random_part(draw, whole_map(network, 0, 2));
+    const Region required = required_input(network, 0, 0, region);
+    const engine::PoolSite site{pool, in.region, region};
+    const Tensor<float> sums = test::tensor_of<float>(in, required);
+    Tensor<float> activated(required);
+    activate_forward(partitioner::Activation::Leaky, sums.view(), required, activated.view());
+    Tensor<float> expected(region);
+    Tensor<float> found(region);
+    Tensor<Winner> expected_winners(region);
+    Tensor<Winner> found_winners(region);
+    max_pool_forward<float>(site, activated.view(), {expected.view(), expected_winners.view()});
+    activate_pool_forward<float>(
+        partitioner::Activation::Leaky, sums.view(), site, {found.view(), found_winners.view()});
+    bool same = true;
+    test::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+      same = same && found.view().at(n, c, row, col) == expected.view().at(n, c, row, col) &&
+             found_winners.view().at(n, c, row, col) == expected_winners.view().at(n, c, row, col);
+    });
+    CHECK(same);
+  }
+}
+
+TEST_CASE("the gradients that a joined pool's winners get are those that the pool gives") {
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    INFO("seed ", seed);
+    Draw draw(seed + 1900);
+    const Network network = random_joinable_pool(draw);
+    PlainMap in = map_with_ties(whole_map(network, partitioner::kImage, 2), seed);
+    PlainMap gradient = test::random_map(whole_map(network, 0, 2), seed + 1);
+    const Region region = test::random_part(draw, gradient.region);
+    const engine::PoolSite site{std::get<MaxPool>(network.layer(0).operation), in.region, region};
+    Tensor<float> values(region);
+    Tensor<Winner> winners(region);
+    max_pool_forward<float>(
+        site, test::tensor_of<float>(in, in.region).view(), {values.view(), winners.view()});
+    const Tensor<float> out_gradient = test::tensor_of<float>(gradient, region);
+    Tensor<float> expected(in.region);
+    max_pool_backward<float>(
+        site, out_gradient.view(), std::as_const(winners).view(), expected.view());
+    const engine::GradientLines<float> lines(
+        site, out_gradient.view(), std::as_const(winners).view());
+    Region wanted = test::random_part(draw, in.region);
+    wanted.images = region.images;
+    wanted.channels = region.channels;
+    Tensor<float> part(wanted);
+    copy_lines(lines, wanted, part.view());
+    bool same = true;
+    test::for_each_cell(wanted, [&](Index n, Index c, Index row, Index col) {
+      same = same && part.view().at(n, c, row, col) == expected.view().at(n, c, row, col);
+    });
+    CHECK(same);
   }
 }
 
@@ -146,8 +215,8 @@ TEST_CASE("an empty region touches no memory, whichever of its ranges is empty")
     CHECK(empty.empty());
     average_pool_forward(nothing, map, empty, View<float>{});
     average_pool_backward(nothing, map, empty, View<float>{});
-    max_pool_forward(MaxPool{2, 2, 0}, nothing, map, empty, View<float>{});
-    max_pool_backward(MaxPool{2, 2, 0}, nothing, nothing, map, nothing, empty, View<float>{});
+    max_pool_forward<float>({MaxPool{2, 2, 0}, map, empty}, nothing, {});
+    max_pool_backward<float>({MaxPool{2, 2, 0}, map, empty}, nothing, {}, {});
   }
 }
 

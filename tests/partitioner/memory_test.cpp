@@ -74,14 +74,16 @@ TEST_CASE("the memory of a single tile is what its shapes say") {
   CHECK(use.optimizer == 4 * kLearnt);
   CHECK(use.messages == 0);
   CHECK(use.workspace == 0);
-  // The image and map 0 have a border of one cell; the image has no gradient; layers 0 and 1 keep
-  // their sums. Of gradients the two of layer 1's backward pass are there at once, others before.
+  // The image and map 0 have a border of one cell; layers 0 and 1 keep their sums. Map 1, its
+  // gradient and that of map 0 take turns in the same place: the pool's backward pass does not want
+  // map 1, and its gradient becomes that of the sums where these are.
   const Index image = Index{2} * 3 * 14 * 12;
   const Index first = Index{2} * 8 * 14 * 12;
   const Index second = Index{2} * 32 * 12 * 10;
   const Index vectors = Index{2} * (32 + 8);
   const Index kept = Index{2} * 8 * 12 * 10 + Index{2} * 32 * 12 * 10;
-  CHECK(use.activations == 4 * (image + 2 * (first + second) + vectors + kept));
+  const Index pooled_gradient = Index{2} * 32;
+  CHECK(use.activations == 4 * (image + first + second + vectors + kept + pooled_gradient));
   CHECK(use.total() == use.weights + use.gradients + use.optimizer + use.activations);
 }
 

@@ -61,7 +61,8 @@ Convolution random_convolution(Draw& draw, const MapShape& in, bool batch_normal
 
 partitioner::MaxPool random_max_pool(Draw& draw) {
   const Index size = draw.between(1, 5);
-  return {size, draw.between(1, 3), draw.chance(0.5) ? size - 1 : draw.between(0, 2 * size)};
+  const Index stride = draw.chance(0.5) ? size : draw.between(1, 3);
+  return {size, stride, draw.chance(0.5) ? size - 1 : draw.between(0, 2 * size)};
 }
 
 partitioner::Softmax random_softmax(Draw& draw) {

@@ -1,0 +1,60 @@
+// Per-channel sums over a region that do not depend on the number of threads.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "engine/ops/lines.h"
+#include "engine/ops/row_kernels.h"
+
+namespace engine {
+
+// What `line(run, n, row, values)` says of each line's lanes, (lines, channels): lines are summed
+// apart and then added in their order, whichever thread had them.
+template <class Value>
+class LineValues {
+ public:
+  LineValues(const Region& region, const std::vector<Range>& runs)
+      : region_(region),
+        runs_(runs),
+        lines_(region.images.size() * region.rows.size()),
+        values_(static_cast<std::size_t>(lines_ * region.channels.size())) {}
+
+  template <class Line>
+  void compute(Line line) {
+    for_each_line(region_, runs_, [&](const Range& run, Index n, Index row) {
+      std::array<Value, static_cast<std::size_t>(kMostLanes)> lanes{};
+      line(run, n, row, lanes);
+      const Index at = (n - region_.images.begin) * region_.rows.size() + row - region_.rows.begin;
+      std::copy_n(
+          lanes.begin(),
+          run.size(),
+          values_.begin() + at * region_.channels.size() + run.begin - region_.channels.begin);
+    });
+  }
+
+  // Of each channel, with `add(total, value)`.
+  template <class Add>
+  [[nodiscard]] std::vector<Value> total(Add add) const {
+    const Index channels = region_.channels.size();
+    std::vector<Value> totals(static_cast<std::size_t>(channels));
+#pragma omp parallel for schedule(static)
+    for (Index c = 0; c < channels; ++c) {
+      Value total{};
+      for (Index line = 0; line < lines_; ++line) {
+        add(total, values_[static_cast<std::size_t>(line * channels + c)]);
+      }
+      totals[static_cast<std::size_t>(c)] = total;
+    }
+    return totals;
+  }
+
+ private:
+  Region region_;
+  const std::vector<Range>& runs_;
+  Index lines_;
+  std::vector<Value> values_;
+};
+
+}  // namespace engine

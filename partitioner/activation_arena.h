@@ -1,0 +1,71 @@
+// Where everything between the layers lies in memory on one rank: maps, their gradients, and what
+// layers keep for their backward pass. Each is needed for a part of the step only, so that most of
+// it can take turns in the same place. Offsets and sizes are bytes.
+//
+// Time, in a step of n layers: -1 the image; l the forward pass of layer l; n the gradient of the
+// output; then for each layer, last to first, two moments: in the first the gradient of its output
+// becomes that of its sums (in layers that have any), in the second it goes on to parameters and
+// inputs.
+//
+// A normalised map that stands nowhere else is computed twice rather than kept: its sums are kept,
+// and the map comes back from them for the backward passes of those who read it.
+
+#pragma once
+
+#include <vector>
+
+#include "partitioner/plan.h"
+
+namespace partitioner {
+
+[[nodiscard]] inline int gradient_time(const Network& network, int layer) {
+  return network.size() + 1 + 2 * (network.size() - 1 - layer);
+}
+[[nodiscard]] inline int last_time(const Network& network) {
+  return gradient_time(network, kImage) + 1;
+}
+
+struct MemorySlot {
+  Index offset = 0;
+  Index bytes = 0;  // 0: nobody wants it
+  int from = 0;     // times, both included
+  int to = 0;
+
+  // Whether both are needed at some time.
+  [[nodiscard]] bool meets(const MemorySlot& other) const {
+    return from <= other.to && other.from <= to;
+  }
+};
+
+struct ArenaOptions {
+  Index scalar_bytes = 4;
+  bool training = true;         // false: forward only
+  bool image_gradient = false;  // the gradient of the network's input is wanted too
+  bool keep_maps = false;       // each thing has a place of its own, to be looked at afterwards
+};
+
+inline constexpr int kNoLayer = -1;
+
+struct ActivationArena {
+  // By buffer of the plan.
+  std::vector<MemorySlot> values;
+  std::vector<MemorySlot> restored;  // values once more, for the backward pass
+  std::vector<MemorySlot> gradients;
+  // By layer.
+  std::vector<MemorySlot> sums;           // what activations start from, apart from the output
+  std::vector<MemorySlot> sum_gradients;  // where these lie apart from the output's gradient
+  std::vector<MemorySlot> winners;        // of max-pools, a byte each
+
+  // The max-pool that takes the layer's output while it is being made, so that this never stands in
+  // memory: the only reader of a convolution, with windows that do not overlap, on a rank that
+  // neither sends nor gets any of that map. kNoLayer if there is none.
+  std::vector<int> joined_pool;
+  Index bytes = 0;
+};
+
+[[nodiscard]] ActivationArena activation_arena(const Network& network,
+                                               const Plan& plan,
+                                               int rank,
+                                               const ArenaOptions& options);
+
+}  // namespace partitioner

@@ -1,0 +1,209 @@
+#include "partitioner/activation_arena.h"
+
+#include <algorithm>
+#include <string>
+
+#include "tests/support/chain.h"
+#include "tests/support/random_network.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/layer_memory.h"
+#include "partitioner/layout.h"
+
+namespace {
+
+using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
+
+std::vector<MemorySlot> all_slots(const ActivationArena& arena) {
+  std::vector<MemorySlot> all;
+  for (const auto* slots :
+       {&arena.values, &arena.restored, &arena.gradients, &arena.sums, &arena.winners}) {
+    all.insert(all.end(), slots->begin(), slots->end());
+  }
+  for (std::size_t layer = 0; layer < arena.sums.size(); ++layer) {
+    if (arena.sums[layer].offset != arena.sum_gradients[layer].offset ||
+        arena.sums[layer].to != arena.sum_gradients[layer].to) {
+      all.push_back(arena.sum_gradients[layer]);
+    }
+  }
+  std::erase_if(all, [](const MemorySlot& slot) { return slot.bytes == 0; });
+  return all;
+}
+
+bool lies_apart(const MemorySlot& a, const MemorySlot& b) {
+  return a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset;
+}
+
+// What is needed at the same time lies apart, on its own cache lines, inside the arena.
+void check_places(const ActivationArena& arena) {
+  const std::vector<MemorySlot> all = all_slots(arena);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CHECK(all[i].offset % 64 == 0);
+    CHECK(all[i].offset + all[i].bytes <= arena.bytes);
+    for (std::size_t j = 0; j < i; ++j) {
+      CHECK((!all[i].meets(all[j]) || lies_apart(all[i], all[j])));
+    }
+  }
+}
+
+bool holds(const MemorySlot& slot, int time) {
+  return slot.bytes > 0 && slot.from <= time && time <= slot.to;
+}
+
+// What a layer touches in its three moments is there then.
+void check_layer(
+    const Network& network, const Plan& plan, int rank, int layer, const ActivationArena& arena) {
+  const auto at = static_cast<std::size_t>(layer);
+  const Operation& operation = network.layer(layer).operation;
+  const int first = gradient_time(network, layer);
+  const bool is_joined = layer > 0 && arena.joined_pool[at - 1] == layer;
+  const bool has_pool = arena.joined_pool[at] != kNoLayer;
+  const int result = has_pool ? arena.joined_pool[at] : layer;
+  const int output = plan.producer(rank, result);
+  if (output == kNoBuffer || is_joined || plan.tile(layer, rank).computed.empty()) {
+    return;
+  }
+  const auto out = static_cast<std::size_t>(output);
+  CHECK(holds(arena.values[out], layer));
+  CHECK(holds(arena.gradients[out], first));
+  CHECK((!backward_reads_output(operation) || holds(arena.values[out], first)));
+  if (keeps_sums(operation)) {
+    CHECK(holds(arena.sums[at], layer));
+    CHECK(holds(arena.sums[at], first));
+    CHECK(holds(arena.sums[at], first + 1));
+  } else if (!has_pool) {
+    CHECK(holds(arena.gradients[out], first + 1));
+  } else {
+    CHECK(holds(arena.sum_gradients[at], first));
+    CHECK(holds(arena.sum_gradients[at], first + 1));
+  }
+  for (const int input : plan.read_from[static_cast<std::size_t>(rank)][at]) {
+    if (input == kNoBuffer) {
+      continue;
+    }
+    const auto in = static_cast<std::size_t>(input);
+    const bool is_image = plan.buffer(rank, input).map == kImage;
+    CHECK(holds(arena.values[in], layer));
+    CHECK((is_image || holds(arena.gradients[in], first + 1)));
+    CHECK((!backward_reads_inputs(operation) || holds(arena.values[in], first + 1) ||
+           holds(arena.restored[in], first + 1)));
+  }
+}
+
+Network pooled_chain() {
+  return test::chain({16, 16, 16},
+                     {test::normalized(test::convolution(16, 3)),
+                      MaxPool{2, 2, 0},
+                      test::normalized(test::convolution(32, 3)),
+                      test::normalized(test::convolution(32, 3)),
+                      test::convolution(16, 1)});
+}
+
+const MemorySlot& of_map(const std::vector<MemorySlot>& slots, const Plan& plan, int map) {
+  return slots[static_cast<std::size_t>(plan.producer(0, map))];
+}
+
+}  // namespace
+
+TEST_CASE("what is needed at the same time lies apart, and all is there when it is needed") {
+  int joined = 0;
+  int restored = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    const int ranks = 1 + static_cast<int>(seed % 5);
+    const test::RandomCase random = test::random_case(seed, ranks, {});
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    CAPTURE(seed);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const ActivationArena arena = activation_arena(random.network, plan, rank, {});
+      check_places(arena);
+      for (int layer = 0; layer < random.network.size(); ++layer) {
+        check_layer(random.network, plan, rank, layer, arena);
+        joined += arena.joined_pool[static_cast<std::size_t>(layer)] != kNoLayer ? 1 : 0;
+      }
+      restored += std::any_of(arena.restored.begin(),
+                              arena.restored.end(),
+                              [](const MemorySlot& slot) { return slot.bytes > 0; })
+                      ? 1
+                      : 0;
+    }
+  }
+  CHECK(joined > 10);
+  CHECK(restored > 10);
+}
+
+TEST_CASE("kept maps all lie apart, and none is left out") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const test::RandomCase random = test::random_case(seed, 3, {});
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    const ActivationArena arena = activation_arena(random.network, plan, 1, {.keep_maps = true});
+    const std::vector<MemorySlot> all = all_slots(arena);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        CHECK(lies_apart(all[i], all[j]));
+      }
+    }
+    for (int map = 0; map < random.network.size(); ++map) {
+      const int buffer = plan.producer(1, map);
+      CHECK((buffer == kNoBuffer || plan.buffer(1, buffer).region.empty() ||
+             arena.values[static_cast<std::size_t>(buffer)].bytes > 0));
+    }
+  }
+}
+
+TEST_CASE("a chain of plain convolutions needs two gradients at a time") {
+  Network network;
+  network.image = {16, 10, 10};
+  for (int layer = 0; layer < 6; ++layer) {
+    add_layer(network,
+              Convolution{.filters = 16, .size = 1, .activation = Activation::Relu},
+              {layer - 1});
+  }
+  const Plan plan = make_plan(network, single_tile(network), 1);
+  const Index map = 16 * 10 * 10 * 4;
+  CHECK(activation_arena(network, plan, 0, {}).bytes == (7 + 2) * map);
+  CHECK(activation_arena(network, plan, 0, {.training = false}).bytes == 2 * map);
+}
+
+TEST_CASE("a map between a normalised convolution and its pool stands nowhere") {
+  const Network network = pooled_chain();
+  const Plan plan = make_plan(network, single_tile(network), 2);
+  const ActivationArena arena = activation_arena(network, plan, 0, {});
+  CHECK(arena.joined_pool[0] == 1);
+  CHECK(of_map(arena.values, plan, 0).bytes == 0);
+  CHECK(of_map(arena.gradients, plan, 0).bytes == 0);
+  CHECK(arena.winners[1].bytes == 2 * 16 * 8 * 8);
+  CHECK(arena.sum_gradients[0].offset == arena.sums[0].offset);
+}
+
+TEST_CASE("a normalised map is not kept between its forward and its backward readers") {
+  const Network network = pooled_chain();
+  const Plan plan = make_plan(network, single_tile(network), 2);
+  const ActivationArena arena = activation_arena(network, plan, 0, {});
+  CHECK(of_map(arena.values, plan, 2).to == 3);
+  CHECK(of_map(arena.restored, plan, 2).from == gradient_time(network, 3) + 1);
+  CHECK(of_map(arena.restored, plan, 1).bytes == 0);  // a pool's
+}
+
+TEST_CASE("a map that ranks exchange is kept, and not joined with a pool") {
+  const Network network = pooled_chain();
+  Partition halves = make_partition(network, {.grid_rows = 2, .groups = {{0, 0}, {1, 4}}});
+  const Plan plan = make_plan(network, halves, 1);
+  const ActivationArena apart = activation_arena(network, plan, 0, {});
+  CHECK(of_map(apart.values, plan, 1).bytes > 0);
+  halves = make_partition(network, {.grid_rows = 2, .groups = {{0, 2}, {3, 4}}});
+  const Plan fused = make_plan(network, halves, 1);
+  const ActivationArena arena = activation_arena(network, fused, 0, {});
+  CHECK(arena.joined_pool[0] == 1);
+  CHECK(of_map(arena.restored, fused, 2).bytes == 0);  // its halo came from the other rank
+}
+
+TEST_CASE("the image's gradient is kept to the end where it is wanted") {
+  Network network;
+  network.image = {16, 10, 10};
+  add_layer(network, Convolution{.filters = 16, .size = 1}, {kImage});
+  const Plan plan = make_plan(network, single_tile(network), 1);
+  CHECK(of_map(activation_arena(network, plan, 0, {}).gradients, plan, kImage).bytes == 0);
+  const ActivationArena arena = activation_arena(network, plan, 0, {.image_gradient = true});
+  CHECK(of_map(arena.gradients, plan, kImage).bytes == 16 * 10 * 10 * 4);
+  CHECK(of_map(arena.gradients, plan, kImage).to >= gradient_time(network, kImage));
+}
