@@ -9,6 +9,7 @@
 
 #include "engine/ops/direct.h"
 #include "engine/ops/lane_kernels.h"
+#include "engine/ops/lines.h"
 
 namespace engine {
 
@@ -49,11 +50,10 @@ std::vector<std::vector<Index>> offsets_by_group(const ConvolutionShape& shape,
   return tables;
 }
 
-// Whether the lanes are one whole block of the view, aligned as vectors are.
+// Whether the lanes are a full block of the view, aligned as vectors are.
 template <class T>
 [[nodiscard]] bool is_block(const Lane& lane, const View<T>& view) {
-  return view.block == kLanes && lane.channels.size() == kLanes &&
-         (lane.channels.begin - view.region.channels.begin) % kLanes == 0;
+  return lane.channels.size() == kLanes && is_whole_block(lane.channels, view, kLanes);
 }
 
 // Elements of a framed copy of some images of `output`.

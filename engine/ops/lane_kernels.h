@@ -86,7 +86,8 @@ struct WeightProduct {
 };
 
 // Winograd's transforms of tiles whose outputs are kSide x kSide cells of a 3x3 convolution; the
-// transformed tile has (kSide + 2)^2 positions. One vector of channels at a time.
+// transformed tile has (kSide + 2)^2 positions. One vector of channels at a time: cells side by
+// side, and a position of neighbouring tiles, are kLanes elements apart.
 
 // Cells of a tile that there are; what is outside counts as 0 and is not touched.
 struct TileCells {
@@ -94,27 +95,67 @@ struct TileCells {
   Index row_end = 0;
   Index col_begin = 0;
   Index col_end = 0;
+
+  [[nodiscard]] bool all_cols(Index side) const { return col_begin == 0 && col_end == side; }
+  [[nodiscard]] bool all(Index side) const {
+    return row_begin == 0 && row_end == side && all_cols(side);
+  }
 };
 
-// kLanes channels of the cells of a tile, and of its transform.
+// Squares of cells of neighbouring tiles, to positions.
 template <class T>
-struct TileTransform {
-  const T* from = nullptr;
-  Index from_row = 0;   // elements from row to row; unused where `from` are positions
-  Index from_step = 0;  // from cell to cell, or from position to position
-  T* to = nullptr;
-  Index to_row = 0;
-  Index to_step = 0;
-  TileCells cells;
-  const T* bias = nullptr;  // transform_sums adds these kLanes numbers,
-  bool add = false;         // and what is there already
+struct SquareTransform {
+  const T* cells = nullptr;
+  Index row_step = 0;   // elements from row to row
+  Index tile_step = 0;  // from the square of a tile to that of the next
+  TileCells inside;     // of each square
+  Index tiles = 0;
+  T* positions = nullptr;
+  Index position_step = 0;
+};
+
+// Sums at positions, to the outputs of neighbouring tiles.
+template <class T>
+struct SumTransform {
+  const T* positions = nullptr;
+  Index position_step = 0;
+  T* cells = nullptr;
+  Index row_step = 0;
+  Index tile_step = 0;
+  TileCells inside;
+  Index tiles = 0;
+  const T* bias = nullptr;  // kLanes numbers to add, or none
+  bool add = false;         // to what is there already, or assign
+};
+
+// 3x3 filters, of `lanes` output channels, to positions; 0 for further lanes.
+template <class T>
+struct FilterTransform {
+  const T* taps = nullptr;
+  Index lane_step = 0;     // elements from output channel to output channel
+  Index channel_step = 0;  // from input channel to input channel
+  Index lanes = kLanes;
+  Index channels = 0;
+  bool turned = false;     // by 180 degrees
+  T* positions = nullptr;  // (position, input channel, kLanes)
+  Index position_step = 0;
+};
+
+// Gradients of transformed filters, to those of the filters, which they are added to.
+template <class T>
+struct FilterGradientTransform {
+  const T* positions = nullptr;  // (position, input channel, kLanes)
+  Index position_step = 0;
+  T* taps = nullptr;
+  Index lane_step = 0;
+  Index channel_step = 0;
+  Index lanes = kLanes;
+  Index channels = 0;
 };
 
 // What one vector width makes of all these.
 template <class T>
 struct LaneKernels {
-  using Transform = void (*)(const TileTransform<T>&);
-
   // Blocks that weighted_sum and outer_sum had best be given, kMostBlocks or fewer.
   Index sum_blocks;
   // The most pixels that one call of weighted_sum takes for pixels `in_step` apart.
@@ -130,11 +171,11 @@ struct LaneKernels {
   void (*weight_product)(const WeightProduct<T>& job, Index blocks);
 
   // By side of the outputs: [0] 2x2, [1] 4x4.
-  Transform transform_input[2];            // cells of a window -> positions
-  Transform transform_sums[2];             // positions -> cells of a tile, inside `cells`
-  Transform transform_gradient[2];         // cells of a tile -> positions
-  Transform transform_weights[2];          // 3x3 cells -> positions
-  Transform transform_weight_gradient[2];  // positions -> 3x3 cells
+  void (*transform_input[2])(const SquareTransform<T>&);     // of windows
+  void (*transform_gradient[2])(const SquareTransform<T>&);  // of output gradients
+  void (*transform_sums[2])(const SumTransform<T>&);
+  void (*transform_filters[2])(const FilterTransform<T>&);
+  void (*transform_filter_gradients[2])(const FilterGradientTransform<T>&);
 };
 
 // Those of the widest vectors that this machine has.

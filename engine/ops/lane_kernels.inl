@@ -217,6 +217,7 @@ void product_weights_any(const WeightProduct<T>& job, Index blocks) {
 }
 
 #include "engine/ops/winograd_transforms.inl"
+#include "engine/ops/winograd_filter_transforms.inl"
 
 inline Index pixels_for(Index in_step) { return in_step == kLanes ? kDensePixels : kPixels; }
 
@@ -236,10 +237,10 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.transform_sums[1] = transform_sums<T, 4>;
   kernels.transform_gradient[0] = transform_gradient<T, 2>;
   kernels.transform_gradient[1] = transform_gradient<T, 4>;
-  kernels.transform_weights[0] = transform_weights<T, 2>;
-  kernels.transform_weights[1] = transform_weights<T, 4>;
-  kernels.transform_weight_gradient[0] = transform_weight_gradient<T, 2>;
-  kernels.transform_weight_gradient[1] = transform_weight_gradient<T, 4>;
+  kernels.transform_filters[0] = transform_filters<T, 2>;
+  kernels.transform_filters[1] = transform_filters<T, 4>;
+  kernels.transform_filter_gradients[0] = transform_filter_gradients<T, 2>;
+  kernels.transform_filter_gradients[1] = transform_filter_gradients<T, 4>;
   return kernels;
 }
 

@@ -33,14 +33,20 @@ template <class... T>
   return runs;
 }
 
+// Whether the view's blocks have `block` channels and the run is one of them, or all that there are
+// of the last.
+template <class T>
+[[nodiscard]] bool is_whole_block(const Range& run, const View<T>& view, Index block) {
+  return view.block == block && (run.begin - view.region.channels.begin) % block == 0 &&
+         (run.size() == block || run.end == view.region.channels.end);
+}
+
 // How many lanes of a run a row kernel may touch: all of the block that it begins in each view,
 // where nothing else lies in it.
 template <class... T>
 [[nodiscard]] Index whole_lanes(const Range& run, const View<T>&... views) {
   const Index block = std::max({views.block...});
-  const bool whole =
-      (... && (views.block == block && (run.begin - views.region.channels.begin) % block == 0 &&
-               (run.size() == block || run.end == views.region.channels.end)));
+  const bool whole = (... && is_whole_block(run, views, block));
   return whole ? block : run.size();
 }
 

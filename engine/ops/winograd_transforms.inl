@@ -156,109 +156,117 @@ template <class T>
   *reinterpret_cast<Lanes<T>*>(to) = lanes;
 }
 
-// The cells of a square; 0 for those outside job.cells.
+// The cells of a square; 0 for those outside `inside`.
 template <class T, Index kSide>
-[[gnu::always_inline]] inline void load_square(const TileTransform<T>& job,
+[[gnu::always_inline]] inline void load_square(const T* cells,
+                                               Index row_step,
+                                               const TileCells& inside,
                                                Lanes<T> (&square)[kSide * kSide]) {
-  const TileCells& cells = job.cells;
-  if (cells.row_begin == 0 && cells.col_begin == 0 && cells.row_end == kSide &&
-      cells.col_end == kSide) {
+  if (inside.all(kSide)) {
 #pragma GCC unroll 8
     for (Index row = 0; row < kSide; ++row) {
 #pragma GCC unroll 8
       for (Index col = 0; col < kSide; ++col) {
-        square[row * kSide + col] =
-            load_lanes(job.from + row * job.from_row + col * job.from_step);
+        square[row * kSide + col] = load_lanes(cells + row * row_step + col * kLanes);
       }
     }
     return;
   }
   for (Index row = 0; row < kSide; ++row) {
-    const bool row_inside = row >= cells.row_begin && row < cells.row_end;
+    const bool row_inside = row >= inside.row_begin && row < inside.row_end;
     for (Index col = 0; col < kSide; ++col) {
-      const bool inside = row_inside && col >= cells.col_begin && col < cells.col_end;
+      const bool cell_inside = row_inside && col >= inside.col_begin && col < inside.col_end;
       square[row * kSide + col] =
-          inside ? load_lanes(job.from + row * job.from_row + col * job.from_step) : Lanes<T>{};
+          cell_inside ? load_lanes(cells + row * row_step + col * kLanes) : Lanes<T>{};
     }
   }
 }
 
 template <class T, Index kCount>
-[[gnu::always_inline]] inline void load_positions(const TileTransform<T>& job,
+[[gnu::always_inline]] inline void load_positions(const T* from,
+                                                  Index step,
                                                   Lanes<T> (&positions)[kCount]) {
 #pragma GCC unroll 36
   for (Index i = 0; i < kCount; ++i) {
-    positions[i] = load_lanes(job.from + i * job.from_step);
+    positions[i] = load_lanes(from + i * step);
   }
 }
 
 template <class T, Index kCount>
-[[gnu::always_inline]] inline void store_positions(const TileTransform<T>& job,
-                                                   const Lanes<T> (&positions)[kCount]) {
+[[gnu::always_inline]] inline void store_positions(const Lanes<T> (&positions)[kCount],
+                                                   T* to,
+                                                   Index step) {
 #pragma GCC unroll 36
   for (Index i = 0; i < kCount; ++i) {
-    store_lanes(job.to + i * job.to_step, positions[i]);
+    store_lanes(to + i * step, positions[i]);
   }
 }
 
 template <class T, Index kSide>
-void transform_input(const TileTransform<T>& job) {
+void transform_input(const SquareTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
-  Lanes<T> window[kWindow * kWindow];
-  Lanes<T> positions[kWindow * kWindow];
-  load_square<T, kWindow>(job, window);
-  transform_square<kWindow, kWindow>(
-      window, positions, [](const auto& in, auto& out) { input_line(in, out); });
-  store_positions(job, positions);
+  for (Index tile = 0; tile < job.tiles; ++tile) {
+    Lanes<T> window[kWindow * kWindow];
+    Lanes<T> positions[kWindow * kWindow];
+    load_square<T, kWindow>(job.cells + tile * job.tile_step, job.row_step, job.inside, window);
+    transform_square<kWindow, kWindow>(
+        window, positions, [](const auto& in, auto& out) { input_line(in, out); });
+    store_positions(positions, job.positions + tile * kLanes, job.position_step);
+  }
 }
 
 template <class T, Index kSide>
-void transform_gradient(const TileTransform<T>& job) {
+void transform_gradient(const SquareTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
-  Lanes<T> tile[kSide * kSide];
-  Lanes<T> positions[kWindow * kWindow];
-  load_square<T, kSide>(job, tile);
-  transform_square<kSide, kWindow>(
-      tile, positions, [](const auto& in, auto& out) { gradient_line(in, out); });
-  store_positions(job, positions);
+  for (Index tile = 0; tile < job.tiles; ++tile) {
+    Lanes<T> square[kSide * kSide];
+    Lanes<T> positions[kWindow * kWindow];
+    load_square<T, kSide>(job.cells + tile * job.tile_step, job.row_step, job.inside, square);
+    transform_square<kSide, kWindow>(
+        square, positions, [](const auto& in, auto& out) { gradient_line(in, out); });
+    store_positions(positions, job.positions + tile * kLanes, job.position_step);
+  }
 }
 
-template <class T, Index kSide>
-void transform_weights(const TileTransform<T>& job) {
-  constexpr Index kWindow = kSide + 2;
-  Lanes<T> filter[9];
-  Lanes<T> positions[kWindow * kWindow];
-  load_square<T, 3>(job, filter);
-  transform_square<3, kWindow>(
-      filter, positions, [](const auto& in, auto& out) { weights_line<T>(in, out); });
-  store_positions(job, positions);
-}
-
-template <class T, Index kSide>
-void transform_sums(const TileTransform<T>& job) {
-  constexpr Index kWindow = kSide + 2;
-  Lanes<T> positions[kWindow * kWindow];
-  Lanes<T> tile[kSide * kSide];
-  load_positions(job, positions);
-  transform_square<kWindow, kSide>(
-      positions, tile, [](const auto& in, auto& out) { sums_line(in, out); });
+template <class T, Index kSide, bool kAdd>
+[[gnu::always_inline]] inline void store_square(const Lanes<T> (&square)[kSide * kSide],
+                                                const SumTransform<T>& job,
+                                                T* cells) {
+  const auto store = [](T* cell, const Lanes<T>& sum) {
+    store_lanes(cell, kAdd ? load_lanes(cell) + sum : sum);
+  };
   const Lanes<T> bias = job.bias == nullptr ? Lanes<T>{} : load_lanes(job.bias);
-  for (Index row = job.cells.row_begin; row < job.cells.row_end; ++row) {
-    for (Index col = job.cells.col_begin; col < job.cells.col_end; ++col) {
-      T* cell = job.to + row * job.to_row + col * job.to_step;
-      const Lanes<T> sum = tile[row * kSide + col] + bias;
-      store_lanes(cell, job.add ? load_lanes(cell) + sum : sum);
+  if (job.inside.all(kSide)) {
+#pragma GCC unroll 8
+    for (Index row = 0; row < kSide; ++row) {
+#pragma GCC unroll 8
+      for (Index col = 0; col < kSide; ++col) {
+        store(cells + row * job.row_step + col * kLanes, square[row * kSide + col] + bias);
+      }
+    }
+    return;
+  }
+  for (Index row = job.inside.row_begin; row < job.inside.row_end; ++row) {
+    for (Index col = job.inside.col_begin; col < job.inside.col_end; ++col) {
+      store(cells + row * job.row_step + col * kLanes, square[row * kSide + col] + bias);
     }
   }
 }
 
 template <class T, Index kSide>
-void transform_weight_gradient(const TileTransform<T>& job) {
+void transform_sums(const SumTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
-  Lanes<T> positions[kWindow * kWindow];
-  Lanes<T> filter[9];
-  load_positions(job, positions);
-  transform_square<kWindow, 3>(
-      positions, filter, [](const auto& in, auto& out) { weight_gradient_line<T>(in, out); });
-  store_positions(job, filter);
+  for (Index tile = 0; tile < job.tiles; ++tile) {
+    Lanes<T> positions[kWindow * kWindow];
+    Lanes<T> square[kSide * kSide];
+    load_positions(job.positions + tile * kLanes, job.position_step, positions);
+    transform_square<kWindow, kSide>(
+        positions, square, [](const auto& in, auto& out) { sums_line(in, out); });
+    T* cells = job.cells + tile * job.tile_step;
+    if (job.add) {
+      store_square<T, kSide, true>(square, job, cells);
+    } else {
+      store_square<T, kSide, false>(square, job, cells);
+    }
+  }
 }
