@@ -32,7 +32,7 @@ ConvolutionWorkspaceSize workspace_of(ConvolutionKernel kernel,
   if (is_depthwise(shape)) {
     return {};
   }
-  return direct_workspace(shape, filters, output);
+  return direct_workspace(shape, output);
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void convolution_forward(const ConvolutionMethod& method,
   } else if (is_depthwise(shape)) {
     depthwise_forward(shape, in, weight, bias, region, out);
   } else {
-    direct_forward(shape, in, weight, bias, region, out, workspace);
+    direct_forward(shape, in, weight, bias, region, out);
   }
 }
 
@@ -136,8 +136,7 @@ void convolution_backward_weights(const ConvolutionMethod& method,
   } else if (is_depthwise(shape)) {
     depthwise_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
   } else {
-    direct_backward_weights(
-        shape, in, out_gradient, region, first_filter, weight_gradient, workspace);
+    direct_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
   }
 }
 

@@ -1,5 +1,6 @@
 // The direct kernels: convolutions of any filter, stride, padding and grouping. Each output cell is
-// summed in the order c, fh, fw whatever the region, so its bits do not depend on how a map is cut.
+// summed from its bias on in the order c, fh, fw whatever the region, so its bits do not depend on
+// how a map is cut.
 // Arguments are those of convolution.h.
 
 #pragma once
@@ -9,7 +10,6 @@
 namespace engine {
 
 [[nodiscard]] ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
-                                                        const Range& filters,
                                                         const Region& output);
 
 template <class T>
@@ -18,8 +18,7 @@ void direct_forward(const ConvolutionShape& shape,
                     const T* weight,
                     const T* bias,
                     const Region& region,
-                    View<T> out,
-                    ConvolutionWorkspace<T>& workspace);
+                    View<T> out);
 
 template <class T>
 void direct_backward_data(const ConvolutionShape& shape,
@@ -36,7 +35,6 @@ void direct_backward_weights(const ConvolutionShape& shape,
                              View<const T> out_gradient,
                              const Region& region,
                              Index first_filter,
-                             T* weight_gradient,
-                             ConvolutionWorkspace<T>& workspace);
+                             T* weight_gradient);
 
 }  // namespace engine

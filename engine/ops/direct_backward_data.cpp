@@ -28,6 +28,11 @@ Index images_at_once(const ConvolutionShape& shape, const Region& output) {
   return std::clamp<Index>(kFrameBytes / std::max<Index>(bytes, 1), 1, output.images.size());
 }
 
+// Whether windows reach over the edge of an output gradient: else there is no need to copy it.
+bool has_frame(const ConvolutionShape& shape) {
+  return frame_cols(shape) > 0;
+}
+
 // Backward to the data, one batch of images at a time.
 template <class T>
 class BackwardData {
@@ -35,14 +40,10 @@ class BackwardData {
   BackwardData(const ConvolutionShape& shape,
                const Region& region,
                const Region& map,
-               Index first_filter,
+               const Filters<T>& filters,
                View<T> gradient,
-               ConvolutionWorkspace<T>& workspace)
-      : shape_(shape),
-        region_(region),
-        first_filter_(first_filter),
-        gradient_(gradient),
-        workspace_(workspace) {
+               T* frame)
+      : shape_(shape), region_(region), filters_(filters), gradient_(gradient), frame_(frame) {
     const Index first_group = region.channels.begin / shape.group_filters();
     const Index last_group = (region.channels.end - 1) / shape.group_filters();
     input_ = intersect(
@@ -55,8 +56,12 @@ class BackwardData {
     runs_ = lane_runs(lanes_, lane_kernels<T>().sum_blocks);
   }
 
-  void run(View<const T> out_gradient, const T* weight) {
-    pack(weight);
+  void run(View<const T> out_gradient) {
+    if (!has_frame(shape_)) {
+      read_ = out_gradient;
+      add(region_.images);
+      return;
+    }
     const Index at_once = images_at_once<T>(shape_, region_);
     for (Index n = region_.images.begin; n < region_.images.end; n += at_once) {
       const Range images{n, std::min(n + at_once, region_.images.end)};
@@ -72,44 +77,19 @@ class BackwardData {
   }
 
   // The filters of a group that the region has.
-  [[nodiscard]] Range filters(Index group) const {
+  [[nodiscard]] Range filters_of(Index group) const {
     return intersect(Range{group * shape_.group_filters(), (group + 1) * shape_.group_filters()},
                      region_.channels);
-  }
-
-  // Where the packed weights of lane i begin: (taps, filters, kLanes).
-  [[nodiscard]] T* packed(Index i) const { return workspace_.weights.data() + i * lane_weights(); }
-  [[nodiscard]] Index lane_weights() const {
-    return shape_.taps() * shape_.group_filters() * kLanes;
-  }
-
-  void pack(const T* weight) {
-    const Index lane_count = static_cast<Index>(lanes_.size());
-#pragma omp parallel for schedule(static)
-    for (Index i = 0; i < lane_count; ++i) {
-      const Lane& lane = lanes_[static_cast<std::size_t>(i)];
-      const Range ks = filters(lane.group);
-      T* out = packed(i);
-      std::fill_n(out, shape_.taps() * ks.size() * kLanes, T{});
-      for (Index k = ks.begin; k < ks.end; ++k) {
-        for (Index c = lane.channels.begin; c < lane.channels.end; ++c) {
-          const T* taps = weight + (k - first_filter_) * shape_.row() +
-                          (c - lane.group * shape_.group_channels()) * shape_.taps();
-          for (Index tap = 0; tap < shape_.taps(); ++tap) {
-            out[(tap * ks.size() + k - ks.begin) * kLanes + c - lane.channels.begin] = taps[tap];
-          }
-        }
-      }
-    }
   }
 
   // The frame of zeros spares the inner loop any question about edges. It is written once a pass:
   // copies keep off it.
   void copy_frame(View<const T> out_gradient, const Range& images) {
-    frame_ = {workspace_.gradient.data(),
-              framed(shape_, region_, images.size()),
-              partitioner::channel_block(region_.channels.size())};
-    frame_.region.images = images;
+    View<T> copy{frame_,
+                 framed(shape_, region_, images.size()),
+                 partitioner::channel_block(region_.channels.size())};
+    copy.region.images = images;
+    read_ = copy;
     const Index rows = region_.rows.size();
 #pragma omp parallel for collapse(2) schedule(static)
     for (Index n = images.begin; n < images.end; ++n) {
@@ -117,20 +97,20 @@ class BackwardData {
         Region line = region_;
         line.images = {n, n + 1};
         line.rows = {region_.rows.begin + row, region_.rows.begin + row + 1};
-        copy_line(out_gradient, line);
+        copy_line(out_gradient, line, copy);
       }
     }
   }
 
-  void copy_line(View<const T> from, const Region& line) {
+  void copy_line(View<const T> from, const Region& line, const View<T>& copy) const {
     const Index n = line.images.begin;
     const Index row = line.rows.begin;
-    const Index block = frame_.block;
+    const Index block = copy.block;
     const Index frame = frame_cols(shape_) * block;
     const bool alike = from.block == block && line.channels.begin == from.region.channels.begin &&
                        line.channels == from.region.channels;
     for (Index c = line.channels.begin; c < line.channels.end; c += block) {
-      T* to = frame_.cell(n, row, frame_.region.cols.begin) + frame_.channel_offset(c);
+      T* to = copy.cell(n, row, copy.region.cols.begin) + copy.channel_offset(c);
       std::fill_n(to, frame, T{});
       std::fill_n(to + frame + line.cols.size() * block, frame, T{});
       to += frame;
@@ -152,106 +132,155 @@ class BackwardData {
   }
 
   void add(const Range& images) {
-    const auto offsets = channel_offsets();
+    const Index lines = images.size() * input_.rows.size();
     const Index run_count = static_cast<Index>(runs_.size());
-#pragma omp parallel for collapse(3) schedule(static)
-    for (Index n = images.begin; n < images.end; ++n) {
+    const Index line_bytes =
+        read_.region.channels.size() * read_.row_stride() / read_.block / shape_.stride;
+    const Index parts =
+        parts_of(lines, line_bytes * static_cast<Index>(sizeof(T)) / shape_.groups, run_count);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (Index part = 0; part < parts; ++part) {
       for (Index i = 0; i < run_count; ++i) {
-        for (Index row = input_.rows.begin; row < input_.rows.end; ++row) {
-          for (Index phase = 0; phase < std::min(shape_.stride, input_.cols.size()); ++phase) {
-            const LaneRun& run = runs_[static_cast<std::size_t>(i)];
-            add_row(n, run, row, phase, offsets[static_cast<std::size_t>(run.first)]);
-          }
-        }
+        add_run(runs_[static_cast<std::size_t>(i)],
+                images.begin,
+                {lines * part / parts, lines * (part + 1) / parts});
       }
     }
   }
 
-  // For each lane: offsets of its group's filters in the frame.
-  [[nodiscard]] std::vector<std::vector<Index>> channel_offsets() const {
-    std::vector<std::vector<Index>> offsets;
-    for (const Lane& lane : lanes_) {
-      auto& table = offsets.emplace_back();
-      const Range ks = filters(lane.group);
-      for (Index k = ks.begin; k < ks.end; ++k) {
-        table.push_back(frame_.channel_offset(k));
+  // Weights that are packed at once: those of some taps of some filters, (taps, filters, kLanes).
+  struct Chunk {
+    Range taps;
+    Range filters;
+
+    [[nodiscard]] Index terms() const { return taps.size() * filters.size(); }
+  };
+
+  // Lines are the input's rows of all images from `first_image` on, one after the other.
+  void add_run(const LaneRun& run, Index first_image, const Range& lines) const {
+    const Range ks = filters_of(lanes_[static_cast<std::size_t>(run.first)].group);
+    alignas(kAlignment) PackedWeights<T> weights;
+    std::vector<Tap<T>> taps;
+    taps.reserve(static_cast<std::size_t>(shape_.taps()));
+    for_each_run(shape_.taps(), kChunkTerms, [&](Index first_tap, Index tap_count) {
+      for_each_run(ks.size(), kChunkTerms / tap_count, [&](Index k, Index count) {
+        const Chunk chunk{{first_tap, first_tap + tap_count}, {ks.begin + k, ks.begin + k + count}};
+        pack(run, chunk, weights.data());
+        const std::vector<Index> offsets = channel_offsets(chunk.filters);
+        WeightedSum<T> job;
+        job.in_step = read_.block;
+        job.offsets = offsets.data();
+        job.terms = count;
+        job.weights_block = chunk.terms() * kLanes;
+        for (Index line = lines.begin; line < lines.end; ++line) {
+          const Index n = first_image + line / input_.rows.size();
+          const Index row = input_.rows.begin + line % input_.rows.size();
+          for (Index phase = 0; phase < std::min(shape_.stride, input_.cols.size()); ++phase) {
+            find_taps(chunk, n, row, input_.cols.begin + phase, weights.data(), taps);
+            if (!taps.empty()) {
+              job.taps = taps.data();
+              job.tap_count = static_cast<Index>(taps.size());
+              add_cells(run, n, row, input_.cols.begin + phase, job);
+            }
+          }
+        }
+      });
+    });
+  }
+
+  void pack(const LaneRun& run, const Chunk& chunk, T* to) const {
+    for (Index block = 0; block < run.blocks; ++block) {
+      const Lane& lane = lanes_[static_cast<std::size_t>(run.first + block)];
+      const Index first = (lane.channels.begin - lane.group * shape_.group_channels());
+      if (lane.channels.size() < kLanes) {
+        std::fill_n(to, chunk.terms() * kLanes, T{});
       }
+      for (Index k = 0; k < chunk.filters.size(); ++k) {
+        const T* from = filters_.weight +
+                        (chunk.filters.begin + k - filters_.first) * shape_.row() +
+                        first * shape_.taps() + chunk.taps.begin;
+        if (shape_.taps() == 1) {
+          std::copy_n(from, lane.channels.size(), to + k * kLanes);
+        } else {
+          lane_kernels<T>().transpose(
+              {from, shape_.taps(), to + k * kLanes, chunk.filters.size() * kLanes},
+              lane.channels.size(),
+              chunk.taps.size());
+        }
+      }
+      to += chunk.terms() * kLanes;
+    }
+  }
+
+  // Offsets of filters in the output's gradient.
+  [[nodiscard]] std::vector<Index> channel_offsets(const Range& ks) const {
+    std::vector<Index> offsets;
+    for (Index k = ks.begin; k < ks.end; ++k) {
+      offsets.push_back(read_.channel_offset(k));
     }
     return offsets;
   }
 
-  // The cells of a row that are `stride` apart from input_.cols.begin + phase on: the same taps
-  // reach all of them.
-  void add_row(
-      Index n, const LaneRun& run, Index row, Index phase, const std::vector<Index>& offsets) {
-    const Index first_col = input_.cols.begin + phase;
-    std::vector<Tap<T>> taps;
-    taps.reserve(static_cast<std::size_t>(shape_.taps()));
-    const Index terms = static_cast<Index>(offsets.size());
-    for (Index fh = (row + shape_.padding) % shape_.stride; fh < shape_.size; fh += shape_.stride) {
-      const Index out_row = (row + shape_.padding - fh) / shape_.stride;
-      if (row + shape_.padding < fh || out_row < region_.rows.begin ||
-          out_row >= region_.rows.end) {
+  // Those of the chunk's taps that reach the cell, and all cells of its row that are `stride`
+  // apart.
+  void find_taps(const Chunk& chunk,
+                 Index n,
+                 Index row,
+                 Index col,
+                 const T* weights,
+                 std::vector<Tap<T>>& taps) const {
+    taps.clear();
+    for (Index tap = chunk.taps.begin; tap < chunk.taps.end; ++tap) {
+      const Index down = row + shape_.padding - tap / shape_.size;
+      const Index right = col + shape_.padding - tap % shape_.size;
+      if (down % shape_.stride != 0 || right % shape_.stride != 0 ||
+          down < region_.rows.begin * shape_.stride || down >= region_.rows.end * shape_.stride) {
         continue;
       }
-      for (Index fw = (first_col + shape_.padding) % shape_.stride; fw < shape_.size;
-           fw += shape_.stride) {
-        // Exact, also below zero: fw is congruent to the column.
-        const Index out_col = (first_col + shape_.padding - fw) / shape_.stride;
-        const Index offset = frame_.cell(n, out_row, out_col) - frame_.data;
-        taps.push_back({offset, packed(run.first) + (fh * shape_.size + fw) * terms * kLanes});
-      }
+      // Exact, also below zero: these are multiples of the stride.
+      const Index offset = read_.cell(n, down / shape_.stride, right / shape_.stride) - read_.data;
+      taps.push_back({offset, weights + (tap - chunk.taps.begin) * chunk.filters.size() * kLanes});
     }
-    if (taps.empty()) {
-      return;
-    }
+  }
+
+  // The cells of a row that are `stride` apart from `first_col` on.
+  void add_cells(
+      const LaneRun& run, Index n, Index row, Index first_col, WeightedSum<T>& job) const {
     const Index count = (input_.cols.end - first_col + shape_.stride - 1) / shape_.stride;
-    const Index step = shape_.stride * gradient_.block;
-    for_each_run(
-        count, lane_kernels<T>().pixels_at_once(frame_.block), [&](Index begin, Index pixels) {
-          alignas(kAlignment) Sums<T> sums;
-          lane_kernels<T>().weighted_sum({frame_.data + begin * frame_.block,
-                                          frame_.block,
-                                          taps.data(),
-                                          static_cast<Index>(taps.size()),
-                                          offsets.data(),
-                                          terms,
-                                          lane_weights(),
-                                          sums.data(),
-                                          kSumsBlock},
-                                         pixels,
-                                         run.blocks);
-          T* cells = gradient_.cell(n, row, first_col + begin * shape_.stride);
-          for (Index block = 0; block < run.blocks; ++block) {
-            scatter_lanes(sums.data() + block * kSumsBlock,
-                          gradient_,
-                          cells,
-                          step,
-                          pixels,
-                          lanes_[static_cast<std::size_t>(run.first + block)],
-                          [](T& cell, T sum, Index) { cell += sum; });
-          }
-        });
+    const RunPixels<T> sums(gradient_, lanes_.data() + run.first, run.blocks);
+    for_each_run(count, lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
+      job.in = read_.data + begin * read_.block;
+      sums.update(gradient_.cell(n, row, first_col + begin * shape_.stride),
+                  shape_.stride * gradient_.block,
+                  pixels,
+                  true,
+                  [&](const SumsPlace<T>& place) {
+                    job.sums = place.sums;
+                    job.sums_step = place.step;
+                    job.sums_block = place.block;
+                    lane_kernels<T>().weighted_sum(job, pixels, run.blocks);
+                  });
+    });
   }
 
   const ConvolutionShape& shape_;
   Region region_;
-  Index first_filter_;
+  const Filters<T>& filters_;
   View<T> gradient_;
-  ConvolutionWorkspace<T>& workspace_;
+  T* frame_;
   Region input_;
   std::vector<Lane> lanes_;
   std::vector<LaneRun> runs_;
-  View<T> frame_;
+  View<const T> read_;  // the output's gradient, or its framed copy
 };
 
 }  // namespace
 
 Index framed_gradient_size(const ConvolutionShape& shape, const Region& output) {
-  if (output.empty()) {
+  if (output.empty() || !has_frame(shape)) {
     return 0;
   }
-  Region part = framed(shape, output, images_at_once<float>(shape, output));
+  const Region part = framed(shape, output, images_at_once<float>(shape, output));
   return partitioner::blocked_volume(part);
 }
 
@@ -263,10 +292,8 @@ void direct_backward_data(const ConvolutionShape& shape,
                           const Region& map,
                           View<T> in_gradient,
                           ConvolutionWorkspace<T>& workspace) {
-  if (!region.empty()) {
-    BackwardData<T>(shape, region, map, filters.first, in_gradient, workspace)
-        .run(out_gradient, filters.weight);
-  }
+  BackwardData<T>(shape, region, map, filters, in_gradient, workspace.gradient.data())
+      .run(out_gradient);
 }
 
 template void direct_backward_data<float>(const ConvolutionShape&,

@@ -1,32 +1,39 @@
-#include <cstdint>
-
 #include "engine/ops/direct_lanes.h"
 
 namespace engine {
 
 namespace {
 
-constexpr Index kPieceBytes =
-    Index{1} << 18U;  // of two maps that stay in cache while weights' gradients are summed
+// Pixels whose gradients, of all lanes of a run, stay in the nearest cache while all terms of a
+// chunk meet them.
+constexpr Index kPiecePixels = 128;
 
-// Part of a map that two threads' worth of cache holds.
+// Part of a map of at most kPiecePixels pixels.
 struct Piece {
   Index image = 0;
   Range rows;
+  Range cols;
 };
 
-std::vector<Piece> pieces_of(const Region& region, Index row_bytes) {
-  const Index rows_at_once = std::max<Index>(1, kPieceBytes / std::max<Index>(row_bytes, 1));
+// In such an order that each row comes from left to right, after the one above.
+std::vector<Piece> pieces_of(const Region& region) {
   std::vector<Piece> pieces;
+  const Range& rows = region.rows;
+  const Index rows_at_once = std::max<Index>(1, kPiecePixels / region.cols.size());
   for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index row = region.rows.begin; row < region.rows.end; row += rows_at_once) {
-      pieces.push_back({n, {row, std::min(row + rows_at_once, region.rows.end)}});
-    }
+    for_each_run(rows.size(), rows_at_once, [&](Index row, Index row_count) {
+      for_each_run(region.cols.size(), kPiecePixels, [&](Index col, Index col_count) {
+        const Index first_row = rows.begin + row;
+        const Index first_col = region.cols.begin + col;
+        pieces.push_back(
+            {n, {first_row, first_row + row_count}, {first_col, first_col + col_count}});
+      });
+    });
   }
   return pieces;
 }
 
-// kLanes channels of part of an output gradient, side by side: borrowed where they lie so, else
+// kLanes channels of a piece of an output gradient, side by side: borrowed where they lie so, else
 // copied.
 template <class T>
 struct LanesOfGradient {
@@ -38,28 +45,23 @@ template <class T>
 LanesOfGradient<T> gather_lanes(View<const T> gradient,
                                 const Lane& lane,
                                 const Piece& piece,
-                                const Range& cols,
-                                std::vector<T>& copy) {
+                                T* copy) {
   if (is_block(lane, gradient)) {
-    return {gradient.cell(piece.image, piece.rows.begin, cols.begin) +
+    return {gradient.cell(piece.image, piece.rows.begin, piece.cols.begin) +
                 gradient.channel_offset(lane.channels.begin),
             gradient.row_stride()};
   }
-  const Index row_stride = cols.size() * kLanes;
-  const Index slack = kAlignment / static_cast<Index>(sizeof(T));
-  copy.assign(static_cast<std::size_t>(piece.rows.size() * row_stride + slack), T{});
-  const auto address = reinterpret_cast<std::uintptr_t>(copy.data());
-  T* aligned = copy.data() + (kAlignment - address % kAlignment) % kAlignment / sizeof(T);
+  const Index row_stride = piece.cols.size() * kLanes;
   for (Index row = 0; row < piece.rows.size(); ++row) {
-    const T* cells = gradient.cell(piece.image, piece.rows.begin + row, cols.begin);
+    const T* cells = gradient.cell(piece.image, piece.rows.begin + row, piece.cols.begin);
     for (Index l = 0; l < lane.channels.size(); ++l) {
       const Index channel = gradient.channel_offset(lane.channels.begin + l);
-      for (Index col = 0; col < cols.size(); ++col) {
-        aligned[row * row_stride + col * kLanes + l] = cells[col * gradient.block + channel];
+      for (Index col = 0; col < piece.cols.size(); ++col) {
+        copy[row * row_stride + col * kLanes + l] = cells[col * gradient.block + channel];
       }
     }
   }
-  return {aligned, row_stride};
+  return {copy, row_stride};
 }
 
 // Lanes that are computed together, where the gradients of all of them are borrowed.
@@ -70,20 +72,101 @@ std::vector<LaneRun> whole_runs(const std::vector<Lane>& lanes, View<const T> gr
   return lane_runs(lanes, borrowed ? lane_kernels<T>().sum_blocks : 1);
 }
 
-// Adds packed sums (lanes, terms, kLanes) to plain ones, (filters, terms).
 template <class T>
-void add_unpacked(const std::vector<Lane>& lanes, Index terms, const T* packed, T* plain) {
-  const Index first = lanes.front().channels.begin;
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    for (Index k = lanes[i].channels.begin; k < lanes[i].channels.end; ++k) {
-      T* row = plain + (k - first) * terms;
-      const T* sums = packed + static_cast<Index>(i) * terms * kLanes + k - lanes[i].channels.begin;
-      for (Index term = 0; term < terms; ++term) {
-        row[term] += sums[term * kLanes];
+class BackwardWeights {
+ public:
+  BackwardWeights(const ConvolutionShape& shape,
+                  View<const T> in,
+                  View<const T> out_gradient,
+                  const Region& region,
+                  T* weight_gradient)
+      : shape_(shape),
+        in_(in),
+        out_gradient_(out_gradient),
+        weight_gradient_(weight_gradient),
+        lanes_(lanes_of(region.channels, shape.group_filters())),
+        runs_(whole_runs(lanes_, out_gradient)),
+        offsets_(offsets_by_group(shape, in, lanes_)),
+        pieces_(pieces_of(region)) {}
+
+  // A thread sums all images for the weights that are its own, so threads never add to the same
+  // sum.
+  void run() const {
+    const Index run_count = static_cast<Index>(runs_.size());
+    const Index terms = shape_.row();
+    const Index chunks = parts_for_threads((terms + kChunkTerms - 1) / kChunkTerms,
+                                           (terms + kOuterTerms - 1) / kOuterTerms,
+                                           run_count);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (Index i = 0; i < run_count; ++i) {
+      for (Index chunk = 0; chunk < chunks; ++chunk) {
+        sum(runs_[static_cast<std::size_t>(i)],
+            {terms * chunk / chunks, terms * (chunk + 1) / chunks});
       }
     }
   }
-}
+
+ private:
+  void sum(const LaneRun& run, const Range& terms) const {
+    alignas(kAlignment) PackedWeights<T> sums;
+    const Index sums_block = terms.size() * kLanes;
+    std::fill_n(sums.data(), run.blocks * sums_block, T{});
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kPiecePixels * kLanes)> copy{};
+    for (const Piece& piece : pieces_) {
+      OuterSum<T> job = job_of(run, piece, copy.data());
+      job.sums_block = sums_block;
+      const Index* offsets = offsets_of(run) + terms.begin;
+      for_each_run(terms.size(), kOuterTerms, [&](Index first, Index count) {
+        job.offsets = offsets + first;
+        job.sums = sums.data() + first * kLanes;
+        lane_kernels<T>().outer_sum(job, count, run.blocks);
+      });
+    }
+    for (Index block = 0; block < run.blocks; ++block) {
+      const Range& ks = lane_of(run, block).channels;
+      T* to = weight_gradient_ + (ks.begin - lanes_.front().channels.begin) * shape_.row();
+      lane_kernels<T>().add_transposed(
+          {sums.data() + block * sums_block, kLanes, to + terms.begin, shape_.row()},
+          terms.size(),
+          ks.size());
+    }
+  }
+
+  [[nodiscard]] const Lane& lane_of(const LaneRun& run, Index block) const {
+    return lanes_[static_cast<std::size_t>(run.first + block)];
+  }
+
+  [[nodiscard]] const Index* offsets_of(const LaneRun& run) const {
+    const Index group = lane_of(run, 0).group - lanes_.front().group;
+    return offsets_[static_cast<std::size_t>(group)].data();
+  }
+
+  // All but where the sums are.
+  OuterSum<T> job_of(const LaneRun& run, const Piece& piece, T* copy) const {
+    const LanesOfGradient<T> gradient = gather_lanes(out_gradient_, lane_of(run, 0), piece, copy);
+    OuterSum<T> job;
+    job.gradient = gradient.data;
+    job.gradient_row = gradient.row_stride;
+    job.gradient_block = out_gradient_.block_stride();
+    job.in = in_.cell(piece.image,
+                      piece.rows.begin * shape_.stride - shape_.padding,
+                      piece.cols.begin * shape_.stride - shape_.padding);
+    job.in_row = in_.row_stride() * shape_.stride;
+    job.in_step = in_.block * shape_.stride;
+    job.rows = piece.rows.size();
+    job.cols = piece.cols.size();
+    return job;
+  }
+
+  const ConvolutionShape& shape_;
+  View<const T> in_;
+  View<const T> out_gradient_;
+  T* weight_gradient_;  // of the first lane's first channel
+  std::vector<Lane> lanes_;
+  std::vector<LaneRun> runs_;
+  std::vector<std::vector<Index>> offsets_;
+  std::vector<Piece> pieces_;
+};
 
 }  // namespace
 
@@ -93,77 +176,14 @@ void direct_backward_weights(const ConvolutionShape& shape,
                              View<const T> out_gradient,
                              const Region& region,
                              Index first_filter,
-                             T* weight_gradient,
-                             ConvolutionWorkspace<T>& workspace) {
-  if (region.empty()) {
-    return;
-  }
-  const std::vector<Lane> lanes = lanes_of(region.channels, shape.group_filters());
-  const auto offsets = offsets_by_group(shape, in, lanes);
-  const Index row_bytes = region.cols.size() * 2 * kLanes * static_cast<Index>(sizeof(T));
-  const std::vector<Piece> pieces = pieces_of(region, row_bytes);
-  const Index term_runs = (shape.row() + kOuterTerms - 1) / kOuterTerms;
-  const Index lane_count = static_cast<Index>(lanes.size());
-  const std::vector<LaneRun> runs = whole_runs(lanes, out_gradient);
-  const Index run_count = static_cast<Index>(runs.size());
-  T* packed = workspace.weights.data();
-  std::fill_n(packed, lane_count * shape.row() * kLanes, T{});
-  // A thread sums all images for the weights that are its own, so threads never add to the same
-  // sum.
-#pragma omp parallel
-  {
-    std::vector<T> copy;
-    for (const Piece& piece : pieces) {
-      Index gathered = -1;
-      LanesOfGradient<T> gradient;
-#pragma omp for schedule(static) nowait
-      for (Index job = 0; job < run_count * term_runs; ++job) {
-        const LaneRun& run = runs[static_cast<std::size_t>(job / term_runs)];
-        const Lane& lane = lanes[static_cast<std::size_t>(run.first)];
-        if (gathered != run.first) {
-          gradient = gather_lanes(out_gradient, lane, piece, region.cols, copy);
-          gathered = run.first;
-        }
-        const Index term = job % term_runs * kOuterTerms;
-        const auto& table = offsets[static_cast<std::size_t>(lane.group - lanes.front().group)];
-        const T* window = in.cell(piece.image,
-                                  piece.rows.begin * shape.stride - shape.padding,
-                                  region.cols.begin * shape.stride - shape.padding);
-        lane_kernels<T>().outer_sum({gradient.data,
-                                     gradient.row_stride,
-                                     out_gradient.block_stride(),
-                                     window,
-                                     in.row_stride() * shape.stride,
-                                     in.block * shape.stride,
-                                     piece.rows.size(),
-                                     region.cols.size(),
-                                     table.data() + term,
-                                     packed + (run.first * shape.row() + term) * kLanes,
-                                     shape.row() * kLanes},
-                                    std::min(kOuterTerms, shape.row() - term),
-                                    run.blocks);
-      }
-    }
-  }
-  add_unpacked(lanes,
-               shape.row(),
-               static_cast<const T*>(packed),
-               weight_gradient + (lanes.front().channels.begin - first_filter) * shape.row());
+                             T* weight_gradient) {
+  T* first = weight_gradient + (region.channels.begin - first_filter) * shape.row();
+  BackwardWeights<T>(shape, in, out_gradient, region, first).run();
 }
 
-template void direct_backward_weights<float>(const ConvolutionShape&,
-                                             View<const float>,
-                                             View<const float>,
-                                             const Region&,
-                                             Index,
-                                             float*,
-                                             ConvolutionWorkspace<float>&);
-template void direct_backward_weights<double>(const ConvolutionShape&,
-                                              View<const double>,
-                                              View<const double>,
-                                              const Region&,
-                                              Index,
-                                              double*,
-                                              ConvolutionWorkspace<double>&);
+template void direct_backward_weights<float>(
+    const ConvolutionShape&, View<const float>, View<const float>, const Region&, Index, float*);
+template void direct_backward_weights<double>(
+    const ConvolutionShape&, View<const double>, View<const double>, const Region&, Index, double*);
 
 }  // namespace engine

@@ -1,4 +1,5 @@
 #include "engine/ops/direct_lanes.h"
+#include "engine/ops/threads.h"
 
 namespace engine {
 
@@ -27,40 +28,133 @@ std::vector<LaneRun> lane_runs(const std::vector<Lane>& lanes, Index most_blocks
   return runs;
 }
 
-ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
-                                          const Range& filters,
-                                          const Region& output) {
-  const Index forward =
-      static_cast<Index>(lanes_of(filters, shape.group_filters()).size()) * shape.row() * kLanes;
-  const Index groups = filters.empty() ? 0
-                                       : (filters.end - 1) / shape.group_filters() -
-                                             filters.begin / shape.group_filters() + 1;
-  const Index lanes_per_group = (shape.group_channels() + kLanes - 1) / kLanes;
-  const Index backward = groups * lanes_per_group * kLanes * shape.taps() * shape.group_filters();
-  return {std::max(forward, backward), framed_gradient_size(shape, output), 0};
+Index parts_for_threads(Index least, Index most, Index runs) {
+  constexpr Index kManyJobs = 8;  // for each thread: one more or less does not matter
+  Index parts = least;
+  while (parts < most && parts * runs < kManyJobs * threads() && parts * runs % threads() != 0) {
+    ++parts;
+  }
+  return parts;
+}
+
+Index parts_of(Index lines, Index line_bytes, Index runs) {
+  constexpr Index kPartBytes = Index{1} << 20U;
+  const Index least = (lines * line_bytes + kPartBytes - 1) / kPartBytes;
+  return parts_for_threads(std::clamp<Index>(least, 1, lines), lines, runs);
+}
+
+ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape, const Region& output) {
+  return {0, framed_gradient_size(shape, output), 0};
 }
 
 namespace {
 
-// Weights as (lanes, terms, kLanes); lanes beyond a group's last filter are 0.
 template <class T>
-void pack_weights(const ConvolutionShape& shape,
-                  const std::vector<Lane>& lanes,
-                  const T* weight,
-                  T* packed) {
-  const Index first = lanes.front().channels.begin;
-#pragma omp parallel for schedule(static)
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    T* out = packed + static_cast<Index>(i) * shape.row() * kLanes;
-    std::fill_n(out, shape.row() * kLanes, T{});
-    for (Index k = lanes[i].channels.begin; k < lanes[i].channels.end; ++k) {
-      const T* row = weight + (k - first) * shape.row();
-      for (Index term = 0; term < shape.row(); ++term) {
-        out[term * kLanes + k - lanes[i].channels.begin] = row[term];
+class Forward {
+ public:
+  Forward(const ConvolutionShape& shape,
+          View<const T> in,
+          const Region& region,
+          View<T> out,
+          const T* weight,
+          const T* bias)
+      : shape_(shape),
+        in_(in),
+        region_(region),
+        out_(out),
+        weight_(weight),
+        bias_(bias),
+        lanes_(lanes_of(region.channels, shape.group_filters())),
+        runs_(lane_runs(lanes_, lane_kernels<T>().sum_blocks)),
+        offsets_(offsets_by_group(shape, in, lanes_)) {}
+
+  void run() const {
+    const Index lines = region_.images.size() * region_.rows.size();
+    const Index run_count = static_cast<Index>(runs_.size());
+    const Index line_bytes = shape_.group_channels() * shape_.stride * shape_.stride *
+                             region_.cols.size() * static_cast<Index>(sizeof(T));
+    const Index parts = parts_of(lines, line_bytes, run_count);
+#pragma omp parallel for collapse(2) schedule(static)
+    for (Index part = 0; part < parts; ++part) {
+      for (Index i = 0; i < run_count; ++i) {
+        compute(runs_[static_cast<std::size_t>(i)],
+                {lines * part / parts, lines * (part + 1) / parts});
       }
     }
   }
-}
+
+ private:
+  // Lines are rows of all images, one after the other.
+  void compute(const LaneRun& run, const Range& lines) const {
+    const Lane* lanes = lanes_.data() + run.first;
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kLanes)> biases{};
+    if (bias_ != nullptr) {
+      for (Index block = 0; block < run.blocks; ++block) {
+        std::copy_n(bias_ + lanes[block].channels.begin - region_.channels.begin,
+                    lanes[block].channels.size(),
+                    biases.data() + block * kLanes);
+      }
+    }
+    alignas(kAlignment) PackedWeights<T> weights;
+    for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index terms) {
+      for (Index block = 0; block < run.blocks; ++block) {
+        pack(lanes[block], first, terms, weights.data() + block * terms * kLanes);
+      }
+      const Tap<T> tap{0, weights.data()};
+      WeightedSum<T> job;
+      job.in_step = shape_.stride * in_.block;
+      job.taps = &tap;
+      job.tap_count = 1;
+      job.offsets =
+          offsets_[static_cast<std::size_t>(lanes->group - lanes_.front().group)].data() + first;
+      job.terms = terms;
+      job.weights_block = terms * kLanes;
+      job.start = first == 0 ? biases.data() : nullptr;
+      for (Index line = lines.begin; line < lines.end; ++line) {
+        compute_line(run, line, job);
+      }
+    });
+  }
+
+  void pack(const Lane& lane, Index first, Index terms, T* to) const {
+    if (lane.channels.size() < kLanes) {
+      std::fill_n(to, terms * kLanes, T{});
+    }
+    const T* from = weight_ + (lane.channels.begin - region_.channels.begin) * shape_.row() + first;
+    lane_kernels<T>().transpose({from, shape_.row(), to, kLanes}, lane.channels.size(), terms);
+  }
+
+  void compute_line(const LaneRun& run, Index line, WeightedSum<T>& job) const {
+    const Index n = region_.images.begin + line / region_.rows.size();
+    const Index row = region_.rows.begin + line % region_.rows.size();
+    const RunPixels<T> sums(out_, lanes_.data() + run.first, run.blocks);
+    for_each_run(region_.cols.size(), lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
+      const Index col = region_.cols.begin + begin;
+      job.in =
+          in_.cell(n, row * shape_.stride - shape_.padding, col * shape_.stride - shape_.padding);
+      sums.update(out_.cell(n, row, col),
+                  out_.block,
+                  pixels,
+                  job.start == nullptr,
+                  [&](const SumsPlace<T>& place) {
+                    job.sums = place.sums;
+                    job.sums_step = place.step;
+                    job.sums_block = place.block;
+                    lane_kernels<T>().weighted_sum(job, pixels, run.blocks);
+                  });
+    });
+  }
+
+  const ConvolutionShape& shape_;
+  View<const T> in_;
+  const Region& region_;
+  View<T> out_;
+  const T* weight_;
+  const T* bias_;
+  std::vector<Lane> lanes_;
+  std::vector<LaneRun> runs_;
+  std::vector<std::vector<Index>> offsets_;
+};
 
 }  // namespace
 
@@ -70,62 +164,8 @@ void direct_forward(const ConvolutionShape& shape,
                     const T* weight,
                     const T* bias,
                     const Region& region,
-                    View<T> out,
-                    ConvolutionWorkspace<T>& workspace) {
-  if (region.empty()) {
-    return;
-  }
-  const std::vector<Lane> lanes = lanes_of(region.channels, shape.group_filters());
-  const auto offsets = offsets_by_group(shape, in, lanes);
-  pack_weights(shape, lanes, weight, workspace.weights.data());
-  const Index in_step = shape.stride * in.block;
-  const Index most = lane_kernels<T>().pixels_at_once(in_step);
-  const std::vector<LaneRun> runs = lane_runs(lanes, lane_kernels<T>().sum_blocks);
-  const Index run_count = static_cast<Index>(runs.size());
-  const Index lane_weights = shape.row() * kLanes;
-  const auto compute_row = [&](Index n, const LaneRun& run, Index row) {
-    const Lane* lane = lanes.data() + run.first;
-    const auto& table = offsets[static_cast<std::size_t>(lane->group - lanes.front().group)];
-    const Tap<T> tap{0, workspace.weights.data() + run.first * lane_weights};
-    for_each_run(region.cols.size(), most, [&](Index begin, Index pixels) {
-      alignas(kAlignment) Sums<T> sums;
-      const Index col = region.cols.begin + begin;
-      const T* window =
-          in.cell(n, row * shape.stride - shape.padding, col * shape.stride - shape.padding);
-      lane_kernels<T>().weighted_sum({window,
-                                      in_step,
-                                      &tap,
-                                      1,
-                                      table.data(),
-                                      shape.row(),
-                                      lane_weights,
-                                      sums.data(),
-                                      kSumsBlock},
-                                     pixels,
-                                     run.blocks);
-      for (Index block = 0; block < run.blocks; ++block) {
-        const T* biases =
-            bias == nullptr ? nullptr : bias + lane[block].channels.begin - region.channels.begin;
-        scatter_lanes(sums.data() + block * kSumsBlock,
-                      out,
-                      out.cell(n, row, col),
-                      out.block,
-                      pixels,
-                      lane[block],
-                      [biases](T& cell, T sum, Index l) {
-                        cell = biases == nullptr ? sum : sum + biases[l];
-                      });
-      }
-    });
-  };
-#pragma omp parallel for collapse(3) schedule(static)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index i = 0; i < run_count; ++i) {
-      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        compute_row(n, runs[static_cast<std::size_t>(i)], row);
-      }
-    }
-  }
+                    View<T> out) {
+  Forward<T>(shape, in, region, out, weight, bias).run();
 }
 
 template void direct_forward<float>(const ConvolutionShape&,
@@ -133,14 +173,12 @@ template void direct_forward<float>(const ConvolutionShape&,
                                     const float*,
                                     const float*,
                                     const Region&,
-                                    View<float>,
-                                    ConvolutionWorkspace<float>&);
+                                    View<float>);
 template void direct_forward<double>(const ConvolutionShape&,
                                      View<const double>,
                                      const double*,
                                      const double*,
                                      const Region&,
-                                     View<double>,
-                                     ConvolutionWorkspace<double>&);
+                                     View<double>);
 
 }  // namespace engine

@@ -50,10 +50,11 @@ std::vector<std::vector<Index>> offsets_by_group(const ConvolutionShape& shape,
   return tables;
 }
 
-// Whether the lanes are a full block of the view, aligned as vectors are.
+// Whether the lane is a whole block of the view, aligned as vectors are: what lies beyond the last
+// channel of a view is nothing, and may be written.
 template <class T>
 [[nodiscard]] bool is_block(const Lane& lane, const View<T>& view) {
-  return lane.channels.size() == kLanes && is_whole_block(lane.channels, view, kLanes);
+  return is_whole_block(lane.channels, view, kLanes);
 }
 
 // Elements of a framed copy of some images of `output`.
@@ -67,38 +68,80 @@ struct LaneRun {
 
 [[nodiscard]] std::vector<LaneRun> lane_runs(const std::vector<Lane>& lanes, Index most_blocks);
 
-inline constexpr Index kSumsBlock = kLanes * 16;  // of up to 16 pixels
+// Terms of a sum whose weights, of all lanes of a run, are packed at once: they stay in the nearest
+// cache while all pixels meet them.
+inline constexpr Index kChunkTerms = 192;
 template <class T>
-using Sums = std::array<T, static_cast<std::size_t>(kMostBlocks* kSumsBlock)>;
+using PackedWeights = std::array<T, static_cast<std::size_t>(kMostBlocks* kChunkTerms* kLanes)>;
 
-// Moves sums (pixels, kLanes) to `count` channels from `first` on, of pixels `step` apart, through
-// `put(cell, sum, lane)`.
-template <class T, class Put>
-void scatter_lanes(const T* sums,
-                   const View<T>& out,
-                   T* cells,
-                   Index step,
-                   Index pixels,
-                   const Lane& lane,
-                   Put put) {
-  if (is_block(lane, out)) {
-    T* cell = cells + out.channel_offset(lane.channels.begin);
-    for (Index p = 0; p < pixels; ++p) {
-      for (Index l = 0; l < kLanes; ++l) {
-        put(cell[p * step + l], sums[p * kLanes + l], l);
+// In how many parts, from `least` to `most`, to cut the work of each run so that threads have as
+// much to do.
+[[nodiscard]] Index parts_for_threads(Index least, Index most, Index runs);
+
+// In how many parts each run had better compute `lines` rows of cells that read `line_bytes` each:
+// so that what a part reads stays in cache.
+[[nodiscard]] Index parts_of(Index lines, Index line_bytes, Index runs);
+
+inline constexpr Index kSumsBlock = kLanes * 16;  // of up to 16 pixels
+
+// Where sums are, as the kernels want them.
+template <class T>
+struct SumsPlace {
+  T* sums = nullptr;
+  Index step = 0;
+  Index block = 0;
+};
+
+// Neighbouring pixels of a view that sums of a run of lanes go to: themselves where their blocks
+// are whole, else through a copy.
+template <class T>
+class RunPixels {
+ public:
+  RunPixels(const View<T>& view, const Lane* lanes, Index blocks)
+      : view_(view), lanes_(lanes), blocks_(blocks) {
+    whole_ =
+        std::all_of(lanes, lanes + blocks, [&](const Lane& lane) { return is_block(lane, view); });
+  }
+
+  // Calls compute(place) for `pixels` pixels, `step` elements apart from the one at `cells` on.
+  // Where `loaded`, the place holds what the view does.
+  template <class Compute>
+  void update(T* cells, Index step, Index pixels, bool loaded, Compute compute) const {
+    if (whole_) {
+      compute(SumsPlace<T>{
+          cells + view_.channel_offset(lanes_->channels.begin), step, view_.block_stride()});
+      return;
+    }
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy;
+    if (loaded) {
+      copy.fill(T{});
+      for_each_sum(cells, step, pixels, copy.data(), [](T& cell, T& sum) { sum = cell; });
+    }
+    compute(SumsPlace<T>{copy.data(), kLanes, kSumsBlock});
+    for_each_sum(cells, step, pixels, copy.data(), [](T& cell, T& sum) { cell = sum; });
+  }
+
+ private:
+  template <class Visit>
+  void for_each_sum(T* cells, Index step, Index pixels, T* sums, Visit visit) const {
+    for (Index block = 0; block < blocks_; ++block) {
+      const Range& channels = lanes_[block].channels;
+      for (Index l = 0; l < channels.size(); ++l) {
+        T* cell = cells + view_.channel_offset(channels.begin + l);
+        for (Index p = 0; p < pixels; ++p) {
+          visit(cell[p * step], sums[block * kSumsBlock + p * kLanes + l]);
+        }
       }
     }
-    return;
   }
-  for (Index l = 0; l < lane.channels.size(); ++l) {
-    T* cell = cells + out.channel_offset(lane.channels.begin + l);
-    for (Index p = 0; p < pixels; ++p) {
-      put(cell[p * step], sums[p * kLanes + l], l);
-    }
-  }
-}
 
-// Calls visit(col, pixels) over `count` pixels in runs as equal as can be of at most `most`.
+  const View<T>& view_;
+  const Lane* lanes_;
+  Index blocks_;
+  bool whole_ = false;
+};
+
+// Calls visit(begin, count) over `count` things in runs as equal as can be of at most `most`.
 template <class Visit>
 void for_each_run(Index count, Index most, Visit visit) {
   const Index runs = (count + most - 1) / most;

@@ -3,14 +3,16 @@
 
 #pragma once
 
+#include <utility>
+
 #include "engine/ops/lane_kernels.h"
 #include "engine/ops/row_kernels.h"
 
 namespace engine {
 
 namespace generic {
-inline constexpr Index kDensePixels = 6;  // accumulators that 16 or 32 narrow registers hold
-inline constexpr Index kPixels = 6;
+inline constexpr Index kPixels = 6;         // accumulators that 16 or 32 narrow registers hold
+inline constexpr Index kSquareBytes = 16;   // a row of the squares that are transposed
 inline constexpr Index kSumBlocks = 1;      // more would not fit the registers
 inline constexpr Index kProductPixels = 3;  // of two blocks at once
 extern const LaneKernels<float> kSingle;
@@ -22,8 +24,8 @@ extern const RowKernels<double> kDoubleRows;
 #if defined(__x86_64__)
 
 namespace avx2 {
-inline constexpr Index kDensePixels = 6;
 inline constexpr Index kPixels = 6;
+inline constexpr Index kSquareBytes = 32;
 inline constexpr Index kSumBlocks = 1;  // more would not fit the registers
 inline constexpr Index kProductPixels = 3;
 extern const LaneKernels<float> kSingle;
@@ -33,8 +35,8 @@ extern const RowKernels<double> kDoubleRows;
 }  // namespace avx2
 
 namespace avx512 {
-inline constexpr Index kDensePixels = 14;  // 32 wide registers
-inline constexpr Index kPixels = 6;        // as many addresses as fit the other registers
+inline constexpr Index kPixels = 14;  // 32 wide registers
+inline constexpr Index kSquareBytes = 32;
 inline constexpr Index kSumBlocks = 2;
 inline constexpr Index kProductPixels = 14;
 extern const LaneKernels<float> kSingle;

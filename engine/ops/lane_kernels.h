@@ -21,8 +21,8 @@ struct Tap {
 
 inline constexpr Index kMostBlocks = 2;  // vectors of output channels that are done at once
 
-// sums[block][p][lane] = sum over taps, then over terms t, of tap.weights[block][t][lane] * in[p *
-// in_step + tap.offset + offsets[t]]
+// sums[block][p][lane] = start + sum over taps, then over terms t, of tap.weights[block][t][lane] *
+// in[p * in_step + tap.offset + offsets[t]], added up in this order
 template <class T>
 struct WeightedSum {
   const T* in = nullptr;
@@ -32,7 +32,10 @@ struct WeightedSum {
   const Index* offsets = nullptr;
   Index terms = 0;
   Index weights_block = 0;  // elements from the weights of one block to those of the next
-  T* sums = nullptr;        // (pixels, kLanes) of each block, aligned
+  const T* start =
+      nullptr;        // (blocks, kLanes), aligned; if null, the sums start with what they hold
+  T* sums = nullptr;  // kLanes of each pixel, aligned
+  Index sums_step = 0;
   Index sums_block = 0;
 };
 
@@ -153,17 +156,28 @@ struct FilterGradientTransform {
   Index channels = 0;
 };
 
+// A matrix to transpose: to[col * to_step + row] = from[row * from_step + col]
+template <class T>
+struct Transpose {
+  const T* from = nullptr;
+  Index from_step = 0;
+  T* to = nullptr;
+  Index to_step = 0;
+};
+
 // What one vector width makes of all these.
 template <class T>
 struct LaneKernels {
   // Blocks that weighted_sum and outer_sum had best be given, kMostBlocks or fewer.
   Index sum_blocks;
-  // The most pixels that one call of weighted_sum takes for pixels `in_step` apart.
-  Index (*pixels_at_once)(Index in_step);
-  // Assigns job.sums; 1 <= pixels <= pixels_at_once(job.in_step), 1 <= blocks <= sum_blocks.
+  Index sum_pixels;  // the most that one call of weighted_sum takes
+  // Assigns job.sums; 1 <= pixels <= sum_pixels, 1 <= blocks <= sum_blocks.
   void (*weighted_sum)(const WeightedSum<T>& job, Index pixels, Index blocks);
   // Adds to job.sums; 1 <= terms <= kOuterTerms, 1 <= blocks <= sum_blocks.
   void (*outer_sum)(const OuterSum<T>& job, Index terms, Index blocks);
+
+  void (*transpose)(const Transpose<T>& job, Index rows, Index cols);       // assigns
+  void (*add_transposed)(const Transpose<T>& job, Index rows, Index cols);  // adds
 
   Index product_pixels;  // the most that one call of pixel_product takes
   // Assigns job.sums; 1 <= pixels <= product_pixels, 1 <= blocks <= kMostBlocks.

@@ -10,10 +10,39 @@ struct Vector {
 template <class T>
 using Lanes = typename Vector<T>::Type;
 
+template <class T, Index kCount, Index kBlocks>
+[[gnu::always_inline]] inline void start_sums(const WeightedSum<T>& job,
+                                              Lanes<T> (&sums)[kBlocks][kCount]) {
+#pragma GCC unroll 2
+  for (Index block = 0; block < kBlocks; ++block) {
+#pragma GCC unroll 16
+    for (Index p = 0; p < kCount; ++p) {
+      const T* start = job.start == nullptr
+                           ? job.sums + block * job.sums_block + p * job.sums_step
+                           : job.start + block * kLanes;
+      sums[block][p] = *reinterpret_cast<const Lanes<T>*>(start);
+    }
+  }
+}
+
+// Pixel p of those at `pixels`. Steps that are not known are multiplied by few different numbers,
+// which the registers hold.
+template <class T, Index kStep>
+[[gnu::always_inline]] inline T pixel_at(const T* pixels, Index p, Index step) {
+  constexpr Index kNear = 5;
+  if constexpr (kStep != 0) {
+    return pixels[p * kStep];
+  } else {
+    return (pixels + p / kNear * (kNear * step))[p % kNear * step];
+  }
+}
+
+// Steps between pixels that are not kStep are job.in_step: kStep is 0.
 template <class T, Index kCount, Index kStep, Index kBlocks>
 void sum_pixels(const WeightedSum<T>& job) {
-  Lanes<T> sums[kBlocks][kCount] = {};
-  const Index step = kStep == 0 ? job.in_step : kStep;
+  Lanes<T> sums[kBlocks][kCount];
+  start_sums<T, kCount, kBlocks>(job, sums);
+  const Index step = job.in_step;
   for (Index i = 0; i < job.tap_count; ++i) {
     const T* in = job.in + job.taps[i].offset;
     const T* weights = job.taps[i].weights;
@@ -27,7 +56,7 @@ void sum_pixels(const WeightedSum<T>& job) {
       const T* pixels = in + job.offsets[t];
 #pragma GCC unroll 16
       for (Index p = 0; p < kCount; ++p) {
-        const T pixel = pixels[p * step];
+        const T pixel = pixel_at<T, kStep>(pixels, p, step);
 #pragma GCC unroll 2
         for (Index block = 0; block < kBlocks; ++block) {
           sums[block][p] += weight[block] * pixel;
@@ -39,7 +68,8 @@ void sum_pixels(const WeightedSum<T>& job) {
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 16
     for (Index p = 0; p < kCount; ++p) {
-      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + p * kLanes) = sums[block][p];
+      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + p * job.sums_step) =
+          sums[block][p];
     }
   }
 }
@@ -60,9 +90,80 @@ void dispatch_pixels(const WeightedSum<T>& job, Index pixels, Index blocks) {
 template <class T>
 void sum_any(const WeightedSum<T>& job, Index pixels, Index blocks) {
   if (job.in_step == kLanes) {
-    dispatch_pixels<T, kDensePixels, kLanes>(job, pixels, blocks);
+    dispatch_pixels<T, kPixels, kLanes>(job, pixels, blocks);
   } else {
     dispatch_pixels<T, kPixels, 0>(job, pixels, blocks);
+  }
+}
+
+// Squares of a matrix that are transposed in registers.
+template <class T>
+constexpr Index kSquare = kSquareBytes / static_cast<Index>(sizeof(T));
+
+template <class T>
+struct SquareRow {
+  using Type [[gnu::vector_size(kSquareBytes), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+};
+
+// Swaps the upper right quarter of 2 kHalf x 2 kHalf squares with the lower left one; `upper` and
+// `lower` are rows that are kHalf apart.
+template <class T, Index kHalf, Index... kCol>
+[[gnu::always_inline]] inline void swap_quarters(typename SquareRow<T>::Type& upper,
+                                                 typename SquareRow<T>::Type& lower,
+                                                 std::integer_sequence<Index, kCol...> /*cols*/) {
+  constexpr Index kSide = sizeof...(kCol);
+  const typename SquareRow<T>::Type before = upper;
+  upper = __builtin_shufflevector(
+      before, lower, ((kCol & kHalf) == 0 ? kCol : kSide + kCol - kHalf)...);
+  lower = __builtin_shufflevector(
+      before, lower, ((kCol & kHalf) == 0 ? kCol + kHalf : kSide + kCol)...);
+}
+
+template <class T, Index kHalf>
+[[gnu::always_inline]] inline void transpose_rows(typename SquareRow<T>::Type* rows) {
+  if constexpr (kHalf > 0) {
+#pragma GCC unroll 8
+    for (Index row = 0; row < kSquare<T>; ++row) {
+      if ((row & kHalf) == 0) {
+        swap_quarters<T, kHalf>(
+            rows[row], rows[row + kHalf], std::make_integer_sequence<Index, kSquare<T>>());
+      }
+    }
+    transpose_rows<T, kHalf / 2>(rows);
+  }
+}
+
+template <class T, bool kAdd>
+[[gnu::always_inline]] inline void transpose_square(const Transpose<T>& job, Index row, Index col) {
+  using Row = typename SquareRow<T>::Type;
+  Row rows[kSquare<T>];
+#pragma GCC unroll 8
+  for (Index r = 0; r < kSquare<T>; ++r) {
+    rows[r] = *reinterpret_cast<const Row*>(job.from + (row + r) * job.from_step + col);
+  }
+  transpose_rows<T, kSquare<T> / 2>(rows);
+#pragma GCC unroll 8
+  for (Index c = 0; c < kSquare<T>; ++c) {
+    Row& to = *reinterpret_cast<Row*>(job.to + (col + c) * job.to_step + row);
+    to = kAdd ? to + rows[c] : rows[c];
+  }
+}
+
+template <class T, bool kAdd>
+void transpose_any(const Transpose<T>& job, Index rows, Index cols) {
+  const Index whole_rows = rows / kSquare<T> * kSquare<T>;
+  const Index whole_cols = cols / kSquare<T> * kSquare<T>;
+  for (Index col = 0; col < whole_cols; col += kSquare<T>) {
+    for (Index row = 0; row < whole_rows; row += kSquare<T>) {
+      transpose_square<T, kAdd>(job, row, col);
+    }
+  }
+  for (Index col = 0; col < cols; ++col) {
+    for (Index row = col < whole_cols ? whole_rows : 0; row < rows; ++row) {
+      T& to = job.to[col * job.to_step + row];
+      const T from = job.from[row * job.from_step + col];
+      to = kAdd ? to + from : from;
+    }
   }
 }
 
@@ -219,15 +320,15 @@ void product_weights_any(const WeightProduct<T>& job, Index blocks) {
 #include "engine/ops/winograd_transforms.inl"
 #include "engine/ops/winograd_filter_transforms.inl"
 
-inline Index pixels_for(Index in_step) { return in_step == kLanes ? kDensePixels : kPixels; }
-
 template <class T>
 constexpr LaneKernels<T> kernels_of_width() {
   LaneKernels<T> kernels{};
   kernels.sum_blocks = kSumBlocks;
-  kernels.pixels_at_once = pixels_for;
+  kernels.sum_pixels = kPixels;
   kernels.weighted_sum = sum_any<T>;
   kernels.outer_sum = dispatch_terms<T, kOuterTerms>;
+  kernels.transpose = transpose_any<T, false>;
+  kernels.add_transposed = transpose_any<T, true>;
   kernels.product_pixels = kProductPixels;
   kernels.pixel_product = dispatch_product<T, kProductPixels>;
   kernels.weight_product = product_weights_any<T>;
