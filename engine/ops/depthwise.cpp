@@ -1,40 +1,119 @@
 #include "engine/ops/depthwise.h"
 
 #include <algorithm>
+#include <array>
 
+#include "engine/ops/lane_kernels.h"
 #include "engine/ops/lines.h"
 #include "engine/ops/row_kernels.h"
+#include "engine/ops/threads.h"
 
 namespace engine {
 
 namespace {
 
-// The weights of a run of channels, tap by tap: (taps, kMostLanes). `weight` is that of channel
-// `first`.
+using partitioner::intersect;
+
+constexpr std::size_t kMostTaps = 16;  // that one call of a row kernel sums up, at any vector width
+
+// The weights of a run of channels, tap by tap, (taps, kMostLanes). `weight` is that of channel
+// `first`; lanes beyond the run are left alone.
 template <class T>
-Array<T> lane_weights(const ConvolutionShape& shape,
-                      const T* weight,
-                      Index first,
-                      const Range& run) {
-  Array<T> lanes(shape.taps() * kMostLanes);
-  for (Index l = 0; l < run.size(); ++l) {
-    const T* taps = weight + (run.begin + l - first) * shape.taps();
-    for (Index tap = 0; tap < shape.taps(); ++tap) {
-      lanes[tap * kMostLanes + l] = taps[tap];
-    }
-  }
-  return lanes;
+void pack_lanes(
+    const ConvolutionShape& shape, const T* weight, Index first, const Range& run, T* to) {
+  lane_kernels<T>().transpose(
+      {weight + (run.begin - first) * shape.taps(), shape.taps(), to, kMostLanes},
+      run.size(),
+      shape.taps());
 }
 
-// The outputs in `outs` whose tap number `tap` meets a cell inside `map`, in one dimension.
-Range meeting(const ConvolutionShape& shape, const Range& outs, Index tap, const Range& map) {
-  const Index offset = tap - shape.padding;
-  const auto first_from = [&](Index cell) {  // the least output that meets `cell` or one after it
-    const Index distance = cell - offset;
-    return distance <= 0 ? -(-distance / shape.stride)
-                         : (distance + shape.stride - 1) / shape.stride;
-  };
-  return {std::max(outs.begin, first_from(map.begin)), std::min(outs.end, first_from(map.end))};
+// Cells of an input, in one dimension and a stride apart, that meet the same taps of windows inside
+// an output: cell number i meets tap `tap` of output `out` + i, tap + stride of the output before
+// it, and so on.
+struct AlikeCells {
+  Index first = 0;
+  Index count = 0;
+  Index tap = 0;
+  Index taps = 0;
+  Index out = 0;
+};
+
+std::vector<AlikeCells> alike_cells(const ConvolutionShape& shape,
+                                    const Range& cells,
+                                    const Range& outs) {
+  std::vector<AlikeCells> found;
+  for (Index phase = cells.begin; phase < std::min(cells.begin + shape.stride, cells.end);
+       ++phase) {
+    bool alike = false;
+    for (Index cell = phase; cell < cells.end; cell += shape.stride) {
+      AlikeCells here{cell, 1, 0, 0, 0};
+      for (Index tap = shape.size - 1; tap >= 0; --tap) {
+        const Index distance = cell + shape.padding - tap;
+        if (distance % shape.stride == 0 && distance >= outs.begin * shape.stride &&
+            distance < outs.end * shape.stride) {
+          here = {cell, 1, tap, here.taps + 1, distance / shape.stride};
+        }
+      }
+      if (alike && found.back().tap == here.tap && found.back().taps == here.taps) {
+        ++found.back().count;
+      } else {
+        alike = here.taps > 0;
+        if (alike) {
+          found.push_back(here);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+// The taps of some rows and columns of cells, from the output that the first of each meets.
+template <class T>
+std::vector<DepthwiseTap> taps_of(const ConvolutionShape& shape,
+                                  const AlikeCells& rows,
+                                  const AlikeCells& cols,
+                                  const View<T>& out_gradient) {
+  std::vector<DepthwiseTap> taps;
+  for (Index i = 0; i < rows.taps; ++i) {
+    for (Index j = 0; j < cols.taps; ++j) {
+      const Index tap = (rows.tap + i * shape.stride) * shape.size + cols.tap + j * shape.stride;
+      taps.push_back({-i * out_gradient.row_stride() - j * out_gradient.block, tap * kMostLanes});
+    }
+  }
+  return taps;
+}
+
+// Cells of an input's gradient that meet the same taps.
+struct AlikeRegion {
+  AlikeCells rows;
+  AlikeCells cols;
+  std::vector<DepthwiseTap> taps;
+};
+
+template <class T>
+std::vector<AlikeRegion> alike_regions(const ConvolutionShape& shape,
+                                       const Region& region,
+                                       const Region& map,
+                                       const View<T>& out_gradient) {
+  std::vector<AlikeRegion> regions;
+  const std::vector<AlikeCells> cols = alike_cells(shape, map.cols, region.cols);
+  for (const AlikeCells& of_rows : alike_cells(shape, map.rows, region.rows)) {
+    for (const AlikeCells& of_cols : cols) {
+      regions.push_back({of_rows, of_cols, taps_of(shape, of_rows, of_cols, out_gradient)});
+    }
+  }
+  return regions;
+}
+
+template <class T>
+std::vector<Index> tap_offsets(const ConvolutionShape& shape, const View<T>& in) {
+  std::vector<Index> offsets;
+  for (Index fh = 0; fh < shape.size; ++fh) {
+    for (Index fw = 0; fw < shape.size; ++fw) {
+      offsets.push_back(fh * in.row_stride() + fw * in.block);
+    }
+  }
+  return offsets;
 }
 
 }  // namespace
@@ -48,37 +127,44 @@ void depthwise_forward(const ConvolutionShape& shape,
                        View<T> out) {
   const auto runs = channel_runs(region.channels, in, out);
   const Index run_count = static_cast<Index>(runs.size());
-  std::vector<Index> offsets;
-  for (Index fh = 0; fh < shape.size; ++fh) {
-    for (Index fw = 0; fw < shape.size; ++fw) {
-      offsets.push_back(fh * in.row_stride() + fw * in.block);
-    }
+  const Index rows = region.rows.size();
+  const Index parts = parts_for_threads(1, rows, run_count * region.images.size());
+  std::vector<DepthwiseTap> taps;
+  for (const Index offset : tap_offsets(shape, in)) {
+    taps.push_back({offset, static_cast<Index>(taps.size()) * kMostLanes});
   }
-#pragma omp parallel for collapse(2) schedule(static)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index i = 0; i < run_count; ++i) {
-      const Range& run = runs[static_cast<std::size_t>(i)];
-      const Array<T> weights = lane_weights(shape, weight, region.channels.begin, run);
-      alignas(kAlignment) T biases[kMostLanes] = {};
-      if (bias != nullptr) {
-        std::copy_n(bias + run.begin - region.channels.begin, run.size(), biases);
-      }
-      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        const T* window = line_start(in,
-                                     run,
-                                     n,
-                                     row * shape.stride - shape.padding,
-                                     region.cols.begin * shape.stride - shape.padding);
-        row_kernels<T>().depthwise({window,
-                                    in.block * shape.stride,
-                                    offsets.data(),
-                                    shape.taps(),
-                                    weights.data(),
-                                    biases,
-                                    line_start(out, run, n, row, region.cols.begin),
-                                    out.block,
-                                    region.cols.size(),
-                                    whole_lanes(run, in, out)});
+#pragma omp parallel
+  {
+    Array<T> weights(shape.taps() * kMostLanes);
+#pragma omp for collapse(3) schedule(static)
+    for (Index n = region.images.begin; n < region.images.end; ++n) {
+      for (Index i = 0; i < run_count; ++i) {
+        for (Index part = 0; part < parts; ++part) {
+          const Range& run = runs[static_cast<std::size_t>(i)];
+          const Index row = region.rows.begin + rows * part / parts;
+          pack_lanes(shape, weight, region.channels.begin, run, weights.data());
+          alignas(kAlignment) T biases[kMostLanes] = {};
+          if (bias != nullptr) {
+            std::copy_n(bias + run.begin - region.channels.begin, run.size(), biases);
+          }
+          row_kernels<T>().depthwise({line_start(in,
+                                                 run,
+                                                 n,
+                                                 row * shape.stride - shape.padding,
+                                                 region.cols.begin * shape.stride - shape.padding),
+                                      in.row_stride() * shape.stride,
+                                      in.block * shape.stride,
+                                      taps.data(),
+                                      shape.taps(),
+                                      weights.data(),
+                                      biases,
+                                      line_start(out, run, n, row, region.cols.begin),
+                                      out.row_stride(),
+                                      out.block,
+                                      region.rows.begin + rows * (part + 1) / parts - row,
+                                      region.cols.size(),
+                                      whole_lanes(run, in, out)});
+        }
       }
     }
   }
@@ -93,30 +179,31 @@ void depthwise_backward_data(const ConvolutionShape& shape,
                              View<T> in_gradient) {
   const auto runs = channel_runs(region.channels, out_gradient, in_gradient);
   const Index run_count = static_cast<Index>(runs.size());
-  // Windows of neighbouring rows share cells, so a thread takes whole maps.
-#pragma omp parallel for collapse(2) schedule(static)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index i = 0; i < run_count; ++i) {
-      const Range& run = runs[static_cast<std::size_t>(i)];
-      const Array<T> weights = lane_weights(shape, filters.weight, filters.first, run);
-      const Index lanes = whole_lanes(run, out_gradient, in_gradient);
-      for (Index tap = 0; tap < shape.taps(); ++tap) {
-        const Index fh = tap / shape.size;
-        const Index fw = tap % shape.size;
-        const Range rows = meeting(shape, region.rows, fh, map.rows);
-        const Range cols = meeting(shape, region.cols, fw, map.cols);
-        for (Index row = rows.begin; row < rows.end && !cols.empty(); ++row) {
-          row_kernels<T>().add_scaled({line_start(out_gradient, run, n, row, cols.begin),
-                                       out_gradient.block,
-                                       in_gradient.block * shape.stride,
-                                       cols.size(),
-                                       lanes},
-                                      weights.data() + tap * kMostLanes,
-                                      line_start(in_gradient,
-                                                 run,
-                                                 n,
-                                                 row * shape.stride + fh - shape.padding,
-                                                 cols.begin * shape.stride + fw - shape.padding));
+  const auto regions =
+      alike_regions(shape, region, intersect(map, in_gradient.region), out_gradient);
+#pragma omp parallel
+  {
+    Array<T> weights(shape.taps() * kMostLanes);
+#pragma omp for collapse(2) schedule(static)
+    for (Index n = region.images.begin; n < region.images.end; ++n) {
+      for (Index i = 0; i < run_count; ++i) {
+        const Range& run = runs[static_cast<std::size_t>(i)];
+        pack_lanes(shape, filters.weight, filters.first, run, weights.data());
+        const Index lanes = whole_lanes(run, out_gradient, in_gradient);
+        for (const auto& [rows, cols, taps] : regions) {
+          row_kernels<T>().depthwise({line_start(out_gradient, run, n, rows.out, cols.out),
+                                      out_gradient.row_stride(),
+                                      out_gradient.block,
+                                      taps.data(),
+                                      static_cast<Index>(taps.size()),
+                                      weights.data(),
+                                      nullptr,
+                                      line_start(in_gradient, run, n, rows.first, cols.first),
+                                      in_gradient.row_stride() * shape.stride,
+                                      in_gradient.block * shape.stride,
+                                      rows.count,
+                                      cols.count,
+                                      lanes});
         }
       }
     }
@@ -132,31 +219,38 @@ void depthwise_backward_weights(const ConvolutionShape& shape,
                                 T* weight_gradient) {
   const auto runs = channel_runs(region.channels, in, out_gradient);
   const Index run_count = static_cast<Index>(runs.size());
+  const auto offsets = tap_offsets(shape, in);
+  const Index most_taps = row_kernels<T>().depthwise_taps;
+  const Index groups = (shape.taps() + most_taps - 1) / most_taps;
 #pragma omp parallel for collapse(2) schedule(static)
   for (Index i = 0; i < run_count; ++i) {
-    for (Index tap = 0; tap < shape.taps(); ++tap) {
+    for (Index group = 0; group < groups; ++group) {
       const Range& run = runs[static_cast<std::size_t>(i)];
-      const Index lanes = whole_lanes(run, in, out_gradient);
-      alignas(kAlignment) T sums[kMostLanes] = {};
+      const Index first_tap = shape.taps() * group / groups;
+      const Index taps = shape.taps() * (group + 1) / groups - first_tap;
+      alignas(kAlignment) std::array<T, kMostTaps * kMostLanes> sums{};
       for (Index n = region.images.begin; n < region.images.end; ++n) {
-        for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-          row_kernels<T>().add_products(
-              {line_start(in,
-                          run,
-                          n,
-                          row * shape.stride + tap / shape.size - shape.padding,
-                          region.cols.begin * shape.stride + tap % shape.size - shape.padding),
-               in.block * shape.stride,
-               out_gradient.block,
-               region.cols.size(),
-               lanes},
-              line_start(out_gradient, run, n, row, region.cols.begin),
-              sums);
-        }
+        row_kernels<T>().depthwise_sums(
+            {line_start(in,
+                        run,
+                        n,
+                        region.rows.begin * shape.stride - shape.padding,
+                        region.cols.begin * shape.stride - shape.padding),
+             in.row_stride() * shape.stride,
+             in.block * shape.stride,
+             line_start(out_gradient, run, n, region.rows.begin, region.cols.begin),
+             out_gradient.row_stride(),
+             out_gradient.block,
+             region.rows.size(),
+             region.cols.size(),
+             whole_lanes(run, in, out_gradient),
+             offsets.data() + first_tap,
+             sums.data()},
+            taps);
       }
-      for (Index l = 0; l < run.size(); ++l) {
-        weight_gradient[(run.begin + l - first_filter) * shape.taps() + tap] += sums[l];
-      }
+      T* to = weight_gradient + (run.begin - first_filter) * shape.taps() + first_tap;
+      lane_kernels<T>().add_transposed(
+          {sums.data(), kMostLanes, to, shape.taps()}, taps, run.size());
     }
   }
 }

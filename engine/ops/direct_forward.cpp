@@ -1,5 +1,4 @@
 #include "engine/ops/direct_lanes.h"
-#include "engine/ops/threads.h"
 
 namespace engine {
 
@@ -26,15 +25,6 @@ std::vector<LaneRun> lane_runs(const std::vector<Lane>& lanes, Index most_blocks
     }
   }
   return runs;
-}
-
-Index parts_for_threads(Index least, Index most, Index runs) {
-  constexpr Index kManyJobs = 8;  // for each thread: one more or less does not matter
-  Index parts = least;
-  while (parts < most && parts * runs < kManyJobs * threads() && parts * runs % threads() != 0) {
-    ++parts;
-  }
-  return parts;
 }
 
 Index parts_of(Index lines, Index line_bytes, Index runs) {

@@ -10,6 +10,7 @@
 #include "engine/ops/direct.h"
 #include "engine/ops/lane_kernels.h"
 #include "engine/ops/lines.h"
+#include "engine/ops/threads.h"
 
 namespace engine {
 
@@ -73,10 +74,6 @@ struct LaneRun {
 inline constexpr Index kChunkTerms = 192;
 template <class T>
 using PackedWeights = std::array<T, static_cast<std::size_t>(kMostBlocks* kChunkTerms* kLanes)>;
-
-// In how many parts, from `least` to `most`, to cut the work of each run so that threads have as
-// much to do.
-[[nodiscard]] Index parts_for_threads(Index least, Index most, Index runs);
 
 // In how many parts each run had better compute `lines` rows of cells that read `line_bytes` each:
 // so that what a part reads stays in cache.

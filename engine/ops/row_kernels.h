@@ -106,23 +106,49 @@ struct UnpoolRow {
   Index x_window = 0;
 };
 
-// A row of a depthwise convolution: y = (y +) bias + sum over taps t of weights[t] * x[offsets[t]],
-// lane by lane.
+// A tap of a depthwise convolution: where its cell of x and its weights lie.
+struct DepthwiseTap {
+  Index x = 0;
+  Index weights = 0;
+};
+
+// Cells of a depthwise convolution, or of its gradient: y = start + sum over taps t of
+// weights[t.weights] * x[t.x], lane by lane.
 template <class T>
-struct DepthwiseRow {
+struct DepthwiseCells {
   const T* x = nullptr;
+  Index x_row = 0;  // elements for each row of y
   Index x_step = 0;
-  const Index* offsets = nullptr;
-  Index taps = 0;
-  const T* weights = nullptr;  // (taps, kMostLanes)
-  const T* bias = nullptr;     // kMostLanes, or none
+  const DepthwiseTap* taps = nullptr;
+  Index tap_count = 0;
+  const T* weights = nullptr;
+  const T* start = nullptr;  // kMostLanes; if null, y starts with what it holds
   T* y = nullptr;
+  Index y_row = 0;
   Index y_step = 0;
-  Index cells = 0;
+  Index rows = 0;  // of y
+  Index cols = 0;
   Index lanes = 0;
 };
 
-// Two rows of as many cells: one tap of a depthwise convolution, and a row of gradients.
+// The gradient of a depthwise convolution's weights: sums[t][lane] += sum over cells of
+// gradient[lane] * x[offsets[t]]
+template <class T>
+struct DepthwiseSums {
+  const T* x = nullptr;
+  Index x_row = 0;  // elements for each row of the gradient
+  Index x_step = 0;
+  const T* gradient = nullptr;
+  Index gradient_row = 0;
+  Index gradient_step = 0;
+  Index rows = 0;  // of the gradient
+  Index cols = 0;
+  Index lanes = 0;
+  const Index* offsets = nullptr;
+  T* sums = nullptr;  // (taps, kMostLanes)
+};
+
+// Two rows of as many cells.
 template <class T>
 struct RowPair {
   const T* x = nullptr;
@@ -153,10 +179,9 @@ struct RowKernels {
   void (*pool)(const PoolRow<T>& row);
   void (*unpool)(const UnpoolRow<T>& row);        // assigns x the gradient, or 0 if it did not win
   void (*add_unpooled)(const UnpoolRow<T>& row);  // adds it
-  // Assigns y.
-  void (*depthwise)(const DepthwiseRow<T>& row);
-  void (*add_scaled)(const RowPair<T>& rows, const T* weight, T* y);  // y += weight[lane] * x
-  void (*add_products)(const RowPair<T>& rows, const T* y, T* sums);  // sums[lane] += x * y
+  void (*depthwise)(const DepthwiseCells<T>& job);  // assigns y
+  Index depthwise_taps;  // the most that one call of depthwise_sums takes
+  void (*depthwise_sums)(const DepthwiseSums<T>& job, Index taps);
 };
 
 // Those of the widest vectors that this machine has.

@@ -370,80 +370,119 @@ void unpool_row(const UnpoolRow<T>& row) {
   });
 }
 
-// kCount cells at once, so that a weight is loaded for all of them.
-template <class T, class V, Index kCount>
-[[gnu::always_inline]] inline void depthwise_cells(const DepthwiseRow<T>& row,
-                                                   Index first,
+// kCount cells at once, so that a weight is loaded for all of them. Steps that are not known, where
+// kStep is 0, are multiplied by few different numbers.
+template <class T, class V, Index kCount, Index kStep>
+[[gnu::always_inline]] inline void depthwise_cells(const DepthwiseCells<T>& job,
+                                                   const T* x,
+                                                   T* y,
                                                    Index lane) {
   V sums[kCount];
+#pragma GCC unroll 8
   for (Index p = 0; p < kCount; ++p) {
-    sums[p] = V{};
+    sums[p] = load_row<V>(job.start == nullptr ? y + p * job.y_step : job.start + lane);
   }
-  const T* x = row.x + first * row.x_step + lane;
-  for (Index t = 0; t < row.taps; ++t) {
-    const V weight = load_row<V>(row.weights + t * kMostLanes + lane);
-    const T* cells = x + row.offsets[t];
-#pragma GCC unroll 4
+  for (Index t = 0; t < job.tap_count; ++t) {
+    const V weight = load_row<V>(job.weights + job.taps[t].weights + lane);
+    const T* near = x + job.taps[t].x;
+    const T* far = near + 4 * job.x_step;
+#pragma GCC unroll 8
     for (Index p = 0; p < kCount; ++p) {
-      sums[p] += weight * load_row<V>(cells + p * row.x_step);
+      const T* cell = kStep != 0 ? near + p * kStep : (p < 4 ? near : far) + p % 4 * job.x_step;
+      sums[p] += weight * load_row<V>(cell);
     }
   }
-  const V bias = row.bias == nullptr ? V{} : load_row<V>(row.bias + lane);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (Index p = 0; p < kCount; ++p) {
-    store_row(row.y + (first + p) * row.y_step + lane, V(sums[p] + bias));
+    store_row(y + p * job.y_step, sums[p]);
+  }
+}
+
+template <class T, class V, Index kCount, Index kStep>
+[[gnu::always_inline]] inline void depthwise_some(
+    const DepthwiseCells<T>& job, const T* x, T* y, Index lane, Index cells) {
+  if constexpr (kCount > 0) {
+    if (cells == kCount) {
+      depthwise_cells<T, V, kCount, kStep>(job, x, y, lane);
+    } else {
+      depthwise_some<T, V, kCount - 1, kStep>(job, x, y, lane, cells);
+    }
+  }
+}
+
+template <class T, class V, Index kStep>
+void depthwise_lanes(const DepthwiseCells<T>& job, Index lane) {
+  const Index runs = (job.cols + kCells - 1) / kCells;
+  for (Index row = 0; row < job.rows; ++row) {
+    const T* x = job.x + row * job.x_row + lane;
+    T* y = job.y + row * job.y_row + lane;
+    for (Index run = 0; run < runs; ++run) {
+      const Index col = job.cols * run / runs;
+      const Index cells = job.cols * (run + 1) / runs - col;
+      depthwise_some<T, V, kCells, kStep>(
+          job, x + col * job.x_step, y + col * job.y_step, lane, cells);
+    }
   }
 }
 
 template <class T>
-void depthwise_row(const DepthwiseRow<T>& row) {
-  const bool side_by_side = row.x_step % row.lanes == 0 && row.y_step % row.lanes == 0;
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    constexpr Index kAtOnce = 4;
-    Index cell = 0;
-    for (; cell + kAtOnce <= row.cells; cell += kAtOnce) {
-      depthwise_cells<T, V, kAtOnce>(row, cell, lane);
-    }
-    for (; cell < row.cells; ++cell) {
-      depthwise_cells<T, V, 1>(row, cell, lane);
-    }
-  });
-}
-
-template <class T>
-void add_scaled_row(const RowPair<T>& rows, const T* weights, T* y) {
-  const bool side_by_side = rows.x_step % rows.lanes == 0 && rows.y_step % rows.lanes == 0;
-  for_each_vector<T>(rows.lanes, side_by_side, [&]<class V>(Index lane) {
-    const V weight = load_row<V>(weights + lane);
-    for (Index cell = 0; cell < rows.cells; ++cell) {
-      T* to = y + cell * rows.y_step + lane;
-      store_row(to, V(load_row<V>(to) + weight * load_row<V>(rows.x + cell * rows.x_step + lane)));
+void depthwise_any(const DepthwiseCells<T>& job) {
+  const bool side_by_side = job.x_step % job.lanes == 0 && job.y_step % job.lanes == 0;
+  for_each_vector<T>(job.lanes, side_by_side, [&]<class V>(Index lane) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): V may be T itself, a vector of one
+    constexpr Index kDense = static_cast<Index>(sizeof(V) / sizeof(T));
+    if (job.x_step == kDense) {
+      depthwise_lanes<T, V, kDense>(job, lane);
+    } else {
+      depthwise_lanes<T, V, 0>(job, lane);
     }
   });
 }
 
+template <class T, class V, Index kCount>
+void sum_depthwise(const DepthwiseSums<T>& job, Index lane) {
+  V sums[kCount];
+  Index offset[kCount];
+#pragma GCC unroll 16
+  for (Index t = 0; t < kCount; ++t) {
+    sums[t] = load_row<V>(job.sums + t * kMostLanes + lane);
+    offset[t] = job.offsets[t];
+  }
+  for (Index row = 0; row < job.rows; ++row) {
+    const T* x = job.x + row * job.x_row + lane;
+    const T* gradients = job.gradient + row * job.gradient_row + lane;
+    for (Index col = 0; col < job.cols; ++col) {
+      const V gradient = load_row<V>(gradients);
+#pragma GCC unroll 16
+      for (Index t = 0; t < kCount; ++t) {
+        sums[t] += gradient * load_row<V>(x + offset[t]);
+      }
+      x += job.x_step;
+      gradients += job.gradient_step;
+    }
+  }
+#pragma GCC unroll 16
+  for (Index t = 0; t < kCount; ++t) {
+    store_row(job.sums + t * kMostLanes + lane, sums[t]);
+  }
+}
+
+template <class T, class V, Index kCount>
+void dispatch_depthwise(const DepthwiseSums<T>& job, Index lane, Index taps) {
+  if constexpr (kCount > 0) {
+    if (taps == kCount) {
+      sum_depthwise<T, V, kCount>(job, lane);
+    } else {
+      dispatch_depthwise<T, V, kCount - 1>(job, lane, taps);
+    }
+  }
+}
+
 template <class T>
-void add_products_row(const RowPair<T>& rows, const T* y, T* sums) {
-  const bool side_by_side = rows.x_step % rows.lanes == 0 && rows.y_step % rows.lanes == 0;
-  for_each_vector<T>(rows.lanes, side_by_side, [&]<class V>(Index lane) {
-    constexpr Index kChains = 4;  // sums that do not wait for each other
-    V chains[kChains] = {};
-    const auto add = [&](Index chain, Index cell) __attribute__((always_inline)) {
-      chains[chain] += load_row<V>(rows.x + cell * rows.x_step + lane) *
-                       load_row<V>(y + cell * rows.y_step + lane);
-    };
-    Index cell = 0;
-    for (; cell + kChains <= rows.cells; cell += kChains) {
-      add(0, cell);
-      add(1, cell + 1);
-      add(2, cell + 2);
-      add(3, cell + 3);
-    }
-    for (; cell < rows.cells; ++cell) {
-      add(0, cell);
-    }
-    store_row(sums + lane,
-              V(load_row<V>(sums + lane) + ((chains[0] + chains[1]) + (chains[2] + chains[3]))));
+void depthwise_sums_any(const DepthwiseSums<T>& job, Index taps) {
+  const bool side_by_side = job.x_step % job.lanes == 0 && job.gradient_step % job.lanes == 0;
+  for_each_vector<T>(job.lanes, side_by_side, [&]<class V>(Index lane) {
+    dispatch_depthwise<T, V, kDepthwiseTaps>(job, lane, taps);
   });
 }
 
@@ -516,9 +555,9 @@ constexpr RowKernels<T> row_kernels_of_width() {
   kernels.pool = pool_row<T>;
   kernels.unpool = unpool_row<T, false>;
   kernels.add_unpooled = unpool_row<T, true>;
-  kernels.depthwise = depthwise_row<T>;
-  kernels.add_scaled = add_scaled_row<T>;
-  kernels.add_products = add_products_row<T>;
+  kernels.depthwise = depthwise_any<T>;
+  kernels.depthwise_taps = kDepthwiseTaps;
+  kernels.depthwise_sums = depthwise_sums_any<T>;
   return kernels;
 }
 

@@ -22,4 +22,13 @@ int threads() {
   return omp_get_max_threads();
 }
 
+Index parts_for_threads(Index least, Index most, Index jobs) {
+  constexpr Index kManyJobs = 8;  // for each thread: one more or less does not matter
+  Index parts = least;
+  while (parts < most && parts * jobs < kManyJobs * threads() && parts * jobs % threads() != 0) {
+    ++parts;
+  }
+  return parts;
+}
+
 }  // namespace engine

@@ -2,7 +2,11 @@
 
 #pragma once
 
+#include "partitioner/region.h"
+
 namespace engine {
+
+using partitioner::Index;
 
 void set_threads(int count);
 
@@ -10,5 +14,9 @@ void set_threads(int count);
 // least one thread each.
 void share_processors(int ranks_on_this_machine);
 [[nodiscard]] int threads();
+
+// In how many parts, from `least` to `most`, to cut each of `jobs` so that threads have as much to
+// do.
+[[nodiscard]] Index parts_for_threads(Index least, Index most, Index jobs);
 
 }  // namespace engine
