@@ -159,6 +159,7 @@ class BackwardData {
   // Lines are the input's rows of all images from `first_image` on, one after the other.
   void add_run(const LaneRun& run, Index first_image, const Range& lines) const {
     const Range ks = filters_of(lanes_[static_cast<std::size_t>(run.first)].group);
+    const RunPixels<T> sums(gradient_, lanes_.data() + run.first, run.blocks);
     alignas(kAlignment) PackedWeights<T> weights;
     std::vector<Tap<T>> taps;
     taps.reserve(static_cast<std::size_t>(shape_.taps()));
@@ -180,7 +181,7 @@ class BackwardData {
             if (!taps.empty()) {
               job.taps = taps.data();
               job.tap_count = static_cast<Index>(taps.size());
-              add_cells(run, n, row, input_.cols.begin + phase, job);
+              add_cells(sums, n, row, input_.cols.begin + phase, job);
             }
           }
         }
@@ -199,8 +200,8 @@ class BackwardData {
         const T* from = filters_.weight +
                         (chunk.filters.begin + k - filters_.first) * shape_.row() +
                         first * shape_.taps() + chunk.taps.begin;
-        if (shape_.taps() == 1) {
-          std::copy_n(from, lane.channels.size(), to + k * kLanes);
+        if (shape_.taps() == 1 && lane.channels.size() == kLanes) {
+          std::copy_n(from, kLanes, to + k * kLanes);
         } else {
           lane_kernels<T>().transpose(
               {from, shape_.taps(), to + k * kLanes, chunk.filters.size() * kLanes},
@@ -245,9 +246,8 @@ class BackwardData {
 
   // The cells of a row that are `stride` apart from `first_col` on.
   void add_cells(
-      const LaneRun& run, Index n, Index row, Index first_col, WeightedSum<T>& job) const {
+      const RunPixels<T>& sums, Index n, Index row, Index first_col, WeightedSum<T>& job) const {
     const Index count = (input_.cols.end - first_col + shape_.stride - 1) / shape_.stride;
-    const RunPixels<T> sums(gradient_, lanes_.data() + run.first, run.blocks);
     for_each_run(count, lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
       job.in = read_.data + begin * read_.block;
       sums.update(gradient_.cell(n, row, first_col + begin * shape_.stride),
@@ -258,7 +258,7 @@ class BackwardData {
                     job.sums = place.sums;
                     job.sums_step = place.step;
                     job.sums_block = place.block;
-                    lane_kernels<T>().weighted_sum(job, pixels, run.blocks);
+                    lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
                   });
     });
   }

@@ -85,6 +85,7 @@ class Forward {
                     biases.data() + block * kLanes);
       }
     }
+    const RunPixels<T> sums(out_, lanes, run.blocks);
     alignas(kAlignment) PackedWeights<T> weights;
     for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index terms) {
       for (Index block = 0; block < run.blocks; ++block) {
@@ -101,7 +102,7 @@ class Forward {
       job.weights_block = terms * kLanes;
       job.start = first == 0 ? biases.data() : nullptr;
       for (Index line = lines.begin; line < lines.end; ++line) {
-        compute_line(run, line, job);
+        compute_line(sums, line, job);
       }
     });
   }
@@ -114,10 +115,9 @@ class Forward {
     lane_kernels<T>().transpose({from, shape_.row(), to, kLanes}, lane.channels.size(), terms);
   }
 
-  void compute_line(const LaneRun& run, Index line, WeightedSum<T>& job) const {
+  void compute_line(const RunPixels<T>& sums, Index line, WeightedSum<T>& job) const {
     const Index n = region_.images.begin + line / region_.rows.size();
     const Index row = region_.rows.begin + line % region_.rows.size();
-    const RunPixels<T> sums(out_, lanes_.data() + run.first, run.blocks);
     for_each_run(region_.cols.size(), lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
       const Index col = region_.cols.begin + begin;
       job.in =
@@ -130,7 +130,7 @@ class Forward {
                     job.sums = place.sums;
                     job.sums_step = place.step;
                     job.sums_block = place.block;
-                    lane_kernels<T>().weighted_sum(job, pixels, run.blocks);
+                    lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
                   });
     });
   }

@@ -95,18 +95,28 @@ template <class T>
 class RunPixels {
  public:
   RunPixels(const View<T>& view, const Lane* lanes, Index blocks)
-      : view_(view), lanes_(lanes), blocks_(blocks) {
-    whole_ =
-        std::all_of(lanes, lanes + blocks, [&](const Lane& lane) { return is_block(lane, view); });
+      : blocks_(blocks),
+        whole_(std::all_of(
+            lanes, lanes + blocks, [&](const Lane& lane) { return is_block(lane, view); })),
+        block_stride_(view.block_stride()) {
+    for (Index block = 0; block < blocks; ++block) {
+      const Range& channels = lanes[block].channels;
+      for (Index c = channels.begin; c < channels.end; ++c) {
+        const Index lane = block * kLanes + c - channels.begin;
+        offsets_[static_cast<std::size_t>(lane_count_++)] = {
+            view.channel_offset(c), lane / kLanes * kSumsBlock + lane % kLanes};
+      }
+    }
   }
+
+  [[nodiscard]] Index blocks() const { return blocks_; }
 
   // Calls compute(place) for `pixels` pixels, `step` elements apart from the one at `cells` on.
   // Where `loaded`, the place holds what the view does.
   template <class Compute>
   void update(T* cells, Index step, Index pixels, bool loaded, Compute compute) const {
     if (whole_) {
-      compute(SumsPlace<T>{
-          cells + view_.channel_offset(lanes_->channels.begin), step, view_.block_stride()});
+      compute(SumsPlace<T>{cells + offsets_[0].view, step, block_stride_});
       return;
     }
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy;
@@ -119,32 +129,39 @@ class RunPixels {
   }
 
  private:
+  struct Offsets {
+    Index view = 0;
+    Index sums = 0;
+  };
+
   template <class Visit>
   void for_each_sum(T* cells, Index step, Index pixels, T* sums, Visit visit) const {
-    for (Index block = 0; block < blocks_; ++block) {
-      const Range& channels = lanes_[block].channels;
-      for (Index l = 0; l < channels.size(); ++l) {
-        T* cell = cells + view_.channel_offset(channels.begin + l);
-        for (Index p = 0; p < pixels; ++p) {
-          visit(cell[p * step], sums[block * kSumsBlock + p * kLanes + l]);
-        }
+    for (Index p = 0; p < pixels; ++p) {
+      for (Index lane = 0; lane < lane_count_; ++lane) {
+        const Offsets& offsets = offsets_[static_cast<std::size_t>(lane)];
+        visit(cells[p * step + offsets.view], sums[p * kLanes + offsets.sums]);
       }
     }
   }
 
-  const View<T>& view_;
-  const Lane* lanes_;
   Index blocks_;
-  bool whole_ = false;
+  bool whole_;
+  Index block_stride_;
+  Index lane_count_ = 0;
+  std::array<Offsets, static_cast<std::size_t>(kMostBlocks* kLanes)> offsets_{};
 };
 
 // Calls visit(begin, count) over `count` things in runs as equal as can be of at most `most`.
 template <class Visit>
 void for_each_run(Index count, Index most, Visit visit) {
   const Index runs = (count + most - 1) / most;
+  const Index longer = runs == 0 ? 0 : count % runs;  // so many have one more
+  const Index least = runs == 0 ? 0 : count / runs;
+  Index begin = 0;
   for (Index run = 0; run < runs; ++run) {
-    const Index begin = count * run / runs;
-    visit(begin, count * (run + 1) / runs - begin);
+    const Index size = run < longer ? least + 1 : least;
+    visit(begin, size);
+    begin += size;
   }
 }
 

@@ -10,17 +10,35 @@ struct Vector {
 template <class T>
 using Lanes = typename Vector<T>::Type;
 
+// Sums of pixels, or what they start with: `step` from pixel to pixel.
 template <class T, Index kCount, Index kBlocks>
-[[gnu::always_inline]] inline void start_sums(const WeightedSum<T>& job,
-                                              Lanes<T> (&sums)[kBlocks][kCount]) {
+[[gnu::always_inline]] inline void load_sums(const T* from,
+                                             Index step,
+                                             Index block_step,
+                                             Lanes<T> (&sums)[kBlocks][kCount]) {
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
+    const T* pixel = from + block * block_step;
 #pragma GCC unroll 16
     for (Index p = 0; p < kCount; ++p) {
-      const T* start = job.start == nullptr
-                           ? job.sums + block * job.sums_block + p * job.sums_step
-                           : job.start + block * kLanes;
-      sums[block][p] = *reinterpret_cast<const Lanes<T>*>(start);
+      sums[block][p] = *reinterpret_cast<const Lanes<T>*>(pixel);
+      pixel += step;
+    }
+  }
+}
+
+template <class T, Index kCount, Index kBlocks>
+[[gnu::always_inline]] inline void store_sums(const Lanes<T> (&sums)[kBlocks][kCount],
+                                              Index step,
+                                              Index block_step,
+                                              T* to) {
+#pragma GCC unroll 2
+  for (Index block = 0; block < kBlocks; ++block) {
+    T* pixel = to + block * block_step;
+#pragma GCC unroll 16
+    for (Index p = 0; p < kCount; ++p) {
+      *reinterpret_cast<Lanes<T>*>(pixel) = sums[block][p];
+      pixel += step;
     }
   }
 }
@@ -41,7 +59,11 @@ template <class T, Index kStep>
 template <class T, Index kCount, Index kStep, Index kBlocks>
 void sum_pixels(const WeightedSum<T>& job) {
   Lanes<T> sums[kBlocks][kCount];
-  start_sums<T, kCount, kBlocks>(job, sums);
+  if (job.start == nullptr) {
+    load_sums<T, kCount, kBlocks>(job.sums, job.sums_step, job.sums_block, sums);
+  } else {
+    load_sums<T, kCount, kBlocks>(job.start, 0, kLanes, sums);
+  }
   const Index step = job.in_step;
   for (Index i = 0; i < job.tap_count; ++i) {
     const T* in = job.in + job.taps[i].offset;
@@ -64,35 +86,26 @@ void sum_pixels(const WeightedSum<T>& job) {
       }
     }
   }
-#pragma GCC unroll 2
-  for (Index block = 0; block < kBlocks; ++block) {
-#pragma GCC unroll 16
-    for (Index p = 0; p < kCount; ++p) {
-      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + p * job.sums_step) =
-          sums[block][p];
-    }
-  }
+  store_sums<T, kCount, kBlocks>(sums, job.sums_step, job.sums_block, job.sums);
 }
 
-template <class T, Index kCount, Index kStep>
-void dispatch_pixels(const WeightedSum<T>& job, Index pixels, Index blocks) {
-  if constexpr (kCount > 0) {
-    if (pixels != kCount) {
-      dispatch_pixels<T, kCount - 1, kStep>(job, pixels, blocks);
-    } else if (blocks == 1) {
-      sum_pixels<T, kCount, kStep, 1>(job);
-    } else {
-      sum_pixels<T, kCount, kStep, kSumBlocks>(job);
-    }
-  }
-}
+// sum_pixels for 1, 2, ... pixels, each of one block and of kSumBlocks.
+template <class T, Index kStep, class Counts>
+struct SumPixels;
+template <class T, Index kStep, Index... kBefore>
+struct SumPixels<T, kStep, std::integer_sequence<Index, kBefore...>> {
+  static constexpr void (*kOfCount[])(const WeightedSum<T>&) = {
+      sum_pixels<T, kBefore / 2 + 1, kStep, kBefore % 2 == 0 ? 1 : kSumBlocks>...};
+};
 
 template <class T>
 void sum_any(const WeightedSum<T>& job, Index pixels, Index blocks) {
+  using Counts = std::make_integer_sequence<Index, 2 * kPixels>;
+  const Index which = 2 * (pixels - 1) + (blocks > 1 ? 1 : 0);
   if (job.in_step == kLanes) {
-    dispatch_pixels<T, kPixels, kLanes>(job, pixels, blocks);
+    SumPixels<T, kLanes, Counts>::kOfCount[which](job);
   } else {
-    dispatch_pixels<T, kPixels, 0>(job, pixels, blocks);
+    SumPixels<T, 0, Counts>::kOfCount[which](job);
   }
 }
 
