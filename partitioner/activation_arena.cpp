@@ -327,4 +327,53 @@ ActivationArena activation_arena(const Network& network,
   return arena;
 }
 
+namespace {
+
+Index kept(const std::vector<MemorySlot>& slots, int boundary) {
+  Index bytes = 0;
+  for (const MemorySlot& slot : slots) {
+    bytes += slot.bytes > 0 && slot.from < boundary && slot.to > boundary ? slot.bytes : 0;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ActivationKinds activation_kinds(const Network& network,
+                                 const Plan& plan,
+                                 int rank,
+                                 const ArenaOptions& options) {
+  const ActivationArena arena = activation_arena(network, plan, rank, options);
+  const auto own = static_cast<std::size_t>(rank);
+  ActivationKinds kinds;
+  kinds.maps = kept(arena.values, network.size());
+  kinds.sums = kept(arena.sums, network.size());
+  kinds.winners = kept(arena.winners, network.size());
+  kinds.turns = arena.bytes - kinds.maps - kinds.sums - kinds.winners;
+  std::vector<bool> read(plan.buffers[own].size(), false);
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const Operation& operation = network.layer(layer).operation;
+    const Region& computed = plan.tile(layer, rank).computed;
+    if (normalizes(operation)) {
+      kinds.least += computed.volume() * options.scalar_bytes;
+    }
+    if (std::holds_alternative<MaxPool>(operation)) {
+      kinds.least += computed.volume();
+    }
+    for (const int buffer : plan.read_from[own][static_cast<std::size_t>(layer)]) {
+      if (buffer != kNoBuffer && backward_reads_inputs(operation)) {
+        read[static_cast<std::size_t>(buffer)] = true;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    const Buffer& buffer = plan.buffers[own][i];
+    if (read[i]) {
+      kinds.least += intersect(buffer.region, whole_map(network, buffer.map, plan.batch)).volume() *
+                     options.scalar_bytes;
+    }
+  }
+  return kinds;
+}
+
 }  // namespace partitioner

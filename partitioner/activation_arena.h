@@ -68,4 +68,21 @@ struct ActivationArena {
                                                int rank,
                                                const ArenaOptions& options);
 
+// What the arena of a training step holds, in bytes.
+struct ActivationKinds {
+  // From forward to backward pass:
+  Index maps = 0;
+  Index sums = 0;
+  Index winners = 0;
+  // The rest of the arena: gradients, and maps that are needed for a moment.
+  Index turns = 0;
+  // What would be kept if each backward pass found its inputs once, and nothing were computed
+  // again.
+  Index least = 0;
+};
+[[nodiscard]] ActivationKinds activation_kinds(const Network& network,
+                                               const Plan& plan,
+                                               int rank,
+                                               const ArenaOptions& options);
+
 }  // namespace partitioner

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "partitioner/activation_arena.h"
 #include "partitioner/plan_totals.h"
 #include "partitioner/plan_words.h"
 #include "partitioner/quantities.h"
@@ -123,7 +124,16 @@ class Report {
       }
       text += "\nParameters of a step over the wire, and normalisation's sums of a pass\n" + wire();
     }
-    return text + "\nPlanned memory, MiB\n" + memory();
+    text += "\nPlanned memory, MiB\n" + memory();
+    if (options_.memory.training) {
+      text +=
+          "\nActivations of a pass, MiB: kept from forward to backward, the rest of their arena, "
+          "and what\n"
+          "would be kept if each backward pass found its inputs once and nothing were computed "
+          "again\n" +
+          activations();
+    }
+    return text;
   }
 
   [[nodiscard]] std::string summary() const {
@@ -334,6 +344,30 @@ class Report {
         cells.push_back(mebibytes(bytes));
       }
       table.add_row(std::move(cells));
+    }
+    return table.text();
+  }
+
+  [[nodiscard]] std::string activations() const {
+    TextTable table({{"rank"}, {"maps"}, {"sums"}, {"winners"}, {"the rest"}, {"inputs once"}});
+    std::vector<ActivationKinds> kinds;
+    std::vector<Index> totals;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      kinds.push_back(activation_kinds(network_,
+                                       plan_,
+                                       rank,
+                                       {.scalar_bytes = options_.memory.scalar_bytes,
+                                        .image_gradient = options_.memory.image_gradient}));
+      totals.push_back(memory_[static_cast<std::size_t>(rank)].activations);
+    }
+    for (const Row& row : rows_of_ranks(totals)) {
+      const ActivationKinds& of = kinds[static_cast<std::size_t>(row.rank)];
+      table.add_row({row.label,
+                     mebibytes(of.maps),
+                     mebibytes(of.sums),
+                     mebibytes(of.winners),
+                     mebibytes(of.turns),
+                     mebibytes(of.least)});
     }
     return table.text();
   }

@@ -207,3 +207,19 @@ TEST_CASE("the image's gradient is kept to the end where it is wanted") {
   CHECK(of_map(arena.gradients, plan, kImage).bytes == 16 * 10 * 10 * 4);
   CHECK(of_map(arena.gradients, plan, kImage).to >= gradient_time(network, kImage));
 }
+
+TEST_CASE("kinds of activations add up to the arena, and less is kept than every input once") {
+  const Network network = pooled_chain();
+  const Plan plan = make_plan(network, single_tile(network), 2);
+  const ActivationKinds kinds = activation_kinds(network, plan, 0, {});
+  CHECK(kinds.maps + kinds.sums + kinds.winners + kinds.turns ==
+        activation_arena(network, plan, 0, {}).bytes);
+  constexpr Index kScalar = 4;
+  constexpr Index kSums = Index{2} * (16 * 16 * 16 + 2 * 32 * 8 * 8) * kScalar;
+  constexpr Index kWinners = Index{2} * 16 * 8 * 8;
+  CHECK(kinds.sums == kSums);
+  CHECK(kinds.winners == kWinners);
+  constexpr Index kInputs = Index{2} * (16 * 16 * 16 + 16 * 8 * 8 + 2 * 32 * 8 * 8) * kScalar;
+  CHECK(kinds.least == kSums + kWinners + kInputs);
+  CHECK(kinds.maps + kinds.sums + kinds.winners < kinds.least);
+}
