@@ -5,6 +5,7 @@
 
 #include "engine/ops/lane_kernels.h"
 #include "engine/ops/lines.h"
+#include "engine/ops/met_taps.h"
 #include "engine/ops/row_kernels.h"
 #include "engine/ops/threads.h"
 
@@ -27,15 +28,12 @@ void pack_lanes(
       shape.taps());
 }
 
-// Cells of an input, in one dimension and a stride apart, that meet the same taps of windows inside
-// an output: cell number i meets tap `tap` of output `out` + i, tap + stride of the output before
-// it, and so on.
+// Cells of an input, in one dimension and a stride apart, that meet the same taps: the first one's
+// `met`, and the others those of the outputs after.
 struct AlikeCells {
   Index first = 0;
   Index count = 0;
-  Index tap = 0;
-  Index taps = 0;
-  Index out = 0;
+  MetTaps met;
 };
 
 std::vector<AlikeCells> alike_cells(const ConvolutionShape& shape,
@@ -44,24 +42,15 @@ std::vector<AlikeCells> alike_cells(const ConvolutionShape& shape,
   std::vector<AlikeCells> found;
   for (Index phase = cells.begin; phase < std::min(cells.begin + shape.stride, cells.end);
        ++phase) {
-    bool alike = false;
+    MetTaps before;  // of the cell before, none for the first
     for (Index cell = phase; cell < cells.end; cell += shape.stride) {
-      AlikeCells here{cell, 1, 0, 0, 0};
-      for (Index tap = shape.size - 1; tap >= 0; --tap) {
-        const Index distance = cell + shape.padding - tap;
-        if (distance % shape.stride == 0 && distance >= outs.begin * shape.stride &&
-            distance < outs.end * shape.stride) {
-          here = {cell, 1, tap, here.taps + 1, distance / shape.stride};
-        }
-      }
-      if (alike && found.back().tap == here.tap && found.back().taps == here.taps) {
+      const MetTaps met = met_taps(shape, cell, outs);
+      if (met.count > 0 && met.count == before.count && met.tap == before.tap) {
         ++found.back().count;
-      } else {
-        alike = here.taps > 0;
-        if (alike) {
-          found.push_back(here);
-        }
+      } else if (met.count > 0) {
+        found.push_back({cell, 1, met});
       }
+      before = met;
     }
   }
   return found;
@@ -74,9 +63,10 @@ std::vector<DepthwiseTap> taps_of(const ConvolutionShape& shape,
                                   const AlikeCells& cols,
                                   const View<T>& out_gradient) {
   std::vector<DepthwiseTap> taps;
-  for (Index i = 0; i < rows.taps; ++i) {
-    for (Index j = 0; j < cols.taps; ++j) {
-      const Index tap = (rows.tap + i * shape.stride) * shape.size + cols.tap + j * shape.stride;
+  for (Index i = 0; i < rows.met.count; ++i) {
+    for (Index j = 0; j < cols.met.count; ++j) {
+      const Index tap =
+          (rows.met.tap + i * shape.stride) * shape.size + cols.met.tap + j * shape.stride;
       taps.push_back({-i * out_gradient.row_stride() - j * out_gradient.block, tap * kMostLanes});
     }
   }
@@ -191,7 +181,7 @@ void depthwise_backward_data(const ConvolutionShape& shape,
         pack_lanes(shape, filters.weight, filters.first, run, weights.data());
         const Index lanes = whole_lanes(run, out_gradient, in_gradient);
         for (const auto& [rows, cols, taps] : regions) {
-          row_kernels<T>().depthwise({line_start(out_gradient, run, n, rows.out, cols.out),
+          row_kernels<T>().depthwise({line_start(out_gradient, run, n, rows.met.out, cols.met.out),
                                       out_gradient.row_stride(),
                                       out_gradient.block,
                                       taps.data(),

@@ -1,4 +1,7 @@
+#include <cstring>
+
 #include "engine/ops/direct_lanes.h"
+#include "engine/ops/met_taps.h"
 
 namespace engine {
 
@@ -6,6 +9,7 @@ namespace {
 
 using partitioner::intersect;
 
+constexpr Index kChunkTaps = 12;  // of a chunk of weights: the others are those of enough filters
 constexpr Index kFrameBytes = Index{4} << 20U;  // of output gradient copied at once
 
 // Cells that the frame around an output gradient adds on each side, for windows that reach over its
@@ -54,6 +58,13 @@ class BackwardData {
          reach(region.cols)});
     lanes_ = lanes_of(input_.channels, shape.group_channels());
     runs_ = lane_runs(lanes_, lane_kernels<T>().sum_blocks);
+    for (Index row = input_.rows.begin; row < input_.rows.end; ++row) {
+      row_taps_.push_back(met_taps(shape, row, region.rows));
+    }
+    const Range cols = framed(shape, region, 1).cols;
+    for (Index phase = 0; phase < std::min(shape.stride, input_.cols.size()); ++phase) {
+      col_taps_.push_back(met_taps(shape, input_.cols.begin + phase, cols));
+    }
   }
 
   void run(View<const T> out_gradient) {
@@ -163,7 +174,7 @@ class BackwardData {
     alignas(kAlignment) PackedWeights<T> weights;
     std::vector<Tap<T>> taps;
     taps.reserve(static_cast<std::size_t>(shape_.taps()));
-    for_each_run(shape_.taps(), kChunkTerms, [&](Index first_tap, Index tap_count) {
+    for_each_run(shape_.taps(), kChunkTaps, [&](Index first_tap, Index tap_count) {
       for_each_run(ks.size(), kChunkTerms / tap_count, [&](Index k, Index count) {
         const Chunk chunk{{first_tap, first_tap + tap_count}, {ks.begin + k, ks.begin + k + count}};
         pack(run, chunk, weights.data());
@@ -175,13 +186,17 @@ class BackwardData {
         job.weights_block = chunk.terms() * kLanes;
         for (Index line = lines.begin; line < lines.end; ++line) {
           const Index n = first_image + line / input_.rows.size();
-          const Index row = input_.rows.begin + line % input_.rows.size();
-          for (Index phase = 0; phase < std::min(shape_.stride, input_.cols.size()); ++phase) {
-            find_taps(chunk, n, row, input_.cols.begin + phase, weights.data(), taps);
+          const Index row = line % input_.rows.size();
+          for (std::size_t phase = 0; phase < col_taps_.size(); ++phase) {
+            find_taps(chunk,
+                      row_taps_[static_cast<std::size_t>(row)],
+                      col_taps_[phase],
+                      weights.data(),
+                      taps);
             if (!taps.empty()) {
               job.taps = taps.data();
               job.tap_count = static_cast<Index>(taps.size());
-              add_cells(sums, n, row, input_.cols.begin + phase, job);
+              add_cells(sums, n, row, phase, job);
             }
           }
         }
@@ -189,27 +204,30 @@ class BackwardData {
     });
   }
 
+  // Filter by filter: their weights for neighbouring channels lie side by side.
   void pack(const LaneRun& run, const Chunk& chunk, T* to) const {
-    for (Index block = 0; block < run.blocks; ++block) {
-      const Lane& lane = lanes_[static_cast<std::size_t>(run.first + block)];
-      const Index first = (lane.channels.begin - lane.group * shape_.group_channels());
-      if (lane.channels.size() < kLanes) {
-        std::fill_n(to, chunk.terms() * kLanes, T{});
-      }
-      for (Index k = 0; k < chunk.filters.size(); ++k) {
-        const T* from = filters_.weight +
-                        (chunk.filters.begin + k - filters_.first) * shape_.row() +
-                        first * shape_.taps() + chunk.taps.begin;
-        if (shape_.taps() == 1 && lane.channels.size() == kLanes) {
-          std::copy_n(from, kLanes, to + k * kLanes);
+    const Lane* lanes = lanes_.data() + run.first;
+    const Index channels = lanes[run.blocks - 1].channels.end - lanes->channels.begin;
+    if (channels < run.blocks * kLanes) {
+      std::fill_n(to, run.blocks * chunk.terms() * kLanes, T{});
+    }
+    const Index first = lanes->channels.begin - lanes->group * shape_.group_channels();
+    for (Index k = 0; k < chunk.filters.size(); ++k) {
+      const T* from = filters_.weight + (chunk.filters.begin + k - filters_.first) * shape_.row() +
+                      first * shape_.taps() + chunk.taps.begin;
+      for (Index block = 0; block < run.blocks; ++block) {
+        T* at = to + (block * chunk.terms() + k) * kLanes;
+        if (shape_.taps() == 1 && channels == run.blocks * kLanes) {
+          std::memcpy(at, from + block * kLanes, kLanes * sizeof(T));
         } else {
-          lane_kernels<T>().transpose(
-              {from, shape_.taps(), to + k * kLanes, chunk.filters.size() * kLanes},
-              lane.channels.size(),
-              chunk.taps.size());
+          lane_kernels<T>().transpose({from + block * kLanes * shape_.taps(),
+                                       shape_.taps(),
+                                       at,
+                                       chunk.filters.size() * kLanes},
+                                      lanes[block].channels.size(),
+                                      chunk.taps.size());
         }
       }
-      to += chunk.terms() * kLanes;
     }
   }
 
@@ -222,44 +240,42 @@ class BackwardData {
     return offsets;
   }
 
-  // Those of the chunk's taps that reach the cell, and all cells of its row that are `stride`
-  // apart.
+  // Those of the chunk's taps that a cell meets, from the output that it meets first.
   void find_taps(const Chunk& chunk,
-                 Index n,
-                 Index row,
-                 Index col,
+                 const MetTaps& rows,
+                 const MetTaps& cols,
                  const T* weights,
                  std::vector<Tap<T>>& taps) const {
     taps.clear();
-    for (Index tap = chunk.taps.begin; tap < chunk.taps.end; ++tap) {
-      const Index down = row + shape_.padding - tap / shape_.size;
-      const Index right = col + shape_.padding - tap % shape_.size;
-      if (down % shape_.stride != 0 || right % shape_.stride != 0 ||
-          down < region_.rows.begin * shape_.stride || down >= region_.rows.end * shape_.stride) {
-        continue;
+    for (Index i = 0; i < rows.count; ++i) {
+      for (Index j = 0; j < cols.count; ++j) {
+        const Index tap =
+            (rows.tap + i * shape_.stride) * shape_.size + cols.tap + j * shape_.stride;
+        if (tap >= chunk.taps.begin && tap < chunk.taps.end) {
+          taps.push_back({-i * read_.row_stride() - j * read_.block,
+                          weights + (tap - chunk.taps.begin) * chunk.filters.size() * kLanes});
+        }
       }
-      // Exact, also below zero: these are multiples of the stride.
-      const Index offset = read_.cell(n, down / shape_.stride, right / shape_.stride) - read_.data;
-      taps.push_back({offset, weights + (tap - chunk.taps.begin) * chunk.filters.size() * kLanes});
     }
   }
 
-  // The cells of a row that are `stride` apart from `first_col` on.
+  // The cells of a row that are `stride` apart from column `phase` on: the same taps meet them all.
   void add_cells(
-      const RunPixels<T>& sums, Index n, Index row, Index first_col, WeightedSum<T>& job) const {
+      const RunPixels<T>& sums, Index n, Index row, std::size_t phase, WeightedSum<T>& job) const {
+    const Index first_col = input_.cols.begin + static_cast<Index>(phase);
     const Index count = (input_.cols.end - first_col + shape_.stride - 1) / shape_.stride;
+    const T* read =
+        read_.cell(n, row_taps_[static_cast<std::size_t>(row)].out, col_taps_[phase].out);
+    T* cells = gradient_.cell(n, input_.rows.begin + row, first_col);
+    const Index step = shape_.stride * gradient_.block;
     for_each_run(count, lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
-      job.in = read_.data + begin * read_.block;
-      sums.update(gradient_.cell(n, row, first_col + begin * shape_.stride),
-                  shape_.stride * gradient_.block,
-                  pixels,
-                  true,
-                  [&](const SumsPlace<T>& place) {
-                    job.sums = place.sums;
-                    job.sums_step = place.step;
-                    job.sums_block = place.block;
-                    lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
-                  });
+      job.in = read + begin * read_.block;
+      sums.update(cells + begin * step, step, pixels, true, [&](const SumsPlace<T>& place) {
+        job.sums = place.sums;
+        job.sums_step = place.step;
+        job.sums_block = place.block;
+        lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
+      });
     });
   }
 
@@ -271,7 +287,9 @@ class BackwardData {
   Region input_;
   std::vector<Lane> lanes_;
   std::vector<LaneRun> runs_;
-  View<const T> read_;  // the output's gradient, or its framed copy
+  std::vector<MetTaps> row_taps_;  // of the input's rows
+  std::vector<MetTaps> col_taps_;  // of its first columns, a stride of them
+  View<const T> read_;             // the output's gradient, or its framed copy
 };
 
 }  // namespace

@@ -118,20 +118,20 @@ class Forward {
   void compute_line(const RunPixels<T>& sums, Index line, WeightedSum<T>& job) const {
     const Index n = region_.images.begin + line / region_.rows.size();
     const Index row = region_.rows.begin + line % region_.rows.size();
+    const T* window = in_.cell(n,
+                               row * shape_.stride - shape_.padding,
+                               region_.cols.begin * shape_.stride - shape_.padding);
+    T* cells = out_.cell(n, row, region_.cols.begin);
+    const bool loaded = job.start == nullptr;
     for_each_run(region_.cols.size(), lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
-      const Index col = region_.cols.begin + begin;
-      job.in =
-          in_.cell(n, row * shape_.stride - shape_.padding, col * shape_.stride - shape_.padding);
-      sums.update(out_.cell(n, row, col),
-                  out_.block,
-                  pixels,
-                  job.start == nullptr,
-                  [&](const SumsPlace<T>& place) {
-                    job.sums = place.sums;
-                    job.sums_step = place.step;
-                    job.sums_block = place.block;
-                    lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
-                  });
+      job.in = window + begin * job.in_step;
+      sums.update(
+          cells + begin * out_.block, out_.block, pixels, loaded, [&](const SumsPlace<T>& place) {
+            job.sums = place.sums;
+            job.sums_step = place.step;
+            job.sums_block = place.block;
+            lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
+          });
     });
   }
 

@@ -98,6 +98,7 @@ class RunPixels {
       : blocks_(blocks),
         whole_(std::all_of(
             lanes, lanes + blocks, [&](const Lane& lane) { return is_block(lane, view); })),
+        half_block_(view.block == kLanes / 2 && lanes->channels == view.region.channels),
         block_stride_(view.block_stride()) {
     for (Index block = 0; block < blocks; ++block) {
       const Range& channels = lanes[block].channels;
@@ -122,10 +123,14 @@ class RunPixels {
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy;
     if (loaded) {
       copy.fill(T{});
-      for_each_sum(cells, step, pixels, copy.data(), [](T& cell, T& sum) { sum = cell; });
+      copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, Index count) {
+        std::copy_n(view, count, sums);
+      });
     }
     compute(SumsPlace<T>{copy.data(), kLanes, kSumsBlock});
-    for_each_sum(cells, step, pixels, copy.data(), [](T& cell, T& sum) { cell = sum; });
+    copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, Index count) {
+      std::copy_n(sums, count, view);
+    });
   }
 
  private:
@@ -134,18 +139,24 @@ class RunPixels {
     Index sums = 0;
   };
 
-  template <class Visit>
-  void for_each_sum(T* cells, Index step, Index pixels, T* sums, Visit visit) const {
+  // Calls copy(lanes in the view, lanes of sums, count).
+  template <class Copy>
+  void copy_lanes(T* cells, Index step, Index pixels, T* sums, Copy copy) const {
     for (Index p = 0; p < pixels; ++p) {
+      if (half_block_) {
+        copy(cells + p * step + offsets_[0].view, sums + p * kLanes, kLanes / 2);
+        continue;
+      }
       for (Index lane = 0; lane < lane_count_; ++lane) {
         const Offsets& offsets = offsets_[static_cast<std::size_t>(lane)];
-        visit(cells[p * step + offsets.view], sums[p * kLanes + offsets.sums]);
+        copy(cells + p * step + offsets.view, sums + p * kLanes + offsets.sums, Index{1});
       }
     }
   }
 
   Index blocks_;
   bool whole_;
+  bool half_block_;  // all channels of a view are one block of kLanes / 2
   Index block_stride_;
   Index lane_count_ = 0;
   std::array<Offsets, static_cast<std::size_t>(kMostBlocks* kLanes)> offsets_{};

@@ -370,10 +370,37 @@ void unpool_row(const UnpoolRow<T>& row) {
   });
 }
 
+// What all cells of a depthwise job share: its taps, where their number is known, in registers.
+template <class T, class V, Index kTaps>
+struct DepthwiseWeights {
+  V weights[kTaps == 0 ? 1 : kTaps];
+  Index offsets[kTaps == 0 ? 1 : kTaps];
+
+  [[gnu::always_inline]] DepthwiseWeights(const DepthwiseCells<T>& job, Index lane) {
+#pragma GCC unroll 16
+    for (Index t = 0; t < kTaps; ++t) {
+      weights[t] = load_row<V>(job.weights + job.taps[t].weights + lane);
+      offsets[t] = job.taps[t].x;
+    }
+  }
+};
+
 // kCount cells at once, so that a weight is loaded for all of them. Steps that are not known, where
 // kStep is 0, are multiplied by few different numbers.
 template <class T, class V, Index kCount, Index kStep>
+[[gnu::always_inline]] inline void add_tap(
+    const V& weight, const T* near, Index step, V (&sums)[kCount]) {
+  const T* far = near + 4 * step;
+#pragma GCC unroll 8
+  for (Index p = 0; p < kCount; ++p) {
+    const T* cell = kStep != 0 ? near + p * kStep : (p < 4 ? near : far) + p % 4 * step;
+    sums[p] += weight * load_row<V>(cell);
+  }
+}
+
+template <class T, class V, Index kCount, Index kStep, Index kTaps>
 [[gnu::always_inline]] inline void depthwise_cells(const DepthwiseCells<T>& job,
+                                                   const DepthwiseWeights<T, V, kTaps>& shared,
                                                    const T* x,
                                                    T* y,
                                                    Index lane) {
@@ -382,14 +409,15 @@ template <class T, class V, Index kCount, Index kStep>
   for (Index p = 0; p < kCount; ++p) {
     sums[p] = load_row<V>(job.start == nullptr ? y + p * job.y_step : job.start + lane);
   }
-  for (Index t = 0; t < job.tap_count; ++t) {
-    const V weight = load_row<V>(job.weights + job.taps[t].weights + lane);
-    const T* near = x + job.taps[t].x;
-    const T* far = near + 4 * job.x_step;
-#pragma GCC unroll 8
-    for (Index p = 0; p < kCount; ++p) {
-      const T* cell = kStep != 0 ? near + p * kStep : (p < 4 ? near : far) + p % 4 * job.x_step;
-      sums[p] += weight * load_row<V>(cell);
+  if constexpr (kTaps == 0) {
+    for (Index t = 0; t < job.tap_count; ++t) {
+      const V weight = load_row<V>(job.weights + job.taps[t].weights + lane);
+      add_tap<T, V, kCount, kStep>(weight, x + job.taps[t].x, job.x_step, sums);
+    }
+  } else {
+#pragma GCC unroll 16
+    for (Index t = 0; t < kTaps; ++t) {
+      add_tap<T, V, kCount, kStep>(shared.weights[t], x + shared.offsets[t], job.x_step, sums);
     }
   }
 #pragma GCC unroll 8
@@ -398,43 +426,54 @@ template <class T, class V, Index kCount, Index kStep>
   }
 }
 
-template <class T, class V, Index kCount, Index kStep>
-[[gnu::always_inline]] inline void depthwise_some(
-    const DepthwiseCells<T>& job, const T* x, T* y, Index lane, Index cells) {
+template <class T, class V, Index kCount, Index kStep, Index kTaps>
+[[gnu::always_inline]] inline void depthwise_some(const DepthwiseCells<T>& job,
+                                                  const DepthwiseWeights<T, V, kTaps>& shared,
+                                                  const T* x,
+                                                  T* y,
+                                                  Index lane,
+                                                  Index cells) {
   if constexpr (kCount > 0) {
     if (cells == kCount) {
-      depthwise_cells<T, V, kCount, kStep>(job, x, y, lane);
+      depthwise_cells<T, V, kCount, kStep, kTaps>(job, shared, x, y, lane);
     } else {
-      depthwise_some<T, V, kCount - 1, kStep>(job, x, y, lane, cells);
+      depthwise_some<T, V, kCount - 1, kStep, kTaps>(job, shared, x, y, lane, cells);
     }
   }
 }
 
-template <class T, class V, Index kStep>
+template <class T, class V, Index kStep, Index kTaps>
 void depthwise_lanes(const DepthwiseCells<T>& job, Index lane) {
+  const DepthwiseWeights<T, V, kTaps> shared(job, lane);
   const Index runs = (job.cols + kCells - 1) / kCells;
   for (Index row = 0; row < job.rows; ++row) {
     const T* x = job.x + row * job.x_row + lane;
     T* y = job.y + row * job.y_row + lane;
-    for (Index run = 0; run < runs; ++run) {
-      const Index col = job.cols * run / runs;
-      const Index cells = job.cols * (run + 1) / runs - col;
-      depthwise_some<T, V, kCells, kStep>(
-          job, x + col * job.x_step, y + col * job.y_step, lane, cells);
+    Index left = job.cols;
+    for (Index run = runs; run > 0; --run) {
+      const Index cells = run == 1 ? left : (left + run - 1) / run;
+      depthwise_some<T, V, kCells, kStep, kTaps>(job, shared, x, y, lane, cells);
+      x += cells * job.x_step;
+      y += cells * job.y_step;
+      left -= cells;
     }
   }
 }
 
 template <class T>
 void depthwise_any(const DepthwiseCells<T>& job) {
+  constexpr Index kUsualTaps = 9;  // of a 3x3 filter
   const bool side_by_side = job.x_step % job.lanes == 0 && job.y_step % job.lanes == 0;
   for_each_vector<T>(job.lanes, side_by_side, [&]<class V>(Index lane) {
     // NOLINTNEXTLINE(bugprone-sizeof-expression): V may be T itself, a vector of one
     constexpr Index kDense = static_cast<Index>(sizeof(V) / sizeof(T));
+    const bool usual = job.tap_count == kUsualTaps;
     if (job.x_step == kDense) {
-      depthwise_lanes<T, V, kDense>(job, lane);
+      usual ? depthwise_lanes<T, V, kDense, kUsualTaps>(job, lane)
+            : depthwise_lanes<T, V, kDense, 0>(job, lane);
     } else {
-      depthwise_lanes<T, V, 0>(job, lane);
+      usual ? depthwise_lanes<T, V, 0, kUsualTaps>(job, lane)
+            : depthwise_lanes<T, V, 0, 0>(job, lane);
     }
   });
 }

@@ -1,0 +1,32 @@
+// Which taps of a convolution's windows meet a cell of its input, in one dimension: what backward
+// passes gather.
+
+#pragma once
+
+#include "engine/ops/convolution.h"
+
+namespace engine {
+
+// A cell meets tap `tap` of output `out`, tap + stride of out - 1, and so on, `count` taps in all.
+struct MetTaps {
+  Index tap = 0;
+  Index count = 0;
+  Index out = 0;
+};
+
+// Those of outputs in `outs`.
+[[nodiscard]] inline MetTaps met_taps(const ConvolutionShape& shape,
+                                      Index cell,
+                                      const Range& outs) {
+  MetTaps met;
+  for (Index tap = shape.size - 1; tap >= 0; --tap) {
+    const Index distance = cell + shape.padding - tap;
+    if (distance % shape.stride == 0 && distance >= outs.begin * shape.stride &&
+        distance < outs.end * shape.stride) {
+      met = {tap, met.count + 1, distance / shape.stride};
+    }
+  }
+  return met;
+}
+
+}  // namespace engine
