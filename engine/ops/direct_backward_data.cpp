@@ -153,8 +153,7 @@ class BackwardData {
     for (Index part = 0; part < parts; ++part) {
       for (Index i = 0; i < run_count; ++i) {
         add_run(runs_[static_cast<std::size_t>(i)],
-                images.begin,
-                {lines * part / parts, lines * (part + 1) / parts});
+                {images.begin, {lines * part / parts, lines * (part + 1) / parts}});
       }
     }
   }
@@ -167,41 +166,50 @@ class BackwardData {
     [[nodiscard]] Index terms() const { return taps.size() * filters.size(); }
   };
 
-  // Lines are the input's rows of all images from `first_image` on, one after the other.
-  void add_run(const LaneRun& run, Index first_image, const Range& lines) const {
+  // Rows of the input of all images from `first_image` on, one after the other.
+  struct Lines {
+    Index first_image = 0;
+    Range rows;
+  };
+
+  void add_run(const LaneRun& run, const Lines& lines) const {
     const Range ks = filters_of(lanes_[static_cast<std::size_t>(run.first)].group);
     const RunPixels<T> sums(gradient_, lanes_.data() + run.first, run.blocks);
     alignas(kAlignment) PackedWeights<T> weights;
-    std::vector<Tap<T>> taps;
-    taps.reserve(static_cast<std::size_t>(shape_.taps()));
-    for_each_run(shape_.taps(), kChunkTaps, [&](Index first_tap, Index tap_count) {
+    for_each_run(shape_.taps(), kChunkTaps, [&](Index tap, Index tap_count) {
       for_each_run(ks.size(), kChunkTerms / tap_count, [&](Index k, Index count) {
-        const Chunk chunk{{first_tap, first_tap + tap_count}, {ks.begin + k, ks.begin + k + count}};
+        const Chunk chunk{{tap, tap + tap_count}, {ks.begin + k, ks.begin + k + count}};
         pack(run, chunk, weights.data());
-        const std::vector<Index> offsets = channel_offsets(chunk.filters);
-        WeightedSum<T> job;
-        job.in_step = read_.block;
-        job.offsets = offsets.data();
-        job.terms = count;
-        job.weights_block = chunk.terms() * kLanes;
-        for (Index line = lines.begin; line < lines.end; ++line) {
-          const Index n = first_image + line / input_.rows.size();
-          const Index row = line % input_.rows.size();
-          for (std::size_t phase = 0; phase < col_taps_.size(); ++phase) {
-            find_taps(chunk,
-                      row_taps_[static_cast<std::size_t>(row)],
-                      col_taps_[phase],
-                      weights.data(),
-                      taps);
-            if (!taps.empty()) {
-              job.taps = taps.data();
-              job.tap_count = static_cast<Index>(taps.size());
-              add_cells(sums, n, row, phase, job);
-            }
-          }
-        }
+        add_chunk(chunk, lines, weights.data(), sums);
       });
     });
+  }
+
+  void add_chunk(const Chunk& chunk,
+                 const Lines& lines,
+                 const T* weights,
+                 const RunPixels<T>& sums) const {
+    const std::vector<Index> offsets = channel_offsets(chunk.filters);
+    std::vector<Tap<T>> taps;
+    taps.reserve(static_cast<std::size_t>(chunk.taps.size()));
+    WeightedSum<T> job;
+    job.in_step = read_.block;
+    job.offsets = offsets.data();
+    job.terms = chunk.filters.size();
+    job.weights_block = chunk.terms() * kLanes;
+    for (Index line = lines.rows.begin; line < lines.rows.end; ++line) {
+      const Index n = lines.first_image + line / input_.rows.size();
+      const Index row = line % input_.rows.size();
+      for (std::size_t phase = 0; phase < col_taps_.size(); ++phase) {
+        const MetTaps& met = row_taps_[static_cast<std::size_t>(row)];
+        find_taps(chunk, met, col_taps_[phase], weights, taps);
+        if (!taps.empty()) {
+          job.taps = taps.data();
+          job.tap_count = static_cast<Index>(taps.size());
+          add_cells(sums, n, row, phase, job);
+        }
+      }
+    }
   }
 
   // Filter by filter: their weights for neighbouring channels lie side by side.

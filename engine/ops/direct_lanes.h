@@ -120,9 +120,8 @@ class RunPixels {
       compute(SumsPlace<T>{cells + offsets_[0].view, step, block_stride_});
       return;
     }
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy;
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy{};
     if (loaded) {
-      copy.fill(T{});
       copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, Index count) {
         std::copy_n(view, count, sums);
       });

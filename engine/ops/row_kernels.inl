@@ -373,8 +373,8 @@ void unpool_row(const UnpoolRow<T>& row) {
 // What all cells of a depthwise job share: its taps, where their number is known, in registers.
 template <class T, class V, Index kTaps>
 struct DepthwiseWeights {
-  V weights[kTaps == 0 ? 1 : kTaps];
-  Index offsets[kTaps == 0 ? 1 : kTaps];
+  V weights[kTaps == 0 ? 1 : kTaps] = {};
+  Index offsets[kTaps == 0 ? 1 : kTaps] = {};
 
   [[gnu::always_inline]] DepthwiseWeights(const DepthwiseCells<T>& job, Index lane) {
 #pragma GCC unroll 16
