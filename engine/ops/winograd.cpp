@@ -13,14 +13,41 @@ namespace {
 
 using partitioner::intersect;
 
-constexpr Index kTransformedElements = Index{1} << 22U;  // of tiles that are in work at once
-constexpr Index kMostTiles = 56;
+// Elements that are in work at once: few enough of filters to stay in a cache of the second level,
+// more of tiles, because filters of several parts are transformed again for each batch of tiles.
+constexpr Index kFilterElements = Index{5} << 16U;
+constexpr Index kTileElements = Index{1} << 21U;
 constexpr Index kFewestTiles = 14;
+constexpr Index kMostTiles = 56;
+constexpr Index kMostTilesOfParts = 224;
 
-// The most tiles that are transformed, multiplied and transformed back together.
-Index tiles_at_once(Index side, Index channels, Index filters) {
-  const Index elements = positions_of(side) * (blocks_of(channels) + blocks_of(filters)) * kLanes;
-  return std::clamp(kTransformedElements / elements, kFewestTiles, kMostTiles);
+// A convolution goes through batches of tiles and, for each, through parts of its outputs'
+// channels.
+struct Blocking {
+  Index tiles = 0;    // of a batch
+  Index blocks = 0;   // of a part
+  bool whole = true;  // whether a part is all of the outputs
+};
+
+Blocking blocking_of(Index side, Index ins, Index outs) {
+  const Index per_tile = positions_of(side) * kLanes;  // and block
+  const Index most = kFilterElements / (per_tile * blocks_of(ins) * kLanes);
+  Blocking blocking;
+  blocking.blocks = std::min(std::max(most / kMostBlocks, Index{1}) * kMostBlocks, blocks_of(outs));
+  blocking.whole = blocking.blocks == blocks_of(outs);
+  blocking.tiles = std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.blocks)),
+                              kFewestTiles,
+                              blocking.whole ? kMostTiles : kMostTilesOfParts);
+  return blocking;
+}
+
+// Calls visit(Range) for the channels of each part.
+template <class Visit>
+void for_each_part(const Blocking& blocking, const Range& channels, Visit visit) {
+  const Index step = blocking.blocks * kLanes;
+  for (Index begin = channels.begin; begin < channels.end; begin += step) {
+    visit(Range{begin, std::min(begin + step, channels.end)});
+  }
 }
 
 // Where the arrays of LaneKernels have the transforms of tiles of side x side outputs.
@@ -180,10 +207,9 @@ void transform_sums(const TransformedTiles<T>& sums,
   });
 }
 
-// sums = weights * tiles at every position, for `count` tiles. Called by all threads of a team.
+// sums = filters * tiles at every position, for `count` tiles. Called by all threads of a team.
 template <class T>
-void multiply(const T* weights,
-              Index channels,
+void multiply(const TransformedFilters<T>& filters,
               Index positions,
               Index count,
               const TransformedTiles<T>& tiles,
@@ -198,9 +224,9 @@ void multiply(const T* weights,
       for_each_run(count, kernels.product_pixels, [&](Index first, Index pixels) {
         kernels.pixel_product({tiles.at(position, 0, first),
                                tiles.block_stride(),
-                               channels,
-                               weights + (position * sums.blocks + block) * channels * kLanes,
-                               channels * kLanes,
+                               filters.channels,
+                               filters.at(position, block, 0),
+                               filters.block_stride(),
                                sums.at(position, block, first),
                                sums.block_stride()},
                               pixels,
@@ -220,13 +246,14 @@ struct FilterSource {
   bool turned = false;
 };
 
-// To (position, block of outs, in, kLanes). Called by all threads of a team.
+// Called by all threads of a team.
 template <class T>
-void transform_filters(
-    Index side, Index outs, Index ins, const FilterSource<T>& from, T* transformed) {
+void transform_filters(Index side,
+                       Index outs,
+                       const FilterSource<T>& from,
+                       const TransformedFilters<T>& to) {
   const auto transform = lane_kernels<T>().transform_filters[transform_number(side)];
-  const Index blocks = blocks_of(outs);
-  for_each_share(blocks, ins, [&](Index block, const Range& share) {
+  for_each_share(to.blocks, to.channels, [&](Index block, const Range& share) {
     FilterTransform<T> job;
     job.taps = from.taps + block * kLanes * from.out_step + share.begin * from.in_step;
     job.lane_step = from.out_step;
@@ -234,8 +261,8 @@ void transform_filters(
     job.lanes = std::min(kLanes, outs - block * kLanes);
     job.channels = share.size();
     job.turned = from.turned;
-    job.positions = transformed + (block * ins + share.begin) * kLanes;
-    job.position_step = blocks * ins * kLanes;
+    job.positions = to.at(0, block, share.begin);
+    job.position_step = to.position_stride();
     transform(job);
   });
 }
@@ -249,27 +276,40 @@ struct TiledConvolution {
   SumTarget<T> out;
 };
 
+// The same for some of its output channels.
+template <class T>
+TiledConvolution<T> part_of(TiledConvolution<T> job, const Range& channels) {
+  const Index skipped = channels.begin - job.out.region.channels.begin;
+  job.filters.taps += skipped * job.filters.out_step;
+  job.out.region.channels = channels;
+  job.out.bias = job.out.bias == nullptr ? nullptr : job.out.bias + skipped;
+  return job;
+}
+
 template <class T>
 void convolve(const TiledConvolution<T>& job, ConvolutionWorkspace<T>& workspace) {
   const TileGrid grid(job.side, job.out.region);
-  const Index channels = job.in.squares.cells.channels.size();
-  const Index filters = job.out.region.channels.size();
-  const Index at_once = tiles_at_once(job.side, channels, filters);
+  const Index ins = job.in.squares.cells.channels.size();
+  const Range& outs = job.out.region.channels;
+  const Blocking blocking = blocking_of(job.side, ins, outs.size());
   const Index positions = positions_of(job.side);
-  const TransformedTiles<T> tiles{workspace.tiles.data(), blocks_of(channels), at_once};
-  const TransformedTiles<T> sums{
-      tiles.data + positions * tiles.position_stride(), blocks_of(filters), at_once};
-  T* weights = workspace.weights.data();
+  const TransformedTiles<T> tiles{workspace.tiles.data(), blocks_of(ins), blocking.tiles};
 #pragma omp parallel
-  {
-    transform_filters(job.side, filters, channels, job.filters, weights);
-    for_each_run(grid.count(), at_once, [&](Index first, Index count) {
-      const Range batch{first, first + count};
-      transform_squares(job.in, grid, batch, tiles);
-      multiply(weights, channels, positions, count, tiles, sums);
-      transform_sums(sums, grid, batch, job.out);
+  for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
+    const Range batch{first, first + count};
+    transform_squares(job.in, grid, batch, tiles);
+    for_each_part(blocking, outs, [&](const Range& channels) {
+      const TiledConvolution<T> part = part_of(job, channels);
+      const Index blocks = blocks_of(channels.size());
+      const TransformedFilters<T> filters{workspace.weights.data(), blocks, ins};
+      const TransformedTiles<T> sums{tiles.at(positions, 0, 0), blocks, blocking.tiles};
+      if (first == 0 || !blocking.whole) {
+        transform_filters(job.side, channels.size(), part.filters, filters);
+      }
+      multiply(filters, positions, count, tiles, sums);
+      transform_sums(sums, grid, batch, part.out);
     });
-  }
+  });
 }
 
 Range grow(const Range& range, Index before, Index after) {
@@ -285,21 +325,6 @@ Region window_of(const ConvolutionShape& shape, const Region& region) {
           grow(region.cols, shape.padding, after)};
 }
 
-// Gradients of transformed filters, (position, block of filters, channel, kLanes), channels in
-// whole blocks.
-template <class T>
-struct FilterSums {
-  T* data = nullptr;
-  Index blocks = 0;
-  Index channels = 0;
-
-  [[nodiscard]] Index block_stride() const { return channels * kLanes; }
-  [[nodiscard]] Index position_stride() const { return blocks * block_stride(); }
-  [[nodiscard]] T* at(Index position, Index block, Index channel) const {
-    return data + position * position_stride() + block * block_stride() + channel * kLanes;
-  }
-};
-
 // sums (+)= tiles * gradients at every position, over `count` tiles. Called by all threads of a
 // team.
 template <class T>
@@ -308,7 +333,7 @@ void add_products(const TransformedTiles<T>& tiles,
                   Index positions,
                   Index count,
                   bool assign,
-                  const FilterSums<T>& sums) {
+                  const TransformedFilters<T>& sums) {
   const Index pairs = (gradients.blocks + kMostBlocks - 1) / kMostBlocks;
   const Index runs = sums.channels / kProductChannels;
 #pragma omp for collapse(3) schedule(static)
@@ -335,7 +360,7 @@ void add_products(const TransformedTiles<T>& tiles,
 // of a team.
 template <class T>
 void add_filters(Index side,
-                 const FilterSums<T>& sums,
+                 const TransformedFilters<T>& sums,
                  const ConvolutionShape& shape,
                  Index filters,
                  T* weight_gradient) {
@@ -353,6 +378,19 @@ void add_filters(Index side,
   });
 }
 
+// With as many channels as are in whole blocks, which gradients of filters take.
+ConvolutionWorkspaceSize workspace_of(Index side, Index ins, Index outs) {
+  const Blocking blocking = blocking_of(side, ins, outs);
+  const Index positions = positions_of(side);
+  const TransformedFilters<float> filters{nullptr, blocking.blocks, blocks_of(ins) * kLanes};
+  const TransformedTiles<float> tiles{nullptr, blocks_of(ins), blocking.tiles};
+  const TransformedTiles<float> sums{nullptr, blocking.blocks, blocking.tiles};
+  ConvolutionWorkspaceSize size;
+  size.weights = positions * filters.position_stride();
+  size.tiles = positions * (tiles.position_stride() + sums.position_stride());
+  return size;
+}
+
 }  // namespace
 
 ConvolutionWorkspaceSize winograd_workspace(const WinogradMethod& method,
@@ -362,16 +400,8 @@ ConvolutionWorkspaceSize winograd_workspace(const WinogradMethod& method,
   if (filters.empty()) {
     return {};
   }
-  const Index positions = positions_of(side);
-  const Index ins = blocks_of(shape.channels);
-  const Index outs = blocks_of(filters.size());
-  const Index at_once = tiles_at_once(side, shape.channels, filters.size());
-  const Index forward = outs * shape.channels * kLanes;
-  const Index backward = std::max(ins * filters.size() * kLanes, outs * ins * kLanes * kLanes);
-  ConvolutionWorkspaceSize size;
-  size.weights = positions * (training ? std::max(forward, backward) : forward);
-  size.tiles = positions * ((ins + outs) * at_once + 2) * kLanes;
-  return size;
+  const ConvolutionWorkspaceSize forward = workspace_of(side, shape.channels, filters.size());
+  return training ? larger(forward, workspace_of(side, filters.size(), shape.channels)) : forward;
 }
 
 template <class T>
@@ -433,29 +463,32 @@ void winograd_backward_weights(const WinogradMethod& method,
   const LaneKernels<T>& kernels = lane_kernels<T>();
   const std::size_t number = transform_number(side);
   const TileGrid grid(side, region);
-  const Index filters = region.channels.size();
   const Index positions = positions_of(side);
-  const Index at_once = tiles_at_once(side, shape.channels, filters);
-  const TransformedTiles<T> tiles{workspace.tiles.data(), blocks_of(shape.channels), at_once};
-  const TransformedTiles<T> gradients{
-      tiles.data + positions * tiles.position_stride(), blocks_of(filters), at_once};
+  const Blocking blocking = blocking_of(side, shape.channels, region.channels.size());
+  const TransformedTiles<T> tiles{
+      workspace.tiles.data(), blocks_of(shape.channels), blocking.tiles};
   const SquareSource<T> windows{kernels.transform_input[number],
                                 in,
                                 {window_side(side), -shape.padding, window_of(shape, region)}};
-  const SquareSource<T> outputs{
-      kernels.transform_gradient[number], out_gradient, {side, 0, region}};
-  const FilterSums<T> sums{workspace.weights.data(), gradients.blocks, tiles.blocks * kLanes};
-  T* first_gradient = weight_gradient + (region.channels.begin - first_filter) * shape.row();
 #pragma omp parallel
-  {
-    for_each_run(grid.count(), at_once, [&](Index first, Index count) {
-      const Range batch{first, first + count};
-      transform_squares(windows, grid, batch, tiles);
-      transform_squares(outputs, grid, batch, gradients);
-      add_products(tiles, gradients, positions, count, first == 0, sums);
+  for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
+    const Range batch{first, first + count};
+    transform_squares(windows, grid, batch, tiles);
+    for_each_part(blocking, region.channels, [&](const Range& filters) {
+      const Region outputs{region.images, filters, region.rows, region.cols};
+      const SquareSource<T> source{
+          kernels.transform_gradient[number], out_gradient, {side, 0, outputs}};
+      const Index blocks = blocks_of(filters.size());
+      const TransformedTiles<T> gradients{tiles.at(positions, 0, 0), blocks, blocking.tiles};
+      const TransformedFilters<T> sums{workspace.weights.data(), blocks, tiles.blocks * kLanes};
+      transform_squares(source, grid, batch, gradients);
+      add_products(tiles, gradients, positions, count, first == 0 || !blocking.whole, sums);
+      if (batch.end == grid.count() || !blocking.whole) {
+        T* gradient = weight_gradient + (filters.begin - first_filter) * shape.row();
+        add_filters(side, sums, shape, filters.size(), gradient);
+      }
     });
-    add_filters(side, sums, shape, filters, first_gradient);
-  }
+  });
 }
 
 template void winograd_forward<float>(const WinogradMethod&,

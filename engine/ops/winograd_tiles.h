@@ -87,6 +87,21 @@ struct TransformedTiles {
   }
 };
 
+// Transformed filters or their gradients, (position, block of outputs, input channel, kLanes),
+// positions apart likewise.
+template <class T>
+struct TransformedFilters {
+  T* data = nullptr;
+  Index blocks = 0;
+  Index channels = 0;
+
+  [[nodiscard]] Index block_stride() const { return channels * kLanes; }
+  [[nodiscard]] Index position_stride() const { return blocks * block_stride() + kLanes; }
+  [[nodiscard]] T* at(Index position, Index block, Index channel) const {
+    return data + position * position_stride() + block * block_stride() + channel * kLanes;
+  }
+};
+
 // Calls visit(block, Range) for `items` items of each of `blocks` blocks, shared out evenly to the
 // threads of a team, all of which call this.
 template <class Visit>
