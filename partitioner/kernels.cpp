@@ -9,7 +9,7 @@ namespace {
 // Below these a tile's transforms take longer than the multiplications that they save.
 constexpr Index kFewestChannels = 32;
 constexpr Index kFewestProducts = Index{32} * 64;  // input channels times filters
-constexpr Index kFewestCells = 12;          // along a side of the map
+constexpr Index kFewestCells = 12;                 // along a side of the map
 
 ConvolutionKernel kernel_by(KernelRule rule, const Network& network, int layer) {
   if (rule == KernelRule::Reference) {
@@ -58,9 +58,7 @@ bool applies(ConvolutionKernel kernel, const Network& network, int layer) {
   if (convolution == nullptr) {
     return false;
   }
-  const bool winograd =
-      kernel == ConvolutionKernel::Winograd2 || kernel == ConvolutionKernel::Winograd4;
-  return !winograd ||
+  return winograd_side(kernel) == 0 ||
          (convolution->size == 3 && convolution->stride == 1 && convolution->groups == 1);
 }
 

@@ -21,6 +21,13 @@ inline constexpr ConvolutionKernel kConvolutionKernels[] = {ConvolutionKernel::D
                                                             ConvolutionKernel::Winograd4,
                                                             ConvolutionKernel::Reference};
 
+// Side of the tiles of outputs that one of Winograd's kernels computes at once; 0 for the others.
+[[nodiscard]] constexpr Index winograd_side(ConvolutionKernel kernel) {
+  return kernel == ConvolutionKernel::Winograd2   ? 2
+         : kernel == ConvolutionKernel::Winograd4 ? 4
+                                                  : 0;
+}
+
 // "direct", "winograd2", "winograd4", "reference"
 [[nodiscard]] std::string_view name_of(ConvolutionKernel kernel);
 [[nodiscard]] std::optional<ConvolutionKernel> kernel_named(std::string_view name);

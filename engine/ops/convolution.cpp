@@ -12,11 +12,7 @@ namespace engine {
 namespace {
 
 bool is_winograd(ConvolutionKernel kernel) {
-  return kernel == ConvolutionKernel::Winograd2 || kernel == ConvolutionKernel::Winograd4;
-}
-
-Index tile_side(ConvolutionKernel kernel) {
-  return kernel == ConvolutionKernel::Winograd2 ? 2 : 4;
+  return winograd_side(kernel) > 0;
 }
 
 ConvolutionWorkspaceSize workspace_of(ConvolutionKernel kernel,
@@ -27,7 +23,8 @@ ConvolutionWorkspaceSize workspace_of(ConvolutionKernel kernel,
     return {};
   }
   if (is_winograd(kernel)) {
-    return winograd_workspace(WinogradMethod{shape, tile_side(kernel)}, filters, !output.empty());
+    return winograd_workspace(
+        WinogradMethod{shape, winograd_side(kernel)}, filters, !output.empty());
   }
   if (is_depthwise(shape)) {
     return {};
@@ -72,7 +69,7 @@ void convolution_forward(const ConvolutionMethod& method,
     reference_forward(shape, in, weight, bias, region, out);
   } else if (is_winograd(kernel)) {
     winograd_forward(
-        WinogradMethod{shape, tile_side(kernel)}, in, weight, bias, region, out, workspace);
+        WinogradMethod{shape, winograd_side(kernel)}, in, weight, bias, region, out, workspace);
   } else if (is_depthwise(shape)) {
     depthwise_forward(shape, in, weight, bias, region, out);
   } else {
@@ -96,7 +93,7 @@ void convolution_backward_data(const ConvolutionMethod& method,
   if (kernel == ConvolutionKernel::Reference) {
     reference_backward_data(shape, out_gradient, filters, region, map, in_gradient);
   } else if (is_winograd(kernel)) {
-    winograd_backward_data(WinogradMethod{shape, tile_side(kernel)},
+    winograd_backward_data(WinogradMethod{shape, winograd_side(kernel)},
                            out_gradient,
                            filters,
                            region,
@@ -126,7 +123,7 @@ void convolution_backward_weights(const ConvolutionMethod& method,
   if (kernel == ConvolutionKernel::Reference) {
     reference_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
   } else if (is_winograd(kernel)) {
-    winograd_backward_weights(WinogradMethod{shape, tile_side(kernel)},
+    winograd_backward_weights(WinogradMethod{shape, winograd_side(kernel)},
                               in,
                               out_gradient,
                               region,

@@ -220,8 +220,7 @@ bool has_kink(const partitioner::LayerSpec& spec) {
 
 bool bits_must_agree(const partitioner::Network& network, const partitioner::Partition& partition) {
   for (const ConvolutionKernels& kernels : partition.kernels) {
-    if (kernels.forward == ConvolutionKernel::Winograd2 ||
-        kernels.forward == ConvolutionKernel::Winograd4) {
+    if (winograd_side(kernels.forward) > 0) {
       return false;
     }
   }

@@ -31,10 +31,6 @@ double rounding(ConvolutionKernel kernel) {
   return kernel == ConvolutionKernel::Winograd4 ? 10 * direct : direct;
 }
 
-bool is_winograd(ConvolutionKernel kernel) {
-  return kernel == ConvolutionKernel::Winograd2 || kernel == ConvolutionKernel::Winograd4;
-}
-
 // A convolution of a small random map, with everything that goes into it.
 struct Case {
   ConvolutionKernel kernel;
@@ -57,7 +53,7 @@ struct Case {
 // Filters and channels around the sizes of blocks: tails, whole blocks, several.
 std::optional<partitioner::Network> random_convolution(Draw& draw, ConvolutionKernel kernel) {
   partitioner::Network network;
-  const bool winograd = is_winograd(kernel);
+  const bool winograd = winograd_side(kernel) > 0;
   const bool depthwise = !winograd && draw.chance(0.15);
   const Index groups = winograd    ? 1
                        : depthwise ? draw.between(1, 40)
@@ -82,27 +78,42 @@ std::optional<partitioner::Network> random_convolution(Draw& draw, ConvolutionKe
   return network;
 }
 
+Case case_of(const partitioner::Network& network,
+             Index batch,
+             std::uint64_t seed,
+             ConvolutionKernel kernel) {
+  const auto& layer = std::get<partitioner::Convolution>(network.layer(0).operation);
+  const ConvolutionShape shape{
+      layer.filters, network.image.channels, layer.size, layer.stride, layer.padding, layer.groups};
+  return {kernel,
+          network,
+          shape,
+          test::random_map(whole_map(network, partitioner::kImage, batch), seed),
+          test::random_values(shape.filters * shape.row(), seed + 1),
+          test::random_values(shape.filters, seed + 2),
+          test::random_map(whole_map(network, 0, batch), seed + 3)};
+}
+
 Case random_case(std::uint64_t seed, ConvolutionKernel kernel) {
   Draw draw(seed);
   std::optional<partitioner::Network> network;
   while (!network) {
     network = random_convolution(draw, kernel);
   }
-  const auto& layer = std::get<partitioner::Convolution>(network->layer(0).operation);
-  const ConvolutionShape shape{layer.filters,
-                               network->image.channels,
-                               layer.size,
-                               layer.stride,
-                               layer.padding,
-                               layer.groups};
-  const Index batch = draw.between(1, 3);
-  return {kernel,
-          *network,
-          shape,
-          test::random_map(whole_map(*network, partitioner::kImage, batch), seed),
-          test::random_values(shape.filters * shape.row(), seed + 1),
-          test::random_values(shape.filters, seed + 2),
-          test::random_map(whole_map(*network, 0, batch), seed + 3)};
+  return case_of(*network, draw.between(1, 3), seed, kernel);
+}
+
+constexpr Index kManyChannels = 200;
+
+// More channels than Winograd's kernels transform the filters of at once, with tails, and more
+// tiles.
+Case large_case(ConvolutionKernel kernel) {
+  partitioner::Network network;
+  network.image = {kManyChannels, 31, 30};
+  add_layer(network,
+            partitioner::Convolution{.filters = 70, .size = 3, .padding = 1},
+            {partitioner::kImage});
+  return case_of(network, 2, 1, kernel);
 }
 
 template <class T>
@@ -139,26 +150,29 @@ Tensor<T> forward(Case& of, const Region& region, Draw& draw) {
 
 constexpr std::uint64_t kCases = 150;
 
+// All of a large map, so that there is more than one part of its channels; else any part.
+Region some_part(Draw& draw, const Case& of) {
+  const bool large = of.shape.channels >= kManyChannels;
+  return large || draw.chance(0.3) ? of.output() : test::random_part(draw, of.output());
+}
+
 template <class T>
-void check_forward(ConvolutionKernel kernel) {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
-    Case of = random_case(seed, kernel);
-    Draw draw(seed + 1000);
-    PlainMap expected(of.output());
-    naive_convolution(of.shape, of.in, of.weight, of.bias, expected);
-    const Region region = draw.chance(0.3) ? of.output() : test::random_part(draw, of.output());
-    const Tensor<T> found = forward<T>(of, region, draw);
-    CHECK_MESSAGE(test::relative_difference(found.view(), expected, region) <= rounding<T>(kernel),
-                  name_of(kernel),
-                  ", seed ",
-                  seed);
-  }
+void check_forward(Case of, std::uint64_t seed) {
+  INFO(name_of(of.kernel), ", seed ", seed);
+  Draw draw(seed + 1000);
+  PlainMap expected(of.output());
+  naive_convolution(of.shape, of.in, of.weight, of.bias, expected);
+  const Region region = some_part(draw, of);
+  const Tensor<T> found = forward<T>(of, region, draw);
+  CHECK(test::relative_difference(found.view(), expected, region) <= rounding<T>(of.kernel));
 }
 
 TEST_CASE("every kernel computes the naive convolution, on any part of the map") {
   for (const ConvolutionKernel kernel : partitioner::kConvolutionKernels) {
-    check_forward<double>(kernel);
-    check_forward<float>(kernel);
+    for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+      check_forward<double>(random_case(seed, kernel), seed);
+      check_forward<float>(random_case(seed, kernel), seed);
+    }
   }
 }
 
@@ -181,8 +195,8 @@ engine::Range on_grid(const engine::Range& range, Index side, Index extent) {
 // A part of the map whose cells have the same bits as in the whole.
 Region comparable_part(Draw& draw, const Case& of) {
   Region region = test::random_part(draw, of.output());
-  if (is_winograd(of.kernel) && !region.empty()) {
-    const Index side = of.kernel == ConvolutionKernel::Winograd2 ? 2 : 4;
+  const Index side = winograd_side(of.kernel);
+  if (side > 0 && !region.empty()) {
     region.rows = on_grid(region.rows, side, of.output().rows.end);
     region.cols = on_grid(region.cols, side, of.output().cols.end);
   }
@@ -252,40 +266,49 @@ Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw) {
 }
 
 template <class T>
-void check_backward(ConvolutionKernel kernel) {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
-    INFO(name_of(kernel), ", seed ", seed);
-    Case of = random_case(seed, kernel);
-    Draw draw(seed + 3000);
-    const Region region = draw.chance(0.3) ? of.output() : test::random_part(draw, of.output());
-    constexpr double kBefore = 0.25;
-    Gradients<T> found = backward<T>(of, region, static_cast<T>(kBefore), draw);
-    PlainMap in_gradient(of.in.region);
-    std::vector<double> weight_gradient(of.weight.size());
-    naive_convolution_backward(
-        of.shape, region, of.in, of.weight, of.out_gradient, in_gradient, weight_gradient);
-    for (double& value : in_gradient.values) {
-      value += kBefore;
-    }
-    const Region inside = intersect(of.in.region, found.in.region());
-    CHECK(test::relative_difference(View<const T>(found.in.view()), in_gradient, inside) <=
-          rounding<T>(kernel));
-    double difference = 0;
-    double magnitude = 1;
-    for (std::size_t i = 0; i < found.weight.size(); ++i) {
-      const double expected =
-          kBefore + weight_gradient[static_cast<std::size_t>(found.first * of.shape.row()) + i];
-      difference = std::max(difference, std::abs(static_cast<double>(found.weight[i]) - expected));
-      magnitude = std::max(magnitude, std::abs(expected));
-    }
-    CHECK(difference <= rounding<T>(kernel) * magnitude);
+void check_backward(Case of, std::uint64_t seed) {
+  INFO(name_of(of.kernel), ", seed ", seed);
+  Draw draw(seed + 3000);
+  const Region region = some_part(draw, of);
+  constexpr double kBefore = 0.25;
+  Gradients<T> found = backward<T>(of, region, static_cast<T>(kBefore), draw);
+  PlainMap in_gradient(of.in.region);
+  std::vector<double> weight_gradient(of.weight.size());
+  naive_convolution_backward(
+      of.shape, region, of.in, of.weight, of.out_gradient, in_gradient, weight_gradient);
+  for (double& value : in_gradient.values) {
+    value += kBefore;
   }
+  const Region inside = intersect(of.in.region, found.in.region());
+  CHECK(test::relative_difference(View<const T>(found.in.view()), in_gradient, inside) <=
+        rounding<T>(of.kernel));
+  double difference = 0;
+  double magnitude = 1;
+  for (std::size_t i = 0; i < found.weight.size(); ++i) {
+    const double expected =
+        kBefore + weight_gradient[static_cast<std::size_t>(found.first * of.shape.row()) + i];
+    difference = std::max(difference, std::abs(static_cast<double>(found.weight[i]) - expected));
+    magnitude = std::max(magnitude, std::abs(expected));
+  }
+  CHECK(difference <= rounding<T>(of.kernel) * magnitude);
 }
 
 TEST_CASE("every kernel computes the naive convolution's gradients, and adds them") {
   for (const ConvolutionKernel kernel : partitioner::kConvolutionKernels) {
-    check_backward<double>(kernel);
-    check_backward<float>(kernel);
+    for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+      check_backward<double>(random_case(seed, kernel), seed);
+      check_backward<float>(random_case(seed, kernel), seed);
+    }
+  }
+}
+
+TEST_CASE("Winograd's kernels compute layers of many channels part by part") {
+  for (const ConvolutionKernel kernel :
+       {ConvolutionKernel::Winograd2, ConvolutionKernel::Winograd4}) {
+    check_forward<double>(large_case(kernel), 0);
+    check_forward<float>(large_case(kernel), 0);
+    check_backward<double>(large_case(kernel), 0);
+    check_backward<float>(large_case(kernel), 0);
   }
 }
 
@@ -303,7 +326,8 @@ TEST_CASE("gradients that fall outside the image are dropped") {
 void check_threads(ConvolutionKernel kernel) {
   const int before = omp_get_max_threads();
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Case of = random_case(seed, kernel);
+    const bool large = seed == 0 && winograd_side(kernel) > 0;
+    Case of = large ? large_case(kernel) : random_case(seed, kernel);
     const Region whole = of.output();
     std::optional<Tensor<float>> out;
     std::optional<Gradients<float>> gradients;
