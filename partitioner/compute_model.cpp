@@ -1,0 +1,208 @@
+#include "partitioner/compute_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "partitioner/layout.h"
+#include "partitioner/step_messages.h"
+
+namespace partitioner {
+
+namespace {
+
+double as_double(Index value) {
+  return static_cast<double>(value);
+}
+
+// The cells of `range` widened to multiples of `step`.
+Index widened(const Range& range, Index step) {
+  const Index begin = range.begin >= 0 ? range.begin / step : -((-range.begin + step - 1) / step);
+  return ((range.end + step - 1) / step - begin) * step;
+}
+
+Index in_blocks(Index channels) {
+  return widened({0, channels}, channel_block(channels));
+}
+
+Index tile_side(ConvolutionKernel kernel) {
+  switch (kernel) {
+    case ConvolutionKernel::Winograd2:
+      return 2;
+    case ConvolutionKernel::Winograd4:
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+double seconds_of(const ConvolutionPoint& point, ConvolutionPass pass) {
+  switch (pass) {
+    case ConvolutionPass::Forward:
+      return point.forward_s;
+    case ConvolutionPass::BackwardData:
+      return point.backward_data_s;
+    case ConvolutionPass::BackwardWeights:
+      return point.backward_weights_s;
+  }
+  return 0;
+}
+
+ConvolutionTask task_of(const ConvolutionPoint& point, ConvolutionPass pass) {
+  Convolution shape;
+  shape.filters = point.filters;
+  shape.size = point.size;
+  shape.stride = point.stride;
+  shape.groups = point.groups;
+  return {shape,
+          point.channels,
+          point.kernel,
+          pass,
+          {{0, 1}, {0, point.filters}, {0, point.rows}, {0, point.cols}}};
+}
+
+// Shapes that lie near each other here run at similar rates.
+std::array<double, 5> coordinates(const ConvolutionTask& task) {
+  const auto log = [](Index value) { return std::log2(as_double(std::max<Index>(value, 1))); };
+  const Region& out = task.output;
+  const Index filters = task.shape.filters / task.shape.groups;
+  constexpr double kFar = 4;  // another filter or stride counts like 16 times as many channels
+  return {log(task.channels / task.shape.groups),
+          log(std::min(filters, out.channels.size())),
+          log(out.images.size() * out.rows.size() * out.cols.size()) / 2,
+          kFar * log(task.shape.size),
+          kFar * log(task.shape.stride)};
+}
+
+// Interpolated by inverse squared distance (Shepard 1968): at a measured point it is what was
+// measured there, and never beyond the fastest or the slowest. 0 where nothing was measured.
+double interpolated_rate(const DeviceProfile& device, const ConvolutionTask& task) {
+  const auto here = coordinates(task);
+  double rates = 0;
+  double weights = 0;
+  for (const ConvolutionPoint& point : device.convolutions) {
+    const bool depthwise = task.shape.groups > 1;
+    if (point.kernel != task.kernel || (point.groups > 1) != depthwise) {
+      continue;
+    }
+    const ConvolutionTask measured = task_of(point, task.pass);
+    const auto there = coordinates(measured);
+    double distance = 0;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      distance += (here[i] - there[i]) * (here[i] - there[i]);
+    }
+    constexpr double kNearest = 1e-12;
+    const double weight = 1 / (distance + kNearest);
+    rates += weight * counted_flops(measured) / seconds_of(point, task.pass);
+    weights += weight;
+  }
+  return weights > 0 ? rates / weights : 0;
+}
+
+double map_bytes(const Region& region) {
+  return kScalarBytes * as_double(blocked_volume(region));
+}
+
+// A product with a matrix of weights that is read once: bound by multiplying or by memory.
+double connected_seconds(const DeviceProfile& device, Index inputs, const Region& output) {
+  const Index weights = inputs * output.channels.size();
+  const double flops = 2 * as_double(weights * output.images.size());
+  return std::max(flops / device.direct_flops_per_s,
+                  kScalarBytes * as_double(weights) / device.memory_bytes_per_s);
+}
+
+// Bytes of the layer's inputs and output.
+double touched_bytes(const Network& network, int layer, const Region& output) {
+  double bytes = map_bytes(output);
+  for (std::size_t input = 0; input < network.layer(layer).inputs.size(); ++input) {
+    bytes += map_bytes(required_input(network, layer, input, output));
+  }
+  return bytes;
+}
+
+// Where a network begins, nobody wants the gradient of the input.
+bool wants_input_gradient(const LayerSpec& spec) {
+  return std::any_of(spec.inputs.begin(), spec.inputs.end(), [](int map) { return map != kImage; });
+}
+
+}  // namespace
+
+double counted_flops(const ConvolutionTask& task) {
+  const auto& [shape, channels, kernel, pass, output] = task;
+  if (output.empty()) {
+    return 0;
+  }
+  const Index side = tile_side(kernel);
+  const double cells = as_double(output.images.size() * widened(output.rows, side) *
+                                 widened(output.cols, side) * shape.size * shape.size);
+  const Index filters = shape.filters / shape.groups;
+  const Index inputs = channels / shape.groups;
+  if (filters == 1 &&
+      inputs == 1) {  // depthwise: blocks of channels, each with a filter of its own
+    return 2 * cells * as_double(widened(output.channels, channel_block(shape.filters)));
+  }
+  if (shape.groups > 1) {
+    const double groups = as_double(output.channels.size()) / as_double(filters);
+    const Index products = pass == ConvolutionPass::BackwardData ? in_blocks(inputs) * filters
+                                                                 : inputs * in_blocks(filters);
+    return 2 * cells * groups * as_double(products);
+  }
+  const Index products = pass == ConvolutionPass::BackwardData
+                             ? in_blocks(inputs) * output.channels.size()
+                             : inputs * widened(output.channels, channel_block(shape.filters));
+  return 2 * cells * as_double(products);
+}
+
+double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& task) {
+  if (task.output.empty()) {
+    return 0;
+  }
+  double rate = interpolated_rate(device, task);
+  if (rate == 0) {
+    rate = tile_side(task.kernel) > 1 ? device.winograd_flops_per_s : device.direct_flops_per_s;
+  }
+  return counted_flops(task) / rate;
+}
+
+LayerSeconds layer_seconds(const Network& network,
+                           int layer,
+                           const ConvolutionKernels& kernels,
+                           const DeviceProfile& device,
+                           const Region& computed,
+                           const Region& backward) {
+  LayerSeconds seconds;
+  if (computed.empty()) {
+    return seconds;
+  }
+  const LayerSpec& spec = network.layer(layer);
+  const Index inputs = network.shape(spec.inputs[0]).channels;
+  const bool data = wants_input_gradient(spec);
+  PassRates rates = normalizes(spec.operation) ? device.normalize : device.activate;
+  double forward_bytes = map_bytes(computed);
+  double backward_bytes = backward.empty() ? 0 : map_bytes(backward);
+  if (const auto* shape = std::get_if<Convolution>(&spec.operation)) {
+    const auto run = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
+      return convolution_seconds(device, {*shape, inputs, kernel, pass, output});
+    };
+    seconds.forward_s = run(kernels.forward, ConvolutionPass::Forward, computed);
+    seconds.backward_weights_s =
+        run(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward);
+    seconds.backward_data_s =
+        data ? run(kernels.backward_data, ConvolutionPass::BackwardData, backward) : 0;
+  } else if (std::holds_alternative<Connected>(spec.operation)) {
+    const Index features = network.shape(spec.inputs[0]).volume();
+    seconds.forward_s = connected_seconds(device, features, computed);
+    seconds.backward_weights_s =
+        backward.empty() ? 0 : connected_seconds(device, features, backward);
+    seconds.backward_data_s = data ? seconds.backward_weights_s : 0;
+  } else {
+    rates = std::holds_alternative<MaxPool>(spec.operation) ? device.pool : device.elementwise;
+    forward_bytes = touched_bytes(network, layer, computed);
+    backward_bytes = backward.empty() ? 0 : touched_bytes(network, layer, backward);
+  }
+  seconds.other_forward_s = forward_bytes / rates.forward_bytes_per_s;
+  seconds.other_backward_s = backward_bytes / rates.backward_bytes_per_s;
+  return seconds;
+}
+
+}  // namespace partitioner

@@ -1,0 +1,52 @@
+// How long a device takes to compute a region of a layer: from measured convolutions where its
+// profile has some, else from its rates.
+//
+// Work is counted as the kernels do it: whole blocks of channels, and whole Winograd tiles on
+// global coordinates. A measured time is turned into a rate of such work; the rate of another shape
+// is interpolated between those, its work is counted exactly.
+
+#pragma once
+
+#include "partitioner/cluster_profile.h"
+#include "partitioner/plan.h"
+
+namespace partitioner {
+
+enum class ConvolutionPass { Forward, BackwardData, BackwardWeights };
+
+// A convolution of a region of the output, by one kernel.
+struct ConvolutionTask {
+  Convolution shape;
+  Index channels = 1;  // of the whole input
+  ConvolutionKernel kernel = ConvolutionKernel::Direct;
+  ConvolutionPass pass = ConvolutionPass::Forward;
+  Region output;
+};
+
+// Operations of the direct sum over the blocks and tiles that the kernel computes.
+[[nodiscard]] double counted_flops(const ConvolutionTask& task);
+
+[[nodiscard]] double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& task);
+
+// One layer on one rank, without messages.
+struct LayerSeconds {
+  double forward_s = 0;  // of what has weights
+  double backward_data_s = 0;
+  double backward_weights_s = 0;
+  double other_forward_s = 0;  // normalisation and activation, pools and whatever has no weights
+  double other_backward_s = 0;
+
+  [[nodiscard]] double total() const {
+    return forward_s + backward_data_s + backward_weights_s + other_forward_s + other_backward_s;
+  }
+};
+
+// Forward over `computed`, backward over `backward`, of the layer's output.
+[[nodiscard]] LayerSeconds layer_seconds(const Network& network,
+                                         int layer,
+                                         const ConvolutionKernels& kernels,
+                                         const DeviceProfile& device,
+                                         const Region& computed,
+                                         const Region& backward);
+
+}  // namespace partitioner

@@ -1,0 +1,259 @@
+#include "partitioner/cost_model.h"
+
+#include <algorithm>
+#include <map>
+
+#include "partitioner/compute_model.h"
+#include "partitioner/step_messages.h"
+
+namespace partitioner {
+
+namespace {
+
+// Ranks at work side by side up to the next synchronisation.
+class Segments {
+ public:
+  explicit Segments(int ranks) : seconds_(static_cast<std::size_t>(ranks)) {}
+
+  void work(std::size_t rank, double seconds) { seconds_[rank] += seconds; }
+  void synchronize() {
+    total_ += *std::max_element(seconds_.begin(), seconds_.end());
+    std::fill(seconds_.begin(), seconds_.end(), 0.0);
+  }
+  [[nodiscard]] double total() const { return total_; }
+
+ private:
+  std::vector<double> seconds_;
+  double total_ = 0;
+};
+
+class InnerCost {
+ public:
+  InnerCost(const Network& network,
+            const GroupGeometry& group,
+            const std::vector<ConvolutionKernels>& kernels,
+            const ClusterProfile& cluster)
+      : network_(network),
+        group_(group),
+        kernels_(kernels),
+        cluster_(cluster),
+        load_(cluster),
+        segments_(group.ranks()) {
+    cost_.ranks.resize(static_cast<std::size_t>(group.ranks()));
+  }
+
+  GroupCost compute() {
+    for (int layer = group_.first; layer <= group_.last; ++layer) {
+      seconds_.push_back(seconds_of_ranks(layer));
+    }
+    for (int layer = group_.first; layer <= group_.last; ++layer) {
+      forward(layer);
+    }
+    segments_.synchronize();
+    for (int layer = group_.last; layer >= group_.first; --layer) {
+      backward(layer);
+    }
+    segments_.synchronize();
+    cost_.compute_s = segments_.total();
+    sum_parameters();
+    return std::move(cost_);
+  }
+
+ private:
+  std::vector<LayerSeconds> seconds_of_ranks(int layer) {
+    std::vector<LayerSeconds> seconds;
+    const auto& tiles = group_.tiles_of(layer);
+    const ConvolutionKernels& kernels = kernels_[static_cast<std::size_t>(layer)];
+    for (std::size_t rank = 0; rank < tiles.size(); ++rank) {
+      const Tile& tile = tiles[rank];
+      const DeviceProfile& device = cluster_.device(static_cast<int>(rank));
+      const LayerSeconds all =
+          layer_seconds(network_, layer, kernels, device, tile.computed, tile.backward);
+      RankSeconds& sum = cost_.ranks[rank];
+      sum.forward_s += all.forward_s;
+      sum.backward_data_s += all.backward_data_s;
+      sum.backward_weights_s += all.backward_weights_s;
+      sum.other_s += all.other_forward_s + all.other_backward_s;
+      if (tile.computed != tile.owned) {
+        const LayerSeconds owned =
+            layer_seconds(network_, layer, kernels, device, tile.owned, tile.owned);
+        sum.redundant_s += all.total() - owned.total();
+      }
+      seconds.push_back(all);
+    }
+    return seconds;
+  }
+
+  [[nodiscard]] const std::vector<LayerSeconds>& seconds(int layer) const {
+    return seconds_[static_cast<std::size_t>(layer - group_.first)];
+  }
+
+  void synchronize_statistics(int layer, Region Tile::*contributes, double numbers) {
+    if (!normalizes(network_.layer(layer).operation)) {
+      return;
+    }
+    load_.clear();
+    add_statistics(group_.tiles_of(layer), contributes, numbers, load_);
+    if (load_.empty()) {
+      return;
+    }
+    cost_.statistics_s += load_.seconds();
+    segments_.synchronize();
+  }
+
+  void forward(int layer) {
+    for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
+      segments_.work(rank, seconds(layer)[rank].forward_s);
+    }
+    synchronize_statistics(layer, &Tile::owned, kForwardStatistics);
+    for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
+      segments_.work(rank, seconds(layer)[rank].other_forward_s);
+    }
+  }
+
+  void backward(int layer) {
+    for (const Exchange& exchange : group_.collapses) {
+      if (exchange.map == layer) {
+        collapse(exchange);
+      }
+    }
+    for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
+      segments_.work(rank, seconds(layer)[rank].other_backward_s);
+    }
+    synchronize_statistics(layer, &Tile::backward, kBackwardStatistics);
+    for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
+      const LayerSeconds& of = seconds(layer)[rank];
+      segments_.work(rank, of.backward_data_s + of.backward_weights_s);
+    }
+  }
+
+  void collapse(const Exchange& exchange) {
+    load_.clear();
+    for (const Message& message : exchange.messages) {
+      load_.add({message.to, message.from, region_bytes(message.region)});
+    }
+    if (!load_.empty()) {
+      cost_.collapse_s += load_.seconds();
+      segments_.synchronize();
+    }
+  }
+
+  void sum_parameters() {
+    TransferLoad values(cluster_);
+    load_.clear();
+    std::vector<double> updates(cost_.ranks.size());
+    for (int layer = group_.first; layer <= group_.last; ++layer) {
+      for (const SharedParameter& parameter :
+           shared_parameters(network_, layer, group_.tiles_of(layer))) {
+        for_each_message(parameter, [&](int owner, int holder, Index elements) {
+          const double bytes = kScalarBytes * static_cast<double>(elements);
+          values.add({owner, holder, bytes});
+          if (parameter.gradient_sent) {
+            load_.add({holder, owner, bytes});
+          }
+        });
+        for_each_share(parameter, [&](int owner, Index elements) {
+          updates[static_cast<std::size_t>(owner)] +=
+              static_cast<double>(elements) / cluster_.device(owner).updated_weights_per_s;
+        });
+      }
+    }
+    cost_.gradient_sum_s = load_.seconds();
+    cost_.update_s = *std::max_element(updates.begin(), updates.end());
+    cost_.value_share_s = values.seconds();
+  }
+
+  const Network& network_;
+  const GroupGeometry& group_;
+  const std::vector<ConvolutionKernels>& kernels_;
+  const ClusterProfile& cluster_;
+  TransferLoad load_;
+  Segments segments_;
+  std::vector<std::vector<LayerSeconds>> seconds_;  // [layer - first][rank]
+  GroupCost cost_;
+};
+
+std::vector<Region> owned_regions(const Plan& plan, int map) {
+  std::vector<Region> owned;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    owned.push_back(plan.tile(map, rank).owned);
+  }
+  return owned;
+}
+
+}  // namespace
+
+double StepCost::total() const {
+  double seconds = static_cast<double>(passes) * loss_s;
+  for (const GroupCost& group : groups) {
+    seconds += group.total(passes);
+  }
+  return seconds;
+}
+
+double loss_seconds(const ClusterProfile& cluster) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < cluster.size(); ++rank) {
+    ranks.push_back(rank);
+  }
+  TransferLoad load(cluster);
+  constexpr double kNumberBytes = 8;
+  load.add_all_to_all(ranks, kNumberBytes);  // how many bytes will come, then these
+  return 2 * load.seconds();
+}
+
+GroupCost inner_cost(const Network& network,
+                     const GroupGeometry& group,
+                     const std::vector<ConvolutionKernels>& kernels,
+                     const ClusterProfile& cluster) {
+  return InnerCost(network, group, kernels, cluster).compute();
+}
+
+ExchangeSeconds exchange_seconds(const std::vector<Region>& owned,
+                                 const std::vector<Region>& required,
+                                 TransferLoad& load) {
+  const int ranks = static_cast<int>(owned.size());
+  const auto seconds = [&](bool forward) {
+    load.clear();
+    for (int to = 0; to < ranks; ++to) {
+      const Region& needs = required[static_cast<std::size_t>(to)];
+      if (needs.empty()) {
+        continue;
+      }
+      for (int from = 0; from < ranks; ++from) {
+        const Index cells = intersect(owned[static_cast<std::size_t>(from)], needs).volume();
+        if (cells > 0 && from != to) {
+          const double bytes = kScalarBytes * static_cast<double>(cells);
+          load.add(forward ? Parcel{from, to, bytes} : Parcel{to, from, bytes});
+        }
+      }
+    }
+    return load.seconds();
+  };
+  return {seconds(true), seconds(false)};
+}
+
+StepCost step_cost(const Network& network,
+                   const Plan& plan,
+                   const ClusterProfile& cluster,
+                   const CostOptions& options) {
+  StepCost cost;
+  cost.passes = options.passes;
+  cost.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
+  TransferLoad load(cluster);
+  const int groups = plan.group(network.size() - 1) + 1;
+  for (int g = 0; g < groups; ++g) {
+    const GroupGeometry group = group_of_plan(network, plan, g);
+    GroupCost of_group = inner_cost(network, group, plan.kernels, cluster);
+    for (const auto& [map, required] : group.required) {
+      const ExchangeSeconds seconds = exchange_seconds(owned_regions(plan, map), required, load);
+      const bool sent = map != kImage || plan.reader != kEveryRank;
+      of_group.forward_exchange_s += sent ? seconds.forward_s : 0;
+      of_group.backward_exchange_s += map != kImage ? seconds.backward_s : 0;
+    }
+    cost.groups.push_back(std::move(of_group));
+  }
+  return cost;
+}
+
+}  // namespace partitioner

@@ -1,0 +1,296 @@
+#include "partitioner/step_program.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "partitioner/compute_model.h"
+#include "partitioner/plan_totals.h"
+#include "partitioner/step_messages.h"
+
+namespace partitioner {
+
+namespace {
+
+class ProgramMaker {
+ public:
+  ProgramMaker(const Network& network, const Plan& plan, const ClusterProfile& cluster)
+      : network_(network), plan_(plan), cluster_(cluster) {
+    program_.ranks = plan.ranks;
+    for (const Exchange& exchange : plan.exchanges) {
+      first_reader_.push_back(first_reader(exchange));
+    }
+  }
+
+  StepProgram make(const CostOptions& options) {
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      seconds_.push_back(seconds_of_ranks(layer));
+    }
+    for (Index pass = 0; pass < options.passes; ++pass) {
+      add_map_transfers();
+      forward();
+      if (options.has_loss) {
+        sum_loss();
+      }
+      backward();
+    }
+    update();
+    return std::move(program_);
+  }
+
+ private:
+  static constexpr int kNoTransfer = -1;
+
+  int add_transfer(Transfer transfer) {
+    program_.transfers.push_back(std::move(transfer));
+    return static_cast<int>(program_.transfers.size()) - 1;
+  }
+
+  int map_transfer(const Exchange& exchange, bool forward) {
+    Transfer transfer;
+    transfer.in_order = !forward;
+    for (const Message& message : exchange.messages) {
+      if (message.from != message.to) {
+        const double bytes = region_bytes(message.region);
+        transfer.parcels.push_back(forward ? Parcel{message.from, message.to, bytes}
+                                           : Parcel{message.to, message.from, bytes});
+      }
+    }
+    return add_transfer(std::move(transfer));
+  }
+
+  // Of one pass.
+  void add_map_transfers() {
+    forward_.clear();
+    backward_.clear();
+    collapses_.clear();
+    for (const Exchange& exchange : plan_.exchanges) {
+      const bool sent = is_sent_forward(plan_, exchange);
+      forward_.push_back(sent ? map_transfer(exchange, true) : kNoTransfer);
+      backward_.push_back(exchange.map != kImage ? map_transfer(exchange, false) : kNoTransfer);
+    }
+    for (const Exchange& collapse : plan_.collapses) {
+      collapses_.push_back(map_transfer(collapse, false));
+    }
+  }
+
+  [[nodiscard]] int first_reader(const Exchange& exchange) const {
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      const auto& inputs = network_.layer(layer).inputs;
+      if (plan_.group(layer) == exchange.group &&
+          std::find(inputs.begin(), inputs.end(), exchange.map) != inputs.end()) {
+        return layer;
+      }
+    }
+    return network_.size();
+  }
+
+  [[nodiscard]] std::vector<LayerSeconds> seconds_of_ranks(int layer) const {
+    std::vector<LayerSeconds> seconds;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const Tile& tile = plan_.tile(layer, rank);
+      seconds.push_back(layer_seconds(network_,
+                                      layer,
+                                      plan_.kernels_of(layer),
+                                      cluster_.device(rank),
+                                      tile.computed,
+                                      tile.backward));
+    }
+    return seconds;
+  }
+
+  void start(StepPart part, int layer, int transfer) {
+    if (transfer != kNoTransfer) {
+      program_.actions.push_back({StepAction::Kind::Start, part, layer, transfer, {}});
+    }
+  }
+  void finish(StepPart part, int layer, int transfer) {
+    if (transfer != kNoTransfer) {
+      program_.actions.push_back({StepAction::Kind::Finish, part, layer, transfer, {}});
+    }
+  }
+
+  template <class Seconds>
+  void compute(StepPart part, int layer, Seconds seconds_of) {
+    StepAction action{StepAction::Kind::Compute, part, layer, kNoTransfer, {}};
+    for (const LayerSeconds& of : seconds_[static_cast<std::size_t>(layer)]) {
+      action.seconds.push_back(seconds_of(of));
+    }
+    program_.actions.push_back(std::move(action));
+  }
+
+  void start_forward(int map) {
+    for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
+      if (plan_.exchanges[i].map == map) {
+        start(StepPart::ForwardMaps, map, forward_[i]);
+      }
+    }
+  }
+
+  void forward() {
+    start_forward(kImage);
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
+        if (first_reader_[i] == layer) {
+          finish(StepPart::ForwardMaps, plan_.exchanges[i].map, forward_[i]);
+        }
+      }
+      compute(StepPart::Forward, layer, [](const LayerSeconds& of) { return of.forward_s; });
+      statistics(StepPart::ForwardStatistics, layer, &Tile::owned, kForwardStatistics);
+      compute(StepPart::Forward, layer, [](const LayerSeconds& of) { return of.other_forward_s; });
+      start_forward(layer);
+    }
+  }
+
+  void backward() {
+    for (int layer = network_.size() - 1; layer >= 0; --layer) {
+      for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
+        if (plan_.exchanges[i].map == layer) {
+          finish(StepPart::BackwardMaps, layer, backward_[i]);
+        }
+      }
+      for (std::size_t i = 0; i < plan_.collapses.size(); ++i) {
+        if (plan_.collapses[i].map == layer) {
+          start(StepPart::BackwardMaps, layer, collapses_[i]);
+          finish(StepPart::BackwardMaps, layer, collapses_[i]);
+        }
+      }
+      compute(
+          StepPart::Backward, layer, [](const LayerSeconds& of) { return of.other_backward_s; });
+      statistics(StepPart::BackwardStatistics, layer, &Tile::backward, kBackwardStatistics);
+      compute(StepPart::Backward, layer, [](const LayerSeconds& of) {
+        return of.backward_weights_s + of.backward_data_s;
+      });
+      for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
+        if (first_reader_[i] == layer) {
+          start(StepPart::BackwardMaps, plan_.exchanges[i].map, backward_[i]);
+        }
+      }
+    }
+  }
+
+  void statistics(StepPart part, int layer, Region Tile::*contributes, double numbers) {
+    if (!normalizes(network_.layer(layer).operation)) {
+      return;
+    }
+    Transfer transfer;
+    transfer.in_order = true;
+    for_each_statistics(
+        plan_.tiles[map_slot(layer)], contributes, numbers, [&](const Parcel& parcel) {
+          transfer.parcels.push_back(parcel);
+        });
+    const int number = add_transfer(std::move(transfer));
+    start(part, layer, number);
+    finish(part, layer, number);
+  }
+
+  void sum_loss() {
+    constexpr double kNumberBytes = 8;
+    for (int round = 0; round < 2; ++round) {
+      Transfer transfer;
+      transfer.in_order = true;
+      for (int from = 0; from < plan_.ranks; ++from) {
+        for (int to = 0; to < plan_.ranks; ++to) {
+          if (from != to) {
+            transfer.parcels.push_back({from, to, kNumberBytes});
+          }
+        }
+      }
+      const int number = add_transfer(std::move(transfer));
+      start(StepPart::Loss, -1, number);
+      finish(StepPart::Loss, -1, number);
+    }
+  }
+
+  // All parameters are started before the first is finished: one parcel a pair stands for them.
+  void update() {
+    std::map<std::pair<int, int>, Parcel> gradients;
+    std::map<std::pair<int, int>, Parcel> values;
+    const auto add = [](auto& parcels, int from, int to, double bytes) {
+      Parcel& parcel = parcels.try_emplace({from, to}, Parcel{from, to, 0, 0}).first->second;
+      parcel.bytes += bytes;
+      ++parcel.messages;
+    };
+    StepAction action{StepAction::Kind::Compute, StepPart::Update, -1, kNoTransfer, {}};
+    action.seconds.resize(static_cast<std::size_t>(plan_.ranks));
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      for (const SharedParameter& parameter :
+           shared_parameters(network_, layer, plan_.tiles[map_slot(layer)])) {
+        for_each_message(parameter, [&](int owner, int holder, Index elements) {
+          const double bytes = kScalarBytes * static_cast<double>(elements);
+          add(values, owner, holder, bytes);
+          if (parameter.gradient_sent) {
+            add(gradients, holder, owner, bytes);
+          }
+        });
+        for_each_share(parameter, [&](int owner, Index elements) {
+          action.seconds[static_cast<std::size_t>(owner)] +=
+              static_cast<double>(elements) / cluster_.device(owner).updated_weights_per_s;
+        });
+      }
+    }
+    exchange(StepPart::GradientSum, gradients, true);
+    program_.actions.push_back(std::move(action));
+    exchange(StepPart::ValueShare, values, false);
+  }
+
+  void exchange(StepPart part,
+                const std::map<std::pair<int, int>, Parcel>& parcels,
+                bool in_order) {
+    Transfer transfer;
+    transfer.in_order = in_order;
+    for (const auto& [pair, parcel] : parcels) {
+      transfer.parcels.push_back(parcel);
+    }
+    const int number = add_transfer(std::move(transfer));
+    start(part, -1, number);
+    finish(part, -1, number);
+  }
+
+  const Network& network_;
+  const Plan& plan_;
+  const ClusterProfile& cluster_;
+  std::vector<int> forward_;  // transfers, by exchange of the plan
+  std::vector<int> backward_;
+  std::vector<int> first_reader_;
+  std::vector<int> collapses_;                      // by collapse of the plan
+  std::vector<std::vector<LayerSeconds>> seconds_;  // [layer][rank]
+  StepProgram program_;
+};
+
+}  // namespace
+
+const char* name_of(StepPart part) {
+  switch (part) {
+    case StepPart::ForwardMaps:
+      return "forward maps";
+    case StepPart::Forward:
+      return "forward";
+    case StepPart::ForwardStatistics:
+      return "forward statistics";
+    case StepPart::Loss:
+      return "loss";
+    case StepPart::BackwardMaps:
+      return "backward maps";
+    case StepPart::Backward:
+      return "backward";
+    case StepPart::BackwardStatistics:
+      return "backward statistics";
+    case StepPart::GradientSum:
+      return "gradient sum";
+    case StepPart::Update:
+      return "update";
+    case StepPart::ValueShare:
+      return "value share";
+  }
+  return "";
+}
+
+StepProgram step_program(const Network& network,
+                         const Plan& plan,
+                         const ClusterProfile& cluster,
+                         const CostOptions& options) {
+  return ProgramMaker(network, plan, cluster).make(options);
+}
+
+}  // namespace partitioner

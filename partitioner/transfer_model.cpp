@@ -1,0 +1,204 @@
+#include "partitioner/transfer_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace partitioner {
+
+namespace {
+
+// One bucket.
+class Sum {
+ public:
+  Sum(const ClusterProfile& cluster, const std::vector<int>& ranks, double bytes)
+      : load_(cluster), ranks_(ranks), bytes_(bytes) {}
+
+  double seconds(SumAlgorithm algorithm) {
+    switch (algorithm) {
+      case SumAlgorithm::Owners:
+        return owners();
+      case SumAlgorithm::Star:
+        return star();
+      case SumAlgorithm::Ring:
+        return ring();
+      case SumAlgorithm::HalvingDoubling:
+        return halving_doubling();
+    }
+    return 0;
+  }
+
+ private:
+  [[nodiscard]] std::size_t count() const { return ranks_.size(); }
+
+  // Position `from` sends to position `to`.
+  void send(std::size_t from, std::size_t to, double bytes) {
+    load_.add({ranks_[from], ranks_[to], bytes});
+  }
+
+  double round() {
+    const double seconds = load_.seconds();
+    load_.clear();
+    return seconds;
+  }
+
+  double owners() {
+    load_.add_all_to_all(ranks_, bytes_ / static_cast<double>(count()));
+    return 2 * round();
+  }
+
+  double star() {
+    for (std::size_t i = 1; i < count(); ++i) {
+      send(i, 0, bytes_);
+    }
+    const double in = round();
+    for (std::size_t i = 1; i < count(); ++i) {
+      send(0, i, bytes_);
+    }
+    return in + round();
+  }
+
+  double ring() {
+    for (std::size_t i = 0; i < count(); ++i) {
+      send(i, (i + 1) % count(), bytes_ / static_cast<double>(count()));
+    }
+    return 2 * static_cast<double>(count() - 1) * round();
+  }
+
+  double halving_doubling() {
+    std::size_t power = 1;
+    while (power * 2 <= count()) {
+      power *= 2;
+    }
+    double seconds = 0;
+    for (std::size_t i = power; i < count(); ++i) {
+      send(i, i - power, bytes_);
+    }
+    seconds += round();
+    double part = bytes_;
+    for (std::size_t distance = power / 2; distance > 0; distance /= 2) {
+      part /= 2;
+      for (std::size_t i = 0; i < power; ++i) {
+        send(i, i ^ distance, part);
+      }
+      seconds += 2 * round();  // halving, and later doubling between the same pairs
+    }
+    for (std::size_t i = power; i < count(); ++i) {
+      send(i - power, i, bytes_);
+    }
+    return seconds + round();
+  }
+
+  TransferLoad load_;
+  const std::vector<int>& ranks_;
+  double bytes_;
+};
+
+}  // namespace
+
+double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parcel) {
+  return parcel.messages * device.message_s + parcel.bytes / device.copied_bytes_per_s;
+}
+
+TransferLoad::TransferLoad(const ClusterProfile& cluster)
+    : cluster_(&cluster),
+      interfaces_(cluster.devices.size()),
+      pair_bytes_(cluster.devices.size() * cluster.devices.size()) {}
+
+void TransferLoad::clear() {
+  std::fill(interfaces_.begin(), interfaces_.end(), Interface{});
+  for (const std::size_t pair : used_pairs_) {
+    pair_bytes_[pair] = 0;
+  }
+  used_pairs_.clear();
+  pack_s_ = unpack_s_ = wire_s_ = latency_s_ = 0;
+  loaded_ = false;
+}
+
+void TransferLoad::load(int rank, const Flow& out, const Flow& in) {
+  const DeviceProfile& device = cluster_->device(rank);
+  Interface& interface = interfaces_[static_cast<std::size_t>(rank)];
+  interface.pack_s += out.messages * device.message_s + out.bytes / device.copied_bytes_per_s;
+  interface.unpack_s += in.messages * device.message_s + in.bytes / device.copied_bytes_per_s;
+  interface.out_s += out.bytes / device.send_bytes_per_s;
+  interface.in_s += in.bytes / device.receive_bytes_per_s;
+  pack_s_ = std::max(pack_s_, interface.pack_s);
+  unpack_s_ = std::max(unpack_s_, interface.unpack_s);
+  wire_s_ = std::max({wire_s_, interface.out_s, interface.in_s});
+}
+
+void TransferLoad::cross(const LinkProfile& link, double bytes) {
+  loaded_ = true;
+  wire_s_ = std::max(wire_s_, bytes / link.bytes_per_s);
+  latency_s_ = std::max(latency_s_, link.latency_s);
+}
+
+void TransferLoad::add(const Parcel& parcel) {
+  if (parcel.from == parcel.to) {
+    return;
+  }
+  const Flow flow{parcel.bytes, static_cast<double>(parcel.messages)};
+  load(parcel.from, flow, {});
+  load(parcel.to, {}, flow);
+  const std::size_t pair = static_cast<std::size_t>(parcel.from) * interfaces_.size() +
+                           static_cast<std::size_t>(parcel.to);
+  if (pair_bytes_[pair] == 0) {
+    used_pairs_.push_back(pair);
+  }
+  pair_bytes_[pair] += parcel.bytes;
+  cross(cluster_->between(parcel.from, parcel.to), pair_bytes_[pair]);
+}
+
+void TransferLoad::add_all_to_all(const std::vector<int>& ranks, double bytes) {
+  if (!cluster_->exceptions.empty() || loaded_) {
+    for (const int from : ranks) {
+      for (const int to : ranks) {
+        add({from, to, bytes});
+      }
+    }
+    return;
+  }
+  if (ranks.size() < 2) {
+    return;
+  }
+  const double peers = static_cast<double>(ranks.size() - 1);
+  const Flow flow{peers * bytes, peers};
+  for (const int rank : ranks) {
+    load(rank, flow, flow);
+  }
+  cross(cluster_->link, bytes);
+}
+
+double TransferLoad::seconds() const {
+  return pack_s_ + wire_s_ + latency_s_ + unpack_s_;
+}
+
+const char* name_of(SumAlgorithm algorithm) {
+  switch (algorithm) {
+    case SumAlgorithm::Owners:
+      return "owners";
+    case SumAlgorithm::Star:
+      return "star";
+    case SumAlgorithm::Ring:
+      return "ring";
+    case SumAlgorithm::HalvingDoubling:
+      return "halving and doubling";
+  }
+  return "";
+}
+
+double sum_seconds(const ClusterProfile& cluster,
+                   SumAlgorithm algorithm,
+                   const std::vector<int>& ranks,
+                   double bytes,
+                   double bucket_bytes) {
+  if (ranks.size() < 2 || bytes <= 0) {
+    return 0;
+  }
+  const double bucket = std::min(bytes, bucket_bytes);
+  const double whole = std::floor(bytes / bucket);
+  const double rest = bytes - whole * bucket;
+  double seconds = rest > 0 ? Sum(cluster, ranks, rest).seconds(algorithm) : 0;
+  return seconds + whole * Sum(cluster, ranks, bucket).seconds(algorithm);
+}
+
+}  // namespace partitioner

@@ -1,0 +1,82 @@
+// How long a set of messages takes that all start together: what each processor spends on posting,
+// packing and unpacking, and what the busiest network interface has to carry. A device's messages
+// share its rate, out and in.
+
+#pragma once
+
+#include <vector>
+
+#include "partitioner/cluster_profile.h"
+
+namespace partitioner {
+
+// Bytes from one rank to another, as `messages` messages.
+struct Parcel {
+  int from = 0;
+  int to = 0;
+  double bytes = 0;
+  int messages = 1;
+};
+
+// Processor time of a parcel at either end.
+[[nodiscard]] double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parcel);
+
+// What a set of messages amounts to. The time of a set is
+//   slowest packing + busiest interface or link + largest latency + slowest unpacking:
+// exact where no interface carries more than one message at a time.
+class TransferLoad {
+ public:
+  explicit TransferLoad(const ClusterProfile& cluster);
+
+  void clear();
+  void add(const Parcel& parcel);  // one to oneself is no message
+  // `bytes` from each of the ranks to each other.
+  void add_all_to_all(const std::vector<int>& ranks, double bytes);
+
+  [[nodiscard]] double seconds() const;
+  [[nodiscard]] bool empty() const { return !loaded_; }
+
+ private:
+  struct Interface {
+    double pack_s = 0;
+    double unpack_s = 0;
+    double out_s = 0;
+    double in_s = 0;
+  };
+  struct Flow {
+    double bytes = 0;
+    double messages = 0;
+  };
+  void load(int rank, const Flow& out, const Flow& in);
+  void cross(const LinkProfile& link, double bytes);
+
+  const ClusterProfile* cluster_;
+  std::vector<Interface> interfaces_;
+  std::vector<double> pair_bytes_;  // [from * ranks + to]
+  std::vector<std::size_t> used_pairs_;
+  double pack_s_ = 0;  // the largest of each
+  double unpack_s_ = 0;
+  double wire_s_ = 0;
+  double latency_s_ = 0;
+  bool loaded_ = false;
+};
+
+// Ways to add up a vector over ranks so that all have the sum.
+enum class SumAlgorithm {
+  Owners,          // each rank adds up its share, then sends it to all: as the engine does it
+  Star,            // one rank adds up all of it
+  Ring,            // Patarasuk, Yuan 2009
+  HalvingDoubling  // Rabenseifner 2004; ranks beyond a power of two fold onto the others first
+};
+inline constexpr SumAlgorithm kSumAlgorithms[] = {
+    SumAlgorithm::Owners, SumAlgorithm::Star, SumAlgorithm::Ring, SumAlgorithm::HalvingDoubling};
+[[nodiscard]] const char* name_of(SumAlgorithm algorithm);
+
+// Seconds to sum `bytes` over the ranks, in buckets of at most `bucket_bytes` one after the other.
+[[nodiscard]] double sum_seconds(const ClusterProfile& cluster,
+                                 SumAlgorithm algorithm,
+                                 const std::vector<int>& ranks,
+                                 double bytes,
+                                 double bucket_bytes);
+
+}  // namespace partitioner

@@ -1,0 +1,129 @@
+#include "partitioner/wire.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "partitioner/errors.h"
+
+namespace partitioner {
+
+Wire::Wire(const ClusterProfile& cluster)
+    : cluster_(&cluster),
+      queues_(cluster.devices.size() * cluster.devices.size()),
+      out_(cluster.devices.size()),
+      in_(cluster.devices.size()) {}
+
+int Wire::send(int from, int to, double bytes, double time) {
+  expects(time >= time_, "messages are sent in the order of time");
+  flows_.push_back({from, to, bytes, 0});
+  const int message = static_cast<int>(flows_.size()) - 1;
+  starts_.push({time, message});
+  return message;
+}
+
+std::size_t Wire::pair(const Flow& flow) const {
+  return static_cast<std::size_t>(flow.from) * out_.size() + static_cast<std::size_t>(flow.to);
+}
+
+void Wire::begin_due() {
+  while (!starts_.empty() && starts_.top().time <= time_) {
+    const int message = starts_.top().message;
+    starts_.pop();
+    auto& queue = queues_[pair(flow(message))];
+    queue.push_back(message);
+    if (queue.size() == 1) {
+      moving_.push_back(message);
+      shared_ = false;
+    }
+  }
+}
+
+double Wire::fair_share(const Flow& flow) const {
+  const Interface& out = out_[static_cast<std::size_t>(flow.from)];
+  const Interface& in = in_[static_cast<std::size_t>(flow.to)];
+  return std::min({out.rate / out.flows,
+                   in.rate / in.flows,
+                   cluster_->between(flow.from, flow.to).bytes_per_s});
+}
+
+// Progressive filling (Bertsekas, Gallager 1992): the flow with the least share is given it for
+// good, and what it takes is no longer there for the others.
+void Wire::share_rates() {
+  for (std::size_t i = 0; i < out_.size(); ++i) {
+    out_[i] = {cluster_->devices[i].send_bytes_per_s, 0};
+    in_[i] = {cluster_->devices[i].receive_bytes_per_s, 0};
+  }
+  std::vector<int> open = moving_;
+  for (const int message : open) {
+    ++out_[static_cast<std::size_t>(flow(message).from)].flows;
+    ++in_[static_cast<std::size_t>(flow(message).to)].flows;
+  }
+  while (!open.empty()) {
+    double least = kInfiniteRate;
+    for (const int message : open) {
+      least = std::min(least, fair_share(flow(message)));
+    }
+    constexpr double kRounding = 1 + 1e-12;  // flows that are equal but for rounding go together
+    std::vector<int> rest;
+    std::vector<int> given;
+    for (const int message : open) {
+      (fair_share(flow(message)) <= least * kRounding ? given : rest).push_back(message);
+    }
+    for (const int message : given) {
+      Flow& of = flow(message);
+      of.rate = least;
+      for (Interface* interface :
+           {&out_[static_cast<std::size_t>(of.from)], &in_[static_cast<std::size_t>(of.to)]}) {
+        interface->rate =
+            std::isinf(interface->rate) ? interface->rate : std::max(interface->rate - least, 0.0);
+        --interface->flows;
+      }
+    }
+    open = std::move(rest);
+  }
+  shared_ = true;
+}
+
+Wire::Departure Wire::next() {
+  for (;;) {
+    begin_due();
+    if (moving_.empty()) {
+      if (starts_.empty()) {
+        return {};
+      }
+      time_ = starts_.top().time;
+      continue;
+    }
+    if (!shared_) {
+      share_rates();
+    }
+    const auto remaining = [this](int message) { return flow(message).left / flow(message).rate; };
+    const auto first = std::min_element(moving_.begin(), moving_.end(), [&](int a, int b) {
+      return remaining(a) != remaining(b) ? remaining(a) < remaining(b) : a < b;
+    });
+    const double duration = remaining(*first);
+    const bool interrupted = !starts_.empty() && starts_.top().time < time_ + duration;
+    const double passed = interrupted ? starts_.top().time - time_ : duration;
+    const int message = *first;
+    for (const int other : moving_) {
+      if (passed > 0) {
+        flow(other).left = std::max(flow(other).left - passed * flow(other).rate, 0.0);
+      }
+    }
+    if (interrupted) {
+      time_ = starts_.top().time;
+      continue;
+    }
+    time_ += duration;
+    auto& queue = queues_[pair(flow(message))];
+    queue.pop_front();
+    moving_.erase(first);
+    if (!queue.empty()) {
+      moving_.push_back(queue.front());
+    }
+    shared_ = false;
+    return {message, time_};
+  }
+}
+
+}  // namespace partitioner

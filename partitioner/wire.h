@@ -1,0 +1,64 @@
+// Messages under way between devices, as fluids that share the rates of network interfaces.
+
+#pragma once
+
+#include <deque>
+#include <queue>
+#include <vector>
+
+#include "partitioner/cluster_profile.h"
+
+namespace partitioner {
+
+class Wire {
+ public:
+  explicit Wire(const ClusterProfile& cluster);
+
+  // A message that is ready to go at `time`, not before the time of events that were taken already.
+  // Returns its number, counted from 0.
+  int send(int from, int to, double bytes, double time);
+
+  // The next message whose last byte leaves, and when; message -1 when all have left.
+  struct Departure {
+    int message = -1;
+    double time = 0;
+  };
+  Departure next();
+
+ private:
+  struct Flow {
+    int from = 0;
+    int to = 0;
+    double left = 0;  // bytes
+    double rate = 0;
+  };
+  struct Start {
+    double time = 0;
+    int message = 0;
+    friend bool operator>(const Start& a, const Start& b) {
+      return a.time != b.time ? a.time > b.time : a.message > b.message;
+    }
+  };
+  void begin_due();
+  void share_rates();
+  [[nodiscard]] double fair_share(const Flow& flow) const;
+  [[nodiscard]] std::size_t pair(const Flow& flow) const;
+  Flow& flow(int message) { return flows_[static_cast<std::size_t>(message)]; }
+
+  const ClusterProfile* cluster_;
+  std::vector<Flow> flows_;  // by message
+  std::priority_queue<Start, std::vector<Start>, std::greater<>> starts_;
+  std::vector<std::deque<int>> queues_;  // by pair: messages that have started, the first one moves
+  std::vector<int> moving_;
+  double time_ = 0;
+  bool shared_ = true;  // rates are those of `moving_`
+  // Of each interface while rates are shared out: what is left, and among how many.
+  struct Interface {
+    double rate = 0;
+    int flows = 0;
+  };
+  std::vector<Interface> out_;
+  std::vector<Interface> in_;
+};
+
+}  // namespace partitioner

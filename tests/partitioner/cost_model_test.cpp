@@ -1,0 +1,174 @@
+#include "partitioner/cost_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/support/random_cluster.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/compute_model.h"
+#include "partitioner/plan_totals.h"
+#include "partitioner/step_messages.h"
+
+namespace {
+
+using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
+
+using test::Draw;
+
+Convolution convolution_3x3(Index filters) {
+  Convolution shape;
+  shape.filters = filters;
+  shape.size = 3;
+  shape.padding = 1;
+  return shape;
+}
+
+ConvolutionTask task(ConvolutionKernel kernel, const Region& output) {
+  return {convolution_3x3(64), 32, kernel, ConvolutionPass::Forward, output};
+}
+
+double seconds(const DeviceProfile& device, const ConvolutionPoint& point) {
+  Convolution shape = convolution_3x3(point.filters);
+  return convolution_seconds(device,
+                             {shape,
+                              point.channels,
+                              point.kernel,
+                              ConvolutionPass::Forward,
+                              {{0, 1}, {0, point.filters}, {0, point.rows}, {0, point.cols}}});
+}
+
+ConvolutionPoint point_3x3(Index channels, Index side, double forward_s) {
+  return {ConvolutionKernel::Direct, channels, 64, 3, 1, 1, side, side, forward_s, 1, 1};
+}
+
+}  // namespace
+
+TEST_CASE("a direct convolution is counted in whole blocks of channels") {
+  const Region all{{0, 2}, {0, 64}, {0, 10}, {0, 7}};
+  CHECK(counted_flops(task(ConvolutionKernel::Direct, all)) == 2.0 * 2 * 64 * 32 * 9 * 70);
+  Region part = all;
+  part.channels = {15, 33};  // touches three blocks of 16
+  CHECK(counted_flops(task(ConvolutionKernel::Direct, part)) == 2.0 * 2 * 48 * 32 * 9 * 70);
+  CHECK(counted_flops(task(ConvolutionKernel::Direct, {})) == 0);
+}
+
+TEST_CASE("a Winograd convolution is counted in whole tiles on global coordinates") {
+  const auto flops = [](const Range& rows) {
+    return counted_flops(task(ConvolutionKernel::Winograd4, {{0, 1}, {0, 64}, rows, {0, 4}}));
+  };
+  CHECK(flops({0, 4}) == 2.0 * 64 * 32 * 9 * 16);
+  CHECK(flops({0, 5}) == 2 * flops({0, 4}));
+  CHECK(flops({3, 5}) == 2 * flops({0, 4}));
+  CHECK(flops({4, 8}) == flops({0, 4}));
+}
+
+TEST_CASE("a convolution that was measured takes as long as it did") {
+  DeviceProfile device;
+  device.convolutions = {point_3x3(32, 20, 0.5), point_3x3(64, 20, 0.7), point_3x3(32, 40, 1.5)};
+  for (const ConvolutionPoint& point : device.convolutions) {
+    CHECK(seconds(device, point) == doctest::Approx(point.forward_s).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("the rate of a shape between two that were measured lies between theirs") {
+  DeviceProfile device;
+  device.convolutions = {point_3x3(16, 20, 1), point_3x3(64, 20, 2)};  // the second twice as fast
+  const double one = seconds(device, point_3x3(32, 20, 0));
+  CHECK(one > 1.0);  // at the rate of the second
+  CHECK(one < 2.0);  // at the rate of the first
+}
+
+TEST_CASE("every algorithm takes no less than a sum over all ranks must") {
+  Draw draw(5);
+  for (int trial = 0; trial < 50; ++trial) {
+    const int count = static_cast<int>(draw.between(2, 9));
+    const ClusterProfile cluster = equal_devices({.count = count, .message_s = 0});
+    std::vector<int> ranks;
+    for (int rank = 0; rank < count; ++rank) {
+      ranks.push_back(rank);
+    }
+    const double bytes = static_cast<double>(draw.between(1, 1 << 24));
+    const double bound = 2 * bytes * (count - 1) / count / cluster.link.bytes_per_s;
+    for (const SumAlgorithm algorithm : kSumAlgorithms) {
+      CAPTURE(name_of(algorithm));
+      CHECK(sum_seconds(cluster, algorithm, ranks, bytes, kInfiniteRate) >= bound);
+    }
+    // On equal devices the ring's bytes meet the bound; a star's centre carries all of them.
+    const double latencies = 2 * (count - 1) * cluster.link.latency_s;
+    const double copies =
+        2 * bound * cluster.link.bytes_per_s / cluster.devices[0].copied_bytes_per_s;
+    CHECK(sum_seconds(cluster, SumAlgorithm::Ring, ranks, bytes, kInfiniteRate) ==
+          doctest::Approx(bound + latencies + copies));
+    CHECK(sum_seconds(cluster, SumAlgorithm::Star, ranks, bytes, kInfiniteRate) >=
+          2 * bytes * (count - 1) / cluster.link.bytes_per_s);
+  }
+}
+
+TEST_CASE("buckets are summed one after the other") {
+  const ClusterProfile cluster = equal_devices({.count = 4});
+  const auto sum = [&cluster](double bytes, double bucket) {
+    return sum_seconds(cluster, SumAlgorithm::Ring, {0, 1, 2, 3}, bytes, bucket);
+  };
+  CHECK(sum(3e6, 1e6) == doctest::Approx(3 * sum(1e6, 1e6)));
+  CHECK(sum(2.5e6, 1e6) == doctest::Approx(2 * sum(1e6, 1e6) + sum(0.5e6, 1e6)));
+}
+
+TEST_CASE("the geometry of a group alone is that of the plan") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const int ranks = static_cast<int>(1 + seed % 6);
+    const test::RandomCase random = test::random_case(seed, ranks, {});
+    CAPTURE(describe(random));
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    for (std::size_t g = 0; g < random.partition.groups.size(); ++g) {
+      const Group& group = random.partition.groups[g];
+      const GroupGeometry alone = group_geometry(random.network, group, ranks, random.batch);
+      const GroupGeometry within = group_of_plan(random.network, plan, static_cast<int>(g));
+      for (int layer = group.first; layer <= group.last; ++layer) {
+        for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+          const Tile& a = alone.tiles_of(layer)[rank];
+          const Tile& b = within.tiles_of(layer)[rank];
+          CHECK((a.owned == b.owned || (a.owned.empty() && b.owned.empty())));
+          CHECK((a.computed == b.computed || (a.computed.empty() && b.computed.empty())));
+          CHECK((a.backward == b.backward || (a.backward.empty() && b.backward.empty())));
+        }
+      }
+      CHECK(alone.required.size() == within.required.size());
+      for (const auto& [map, regions] : within.required) {
+        for (std::size_t rank = 0; rank < regions.size(); ++rank) {
+          const Region& region = alone.required.at(map)[rank];
+          CHECK((region == regions[rank] || (region.empty() && regions[rank].empty())));
+        }
+      }
+      REQUIRE(alone.collapses.size() == within.collapses.size());
+      for (std::size_t i = 0; i < alone.collapses.size(); ++i) {
+        CHECK(alone.collapses[i].messages.size() == within.collapses[i].messages.size());
+      }
+    }
+  }
+}
+
+TEST_CASE("parameters are shared in the messages that the plan has") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const int ranks = static_cast<int>(1 + seed % 6);
+    const test::RandomCase random = test::random_case(seed, ranks, {});
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    const PlanTotals totals = plan_totals(random.network, plan, 4);
+    std::vector<Traffic> out(static_cast<std::size_t>(ranks));
+    for (int layer = 0; layer < random.network.size(); ++layer) {
+      for (const SharedParameter& parameter :
+           shared_parameters(random.network, layer, plan.tiles[map_slot(layer)])) {
+        for_each_message(parameter, [&](int owner, int holder, Index elements) {
+          ++out[static_cast<std::size_t>(owner)].messages;
+          out[static_cast<std::size_t>(owner)].bytes += 4 * elements;
+          if (parameter.gradient_sent) {
+            ++out[static_cast<std::size_t>(holder)].messages;
+            out[static_cast<std::size_t>(holder)].bytes += 4 * elements;
+          }
+        });
+      }
+    }
+    CHECK(out == totals.gradient_sum_out);
+  }
+}
