@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "partitioner/compute_model.h"
 #include "partitioner/step_messages.h"
@@ -9,6 +10,15 @@
 namespace partitioner {
 
 namespace {
+
+std::vector<double> share_bytes(const SharedRun& run) {
+  std::vector<double> bytes;
+  bytes.reserve(run.shares.size());
+  for (const Index elements : run.shares) {
+    bytes.push_back(kScalarBytes * static_cast<double>(elements));
+  }
+  return bytes;
+}
 
 // Ranks at work side by side up to the next synchronisation.
 class Segments {
@@ -145,13 +155,13 @@ class InnerCost {
     for (int layer = group_.first; layer <= group_.last; ++layer) {
       for (const SharedParameter& parameter :
            shared_parameters(network_, layer, group_.tiles_of(layer))) {
-        for_each_message(parameter, [&](int owner, int holder, Index elements) {
-          const double bytes = kScalarBytes * static_cast<double>(elements);
-          values.add({owner, holder, bytes});
+        for (const SharedRun& run : parameter.runs) {
+          const std::vector<double> bytes = share_bytes(run);
+          values.add_one_to_all(run.ranks, bytes, true);
           if (parameter.gradient_sent) {
-            load_.add({holder, owner, bytes});
+            load_.add_one_to_all(run.ranks, bytes, false);
           }
-        });
+        }
         for_each_share(parameter, [&](int owner, Index elements) {
           updates[static_cast<std::size_t>(owner)] +=
               static_cast<double>(elements) / cluster_.device(owner).updated_weights_per_s;
@@ -175,6 +185,7 @@ class InnerCost {
 
 std::vector<Region> owned_regions(const Plan& plan, int map) {
   std::vector<Region> owned;
+  owned.reserve(static_cast<std::size_t>(plan.ranks));
   for (int rank = 0; rank < plan.ranks; ++rank) {
     owned.push_back(plan.tile(map, rank).owned);
   }
@@ -192,10 +203,8 @@ double StepCost::total() const {
 }
 
 double loss_seconds(const ClusterProfile& cluster) {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < cluster.size(); ++rank) {
-    ranks.push_back(rank);
-  }
+  std::vector<int> ranks(cluster.devices.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
   TransferLoad load(cluster);
   constexpr double kNumberBytes = 8;
   load.add_all_to_all(ranks, kNumberBytes);  // how many bytes will come, then these
@@ -211,26 +220,24 @@ GroupCost inner_cost(const Network& network,
 
 ExchangeSeconds exchange_seconds(const std::vector<Region>& owned,
                                  const std::vector<Region>& required,
-                                 TransferLoad& load) {
+                                 ExchangeLoads& loads) {
+  loads.forward.clear();
+  loads.backward.clear();
   const int ranks = static_cast<int>(owned.size());
-  const auto seconds = [&](bool forward) {
-    load.clear();
-    for (int to = 0; to < ranks; ++to) {
-      const Region& needs = required[static_cast<std::size_t>(to)];
-      if (needs.empty()) {
-        continue;
-      }
-      for (int from = 0; from < ranks; ++from) {
-        const Index cells = intersect(owned[static_cast<std::size_t>(from)], needs).volume();
-        if (cells > 0 && from != to) {
-          const double bytes = kScalarBytes * static_cast<double>(cells);
-          load.add(forward ? Parcel{from, to, bytes} : Parcel{to, from, bytes});
-        }
+  for (int to = 0; to < ranks; ++to) {
+    const Region& needs = required[static_cast<std::size_t>(to)];
+    if (needs.empty()) {
+      continue;
+    }
+    for (int from = 0; from < ranks; ++from) {
+      const Region shared = intersect(owned[static_cast<std::size_t>(from)], needs);
+      if (from != to && !shared.empty()) {
+        loads.forward.add({from, to, region_bytes(shared)});
+        loads.backward.add({to, from, region_bytes(shared)});
       }
     }
-    return load.seconds();
-  };
-  return {seconds(true), seconds(false)};
+  }
+  return {loads.forward.seconds(), loads.backward.seconds()};
 }
 
 StepCost step_cost(const Network& network,
@@ -240,13 +247,13 @@ StepCost step_cost(const Network& network,
   StepCost cost;
   cost.passes = options.passes;
   cost.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
-  TransferLoad load(cluster);
+  ExchangeLoads loads(cluster);
   const int groups = plan.group(network.size() - 1) + 1;
   for (int g = 0; g < groups; ++g) {
     const GroupGeometry group = group_of_plan(network, plan, g);
     GroupCost of_group = inner_cost(network, group, plan.kernels, cluster);
     for (const auto& [map, required] : group.required) {
-      const ExchangeSeconds seconds = exchange_seconds(owned_regions(plan, map), required, load);
+      const ExchangeSeconds seconds = exchange_seconds(owned_regions(plan, map), required, loads);
       const bool sent = map != kImage || plan.reader != kEveryRank;
       of_group.forward_exchange_s += sent ? seconds.forward_s : 0;
       of_group.backward_exchange_s += map != kImage ? seconds.backward_s : 0;

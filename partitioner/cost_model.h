@@ -88,8 +88,13 @@ struct ExchangeSeconds {
   double forward_s = 0;
   double backward_s = 0;
 };
+struct ExchangeLoads {  // room to work in, for many calls
+  explicit ExchangeLoads(const ClusterProfile& cluster) : forward(cluster), backward(cluster) {}
+  TransferLoad forward;
+  TransferLoad backward;
+};
 [[nodiscard]] ExchangeSeconds exchange_seconds(const std::vector<Region>& owned,
                                                const std::vector<Region>& required,
-                                               TransferLoad& load);
+                                               ExchangeLoads& loads);
 
 }  // namespace partitioner

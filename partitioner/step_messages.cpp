@@ -11,7 +11,8 @@ Range channels_of(const Region& region) {
   return region.empty() ? Range{} : region.channels;
 }
 
-// Each run of channels that the same ranks compute is divided evenly among them, as in a plan.
+}  // namespace
+
 std::vector<SharedRun> shared_runs(const ParameterShape& shape, const std::vector<Tile>& tiles) {
   std::set<Index> ends{0, shape.channels};
   for (const Tile& tile : tiles) {
@@ -38,8 +39,6 @@ std::vector<SharedRun> shared_runs(const ParameterShape& shape, const std::vecto
   }
   return runs;
 }
-
-}  // namespace
 
 bool normalizes(const Operation& operation) {
   const auto* convolution = std::get_if<Convolution>(&operation);

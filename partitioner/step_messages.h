@@ -60,6 +60,10 @@ struct SharedRun {
   std::vector<Index> shares;
 };
 
+// Each run of channels that the same ranks compute is divided evenly among them, as in a plan.
+[[nodiscard]] std::vector<SharedRun> shared_runs(const ParameterShape& shape,
+                                                 const std::vector<Tile>& tiles);
+
 struct SharedParameter {
   ParameterKind kind = ParameterKind::Weight;
   std::vector<SharedRun> runs;

@@ -102,7 +102,12 @@ double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parce
 TransferLoad::TransferLoad(const ClusterProfile& cluster)
     : cluster_(&cluster),
       interfaces_(cluster.devices.size()),
-      pair_bytes_(cluster.devices.size() * cluster.devices.size()) {}
+      pair_bytes_(cluster.devices.size() * cluster.devices.size()) {
+  for (const DeviceProfile& device : cluster.devices) {
+    pairs_matter_ = pairs_matter_ || device.send_bytes_per_s > cluster.link.bytes_per_s ||
+                    device.receive_bytes_per_s > cluster.link.bytes_per_s;
+  }
+}
 
 void TransferLoad::clear() {
   std::fill(interfaces_.begin(), interfaces_.end(), Interface{});
@@ -149,23 +154,38 @@ void TransferLoad::add(const Parcel& parcel) {
 }
 
 void TransferLoad::add_all_to_all(const std::vector<int>& ranks, double bytes) {
-  if (!cluster_->exceptions.empty() || loaded_) {
-    for (const int from : ranks) {
-      for (const int to : ranks) {
-        add({from, to, bytes});
+  add_one_to_all(ranks, std::vector<double>(ranks.size(), bytes), true);
+}
+
+// Without a pair that is slower than the rest, only what an interface carries in all matters.
+void TransferLoad::add_one_to_all(const std::vector<int>& ranks,
+                                  const std::vector<double>& bytes,
+                                  bool outward) {
+  if (!cluster_->exceptions.empty() || pairs_matter_) {
+    for (std::size_t one = 0; one < ranks.size(); ++one) {
+      for (const int other : ranks) {
+        if (bytes[one] > 0) {
+          add(outward ? Parcel{ranks[one], other, bytes[one]}
+                      : Parcel{other, ranks[one], bytes[one]});
+        }
       }
     }
     return;
   }
-  if (ranks.size() < 2) {
-    return;
+  Flow all;
+  for (const double of : bytes) {
+    all.bytes += of;
+    all.messages += of > 0 ? 1 : 0;
   }
-  const double peers = static_cast<double>(ranks.size() - 1);
-  const Flow flow{peers * bytes, peers};
-  for (const int rank : ranks) {
-    load(rank, flow, flow);
+  for (std::size_t one = 0; one < ranks.size() && ranks.size() > 1; ++one) {
+    const double peers = bytes[one] > 0 ? static_cast<double>(ranks.size() - 1) : 0;
+    const Flow given{peers * bytes[one], peers};
+    const Flow taken{all.bytes - bytes[one], all.messages - (bytes[one] > 0 ? 1 : 0)};
+    load(ranks[one], outward ? given : taken, outward ? taken : given);
+    if (bytes[one] > 0) {
+      cross(cluster_->link, 0);
+    }
   }
-  cross(cluster_->link, bytes);
 }
 
 double TransferLoad::seconds() const {

@@ -32,6 +32,10 @@ class TransferLoad {
   void add(const Parcel& parcel);  // one to oneself is no message
   // `bytes` from each of the ranks to each other.
   void add_all_to_all(const std::vector<int>& ranks, double bytes);
+  // Rank i sends bytes[i] to each of the others; not `outward`: each of the others sends it that.
+  void add_one_to_all(const std::vector<int>& ranks,
+                      const std::vector<double>& bytes,
+                      bool outward);
 
   [[nodiscard]] double seconds() const;
   [[nodiscard]] bool empty() const { return !loaded_; }
@@ -59,6 +63,7 @@ class TransferLoad {
   double wire_s_ = 0;
   double latency_s_ = 0;
   bool loaded_ = false;
+  bool pairs_matter_ = false;  // some interface is faster than a link
 };
 
 // Ways to add up a vector over ranks so that all have the sum.

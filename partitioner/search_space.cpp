@@ -1,0 +1,181 @@
+#include "partitioner/search_space.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "partitioner/compute_model.h"
+#include "partitioner/layout.h"
+
+namespace partitioner {
+
+namespace {
+
+constexpr std::size_t kFewDevices = 8;
+constexpr double kUnequal = 1.02;  // devices whose speeds differ by less count as equal
+
+std::vector<std::size_t> device_counts(std::size_t devices) {
+  std::vector<std::size_t> counts;
+  for (std::size_t count = 1; count <= devices; ++count) {
+    const bool power_of_two = (count & (count - 1)) == 0;
+    if (devices <= kFewDevices || power_of_two || count == devices) {
+      counts.push_back(count);
+    }
+  }
+  return counts;
+}
+
+// All that cut into `tiles` tiles.
+std::vector<Arrangement> shapes(Index tiles, Index batch, bool all) {
+  std::vector<Arrangement> result;
+  for (Index images = 1; images <= std::min(tiles, batch); ++images) {
+    if (tiles % images != 0) {
+      continue;
+    }
+    const Index rest = tiles / images;
+    for (Index rows = 1; rows <= rest; ++rows) {
+      if (rest % rows == 0 && (all || rows >= rest / rows)) {
+        result.push_back({images, 1, rows, rest / rows, {}, {}});
+      }
+    }
+    if (rest > 1) {
+      result.push_back({images, rest, 1, 1, {}, {}});
+    }
+  }
+  return result;
+}
+
+// The sums of the tiles' weights along one dimension of `parts`, in which neighbours are `stride`
+// tiles apart.
+std::vector<double> part_weights(const std::vector<double>& weights, Index parts, Index stride) {
+  std::vector<double> sums(static_cast<std::size_t>(parts));
+  for (std::size_t tile = 0; tile < weights.size(); ++tile) {
+    sums[static_cast<std::size_t>(static_cast<Index>(tile) / stride % parts)] += weights[tile];
+  }
+  return sums;
+}
+
+// Boundaries in proportion to the weights, in multiples of `step` where there are enough of them;
+// no part is empty.
+Cut weighted_cut(const std::vector<double>& weights, Index extent, Index step) {
+  const auto parts = static_cast<Index>(weights.size());
+  const Index unit = extent >= parts * step ? step : 1;
+  const Index units = extent / unit;
+  const double whole = std::accumulate(weights.begin(), weights.end(), 0.0);
+  Cut cut{parts, {0}};
+  double sum = 0;
+  for (Index part = 1; part < parts; ++part) {
+    sum += weights[static_cast<std::size_t>(part - 1)];
+    const auto near = static_cast<Index>(std::lround(sum / whole * static_cast<double>(units)));
+    const Index least = cut.boundaries.back() / unit + 1;
+    cut.boundaries.push_back(std::clamp(near, least, units - (parts - part)) * unit);
+  }
+  cut.boundaries.push_back(extent);
+  return cut;
+}
+
+Cut cut_of(const std::vector<double>& weights, Index parts, Index stride, Index extent) {
+  return weights.empty() || parts == 1
+             ? Cut{parts, {}}
+             : weighted_cut(part_weights(weights, parts, stride), extent, 1);
+}
+
+// Whether a part of the layer's output channels requires no more than those channels of its input.
+bool keeps_channels(const Network& network, int layer) {
+  const Operation& operation = network.layer(layer).operation;
+  if (const auto* convolution = std::get_if<Convolution>(&operation)) {
+    return convolution->groups > 1 && convolution->groups == convolution->filters;
+  }
+  return std::holds_alternative<MaxPool>(operation) || std::holds_alternative<AvgPool>(operation) ||
+         std::holds_alternative<Dropout>(operation) || std::holds_alternative<Upsample>(operation);
+}
+
+bool can_cut_channels(const Network& network, int first, int last) {
+  for (int layer = first + 1; layer <= last; ++layer) {
+    if (!keeps_channels(network, layer)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<int> by_speed(const std::vector<double>& speeds) {
+  std::vector<int> order(speeds.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&speeds](int a, int b) {
+    return speeds[static_cast<std::size_t>(a)] > speeds[static_cast<std::size_t>(b)];
+  });
+  return order;
+}
+
+std::vector<double> device_speeds(const Network& network,
+                                  const std::vector<ConvolutionKernels>& kernels,
+                                  const ClusterProfile& cluster) {
+  std::vector<double> speeds;
+  for (const DeviceProfile& device : cluster.devices) {
+    double seconds = 0;
+    for (int layer = 0; layer < network.size(); ++layer) {
+      const Region whole = whole_map(network, layer, 1);
+      const auto at = static_cast<std::size_t>(layer);
+      const ConvolutionKernels of_layer = at < kernels.size() ? kernels[at] : ConvolutionKernels{};
+      seconds += layer_seconds(network, layer, of_layer, device, whole, whole).total();
+    }
+    speeds.push_back(1 / seconds);
+  }
+  return speeds;
+}
+
+std::vector<Arrangement> arrangements(const std::vector<double>& speeds, Index batch) {
+  const std::vector<int> order = by_speed(speeds);
+  std::vector<Arrangement> result;
+  for (const std::size_t count : device_counts(speeds.size())) {
+    std::vector<int> ranks(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
+    std::sort(ranks.begin(), ranks.end());
+    std::vector<double> weights;
+    weights.reserve(count);
+    for (const int rank : ranks) {
+      weights.push_back(speeds[static_cast<std::size_t>(rank)]);
+    }
+    const auto [slowest, fastest] = std::minmax_element(weights.begin(), weights.end());
+    const bool unequal = *fastest > *slowest * kUnequal;
+    for (Arrangement& shape :
+         shapes(static_cast<Index>(count), batch, speeds.size() <= kFewDevices)) {
+      shape.ranks = ranks;
+      result.push_back(shape);
+      if (unequal) {
+        shape.weights = weights;
+        result.push_back(std::move(shape));
+      }
+    }
+  }
+  return result;
+}
+
+std::optional<Group> arranged_group(
+    const Network& network, int first, int last, const Arrangement& arrangement, Index batch) {
+  const MapShape& out = network.shape(last);
+  const auto& [images, channels, rows, cols, ranks, weights] = arrangement;
+  if (images > batch || channels > out.channels || rows > out.rows || cols > out.cols ||
+      (channels > 1 && !can_cut_channels(network, first, last))) {
+    return std::nullopt;
+  }
+  Group group;
+  group.first = first;
+  group.last = last;
+  group.ranks = ranks;
+  group.cols = cut_of(weights, cols, 1, out.cols);
+  group.rows = cut_of(weights, rows, cols, out.rows);
+  group.images = cut_of(weights, images, channels * rows * cols, batch);
+  if (channels > 1) {  // in whole blocks, so that all kernels compute as many as they keep
+    const std::vector<double> equal(ranks.size(), 1.0);
+    group.channels =
+        weighted_cut(part_weights(weights.empty() ? equal : weights, channels, rows * cols),
+                     out.channels,
+                     channel_block(out.channels));
+  }
+  return group;
+}
+
+}  // namespace partitioner
