@@ -19,7 +19,7 @@
 //
 // A new dimension of the decision (recomputation, an algorithm for gradient sums, optimizer state
 // whole or sharded) that concerns one group is a further variant of its choices, with its own cost
-// and bytes; see variants_of() in search.cpp, where backward collapse points are one.
+// and bytes; see add_variants() in group_choices.cpp, where backward collapse points are one.
 
 #pragma once
 
@@ -43,9 +43,10 @@ struct SearchOptions {
   MemoryOptions memory;  // what to count
   // Of every device. Without it, each device's memory is the limit.
   std::optional<Index> memory_limit_bytes;
-  int longest_group = 8;       // layers
-  int candidates = 5;          // that are simulated
-  std::size_t most_ways = 64;  // to one state under a limit of memory
+  int longest_group = 8;            // layers
+  int candidates = 5;               // that are simulated
+  std::size_t most_ways = 64;       // to one state under a limit of memory
+  std::size_t most_states = 20000;  // at one layer
 };
 
 struct Candidate {
