@@ -1,6 +1,7 @@
 #include "partitioner/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,7 +18,8 @@ namespace partitioner {
 
 namespace {
 
-constexpr double kRivals = 1.05;       // of the best time: what is within is worth simulating
+constexpr int kNobody = -1;            // owns a map that is not read any more
+constexpr double kRivals = 1.005;      // of the best time: what is within is worth simulating
 constexpr std::size_t kBeam = 4;       // states at each layer when looking for a first partition
 constexpr std::size_t kWideBeam = 32;  // ... and when looking for one of little memory
 
@@ -35,6 +37,7 @@ struct Way {
   double seconds = 0;
   int from = -1;    // way
   int choice = -1;  // of those that begin where `from` ends
+  int groups = 0;
   RankBytes bytes;
 };
 
@@ -43,6 +46,11 @@ struct StepBetween {
   double seconds = 0;
   std::vector<Index> bytes;  // of ranks: buffers and messages of the maps that are read
 };
+
+bool as_fast(const Way& a, const Way& b) {
+  constexpr double kRounding = 1e-12;
+  return std::abs(a.seconds - b.seconds) <= kRounding * b.seconds;
+}
 
 bool no_worse(const Way& a, const Way& b) {
   const auto all_leq = [](const std::vector<Index>& x, const std::vector<Index>& y) {
@@ -73,7 +81,8 @@ class Search {
       by_first_.push_back(choices_.from(first));
       effort_.groups += static_cast<Index>(by_first_.back().size());
     }
-    bound_to_end();
+    bound_without_exchanges();
+    bound_with_last_map();
   }
 
   using Accept = std::function<bool(const Partition&)>;
@@ -121,17 +130,69 @@ class Search {
     return found;
   }
 
-  // The least time from each layer on if exchanges cost nothing.
-  void bound_to_end() {
+  // The least time from each layer on if exchanges cost nothing, and choices in the order of what
+  // they make possible.
+  void bound_without_exchanges() {
     const auto layers = static_cast<std::size_t>(network_.size());
     to_end_.assign(layers + 1, kInfiniteRate);
     to_end_[layers] = 0;
     for (std::size_t first = layers; first-- > 0;) {
-      for (const GroupChoice& choice : by_first_[first]) {
-        const double rest = to_end_[static_cast<std::size_t>(choice.group.last) + 1];
-        to_end_[first] = std::min(to_end_[first], choice.seconds + rest);
+      auto& choices = by_first_[first];
+      std::stable_sort(choices.begin(), choices.end(), [this](const auto& a, const auto& b) {
+        return least_through(a) < least_through(b);
+      });
+      to_end_[first] = least_through(choices.front());
+    }
+  }
+
+  [[nodiscard]] double least_through(const GroupChoice& choice) const {
+    return choice.seconds + to_end_[static_cast<std::size_t>(choice.group.last) + 1];
+  }
+
+  // The least time from each layer on, by who owns the map just before it, if exchanges of all
+  // other maps cost nothing. In a chain of layers that is what it really takes.
+  void bound_with_last_map() {
+    const auto layers = static_cast<std::size_t>(network_.size());
+    to_end_from_.assign(layers + 1, {});
+    for (const auto& choices : by_first_) {
+      for (const GroupChoice& choice : choices) {
+        to_end_from_[static_cast<std::size_t>(choice.group.last) + 1][last_made(choice)] = 0;
       }
     }
+    for (std::size_t first = layers; first-- > 0;) {
+      const int map = static_cast<int>(first) - 1;
+      for (auto& [owned, least_s] : to_end_from_[first]) {
+        least_s = kInfiniteRate;
+        for (const GroupChoice& choice : by_first_[first]) {
+          if (least_through(choice) >= least_s) {
+            break;
+          }
+          double seconds = choice.seconds;
+          for (const MapRegions& reads : choice.reads) {
+            seconds += reads.map == map ? exchange_s(map, owned, reads.required) : 0;
+          }
+          least_s = std::min(least_s, seconds + rest_after(choice));
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] static int last_made(const GroupChoice& choice) {
+    const bool read = !choice.makes.empty() && choice.makes.back().map == choice.group.last;
+    return read ? choice.makes.back().required : kNobody;
+  }
+
+  // The least time that is left after a choice.
+  [[nodiscard]] double rest_after(const GroupChoice& choice) const {
+    return to_end_from_[static_cast<std::size_t>(choice.group.last) + 1].at(last_made(choice));
+  }
+
+  // ... and from a state on.
+  [[nodiscard]] double rest_of(int first, const State& state) const {
+    const auto& bounds = to_end_from_[static_cast<std::size_t>(first)];
+    const bool has_last = !state.empty() && state.back().map == first - 1;
+    const auto found = bounds.find(has_last ? state.back().owned : kNobody);
+    return found == bounds.end() ? to_end_[static_cast<std::size_t>(first)] : found->second;
   }
 
   // Whether a partition of so many seconds is of no use.
@@ -148,10 +209,10 @@ class Search {
     states_[0][first_state()] = {0};
     for (int first = 0; first < network_.size(); ++first) {
       const auto& states = states_[static_cast<std::size_t>(first)];
-      const double slowest_s = slowest_of(states, most_states);
+      const double slowest_s = slowest_of(first, states, most_states);
       effort_.states += static_cast<Index>(states.size());
       for (const auto& [state, ways] : states) {
-        if (way(ways.front()).seconds <= slowest_s) {
+        if (way(ways.front()).seconds + rest_of(first, state) <= slowest_s) {
           append_groups(first, state, ways);
         }
       }
@@ -164,15 +225,15 @@ class Search {
     });
   }
 
-  // The seconds of the last of the `most` fastest states.
-  double slowest_of(const std::map<State, std::vector<int>>& states, std::size_t most) {
+  // What the last of the `most` most promising states takes to the end at least.
+  double slowest_of(int first, const std::map<State, std::vector<int>>& states, std::size_t most) {
     if (states.size() <= most) {
       return kInfiniteRate;
     }
     std::vector<double> seconds;
     seconds.reserve(states.size());
     for (const auto& [state, ways] : states) {
-      seconds.push_back(way(ways.front()).seconds);
+      seconds.push_back(way(ways.front()).seconds + rest_of(first, state));
     }
     std::sort(seconds.begin(), seconds.end());
     effort_.complete = effort_.complete && most < options_.most_states;
@@ -199,18 +260,28 @@ class Search {
     const double least_s = way(ways.front()).seconds;
     for (std::size_t c = 0; c < choices.size(); ++c) {
       const GroupChoice& choice = choices[c];
-      const double rest = to_end_[static_cast<std::size_t>(choice.group.last) + 1];
+      if (too_slow(least_s + least_through(choice))) {
+        break;
+      }
+      const double rest = rest_after(choice);
       if (too_slow(least_s + choice.seconds + rest)) {
         continue;
       }
       State next;
       const StepBetween step = step_between(state, choice, next);
       ++effort_.steps;
+      if (too_slow(least_s + step.seconds + rest)) {
+        continue;
+      }
       auto& there = states_[static_cast<std::size_t>(choice.group.last) + 1][next];
       for (const int from : ways) {
         const double seconds = way(from).seconds + step.seconds;
         if (!too_slow(seconds + rest)) {
-          add_way({seconds, from, static_cast<int>(c), bytes_after(way(from), choice, step)},
+          add_way({seconds,
+                   from,
+                   static_cast<int>(c),
+                   way(from).groups + 1,
+                   bytes_after(way(from), choice, step)},
                   there);
         }
       }
@@ -238,30 +309,26 @@ class Search {
         return;
       }
     }
-    const auto slower = [this](double seconds, int other) {
-      return seconds < this->way(other).seconds;
+    const auto beats = [this](const Way& a, const Way& b) {
+      return counts_memory() ? no_worse(a, b) : as_fast(a, b) && a.groups <= b.groups;
     };
-    if (counts_memory()) {
-      for (const int other : there) {
-        if (no_worse(this->way(other), way)) {
-          return;
-        }
-      }
-      std::erase_if(there, [&](int other) { return no_worse(way, this->way(other)); });
-    }
-    const auto place = std::upper_bound(there.begin(), there.end(), way.seconds, slower);
-    const std::size_t most =
-        counts_memory() ? options_.most_ways : static_cast<std::size_t>(options_.candidates);
-    if (there.size() >= most) {
-      effort_.complete = effort_.complete && !counts_memory();
-      if (place == there.end()) {
+    for (const int other : there) {
+      if (beats(this->way(other), way)) {
         return;
       }
     }
+    std::erase_if(there, [&](int other) { return beats(way, this->way(other)); });
+    const std::size_t most =
+        counts_memory() ? options_.most_ways : static_cast<std::size_t>(options_.candidates);
+    const auto place = std::upper_bound(
+        there.begin(), there.end(), way.seconds, [this](double seconds, int other) {
+          return seconds < this->way(other).seconds;
+        });
     there.insert(place, static_cast<int>(ways_.size()));
     ways_.push_back(std::move(way));
     if (there.size() > most) {
       there.pop_back();
+      effort_.complete = effort_.complete && !counts_memory();
     }
   }
 
@@ -284,13 +351,10 @@ class Search {
     } else if (choice.group.first == 0 && counts_memory()) {
       add_buffers(live(state, kImage).buffer, step.bytes);
     }
-    const double passes = static_cast<double>(options_.cost.passes);
     for (const MapRegions& reads : choice.reads) {
-      const bool sent = reads.map != kImage || options_.reader != kEveryRank;
+      const bool sent = is_sent(reads.map);
       if (sent) {
-        const ExchangeSeconds& seconds = exchange(live(next, reads.map).owned, reads.required);
-        step.seconds +=
-            passes * (seconds.forward_s + (reads.map == kImage ? 0 : seconds.backward_s));
+        step.seconds += exchange_s(reads.map, live(next, reads.map).owned, reads.required);
       }
       if (counts_memory()) {
         place(reads, sent || options_.memory.image_gradient, next, step.bytes);
@@ -345,7 +409,15 @@ class Search {
     map.buffer = choices_.regions().number(homes);
   }
 
-  const ExchangeSeconds& exchange(int owned, int required) {
+  [[nodiscard]] bool is_sent(int map) const {
+    return map != kImage || options_.reader != kEveryRank;
+  }
+
+  // Of a step, for a map that some own and others require.
+  double exchange_s(int map, int owned, int required) {
+    if (owned == kNobody || !is_sent(map)) {
+      return 0;
+    }
     const auto key =
         static_cast<std::uint64_t>(owned) << 32U | static_cast<std::uint32_t>(required);
     const auto [found, is_new] = exchanges_.try_emplace(key);
@@ -353,7 +425,8 @@ class Search {
       found->second =
           exchange_seconds(choices_.regions().at(owned), choices_.regions().at(required), loads_);
     }
-    return found->second;
+    const double backward_s = map == kImage ? 0 : found->second.backward_s;
+    return static_cast<double>(options_.cost.passes) * (found->second.forward_s + backward_s);
   }
 
   [[nodiscard]] Partition partition_of(int end) const {
@@ -381,8 +454,10 @@ class Search {
   std::vector<Index> limits_;  // [rank]; empty: memory is not counted
   GroupChoices choices_;
   std::vector<std::vector<GroupChoice>> by_first_;  // by first layer
-  std::vector<double> to_end_;                      // by layer: the least seconds from it on
-  double best_s_ = kInfiniteRate;                   // of a partition that is known
+  std::vector<double> to_end_;  // by layer: the least seconds from it on without exchanges
+  // By layer and owners of the map before it: the same with exchanges of that map.
+  std::vector<std::unordered_map<int, double>> to_end_from_;
+  double best_s_ = kInfiniteRate;  // of a partition that is known
   std::vector<Way> ways_;
   std::vector<std::map<State, std::vector<int>>> states_;  // by next layer; ways by time
   std::vector<int> ends_;                                  // ways to the end, by time

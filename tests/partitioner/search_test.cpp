@@ -1,0 +1,223 @@
+#include "partitioner/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "tests/support/random_cluster.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/group_choices.h"
+#include "partitioner/search_space.h"
+
+namespace {
+
+using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
+
+using test::Draw;
+
+struct Problem {
+  Network network;
+  ClusterProfile cluster;
+  SearchOptions options;
+};
+
+// Small enough to try out every partition.
+Problem random_problem(std::uint64_t seed) {
+  constexpr std::size_t kMostLayers = 4;
+  Draw draw(seed);
+  Problem problem;
+  problem.options.batch = draw.between(1, 2);
+  problem.network =
+      test::random_network(draw, {.batch = problem.options.batch, .most_layers = kMostLayers});
+  auto& layers = problem.network.layers;
+  layers.resize(std::min(layers.size(), kMostLayers), LayerSpec{});
+  const int devices = static_cast<int>(draw.between(1, layers.size() < kMostLayers ? 3 : 2));
+  problem.cluster = test::random_cluster(draw, devices);
+  for (DeviceProfile& device : problem.cluster.devices) {
+    device.memory_bytes = Index{1} << 40U;
+  }
+  problem.options.longest_group = static_cast<int>(kMostLayers);
+  problem.options.cost.passes = draw.between(1, 2);
+  problem.options.reader =
+      draw.chance(0.5) ? kEveryRank : static_cast<int>(draw.between(0, devices - 1));
+  return problem;
+}
+
+// Calls visit with every partition that the search may choose from.
+class EveryPartition {
+ public:
+  EveryPartition(const Problem& problem, std::function<void(const Partition&)> visit)
+      : problem_(problem),
+        visit_(std::move(visit)),
+        arrangements_(
+            arrangements(device_speeds(problem.network, problem.options.kernels, problem.cluster),
+                         problem.options.batch)) {
+    partition_.network = fingerprint(problem.network);
+    partition_.ranks = problem.cluster.size();
+    partition_.reader = problem.options.reader;
+  }
+
+  void run(int first = 0) {
+    const int layers = problem_.network.size();
+    if (first == layers) {
+      visit_(partition_);
+      return;
+    }
+    for (int last = first; last < std::min(layers, first + problem_.options.longest_group);
+         ++last) {
+      for (const Arrangement& arrangement : arrangements_) {
+        auto group =
+            arranged_group(problem_.network, first, last, arrangement, problem_.options.batch);
+        if (!group) {
+          continue;
+        }
+        add(*group, last);
+        for (int layer = first; layer < last; ++layer) {
+          group->collapse.push_back(layer);
+        }
+        if (last > first) {
+          add(*group, last);
+        }
+      }
+    }
+  }
+
+ private:
+  void add(const Group& group, int last) {
+    partition_.groups.push_back(group);
+    run(last + 1);
+    partition_.groups.pop_back();
+  }
+
+  const Problem& problem_;
+  std::function<void(const Partition&)> visit_;
+  std::vector<Arrangement> arrangements_;
+  Partition partition_;
+};
+
+double seconds_of(const Problem& problem, const Partition& partition) {
+  const Plan plan = make_plan(problem.network, partition, problem.options.batch);
+  return step_cost(problem.network, plan, problem.cluster, problem.options.cost).total();
+}
+
+Index most_bytes(const Problem& problem, const Partition& partition) {
+  const Plan plan = make_plan(problem.network, partition, problem.options.batch);
+  Index most = 0;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    most =
+        std::max(most, planned_memory(problem.network, plan, rank, problem.options.memory).total());
+  }
+  return most;
+}
+
+struct Outcome {
+  double seconds = kInfiniteRate;
+  Index bytes = 0;
+};
+
+// Of every partition: time and memory.
+std::vector<Outcome> outcomes(const Problem& problem) {
+  std::vector<Outcome> all;
+  EveryPartition(problem, [&](const Partition& partition) {
+    all.push_back({seconds_of(problem, partition), most_bytes(problem, partition)});
+  }).run();
+  return all;
+}
+
+double fastest_within(const std::vector<Outcome>& all, Index limit) {
+  double least = kInfiniteRate;
+  for (const Outcome& one : all) {
+    least = one.bytes <= limit ? std::min(least, one.seconds) : least;
+  }
+  return least;
+}
+
+// By the model, not by the simulation that the search orders its few best by.
+double modelled(const SearchResult& result) {
+  double least = kInfiniteRate;
+  for (const Candidate& candidate : result.candidates) {
+    least = std::min(least, candidate.modelled_s);
+  }
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("the search finds the fastest of all partitions") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    const Problem problem = random_problem(seed);
+    const SearchResult result = search_partition(problem.network, problem.cluster, problem.options);
+    const double least = fastest_within(outcomes(problem), std::numeric_limits<Index>::max());
+    CHECK(modelled(result) == doctest::Approx(least).epsilon(1e-9));
+    CHECK(result.effort.complete);
+  }
+}
+
+TEST_CASE("under a limit of memory the search finds the fastest of all partitions that fit") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    Problem problem = random_problem(seed);
+    const std::vector<Outcome> all = outcomes(problem);
+    Index least = std::numeric_limits<Index>::max();
+    Index most = 0;
+    for (const Outcome& one : all) {
+      least = std::min(least, one.bytes);
+      most = std::max(most, one.bytes);
+    }
+    for (const Index limit : {least, least + (most - least) / 8, least + (most - least) / 3}) {
+      problem.options.memory_limit_bytes = limit;
+      const SearchResult result =
+          search_partition(problem.network, problem.cluster, problem.options);
+      CAPTURE(limit);
+      CHECK(modelled(result) == doctest::Approx(fastest_within(all, limit)).epsilon(1e-9));
+      for (const Candidate& candidate : result.candidates) {
+        CHECK(candidate.most_bytes() <= limit);
+      }
+    }
+    problem.options.memory_limit_bytes = least - 1;
+    const SearchResult none = search_partition(problem.network, problem.cluster, problem.options);
+    CHECK(none.candidates.empty());
+    REQUIRE(none.smallest);
+    CHECK(none.smallest->most_bytes() >= least);
+  }
+}
+
+TEST_CASE("what the search chooses is a partition that the engine would take") {
+  for (std::uint64_t seed = 100; seed < 140; ++seed) {
+    const Problem problem = random_problem(seed);
+    const SearchResult result = search_partition(problem.network, problem.cluster, problem.options);
+    for (const Candidate& candidate : result.candidates) {
+      validate(candidate.partition, problem.network, problem.options.batch, "search");
+      const Plan plan = make_plan(problem.network, candidate.partition, problem.options.batch);
+      CHECK(check(problem.network, plan).empty());
+      CHECK(candidate.modelled_s == doctest::Approx(seconds_of(problem, candidate.partition)));
+    }
+    CHECK(std::is_sorted(
+        result.candidates.begin(), result.candidates.end(), [](const auto& a, const auto& b) {
+          return a.simulated_s < b.simulated_s;
+        }));
+  }
+}
+
+TEST_CASE("a faster device gets more of the map") {
+  Network network;
+  network.image = {64, 128, 128};
+  Convolution convolution;
+  convolution.filters = 64;
+  convolution.size = 3;
+  convolution.padding = 1;
+  add_layer(network, convolution, {kImage});
+  ClusterProfile cluster = equal_devices({.count = 2});
+  cluster.devices[1].direct_flops_per_s *= 3;
+  cluster.devices[1].activate = {kInfiniteRate, kInfiniteRate};
+  const SearchResult result = search_partition(network, cluster, {});
+  REQUIRE(!result.candidates.empty());
+  const Group& group = result.candidates.front().partition.groups.front();
+  REQUIRE(group.tiles() == 2);
+  const Plan plan = make_plan(network, result.candidates.front().partition, 1);
+  CHECK(plan.tile(0, 1).owned.volume() > 2 * plan.tile(0, 0).owned.volume());
+}
