@@ -77,6 +77,9 @@ std::array<double, 5> coordinates(const ConvolutionTask& task) {
 // Interpolated by inverse squared distance (Shepard 1968): at a measured point it is what was
 // measured there, and never beyond the fastest or the slowest. 0 where nothing was measured.
 double interpolated_rate(const DeviceProfile& device, const ConvolutionTask& task) {
+  if (device.convolutions.empty()) {
+    return 0;
+  }
   const auto here = coordinates(task);
   double rates = 0;
   double weights = 0;

@@ -105,9 +105,6 @@ std::vector<GroupChoice> GroupChoices::from(int first) {
   const int end = std::min(network_.size(), first + options_.longest_group);
   for (int last = first; last < end; ++last) {
     for (const Arrangement& arrangement : arrangements_) {
-      if (last > first && arrangement.ranks.size() == 1) {
-        continue;  // on one device a longer group is nothing but its layers
-      }
       const auto group = arranged_group(network_, first, last, arrangement, options_.batch);
       if (group) {
         add_variants(*group, choices);
@@ -137,11 +134,10 @@ void GroupChoices::add_variants(const Group& group, std::vector<GroupChoice>& ch
   }
   GroupChoice choice =
       choice_of(collapsing, group_geometry(network_, collapsing, cluster_.size(), options_.batch));
-  if (choice.seconds < choices.back().seconds) {
-    if (!counts_memory_) {
-      choices.pop_back();
-    }
+  if (counts_memory_) {
     choices.push_back(std::move(choice));
+  } else if (choice.seconds < choices.back().seconds) {
+    choices.back() = std::move(choice);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -18,8 +19,9 @@ namespace partitioner {
 
 namespace {
 
-constexpr int kNobody = -1;            // owns a map that is not read any more
-constexpr double kRivals = 1.005;      // of the best time: what is within is worth simulating
+constexpr int kNobody = -1;                // owns a map that is not read any more
+constexpr double kRivals = 1.005;          // of the best time: what is within is worth simulating
+constexpr std::size_t kMostWays = 300000;  // that are looked at to be sure of what was found
 constexpr std::size_t kBeam = 4;       // states at each layer when looking for a first partition
 constexpr std::size_t kWideBeam = 32;  // ... and when looking for one of little memory
 
@@ -106,6 +108,25 @@ class Search {
     best_s_ = kInfiniteRate;
     pass_through(kWideBeam);
     return accepted(accept, 1);
+  }
+
+  // The fastest that takes less than `seconds`, or nothing. No way there is beaten by another that
+  // seems to take no more memory: so this is sure, unless there are too many ways to look at.
+  struct Verdict {
+    std::optional<Partition> faster;
+    bool sure = true;
+  };
+  Verdict faster_than(double seconds, const Accept& accept) {
+    constexpr double kRounding = 1e-9;
+    best_s_ = seconds * (1 - kRounding) / kRivals;
+    keeps_all_ = true;
+    pass_through(std::numeric_limits<std::size_t>::max());
+    keeps_all_ = false;
+    Verdict verdict{{}, ways_.size() < kMostWays};
+    for (Partition& partition : accepted(accept, 1)) {
+      verdict.faster = std::move(partition);
+    }
+    return verdict;
   }
 
   // How much of each device's memory may be used, as this search counts it.
@@ -212,7 +233,7 @@ class Search {
       const double slowest_s = slowest_of(first, states, most_states);
       effort_.states += static_cast<Index>(states.size());
       for (const auto& [state, ways] : states) {
-        if (way(ways.front()).seconds + rest_of(first, state) <= slowest_s) {
+        if (fastest_of(ways) + rest_of(first, state) <= slowest_s) {
           append_groups(first, state, ways);
         }
       }
@@ -233,7 +254,7 @@ class Search {
     std::vector<double> seconds;
     seconds.reserve(states.size());
     for (const auto& [state, ways] : states) {
-      seconds.push_back(way(ways.front()).seconds + rest_of(first, state));
+      seconds.push_back(fastest_of(ways) + rest_of(first, state));
     }
     std::sort(seconds.begin(), seconds.end());
     effort_.complete = effort_.complete && most < options_.most_states;
@@ -241,6 +262,14 @@ class Search {
   }
 
   [[nodiscard]] const Way& way(int number) const { return ways_[static_cast<std::size_t>(number)]; }
+
+  [[nodiscard]] double fastest_of(const std::vector<int>& ways) const {
+    double seconds = kInfiniteRate;
+    for (const int one : ways) {
+      seconds = std::min(seconds, way(one).seconds);
+    }
+    return seconds;
+  }
 
   // With a reader the image is a map like any other. Where every rank reads its own part, nothing
   // of it is sent, and only its buffers are of interest.
@@ -257,7 +286,7 @@ class Search {
 
   void append_groups(int first, const State& state, const std::vector<int>& ways) {
     const auto& choices = by_first_[static_cast<std::size_t>(first)];
-    const double least_s = way(ways.front()).seconds;
+    const double least_s = fastest_of(ways);
     for (std::size_t c = 0; c < choices.size(); ++c) {
       const GroupChoice& choice = choices[c];
       if (too_slow(least_s + least_through(choice))) {
@@ -308,6 +337,13 @@ class Search {
       if (way.bytes.additive[rank] + way.bytes.peak[rank] > limits_[rank]) {
         return;
       }
+    }
+    if (keeps_all_) {
+      if (ways_.size() < kMostWays) {
+        there.push_back(static_cast<int>(ways_.size()));
+        ways_.push_back(std::move(way));
+      }
+      return;
     }
     const auto beats = [this](const Way& a, const Way& b) {
       return counts_memory() ? no_worse(a, b) : as_fast(a, b) && a.groups <= b.groups;
@@ -457,6 +493,7 @@ class Search {
   std::vector<double> to_end_;  // by layer: the least seconds from it on without exchanges
   // By layer and owners of the map before it: the same with exchanges of that map.
   std::vector<std::unordered_map<int, double>> to_end_from_;
+  bool keeps_all_ = false;         // ways to a state, whether beaten or not
   double best_s_ = kInfiniteRate;  // of a partition that is known
   std::vector<Way> ways_;
   std::vector<std::map<State, std::vector<int>>> states_;  // by next layer; ways by time
@@ -560,9 +597,15 @@ class Planner {
     for (double factor = 1; factor > 0.7 && found.empty(); factor *= 0.95) {
       search.limit(scaled_limits(factor));
       found = search.best(fits, most);
-      result_.effort.complete = result_.effort.complete && factor == 1;
     }
     count(search.effort());
+    search.limit(limits_);
+    const double found_s = found.empty() ? kInfiniteRate : modelled_s(found.front());
+    const auto verdict = search.faster_than(found_s, fits);
+    result_.effort.complete = verdict.sure;
+    if (verdict.faster) {
+      found.insert(found.begin(), *verdict.faster);
+    }
     return found;
   }
 
@@ -584,6 +627,14 @@ class Planner {
     }
     count(search.effort());
     return best;
+  }
+
+  // Without what is the same for all: the sums of the loss.
+  [[nodiscard]] double modelled_s(const Partition& partition) const {
+    CostOptions cost = options_.cost;
+    cost.has_loss = false;
+    const Plan plan = make_plan(network_, partition, options_.batch);
+    return step_cost(network_, plan, cluster_, cost).total();
   }
 
   [[nodiscard]] Candidate evaluate(const Partition& partition) const {

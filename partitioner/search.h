@@ -12,7 +12,8 @@
 // to get there that no other beats in time and in the bytes of every rank. Bytes add up exactly but
 // for the gradients' arena, which counts as its largest layer: less than what packing them takes.
 // So partitions that are found are checked with planned_memory(), and where none passes the search
-// is repeated with less.
+// is repeated with less. What is found is then made sure of by looking for a faster one among all
+// ways, beaten or not; `effort.complete` says whether there were few enough of them.
 //
 // The best few by the model are simulated; the fastest of these is the result. Where that order
 // differs from the model's, only those few are compared.

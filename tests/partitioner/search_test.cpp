@@ -177,6 +177,7 @@ TEST_CASE("under a limit of memory the search finds the fastest of all partition
       for (const Candidate& candidate : result.candidates) {
         CHECK(candidate.most_bytes() <= limit);
       }
+      CHECK(result.effort.complete);
     }
     problem.options.memory_limit_bytes = least - 1;
     const SearchResult none = search_partition(problem.network, problem.cluster, problem.options);
