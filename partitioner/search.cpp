@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -30,7 +31,9 @@ struct LiveMap {
   int map = kImage;
   int owned = -1;
   int buffer = -1;  // what its makers' buffers hold; only where memory is counted
-  friend auto operator<=>(const LiveMap&, const LiveMap&) = default;
+  friend bool operator<(const LiveMap& a, const LiveMap& b) {
+    return std::tie(a.map, a.owned, a.buffer) < std::tie(b.map, b.owned, b.buffer);
+  }
 };
 using State = std::vector<LiveMap>;  // by map
 
@@ -106,7 +109,9 @@ class Search {
   // The same among few states; nothing found does not mean that there is none.
   std::vector<Partition> any(const Accept& accept) {
     best_s_ = kInfiniteRate;
+    prefers_small_ = true;
     pass_through(kWideBeam);
+    prefers_small_ = false;
     return accepted(accept, 1);
   }
 
@@ -233,7 +238,7 @@ class Search {
       const double slowest_s = slowest_of(first, states, most_states);
       effort_.states += static_cast<Index>(states.size());
       for (const auto& [state, ways] : states) {
-        if (fastest_of(ways) + rest_of(first, state) <= slowest_s) {
+        if (promise(first, state, ways) <= slowest_s) {
           append_groups(first, state, ways);
         }
       }
@@ -246,7 +251,27 @@ class Search {
     });
   }
 
-  // What the last of the `most` most promising states takes to the end at least.
+  // How good a state is, the less the better: the least time to the end through it, or the least
+  // share of any device's memory that it takes.
+  [[nodiscard]] double promise(int first, const State& state, const std::vector<int>& ways) const {
+    if (!prefers_small_) {
+      return fastest_of(ways) + rest_of(first, state);
+    }
+    double least = kInfiniteRate;
+    for (const int one : ways) {
+      const RankBytes& bytes = way(one).bytes;
+      double load = 0;
+      for (std::size_t rank = 0; rank < limits_.size(); ++rank) {
+        load = std::max(load,
+                        static_cast<double>(bytes.additive[rank] + bytes.peak[rank]) /
+                            static_cast<double>(limits_[rank]));
+      }
+      least = std::min(least, load);
+    }
+    return least;
+  }
+
+  // The promise of the last of the `most` best states.
   double slowest_of(int first, const std::map<State, std::vector<int>>& states, std::size_t most) {
     if (states.size() <= most) {
       return kInfiniteRate;
@@ -254,7 +279,7 @@ class Search {
     std::vector<double> seconds;
     seconds.reserve(states.size());
     for (const auto& [state, ways] : states) {
-      seconds.push_back(fastest_of(ways) + rest_of(first, state));
+      seconds.push_back(promise(first, state, ways));
     }
     std::sort(seconds.begin(), seconds.end());
     effort_.complete = effort_.complete && most < options_.most_states;
@@ -493,6 +518,7 @@ class Search {
   std::vector<double> to_end_;  // by layer: the least seconds from it on without exchanges
   // By layer and owners of the map before it: the same with exchanges of that map.
   std::vector<std::unordered_map<int, double>> to_end_from_;
+  bool prefers_small_ = false;     // states of little memory to fast ones
   bool keeps_all_ = false;         // ways to a state, whether beaten or not
   double best_s_ = kInfiniteRate;  // of a partition that is known
   std::vector<Way> ways_;
