@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "partitioner/layer_memory.h"
 #include "partitioner/layout.h"
 #include "partitioner/step_messages.h"
 

@@ -40,13 +40,6 @@ std::vector<SharedRun> shared_runs(const ParameterShape& shape, const std::vecto
   return runs;
 }
 
-bool normalizes(const Operation& operation) {
-  const auto* convolution = std::get_if<Convolution>(&operation);
-  const auto* connected = std::get_if<Connected>(&operation);
-  return (convolution != nullptr && convolution->batch_normalize) ||
-         (connected != nullptr && connected->batch_normalize);
-}
-
 void add_statistics(const std::vector<Tile>& tiles,
                     Region Tile::*contributes,
                     double numbers,

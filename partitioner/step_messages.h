@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "partitioner/group_geometry.h"
+#include "partitioner/layer_memory.h"
 #include "partitioner/transfer_model.h"
 
 namespace partitioner {
@@ -16,9 +17,6 @@ inline constexpr double kScalarBytes = 4;
 [[nodiscard]] inline double region_bytes(const Region& region) {
   return kScalarBytes * static_cast<double>(region.volume());
 }
-
-// Whether the layer's outputs are normalised over the batch.
-[[nodiscard]] bool normalizes(const Operation& operation);
 
 // Numbers in double precision of each channel in the sums of batch normalisation.
 inline constexpr double kForwardStatistics = 3;   // count, mean, squares
