@@ -49,18 +49,17 @@ void TesseraConvolution::run() {
   switch (pass_) {
     case Pass::Forward:
       return engine::convolution_forward<float>(
-          method_, input, weight, nullptr, output_map_, output_.view(), workspace_);
+          method_, input, weight, nullptr, {output_.view(), output_map_}, workspace_.data());
     case Pass::BackwardData:
       return engine::convolution_backward_data<float>(method_,
                                                       output,
                                                       {.weight = weight, .first = 0},
                                                       output_map_,
-                                                      input_map_,
-                                                      input_.view(),
-                                                      workspace_);
+                                                      {input_.view(), input_map_, true},
+                                                      workspace_.data());
     case Pass::BackwardWeights:
       return engine::convolution_backward_weights<float>(
-          method_, input, output, output_map_, 0, weight_.data(), workspace_);
+          method_, input, output, output_map_, 0, weight_.data(), workspace_.data());
   }
 }
 

@@ -27,7 +27,7 @@ class TesseraConvolution {
   engine::Tensor<float> input_;
   engine::Tensor<float> output_;
   engine::Array<float> weight_;
-  engine::ConvolutionWorkspace<float> workspace_;
+  engine::Array<float> workspace_;
 };
 
 }  // namespace bench

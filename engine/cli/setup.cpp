@@ -188,7 +188,7 @@ partitioner::ReportOptions report_options(const std::string& model,
   options.model = model;
   options.memory.adam = adam;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    options.workspace_bytes.push_back(workspace_size(network, plan, rank, true).elements() *
+    options.workspace_bytes.push_back(workspace_elements(network, plan, rank, {}) *
                                       options.memory.scalar_bytes);
   }
   return options;

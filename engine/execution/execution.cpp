@@ -50,7 +50,8 @@ Execution<T>::Execution(const partitioner::Network& network,
     layers_.push_back(make_layer<T>(site(layer)));
   }
   make_edges();
-  make_workspace();
+  workspace_ = Array<T>(
+      workspace_elements(network, plan, rank(), {options.training, options.image_gradient}));
 }
 
 template <class T>
@@ -100,13 +101,6 @@ void Execution<T>::make_edges() {
                                         plan_->collapses[i].messages,
                                         edge_tag(*network_, plan_->exchanges.size() + i)));
   }
-}
-
-template <class T>
-void Execution<T>::make_workspace() {
-  const WorkspaceSize size = workspace_size(*network_, *plan_, rank(), options_.training);
-  workspace_.convolution = ConvolutionWorkspace<T>(size.convolution);
-  workspace_.features = Array<T>(size.features);
 }
 
 template <class T>
@@ -194,7 +188,7 @@ LayerMaps<T> Execution<T>::maps_of(int layer, bool backward) {
   maps.winners = view_at<Winner>(arena_.winners[static_cast<std::size_t>(result)],
                                  plan_->tile(result, rank()).computed);
   maps.parameters = parameters_.views(layer);
-  maps.workspace = &workspace_;
+  maps.workspace = workspace_.data();
   return maps;
 }
 
@@ -278,6 +272,14 @@ void Execution<T>::clear_gradients(int time) {
   }
 }
 
+// Whether the gradient of the layer's only input is needed from this time on.
+template <class T>
+bool Execution<T>::begins_gradient(int layer, int time) const {
+  const int buffer =
+      plan_->read_from[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)][0];
+  return buffer != kNoBuffer && arena_.gradients[static_cast<std::size_t>(buffer)].from == time;
+}
+
 template <class T>
 void Execution<T>::clear_output_gradient() {
   clear_gradients(network_->size());
@@ -302,12 +304,17 @@ void Execution<T>::backward(const Pass& pass) {
         exchange.finish_add(map_gradient(layer));
       }
     }
-    const LayerMaps<T> maps = maps_of(layer, true);
-    layers_[static_cast<std::size_t>(layer)]->backward_output(pass, maps);
-    clear_gradients(time + 1);
+    Layer<T>& at_work = *layers_[static_cast<std::size_t>(layer)];
+    LayerMaps<T> maps = maps_of(layer, true);
+    at_work.backward_output(pass, maps);
+    if (at_work.assigns_input_gradients()) {
+      maps.first_gradients = begins_gradient(layer, time + 1);
+    } else {
+      clear_gradients(time + 1);
+    }
     clear_frames(time + 1);
     restore_values(time + 1);
-    layers_[static_cast<std::size_t>(layer)]->backward(pass, maps);
+    at_work.backward(pass, maps);
     for (Edge& edge : edges_) {
       if (edge.first_reader == layer && (edge.plan->map != kImage || options_.image_gradient)) {
         edge.exchange.start_add(gradient_view(edge.required_buffer));

@@ -95,7 +95,6 @@ class Execution {
                      const std::vector<Region>& regions,
                      const std::vector<T>& whole,
                      View<T> cells) const;
-  void make_workspace();
   // The places of values are different ones in a backward pass, where these were restored.
   [[nodiscard]] LayerMaps<T> maps_of(int layer, bool backward);
   template <class Cell>
@@ -106,6 +105,7 @@ class Execution {
   void clear_frames(int time);
   void restore_values(int time);
   void clear_gradients(int time);
+  [[nodiscard]] bool begins_gradient(int layer, int time) const;
   [[nodiscard]] int rank() const { return communicator_->rank(); }
 
   const partitioner::Network* network_;
@@ -118,7 +118,7 @@ class Execution {
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::deque<Edge> edges_;
   std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
-  Workspace<T> workspace_;
+  Array<T> workspace_;
 };
 
 }  // namespace engine

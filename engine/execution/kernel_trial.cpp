@@ -61,23 +61,23 @@ class Trial {
   // Seconds of the three passes by one kernel.
   [[nodiscard]] std::array<double, 3> seconds(ConvolutionKernel kernel) {
     const ConvolutionMethod method{shape_, partitioner::all_passes(kernel)};
-    ConvolutionWorkspace<float> workspace(
-        convolution_workspace(method, tile_.computed.channels, tile_.backward));
+    Array<float> scratch(
+        convolution_workspace(method, tile_.computed.channels, tile_.backward, has_data_gradient_));
+    float* workspace = scratch.data();
     const View<const float> in = std::as_const(in_).view();
     const View<const float> gradient = std::as_const(out_).view();
     const Index first = tile_.computed.channels.begin;
     const float* weight = weight_.data();
     return {least_seconds([&] {
               convolution_forward<float>(
-                  method, in, weight, nullptr, tile_.computed, out_.view(), workspace);
+                  method, in, weight, nullptr, {out_.view(), tile_.computed}, workspace);
             }),
             has_data_gradient_ ? least_seconds([&] {
               convolution_backward_data<float>(method,
                                                gradient,
                                                {weight, first},
                                                tile_.backward,
-                                               map_,
-                                               in_gradient_.view(),
+                                               {in_gradient_.view(), map_, true},
                                                workspace);
             })
                                : 0,

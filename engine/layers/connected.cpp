@@ -20,7 +20,7 @@ class ConnectedLayer : public Layer<T> {
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
     const Region& region = site_.tile().computed;
     if (!region.empty()) {
-      const Features at = features(region, *maps.workspace);
+      const Features at = features(region, maps.workspace);
       copy_out(maps.inputs[0], input(region), at.in);
       connected_forward(at.size,
                         static_cast<const T*>(at.in),
@@ -44,7 +44,7 @@ class ConnectedLayer : public Layer<T> {
       return;
     }
     const Index first = site_.tile().computed.channels.begin;
-    const Features at = features(region, *maps.workspace);
+    const Features at = features(region, maps.workspace);
     const Index skipped = (region.channels.begin - first) * at.size.inputs;
     copy_out(stage_.sum_gradients(maps), region, at.out);
     copy_out(maps.inputs[0], input(region), at.in);
@@ -70,10 +70,10 @@ class ConnectedLayer : public Layer<T> {
     T* out;  // (N, K)
   };
 
-  [[nodiscard]] Features features(const Region& region, Workspace<T>& workspace) const {
+  [[nodiscard]] Features features(const Region& region, T* workspace) const {
     const ConnectedSize size{
         region.images.size(), site_.input_shape().volume(), region.channels.size()};
-    return {size, workspace.features.data(), workspace.features.data() + size.images * size.inputs};
+    return {size, workspace, workspace + size.images * size.inputs};
   }
 
   [[nodiscard]] Region input(const Region& region) const {

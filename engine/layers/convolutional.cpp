@@ -19,14 +19,18 @@ class ConvolutionalLayer : public Layer<T> {
 
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
     const T* bias = normalized_ ? nullptr : maps.parameters.bias;
+    auto moments = stage_.line_moments(pass, maps);
+    ConvolutionOutput<T> out{stage_.sums(maps), site_.tile().computed};
+    if (moments) {
+      out.done = [&](const Range& channels, Index n, Index row) { moments->add(channels, n, row); };
+    }
     convolution_forward(method_,
                         maps.inputs[0],
                         static_cast<const T*>(maps.parameters.weight),
                         bias,
-                        site_.tile().computed,
-                        stage_.sums(maps),
-                        maps.workspace->convolution);
-    stage_.forward(pass, maps);
+                        out,
+                        maps.workspace);
+    stage_.forward(pass, maps, moments);
   }
 
   void restore(const LayerMaps<T>& maps) override { stage_.restore(maps); }
@@ -37,9 +41,6 @@ class ConvolutionalLayer : public Layer<T> {
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     const Region& region = site_.tile().backward;
-    if (region.empty()) {
-      return;
-    }
     const Index first = site_.tile().computed.channels.begin;
     const View<const T> gradient = stage_.sum_gradients(maps);
     convolution_backward_weights(method_,
@@ -48,18 +49,19 @@ class ConvolutionalLayer : public Layer<T> {
                                  region,
                                  first,
                                  maps.parameters.weight_gradient,
-                                 maps.workspace->convolution);
+                                 maps.workspace);
     if (maps.input_gradients[0].data != nullptr) {
-      convolution_backward_data(method_,
-                                gradient,
-                                Filters<T>{maps.parameters.weight, first},
-                                region,
-                                site_.input_map(),
-                                maps.input_gradients[0],
-                                maps.workspace->convolution);
+      convolution_backward_data(
+          method_,
+          gradient,
+          Filters<T>{maps.parameters.weight, first},
+          region,
+          InputGradient<T>{maps.input_gradients[0], site_.input_map(), maps.first_gradients},
+          maps.workspace);
     }
   }
 
+  [[nodiscard]] bool assigns_input_gradients() const override { return true; }
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:

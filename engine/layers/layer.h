@@ -75,15 +75,6 @@ struct ParameterViews {
   T* scale_gradient = nullptr;
 };
 
-// Scratch that layers share: what is in it does not outlive a call.
-template <class T>
-struct Workspace {
-  ConvolutionWorkspace<T> convolution;
-  Array<T> features;  // plain (N, C) arrays of dense layers
-
-  [[nodiscard]] Index bytes() const { return convolution.bytes() + features.bytes(); }
-};
-
 // The maps that a layer touches. Views of nothing where the rank has no part in a map.
 template <class T>
 struct LayerMaps {
@@ -95,7 +86,10 @@ struct LayerMaps {
   View<T> sum_gradients;  // likewise; may be the same memory
   View<Winner> winners;   // of the layer's max-pool, or of the joined one
   ParameterViews<T> parameters;
-  Workspace<T>* workspace = nullptr;
+  T* workspace = nullptr;  // scratch that layers share: what is in it does not outlive a call
+  // Nothing is in the gradients of the inputs yet: where the layer assigns_input_gradients(), it
+  // has to assign these.
+  bool first_gradients = false;
 };
 
 template <class T>
@@ -116,6 +110,9 @@ class Layer {
   // The second half: adds to input_gradients and parameter gradients what the gradients on
   // tile().backward say of them. May overwrite these.
   virtual void backward(const Pass& pass, const LayerMaps<T>& maps) = 0;
+
+  // Whether backward() looks at first_gradients; else gradients begin with 0.
+  [[nodiscard]] virtual bool assigns_input_gradients() const { return false; }
 
   // Buffers of its messages.
   [[nodiscard]] virtual Index message_bytes() const { return 0; }

@@ -33,9 +33,8 @@ NormStage<T>::NormStage(const Site& site, bool normalize, Activation activation)
 }
 
 template <class T>
-std::vector<Moments> NormStage<T>::moments(const Pass& pass, const LayerMaps<T>& maps) {
+std::vector<Moments> NormStage<T>::over_ranks(const Pass& pass, const std::vector<Moments>& owned) {
   const partitioner::Tile& tile = site_.tile();
-  const std::vector<Moments> owned = channel_moments(View<const T>(sums(maps)), tile.owned);
   std::vector<Moments> all(norms_.size());
   if (pass.batch_norm == BatchNormMode::PerTile) {
     const Index first = tile.owned.channels.begin - tile.computed.channels.begin;
@@ -56,11 +55,31 @@ std::vector<Moments> NormStage<T>::moments(const Pass& pass, const LayerMaps<T>&
 }
 
 template <class T>
-void NormStage<T>::update_statistics(const Pass& pass, const LayerMaps<T>& maps) {
+bool NormStage<T>::takes_statistics(const Pass& pass) const {
+  return normalize_ && pass.training && pass.batch_norm != BatchNormMode::Frozen;
+}
+
+template <class T>
+std::optional<LineMoments<T>> NormStage<T>::line_moments(const Pass& pass,
+                                                         const LayerMaps<T>& maps) const {
+  const Region& owned = site_.tile().owned;
+  if (!takes_statistics(pass) || owned.empty()) {
+    return {};
+  }
+  return LineMoments<T>(View<const T>(sums(maps)), owned);
+}
+
+template <class T>
+void NormStage<T>::update_statistics(const Pass& pass,
+                                     const LayerMaps<T>& maps,
+                                     const std::optional<LineMoments<T>>& moments) {
   const ParameterViews<T>& parameters = maps.parameters;
-  const bool constant = !pass.training || pass.batch_norm == BatchNormMode::Frozen;
-  const std::vector<Moments> all =
-      constant ? std::vector<Moments>(norms_.size()) : moments(pass, maps);
+  std::vector<Moments> all(norms_.size());
+  if (takes_statistics(pass)) {
+    all = over_ranks(pass,
+                     moments ? moments->total()
+                             : channel_moments(View<const T>(sums(maps)), site_.tile().owned));
+  }
   const double rate = site_.batch_norm_rate;
   for (std::size_t c = 0; c < norms_.size(); ++c) {
     if (all[c].count == 0) {  // nothing to go by but what was seen before
@@ -82,12 +101,14 @@ void NormStage<T>::update_statistics(const Pass& pass, const LayerMaps<T>& maps)
 }
 
 template <class T>
-void NormStage<T>::forward(const Pass& pass, const LayerMaps<T>& maps) {
+void NormStage<T>::forward(const Pass& pass,
+                           const LayerMaps<T>& maps,
+                           const std::optional<LineMoments<T>>& moments) {
   if (site_.tile().computed.empty()) {
     return;
   }
   if (normalize_) {
-    update_statistics(pass, maps);
+    update_statistics(pass, maps, moments);
   }
   restore(maps);
 }

@@ -21,8 +21,16 @@ class NormStage {
     return maps.sums.data != nullptr ? maps.sums : maps.output;
   }
 
-  // Turns sums into the output, on tile().computed.
-  void forward(const Pass& pass, const LayerMaps<T>& maps);
+  // What takes in the lines of the sums for their statistics as they come to be; nothing where
+  // these are not needed.
+  [[nodiscard]] std::optional<LineMoments<T>> line_moments(const Pass& pass,
+                                                           const LayerMaps<T>& maps) const;
+
+  // Turns sums into the output, on tile().computed. Without line_moments(), takes the statistics
+  // itself.
+  void forward(const Pass& pass,
+               const LayerMaps<T>& maps,
+               const std::optional<LineMoments<T>>& moments = {});
 
   // Does so again, with the statistics of the last forward pass.
   void restore(const LayerMaps<T>& maps);
@@ -39,7 +47,10 @@ class NormStage {
   [[nodiscard]] Index message_bytes() const;
 
  private:
-  void update_statistics(const Pass& pass, const LayerMaps<T>& maps);
+  void update_statistics(const Pass& pass,
+                         const LayerMaps<T>& maps,
+                         const std::optional<LineMoments<T>>& moments);
+  [[nodiscard]] bool takes_statistics(const Pass& pass) const;
   void backward_activation(const LayerMaps<T>& maps);
   void backward_normalization(const Pass& pass, const LayerMaps<T>& maps);
   [[nodiscard]] GradientLines<T> output_gradients(const LayerMaps<T>& maps) const;
@@ -47,7 +58,7 @@ class NormStage {
                                                          const std::vector<NormGradient>& mine);
   [[nodiscard]] PoolSite pool_site(Region partitioner::Tile::*region) const;
   [[nodiscard]] bool has_pool() const { return site_.joined_pool != partitioner::kNoLayer; }
-  std::vector<Moments> moments(const Pass& pass, const LayerMaps<T>& maps);
+  std::vector<Moments> over_ranks(const Pass& pass, const std::vector<Moments>& owned);
   [[nodiscard]] double statistics_cells(const Pass& pass) const;
   [[nodiscard]] Normalization<T> normalization(const LayerMaps<T>& maps) const;
 

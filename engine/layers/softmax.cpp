@@ -24,7 +24,7 @@ class SoftmaxLayer : public Layer<T> {
       return;
     }
     const Region whole = input(region);
-    T* values = maps.workspace->features.data();
+    T* values = maps.workspace;
     copy_out(maps.inputs[0], whole, values);
     for_each_run(whole, [&](const SoftmaxRun& run, Index begin) {
       softmax_forward(run, static_cast<const T*>(values + begin), values + begin);
@@ -48,7 +48,7 @@ class SoftmaxLayer : public Layer<T> {
       return;
     }
     const Region whole = input(region);
-    T* values = maps.workspace->features.data();
+    T* values = maps.workspace;
     T* gradient = values + whole.volume();
     T* result = gradient + whole.volume();
     copy_out(maps.inputs[0], whole, values);

@@ -6,31 +6,32 @@ namespace engine {
 
 namespace {
 
-WorkspaceSize layer_workspace(const partitioner::Network& network,
-                              const partitioner::Plan& plan,
-                              int layer,
-                              int rank,
-                              bool training) {
+Index layer_workspace(const partitioner::Network& network,
+                      const partitioner::Plan& plan,
+                      int layer,
+                      int rank,
+                      const WorkspaceOptions& options) {
   const partitioner::Tile& tile = plan.tile(layer, rank);
   const partitioner::LayerSpec& spec = network.layer(layer);
   if (tile.computed.empty()) {
-    return {};
+    return 0;
   }
   if (std::holds_alternative<partitioner::Convolution>(spec.operation)) {
-    const ConvolutionShape shape = convolution_shape(network, layer);
-    const Region backward = training ? tile.backward : Region{};
-    return {
-        convolution_workspace({shape, plan.kernels_of(layer)}, tile.computed.channels, backward),
-        0};
+    const bool to_data = spec.inputs[0] != partitioner::kImage || options.image_gradient;
+    return convolution_workspace({convolution_shape(network, layer), plan.kernels_of(layer)},
+                                 tile.computed.channels,
+                                 options.training ? tile.backward : Region{},
+                                 to_data);
   }
   if (std::holds_alternative<partitioner::Connected>(spec.operation)) {
     const Index inputs = network.shape(spec.inputs[0]).volume();
-    return {{}, tile.computed.volume() + tile.computed.images.size() * inputs};
+    return tile.computed.volume() + tile.computed.images.size() * inputs;
   }
   if (std::holds_alternative<partitioner::Softmax>(spec.operation)) {
-    return {{}, (training ? 3 : 1) * required_input(network, layer, 0, tile.computed).volume()};
+    const Index arrays = options.training ? 3 : 1;
+    return arrays * required_input(network, layer, 0, tile.computed).volume();
   }
-  return {};
+  return 0;
 }
 
 }  // namespace
@@ -46,17 +47,15 @@ ConvolutionShape convolution_shape(const partitioner::Network& network, int laye
           convolution.groups};
 }
 
-WorkspaceSize workspace_size(const partitioner::Network& network,
-                             const partitioner::Plan& plan,
-                             int rank,
-                             bool training) {
-  WorkspaceSize size;
+Index workspace_elements(const partitioner::Network& network,
+                         const partitioner::Plan& plan,
+                         int rank,
+                         const WorkspaceOptions& options) {
+  Index most = 0;
   for (int layer = 0; layer < network.size(); ++layer) {
-    const WorkspaceSize needed = layer_workspace(network, plan, layer, rank, training);
-    size.convolution = larger(size.convolution, needed.convolution);
-    size.features = std::max(size.features, needed.features);
+    most = std::max(most, layer_workspace(network, plan, layer, rank, options));
   }
-  return size;
+  return most;
 }
 
 }  // namespace engine

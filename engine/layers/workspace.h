@@ -1,4 +1,4 @@
-// How much scratch a layer needs, known from the plan alone.
+// How much scratch layers need, known from the plan alone.
 
 #pragma once
 
@@ -6,19 +6,16 @@
 
 namespace engine {
 
-// Elements of each array of a Workspace.
-struct WorkspaceSize {
-  ConvolutionWorkspaceSize convolution;
-  Index features = 0;
-
-  [[nodiscard]] Index elements() const { return convolution.elements() + features; }
+struct WorkspaceOptions {
+  bool training = true;         // false: forward only
+  bool image_gradient = false;  // the gradient of the network's input is wanted too
 };
 
-// What the largest need of any layer on `rank` is, array by array. Layers share one workspace.
-[[nodiscard]] WorkspaceSize workspace_size(const partitioner::Network& network,
-                                           const partitioner::Plan& plan,
-                                           int rank,
-                                           bool training);
+// Elements that the neediest layer on `rank` takes: layers share one workspace.
+[[nodiscard]] Index workspace_elements(const partitioner::Network& network,
+                                       const partitioner::Plan& plan,
+                                       int rank,
+                                       const WorkspaceOptions& options);
 
 [[nodiscard]] ConvolutionShape convolution_shape(const partitioner::Network& network, int layer);
 

@@ -67,8 +67,8 @@ std::vector<double> activate_backward(Activation activation,
   const bool needs_input = slope_needs_input(activation);
   const View<const T> source = needs_input ? in : out;
   const auto runs = channel_runs(region.channels, source, out, View<const T>(gradient));
-  LineValues<double> lines(region, runs);
-  lines.compute([&](const Range& run, Index n, Index row, auto& sums) {
+  LineValues<double> lines(region);
+  lines.compute(runs, [&](const Range& run, Index n, Index row, auto& sums) {
     alignas(kAlignment) double line[kMostLanes] = {};
     row_kernels<T>().activation_gradient(
         {.x = needs_input ? line_start(source, run, n, row, region.cols.begin) : nullptr,

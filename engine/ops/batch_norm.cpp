@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "engine/ops/line_values.h"
-
 namespace engine {
 
 namespace {
@@ -73,27 +71,49 @@ Moments merge(const Moments& a, const Moments& b) {
 }
 
 template <class T>
+LineMoments<T>::LineMoments(View<const T> in, const Region& region)
+    : in_(in), region_(region), lines_(region) {}
+
+template <class T>
+void LineMoments<T>::add(const Range& channels, Index n, Index row) {
+  const Range wanted = intersect(channels, region_.channels);
+  if (wanted.empty() || !contains(region_.images, {n, n + 1}) ||
+      !contains(region_.rows, {row, row + 1})) {
+    return;
+  }
+  const double cells = static_cast<double>(region_.cols.size());
+  for (const Range& run : channel_runs(wanted, in_)) {
+    alignas(kAlignment) double mean[kMostLanes];
+    alignas(kAlignment) double squares[kMostLanes];
+    row_kernels<T>().moments(line_start(in_, run, n, row, region_.cols.begin),
+                             in_.block,
+                             region_.cols.size(),
+                             whole_lanes(run, in_),
+                             mean,
+                             squares);
+    std::array<Moments, static_cast<std::size_t>(kMostLanes)> moments;
+    for (Index l = 0; l < run.size(); ++l) {
+      moments[static_cast<std::size_t>(l)] = {cells, mean[l], squares[l]};
+    }
+    lines_.put(run, n, row, moments.data());
+  }
+}
+
+template <class T>
+std::vector<Moments> LineMoments<T>::total() const {
+  return lines_.total([](Moments& total, const Moments& line) { total = merge(total, line); });
+}
+
+template <class T>
 std::vector<Moments> channel_moments(View<const T> in, const Region& region) {
   if (region.empty()) {
     return {};
   }
-  const auto runs = channel_runs(region.channels, in);
-  const double cells = static_cast<double>(region.cols.size());
-  LineValues<Moments> lines(region, runs);
-  lines.compute([&](const Range& run, Index n, Index row, auto& moments) {
-    alignas(kAlignment) double mean[kMostLanes];
-    alignas(kAlignment) double squares[kMostLanes];
-    row_kernels<T>().moments(line_start(in, run, n, row, region.cols.begin),
-                             in.block,
-                             region.cols.size(),
-                             whole_lanes(run, in),
-                             mean,
-                             squares);
-    for (Index l = 0; l < run.size(); ++l) {
-      moments[static_cast<std::size_t>(l)] = {cells, mean[l], squares[l]};
-    }
-  });
-  return lines.total([](Moments& total, const Moments& line) { total = merge(total, line); });
+  LineMoments<T> lines(in, region);
+  for_each_line(region,
+                channel_runs(region.channels, in),
+                [&](const Range& run, Index n, Index row) { lines.add(run, n, row); });
+  return lines.total();
 }
 
 template <class T>
@@ -124,8 +144,8 @@ std::vector<NormGradient> normalize_backward_sums(View<const T> in,
     return {};
   }
   const auto runs = gradient.runs(region.channels, in);
-  LineValues<NormGradient> lines(region, runs);
-  lines.compute([&](const Range& run, Index n, Index row, auto& sums) {
+  LineValues<NormGradient> lines(region);
+  lines.compute(runs, [&](const Range& run, Index n, Index row, auto& sums) {
     const LaneNorms<T> norms = lane_norms(by, run);
     const Index lanes = gradient.lanes(run, in);
     alignas(kAlignment) double shift[kMostLanes] = {};
@@ -180,6 +200,7 @@ void normalize_backward(View<T> in,
   });
 }
 
+template class LineMoments<float>;
 template std::vector<Moments> channel_moments<float>(View<const float>, const Region&);
 template LaneNorms<float> lane_norms(const Normalization<float>&, const Range&);
 template void normalize_forward<float>(View<const float>,
@@ -195,6 +216,7 @@ template void normalize_backward<float>(View<float>,
                                         const Normalization<float>&,
                                         const StatisticsGradient&,
                                         const GradientLines<float>&);
+template class LineMoments<double>;
 template std::vector<Moments> channel_moments<double>(View<const double>, const Region&);
 template LaneNorms<double> lane_norms(const Normalization<double>&, const Range&);
 template void normalize_forward<double>(View<const double>,

@@ -11,6 +11,7 @@
 
 #include "engine/ops/activation.h"
 #include "engine/ops/gradient_lines.h"
+#include "engine/ops/line_values.h"
 
 namespace engine {
 
@@ -23,6 +24,24 @@ struct Moments {
 
 // Both together (Chan, Golub, LeVeque 1979).
 [[nodiscard]] Moments merge(const Moments& a, const Moments& b);
+
+// Moments of the channels of a region, taken line by line as lines come to be, by any thread.
+template <class T>
+class LineMoments {
+ public:
+  LineMoments(View<const T> in, const Region& region);
+
+  // Takes in a line of some channels, what lies in the region of it. Once for each line.
+  void add(const Range& channels, Index n, Index row);
+
+  // Of each channel, when all lines are in.
+  [[nodiscard]] std::vector<Moments> total() const;
+
+ private:
+  View<const T> in_;
+  Region region_;
+  LineValues<Moments> lines_;
+};
 
 // The moments of each channel of the region.
 template <class T>

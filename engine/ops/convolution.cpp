@@ -11,45 +11,65 @@ namespace engine {
 
 namespace {
 
-bool is_winograd(ConvolutionKernel kernel) {
-  return winograd_side(kernel) > 0;
+using partitioner::contains;
+using partitioner::intersect;
+using partitioner::winograd_side;
+
+Index workspace_of(ConvolutionKernel kernel,
+                   const ConvolutionShape& shape,
+                   const Range& filters,
+                   ConvolutionPass pass,
+                   const Region& output) {
+  if (const Index side = winograd_side(kernel); side > 0) {
+    return winograd_workspace(WinogradMethod{shape, side}, filters, pass);
+  }
+  const bool is_direct = kernel == ConvolutionKernel::Direct && !is_depthwise(shape);
+  return is_direct && pass == ConvolutionPass::BackwardData ? direct_workspace(shape, output) : 0;
 }
 
-ConvolutionWorkspaceSize workspace_of(ConvolutionKernel kernel,
-                                      const ConvolutionShape& shape,
-                                      const Range& filters,
-                                      const Region& output) {
-  if (kernel == ConvolutionKernel::Reference) {
-    return {};
-  }
-  if (is_winograd(kernel)) {
-    return winograd_workspace(
-        WinogradMethod{shape, winograd_side(kernel)}, filters, !output.empty());
-  }
-  if (is_depthwise(shape)) {
-    return {};
-  }
-  return direct_workspace(shape, output);
+// The cells of the map that windows of `region` meet.
+Region met_by(const ConvolutionShape& shape, const Region& region, const Region& map) {
+  const auto reach = [&](const Range& out) {
+    return Range{out.begin * shape.stride - shape.padding,
+                 (out.end - 1) * shape.stride - shape.padding + shape.size};
+  };
+  const Range groups{region.channels.begin / shape.group_filters(),
+                     (region.channels.end - 1) / shape.group_filters() + 1};
+  return intersect(map,
+                   {region.images,
+                    {groups.begin * shape.group_channels(), groups.end * shape.group_channels()},
+                    reach(region.rows),
+                    reach(region.cols)});
+}
+
+// Whether the kernel assigns each wanted cell of an input's gradient itself where it is asked to.
+bool assigns_all(ConvolutionKernel kernel,
+                 const ConvolutionShape& shape,
+                 const Region& region,
+                 const Region& wanted) {
+  const bool can = winograd_side(kernel) > 0 || (kernel == ConvolutionKernel::Direct &&
+                                                 !is_depthwise(shape) && direct_assigns(shape));
+  return can && contains(met_by(shape, region, wanted), wanted);
 }
 
 }  // namespace
 
-ConvolutionWorkspaceSize larger(const ConvolutionWorkspaceSize& a,
-                                const ConvolutionWorkspaceSize& b) {
-  return {
-      std::max(a.weights, b.weights), std::max(a.gradient, b.gradient), std::max(a.tiles, b.tiles)};
-}
-
-ConvolutionWorkspaceSize convolution_workspace(const ConvolutionMethod& method,
-                                               const Range& filters,
-                                               const Region& output) {
+Index convolution_workspace(const ConvolutionMethod& method,
+                            const Range& filters,
+                            const Region& output,
+                            bool to_data) {
   const auto& [shape, kernels] = method;
-  ConvolutionWorkspaceSize size = workspace_of(kernels.forward, shape, filters, {});
+  Index elements = workspace_of(kernels.forward, shape, filters, ConvolutionPass::Forward, {});
   if (!output.empty()) {
-    size = larger(size, workspace_of(kernels.backward_data, shape, filters, output));
-    size = larger(size, workspace_of(kernels.backward_weights, shape, filters, output));
+    const auto backward = [&](ConvolutionKernel kernel, ConvolutionPass pass) {
+      elements = std::max(elements, workspace_of(kernel, shape, filters, pass, output));
+    };
+    backward(kernels.backward_weights, ConvolutionPass::BackwardWeights);
+    if (to_data) {
+      backward(kernels.backward_data, ConvolutionPass::BackwardData);
+    }
   }
-  return size;
+  return elements;
 }
 
 template <class T>
@@ -57,23 +77,21 @@ void convolution_forward(const ConvolutionMethod& method,
                          View<const T> in,
                          const T* weight,
                          const T* bias,
-                         const Region& region,
-                         View<T> out,
-                         ConvolutionWorkspace<T>& workspace) {
-  if (region.empty()) {
+                         const ConvolutionOutput<T>& out,
+                         T* workspace) {
+  if (out.region.empty()) {
     return;
   }
   const ConvolutionShape& shape = method.shape;
   const ConvolutionKernel kernel = method.kernels.forward;
   if (kernel == ConvolutionKernel::Reference) {
-    reference_forward(shape, in, weight, bias, region, out);
-  } else if (is_winograd(kernel)) {
-    winograd_forward(
-        WinogradMethod{shape, winograd_side(kernel)}, in, weight, bias, region, out, workspace);
+    reference_forward(shape, in, weight, bias, out);
+  } else if (const Index side = winograd_side(kernel); side > 0) {
+    winograd_forward(WinogradMethod{shape, side}, in, weight, bias, out, workspace);
   } else if (is_depthwise(shape)) {
-    depthwise_forward(shape, in, weight, bias, region, out);
+    depthwise_forward(shape, in, weight, bias, out);
   } else {
-    direct_forward(shape, in, weight, bias, region, out);
+    direct_forward(shape, in, weight, bias, out);
   }
 }
 
@@ -82,28 +100,28 @@ void convolution_backward_data(const ConvolutionMethod& method,
                                View<const T> out_gradient,
                                const Filters<T>& filters,
                                const Region& region,
-                               const Region& map,
-                               View<T> in_gradient,
-                               ConvolutionWorkspace<T>& workspace) {
+                               const InputGradient<T>& in_gradient,
+                               T* workspace) {
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernel kernel = method.kernels.backward_data;
+  InputGradient<T> target = in_gradient;
+  const Region wanted = intersect(target.map, target.cells.region);
+  if (target.assign && (region.empty() || !assigns_all(kernel, shape, region, wanted))) {
+    set_zero(target.cells, wanted);
+    target.assign = false;
+  }
   if (region.empty()) {
     return;
   }
-  const ConvolutionShape& shape = method.shape;
-  const ConvolutionKernel kernel = method.kernels.backward_data;
   if (kernel == ConvolutionKernel::Reference) {
-    reference_backward_data(shape, out_gradient, filters, region, map, in_gradient);
-  } else if (is_winograd(kernel)) {
-    winograd_backward_data(WinogradMethod{shape, winograd_side(kernel)},
-                           out_gradient,
-                           filters,
-                           region,
-                           map,
-                           in_gradient,
-                           workspace);
+    reference_backward_data(shape, out_gradient, filters, region, target);
+  } else if (const Index side = winograd_side(kernel); side > 0) {
+    winograd_backward_data(
+        WinogradMethod{shape, side}, out_gradient, filters, region, target, workspace);
   } else if (is_depthwise(shape)) {
-    depthwise_backward_data(shape, out_gradient, filters, region, map, in_gradient);
+    depthwise_backward_data(shape, out_gradient, filters, region, target);
   } else {
-    direct_backward_data(shape, out_gradient, filters, region, map, in_gradient, workspace);
+    direct_backward_data(shape, out_gradient, filters, region, target, workspace);
   }
 }
 
@@ -114,7 +132,7 @@ void convolution_backward_weights(const ConvolutionMethod& method,
                                   const Region& region,
                                   Index first_filter,
                                   T* weight_gradient,
-                                  ConvolutionWorkspace<T>& workspace) {
+                                  T* workspace) {
   if (region.empty()) {
     return;
   }
@@ -122,8 +140,8 @@ void convolution_backward_weights(const ConvolutionMethod& method,
   const ConvolutionKernel kernel = method.kernels.backward_weights;
   if (kernel == ConvolutionKernel::Reference) {
     reference_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
-  } else if (is_winograd(kernel)) {
-    winograd_backward_weights(WinogradMethod{shape, winograd_side(kernel)},
+  } else if (const Index side = winograd_side(kernel); side > 0) {
+    winograd_backward_weights(WinogradMethod{shape, side},
                               in,
                               out_gradient,
                               region,
@@ -141,43 +159,39 @@ template void convolution_forward<float>(const ConvolutionMethod&,
                                          View<const float>,
                                          const float*,
                                          const float*,
-                                         const Region&,
-                                         View<float>,
-                                         ConvolutionWorkspace<float>&);
+                                         const ConvolutionOutput<float>&,
+                                         float*);
 template void convolution_backward_data<float>(const ConvolutionMethod&,
                                                View<const float>,
                                                const Filters<float>&,
                                                const Region&,
-                                               const Region&,
-                                               View<float>,
-                                               ConvolutionWorkspace<float>&);
+                                               const InputGradient<float>&,
+                                               float*);
 template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   View<const float>,
                                                   View<const float>,
                                                   const Region&,
                                                   Index,
                                                   float*,
-                                                  ConvolutionWorkspace<float>&);
+                                                  float*);
 template void convolution_forward<double>(const ConvolutionMethod&,
                                           View<const double>,
                                           const double*,
                                           const double*,
-                                          const Region&,
-                                          View<double>,
-                                          ConvolutionWorkspace<double>&);
+                                          const ConvolutionOutput<double>&,
+                                          double*);
 template void convolution_backward_data<double>(const ConvolutionMethod&,
                                                 View<const double>,
                                                 const Filters<double>&,
                                                 const Region&,
-                                                const Region&,
-                                                View<double>,
-                                                ConvolutionWorkspace<double>&);
+                                                const InputGradient<double>&,
+                                                double*);
 template void convolution_backward_weights<double>(const ConvolutionMethod&,
                                                    View<const double>,
                                                    View<const double>,
                                                    const Region&,
                                                    Index,
                                                    double*,
-                                                   ConvolutionWorkspace<double>&);
+                                                   double*);
 
 }  // namespace engine

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "engine/tensor.h"
@@ -37,49 +38,38 @@ struct ConvolutionMethod {
   ConvolutionKernels kernels;
 };
 
-// Elements of each workspace array.
-struct ConvolutionWorkspaceSize {
-  Index weights = 0;
-  Index gradient = 0;
-  Index tiles = 0;
+enum class ConvolutionPass { Forward, BackwardData, BackwardWeights };
 
-  [[nodiscard]] Index elements() const { return weights + gradient + tiles; }
-};
+// Elements of scratch that the passes need over `filters` (the channels that a rank computes) and,
+// backward, `output`, which is empty where there is no backward pass. Without `to_data` there is no
+// gradient of the input.
+[[nodiscard]] Index convolution_workspace(const ConvolutionMethod& method,
+                                          const Range& filters,
+                                          const Region& output,
+                                          bool to_data = true);
 
-// What is enough for either.
-[[nodiscard]] ConvolutionWorkspaceSize larger(const ConvolutionWorkspaceSize& a,
-                                              const ConvolutionWorkspaceSize& b);
+// Called once for each line of an output, or each of some parts of its channels, when its cells are
+// there: by the thread that has them at hand.
+using LineDone = std::function<void(const Range& channels, Index image, Index row)>;
 
-// Scratch that a convolution needs, allocated once for all layers of a rank.
+// Where outputs go.
 template <class T>
-struct ConvolutionWorkspace {
-  Array<T> weights;   // packed or transformed
-  Array<T> gradient;  // a framed copy of some images of an output gradient
-  Array<T> tiles;     // transformed
-
-  ConvolutionWorkspace() = default;
-  explicit ConvolutionWorkspace(const ConvolutionWorkspaceSize& size)
-      : weights(size.weights), gradient(size.gradient), tiles(size.tiles) {}
-
-  [[nodiscard]] Index bytes() const { return weights.bytes() + gradient.bytes() + tiles.bytes(); }
+struct ConvolutionOutput {
+  View<T> cells;
+  Region region;
+  LineDone done = {};  // or none
 };
-
-// What the passes need over `filters` (the channels that a rank computes) and, backward, `output`,
-// which is empty where there is no backward pass.
-[[nodiscard]] ConvolutionWorkspaceSize convolution_workspace(const ConvolutionMethod& method,
-                                                             const Range& filters,
-                                                             const Region& output);
 
 // `weight` is (filters.size(), C/groups, F, F), `bias` is (filters.size()) or null, for the filters
-// of region.channels. Assigns `out` on `region`.
+// of out.region.channels. Assigns out.cells on out.region. `workspace` has the elements that
+// convolution_workspace() says, aligned.
 template <class T>
 void convolution_forward(const ConvolutionMethod& method,
                          View<const T> in,
                          const T* weight,
                          const T* bias,
-                         const Region& region,
-                         View<T> out,
-                         ConvolutionWorkspace<T>& workspace);
+                         const ConvolutionOutput<T>& out,
+                         T* workspace);
 
 // Weights (filters, C/groups, F, F) of the filters from `first` on.
 template <class T>
@@ -88,15 +78,22 @@ struct Filters {
   Index first = 0;
 };
 
-// Adds to `in_gradient`, inside `map`, what the output gradient on `region` says of it.
+// The gradient of an input, of which the cells inside `map` are wanted.
+template <class T>
+struct InputGradient {
+  View<T> cells;
+  Region map;
+  bool assign = false;  // else there is something in it already, to be added to
+};
+
+// Adds to the input's gradient what the output gradient on `region` says of it, or assigns.
 template <class T>
 void convolution_backward_data(const ConvolutionMethod& method,
                                View<const T> out_gradient,
                                const Filters<T>& filters,
                                const Region& region,
-                               const Region& map,
-                               View<T> in_gradient,
-                               ConvolutionWorkspace<T>& workspace);
+                               const InputGradient<T>& in_gradient,
+                               T* workspace);
 
 // Adds to weight_gradient, laid out as `weight`, with filters from `first_filter` on.
 template <class T>
@@ -106,6 +103,6 @@ void convolution_backward_weights(const ConvolutionMethod& method,
                                   const Region& region,
                                   Index first_filter,
                                   T* weight_gradient,
-                                  ConvolutionWorkspace<T>& workspace);
+                                  T* workspace);
 
 }  // namespace engine

@@ -113,9 +113,9 @@ void depthwise_forward(const ConvolutionShape& shape,
                        View<const T> in,
                        const T* weight,
                        const T* bias,
-                       const Region& region,
-                       View<T> out) {
-  const auto runs = channel_runs(region.channels, in, out);
+                       const ConvolutionOutput<T>& out) {
+  const Region& region = out.region;
+  const auto runs = channel_runs(region.channels, in, out.cells);
   const Index run_count = static_cast<Index>(runs.size());
   const Index rows = region.rows.size();
   const Index parts = parts_for_threads(1, rows, run_count * region.images.size());
@@ -132,6 +132,7 @@ void depthwise_forward(const ConvolutionShape& shape,
         for (Index part = 0; part < parts; ++part) {
           const Range& run = runs[static_cast<std::size_t>(i)];
           const Index row = region.rows.begin + rows * part / parts;
+          const Index end = region.rows.begin + rows * (part + 1) / parts;
           pack_lanes(shape, weight, region.channels.begin, run, weights.data());
           alignas(kAlignment) T biases[kMostLanes] = {};
           if (bias != nullptr) {
@@ -148,12 +149,15 @@ void depthwise_forward(const ConvolutionShape& shape,
                                       shape.taps(),
                                       weights.data(),
                                       biases,
-                                      line_start(out, run, n, row, region.cols.begin),
-                                      out.row_stride(),
-                                      out.block,
-                                      region.rows.begin + rows * (part + 1) / parts - row,
+                                      line_start(out.cells, run, n, row, region.cols.begin),
+                                      out.cells.row_stride(),
+                                      out.cells.block,
+                                      end - row,
                                       region.cols.size(),
-                                      whole_lanes(run, in, out)});
+                                      whole_lanes(run, in, out.cells)});
+          for (Index line = row; line < end && out.done; ++line) {
+            out.done(run, n, line);
+          }
         }
       }
     }
@@ -165,12 +169,12 @@ void depthwise_backward_data(const ConvolutionShape& shape,
                              View<const T> out_gradient,
                              const Filters<T>& filters,
                              const Region& region,
-                             const Region& map,
-                             View<T> in_gradient) {
-  const auto runs = channel_runs(region.channels, out_gradient, in_gradient);
+                             const InputGradient<T>& in_gradient) {
+  const View<T>& cells = in_gradient.cells;
+  const auto runs = channel_runs(region.channels, out_gradient, cells);
   const Index run_count = static_cast<Index>(runs.size());
   const auto regions =
-      alike_regions(shape, region, intersect(map, in_gradient.region), out_gradient);
+      alike_regions(shape, region, intersect(in_gradient.map, cells.region), out_gradient);
 #pragma omp parallel
   {
     Array<T> weights(shape.taps() * kMostLanes);
@@ -179,7 +183,7 @@ void depthwise_backward_data(const ConvolutionShape& shape,
       for (Index i = 0; i < run_count; ++i) {
         const Range& run = runs[static_cast<std::size_t>(i)];
         pack_lanes(shape, filters.weight, filters.first, run, weights.data());
-        const Index lanes = whole_lanes(run, out_gradient, in_gradient);
+        const Index lanes = whole_lanes(run, out_gradient, cells);
         for (const auto& [rows, cols, taps] : regions) {
           row_kernels<T>().depthwise({line_start(out_gradient, run, n, rows.met.out, cols.met.out),
                                       out_gradient.row_stride(),
@@ -188,9 +192,9 @@ void depthwise_backward_data(const ConvolutionShape& shape,
                                       static_cast<Index>(taps.size()),
                                       weights.data(),
                                       nullptr,
-                                      line_start(in_gradient, run, n, rows.first, cols.first),
-                                      in_gradient.row_stride() * shape.stride,
-                                      in_gradient.block * shape.stride,
+                                      line_start(cells, run, n, rows.first, cols.first),
+                                      cells.row_stride() * shape.stride,
+                                      cells.block * shape.stride,
                                       rows.count,
                                       cols.count,
                                       lanes});
@@ -249,28 +253,24 @@ template void depthwise_forward<float>(const ConvolutionShape&,
                                        View<const float>,
                                        const float*,
                                        const float*,
-                                       const Region&,
-                                       View<float>);
+                                       const ConvolutionOutput<float>&);
 template void depthwise_backward_data<float>(const ConvolutionShape&,
                                              View<const float>,
                                              const Filters<float>&,
                                              const Region&,
-                                             const Region&,
-                                             View<float>);
+                                             const InputGradient<float>&);
 template void depthwise_backward_weights<float>(
     const ConvolutionShape&, View<const float>, View<const float>, const Region&, Index, float*);
 template void depthwise_forward<double>(const ConvolutionShape&,
                                         View<const double>,
                                         const double*,
                                         const double*,
-                                        const Region&,
-                                        View<double>);
+                                        const ConvolutionOutput<double>&);
 template void depthwise_backward_data<double>(const ConvolutionShape&,
                                               View<const double>,
                                               const Filters<double>&,
                                               const Region&,
-                                              const Region&,
-                                              View<double>);
+                                              const InputGradient<double>&);
 template void depthwise_backward_weights<double>(
     const ConvolutionShape&, View<const double>, View<const double>, const Region&, Index, double*);
 

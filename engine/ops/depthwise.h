@@ -16,16 +16,14 @@ void depthwise_forward(const ConvolutionShape& shape,
                        View<const T> in,
                        const T* weight,
                        const T* bias,
-                       const Region& region,
-                       View<T> out);
+                       const ConvolutionOutput<T>& out);
 
 template <class T>
 void depthwise_backward_data(const ConvolutionShape& shape,
                              View<const T> out_gradient,
                              const Filters<T>& filters,
                              const Region& region,
-                             const Region& map,
-                             View<T> in_gradient);
+                             const InputGradient<T>& in_gradient);
 
 template <class T>
 void depthwise_backward_weights(const ConvolutionShape& shape,

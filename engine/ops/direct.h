@@ -9,25 +9,26 @@
 
 namespace engine {
 
-[[nodiscard]] ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape,
-                                                        const Region& output);
+// Elements of scratch of the way back to the data.
+[[nodiscard]] Index direct_workspace(const ConvolutionShape& shape, const Region& output);
+
+// Whether the way back to the data can assign: each cell that windows meet is summed from a start.
+[[nodiscard]] bool direct_assigns(const ConvolutionShape& shape);
 
 template <class T>
 void direct_forward(const ConvolutionShape& shape,
                     View<const T> in,
                     const T* weight,
                     const T* bias,
-                    const Region& region,
-                    View<T> out);
+                    const ConvolutionOutput<T>& out);
 
 template <class T>
 void direct_backward_data(const ConvolutionShape& shape,
                           View<const T> out_gradient,
                           const Filters<T>& filters,
                           const Region& region,
-                          const Region& map,
-                          View<T> in_gradient,
-                          ConvolutionWorkspace<T>& workspace);
+                          const InputGradient<T>& in_gradient,
+                          T* workspace);
 
 template <class T>
 void direct_backward_weights(const ConvolutionShape& shape,

@@ -43,15 +43,19 @@ class BackwardData {
  public:
   BackwardData(const ConvolutionShape& shape,
                const Region& region,
-               const Region& map,
                const Filters<T>& filters,
-               View<T> gradient,
+               const InputGradient<T>& gradient,
                T* frame)
-      : shape_(shape), region_(region), filters_(filters), gradient_(gradient), frame_(frame) {
+      : shape_(shape),
+        region_(region),
+        filters_(filters),
+        gradient_(gradient.cells),
+        assign_(gradient.assign),
+        frame_(frame) {
     const Index first_group = region.channels.begin / shape.group_filters();
     const Index last_group = (region.channels.end - 1) / shape.group_filters();
     input_ = intersect(
-        map,
+        gradient.map,
         {region.images,
          {first_group * shape.group_channels(), (last_group + 1) * shape.group_channels()},
          reach(region.rows),
@@ -180,7 +184,7 @@ class BackwardData {
       for_each_run(ks.size(), kChunkTerms / tap_count, [&](Index k, Index count) {
         const Chunk chunk{{tap, tap + tap_count}, {ks.begin + k, ks.begin + k + count}};
         pack(run, chunk, weights.data());
-        add_chunk(chunk, lines, weights.data(), sums);
+        add_chunk(chunk, lines, weights.data(), assign_ && k == 0, sums);
       });
     });
   }
@@ -188,7 +192,11 @@ class BackwardData {
   void add_chunk(const Chunk& chunk,
                  const Lines& lines,
                  const T* weights,
+                 bool assign,
                  const RunPixels<T>& sums) const {
+    alignas(
+        kAlignment) static constexpr std::array<T, static_cast<std::size_t>(kMostBlocks * kLanes)>
+        kZeros{};
     const std::vector<Index> offsets = channel_offsets(chunk.filters);
     std::vector<Tap<T>> taps;
     taps.reserve(static_cast<std::size_t>(chunk.taps.size()));
@@ -197,6 +205,7 @@ class BackwardData {
     job.offsets = offsets.data();
     job.terms = chunk.filters.size();
     job.weights_block = chunk.terms() * kLanes;
+    job.start = assign ? kZeros.data() : nullptr;
     for (Index line = lines.rows.begin; line < lines.rows.end; ++line) {
       const Index n = lines.first_image + line / input_.rows.size();
       const Index row = line % input_.rows.size();
@@ -278,12 +287,13 @@ class BackwardData {
     const Index step = shape_.stride * gradient_.block;
     for_each_run(count, lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
       job.in = read + begin * read_.block;
-      sums.update(cells + begin * step, step, pixels, true, [&](const SumsPlace<T>& place) {
-        job.sums = place.sums;
-        job.sums_step = place.step;
-        job.sums_block = place.block;
-        lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
-      });
+      sums.update(
+          cells + begin * step, step, pixels, job.start == nullptr, [&](const SumsPlace<T>& place) {
+            job.sums = place.sums;
+            job.sums_step = place.step;
+            job.sums_block = place.block;
+            lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
+          });
     });
   }
 
@@ -291,6 +301,7 @@ class BackwardData {
   Region region_;
   const Filters<T>& filters_;
   View<T> gradient_;
+  bool assign_;
   T* frame_;
   Region input_;
   std::vector<Lane> lanes_;
@@ -302,7 +313,12 @@ class BackwardData {
 
 }  // namespace
 
-Index framed_gradient_size(const ConvolutionShape& shape, const Region& output) {
+// All taps of a cell are in one chunk, of which the first filters' begins.
+bool direct_assigns(const ConvolutionShape& shape) {
+  return shape.taps() <= kChunkTaps && shape.size >= shape.stride;
+}
+
+Index direct_workspace(const ConvolutionShape& shape, const Region& output) {
   if (output.empty() || !has_frame(shape)) {
     return 0;
   }
@@ -315,26 +331,22 @@ void direct_backward_data(const ConvolutionShape& shape,
                           View<const T> out_gradient,
                           const Filters<T>& filters,
                           const Region& region,
-                          const Region& map,
-                          View<T> in_gradient,
-                          ConvolutionWorkspace<T>& workspace) {
-  BackwardData<T>(shape, region, map, filters, in_gradient, workspace.gradient.data())
-      .run(out_gradient);
+                          const InputGradient<T>& in_gradient,
+                          T* workspace) {
+  BackwardData<T>(shape, region, filters, in_gradient, workspace).run(out_gradient);
 }
 
 template void direct_backward_data<float>(const ConvolutionShape&,
                                           View<const float>,
                                           const Filters<float>&,
                                           const Region&,
-                                          const Region&,
-                                          View<float>,
-                                          ConvolutionWorkspace<float>&);
+                                          const InputGradient<float>&,
+                                          float*);
 template void direct_backward_data<double>(const ConvolutionShape&,
                                            View<const double>,
                                            const Filters<double>&,
                                            const Region&,
-                                           const Region&,
-                                           View<double>,
-                                           ConvolutionWorkspace<double>&);
+                                           const InputGradient<double>&,
+                                           double*);
 
 }  // namespace engine

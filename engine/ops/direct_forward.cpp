@@ -33,10 +33,6 @@ Index parts_of(Index lines, Index line_bytes, Index runs) {
   return parts_for_threads(std::clamp<Index>(least, 1, lines), lines, runs);
 }
 
-ConvolutionWorkspaceSize direct_workspace(const ConvolutionShape& shape, const Region& output) {
-  return {0, framed_gradient_size(shape, output), 0};
-}
-
 namespace {
 
 template <class T>
@@ -44,17 +40,17 @@ class Forward {
  public:
   Forward(const ConvolutionShape& shape,
           View<const T> in,
-          const Region& region,
-          View<T> out,
+          const ConvolutionOutput<T>& out,
           const T* weight,
           const T* bias)
       : shape_(shape),
         in_(in),
-        region_(region),
-        out_(out),
+        region_(out.region),
+        out_(out.cells),
+        done_(out.done),
         weight_(weight),
         bias_(bias),
-        lanes_(lanes_of(region.channels, shape.group_filters())),
+        lanes_(lanes_of(region_.channels, shape.group_filters())),
         runs_(lane_runs(lanes_, lane_kernels<T>().sum_blocks)),
         offsets_(offsets_by_group(shape, in, lanes_)) {}
 
@@ -103,8 +99,19 @@ class Forward {
       job.start = first == 0 ? biases.data() : nullptr;
       for (Index line = lines.begin; line < lines.end; ++line) {
         compute_line(sums, line, job);
+        if (done_ && first + terms == shape_.row()) {
+          finish_line(run, line);
+        }
       }
     });
+  }
+
+  void finish_line(const LaneRun& run, Index line) const {
+    for (Index block = 0; block < run.blocks; ++block) {
+      done_(lanes_[static_cast<std::size_t>(run.first + block)].channels,
+            region_.images.begin + line / region_.rows.size(),
+            region_.rows.begin + line % region_.rows.size());
+    }
   }
 
   void pack(const Lane& lane, Index first, Index terms, T* to) const {
@@ -139,6 +146,7 @@ class Forward {
   View<const T> in_;
   const Region& region_;
   View<T> out_;
+  const LineDone& done_;
   const T* weight_;
   const T* bias_;
   std::vector<Lane> lanes_;
@@ -153,22 +161,19 @@ void direct_forward(const ConvolutionShape& shape,
                     View<const T> in,
                     const T* weight,
                     const T* bias,
-                    const Region& region,
-                    View<T> out) {
-  Forward<T>(shape, in, region, out, weight, bias).run();
+                    const ConvolutionOutput<T>& out) {
+  Forward<T>(shape, in, out, weight, bias).run();
 }
 
 template void direct_forward<float>(const ConvolutionShape&,
                                     View<const float>,
                                     const float*,
                                     const float*,
-                                    const Region&,
-                                    View<float>);
+                                    const ConvolutionOutput<float>&);
 template void direct_forward<double>(const ConvolutionShape&,
                                      View<const double>,
                                      const double*,
                                      const double*,
-                                     const Region&,
-                                     View<double>);
+                                     const ConvolutionOutput<double>&);
 
 }  // namespace engine

@@ -58,9 +58,6 @@ template <class T>
   return is_whole_block(lane.channels, view, kLanes);
 }
 
-// Elements of a framed copy of some images of `output`.
-[[nodiscard]] Index framed_gradient_size(const ConvolutionShape& shape, const Region& output);
-
 // Neighbouring lanes of one group that are computed together.
 struct LaneRun {
   Index first = 0;  // number of the first lane

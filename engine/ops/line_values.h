@@ -10,28 +10,33 @@
 
 namespace engine {
 
-// What `line(run, n, row, values)` says of each line's lanes, (lines, channels): lines are summed
-// apart and then added in their order, whichever thread had them.
+// What is said of each line's channels, (lines, channels): lines are summed apart and then added in
+// their order, whichever thread had them.
 template <class Value>
 class LineValues {
  public:
-  LineValues(const Region& region, const std::vector<Range>& runs)
+  explicit LineValues(const Region& region)
       : region_(region),
-        runs_(runs),
         lines_(region.images.size() * region.rows.size()),
         values_(static_cast<std::size_t>(lines_ * region.channels.size())) {}
 
+  // Those that line(run, n, row, values) assigns.
   template <class Line>
-  void compute(Line line) {
-    for_each_line(region_, runs_, [&](const Range& run, Index n, Index row) {
+  void compute(const std::vector<Range>& runs, Line line) {
+    for_each_line(region_, runs, [&](const Range& run, Index n, Index row) {
       std::array<Value, static_cast<std::size_t>(kMostLanes)> lanes{};
       line(run, n, row, lanes);
-      const Index at = (n - region_.images.begin) * region_.rows.size() + row - region_.rows.begin;
-      std::copy_n(
-          lanes.begin(),
-          run.size(),
-          values_.begin() + at * region_.channels.size() + run.begin - region_.channels.begin);
+      put(run, n, row, lanes.data());
     });
+  }
+
+  // Those of one line, a value for each channel of the run.
+  void put(const Range& run, Index n, Index row, const Value* lanes) {
+    const Index at = (n - region_.images.begin) * region_.rows.size() + row - region_.rows.begin;
+    std::copy_n(
+        lanes,
+        run.size(),
+        values_.begin() + at * region_.channels.size() + run.begin - region_.channels.begin);
   }
 
   // Of each channel, with `add(total, value)`.
@@ -52,7 +57,6 @@ class LineValues {
 
  private:
   Region region_;
-  const std::vector<Range>& runs_;
   Index lines_;
   std::vector<Value> values_;
 };

@@ -47,15 +47,18 @@ void reference_forward(const ConvolutionShape& shape,
                        View<const T> in,
                        const T* weight,
                        const T* bias,
-                       const Region& region,
-                       View<T> out) {
+                       const ConvolutionOutput<T>& out) {
+  const Region& region = out.region;
   for_each_cell(region, [&](Index n, Index k, Index row, Index col) {
     const Index filter = k - region.channels.begin;
     T sum{};
     for_each_term(shape, k, row, col, [&](Index c, Index in_row, Index in_col, Index term) {
       sum += weight[filter * shape.row() + term] * in.at(n, c, in_row, in_col);
     });
-    out.at(n, k, row, col) = bias == nullptr ? sum : sum + bias[filter];
+    out.cells.at(n, k, row, col) = bias == nullptr ? sum : sum + bias[filter];
+    if (out.done && col == region.cols.end - 1) {
+      out.done({k, k + 1}, n, row);
+    }
   });
 }
 
@@ -64,14 +67,13 @@ void reference_backward_data(const ConvolutionShape& shape,
                              View<const T> out_gradient,
                              const Filters<T>& filters,
                              const Region& region,
-                             const Region& map,
-                             View<T> in_gradient) {
+                             const InputGradient<T>& in_gradient) {
   for_each_cell(region, [&](Index n, Index k, Index row, Index col) {
     const T gradient = out_gradient.at(n, k, row, col);
     const T* weight = filters.weight + (k - filters.first) * shape.row();
     for_each_term(shape, k, row, col, [&](Index c, Index in_row, Index in_col, Index term) {
-      if (holds(map.rows, in_row) && holds(map.cols, in_col)) {
-        in_gradient.at(n, c, in_row, in_col) += weight[term] * gradient;
+      if (holds(in_gradient.map.rows, in_row) && holds(in_gradient.map.cols, in_col)) {
+        in_gradient.cells.at(n, c, in_row, in_col) += weight[term] * gradient;
       }
     });
   });
@@ -97,28 +99,24 @@ template void reference_forward<float>(const ConvolutionShape&,
                                        View<const float>,
                                        const float*,
                                        const float*,
-                                       const Region&,
-                                       View<float>);
+                                       const ConvolutionOutput<float>&);
 template void reference_backward_data<float>(const ConvolutionShape&,
                                              View<const float>,
                                              const Filters<float>&,
                                              const Region&,
-                                             const Region&,
-                                             View<float>);
+                                             const InputGradient<float>&);
 template void reference_backward_weights<float>(
     const ConvolutionShape&, View<const float>, View<const float>, const Region&, Index, float*);
 template void reference_forward<double>(const ConvolutionShape&,
                                         View<const double>,
                                         const double*,
                                         const double*,
-                                        const Region&,
-                                        View<double>);
+                                        const ConvolutionOutput<double>&);
 template void reference_backward_data<double>(const ConvolutionShape&,
                                               View<const double>,
                                               const Filters<double>&,
                                               const Region&,
-                                              const Region&,
-                                              View<double>);
+                                              const InputGradient<double>&);
 template void reference_backward_weights<double>(
     const ConvolutionShape&, View<const double>, View<const double>, const Region&, Index, double*);
 

@@ -127,14 +127,50 @@ TiledConvolution<T> part_of(TiledConvolution<T> job, const Range& channels) {
   return job;
 }
 
+// Scratch of a pass: filters, or their gradients, then tiles and sums (or gradients) of one batch.
 template <class T>
-void convolve(const TiledConvolution<T>& job, ConvolutionWorkspace<T>& workspace) {
+struct WinogradScratch {
+  TransformedTiles<T> tiles;
+  Index elements = 0;
+
+  WinogradScratch(T* workspace, Index side, const Blocking& blocking, Index in_blocks)
+      : tiles{nullptr, in_blocks, blocking.tiles} {
+    const Index positions = positions_of(side);
+    const TransformedFilters<T> filters{workspace, blocking.blocks, in_blocks * kLanes};
+    const TransformedTiles<T> sums{nullptr, blocking.blocks, blocking.tiles};
+    const Index filter_elements = positions * filters.position_stride();
+    tiles.data = workspace + filter_elements;
+    elements = filter_elements + positions * (tiles.position_stride() + sums.position_stride());
+  }
+};
+
+// Calls `done` for the lines whose last tile is one of the batch. Called by all threads of a team.
+void finish_lines(const TileGrid& grid,
+                  const Range& batch,
+                  const Region& region,
+                  const LineDone& done) {
+  const Range rows = grid.rows_that_end_in(batch);
+  const Index blocks = blocks_of(region.channels.size());
+#pragma omp for collapse(2) schedule(static)
+  for (Index number = rows.begin; number < rows.end; ++number) {
+    for (Index block = 0; block < blocks; ++block) {
+      const TileGrid::Lines lines = grid.lines_of(number, region);
+      for (Index row = lines.rows.begin; row < lines.rows.end; ++row) {
+        done(block_channels(region.channels, block), lines.image, row);
+      }
+    }
+  }
+}
+
+template <class T>
+void convolve(const TiledConvolution<T>& job, const LineDone& done, T* workspace) {
   const TileGrid grid(job.side, job.out.region);
   const Index ins = job.in.squares.cells.channels.size();
   const Range& outs = job.out.region.channels;
   const Blocking blocking = blocking_of(job.side, ins, outs.size());
   const Index positions = positions_of(job.side);
-  const TransformedTiles<T> tiles{workspace.tiles.data(), blocks_of(ins), blocking.tiles};
+  const WinogradScratch<T> scratch(workspace, job.side, blocking, blocks_of(ins));
+  const TransformedTiles<T>& tiles = scratch.tiles;
 #pragma omp parallel
   for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
     const Range batch{first, first + count};
@@ -142,13 +178,16 @@ void convolve(const TiledConvolution<T>& job, ConvolutionWorkspace<T>& workspace
     for_each_part(blocking, outs, [&](const Range& channels) {
       const TiledConvolution<T> part = part_of(job, channels);
       const Index blocks = blocks_of(channels.size());
-      const TransformedFilters<T> filters{workspace.weights.data(), blocks, ins};
+      const TransformedFilters<T> filters{workspace, blocks, ins};
       const TransformedTiles<T> sums{tiles.at(positions, 0, 0), blocks, blocking.tiles};
       if (first == 0 || !blocking.whole) {
         transform_filters(job.side, channels.size(), part.filters, filters);
       }
       multiply(filters, positions, count, tiles, sums);
       transform_sums(sums, grid, batch, part.out);
+      if (done) {
+        finish_lines(grid, batch, part.out.region, done);
+      }
     });
   });
 }
@@ -219,31 +258,17 @@ void add_filters(Index side,
   });
 }
 
-// With as many channels as are in whole blocks, which gradients of filters take.
-ConvolutionWorkspaceSize workspace_of(Index side, Index ins, Index outs) {
-  const Blocking blocking = blocking_of(side, ins, outs);
-  const Index positions = positions_of(side);
-  const TransformedFilters<float> filters{nullptr, blocking.blocks, blocks_of(ins) * kLanes};
-  const TransformedTiles<float> tiles{nullptr, blocks_of(ins), blocking.tiles};
-  const TransformedTiles<float> sums{nullptr, blocking.blocks, blocking.tiles};
-  ConvolutionWorkspaceSize size;
-  size.weights = positions * filters.position_stride();
-  size.tiles = positions * (tiles.position_stride() + sums.position_stride());
-  return size;
-}
-
 }  // namespace
 
-ConvolutionWorkspaceSize winograd_workspace(const WinogradMethod& method,
-                                            const Range& filters,
-                                            bool training) {
-  const ConvolutionShape& shape = method.shape;
-  const Index side = method.side;
+Index winograd_workspace(const WinogradMethod& method, const Range& filters, ConvolutionPass pass) {
   if (filters.empty()) {
-    return {};
+    return 0;
   }
-  const ConvolutionWorkspaceSize forward = workspace_of(side, shape.channels, filters.size());
-  return training ? larger(forward, workspace_of(side, filters.size(), shape.channels)) : forward;
+  const bool to_data = pass == ConvolutionPass::BackwardData;
+  const Index ins = to_data ? filters.size() : method.shape.channels;
+  const Index outs = to_data ? method.shape.channels : filters.size();
+  const Blocking blocking = blocking_of(method.side, ins, outs);
+  return WinogradScratch<float>(nullptr, method.side, blocking, blocks_of(ins)).elements;
 }
 
 template <class T>
@@ -251,9 +276,9 @@ void winograd_forward(const WinogradMethod& method,
                       View<const T> in,
                       const T* weight,
                       const T* bias,
-                      const Region& region,
-                      View<T> out,
-                      ConvolutionWorkspace<T>& workspace) {
+                      const ConvolutionOutput<T>& out,
+                      T* workspace) {
+  const Region& region = out.region;
   const ConvolutionShape& shape = method.shape;
   const Index side = method.side;
   const LaneKernels<T>& kernels = lane_kernels<T>();
@@ -264,8 +289,8 @@ void winograd_forward(const WinogradMethod& method,
             in,
             {window_side(side), -shape.padding, window_of(shape, region)}};
   job.filters = {weight, shape.row(), shape.taps(), false};
-  job.out = {kernels.transform_sums[number], out, region, bias, false};
-  convolve(job, workspace);
+  job.out = {kernels.transform_sums[number], out.cells, region, bias, false};
+  convolve(job, out.done, workspace);
 }
 
 template <class T>
@@ -273,12 +298,11 @@ void winograd_backward_data(const WinogradMethod& method,
                             View<const T> out_gradient,
                             const Filters<T>& filters,
                             const Region& region,
-                            const Region& map,
-                            View<T> in_gradient,
-                            ConvolutionWorkspace<T>& workspace) {
+                            const InputGradient<T>& in_gradient,
+                            T* workspace) {
   const ConvolutionShape& shape = method.shape;
   const Index side = method.side;
-  const Region inputs = intersect(map, window_of(shape, region));
+  const Region inputs = intersect(in_gradient.map, window_of(shape, region));
   if (inputs.empty()) {
     return;
   }
@@ -291,8 +315,9 @@ void winograd_backward_data(const WinogradMethod& method,
             out_gradient,
             {window_side(side), shape.padding - (kFilterSide - 1), region}};
   job.filters = {weight, shape.taps(), shape.row(), true};
-  job.out = {kernels.transform_sums[number], in_gradient, inputs, nullptr, true};
-  convolve(job, workspace);
+  job.out = {
+      kernels.transform_sums[number], in_gradient.cells, inputs, nullptr, !in_gradient.assign};
+  convolve(job, {}, workspace);
 }
 
 template <class T>
@@ -302,7 +327,7 @@ void winograd_backward_weights(const WinogradMethod& method,
                                const Region& region,
                                Index first_filter,
                                T* weight_gradient,
-                               ConvolutionWorkspace<T>& workspace) {
+                               T* workspace) {
   const ConvolutionShape& shape = method.shape;
   const Index side = method.side;
   const LaneKernels<T>& kernels = lane_kernels<T>();
@@ -310,8 +335,8 @@ void winograd_backward_weights(const WinogradMethod& method,
   const TileGrid grid(side, region);
   const Index positions = positions_of(side);
   const Blocking blocking = blocking_of(side, shape.channels, region.channels.size());
-  const TransformedTiles<T> tiles{
-      workspace.tiles.data(), blocks_of(shape.channels), blocking.tiles};
+  const WinogradScratch<T> scratch(workspace, side, blocking, blocks_of(shape.channels));
+  const TransformedTiles<T>& tiles = scratch.tiles;
   const SquareSource<T> windows{kernels.transform_input[number],
                                 in,
                                 {window_side(side), -shape.padding, window_of(shape, region)}};
@@ -325,7 +350,7 @@ void winograd_backward_weights(const WinogradMethod& method,
           kernels.transform_gradient[number], out_gradient, {side, 0, outputs}};
       const Index blocks = blocks_of(filters.size());
       const TransformedTiles<T> gradients{tiles.at(positions, 0, 0), blocks, blocking.tiles};
-      const TransformedFilters<T> sums{workspace.weights.data(), blocks, tiles.blocks * kLanes};
+      const TransformedFilters<T> sums{workspace, blocks, tiles.blocks * kLanes};
       transform_squares(source, grid, batch, gradients);
       add_products(tiles, gradients, positions, count, first == 0 || !blocking.whole, sums);
       if (batch.end == grid.count() || !blocking.whole) {
@@ -340,43 +365,39 @@ template void winograd_forward<float>(const WinogradMethod&,
                                       View<const float>,
                                       const float*,
                                       const float*,
-                                      const Region&,
-                                      View<float>,
-                                      ConvolutionWorkspace<float>&);
+                                      const ConvolutionOutput<float>&,
+                                      float*);
 template void winograd_forward<double>(const WinogradMethod&,
                                        View<const double>,
                                        const double*,
                                        const double*,
-                                       const Region&,
-                                       View<double>,
-                                       ConvolutionWorkspace<double>&);
+                                       const ConvolutionOutput<double>&,
+                                       double*);
 template void winograd_backward_data<float>(const WinogradMethod&,
                                             View<const float>,
                                             const Filters<float>&,
                                             const Region&,
-                                            const Region&,
-                                            View<float>,
-                                            ConvolutionWorkspace<float>&);
+                                            const InputGradient<float>&,
+                                            float*);
 template void winograd_backward_data<double>(const WinogradMethod&,
                                              View<const double>,
                                              const Filters<double>&,
                                              const Region&,
-                                             const Region&,
-                                             View<double>,
-                                             ConvolutionWorkspace<double>&);
+                                             const InputGradient<double>&,
+                                             double*);
 template void winograd_backward_weights<float>(const WinogradMethod&,
                                                View<const float>,
                                                View<const float>,
                                                const Region&,
                                                Index,
                                                float*,
-                                               ConvolutionWorkspace<float>&);
+                                               float*);
 template void winograd_backward_weights<double>(const WinogradMethod&,
                                                 View<const double>,
                                                 View<const double>,
                                                 const Region&,
                                                 Index,
                                                 double*,
-                                                ConvolutionWorkspace<double>&);
+                                                double*);
 
 }  // namespace engine

@@ -18,10 +18,10 @@ struct WinogradMethod {
   Index side = 4;
 };
 
-// Elements of each workspace array that a pass over `filters` needs.
-[[nodiscard]] ConvolutionWorkspaceSize winograd_workspace(const WinogradMethod& method,
-                                                          const Range& filters,
-                                                          bool training);
+// Elements of scratch that a pass over `filters` needs.
+[[nodiscard]] Index winograd_workspace(const WinogradMethod& method,
+                                       const Range& filters,
+                                       ConvolutionPass pass);
 
 // The passes, with the arguments of convolution.h.
 
@@ -30,18 +30,16 @@ void winograd_forward(const WinogradMethod& method,
                       View<const T> in,
                       const T* weight,
                       const T* bias,
-                      const Region& region,
-                      View<T> out,
-                      ConvolutionWorkspace<T>& workspace);
+                      const ConvolutionOutput<T>& out,
+                      T* workspace);
 
 template <class T>
 void winograd_backward_data(const WinogradMethod& method,
                             View<const T> out_gradient,
                             const Filters<T>& filters,
                             const Region& region,
-                            const Region& map,
-                            View<T> in_gradient,
-                            ConvolutionWorkspace<T>& workspace);
+                            const InputGradient<T>& in_gradient,
+                            T* workspace);
 
 template <class T>
 void winograd_backward_weights(const WinogradMethod& method,
@@ -50,6 +48,6 @@ void winograd_backward_weights(const WinogradMethod& method,
                                const Region& region,
                                Index first_filter,
                                T* weight_gradient,
-                               ConvolutionWorkspace<T>& workspace);
+                               T* workspace);
 
 }  // namespace engine

@@ -52,6 +52,18 @@ class TileGrid {
   [[nodiscard]] Index side() const { return side_; }
   [[nodiscard]] Index count() const { return images_.size() * rows_.size() * cols_.size(); }
 
+  // Rows of tiles are numbered by image, then row: those whose last tile is one of `tiles`.
+  [[nodiscard]] Range rows_that_end_in(const Range& tiles) const {
+    return {tiles.begin / cols_.size(), tiles.end / cols_.size()};
+  }
+
+  // The lines of `region` in a row of tiles.
+  struct Lines {
+    Index image = 0;
+    Range rows;
+  };
+  [[nodiscard]] Lines lines_of(Index row_number, const Region& region) const;
+
   // Calls visit(SquareRun) for the squares of `tiles`, in order.
   template <class Visit>
   void for_each_run(const Range& tiles, const TileSquares& squares, Visit visit) const {

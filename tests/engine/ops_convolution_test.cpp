@@ -13,7 +13,7 @@
 namespace {
 
 using engine::ConvolutionShape;
-using engine::ConvolutionWorkspace;
+using engine::Array;
 using engine::Index;
 using engine::Region;
 using engine::Tensor;
@@ -122,8 +122,8 @@ std::vector<T> rows_of(const std::vector<double>& values, const engine::Range& r
 }
 
 template <class T>
-ConvolutionWorkspace<T> workspace_for(const Case& of, const Region& region) {
-  return ConvolutionWorkspace<T>(convolution_workspace(of.method(), region.channels, region));
+Array<T> workspace_for(const Case& of, const Region& region) {
+  return Array<T>(convolution_workspace(of.method(), region.channels, region));
 }
 
 // A buffer that holds what `region` requires, and perhaps more.
@@ -143,8 +143,8 @@ Tensor<T> forward(Case& of, const Region& region, Draw& draw) {
   const auto bias = rows_of<T>(of.bias, region.channels, 1);
   Tensor<T> out(draw.chance(0.5) ? region : of.output());
   auto workspace = workspace_for<T>(of, region);
-  convolution_forward(
-      of.method(), in.view(), weight.data(), bias.data(), region, out.view(), workspace);
+  convolution_forward<T>(
+      of.method(), in.view(), weight.data(), bias.data(), {out.view(), region}, workspace.data());
   return out;
 }
 
@@ -234,9 +234,10 @@ struct Gradients {
   Index first = 0;
 };
 
-// Gradients are added to what is there: `before` everywhere.
+// Gradients are added to what is there, `before` everywhere, or the input's is assigned.
 template <class T>
-Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw) {
+Gradients<T> backward(
+    Case& of, const Region& region, T before, Draw& draw, bool assign = false) {
   Gradients<T> result;
   result.first = draw.between(0, region.channels.begin);
   const engine::Range held{result.first, of.shape.filters};
@@ -254,14 +255,13 @@ Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw) {
                                region,
                                result.first,
                                result.weight.data(),
-                               workspace);
+                               workspace.data());
   convolution_backward_data<T>(of.method(),
                                gradient.view(),
                                {weight.data(), result.first},
                                region,
-                               of.in.region,
-                               result.in.view(),
-                               workspace);
+                               {result.in.view(), of.in.region, assign},
+                               workspace.data());
   return result;
 }
 
@@ -271,13 +271,14 @@ void check_backward(Case of, std::uint64_t seed) {
   Draw draw(seed + 3000);
   const Region region = some_part(draw, of);
   constexpr double kBefore = 0.25;
-  Gradients<T> found = backward<T>(of, region, static_cast<T>(kBefore), draw);
+  const bool assign = draw.chance(0.5);
+  Gradients<T> found = backward<T>(of, region, static_cast<T>(kBefore), draw, assign);
   PlainMap in_gradient(of.in.region);
   std::vector<double> weight_gradient(of.weight.size());
   naive_convolution_backward(
       of.shape, region, of.in, of.weight, of.out_gradient, in_gradient, weight_gradient);
   for (double& value : in_gradient.values) {
-    value += kBefore;
+    value += assign ? 0 : kBefore;
   }
   const Region inside = intersect(of.in.region, found.in.region());
   CHECK(test::relative_difference(View<const T>(found.in.view()), in_gradient, inside) <=
