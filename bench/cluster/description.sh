@@ -1,0 +1,92 @@
+# What a cluster consists of: from a file with a line per device, or from options for equal devices.
+# shellcheck shell=bash
+
+# The device names in order, and their properties under the keys DEVICE.PROPERTY.
+names=()
+declare -A property
+
+readonly number_pattern='^([0-9]+([.][0-9]*)?|[.][0-9]+)$'
+readonly name_pattern='^[a-z]([a-z0-9-]{0,13}[a-z0-9])?$'
+
+is_positive() { [[ $1 =~ $number_pattern ]] && awk -v number="$1" 'BEGIN { exit !(number > 0) }'; }
+
+# add_device WHERE NAME PROPERTY=VALUE...: WHERE is for messages. What is left out is as on a Raspberry Pi 3.
+add_device() {
+  local where=$1 name=$2 pair key
+  shift 2
+  [[ $name =~ $name_pattern ]] && [ "$name" != switch ] && [ "$name" != bridge ] && [ "$name" != localhost ] ||
+    fail "$where: '$name' cannot name a device: use up to 15 small letters, digits and hyphens, a letter first."
+  [ -z "${property[$name.memory]-}" ] || fail "$where: there are two devices called $name."
+  for pair in memory=900 rate=100 threads=1 "$@"; do
+    key=${pair%%=*}
+    case $key in
+      speed | cpu | memory | rate | threads) ;;
+      *) fail "$where: unknown property '$pair'; a device has speed or cpu, memory, rate and threads." ;;
+    esac
+    [[ $pair == *=* ]] && is_positive "${pair#*=}" || fail "$where: $key wants a number above 0, as in $key=4."
+    property[$name.$key]=${pair#*=}
+  done
+  [[ ${property[$name.memory]}${property[$name.threads]} =~ ^[0-9]+$ ]] || fail "$where: memory (MiB) and threads are whole numbers."
+  if [ -n "${property[$name.cpu]-}" ] && [ -n "${property[$name.speed]-}" ]; then
+    fail "$where: $name has both speed and cpu; give one."
+  fi
+  [ -n "${property[$name.cpu]-}" ] || : "${property[$name.speed]:=4.5}"
+  names+=("$name")
+}
+
+# read_description FILE: a line per device: NAME PROPERTY=VALUE..., and # for comments.
+read_description() {
+  local line words number=0
+  while read -r line || [ -n "$line" ]; do
+    number=$((number + 1))
+    read -ra words <<<"${line%%#*}"
+    [ "${#words[@]}" -eq 0 ] || add_device "$1, line $number" "${words[@]}"
+  done <"$1"
+  [ "${#names[@]}" -gt 0 ] || fail "$1 lists no device: give each a line, as in: pi1 speed=4.5 memory=900 rate=100"
+}
+
+# describe_equal COUNT PROPERTY=VALUE...: devices called pi1, pi2, ...
+describe_equal() {
+  local count=$1 number
+  shift
+  [[ $count =~ ^[0-9]+$ ]] && [ "$count" -ge 1 ] && [ "$count" -le 64 ] || fail '--devices wants a number from 1 to 64.'
+  for ((number = 1; number <= count; ++number)); do
+    add_device "up" "pi$number" "$@"
+  done
+}
+
+# description_file NAME_OR_FILE: a file as it is, else the example of that name beside this script.
+description_file() {
+  if [ -f "$1" ]; then
+    printf '%s' "$1"
+  elif [ -f "$here/$1.devices" ]; then
+    printf '%s' "$here/$1.devices"
+  else
+    fail "there is no description '$1'; give a file, or one of: $(cd "$here" && echo *.devices | sed 's/\.devices//g')"
+  fi
+}
+
+any_speed() {
+  local name
+  for name in "${names[@]}"; do
+    if [ -n "${property[$name.speed]-}" ]; then return 0; fi
+  done
+  return 1
+}
+
+# settle_cores CORE_GFLOPS DILATION: turns speeds into processor shares, in device.cores. The dilation `max` is
+# the one that uses nine tenths of this machine. Prints nothing; sets $dilation.
+settle_cores() {
+  local name total=0
+  dilation=$2
+  for name in "${names[@]}"; do
+    property[$name.cores]=${property[$name.cpu]-$(awk -v p="${property[$name.speed]-}" -v g="$1" 'BEGIN { printf "%.6f", p / g }')}
+    total=$(awk -v a="$total" -v b="${property[$name.cores]}" 'BEGIN { print a + b }')
+  done
+  [ "$dilation" != max ] || dilation=$(awk -v n="$(nproc)" -v total="$total" 'BEGIN { printf "%.3g", 0.9 * n / total }')
+  awk -v n="$(nproc)" -v total="$total" -v k="$dilation" 'BEGIN { exit !(total * k > n) }' || return 0
+  warn "the devices want $(awk -v t="$total" -v k="$dilation" 'BEGIN { printf "%.2f", t * k }') processors and this machine has $(nproc): times will mean nothing; --dilate max is the largest that fits."
+}
+
+# dilated NUMBER: as many times as the cluster is faster than its devices would be.
+dilated() { awk -v number="$1" -v k="$(<"$state/dilation")" 'BEGIN { printf "%.6g", number * k }'; }

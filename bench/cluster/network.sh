@@ -1,0 +1,66 @@
+# The switch and the cables: a bridge in a network namespace of its own, and to each device a pair of virtual
+# interfaces, `eth0` there and a port of the device's name here, shaped in both directions.
+# shellcheck shell=bash
+
+# namespace_of DEVICE: its name for `ip netns`. The switch is called so, too.
+namespace_of() { printf 'tessera-%s-%s' "$cluster" "$1"; }
+
+make_switch() {
+  local switch
+  switch=$(namespace_of switch)
+  ip netns add "$switch"
+  ip -n "$switch" link add name bridge type bridge stp_state 0 forward_delay 0
+  ip -n "$switch" link set dev bridge addrgenmode none up
+}
+
+# connect DEVICE ADDRESS: lays the cable between a device's network namespace and the switch.
+connect() {
+  local device=$1 address=$2 switch namespace
+  switch=$(namespace_of switch)
+  namespace=$(namespace_of "$device")
+  ip link add name "$device" netns "$switch" type veth peer name eth0 netns "$namespace"
+  # The same hardware address after each power cut: others remember it.
+  ip -n "$namespace" link set dev eth0 address "$(printf '02:00:%02x:%02x:%02x:%02x' ${address//./ })"
+  # Frames of 1514 bytes, as on a wire. No addresses of version 6: their chatter would be counted.
+  without_offloading "$switch" "$device"
+  without_offloading "$namespace" eth0
+  ip -n "$switch" link set dev "$device" addrgenmode none master bridge up
+  ip -n "$namespace" address add "$address/24" dev eth0
+  ip -n "$namespace" link set dev lo up
+  ip -n "$namespace" link set dev eth0 addrgenmode none up
+}
+
+# without_offloading NAMESPACE INTERFACE
+without_offloading() {
+  nsenter --net="/run/netns/$1" ethtool -K "$2" tso off gso off gro off >/dev/null
+}
+
+# set_rate DEVICE MBIT: as the wire has it, in both directions. A device queues what it sends in memory; a port
+# of a switch has a buffer of 20 ms.
+set_rate() {
+  shape "$(namespace_of "$1")" eth0 "$2" 0.05 1500000
+  shape "$(namespace_of switch)" "$1" "$2" 0.02 65536
+}
+
+# shape NAMESPACE INTERFACE MBIT QUEUE_S LEAST_QUEUE_BYTES
+# A wire carries 24 bytes a frame that are not in its length here: preamble, checksum, gap. Tokens for half a
+# millisecond, or two where timers are too coarse for the rate, but at least for two frames.
+shape() {
+  local rate burst limit
+  read -r rate burst limit < <(awk -v mbit="$3" -v queue_s="$4" -v least="$5" 'BEGIN {
+    bytes_per_s = mbit * 1e6 / 8
+    burst = bytes_per_s * (mbit > 200 ? 2e-3 : 0.5e-3)
+    limit = bytes_per_s * queue_s
+    printf "%d %d %d\n", mbit * 1e6, burst < 3200 ? 3200 : burst, limit < least ? least : limit
+  }')
+  tc -n "$1" qdisc replace dev "$2" root tbf rate "${rate}bit" burst "$burst" limit "$limit" overhead 24
+}
+
+# set_cable DEVICE up|down
+set_cable() { ip -n "$(namespace_of switch)" link set dev "$1" "$2"; }
+
+# cable_is_in DEVICE
+cable_is_in() { [ -n "$(ip -n "$(namespace_of switch)" -o link show dev "$1" up 2>/dev/null)" ]; }
+
+# wire_bytes PID: bytes sent and received through eth0 in that process's network namespace.
+wire_bytes() { awk '$1 == "eth0:" { print $10, $2 }' "/proc/$1/net/dev"; }

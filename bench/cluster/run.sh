@@ -1,0 +1,105 @@
+# Running MPI programs over the devices.
+# shellcheck shell=bash
+
+# write_hostfile RANKS_PER_DEVICE: the devices that are on.
+write_hostfile() {
+  local name
+  for name in $(device_names); do
+    if device_pid "$name" >/dev/null; then
+      echo "$name:$1"
+    else
+      warn "$name is off and left out."
+    fi
+  done >"$hostfile"
+  [ -s "$hostfile" ] || fail "all devices of $cluster are off; switch them on with: cluster poweron DEVICE"
+}
+
+# processes_of_run: ids of all processes on the devices that belong to this run.
+processes_of_run() {
+  local name pid
+  for name in $(device_names); do
+    for pid in $(processes_on "$name"); do
+      if grep -qzx "TESSERA_CLUSTER_RUN=$run_id" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
+    done
+  done
+}
+
+# end_run: mpiexec does not end for a rank that is stopped or cannot be reached, and leaves such ranks behind.
+end_run() {
+  local pids
+  while pids=$(processes_of_run) && [ -n "$pids" ]; do
+    # shellcheck disable=SC2086 # a list of ids
+    kill -KILL $pids 2>/dev/null || true
+    sleep 0.02
+  done
+  rm -f "$hostfile"
+}
+
+# kills_by_device: a line for each, DEVICE KILLS.
+kills_by_device() {
+  local name
+  for name in $(device_names); do
+    echo "$name $(out_of_memory_kills "$name")"
+  done
+}
+
+# report_out_of_memory BEFORE: a sentence for each device whose kills have become more since.
+report_out_of_memory() {
+  local name
+  while read -r name; do
+    warn "$name ran out of memory: its $(value "$name" memory_mib) MiB were not enough, and the kernel killed a process there."
+  done < <(join <(sort <<<"$1") <(kills_by_device | sort) | awk '$3 > $2 { print $1 }')
+}
+
+# start_mpiexec FROM SECONDS ARGUMENT...: mpiexec keeps the process ids of this machine, so that its launcher reaches
+# every device, and has the network and name of one of them. It becomes this process.
+start_mpiexec() {
+  local pid limit=()
+  pid=$(device_pid "$1")
+  [ -z "$2" ] || limit=(timeout --foreground --kill-after=1 "$2")
+  export HYDRA_LAUNCHER=rsh HYDRA_LAUNCHER_EXEC=$here/remote_shell HYDRA_LAUNCHER_AUTOFORK=0
+  export HYDRA_HOST_FILE=$hostfile HYDRA_IFACE=eth0 TESSERA_CLUSTER=$cluster TESSERA_CLUSTER_RUN=$run_id
+  local from=$1
+  shift 2
+  exec nsenter --target "$pid" --net --uts -- "${limit[@]}" mpiexec.mpich -localhost "$from" "$@" </dev/null
+}
+
+run_program() {
+  local from='' ranks_per_device=1 seconds='' code=0 before
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --from | --ppn | --timeout) [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
+      --) shift && break ;;
+      *) break ;;
+    esac
+    case $1 in
+      --from) from=$2 ;;
+      --ppn) ranks_per_device=$2 ;;
+      --timeout) seconds=$2 ;;
+    esac
+    shift 2
+  done
+  [ $# -gt 0 ] || fail 'run wants a program: see --help.'
+  [[ $ranks_per_device =~ ^[1-9][0-9]*$ ]] || fail '--ppn wants a whole number above 0.'
+  [ -z "$seconds" ] || is_positive "$seconds" || fail '--timeout wants a number of seconds above 0.'
+  require root launcher
+  hostfile=$(mktemp "$state/hostfile.XXXXXX")
+  run_id=${hostfile##*.}
+  trap end_run EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  write_hostfile "$ranks_per_device"
+  [ -n "$from" ] || from=$(head -n 1 "$hostfile" | cut -d : -f 1)
+  expect_device "$from"
+  device_pid "$from" >/dev/null || fail "$from is off; switch it on with: cluster poweron $from"
+  before=$(kills_by_device)
+  # In the background, so that this script can be interrupted while mpiexec ignores it.
+  start_mpiexec "$from" "$seconds" "$@" &
+  wait "$!" || code=$?
+  report_out_of_memory "$before"
+  if [ -n "$seconds" ] && { [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; }; then
+    warn "the program did not end within $seconds s: all of it was killed."
+    code=124
+  fi
+  exit "$code"
+}

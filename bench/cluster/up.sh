@@ -1,0 +1,128 @@
+# Making a cluster and taking it down.
+# shellcheck shell=bash
+
+# read_up_options ARGUMENT...: sets the names and properties of the devices, and the variables below.
+read_up_options() {
+  local description='' devices='' equal=() key
+  new_name='' core_gflops='' wanted_dilation=1
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --devices | --rate | --speed | --cpu | --memory | --threads | --dilate | --name | --core-speed | --model | --size | --program)
+        [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
+      -*) fail "unknown option '$1': see --help." ;;
+      *) [ -z "$description" ] || fail "one description is enough: '$description' or '$1'?" ;;
+    esac
+    key=${1#--}
+    case $1 in
+      --devices) devices=$2 ;;
+      --rate | --speed | --cpu | --memory | --threads) equal+=("$key=$2") ;;
+      --dilate) wanted_dilation=$2 ;;
+      --name) new_name=$2 ;;
+      --core-speed) core_gflops=$2 ;;
+      --model) model=$2 ;;
+      --size) size=$2 ;;
+      --program) program=$2 ;;
+      *) description=$1 && shift && continue ;;
+    esac
+    shift 2
+  done
+  check_up_options
+  describe "$description" "$devices" "${equal[@]}"
+}
+
+check_up_options() {
+  [ "$wanted_dilation" = max ] || is_positive "$wanted_dilation" || fail '--dilate wants a number above 0, or max.'
+  [ -z "$core_gflops" ] || is_positive "$core_gflops" || fail '--core-speed wants a number above 0, in GFLOP/s.'
+}
+
+# describe DESCRIPTION DEVICES PROPERTY=VALUE...: one of the first two is empty.
+describe() {
+  local description=$1 devices=$2 file
+  shift 2
+  if [ -n "$description" ]; then
+    [ -z "$devices" ] && [ $# -eq 0 ] || fail 'a description says what each device is: --devices, --rate, --speed, --cpu, --memory and --threads do not go with it.'
+    file=$(description_file "$description") || exit 2
+    read_description "$file"
+    : "${new_name:=$(basename "${file%.*}")}"
+  else
+    [ -n "$devices" ] || fail 'up wants a description or --devices N: see --help.'
+    describe_equal "$devices" "$@"
+    : "${new_name:=pi}"
+  fi
+  [[ $new_name =~ $name_pattern ]] || fail "'$new_name' cannot name a cluster: use up to 15 small letters, digits and hyphens, a letter first; --name gives it another."
+}
+
+# write_state CORE_GFLOPS: all that is known before anything runs.
+write_state() {
+  local name number=0 address
+  echo "$dilation" >"$state/dilation"
+  printf '%s\n' "${names[@]}" >"$state/names"
+  echo '127.0.0.1 localhost' >"$state/hosts"
+  for name in "${names[@]}"; do
+    number=$((number + 1))
+    address=10.77.0.$number
+    mkdir -p "$state/devices/$name"
+    set_value "$name" address "$address"
+    set_value "$name" cores "$(dilated "${property[$name.cores]}")"
+    set_value "$name" memory_mib "${property[$name.memory]}"
+    set_value "$name" rate_mbit "${property[$name.rate]}"
+    set_value "$name" threads "${property[$name.threads]}"
+    echo "$address $name" >>"$state/hosts"
+  done
+}
+
+bring_up() {
+  local name
+  require "${needed_by_up[@]}"
+  read_up_options "$@"
+  use_cluster "$new_name"
+  [ ! -e "$state" ] || fail "$cluster is already up; take it down with 'cluster --cluster $cluster down', or give this one another --name."
+  [ ! -e "/run/netns/$(namespace_of switch)" ] || fail "something else has the network namespace $(namespace_of switch): give another --name."
+  if [ -z "$core_gflops" ] && any_speed; then core_gflops=$(core_speed) || exit 2; fi
+  settle_cores "${core_gflops:-1}" "$wanted_dilation"
+
+  mkdir -p "$all_state"
+  mkdir "$state" 2>/dev/null || fail "$cluster is just being made by somebody else."
+  trap 'warn "taking $cluster down again."; take_down' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  write_state
+  make_switch
+  for name in "${names[@]}"; do
+    make_groups "$name"
+    set_quota "$name" "$(value "$name" cores)"
+    set_memory_limit "$name" "$(value "$name" memory_mib)"
+    switch_on "$name"
+  done
+  trap - EXIT INT TERM HUP
+  print_summary
+}
+
+print_summary() {
+  local name
+  printf '%s: %d devices' "$cluster" "${#names[@]}"
+  [ -z "$core_gflops" ] || printf ', on cores of %s GFLOP/s' "$core_gflops"
+  printf '\n%-10s %-12s %12s %12s %10s %10s\n' device address 'speed' 'cores here' memory link
+  for name in "${names[@]}"; do
+    printf '%-10s %-12s %12s %12.4f %6s MiB %5s Mb/s\n' "$name" "$(value "$name" address)" \
+      "${property[$name.speed]:+${property[$name.speed]} GFLOP/s}" "$(value "$name" cores)" \
+      "$(value "$name" memory_mib)" "$(value "$name" rate_mbit)"
+  done
+  if [ "$dilation" = 1 ]; then
+    echo 'Real time: a second here is a second on the devices.'
+  else
+    printf 'Dilated: quotas and links are %s times those of the devices, so multiply times by %s.\n' "$dilation" "$dilation"
+  fi
+}
+
+# take_down: everything that this cluster has made, whatever state it is in.
+take_down() {
+  local name
+  [ ! -f "$state/names" ] || for name in $(device_names); do
+    switch_off "$name"
+  done
+  ip netns delete "$(namespace_of switch)" 2>/dev/null || true
+  remove_groups
+  rm -rf "$state"
+  rmdir "$all_state" 2>/dev/null || true
+}

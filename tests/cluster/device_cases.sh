@@ -1,0 +1,68 @@
+# Devices: names, addresses, namespaces, processor, memory.
+# shellcheck shell=bash disable=SC2154,SC2016 # variables of run.sh and support.sh; shells on devices expand
+
+test_devices_have_names_and_addresses() {
+  expect_equal "$(one exec pi2 hostname)" pi2
+  expect_equal "$(one exec pi1 getent hosts pi3)" "10.77.0.3       pi3"
+  expect_text "$(one exec pi3 ip -brief address show dev eth0)" '10.77.0.3/24'
+}
+
+test_devices_share_no_namespace_that_mpi_could_use() {
+  local kind
+  for kind in net ipc pid uts mnt; do
+    local here first second
+    here=$(readlink "/proc/self/ns/$kind")
+    first=$(one exec pi1 readlink "/proc/self/ns/$kind")
+    second=$(one exec pi2 readlink "/proc/self/ns/$kind")
+    expect_equal "$(printf '%s\n' "$here" "$first" "$second" | sort -u | wc -l)" 3
+  done
+  one exec pi1 touch /dev/shm/mine
+  ! one exec pi2 test -e /dev/shm/mine
+}
+
+test_commands_run_in_the_same_folder_with_their_words_and_exit_code() {
+  expect_equal "$(one exec pi1 pwd)" "$PWD"
+  expect_equal "$(one exec pi1 printf '%s;' 'two words' '*' "it's")" "two words;*;it's;"
+  local code=0
+  one exec pi1 sh -c 'exit 5' || code=$?
+  expect_equal "$code" 5
+}
+
+test_a_busy_device_gets_its_share_of_a_processor_and_no_more() {
+  local before after seconds=4
+  before=$(status_of pi1 cpu_s)
+  # Two processes, which together want five times as much.
+  one exec pi1 timeout "$seconds" sh -c 'while :; do :; done' &
+  one exec pi1 timeout "$seconds" sh -c 'while :; do :; done' || true
+  wait || true
+  after=$(status_of pi1 cpu_s)
+  expect_between "$(awk -v a="$after" -v b="$before" -v s="$seconds" 'BEGIN { print (a - b) / s }')" 0.3 0.44
+  expect_between "$(status_of pi1 throttled_periods)" 50 1e9
+}
+
+test_a_device_may_use_the_memory_it_has() {
+  one exec pi2 "$python" -c 'len(bytearray(60 << 20))'
+  expect_between "$(status_of pi2 memory_peak_bytes)" $((60 << 20)) $((100 << 20))
+}
+
+test_more_memory_than_the_limit_ends_the_program_and_is_told() {
+  local said code=0 kills
+  kills=$(status_of pi2 oom_kills)
+  said=$(one run --timeout 30 sh -c "[ \$(hostname) != pi2 ] || exec $python -c 'bytearray(300 << 20)'" 2>&1) || code=$?
+  expect_equal "$((code > 0))" 1
+  expect_text "$said" 'pi2 ran out of memory: its 100 MiB were not enough'
+  expect_equal "$(grep -c 'ran out of memory' <<<"$said")" 1
+  expect_equal "$(status_of pi2 oom_kills)" $((kills + 1))
+}
+
+test_power_off_ends_all_processes_and_power_on_starts_afresh() {
+  one exec pi3 sleep 4321 || true &
+  until one exec pi3 pgrep -f 'sleep 4321' >/dev/null; do sleep 0.05; done
+  one poweroff pi3
+  expect_equal "$(pgrep -fc 'sleep 4321' || true)" 0
+  expect_refusal 'pi3 is off' one exec pi3 true
+  expect_equal "$(status_of pi3 power)" off
+  one poweron pi3
+  expect_equal "$(one exec pi3 hostname)" pi3
+  expect_between "$(mbit_per_s pi1 pi3 1000000)" 60 96
+}

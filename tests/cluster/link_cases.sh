@@ -1,0 +1,35 @@
+# Links: rates, cables, what is counted.
+# shellcheck shell=bash disable=SC2154,SC2016 # variables of run.sh and support.sh; shells on devices expand
+
+test_link_carries_as_much_as_fast_ethernet_in_both_directions() {
+  expect_between "$(mbit_per_s pi1 pi2 12000000)" 91 95.5
+  expect_between "$(mbit_per_s pi2 pi1 12000000)" 91 95.5
+}
+
+test_link_takes_another_rate() {
+  one link pi1 rate 20
+  expect_between "$(mbit_per_s pi1 pi2 2500000)" 17.5 19.5
+  expect_between "$(mbit_per_s pi2 pi1 2500000)" 17.5 19.5
+  one link pi1 rate 100
+}
+
+test_link_counts_what_it_carries() {
+  local before after
+  before=$(status_of pi1 sent_bytes)
+  mbit_per_s pi1 pi2 3000000 >/dev/null
+  after=$(status_of pi1 sent_bytes)
+  # Headers are 66 bytes in 1514.
+  expect_between $((after - before)) 3100000 3300000
+}
+
+test_link_without_its_cable_carries_nothing() {
+  one link pi2 down
+  expect_equal "$(status_of pi2 cable)" out
+  ! timeout 2 "$cluster_command" --cluster test-one exec pi1 "$python" -c "
+import socket
+socket.create_connection(('pi2', 22), timeout=1)" 2>"$folder/error"
+  # Not "refused": nobody answers.
+  expect_equal "$(grep -c ConnectionRefused "$folder/error" || true)" 0
+  one link pi2 up
+  expect_between "$(mbit_per_s pi1 pi2 1000000)" 60 96
+}
