@@ -82,5 +82,9 @@ enter_device() {
   join_groups "$device"
   OMP_NUM_THREADS=${OMP_NUM_THREADS-$(value "$device" threads)}
   export OMP_NUM_THREADS
+  if [ -s "$state/vectors" ]; then
+    TESSERA_VECTORS=$(<"$state/vectors")
+    export TESSERA_VECTORS
+  fi
   exec nsenter --target "$pid" --net --uts --ipc --mount --pid -- env --chdir="$PWD" "$@"
 }

@@ -7,7 +7,7 @@ read_up_options() {
   new_name='' core_gflops='' wanted_dilation=1
   while [ $# -gt 0 ]; do
     case $1 in
-      --devices | --rate | --speed | --cpu | --memory | --threads | --dilate | --name | --core-speed | --model | --size | --program)
+      --devices | --rate | --speed | --cpu | --memory | --threads | --dilate | --name | --core-speed | --model | --size | --program | --vectors)
         [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
       -*) fail "unknown option '$1': see --help." ;;
       *) [ -z "$description" ] || fail "one description is enough: '$description' or '$1'?" ;;
@@ -22,6 +22,7 @@ read_up_options() {
       --model) model=$2 ;;
       --size) size=$2 ;;
       --program) program=$2 ;;
+      --vectors) vectors=$2 ;;
       *) description=$1 && shift && continue ;;
     esac
     shift 2
@@ -52,10 +53,11 @@ describe() {
   [[ $new_name =~ $name_pattern ]] || fail "'$new_name' cannot name a cluster: use up to 15 small letters, digits and hyphens, a letter first; --name gives it another."
 }
 
-# write_state CORE_GFLOPS: all that is known before anything runs.
+# write_state: all that is known before anything runs.
 write_state() {
   local name number=0 address
   echo "$dilation" >"$state/dilation"
+  printf '%s' "$vectors" >"$state/vectors"
   printf '%s\n' "${names[@]}" >"$state/names"
   echo '127.0.0.1 localhost' >"$state/hosts"
   for name in "${names[@]}"; do
