@@ -86,8 +86,6 @@ run_program() {
   hostfile=$(mktemp "$state/hostfile.XXXXXX")
   run_id=${hostfile##*.}
   trap end_run EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
   write_hostfile "$ranks_per_device"
   [ -n "$from" ] || from=$(head -n 1 "$hostfile" | cut -d : -f 1)
   expect_device "$from"

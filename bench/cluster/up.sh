@@ -86,8 +86,7 @@ bring_up() {
   mkdir -p "$all_state"
   mkdir "$state" 2>/dev/null || fail "$cluster is just being made by somebody else."
   trap 'warn "taking $cluster down again."; take_down' EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
+  # Also on INT, TERM and HUP: bash 5.2 can trip over a trap of theirs while it parses a substitution.
   write_state
   make_switch
   for name in "${names[@]}"; do
@@ -96,7 +95,7 @@ bring_up() {
     set_memory_limit "$name" "$(value "$name" memory_mib)"
     switch_on "$name"
   done
-  trap - EXIT INT TERM HUP
+  trap - EXIT
   print_summary
 }
 

@@ -31,10 +31,11 @@ test_two_clusters_do_not_see_each_other() {
 
 test_up_that_is_interrupted_cleans_up() {
   "$cluster_command" up --devices 20 --cpu 0.1 --name test-early &
-  local script=$!
+  local script=$! code=0
   until [ -e /run/tessera-cluster/test-early/devices/pi3/pid ]; do sleep 0.01; done
   kill -TERM "$script"
-  wait "$script" || expect_equal "$?" 143
+  wait "$script" || code=$?
+  expect_equal "$code" 143
   expect_equal "$(traces test-early)" ''
 }
 

@@ -25,6 +25,18 @@ test_run_ends_a_program_that_hangs() {
   expect_equal "$(pgrep -fc 'sleep 0[.]9876' || true)" 0
 }
 
+test_run_ends_what_is_out_of_reach() {
+  local code=0
+  one run --timeout 3 sleep 4324 &
+  local script=$!
+  until one exec pi2 pgrep -f 'sleep 4324' >/dev/null; do sleep 0.05; done
+  one link pi2 down
+  wait "$script" || code=$?
+  one link pi2 up
+  expect_equal "$code" 124
+  expect_equal "$(pgrep -fc 'sleep 4324' || true)" 0
+}
+
 test_run_ends_when_a_device_cannot_be_reached() {
   local said code=0
   one poweroff pi3
@@ -36,10 +48,11 @@ test_run_ends_when_a_device_cannot_be_reached() {
 
 test_run_can_be_interrupted() {
   "$cluster_command" --cluster test-one run sh -c 'sleep 4322' &
-  local script=$!
+  local script=$! code=0
   until one exec pi3 pgrep -f 'sleep 4322' >/dev/null; do sleep 0.05; done
   kill -TERM "$script"
-  wait "$script" || expect_equal "$?" 143
+  wait "$script" || code=$?
+  expect_equal "$code" 143
   expect_equal "$(pgrep -fc 'sleep 4322' || true)" 0
 }
 
