@@ -63,7 +63,7 @@ test_more_memory_than_the_limit_ends_the_program_and_is_told() {
 
 test_power_off_ends_all_processes_and_power_on_starts_afresh() {
   one exec pi3 sleep 4321 || true &
-  until one exec pi3 pgrep -f 'sleep 4321' >/dev/null; do sleep 0.05; done
+  wait_until one exec pi3 pgrep -f 'sleep 4321'
   one poweroff pi3
   expect_equal "$(pgrep -fc 'sleep 4321' || true)" 0
   expect_refusal 'pi3 is off' one exec pi3 true

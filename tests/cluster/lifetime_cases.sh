@@ -4,7 +4,7 @@
 test_down_leaves_nothing_behind_and_can_be_repeated() {
   "$cluster_command" up --devices 2 --cpu 0.1 --name test-two >/dev/null
   "$cluster_command" --cluster test-two exec pi1 sleep 4323 || true &
-  until "$cluster_command" --cluster test-two exec pi1 pgrep -f 'sleep 4323' >/dev/null; do sleep 0.05; done
+  wait_until "$cluster_command" --cluster test-two exec pi1 pgrep -f 'sleep 4323'
   [ -n "$(traces test-two)" ]
   "$cluster_command" --cluster test-two down
   expect_equal "$(traces test-two)" ''
@@ -32,7 +32,7 @@ test_two_clusters_do_not_see_each_other() {
 test_up_that_is_interrupted_cleans_up() {
   "$cluster_command" up --devices 20 --cpu 0.1 --name test-early &
   local script=$! code=0
-  until [ -e /run/tessera-cluster/test-early/devices/pi3/pid ]; do sleep 0.01; done
+  wait_until test -e /run/tessera-cluster/test-early/devices/pi3/pid
   kill -TERM "$script"
   wait "$script" || code=$?
   expect_equal "$code" 143

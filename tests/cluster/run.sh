@@ -21,6 +21,11 @@ for cases in tests/cluster/*_cases.sh; do
   . "$cases"
 done
 
+make_cluster() {
+  take_all_down
+  "$cluster_command" up --devices 3 --cpu 0.4 --memory 100 --rate 100 --name test-one >/dev/null
+}
+
 run_case() {
   local name=$1 started=$SECONDS log
   log=$(mktemp)
@@ -40,6 +45,7 @@ run_case() {
   else
     printf 'FAILED  %3d s  %s\n%s\n' $((SECONDS - started)) "$name" "$(cat "$log")"
     failed=$((failed + 1))
+    make_cluster # the next case is not to suffer for this one
   fi
   rm -f "$log"
 }
@@ -56,8 +62,7 @@ failed=0
 folder=$(mktemp -d)
 trap 'take_all_down; rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
-take_all_down
-"$cluster_command" up --devices 3 --cpu 0.4 --memory 100 --rate 100 --name test-one >/dev/null
+make_cluster
 for name in $(compgen -A function test_ | sed 's/^test_//'); do
   # shellcheck disable=SC2053 # a pattern is meant
   [[ $name != $pattern ]] || run_case "$name"

@@ -16,6 +16,13 @@ test_run_passes_the_exit_code_on() {
   expect_equal "$code" 7
 }
 
+test_run_tells_a_killed_rank_from_a_program_that_hangs() {
+  local said code=0
+  said=$(one run --timeout 60 sh -c 'exit 137' 2>&1) || code=$?
+  expect_equal "$code" 137
+  expect_equal "$(grep -c 'did not end' <<<"$said" || true)" 0
+}
+
 test_run_ends_a_program_that_hangs() {
   local said code=0
   # Ranks that do not listen to TERM, and one that is stopped.
@@ -27,9 +34,9 @@ test_run_ends_a_program_that_hangs() {
 
 test_run_ends_what_is_out_of_reach() {
   local code=0
-  one run --timeout 3 sleep 4324 &
+  one run --timeout 8 sleep 4324 &
   local script=$!
-  until one exec pi2 pgrep -f 'sleep 4324' >/dev/null; do sleep 0.05; done
+  wait_until one exec pi2 pgrep -f 'sleep 4324'
   one link pi2 down
   wait "$script" || code=$?
   one link pi2 up
@@ -49,7 +56,7 @@ test_run_ends_when_a_device_cannot_be_reached() {
 test_run_can_be_interrupted() {
   "$cluster_command" --cluster test-one run sh -c 'sleep 4322' &
   local script=$! code=0
-  until one exec pi3 pgrep -f 'sleep 4322' >/dev/null; do sleep 0.05; done
+  wait_until one exec pi3 pgrep -f 'sleep 4322'
   kill -TERM "$script"
   wait "$script" || code=$?
   expect_equal "$code" 143

@@ -44,6 +44,15 @@ expect_refusal() {
   expect_text "$said" "$text"
 }
 
+# wait_until COMMAND...: until it succeeds, 20 s at most.
+wait_until() {
+  local end=$((SECONDS + 20))
+  until "$@" >/dev/null; do
+    [ "$SECONDS" -lt "$end" ] || { echo "waited in vain for: $*" && return 1; }
+    sleep 0.02
+  done
+}
+
 # status_of DEVICE COLUMN
 status_of() {
   one status --csv | awk -F, -v device="$1" -v column="$2" '
