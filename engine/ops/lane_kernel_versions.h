@@ -10,13 +10,22 @@
 
 namespace engine {
 
+// What suits the registers of a machine: kVectorBytes is what its vectors hold.
 namespace generic {
-inline constexpr Index kPixels = 6;         // accumulators that 16 or 32 narrow registers hold
+inline constexpr Index kVectorBytes = 16;
+#if defined(__aarch64__)
+inline constexpr Index kPixels = 6;        // of a direct sum at once: 32 registers
+inline constexpr Index kTerms = 6;         // of a sum of outer products at once
+inline constexpr Index kProductTerms = 4;  // likewise of Winograd's, of kProductChannels
+#else
+inline constexpr Index kPixels = 3;
+inline constexpr Index kTerms = 3;
+inline constexpr Index kProductTerms = 2;
+#endif
+inline constexpr Index kSumBlocks = 1;      // of output channels at once
 inline constexpr Index kSquareBytes = 16;   // a row of the squares that are transposed
 inline constexpr Index kCells = 4;          // of a depthwise convolution at once
 inline constexpr Index kDepthwiseTaps = 5;  // at once, for the gradient of its weights
-inline constexpr Index kSumBlocks = 1;      // more would not fit the registers
-inline constexpr Index kProductPixels = 3;  // of two blocks at once
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;
 extern const RowKernels<float> kSingleRows;
@@ -26,12 +35,14 @@ extern const RowKernels<double> kDoubleRows;
 #if defined(__x86_64__)
 
 namespace avx2 {
-inline constexpr Index kPixels = 6;
+inline constexpr Index kVectorBytes = 32;
+inline constexpr Index kPixels = 6;  // 16 registers
+inline constexpr Index kTerms = 4;
+inline constexpr Index kProductTerms = 4;
+inline constexpr Index kSumBlocks = 1;
 inline constexpr Index kSquareBytes = 32;
 inline constexpr Index kCells = 4;
 inline constexpr Index kDepthwiseTaps = 5;
-inline constexpr Index kSumBlocks = 1;  // more would not fit the registers
-inline constexpr Index kProductPixels = 3;
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;
 extern const RowKernels<float> kSingleRows;
@@ -39,12 +50,14 @@ extern const RowKernels<double> kDoubleRows;
 }  // namespace avx2
 
 namespace avx512 {
-inline constexpr Index kPixels = 14;  // 32 wide registers
+inline constexpr Index kVectorBytes = 64;
+inline constexpr Index kPixels = 14;  // 32 registers
+inline constexpr Index kTerms = 8;
+inline constexpr Index kProductTerms = 8;
+inline constexpr Index kSumBlocks = 2;
 inline constexpr Index kSquareBytes = 32;
 inline constexpr Index kCells = 8;
 inline constexpr Index kDepthwiseTaps = 9;
-inline constexpr Index kSumBlocks = 2;
-inline constexpr Index kProductPixels = 14;
 extern const LaneKernels<float> kSingle;
 extern const LaneKernels<double> kDouble;
 extern const RowKernels<float> kSingleRows;

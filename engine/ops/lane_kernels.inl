@@ -2,13 +2,7 @@
 // includes this file. Nothing of the standard library in here: an inline function of it, compiled for a wide machine, could
 // be the one that the linker keeps for all.
 
-template <class T>
-struct Vector {
-  using Type [[gnu::vector_size(kLanes * sizeof(T)), gnu::aligned(kAlignment), gnu::may_alias]] = T;
-};
-
-template <class T>
-using Lanes = typename Vector<T>::Type;
+#include "engine/ops/lanes.inl"
 
 // Sums of pixels, or what they start with: `step` from pixel to pixel.
 template <class T, Index kCount, Index kBlocks>
@@ -21,7 +15,7 @@ template <class T, Index kCount, Index kBlocks>
     const T* pixel = from + block * block_step;
 #pragma GCC unroll 16
     for (Index p = 0; p < kCount; ++p) {
-      sums[block][p] = *reinterpret_cast<const Lanes<T>*>(pixel);
+      sums[block][p] = load_lanes(pixel);
       pixel += step;
     }
   }
@@ -37,7 +31,7 @@ template <class T, Index kCount, Index kBlocks>
     T* pixel = to + block * block_step;
 #pragma GCC unroll 16
     for (Index p = 0; p < kCount; ++p) {
-      *reinterpret_cast<Lanes<T>*>(pixel) = sums[block][p];
+      store_lanes(pixel, sums[block][p]);
       pixel += step;
     }
   }
@@ -73,7 +67,7 @@ void sum_pixels(const WeightedSum<T>& job) {
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
         weight[block] =
-            *reinterpret_cast<const Lanes<T>*>(weights + block * job.weights_block + t * kLanes);
+            load_lanes(weights + block * job.weights_block + t * kLanes);
       }
       const T* pixels = in + job.offsets[t];
 #pragma GCC unroll 16
@@ -81,7 +75,7 @@ void sum_pixels(const WeightedSum<T>& job) {
         const T pixel = pixel_at<T, kStep>(pixels, p, step);
 #pragma GCC unroll 2
         for (Index block = 0; block < kBlocks; ++block) {
-          sums[block][p] += weight[block] * pixel;
+          add_product(sums[block][p], weight[block], pixel);
         }
       }
     }
@@ -190,7 +184,7 @@ void outer_terms(const OuterSum<T>& job) {
 #pragma GCC unroll 2
     for (Index block = 0; block < kBlocks; ++block) {
       sums[block][t] =
-          *reinterpret_cast<const Lanes<T>*>(job.sums + block * job.sums_block + t * kLanes);
+          load_lanes(job.sums + block * job.sums_block + t * kLanes);
     }
   }
   for (Index row = 0; row < job.rows; ++row) {
@@ -200,7 +194,7 @@ void outer_terms(const OuterSum<T>& job) {
       Lanes<T> gradient[kBlocks];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
-        gradient[block] = *reinterpret_cast<const Lanes<T>*>(
+        gradient[block] = load_lanes(
             gradients + block * job.gradient_block + col * kLanes);
       }
 #pragma GCC unroll 8
@@ -208,7 +202,7 @@ void outer_terms(const OuterSum<T>& job) {
         const T pixel = in[offset[t]];
 #pragma GCC unroll 2
         for (Index block = 0; block < kBlocks; ++block) {
-          sums[block][t] += gradient[block] * pixel;
+          add_product(sums[block][t], gradient[block], pixel);
         }
       }
       in += job.in_step;
@@ -218,8 +212,7 @@ void outer_terms(const OuterSum<T>& job) {
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 8
     for (Index t = 0; t < kCount; ++t) {
-      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + t * kLanes) =
-          sums[block][t];
+      store_lanes(job.sums + block * job.sums_block + t * kLanes, sums[block][t]);
     }
   }
 }
@@ -239,7 +232,7 @@ void dispatch_terms(const OuterSum<T>& job, Index terms, Index blocks) {
 
 template <class T, Index kCount, Index kBlocks>
 void product_pixels(const PixelProduct<T>& job) {
-  Lanes<T> sums[kBlocks][kCount] = {};
+  Lanes<T> sums[kBlocks][kCount]{};
   for (Index first = 0; first < job.channels; first += kLanes) {
     const T* pixels = job.in + first / kLanes * job.in_block;
     const T* weights = job.weights + first * kLanes;
@@ -249,14 +242,14 @@ void product_pixels(const PixelProduct<T>& job) {
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
         weight[block] =
-            *reinterpret_cast<const Lanes<T>*>(weights + block * job.weights_block + c * kLanes);
+            load_lanes(weights + block * job.weights_block + c * kLanes);
       }
 #pragma GCC unroll 16
       for (Index p = 0; p < kCount; ++p) {
         const T pixel = pixels[p * kLanes + c];
 #pragma GCC unroll 2
         for (Index block = 0; block < kBlocks; ++block) {
-          sums[block][p] += weight[block] * pixel;
+          add_product(sums[block][p], weight[block], pixel);
         }
       }
     }
@@ -265,68 +258,98 @@ void product_pixels(const PixelProduct<T>& job) {
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 16
     for (Index p = 0; p < kCount; ++p) {
-      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + p * kLanes) =
-          sums[block][p];
+      store_lanes(job.sums + block * job.sums_block + p * kLanes, sums[block][p]);
     }
   }
 }
 
+// Terms in runs that the registers hold the sums of.
+template <class T>
+void outer_sum_any(const OuterSum<T>& job, Index terms, Index blocks) {
+  const Index runs = (terms + kTerms - 1) / kTerms;
+  for (Index run = 0; run < runs; ++run) {
+    const Index first = terms * run / runs;
+    OuterSum<T> part = job;
+    part.offsets += first;
+    part.sums += first * kLanes;
+    dispatch_terms<T, kTerms>(part, terms * (run + 1) / runs - first, blocks);
+  }
+}
+
+// So many blocks that the registers hold the sums of.
 template <class T, Index kCount>
-void dispatch_product(const PixelProduct<T>& job, Index pixels, Index blocks) {
+void dispatch_product(PixelProduct<T> job, Index pixels, Index blocks) {
   if constexpr (kCount > 0) {
     if (pixels != kCount) {
-      dispatch_product<T, kCount - 1>(job, pixels, blocks);
-    } else if (blocks == kMostBlocks) {
-      product_pixels<T, kCount, kMostBlocks>(job);
-    } else {
+      return dispatch_product<T, kCount - 1>(job, pixels, blocks);
+    }
+    for (; blocks >= kSumBlocks; blocks -= kSumBlocks) {
+      product_pixels<T, kCount, kSumBlocks>(job);
+      job.weights += kSumBlocks * job.weights_block;
+      job.sums += kSumBlocks * job.sums_block;
+    }
+    for (; blocks > 0; --blocks) {
       product_pixels<T, kCount, 1>(job);
     }
   }
 }
 
+template <class T>
+void pixel_product_any(const PixelProduct<T>& job, Index pixels, Index blocks) {
+  dispatch_product<T, kPixels>(job, pixels, blocks);
+}
+
 template <class T, Index kBlocks>
 void product_weights(const WeightProduct<T>& job) {
-  Lanes<T> sums[kBlocks][kProductChannels];
+  Lanes<T> sums[kBlocks][kProductTerms];
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 8
-    for (Index c = 0; c < kProductChannels; ++c) {
-      const T* before = job.sums + block * job.sums_block + c * kLanes;
-      sums[block][c] = job.assign ? Lanes<T>{} : *reinterpret_cast<const Lanes<T>*>(before);
+    for (Index c = 0; c < kProductTerms; ++c) {
+      sums[block][c] = job.assign ? Lanes<T>{}
+                                  : load_lanes(job.sums + block * job.sums_block + c * kLanes);
     }
   }
   for (Index p = 0; p < job.pixels; ++p) {
     Lanes<T> gradient[kBlocks];
 #pragma GCC unroll 2
     for (Index block = 0; block < kBlocks; ++block) {
-      gradient[block] = *reinterpret_cast<const Lanes<T>*>(job.gradient +
+      gradient[block] = load_lanes(job.gradient +
                                                            block * job.gradient_block + p * kLanes);
     }
 #pragma GCC unroll 8
-    for (Index c = 0; c < kProductChannels; ++c) {
+    for (Index c = 0; c < kProductTerms; ++c) {
       const T pixel = job.in[p * kLanes + c];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
-        sums[block][c] += gradient[block] * pixel;
+        add_product(sums[block][c], gradient[block], pixel);
       }
     }
   }
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 8
-    for (Index c = 0; c < kProductChannels; ++c) {
-      *reinterpret_cast<Lanes<T>*>(job.sums + block * job.sums_block + c * kLanes) =
-          sums[block][c];
+    for (Index c = 0; c < kProductTerms; ++c) {
+      store_lanes(job.sums + block * job.sums_block + c * kLanes, sums[block][c]);
     }
   }
 }
 
 template <class T>
 void product_weights_any(const WeightProduct<T>& job, Index blocks) {
-  if (blocks == kMostBlocks) {
-    product_weights<T, kMostBlocks>(job);
-  } else {
-    product_weights<T, 1>(job);
+  for (Index channel = 0; channel < kProductChannels; channel += kProductTerms) {
+    WeightProduct<T> part = job;
+    part.in += channel;
+    part.sums += channel * kLanes;
+    Index left = blocks;
+    for (; left >= kSumBlocks; left -= kSumBlocks) {
+      product_weights<T, kSumBlocks>(part);
+      part.gradient += kSumBlocks * part.gradient_block;
+      part.sums += kSumBlocks * part.sums_block;
+    }
+    for (; left > 0; --left) {
+      product_weights<T, 1>(part);
+    }
   }
 }
 
@@ -339,11 +362,11 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.sum_blocks = kSumBlocks;
   kernels.sum_pixels = kPixels;
   kernels.weighted_sum = sum_any<T>;
-  kernels.outer_sum = dispatch_terms<T, kOuterTerms>;
+  kernels.outer_sum = outer_sum_any<T>;
   kernels.transpose = transpose_any<T, false>;
   kernels.add_transposed = transpose_any<T, true>;
-  kernels.product_pixels = kProductPixels;
-  kernels.pixel_product = dispatch_product<T, kProductPixels>;
+  kernels.product_pixels = kPixels;
+  kernels.pixel_product = pixel_product_any<T>;
   kernels.weight_product = product_weights_any<T>;
   kernels.transform_input[0] = transform_input<T, 2>;
   kernels.transform_input[1] = transform_input<T, 4>;

@@ -114,19 +114,31 @@ template <class T, Kind kKind, class V>
   }
 }
 
-// Calls run.operator()<V>(lane) for vectors that together are the lanes of a row.
-template <class T, class Run>
+// Calls run.operator()<V>(lane) for vectors that together are the lanes of a row: the machine's, or
+// shorter ones.
+template <class T, Index kMost = kVectorBytes / static_cast<Index>(sizeof(T)), class Run>
 [[gnu::always_inline]] inline void for_each_vector(Index lanes, bool side_by_side, Run run) {
+  constexpr Index kLong = kMost < 16 ? kMost : 16;
+  constexpr Index kShort = kMost < 8 ? kMost : 8;
   if (lanes == 16 && side_by_side) {
-    run.template operator()<typename RowVector<T, 16>::Type>(Index{0});
+#pragma GCC unroll 1
+    for (Index lane = 0; lane < 16; lane += kLong) {
+      run.template operator()<typename RowVector<T, kLong>::Type>(lane);
+    }
   } else if (lanes == 8 && side_by_side) {
-    run.template operator()<typename RowVector<T, 8>::Type>(Index{0});
+#pragma GCC unroll 1
+    for (Index lane = 0; lane < 8; lane += kShort) {
+      run.template operator()<typename RowVector<T, kShort>::Type>(lane);
+    }
   } else {
     for (Index lane = 0; lane < lanes; ++lane) {
       run.template operator()<T>(lane);
     }
   }
 }
+
+// Numbers in double precision that a vector of the machine holds.
+constexpr Index kDoubles = kVectorBytes / static_cast<Index>(sizeof(double));
 
 // The vector of doubles that goes with a vector of T.
 template <class V, class T>
@@ -144,7 +156,7 @@ template <class T, class V>
 template <class T>
 void moments_row(
     const T* x, Index step, Index cells, Index lanes, double* mean, double* squares) {
-  for_each_vector<T>(lanes, step == lanes, [&]<class V>(Index lane) {
+  for_each_vector<T, kDoubles>(lanes, step == lanes, [&]<class V>(Index lane) {
     using D = Doubles<V, T>;
     D sum{};
     for (Index cell = 0; cell < cells; ++cell) {
@@ -202,7 +214,7 @@ struct NormGradientReader {
 template <class T, Kind kKind>
 void gradient_sums_row(const NormalizeGradientRow<T>& row, double* shift_sums, double* scale_sums) {
   const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+  for_each_vector<T, kDoubles>(row.lanes, side_by_side, [&]<class V>(Index lane) {
     using D = Doubles<V, T>;
     const NormGradientReader<T, kKind, V> reader{row, lane};
     D shift_sum = load_row<D>(shift_sums + lane);
@@ -268,7 +280,7 @@ template <class T, Kind kKind>
 void activation_gradient_row(const ActivationGradientRow<T>& row, double* sums) {
   const bool side_by_side = row.y_step == row.lanes && row.gradient_step == row.lanes &&
                             (row.x == nullptr || row.x_step == row.lanes);
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+  for_each_vector<T, kDoubles>(row.lanes, side_by_side, [&]<class V>(Index lane) {
     using D = Doubles<V, T>;
     D sum = load_row<D>(sums + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {

@@ -103,14 +103,14 @@ void transform_filters(const FilterTransform<T>& job) {
       gather_taps(
           job.taps + (begin + c) * job.channel_step, job.lane_step, job.lanes, taps[c]);
     }
-    for (Index c = 0; c < count; ++c) {
-      Lanes<T> filter[kTaps];
-      Lanes<T> positions[kPositions];
-      load_positions(taps[c] + first_tap * kLanes, tap_step, filter);
+    for_each_part<T>(count, [&](Index c, Index lane) __attribute__((always_inline)) {
+      LanePart<T> filter[kTaps];
+      LanePart<T> positions[kPositions];
+      load_positions(taps[c] + first_tap * kLanes + lane, tap_step, filter);
       transform_square<3, kSide + 2>(
           filter, positions, [](const auto& in, auto& out) { weights_line<T>(in, out); });
-      store_positions(positions, job.positions + (begin + c) * kLanes, job.position_step);
-    }
+      store_positions(positions, job.positions + (begin + c) * kLanes + lane, job.position_step);
+    });
   }
 }
 
@@ -121,14 +121,14 @@ void transform_filter_gradients(const FilterGradientTransform<T>& job) {
   for (Index begin = 0; begin < job.channels; begin += kFiltersAtOnce) {
     const Index left = job.channels - begin;
     const Index count = left < kFiltersAtOnce ? left : kFiltersAtOnce;
-    for (Index c = 0; c < count; ++c) {
-      Lanes<T> positions[kPositions];
-      Lanes<T> filter[kTaps];
-      load_positions(job.positions + (begin + c) * kLanes, job.position_step, positions);
+    for_each_part<T>(count, [&](Index c, Index lane) __attribute__((always_inline)) {
+      LanePart<T> positions[kPositions];
+      LanePart<T> filter[kTaps];
+      load_positions(job.positions + (begin + c) * kLanes + lane, job.position_step, positions);
       transform_square<kSide + 2, 3>(
           positions, filter, [](const auto& in, auto& out) { weight_gradient_line<T>(in, out); });
-      store_positions(filter, taps[c], kLanes);
-    }
+      store_positions(filter, taps[c] + lane, kLanes);
+    });
     for (Index c = 0; c < count; ++c) {
       add_taps(taps[c], job.lane_step, job.lanes, job.taps + (begin + c) * job.channel_step);
     }

@@ -146,14 +146,14 @@ template <Index kFrom, Index kTo, class V, class Line>
   }
 }
 
-template <class T>
-[[gnu::always_inline]] inline Lanes<T> load_lanes(const T* from) {
-  return *reinterpret_cast<const Lanes<T>*>(from);
-}
-
-template <class T>
-[[gnu::always_inline]] inline void store_lanes(T* to, const Lanes<T>& lanes) {
-  *reinterpret_cast<Lanes<T>*>(to) = lanes;
+// Calls visit(tile, lane) for each of the machine's vectors of each tile.
+template <class T, class Visit>
+[[gnu::always_inline]] inline void for_each_part(Index tiles, Visit visit) {
+  for (Index tile = 0; tile < tiles; ++tile) {
+    for (Index lane = 0; lane < kLanes; lane += kPartLanes<T>) {
+      visit(tile, lane);
+    }
+  }
 }
 
 // The cells of a square; 0 for those outside `inside`.
@@ -161,13 +161,13 @@ template <class T, Index kSide>
 [[gnu::always_inline]] inline void load_square(const T* cells,
                                                Index row_step,
                                                const TileCells& inside,
-                                               Lanes<T> (&square)[kSide * kSide]) {
+                                               LanePart<T> (&square)[kSide * kSide]) {
   if (inside.all(kSide)) {
 #pragma GCC unroll 8
     for (Index row = 0; row < kSide; ++row) {
 #pragma GCC unroll 8
       for (Index col = 0; col < kSide; ++col) {
-        square[row * kSide + col] = load_lanes(cells + row * row_step + col * kLanes);
+        square[row * kSide + col] = load_part(cells + row * row_step + col * kLanes);
       }
     }
     return;
@@ -177,7 +177,7 @@ template <class T, Index kSide>
     for (Index col = 0; col < kSide; ++col) {
       const bool cell_inside = row_inside && col >= inside.col_begin && col < inside.col_end;
       square[row * kSide + col] =
-          cell_inside ? load_lanes(cells + row * row_step + col * kLanes) : Lanes<T>{};
+          cell_inside ? load_part(cells + row * row_step + col * kLanes) : LanePart<T>{};
     }
   }
 }
@@ -185,57 +185,59 @@ template <class T, Index kSide>
 template <class T, Index kCount>
 [[gnu::always_inline]] inline void load_positions(const T* from,
                                                   Index step,
-                                                  Lanes<T> (&positions)[kCount]) {
+                                                  LanePart<T> (&positions)[kCount]) {
 #pragma GCC unroll 36
   for (Index i = 0; i < kCount; ++i) {
-    positions[i] = load_lanes(from + i * step);
+    positions[i] = load_part(from + i * step);
   }
 }
 
 template <class T, Index kCount>
-[[gnu::always_inline]] inline void store_positions(const Lanes<T> (&positions)[kCount],
+[[gnu::always_inline]] inline void store_positions(const LanePart<T> (&positions)[kCount],
                                                    T* to,
                                                    Index step) {
 #pragma GCC unroll 36
   for (Index i = 0; i < kCount; ++i) {
-    store_lanes(to + i * step, positions[i]);
+    store_part(to + i * step, positions[i]);
   }
 }
 
 template <class T, Index kSide>
 void transform_input(const SquareTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
-  for (Index tile = 0; tile < job.tiles; ++tile) {
-    Lanes<T> window[kWindow * kWindow];
-    Lanes<T> positions[kWindow * kWindow];
-    load_square<T, kWindow>(job.cells + tile * job.tile_step, job.row_step, job.inside, window);
+  for_each_part<T>(job.tiles, [&](Index tile, Index lane) __attribute__((always_inline)) {
+    LanePart<T> window[kWindow * kWindow];
+    LanePart<T> positions[kWindow * kWindow];
+    load_square<T, kWindow>(
+        job.cells + tile * job.tile_step + lane, job.row_step, job.inside, window);
     transform_square<kWindow, kWindow>(
         window, positions, [](const auto& in, auto& out) { input_line(in, out); });
-    store_positions(positions, job.positions + tile * kLanes, job.position_step);
-  }
+    store_positions(positions, job.positions + tile * kLanes + lane, job.position_step);
+  });
 }
 
 template <class T, Index kSide>
 void transform_gradient(const SquareTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
-  for (Index tile = 0; tile < job.tiles; ++tile) {
-    Lanes<T> square[kSide * kSide];
-    Lanes<T> positions[kWindow * kWindow];
-    load_square<T, kSide>(job.cells + tile * job.tile_step, job.row_step, job.inside, square);
+  for_each_part<T>(job.tiles, [&](Index tile, Index lane) __attribute__((always_inline)) {
+    LanePart<T> square[kSide * kSide];
+    LanePart<T> positions[kWindow * kWindow];
+    load_square<T, kSide>(
+        job.cells + tile * job.tile_step + lane, job.row_step, job.inside, square);
     transform_square<kSide, kWindow>(
         square, positions, [](const auto& in, auto& out) { gradient_line(in, out); });
-    store_positions(positions, job.positions + tile * kLanes, job.position_step);
-  }
+    store_positions(positions, job.positions + tile * kLanes + lane, job.position_step);
+  });
 }
 
 template <class T, Index kSide, bool kAdd>
-[[gnu::always_inline]] inline void store_square(const Lanes<T> (&square)[kSide * kSide],
+[[gnu::always_inline]] inline void store_square(const LanePart<T> (&square)[kSide * kSide],
                                                 const SumTransform<T>& job,
+                                                const LanePart<T>& bias,
                                                 T* cells) {
-  const auto store = [](T* cell, const Lanes<T>& sum) {
-    store_lanes(cell, kAdd ? load_lanes(cell) + sum : sum);
+  const auto store = [](T* cell, const LanePart<T>& sum) {
+    store_part(cell, kAdd ? load_part(cell) + sum : sum);
   };
-  const Lanes<T> bias = job.bias == nullptr ? Lanes<T>{} : load_lanes(job.bias);
   if (job.inside.all(kSide)) {
 #pragma GCC unroll 8
     for (Index row = 0; row < kSide; ++row) {
@@ -256,17 +258,18 @@ template <class T, Index kSide, bool kAdd>
 template <class T, Index kSide>
 void transform_sums(const SumTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
-  for (Index tile = 0; tile < job.tiles; ++tile) {
-    Lanes<T> positions[kWindow * kWindow];
-    Lanes<T> square[kSide * kSide];
-    load_positions(job.positions + tile * kLanes, job.position_step, positions);
+  for_each_part<T>(job.tiles, [&](Index tile, Index lane) __attribute__((always_inline)) {
+    LanePart<T> positions[kWindow * kWindow];
+    LanePart<T> square[kSide * kSide];
+    load_positions(job.positions + tile * kLanes + lane, job.position_step, positions);
     transform_square<kWindow, kSide>(
         positions, square, [](const auto& in, auto& out) { sums_line(in, out); });
-    T* cells = job.cells + tile * job.tile_step;
+    const LanePart<T> bias = job.bias == nullptr ? LanePart<T>{} : load_part(job.bias + lane);
+    T* cells = job.cells + tile * job.tile_step + lane;
     if (job.add) {
-      store_square<T, kSide, true>(square, job, cells);
+      store_square<T, kSide, true>(square, job, bias, cells);
     } else {
-      store_square<T, kSide, false>(square, job, cells);
+      store_square<T, kSide, false>(square, job, bias, cells);
     }
-  }
+  });
 }
