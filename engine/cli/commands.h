@@ -30,6 +30,7 @@ struct PartitionChoice {
   std::string reader;   // "every" or a rank; empty: not said
   std::string kernels;  // name of a rule, or kMeasuredKernels; empty: not said
   partitioner::KernelRule default_kernels = partitioner::KernelRule::Usual;
+  Index workspace_mib = 0;  // 0: no limit
 
   // Whether anything is said about how to cut, other than into groups.
   [[nodiscard]] bool given() const {

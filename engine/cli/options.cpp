@@ -132,7 +132,13 @@ void add_partition(CLI::App& app,
   for (auto* shorthand : {grid, groups, data, filter}) {
     file->excludes(shorthand);
   }
-  for (auto* option : {file, grid, groups, data, filter, reader, kernels}) {
+  auto* workspace = app.add_option("--workspace",
+                                   choice.workspace_mib,
+                                   "memory for scratch of kernels: those that take more are "
+                                   "replaced by ones that take less (default: no limit)")
+                        ->type_name("MIB")
+                        ->check(whole_number(1, kMostCount));
+  for (auto* option : {file, grid, groups, data, filter, reader, kernels, workspace}) {
     option->group(kGroup);
   }
 }

@@ -37,6 +37,7 @@ void run_plan(const PlanCommand& command) {
   partitioner::Plan plan = make_plan(network, partition, batch);
   if (command.partition.kernels == kMeasuredKernels) {
     partition.kernels = fastest_kernels(network, plan);
+    limit_workspace(network, command.partition, batch, partition);
     plan = make_plan(network, partition, batch);
   }
   for (const std::string& violation : check(network, plan)) {

@@ -105,6 +105,16 @@ void expect_ranks(const partitioner::Shorthand& shorthand) {
 
 }  // namespace
 
+void limit_workspace(const partitioner::Network& network,
+                     const PartitionChoice& choice,
+                     Index batch,
+                     partitioner::Partition& partition) {
+  if (choice.workspace_mib > 0) {
+    partition.kernels =
+        kernels_within(network, make_plan(network, partition, batch), choice.workspace_mib << 20U);
+  }
+}
+
 partitioner::Partition choose_partition(const partitioner::Network& network,
                                         const PartitionChoice& choice,
                                         int ranks,
@@ -130,6 +140,7 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
     if (const auto rule = partitioner::kernel_rule_named(choice.kernels)) {
       partition.kernels = choose_kernels(network, *rule);
     }
+    limit_workspace(network, choice, batch, partition);
     return partition;
   }
   partitioner::Shorthand shorthand;
@@ -151,6 +162,7 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
       partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels);
   partitioner::Partition partition = make_partition(network, shorthand);
   validate(partition, network, batch, "--grid");
+  limit_workspace(network, choice, batch, partition);
   return partition;
 }
 

@@ -21,6 +21,12 @@ namespace engine {
 [[nodiscard]] partitioner::Network resized(const partitioner::Network& network,
                                            const std::string& size);
 
+// Replaces kernels of the partition that take more scratch than the choice allows.
+void limit_workspace(const partitioner::Network& network,
+                     const PartitionChoice& choice,
+                     Index batch,
+                     partitioner::Partition& partition);
+
 // The partition that the user chose, or a default: one tile for one rank, a grid as square as can
 // be for more. Throws InputError where it does not fit network, batch or ranks.
 [[nodiscard]] partitioner::Partition choose_partition(const partitioner::Network& network,

@@ -1,6 +1,10 @@
 #include "engine/layers/workspace.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+
+#include "partitioner/errors.h"
+#include "partitioner/quantities.h"
 
 namespace engine {
 
@@ -34,7 +38,87 @@ Index layer_workspace(const partitioner::Network& network,
   return 0;
 }
 
+constexpr Index kScalarBytes = 4;
+
+// Bytes that a pass of a convolution takes on the rank that needs most.
+Index pass_bytes(const partitioner::Network& network,
+                 const partitioner::Plan& plan,
+                 int layer,
+                 ConvolutionPass pass,
+                 ConvolutionKernel kernel) {
+  const ConvolutionShape shape = convolution_shape(network, layer);
+  Index most = 0;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const partitioner::Tile& tile = plan.tile(layer, rank);
+    if (!tile.computed.empty()) {
+      most = std::max(
+          most, convolution_workspace(kernel, pass, shape, tile.computed.channels, tile.backward));
+    }
+  }
+  return most * kScalarBytes;
+}
+
+// What to try instead of each kernel, ever smaller.
+std::vector<ConvolutionKernel> smaller_kernels(ConvolutionKernel kernel) {
+  switch (kernel) {
+    case ConvolutionKernel::Winograd4:
+      return {kernel, ConvolutionKernel::Winograd2, ConvolutionKernel::Direct};
+    case ConvolutionKernel::Winograd2:
+      return {kernel, ConvolutionKernel::Direct};
+    case ConvolutionKernel::Direct:
+    case ConvolutionKernel::Reference:
+      break;
+  }
+  return {kernel};
+}
+
+void expect_workspace(const partitioner::Network& network, int layer, Index needed, Index bytes) {
+  if (needed > bytes) {
+    throw partitioner::InputError(
+        "--workspace",
+        0,
+        fmt::format("layer {} ({}) takes {} at least: give more than {}, or cut it into more tiles",
+                    layer,
+                    kind_name(network.layer(layer).operation),
+                    partitioner::readable_bytes(needed),
+                    partitioner::readable_bytes(bytes)));
+  }
+}
+
 }  // namespace
+
+std::vector<ConvolutionKernels> kernels_within(const partitioner::Network& network,
+                                               const partitioner::Plan& plan,
+                                               Index bytes) {
+  std::vector<ConvolutionKernels> kernels = plan.kernels;
+  for (int layer = 0; layer < network.size(); ++layer) {
+    if (!std::holds_alternative<partitioner::Convolution>(network.layer(layer).operation)) {
+      for (int rank = 0; rank < plan.ranks; ++rank) {
+        const Index elements = layer_workspace(network, plan, layer, rank, {});
+        expect_workspace(network, layer, elements * kScalarBytes, bytes);
+      }
+      continue;
+    }
+    const auto fit = [&](ConvolutionPass pass, ConvolutionKernel& kernel) {
+      Index needed = 0;
+      for (const ConvolutionKernel smaller : smaller_kernels(kernel)) {
+        kernel = smaller;
+        needed = pass_bytes(network, plan, layer, pass, kernel);
+        if (needed <= bytes) {
+          return;
+        }
+      }
+      expect_workspace(network, layer, needed, bytes);
+    };
+    ConvolutionKernels& of = kernels[static_cast<std::size_t>(layer)];
+    fit(ConvolutionPass::Forward, of.forward);
+    if (network.layer(layer).inputs[0] != partitioner::kImage) {
+      fit(ConvolutionPass::BackwardData, of.backward_data);
+    }
+    fit(ConvolutionPass::BackwardWeights, of.backward_weights);
+  }
+  return kernels;
+}
 
 ConvolutionShape convolution_shape(const partitioner::Network& network, int layer) {
   const partitioner::LayerSpec& spec = network.layer(layer);

@@ -17,6 +17,12 @@ struct WorkspaceOptions {
                                        int rank,
                                        const WorkspaceOptions& options);
 
+// The plan's kernels, those that take more scratch than `bytes` on some rank replaced by ones that
+// take less, direct ones in the end. Throws InputError where a layer takes more all the same.
+[[nodiscard]] std::vector<ConvolutionKernels> kernels_within(const partitioner::Network& network,
+                                                             const partitioner::Plan& plan,
+                                                             Index bytes);
+
 [[nodiscard]] ConvolutionShape convolution_shape(const partitioner::Network& network, int layer);
 
 }  // namespace engine

@@ -15,18 +15,6 @@ using partitioner::contains;
 using partitioner::intersect;
 using partitioner::winograd_side;
 
-Index workspace_of(ConvolutionKernel kernel,
-                   const ConvolutionShape& shape,
-                   const Range& filters,
-                   ConvolutionPass pass,
-                   const Region& output) {
-  if (const Index side = winograd_side(kernel); side > 0) {
-    return winograd_workspace(WinogradMethod{shape, side}, filters, pass);
-  }
-  const bool is_direct = kernel == ConvolutionKernel::Direct && !is_depthwise(shape);
-  return is_direct && pass == ConvolutionPass::BackwardData ? direct_workspace(shape, output) : 0;
-}
-
 // The cells of the map that windows of `region` meet.
 Region met_by(const ConvolutionShape& shape, const Region& region, const Region& map) {
   const auto reach = [&](const Range& out) {
@@ -54,15 +42,28 @@ bool assigns_all(ConvolutionKernel kernel,
 
 }  // namespace
 
+Index convolution_workspace(ConvolutionKernel kernel,
+                            ConvolutionPass pass,
+                            const ConvolutionShape& shape,
+                            const Range& filters,
+                            const Region& output) {
+  if (const Index side = winograd_side(kernel); side > 0) {
+    return winograd_workspace(WinogradMethod{shape, side}, filters, pass);
+  }
+  const bool is_direct = kernel == ConvolutionKernel::Direct && !is_depthwise(shape);
+  return is_direct && pass == ConvolutionPass::BackwardData ? direct_workspace(shape, output) : 0;
+}
+
 Index convolution_workspace(const ConvolutionMethod& method,
                             const Range& filters,
                             const Region& output,
                             bool to_data) {
   const auto& [shape, kernels] = method;
-  Index elements = workspace_of(kernels.forward, shape, filters, ConvolutionPass::Forward, {});
+  Index elements =
+      convolution_workspace(kernels.forward, ConvolutionPass::Forward, shape, filters, {});
   if (!output.empty()) {
     const auto backward = [&](ConvolutionKernel kernel, ConvolutionPass pass) {
-      elements = std::max(elements, workspace_of(kernel, shape, filters, pass, output));
+      elements = std::max(elements, convolution_workspace(kernel, pass, shape, filters, output));
     };
     backward(kernels.backward_weights, ConvolutionPass::BackwardWeights);
     if (to_data) {

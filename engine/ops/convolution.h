@@ -40,6 +40,14 @@ struct ConvolutionMethod {
 
 enum class ConvolutionPass { Forward, BackwardData, BackwardWeights };
 
+// Elements of scratch that a pass by a kernel needs over `filters` (the channels that a rank
+// computes); backward, the gradients are those of `output`.
+[[nodiscard]] Index convolution_workspace(ConvolutionKernel kernel,
+                                          ConvolutionPass pass,
+                                          const ConvolutionShape& shape,
+                                          const Range& filters,
+                                          const Region& output);
+
 // Elements of scratch that the passes need over `filters` (the channels that a rank computes) and,
 // backward, `output`, which is empty where there is no backward pass. Without `to_data` there is no
 // gradient of the input.

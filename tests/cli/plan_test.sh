@@ -25,6 +25,13 @@ expect 'the ranks are those of the command line' grep -qF '"ranks":6' "$folder/o
 works 1 plan models/yolov2-early.cfg --ranks 4 --data-parallel-from 0 --batch 2
 works 1 plan models/yolov2-early.cfg --ranks 4 --grid 2x2 --filter-parallel-from 12
 
+# A limit of scratch takes kernels that need less, and says where none does.
+works 1 plan models/yolov2-early.cfg --size 416x416 --batch 1
+expect 'large layers have Winograd kernels' grep -qE '^kernels .*winograd4 for layers 2 4 6 8 10 12 14$' "$folder/out"
+works 1 plan models/yolov2-early.cfg --size 416x416 --batch 1 --workspace 4
+expect 'with little scratch fewer have' grep -qE '^kernels .*direct for layers .*winograd4 for layers 2 4 6' "$folder/out"
+refused_alone 'layer 8 .convolutional. takes' plan models/yolov2-early.cfg --size 416x416 --batch 1 --workspace 2
+
 # A partition that was saved says the same as the options that it was made with.
 works 1 plan models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7 --reader 2 --save "$folder/partition.toml" --json
 cp "$folder/out" "$folder/first.json"
