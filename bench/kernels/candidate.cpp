@@ -24,7 +24,7 @@ OnednnAlgorithm algorithm_of(Method method) {
 template <class Use>
 void with_convolution(const Candidate& candidate, const CaseValues& values, Use use) {
   if (candidate.library == Library::Tessera) {
-    TesseraConvolution convolution(
+    TesseraConvolution<float> convolution(
         *candidate.convolution, candidate.pass, candidate.kernel, values);
     use(convolution);
   } else {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/kernels/comparison_table.h"
+#include "bench/kernels/error_table.h"
 #include "bench/kernels/fma_peak.h"
 #include "bench/kernels/onednn_convolution.h"
 
@@ -23,6 +24,7 @@ struct Options {
   std::string size = "416x416";
   Index batch = 1;
   int threads = 1;
+  bool errors = false;
   std::vector<std::string> others;  // Google Benchmark's
 };
 
@@ -36,6 +38,8 @@ Options parse(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag(
+      "--errors", options.errors, "instead of times: each kernel's error against double precision");
   app.allow_extras();
   app.footer("What else is given goes to Google Benchmark: --benchmark_filter=layer4/ and others.");
   try {
@@ -94,6 +98,10 @@ void run(int argc, char** argv) {
   engine::set_threads(options.threads);
   const partitioner::Network network = read_network(options);
   const std::vector<ConvolutionCase> cases = convolution_cases(network, options.batch);
+  if (options.errors) {
+    fmt::print("{}", error_table(cases));
+    return;
+  }
   const std::vector<Candidate> found = candidates(cases);
   for (const Candidate& candidate : found) {
     check(candidate);

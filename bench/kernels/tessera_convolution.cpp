@@ -17,12 +17,19 @@ engine::Region with_border(engine::Region map, const engine::ConvolutionShape& s
   return map;
 }
 
+template <class T>
+void copy_plain(const std::vector<float>& values, const engine::Region& map, engine::View<T> to) {
+  const std::vector<T> wide(values.begin(), values.end());
+  engine::copy_in(wide.data(), map, to);
+}
+
 }  // namespace
 
-TesseraConvolution::TesseraConvolution(const ConvolutionCase& convolution,
-                                       Pass pass,
-                                       engine::ConvolutionKernel kernel,
-                                       const CaseValues& values)
+template <class T>
+TesseraConvolution<T>::TesseraConvolution(const ConvolutionCase& convolution,
+                                          Pass pass,
+                                          engine::ConvolutionKernel kernel,
+                                          const CaseValues& values)
     : method_{convolution.shape, partitioner::all_passes(kernel)},
       pass_(pass),
       input_map_(whole_map(convolution.input, convolution.batch)),
@@ -32,46 +39,51 @@ TesseraConvolution::TesseraConvolution(const ConvolutionCase& convolution,
       weight_(convolution.weights()),
       workspace_(convolution_workspace(method_, output_map_.channels, output_map_)) {
   if (pass != Pass::Forward) {
-    engine::copy_in(values.output_gradient.data(), output_map_, output_.view());
+    copy_plain(values.output_gradient, output_map_, output_.view());
   }
   if (pass != Pass::BackwardData) {
-    engine::copy_in(values.input.data(), input_map_, input_.view());
+    copy_plain(values.input, input_map_, input_.view());
   }
   if (pass != Pass::BackwardWeights) {
     std::copy(values.weight.begin(), values.weight.end(), weight_.data());
   }
 }
 
-void TesseraConvolution::run() {
-  const engine::View<const float> input = input_.view();
-  const engine::View<const float> output = output_.view();
-  const float* weight = weight_.data();
+template <class T>
+void TesseraConvolution<T>::run() {
+  const engine::View<const T> input = input_.view();
+  const engine::View<const T> output = output_.view();
+  const T* weight = weight_.data();
   switch (pass_) {
     case Pass::Forward:
-      return engine::convolution_forward<float>(
+      return engine::convolution_forward<T>(
           method_, input, weight, nullptr, {output_.view(), output_map_}, workspace_.data());
     case Pass::BackwardData:
-      return engine::convolution_backward_data<float>(method_,
-                                                      output,
-                                                      {.weight = weight, .first = 0},
-                                                      output_map_,
-                                                      {input_.view(), input_map_, true},
-                                                      workspace_.data());
+      return engine::convolution_backward_data<T>(method_,
+                                                  output,
+                                                  {.weight = weight, .first = 0},
+                                                  output_map_,
+                                                  {input_.view(), input_map_, true},
+                                                  workspace_.data());
     case Pass::BackwardWeights:
-      return engine::convolution_backward_weights<float>(
+      return engine::convolution_backward_weights<T>(
           method_, input, output, output_map_, 0, weight_.data(), workspace_.data());
   }
 }
 
-std::vector<float> TesseraConvolution::result() const {
+template <class T>
+std::vector<T> TesseraConvolution<T>::result() const {
   if (pass_ == Pass::BackwardWeights) {
     return {weight_.span().begin(), weight_.span().end()};
   }
   const bool forward = pass_ == Pass::Forward;
   const engine::Region& map = forward ? output_map_ : input_map_;
-  std::vector<float> values(static_cast<std::size_t>(map.volume()));
+  std::vector<T> values(static_cast<std::size_t>(map.volume()));
   engine::copy_out(forward ? output_.view() : input_.view(), map, values.data());
   return values;
 }
+
+template class TesseraConvolution<float>;
+template class TesseraConvolution<double>;
 
 }  // namespace bench

@@ -1,4 +1,5 @@
-// One pass of a convolution by this project's kernels, in the layout of its tensors.
+// One pass of a convolution by this project's kernels, in the layout of its tensors. In double
+// precision it is what single precision is judged by.
 
 #pragma once
 
@@ -6,6 +7,7 @@
 
 namespace bench {
 
+template <class T>
 class TesseraConvolution {
  public:
   TesseraConvolution(const ConvolutionCase& convolution,
@@ -13,10 +15,10 @@ class TesseraConvolution {
                      engine::ConvolutionKernel kernel,
                      const CaseValues& values);
 
-  // Forward assigns the output; the backward passes add to what they compute, as in training.
+  // Gradients of weights are added to what is there, all else is assigned, as in training.
   void run();
   // What `run` computed, in plain order.
-  [[nodiscard]] std::vector<float> result() const;
+  [[nodiscard]] std::vector<T> result() const;
 
  private:
   engine::ConvolutionMethod method_;
@@ -24,10 +26,10 @@ class TesseraConvolution {
   engine::Region input_map_;
   engine::Region output_map_;
   // Values or their gradients; the one that `pass_` computes starts at 0.
-  engine::Tensor<float> input_;
-  engine::Tensor<float> output_;
-  engine::Array<float> weight_;
-  engine::Array<float> workspace_;
+  engine::Tensor<T> input_;
+  engine::Tensor<T> output_;
+  engine::Array<T> weight_;
+  engine::Array<T> workspace_;
 };
 
 }  // namespace bench
