@@ -25,12 +25,24 @@ Region framed(const ConvolutionShape& shape, const Region& region, Index images)
   return result;
 }
 
-template <class T>
-Index images_at_once(const ConvolutionShape& shape, const Region& output) {
-  const Index bytes =
-      partitioner::blocked_volume(framed(shape, output, 1)) * static_cast<Index>(sizeof(T));
-  return std::clamp<Index>(kFrameBytes / std::max<Index>(bytes, 1), 1, output.images.size());
-}
+// How much of an output gradient is copied at once: some images, or some rows of one.
+struct FrameSize {
+  Index images = 1;
+  Index in_rows = 0;   // of the input that are computed from the copy
+  Index out_rows = 0;  // that these may meet
+
+  FrameSize(const ConvolutionShape& shape, const Region& output, Index scalar_bytes) {
+    const Index image = partitioner::blocked_volume(framed(shape, output, 1)) * scalar_bytes;
+    images = std::clamp<Index>(kFrameBytes / std::max<Index>(image, 1), 1, output.images.size());
+    const Index all_rows = output.rows.size() * shape.stride + shape.size;
+    const Index row = std::max<Index>(image / std::max<Index>(output.rows.size(), 1), 1);
+    in_rows = image <= kFrameBytes
+                  ? all_rows
+                  : std::clamp<Index>(
+                        (kFrameBytes / row - 1) * shape.stride - shape.size + 2, 1, all_rows);
+    out_rows = std::min((in_rows + shape.size - 2) / shape.stride + 1, output.rows.size());
+  }
+};
 
 // Whether windows reach over the edge of an output gradient: else there is no need to copy it.
 bool has_frame(const ConvolutionShape& shape) {
@@ -74,14 +86,20 @@ class BackwardData {
   void run(View<const T> out_gradient) {
     if (!has_frame(shape_)) {
       read_ = out_gradient;
-      add(region_.images);
+      add(region_.images, input_.rows);
       return;
     }
-    const Index at_once = images_at_once<T>(shape_, region_);
-    for (Index n = region_.images.begin; n < region_.images.end; n += at_once) {
-      const Range images{n, std::min(n + at_once, region_.images.end)};
-      copy_frame(out_gradient, images);
-      add(images);
+    const FrameSize size(shape_, region_, static_cast<Index>(sizeof(T)));
+    for (Index n = region_.images.begin; n < region_.images.end; n += size.images) {
+      for (Index row = input_.rows.begin; row < input_.rows.end; row += size.in_rows) {
+        const Range images{n, std::min(n + size.images, region_.images.end)};
+        const Range rows{row, std::min(row + size.in_rows, input_.rows.end)};
+        const Range outs = met_by(rows);
+        if (!outs.empty()) {
+          copy_frame(out_gradient, images, outs);
+          add(images, rows);
+        }
+      }
     }
   }
 
@@ -89,6 +107,15 @@ class BackwardData {
   [[nodiscard]] Range reach(const Range& out) const {
     return {out.begin * shape_.stride - shape_.padding,
             (out.end - 1) * shape_.stride - shape_.padding + shape_.size};
+  }
+
+  // The rows of the region that rows of the input meet.
+  [[nodiscard]] Range met_by(const Range& rows) const {
+    const auto floor = [this](Index cell) {
+      return cell >= 0 ? cell / shape_.stride : -((shape_.stride - 1 - cell) / shape_.stride);
+    };
+    const Index first = rows.begin + shape_.padding - shape_.size;  // the last row that ends before
+    return intersect(region_.rows, {floor(first) + 1, floor(rows.end - 1 + shape_.padding) + 1});
   }
 
   // The filters of a group that the region has.
@@ -99,19 +126,20 @@ class BackwardData {
 
   // The frame of zeros spares the inner loop any question about edges. It is written once a pass:
   // copies keep off it.
-  void copy_frame(View<const T> out_gradient, const Range& images) {
+  void copy_frame(View<const T> out_gradient, const Range& images, const Range& outs) {
     View<T> copy{frame_,
                  framed(shape_, region_, images.size()),
                  partitioner::channel_block(region_.channels.size())};
     copy.region.images = images;
+    copy.region.rows = outs;
     read_ = copy;
-    const Index rows = region_.rows.size();
+    const Index rows = outs.size();
 #pragma omp parallel for collapse(2) schedule(static)
     for (Index n = images.begin; n < images.end; ++n) {
       for (Index row = 0; row < rows; ++row) {
         Region line = region_;
         line.images = {n, n + 1};
-        line.rows = {region_.rows.begin + row, region_.rows.begin + row + 1};
+        line.rows = {outs.begin + row, outs.begin + row + 1};
         copy_line(out_gradient, line, copy);
       }
     }
@@ -146,8 +174,8 @@ class BackwardData {
     }
   }
 
-  void add(const Range& images) {
-    const Index lines = images.size() * input_.rows.size();
+  void add(const Range& images, const Range& rows) {
+    const Index lines = images.size() * rows.size();
     const Index run_count = static_cast<Index>(runs_.size());
     const Index line_bytes =
         read_.region.channels.size() * read_.row_stride() / read_.block / shape_.stride;
@@ -157,7 +185,7 @@ class BackwardData {
     for (Index part = 0; part < parts; ++part) {
       for (Index i = 0; i < run_count; ++i) {
         add_run(runs_[static_cast<std::size_t>(i)],
-                {images.begin, {lines * part / parts, lines * (part + 1) / parts}});
+                {images.begin, rows, {lines * part / parts, lines * (part + 1) / parts}});
       }
     }
   }
@@ -170,10 +198,12 @@ class BackwardData {
     [[nodiscard]] Index terms() const { return taps.size() * filters.size(); }
   };
 
-  // Rows of the input of all images from `first_image` on, one after the other.
+  // Some of the lines of all images from `first_image` on, numbered one after the other; an image
+  // has `rows` of the input.
   struct Lines {
     Index first_image = 0;
     Range rows;
+    Range numbers;
   };
 
   void add_run(const LaneRun& run, const Lines& lines) const {
@@ -206,9 +236,9 @@ class BackwardData {
     job.terms = chunk.filters.size();
     job.weights_block = chunk.terms() * kLanes;
     job.start = assign ? kZeros.data() : nullptr;
-    for (Index line = lines.rows.begin; line < lines.rows.end; ++line) {
-      const Index n = lines.first_image + line / input_.rows.size();
-      const Index row = line % input_.rows.size();
+    for (Index line = lines.numbers.begin; line < lines.numbers.end; ++line) {
+      const Index n = lines.first_image + line / lines.rows.size();
+      const Index row = lines.rows.begin - input_.rows.begin + line % lines.rows.size();
       for (std::size_t phase = 0; phase < col_taps_.size(); ++phase) {
         const MetTaps& met = row_taps_[static_cast<std::size_t>(row)];
         find_taps(chunk, met, col_taps_[phase], weights, taps);
@@ -322,7 +352,9 @@ Index direct_workspace(const ConvolutionShape& shape, const Region& output) {
   if (output.empty() || !has_frame(shape)) {
     return 0;
   }
-  const Region part = framed(shape, output, images_at_once<float>(shape, output));
+  const FrameSize size(shape, output, static_cast<Index>(sizeof(float)));
+  Region part = framed(shape, output, size.images);
+  part.rows.end = part.rows.begin + size.out_rows;
   return partitioner::blocked_volume(part);
 }
 

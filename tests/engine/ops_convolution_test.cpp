@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/pieces.h"
@@ -310,6 +311,21 @@ TEST_CASE("Winograd's kernels compute layers of many channels part by part") {
     check_forward<float>(large_case(kernel), 0);
     check_backward<double>(large_case(kernel), 0);
     check_backward<float>(large_case(kernel), 0);
+  }
+}
+
+TEST_CASE("direct kernels go over large gradients some rows at a time") {
+  for (const auto& [size, stride, rows] :
+       {std::tuple<Index, Index, Index>{3, 1, 261}, {4, 3, 781}, {2, 3, 790}}) {
+    partitioner::Network network;
+    network.image = {1, rows, rows + 3};
+    add_layer(network,
+              partitioner::Convolution{
+                  .filters = 16, .size = size, .stride = stride, .padding = size / 2},
+              {partitioner::kImage});
+    const Case large = case_of(network, 1, 4, ConvolutionKernel::Direct);
+    check_backward<double>(large, 0);
+    check_backward<float>(large, 0);
   }
 }
 
