@@ -1,8 +1,35 @@
 #include "engine/tensor.h"
 
+#include <sys/mman.h>
+
 #include "partitioner/errors.h"
 
 namespace engine {
+
+namespace {
+
+constexpr std::size_t kLargePage = std::size_t{2} << 20U;
+
+std::align_val_t alignment_of(std::size_t bytes) {
+  return std::align_val_t{bytes < 2 * kLargePage ? kAlignment : kLargePage};
+}
+
+}  // namespace
+
+void* allocate_array(std::size_t bytes) {
+  if (bytes == 0) {
+    return nullptr;
+  }
+  void* memory = ::operator new(bytes, alignment_of(bytes));
+  if (bytes >= 2 * kLargePage) {
+    ::madvise(memory, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);  // or not, as before
+  }
+  return memory;
+}
+
+void release_array(void* memory, std::size_t bytes) {
+  ::operator delete(memory, alignment_of(bytes));
+}
 
 namespace {
 

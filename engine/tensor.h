@@ -24,6 +24,12 @@ using partitioner::Region;
 
 inline constexpr std::size_t kAlignment = 64;  // bytes: a cache line, and the widest vector
 
+// Memory aligned to kAlignment, null for 0 bytes; a large piece in as large pages as the system
+// has: kernels walk through many places at once, and each page that they touch needs an address in
+// a small table of the processor's. Throws std::bad_alloc.
+[[nodiscard]] void* allocate_array(std::size_t bytes);
+void release_array(void* memory, std::size_t bytes);
+
 // A zeroed, aligned array of fixed size.
 template <class T>
 class Array {
@@ -31,9 +37,7 @@ class Array {
   Array() = default;
   explicit Array(Index size)
       : size_(size),
-        values_(size == 0 ? nullptr
-                          : static_cast<T*>(
-                                ::operator new (bytes_of(size), std::align_val_t{kAlignment}))) {
+        values_(static_cast<T*>(allocate_array(bytes_of(size))), Release{bytes_of(size)}) {
     std::uninitialized_fill_n(values_.get(), static_cast<std::size_t>(size), T{});
   }
 
@@ -51,7 +55,8 @@ class Array {
  private:
   static std::size_t bytes_of(Index size) { return static_cast<std::size_t>(size) * sizeof(T); }
   struct Release {
-    void operator()(T* values) const { ::operator delete (values, std::align_val_t{kAlignment}); }
+    std::size_t bytes = 0;
+    void operator()(T* values) const { release_array(values, bytes); }
   };
   Index size_ = 0;
   std::unique_ptr<T, Release> values_;
