@@ -35,7 +35,7 @@ template <class T, class V, class Function>
 #include "engine/ops/vector_functions.inl"
 
 // Activations that vectors compute, and all others.
-enum class Kind { Linear, Relu, Leaky, Logistic, Tanh, Swish, Other };
+enum class Kind { Linear, Relu, Leaky, Relu6, Ramp, Logistic, Tanh, Swish, Other };
 
 // Whether there are vector functions for vectors of T.
 template <class T>
@@ -76,6 +76,12 @@ template <class T, Kind kKind, class V>
     return x > 0 ? x : zero;
   } else if constexpr (kKind == Kind::Leaky) {
     return x > 0 ? x : T(0.1) * x;
+  } else if constexpr (kKind == Kind::Relu6) {
+    const V most = zero + T(6);
+    const V capped = x < most ? x : most;
+    return x > 0 ? capped : zero;
+  } else if constexpr (kKind == Kind::Ramp) {
+    return x > 0 ? T(1.1) * x : T(0.1) * x;
   } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {
     return logistic_row<T>(x);
   } else if constexpr (kKind == Kind::Tanh && kHasFunctions<T>) {
@@ -99,6 +105,11 @@ template <class T, Kind kKind, class V>
     return x > 0 ? gradient : zero;
   } else if constexpr (kKind == Kind::Leaky) {
     return x > 0 ? gradient : T(0.1) * gradient;
+  } else if constexpr (kKind == Kind::Relu6) {
+    const V below = x < 6 ? gradient : zero;
+    return x > 0 ? below : zero;
+  } else if constexpr (kKind == Kind::Ramp) {
+    return x > 0 ? T(1.1) * gradient : T(0.1) * gradient;
   } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {
     const V y = logistic_row<T>(x);
     return gradient * y * (1 - y);
@@ -260,6 +271,11 @@ template <class T, Kind kKind, class V>
     return y > 0 ? gradient : zero;
   } else if constexpr (kKind == Kind::Leaky) {
     return y > 0 ? gradient : T(0.1) * gradient;
+  } else if constexpr (kKind == Kind::Relu6) {
+    const V below = y < 6 ? gradient : zero;
+    return y > 0 ? below : zero;
+  } else if constexpr (kKind == Kind::Ramp) {
+    return y > 0 ? T(1.1) * gradient : T(0.1) * gradient;
   } else if constexpr (kKind == Kind::Logistic) {
     return gradient * (y * (1 - y));
   } else if constexpr (kKind == Kind::Tanh) {
@@ -546,6 +562,10 @@ template <class Run>
     run.template operator()<Kind::Relu>();
   } else if (activation == Activation::Leaky) {
     run.template operator()<Kind::Leaky>();
+  } else if (activation == Activation::Relu6) {
+    run.template operator()<Kind::Relu6>();
+  } else if (activation == Activation::Ramp) {
+    run.template operator()<Kind::Ramp>();
   } else if (activation == Activation::Logistic) {
     run.template operator()<Kind::Logistic>();
   } else if (activation == Activation::Tanh) {
