@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "partitioner/layer_memory.h"
 #include "partitioner/layout.h"
 #include "partitioner/step_messages.h"
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "partitioner/compute_model.h"
+#include "partitioner/layer_memory.h"
 #include "partitioner/step_messages.h"
 
 namespace partitioner {
@@ -240,27 +241,88 @@ ExchangeSeconds exchange_seconds(const std::vector<Region>& owned,
   return {loads.forward.seconds(), loads.backward.seconds()};
 }
 
+namespace {
+
+// Who owns each map, by map_slot.
+using Owners = std::vector<std::vector<Region>>;
+
+class StepCostSum {
+ public:
+  StepCostSum(const Network& network,
+              const std::vector<ConvolutionKernels>& kernels,
+              int reader,
+              const ClusterProfile& cluster,
+              const CostOptions& options)
+      : network_(network), kernels_(kernels), reader_(reader), cluster_(cluster), loads_(cluster) {
+    cost_.passes = options.passes;
+    cost_.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
+  }
+
+  void add(const GroupGeometry& group, const Owners& owners) {
+    GroupCost of_group = inner_cost(network_, group, kernels_, cluster_);
+    for (const auto& [map, required] : group.required) {
+      if (map == kImage && reader_ == kEveryRank) {
+        continue;
+      }
+      const ExchangeSeconds seconds = exchange_seconds(owners[map_slot(map)], required, loads_);
+      of_group.forward_exchange_s += seconds.forward_s;
+      of_group.backward_exchange_s += map != kImage ? seconds.backward_s : 0;
+    }
+    cost_.groups.push_back(std::move(of_group));
+  }
+
+  [[nodiscard]] const StepCost& cost() const { return cost_; }
+
+ private:
+  const Network& network_;
+  const std::vector<ConvolutionKernels>& kernels_;
+  int reader_;
+  const ClusterProfile& cluster_;
+  ExchangeLoads loads_;
+  StepCost cost_;
+};
+
+}  // namespace
+
 StepCost step_cost(const Network& network,
                    const Plan& plan,
                    const ClusterProfile& cluster,
                    const CostOptions& options) {
-  StepCost cost;
-  cost.passes = options.passes;
-  cost.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
-  ExchangeLoads loads(cluster);
+  StepCostSum sum(network, plan.kernels, plan.reader, cluster, options);
+  Owners owners;
+  for (int map = kImage; map < network.size(); ++map) {
+    owners.push_back(owned_regions(plan, map));
+  }
   const int groups = plan.group(network.size() - 1) + 1;
   for (int g = 0; g < groups; ++g) {
-    const GroupGeometry group = group_of_plan(network, plan, g);
-    GroupCost of_group = inner_cost(network, group, plan.kernels, cluster);
-    for (const auto& [map, required] : group.required) {
-      const ExchangeSeconds seconds = exchange_seconds(owned_regions(plan, map), required, loads);
-      const bool sent = map != kImage || plan.reader != kEveryRank;
-      of_group.forward_exchange_s += sent ? seconds.forward_s : 0;
-      of_group.backward_exchange_s += map != kImage ? seconds.backward_s : 0;
-    }
-    cost.groups.push_back(std::move(of_group));
+    sum.add(group_of_plan(network, plan, g), owners);
   }
-  return cost;
+  return sum.cost();
+}
+
+StepCost step_cost(const Network& network,
+                   const Partition& partition,
+                   Index batch,
+                   const ClusterProfile& cluster,
+                   const CostOptions& options) {
+  std::vector<ConvolutionKernels> kernels = partition.kernels;
+  kernels.resize(network.layers.size());
+  StepCostSum sum(network, kernels, partition.reader, cluster, options);
+  Owners owners(network.layers.size() + 1, std::vector<Region>(cluster.devices.size()));
+  if (partition.reader != kEveryRank) {
+    owners[map_slot(kImage)][static_cast<std::size_t>(partition.reader)] =
+        whole_map(network, kImage, batch);
+  }
+  for (const Group& group : partition.groups) {
+    const GroupGeometry geometry = group_geometry(network, group, cluster.size(), batch);
+    for (int map = group.first; map <= group.last; ++map) {
+      for (std::size_t rank = 0; rank < cluster.devices.size(); ++rank) {
+        owners[map_slot(map)][rank] = geometry.tiles_of(map)[rank].owned;
+      }
+    }
+    sum.add(geometry, owners);
+  }
+  return sum.cost();
 }
 
 }  // namespace partitioner

@@ -73,6 +73,13 @@ struct StepCost {
                                  const ClusterProfile& cluster,
                                  const CostOptions& options);
 
+// The same of a partition of `batch` images a pass, without its whole plan: for many devices.
+[[nodiscard]] StepCost step_cost(const Network& network,
+                                 const Partition& partition,
+                                 Index batch,
+                                 const ClusterProfile& cluster,
+                                 const CostOptions& options);
+
 // Adding up the loss: numbers from each rank to each, twice.
 [[nodiscard]] double loss_seconds(const ClusterProfile& cluster);
 

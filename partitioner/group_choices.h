@@ -1,6 +1,6 @@
 // For a search: every way to compute a run of layers, with what it costs in itself and what others
 // have to know of it. Regions of all ranks are kept once and numbered: two choices with the same
-// regions are alike to whoever reads or writes them.
+// regions are alike to whoever reads or writes them. Where a network repeats itself, so do choices.
 
 #pragma once
 
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "partitioner/cost_model.h"
-#include "partitioner/memory.h"
 #include "partitioner/search.h"
 #include "partitioner/search_space.h"
 
@@ -30,26 +29,19 @@ class RegionTable {
   std::vector<std::unique_ptr<RegionsOfRanks>> regions_;
 };
 
-// Bytes of each rank. Additive ones add up over groups; of peaks the largest counts.
-struct RankBytes {
-  std::vector<Index> additive;
-  std::vector<Index> peak;
-};
-
+// Of a map: the regions that ranks read of it, or own.
 struct MapRegions {
   int map = kImage;
-  int required =
-      -1;  // what groups read, inside the map; of a map that the group makes, what is owned
-  int buffer = -1;  // the border included; of a map that the group makes, what it writes
+  int regions = -1;
 };
 
 struct GroupChoice {
   Group group;
-  double seconds = 0;             // of a step, exchanges of maps apart
+  double seconds = 0;       // of a step, exchanges of maps apart
+  double load = 0;          // about the share of the fullest device's memory that it takes for good
+  double for_a_moment = 0;  // ... and beside that while it is computed
   std::vector<MapRegions> reads;  // of earlier groups
   std::vector<MapRegions> makes;  // that later groups read
-  int image_owned = -1;           // of a first group whose ranks read their own pictures
-  RankBytes bytes;                // only where memory is limited
 };
 
 class GroupChoices {
@@ -57,9 +49,10 @@ class GroupChoices {
   GroupChoices(const Network& network,
                const ClusterProfile& cluster,
                const SearchOptions& options,
-               bool counts_memory);
+               std::vector<Index> limits);
 
-  // Of the groups that begin with layer `first`, by last layer.
+  // With `limits`, bytes of each rank, loads are counted, and choices that alone exceed a limit are
+  // left out. Of the groups that begin with layer `first`, by last layer:
   [[nodiscard]] std::vector<GroupChoice> from(int first);
 
   [[nodiscard]] const RegionTable& regions() const { return regions_; }
@@ -68,20 +61,21 @@ class GroupChoices {
   [[nodiscard]] const std::vector<ConvolutionKernels>& kernels() const { return kernels_; }
 
  private:
+  [[nodiscard]] bool alike(int first, int other) const;
+  [[nodiscard]] std::vector<GroupChoice> make(int first);
   void add_variants(const Group& group, std::vector<GroupChoice>& choices);
   [[nodiscard]] GroupChoice choice_of(const Group& group, const GroupGeometry& geometry);
-  [[nodiscard]] RegionsOfRanks reads_with_border(const GroupGeometry& geometry, int map) const;
-  [[nodiscard]] RegionsOfRanks written(const GroupGeometry& geometry, int map) const;
-  [[nodiscard]] RankBytes bytes_of(const GroupGeometry& geometry) const;
+  [[nodiscard]] bool counts_memory() const { return !limits_.empty(); }
 
   const Network& network_;
   const ClusterProfile& cluster_;
   const SearchOptions& options_;
-  bool counts_memory_;
+  std::vector<Index> limits_;                // [rank]; empty: memory is not counted
   std::vector<ConvolutionKernels> kernels_;  // of every layer
   std::vector<Arrangement> arrangements_;
   std::vector<int> last_reader_;  // by map slot
   RegionTable regions_;
+  std::map<int, std::vector<GroupChoice>> made_;  // by first layer
 };
 
 }  // namespace partitioner

@@ -8,12 +8,11 @@
 // the search is exact. States that cannot beat the best partition known are dropped: what is left
 // to do costs at least what the cheapest groups would without any exchange.
 //
-// With a limit of memory a state also has the buffers of maps still to be read, and keeps every way
-// to get there that no other beats in time and in the bytes of every rank. Bytes add up exactly but
-// for the gradients' arena, which counts as its largest layer: less than what packing them takes.
-// So partitions that are found are checked with planned_memory(), and where none passes the search
-// is repeated with less. What is found is then made sure of by looking for a faster one among all
-// ways, beaten or not; `effort.complete` says whether there were few enough of them.
+// Under a limit of memory, what groups add to the fullest device has a price in seconds, which is
+// raised until something fits and lowered again until hardly anything does (Lagrangian relaxation).
+// That prices only what adds up, so all partitions that are found are checked with
+// planned_memory(). In the end all partitions that are faster than the one found are looked at,
+// where there are few enough; `effort.complete` says whether there were.
 //
 // The best few by the model are simulated; the fastest of these is the result. Where that order
 // differs from the model's, only those few are compared.
@@ -24,6 +23,7 @@
 
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -35,27 +35,37 @@ namespace partitioner {
 
 enum class Objective { Time, Memory };
 
+// Bytes of scratch that kernels want: the engine knows. None where nobody can tell.
+struct WorkspaceNeeds {
+  std::function<std::vector<Index>(const Plan&)> of_ranks;
+  // Of one layer on a tile, at least: a plan needs no less than any of its layers.
+  std::function<Index(int layer, const Tile& tile)> of_layer;
+};
+
 struct SearchOptions {
   Objective objective = Objective::Time;
   Index batch = 1;  // images of one pass
   CostOptions cost;
   std::vector<ConvolutionKernels> kernels;  // by layer
   int reader = kEveryRank;
-  MemoryOptions memory;  // what to count
+  bool counts_memory = true;  // false: devices have enough, and nobody wants to know
+  MemoryOptions memory;       // what to count
+  WorkspaceNeeds workspace;
   // Of every device. Without it, each device's memory is the limit.
   std::optional<Index> memory_limit_bytes;
   int longest_group = 8;            // layers
   int candidates = 5;               // that are simulated
-  std::size_t most_ways = 64;       // to one state under a limit of memory
   std::size_t most_states = 20000;  // at one layer
 };
 
 struct Candidate {
   Partition partition;
   double modelled_s = 0;
-  double simulated_s = 0;
-  std::vector<MemoryUse> memory;  // [rank]
+  // Of few devices; with many a simulation takes longer than the search.
+  std::optional<double> simulated_s;
+  std::vector<MemoryUse> memory;  // [rank]; empty where it is not counted
 
+  [[nodiscard]] double predicted_s() const { return simulated_s.value_or(modelled_s); }
   [[nodiscard]] Index most_bytes() const;  // of any rank
 };
 
@@ -71,6 +81,10 @@ struct SearchResult {
   std::optional<Candidate> smallest;  // where nothing fits: the least memory that was found
   SearchEffort effort;
 };
+
+// Of each device: its memory, or what is asked for if that is less.
+[[nodiscard]] std::vector<Index> memory_limits(const ClusterProfile& cluster,
+                                               const SearchOptions& options);
 
 [[nodiscard]] SearchResult search_partition(const Network& network,
                                             const ClusterProfile& cluster,

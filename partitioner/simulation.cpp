@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "partitioner/errors.h"
+#include "partitioner/layer_memory.h"
 #include "partitioner/wire.h"
 
 namespace partitioner {
@@ -165,6 +166,20 @@ double SimulatedStep::seconds(int rank, TimelineSpan::Doing doing) const {
     sum += span.doing == doing ? span.end_s - span.begin_s : 0;
   }
   return sum;
+}
+
+bool is_simulable(const Network& network, int devices) {
+  constexpr double kMostWork = 1e7;
+  double sums = 0;  // of statistics and parameters: from each device to each other
+  for (const LayerSpec& layer : network.layers) {
+    sums += normalizes(layer.operation) ? 2 : 0;
+    sums += std::holds_alternative<Convolution>(layer.operation) ||
+                    std::holds_alternative<Connected>(layer.operation)
+                ? 2
+                : 0;
+  }
+  const double messages = static_cast<double>(devices) * (devices - 1);
+  return sums * messages * messages <= kMostWork;
 }
 
 SimulatedStep simulate(const StepProgram& program, const ClusterProfile& cluster) {

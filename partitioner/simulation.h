@@ -33,6 +33,10 @@ struct SimulatedStep {
   [[nodiscard]] double seconds(int rank, TimelineSpan::Doing doing) const;
 };
 
+// Whether the messages between so many devices are few enough to be played through in about a
+// second: each that leaves changes the rates of those that are under way with it.
+[[nodiscard]] bool is_simulable(const Network& network, int devices);
+
 [[nodiscard]] SimulatedStep simulate(const StepProgram& program, const ClusterProfile& cluster);
 
 }  // namespace partitioner

@@ -3,6 +3,8 @@
 #include <array>
 #include <set>
 
+#include "partitioner/layer_memory.h"
+
 namespace partitioner {
 
 namespace {

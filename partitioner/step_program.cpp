@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "partitioner/compute_model.h"
+#include "partitioner/layer_memory.h"
 #include "partitioner/plan_totals.h"
 #include "partitioner/step_messages.h"
 

@@ -94,36 +94,47 @@ Wire::Departure Wire::next() {
       time_ = starts_.top().time;
       continue;
     }
+    if (finished_ < gone_.size()) {  // whatever rates are now
+      return leave(gone_[finished_++]);
+    }
     if (!shared_) {
       share_rates();
     }
     const auto remaining = [this](int message) { return flow(message).left / flow(message).rate; };
-    const auto first = std::min_element(moving_.begin(), moving_.end(), [&](int a, int b) {
-      return remaining(a) != remaining(b) ? remaining(a) < remaining(b) : a < b;
-    });
-    const double duration = remaining(*first);
+    double duration = kInfiniteRate;
+    for (const int message : moving_) {
+      duration = std::min(duration, remaining(message));
+    }
     const bool interrupted = !starts_.empty() && starts_.top().time < time_ + duration;
     const double passed = interrupted ? starts_.top().time - time_ : duration;
-    const int message = *first;
-    for (const int other : moving_) {
-      if (passed > 0) {
-        flow(other).left = std::max(flow(other).left - passed * flow(other).rate, 0.0);
+    constexpr double kRounding = 1 + 1e-12;  // messages that end together but for rounding
+    gone_.clear();
+    finished_ = 0;
+    for (const int message : moving_) {
+      if (!interrupted && remaining(message) <= duration * kRounding) {
+        gone_.push_back(message);
+      } else if (passed > 0) {
+        flow(message).left = std::max(flow(message).left - passed * flow(message).rate, 0.0);
       }
     }
-    if (interrupted) {
-      time_ = starts_.top().time;
-      continue;
-    }
-    time_ += duration;
-    auto& queue = queues_[pair(flow(message))];
-    queue.pop_front();
-    moving_.erase(first);
-    if (!queue.empty()) {
-      moving_.push_back(queue.front());
-    }
-    shared_ = false;
-    return {message, time_};
+    std::sort(gone_.begin(), gone_.end());
+    time_ = interrupted ? starts_.top().time : time_ + duration;
   }
+}
+
+// The message makes room for the next of its pair.
+Wire::Departure Wire::leave(int message) {
+  auto& queue = queues_[pair(flow(message))];
+  queue.pop_front();
+  const auto place = std::find(moving_.begin(), moving_.end(), message);
+  if (queue.empty()) {
+    *place = moving_.back();
+    moving_.pop_back();
+  } else {
+    *place = queue.front();
+  }
+  shared_ = false;
+  return {message, time_};
 }
 
 }  // namespace partitioner

@@ -41,6 +41,7 @@ class Wire {
   };
   void begin_due();
   void share_rates();
+  [[nodiscard]] Departure leave(int message);
   [[nodiscard]] double fair_share(const Flow& flow) const;
   [[nodiscard]] std::size_t pair(const Flow& flow) const;
   Flow& flow(int message) { return flows_[static_cast<std::size_t>(message)]; }
@@ -50,6 +51,8 @@ class Wire {
   std::priority_queue<Start, std::vector<Start>, std::greater<>> starts_;
   std::vector<std::deque<int>> queues_;  // by pair: messages that have started, the first one moves
   std::vector<int> moving_;
+  std::vector<int> gone_;  // at this time, all together; those before `finished_` have left
+  std::size_t finished_ = 0;
   double time_ = 0;
   bool shared_ = true;  // rates are those of `moving_`
   // Of each interface while rates are shared out: what is left, and among how many.

@@ -199,7 +199,7 @@ TEST_CASE("what the search chooses is a partition that the engine would take") {
     }
     CHECK(std::is_sorted(
         result.candidates.begin(), result.candidates.end(), [](const auto& a, const auto& b) {
-          return a.simulated_s < b.simulated_s;
+          return a.predicted_s() < b.predicted_s();
         }));
   }
 }

@@ -1,0 +1,199 @@
+#include "partitioner/group_memory.h"
+
+#include <algorithm>
+
+#include "partitioner/layer_memory.h"
+#include "partitioner/layout.h"
+#include "partitioner/step_messages.h"
+
+namespace partitioner {
+
+namespace {
+
+using RankBytes = std::vector<Index>;
+
+// Parameters, their gradients, the optimizer's state and messages of one layer on all ranks.
+class ParameterBytes {
+ public:
+  ParameterBytes(const MemoryOptions& options, RankBytes& bytes)
+      : options_(options), bytes_(bytes) {}
+
+  void add(const LayerParameters& layer, const std::vector<Tile>& tiles) {
+    add(layer.weight, tiles, true);
+    add(layer.bias, tiles, true);
+    add(layer.scale, tiles, true);
+    add(layer.mean, tiles, false);
+    add(layer.variance, tiles, false);
+  }
+
+ private:
+  void add(const ParameterShape& shape, const std::vector<Tile>& tiles, bool is_learnt) {
+    if (shape.channels == 0 || shape.row == 0) {
+      return;
+    }
+    const bool learns = options_.training && is_learnt;
+    for (const SharedRun& run : shared_runs(shape, tiles)) {
+      Index elements = 0;
+      for (const Index share : run.shares) {
+        elements += share;
+      }
+      const auto peers = static_cast<Index>(run.ranks.size()) - 1;
+      for (std::size_t i = 0; i < run.ranks.size(); ++i) {
+        const Index packed = run.shares[i] * peers + elements - run.shares[i];
+        const Index states = learns ? (options_.adam ? 2 : 1) * run.shares[i] : 0;
+        bytes_[static_cast<std::size_t>(run.ranks[i])] +=
+            options_.scalar_bytes * (elements * (learns ? 2 : 1) + states + packed);
+      }
+    }
+  }
+
+  const MemoryOptions& options_;
+  RankBytes& bytes_;
+};
+
+// What each rank of one group needs.
+class GroupBytes {
+ public:
+  GroupBytes(const Network& network, const GroupGeometry& group, const SearchOptions& options)
+      : network_(network),
+        group_(group),
+        options_(options),
+        fixed_(static_cast<std::size_t>(group.ranks())),
+        kept_(fixed_),
+        maps_(fixed_),
+        gradients_(fixed_),
+        peak_(fixed_),
+        scratch_(fixed_) {
+    ParameterBytes parameters(options_.memory, fixed_);
+    for (int layer = group.first; layer <= group.last; ++layer) {
+      parameters.add(layer_parameters(network, layer), group.tiles_of(layer));
+      for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
+        compute(layer, rank);
+      }
+    }
+    for (const Exchange& collapse : group.collapses) {
+      for (const Message& message : collapse.messages) {
+        const Index packed = message.region.volume() * options.memory.scalar_bytes;
+        fixed_[static_cast<std::size_t>(message.from)] += packed;
+        fixed_[static_cast<std::size_t>(message.to)] += packed;
+      }
+    }
+  }
+
+  // About what the group adds to any plan, from the forward to the backward pass.
+  [[nodiscard]] Index lasting(std::size_t rank) const {
+    return fixed_[rank] + kept_[rank] + maps_[rank];
+  }
+  [[nodiscard]] Index for_a_moment(std::size_t rank) const {
+    return gradients_[rank] + scratch_[rank];
+  }
+  // No plan with this group needs less.
+  [[nodiscard]] Index least(std::size_t rank) const {
+    return fixed_[rank] + std::max(kept_[rank], peak_[rank]) + scratch_[rank];
+  }
+
+ private:
+  void compute(int layer, std::size_t rank) {
+    const Tile& tile = group_.tiles_of(layer)[rank];
+    if (options_.workspace.of_layer) {
+      scratch_[rank] = std::max(scratch_[rank], options_.workspace.of_layer(layer, tile));
+    }
+    if (options_.memory.training) {
+      keep(layer, rank, blocked_volume(tile.computed));
+      pass_back(layer, rank);
+    }
+  }
+
+  // Sums and winners stay from the layer's forward pass to its backward pass; so do maps that
+  // cannot be had from sums again, but for those that a pool takes at once.
+  void keep(int layer, std::size_t rank, Index cells) {
+    const Operation& operation = network_.layer(layer).operation;
+    kept_[rank] += keeps_sums(operation) ? cells * options_.memory.scalar_bytes : 0;
+    kept_[rank] += std::holds_alternative<MaxPool>(operation) ? cells : 0;
+    const bool pooled =
+        layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
+    maps_[rank] += normalizes(operation) || pooled ? 0 : cells * options_.memory.scalar_bytes;
+  }
+
+  // Gradients of the inputs, while what is kept of this layer and of those before it still is. A
+  // pool may write to the gradient of a map that never stands in memory.
+  void pass_back(int layer, std::size_t rank) {
+    const LayerSpec& spec = network_.layer(layer);
+    if (std::holds_alternative<MaxPool>(spec.operation)) {
+      return;
+    }
+    Index live = 0;
+    for (std::size_t input = 0; input < spec.inputs.size(); ++input) {
+      const int map = spec.inputs[input];
+      const bool again = std::count(spec.inputs.begin(), spec.inputs.end(), map) > 1;
+      if (map != kImage && !again) {
+        const Region& computed = group_.tiles_of(layer)[rank].computed;
+        live += options_.memory.scalar_bytes *
+                blocked_volume(required_input(network_, layer, input, computed));
+      }
+    }
+    gradients_[rank] = std::max(gradients_[rank], live);
+    peak_[rank] = std::max(peak_[rank], kept_[rank] + live);
+  }
+
+  const Network& network_;
+  const GroupGeometry& group_;
+  const SearchOptions& options_;
+  RankBytes fixed_;
+  RankBytes kept_;
+  RankBytes maps_;
+  RankBytes gradients_;
+  RankBytes peak_;
+  RankBytes scratch_;
+};
+
+double share(Index bytes, Index limit) {
+  return static_cast<double>(bytes) / static_cast<double>(limit);
+}
+
+}  // namespace
+
+bool may_fit(const Network& network,
+             const GroupGeometry& group,
+             const SearchOptions& options,
+             const std::vector<Index>& limits) {
+  const GroupBytes bytes(network, group, options);
+  for (std::size_t rank = 0; rank < limits.size(); ++rank) {
+    if (bytes.least(rank) > limits[rank]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+GroupLoad group_load(const Network& network,
+                     const GroupGeometry& group,
+                     const SearchOptions& options,
+                     const std::vector<Index>& limits) {
+  const GroupBytes bytes(network, group, options);
+  GroupLoad load;
+  for (std::size_t rank = 0; rank < limits.size(); ++rank) {
+    load.lasting = std::max(load.lasting, share(bytes.lasting(rank), limits[rank]));
+    load.for_a_moment = std::max(load.for_a_moment, share(bytes.for_a_moment(rank), limits[rank]));
+  }
+  return load;
+}
+
+double exchange_load(const std::vector<Region>& owned,
+                     const std::vector<Region>& required,
+                     const MemoryOptions& options,
+                     const std::vector<Index>& limits) {
+  double load = 0;
+  for (std::size_t rank = 0; rank < limits.size(); ++rank) {
+    const Index here = intersect(owned[rank], required[rank]).volume();
+    const Index lacking = required[rank].volume() - here;
+    if (required[rank] != owned[rank]) {  // what travels cannot be had from sums: it is kept
+      const Index kept = blocked_volume(required[rank]);
+      const Index packed = 2 * lacking;  // about as much is sent as received
+      load = std::max(load, share((kept + packed) * options.scalar_bytes, limits[rank]));
+    }
+  }
+  return load;
+}
+
+}  // namespace partitioner

@@ -1,0 +1,36 @@
+// How much memory one group takes, as far as that is known without the others: for a search, which
+// checks what it finds with planned_memory().
+
+#pragma once
+
+#include <vector>
+
+#include "partitioner/group_geometry.h"
+#include "partitioner/search.h"
+
+namespace partitioner {
+
+// False only if every plan with this group takes more than its limit on some rank.
+[[nodiscard]] bool may_fit(const Network& network,
+                           const GroupGeometry& group,
+                           const SearchOptions& options,
+                           const std::vector<Index>& limits);
+
+// Shares of a rank's limit, of the rank where they are largest.
+struct GroupLoad {
+  double lasting = 0;       // parameters, messages, and what is kept for the backward pass
+  double for_a_moment = 0;  // gradients of maps, and scratch
+};
+[[nodiscard]] GroupLoad group_load(const Network& network,
+                                   const GroupGeometry& group,
+                                   const SearchOptions& options,
+                                   const std::vector<Index>& limits);
+
+// The lasting load of a map that ranks own and others require: buffers of what they lack, and
+// messages.
+[[nodiscard]] double exchange_load(const std::vector<Region>& owned,
+                                   const std::vector<Region>& required,
+                                   const MemoryOptions& options,
+                                   const std::vector<Index>& limits);
+
+}  // namespace partitioner

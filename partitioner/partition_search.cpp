@@ -1,0 +1,361 @@
+#include "partitioner/partition_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "partitioner/errors.h"
+#include "partitioner/group_memory.h"
+
+namespace partitioner {
+
+namespace {
+
+constexpr int kNobody = -1;                // owns a map that is not read any more
+constexpr double kRivals = 1.005;          // of the best price: what is within is worth simulating
+constexpr double kRounding = 1e-9;         // of prices added up in another order
+constexpr std::size_t kMostWays = 200000;  // that are looked at to be sure of what was found
+constexpr std::size_t kBeam = 4;  // states at each layer when looking for a first partition
+
+int last_made(const GroupChoice& choice) {
+  const bool read = !choice.makes.empty() && choice.makes.back().map == choice.group.last;
+  return read ? choice.makes.back().regions : kNobody;
+}
+
+}  // namespace
+
+PartitionSearch::PartitionSearch(const Network& network,
+                                 const ClusterProfile& cluster,
+                                 const SearchOptions& options,
+                                 std::vector<Index> limits)
+    : network_(network),
+      cluster_(cluster),
+      options_(options),
+      limits_(std::move(limits)),
+      choices_(network, cluster, options, limits_),
+      loads_(cluster) {
+  for (int first = 0; first < network.size(); ++first) {
+    all_.push_back(choices_.from(first));
+    effort_.groups += static_cast<Index>(all_.back().size());
+  }
+}
+
+std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory, std::size_t most) {
+  memory_ = memory;
+  best_ = kInfiniteRate;
+  slack_ = kRivals;
+  bound_without_exchanges();
+  pass_through(kBeam);
+  if (ends_.empty()) {
+    return {};
+  }
+  best_ = way(ends_.front()).price * (1 + kRounding);
+  leave_out_dear_choices();
+  bound_with_last_map();
+  pass_through(options_.most_states);
+  return partitions(most);
+}
+
+PartitionSearch::Faster PartitionSearch::faster_than(double seconds) {
+  memory_ = {};
+  best_ = seconds * (1 - kRounding);
+  slack_ = 1;
+  keeps_all_ = true;
+  bound_without_exchanges();
+  leave_out_dear_choices();
+  bound_with_last_map();
+  pass_through(std::numeric_limits<std::size_t>::max());
+  keeps_all_ = false;
+  if (ways_.size() >= kMostWays) {
+    return {{}, false};
+  }
+  return {partitions(ends_.size()), true};
+}
+
+double PartitionSearch::least_for_a_moment() const {
+  std::vector<double> least(all_.size() + 1, kInfiniteRate);  // from each layer on
+  least.back() = 0;
+  for (std::size_t first = all_.size(); first-- > 0;) {
+    for (const GroupChoice& choice : all_[first]) {
+      const double rest = least[static_cast<std::size_t>(choice.group.last) + 1];
+      least[first] = std::min(least[first], std::max(choice.for_a_moment, rest));
+    }
+  }
+  return least.front();
+}
+
+// The least price from each layer on if exchanges cost nothing, and choices in the order of what
+// they make possible.
+void PartitionSearch::bound_without_exchanges() {
+  const auto layers = static_cast<std::size_t>(network_.size());
+  to_end_.assign(layers + 1, kInfiniteRate);
+  to_end_[layers] = 0;
+  to_end_from_.assign(layers + 1, {});
+  by_first_.assign(layers, {});
+  for (std::size_t first = layers; first-- > 0;) {
+    auto& choices = by_first_[first];
+    for (const GroupChoice& choice : all_[first]) {
+      if (choice.for_a_moment <= memory_.for_a_moment) {
+        choices.push_back(&choice);
+      }
+    }
+    std::stable_sort(choices.begin(), choices.end(), [this](const auto* a, const auto* b) {
+      return least_through(*a) < least_through(*b);
+    });
+    if (!choices.empty()) {
+      to_end_[first] = least_through(*choices.front());
+    }
+  }
+}
+
+void PartitionSearch::leave_out_dear_choices() {
+  std::vector<double> from_start(by_first_.size() + 1, kInfiniteRate);
+  from_start[0] = 0;
+  for (std::size_t first = 0; first < by_first_.size(); ++first) {
+    for (const GroupChoice* choice : by_first_[first]) {
+      double& there = from_start[static_cast<std::size_t>(choice->group.last) + 1];
+      there = std::min(there, from_start[first] + price(*choice));
+    }
+    std::erase_if(by_first_[first], [&](const GroupChoice* choice) {
+      return too_dear(from_start[first] + least_through(*choice));
+    });
+  }
+}
+
+double PartitionSearch::least_through(const GroupChoice& choice) const {
+  return price(choice) + to_end_[static_cast<std::size_t>(choice.group.last) + 1];
+}
+
+// The least price from each layer on, by who owns the map just before it, if exchanges of all other
+// maps cost nothing. In a chain of layers that is what it really takes.
+void PartitionSearch::bound_with_last_map() {
+  for (const auto& choices : by_first_) {
+    for (const GroupChoice* choice : choices) {
+      to_end_from_[static_cast<std::size_t>(choice->group.last) + 1][last_made(*choice)] = 0;
+    }
+  }
+  for (std::size_t first = by_first_.size(); first-- > 0;) {
+    const int map = static_cast<int>(first) - 1;
+    for (auto& [owned, least] : to_end_from_[first]) {
+      least = kInfiniteRate;
+      for (const GroupChoice* choice : by_first_[first]) {
+        if (least_through(*choice) >= least) {
+          break;
+        }
+        double of = price(*choice);
+        for (const MapRegions& reads : choice->reads) {
+          of += reads.map == map ? exchange_price(map, owned, reads.regions) : 0;
+        }
+        least = std::min(least, of + rest_after(*choice));
+      }
+    }
+  }
+}
+
+// The least price that is left after a choice.
+double PartitionSearch::rest_after(const GroupChoice& choice) const {
+  const auto next = static_cast<std::size_t>(choice.group.last) + 1;
+  const auto found = to_end_from_[next].find(last_made(choice));
+  return found == to_end_from_[next].end() ? to_end_[next] : found->second;
+}
+
+// ... and from a state on.
+double PartitionSearch::rest_of(int first, const State& state) const {
+  const auto& bounds = to_end_from_[static_cast<std::size_t>(first)];
+  const bool has_last = !state.empty() && state.back().first == first - 1;
+  const auto found = bounds.find(has_last ? state.back().second : kNobody);
+  return found == bounds.end() ? to_end_[static_cast<std::size_t>(first)] : found->second;
+}
+
+// All states, layer by layer; of each layer at most so many, the most promising.
+void PartitionSearch::pass_through(std::size_t most_states) {
+  ways_ = {Way{}};
+  ends_.clear();
+  states_.assign(static_cast<std::size_t>(network_.size()) + 1, {});
+  states_[0][first_state()] = {0};
+  for (int first = 0; first < network_.size(); ++first) {
+    auto& states = states_[static_cast<std::size_t>(first)];
+    const double dearest = dearest_of(first, states, most_states);
+    effort_.states += static_cast<Index>(states.size());
+    for (const auto& [state, ways] : states) {
+      if (cheapest_of(ways) + rest_of(first, state) <= dearest) {
+        append_groups(first, state, ways);
+      }
+    }
+    states.clear();
+  }
+  for (const auto& [state, ways] : states_.back()) {
+    ends_.insert(ends_.end(), ways.begin(), ways.end());
+  }
+  std::stable_sort(
+      ends_.begin(), ends_.end(), [this](int a, int b) { return way(a).price < way(b).price; });
+}
+
+// The price, to the end, of the last of the `most` cheapest states.
+double PartitionSearch::dearest_of(int first,
+                                   const std::map<State, std::vector<int>>& states,
+                                   std::size_t most) {
+  if (states.size() <= most) {
+    return kInfiniteRate;
+  }
+  std::vector<double> prices;
+  prices.reserve(states.size());
+  for (const auto& [state, ways] : states) {
+    prices.push_back(cheapest_of(ways) + rest_of(first, state));
+  }
+  std::sort(prices.begin(), prices.end());
+  effort_.complete = effort_.complete && most < options_.most_states;
+  return prices[most - 1];
+}
+
+double PartitionSearch::cheapest_of(const std::vector<int>& ways) const {
+  double least = kInfiniteRate;
+  for (const int one : ways) {
+    least = std::min(least, way(one).price);
+  }
+  return least;
+}
+
+// With a reader the image is a map like any other. Where every rank reads its own part, nothing of
+// it is sent.
+PartitionSearch::State PartitionSearch::first_state() {
+  if (options_.reader == kEveryRank) {
+    return {};
+  }
+  RegionsOfRanks owned(cluster_.devices.size());
+  owned[static_cast<std::size_t>(options_.reader)] = whole_map(network_, kImage, options_.batch);
+  return {{kImage, choices_.regions().number(owned)}};
+}
+
+void PartitionSearch::append_groups(int first, const State& state, const std::vector<int>& ways) {
+  const double least = cheapest_of(ways);
+  for (const GroupChoice* choice : by_first_[static_cast<std::size_t>(first)]) {
+    if (too_dear(least + least_through(*choice)) || (keeps_all_ && ways_.size() >= kMostWays)) {
+      break;
+    }
+    const double rest = rest_after(*choice);
+    if (too_dear(least + price(*choice) + rest)) {
+      continue;
+    }
+    ++effort_.steps;
+    const double step = price(*choice) + price_of_reads(state, *choice);
+    if (too_dear(least + step + rest)) {
+      continue;
+    }
+    auto& there =
+        states_[static_cast<std::size_t>(choice->group.last) + 1][state_after(state, *choice)];
+    const auto number = static_cast<int>(choice - all_[static_cast<std::size_t>(first)].data());
+    for (const int from : ways) {
+      const double price = way(from).price + step;
+      if (!too_dear(price + rest)) {
+        add_way({price, from, number, way(from).groups + 1}, there);
+      }
+    }
+  }
+}
+
+// Keeps the few cheapest; of those that cost the same, the one of fewest groups.
+void PartitionSearch::add_way(Way way, std::vector<int>& there) {
+  const auto place =
+      std::upper_bound(there.begin(), there.end(), way.price, [this](double price, int other) {
+        return price < this->way(other).price;
+      });
+  if (!keeps_all_) {
+    const auto beats = [](const Way& a, const Way& b) {
+      constexpr double kEqual = 1e-12;
+      return std::abs(a.price - b.price) <= kEqual * b.price && a.groups <= b.groups;
+    };
+    for (const int other : there) {
+      if (beats(this->way(other), way)) {
+        return;
+      }
+    }
+    if (place == there.end() && there.size() >= static_cast<std::size_t>(options_.candidates)) {
+      return;
+    }
+  }
+  there.insert(place, static_cast<int>(ways_.size()));
+  ways_.push_back(way);
+  if (!keeps_all_ && there.size() > static_cast<std::size_t>(options_.candidates)) {
+    there.pop_back();
+  }
+}
+
+double PartitionSearch::price_of_reads(const State& state, const GroupChoice& choice) {
+  double price = 0;
+  for (const MapRegions& reads : choice.reads) {
+    if (is_sent(reads.map)) {
+      const auto found = std::find_if(
+          state.begin(), state.end(), [&reads](const auto& of) { return of.first == reads.map; });
+      expects(found != state.end(), "a map that is read is live");
+      price += exchange_price(reads.map, found->second, reads.regions);
+    }
+  }
+  return price;
+}
+
+PartitionSearch::State PartitionSearch::state_after(const State& state,
+                                                    const GroupChoice& choice) const {
+  State next;
+  next.reserve(state.size() + choice.makes.size());
+  for (const auto& [map, owned] : state) {
+    if (choices_.last_reader(map) > choice.group.last) {
+      next.emplace_back(map, owned);
+    }
+  }
+  for (const MapRegions& made : choice.makes) {
+    next.emplace_back(made.map, made.regions);
+  }
+  return next;
+}
+
+bool PartitionSearch::is_sent(int map) const {
+  return map != kImage || options_.reader != kEveryRank;
+}
+
+// Of a step, for a map that some own and others require.
+double PartitionSearch::exchange_price(int map, int owned, int required) {
+  if (owned == kNobody || !is_sent(map)) {
+    return 0;
+  }
+  const auto key = static_cast<std::uint64_t>(owned) << 32U | static_cast<std::uint32_t>(required);
+  const auto [found, is_new] = exchanges_.try_emplace(key);
+  ExchangePrice& of = found->second;
+  if (is_new) {
+    const RegionsOfRanks& owners = choices_.regions().at(owned);
+    const RegionsOfRanks& readers = choices_.regions().at(required);
+    of.seconds = exchange_seconds(owners, readers, loads_);
+    of.load = exchange_load(owners, readers, options_.memory, limits_);
+  }
+  const double backward_s = map == kImage ? 0 : of.seconds.backward_s;
+  return static_cast<double>(options_.cost.passes) * (of.seconds.forward_s + backward_s) +
+         memory_.seconds * of.load;
+}
+
+std::vector<Partition> PartitionSearch::partitions(std::size_t most) const {
+  std::vector<Partition> found;
+  for (std::size_t i = 0; i < std::min(most, ends_.size()); ++i) {
+    found.push_back(partition_of(ends_[i]));
+  }
+  return found;
+}
+
+Partition PartitionSearch::partition_of(int end) const {
+  Partition partition;
+  partition.network = fingerprint(network_);
+  partition.ranks = cluster_.size();
+  partition.reader = options_.reader;
+  partition.kernels = options_.kernels;
+  std::vector<int> path;
+  for (int at = end; way(at).from >= 0; at = way(at).from) {
+    path.push_back(at);
+  }
+  std::size_t first = 0;
+  for (auto at = path.rbegin(); at != path.rend(); ++at) {
+    partition.groups.push_back(all_[first][static_cast<std::size_t>(way(*at).choice)].group);
+    first = static_cast<std::size_t>(partition.groups.back().last) + 1;
+  }
+  return partition;
+}
+
+}  // namespace partitioner

@@ -1,0 +1,116 @@
+// The dynamic programming of search.h: passes over the layers of a network, each along all ways to
+// partition it that may be of use.
+//
+// A way's price is its seconds, plus a price of memory for each device's worth of it that its
+// groups take. So a search for the fastest and one for what takes little memory are the same.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "partitioner/group_choices.h"
+#include "partitioner/search.h"
+
+namespace partitioner {
+
+struct MemoryPrice {
+  double seconds = 0;                   // for all memory of a device
+  double for_a_moment = kInfiniteRate;  // groups that take a larger share of it are left out
+};
+
+class PartitionSearch {
+ public:
+  // With limits of each rank, memory is counted.
+  PartitionSearch(const Network& network,
+                  const ClusterProfile& cluster,
+                  const SearchOptions& options,
+                  std::vector<Index> limits);
+
+  // The cheapest partitions, at most `most`, in the order of their price.
+  [[nodiscard]] std::vector<Partition> cheapest(const MemoryPrice& memory, std::size_t most);
+
+  // What some group takes for a moment in every partition, as a share of a device's memory.
+  [[nodiscard]] double least_for_a_moment() const;
+
+  // Every partition that takes less than `seconds`, in the order of time. `all` is false where
+  // there are too many: then none is in the list.
+  struct Faster {
+    std::vector<Partition> partitions;
+    bool all = true;
+  };
+  [[nodiscard]] Faster faster_than(double seconds);
+
+  [[nodiscard]] const SearchEffort& effort() const { return effort_; }
+
+ private:
+  // Maps that are still to be read, and who owns them: map and number of regions, by map.
+  using State = std::vector<std::pair<int, int>>;
+
+  // One way to get to a state.
+  struct Way {
+    double price = 0;
+    int from = -1;    // way
+    int choice = -1;  // of those that begin where `from` ends
+    int groups = 0;
+  };
+
+  [[nodiscard]] double price(const GroupChoice& choice) const {
+    return choice.seconds + memory_.seconds * choice.load;
+  }
+  [[nodiscard]] const Way& way(int number) const { return ways_[static_cast<std::size_t>(number)]; }
+  [[nodiscard]] bool too_dear(double of) const { return of > best_ * slack_; }
+  [[nodiscard]] bool is_sent(int map) const;
+
+  void bound_without_exchanges();
+  void bound_with_last_map();
+  void leave_out_dear_choices();
+  [[nodiscard]] double least_through(const GroupChoice& choice) const;
+  [[nodiscard]] double rest_after(const GroupChoice& choice) const;
+  [[nodiscard]] double rest_of(int first, const State& state) const;
+
+  void pass_through(std::size_t most_states);
+  [[nodiscard]] double dearest_of(int first,
+                                  const std::map<State, std::vector<int>>& states,
+                                  std::size_t most);
+  [[nodiscard]] double cheapest_of(const std::vector<int>& ways) const;
+  [[nodiscard]] State first_state();
+  void append_groups(int first, const State& state, const std::vector<int>& ways);
+  void add_way(Way way, std::vector<int>& there);
+  [[nodiscard]] double price_of_reads(const State& state, const GroupChoice& choice);
+  [[nodiscard]] State state_after(const State& state, const GroupChoice& choice) const;
+  [[nodiscard]] double exchange_price(int map, int owned, int required);
+  [[nodiscard]] std::vector<Partition> partitions(std::size_t most) const;
+  [[nodiscard]] Partition partition_of(int end) const;
+
+  struct ExchangePrice {
+    ExchangeSeconds seconds;
+    double load = 0;
+  };
+
+  const Network& network_;
+  const ClusterProfile& cluster_;
+  const SearchOptions& options_;
+  std::vector<Index> limits_;  // [rank]; empty: memory is not counted
+  GroupChoices choices_;
+  std::vector<std::vector<GroupChoice>> all_;  // by first layer
+  MemoryPrice memory_;
+  std::vector<std::vector<const GroupChoice*>> by_first_;  // that may be of use, the best first
+  std::vector<double> to_end_;  // by layer: the least price from it on without exchanges
+  // By layer and owners of the map before it: the same with exchanges of that map.
+  std::vector<std::unordered_map<int, double>> to_end_from_;
+  bool keeps_all_ = false;       // ways to a state, whether beaten or not
+  double best_ = kInfiniteRate;  // price of a partition that is known
+  double slack_ = 1;             // of it: what is within is of use
+  std::vector<Way> ways_;
+  std::vector<std::map<State, std::vector<int>>> states_;  // by next layer; ways by price
+  std::vector<int> ends_;                                  // ways to the end, by price
+  std::unordered_map<std::uint64_t, ExchangePrice> exchanges_;
+  ExchangeLoads loads_;
+  SearchEffort effort_;
+};
+
+}  // namespace partitioner
