@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/train/equality.h"
@@ -44,9 +45,8 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
   const partitioner::ModelFile model = load_model(command.model, communicator);
   const partitioner::Network network =
       agreed(communicator, [&] { return resized(model.network, command.size); });
-  const partitioner::Partition partition = agreed(communicator, [&] {
-    return choose_partition(network, command.partition, communicator.size(), command.batch);
-  });
+  const partitioner::Partition partition = agreed_partition(
+      network, command.partition, {.model = command.model, .batch = command.batch}, communicator);
   warn_of_idle_ranks(partition, communicator);
   const partitioner::Plan plan = make_plan(network, partition, command.batch);
   const std::vector<std::string> violations = check(network, plan);

@@ -20,9 +20,15 @@ namespace engine {
 // What --kernels of `plan` takes beside the rules: the fastest of a trial.
 inline constexpr const char* kMeasuredKernels = "measured";
 
-// How to cut, as the command line says it: a file, or a shorthand.
+// What --partition takes beside a file: the best that a search finds.
+inline constexpr const char* kAutomatic = "auto";
+
+// How to cut, as the command line says it: a file, a shorthand, or what a search is to look for.
 struct PartitionChoice {
-  std::string file;
+  std::string file;  // or kAutomatic
+  std::string cluster;
+  Index memory_limit_mib = 0;  // of each device; 0: not said
+  std::string objective;       // "time" or "memory"; empty: not said
   std::string grid;
   std::string groups;
   int data_parallel_from = -1;
@@ -31,6 +37,8 @@ struct PartitionChoice {
   std::string kernels;  // name of a rule, or kMeasuredKernels; empty: not said
   partitioner::KernelRule default_kernels = partitioner::KernelRule::Usual;
   Index workspace_mib = 0;  // 0: no limit
+
+  [[nodiscard]] bool automatic() const { return file == kAutomatic; }
 
   // Whether anything is said about how to cut, other than into groups.
   [[nodiscard]] bool given() const {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/train/checkpoint.h"
@@ -27,9 +28,10 @@ class Inference {
             const Communicator& communicator)
       : communicator_(communicator),
         model_(load_model(model, communicator)),
-        partition_(agreed(
-            communicator,
-            [&] { return choose_partition(model_.network, choice, communicator.size(), batch); })),
+        partition_(agreed_partition(model_.network,
+                                    choice,
+                                    {.model = model, .batch = batch, .training = false},
+                                    communicator)),
         plan_(make_plan(model_.network, partition_, batch)),
         execution_(model_.network,
                    plan_,

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/files/safetensors.h"
@@ -49,8 +50,8 @@ void run_gradients(const GradientsCommand& command, const Communicator& communic
   batch = communicator.share(batch);
   const VectorJacobianOptions options{
       model.network,
-      agreed(communicator,
-             [&] { return choose_partition(model.network, choice, communicator.size(), batch); }),
+      agreed_partition(
+          model.network, choice, {.model = command.model, .batch = batch}, communicator),
       parse_batch_norm(command.batch_norm),
       model.training.batch_norm_epsilon,
       model.training.batch_norm_rate,

@@ -80,13 +80,42 @@ std::vector<std::string> kernel_choices(bool plans) {
   return choices;
 }
 
+// What --partition auto looks for.
+std::vector<CLI::Option*> add_search(CLI::App& app, PartitionChoice& choice) {
+  auto* cluster = add_text(app,
+                           "--cluster",
+                           choice.cluster,
+                           "FILE",
+                           "profile of devices and links for --partition auto (default: the host "
+                           "file's name with .toml after it, where HYDRA_HOST_FILE names one; else "
+                           "equal devices are assumed)");
+  auto* limit = app.add_option("--memory-limit",
+                               choice.memory_limit_mib,
+                               "with --partition auto: memory that a device may use (default: what "
+                               "its profile says)")
+                    ->type_name("MIB")
+                    ->check(whole_number(1, kMostCount));
+  auto* objective = app.add_option("--objective",
+                                   choice.objective,
+                                   "with --partition auto: look for the least time of a step, or "
+                                   "the least memory of any device (default: time)")
+                        ->type_name("HOW")
+                        ->check(CLI::IsMember({"time", "memory"}));
+  return {cluster, limit, objective};
+}
+
 void add_partition(CLI::App& app,
                    PartitionChoice& choice,
                    const char* default_grid = "as square as can be",
                    bool plans = false) {
   constexpr const char* kGroup = "How to cut the network";
-  auto* file = add_text(
-      app, "--partition", choice.file, "FILE", "partition file, see `tessera plan --save`");
+  auto* file = add_text(app,
+                        "--partition",
+                        choice.file,
+                        "FILE",
+                        "partition file, see `tessera plan --save`; or auto: the one that is "
+                        "predicted to be the fastest for the cluster");
+  const std::vector<CLI::Option*> search = add_search(app, choice);
   auto* grid =
       add_text(app,
                "--grid",
@@ -139,6 +168,9 @@ void add_partition(CLI::App& app,
                         ->type_name("MIB")
                         ->check(whole_number(1, kMostCount));
   for (auto* option : {file, grid, groups, data, filter, reader, kernels, workspace}) {
+    option->group(kGroup);
+  }
+  for (auto* option : search) {
     option->group(kGroup);
   }
 }

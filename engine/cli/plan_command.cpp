@@ -1,19 +1,28 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/execution/kernel_trial.h"
 #include "engine/files/atomic_file.h"
+#include "partitioner/errors.h"
 #include "partitioner/plan_report.h"
 
 namespace engine {
 
 namespace {
 
-// With no number of ranks given: as many as the partition wants.
+// With no number of ranks given: as many as the partition wants, or as the cluster has devices.
 int ranks_of(const PlanCommand& command) {
   if (command.ranks > 0) {
     return command.ranks;
+  }
+  if (command.partition.automatic()) {
+    if (const auto devices = profiled_devices(command.partition)) {
+      return *devices;
+    }
+    throw partitioner::InputError(
+        "--partition auto: for how many devices? Say --ranks N, or describe them with --cluster");
   }
   if (!command.partition.file.empty()) {
     return partitioner::read_partition(command.partition.file).ranks;
@@ -25,15 +34,27 @@ int ranks_of(const PlanCommand& command) {
   return 1;
 }
 
+// --batch is that of a step of one pass.
+Workload workload_of(const PlanCommand& command, const partitioner::ModelFile& model) {
+  const partitioner::TrainingOptions& training = model.training;
+  return {.model = command.model,
+          .batch = command.batch > 0 ? command.batch : training.batch / training.subdivisions,
+          .passes = command.batch > 0 ? 1 : training.subdivisions,
+          .adam = training.adam};
+}
+
 }  // namespace
 
 void run_plan(const PlanCommand& command) {
   const partitioner::ModelFile model = load_model(command.model, Communicator::self());
   const partitioner::Network network = resized(model.network, command.size);
-  const Index batch =
-      command.batch > 0 ? command.batch : model.training.batch / model.training.subdivisions;
+  const Workload workload = workload_of(command, model);
+  const Index batch = workload.batch;
+  const int ranks = ranks_of(command);
   partitioner::Partition partition =
-      choose_partition(network, command.partition, ranks_of(command), batch);
+      command.partition.automatic()
+          ? search_automatically(network, command.partition, workload, ranks)
+          : choose_partition(network, command.partition, ranks, batch);
   partitioner::Plan plan = make_plan(network, partition, batch);
   if (command.partition.kernels == kMeasuredKernels) {
     partition.kernels = fastest_kernels(network, plan);

@@ -61,8 +61,6 @@ partitioner::Network resized(const partitioner::Network& network, const std::str
   return result;
 }
 
-namespace {
-
 int parse_reader(const std::string& text, int ranks) {
   if (text.empty() || text == "every") {
     return partitioner::kEveryRank;
@@ -77,6 +75,8 @@ int parse_reader(const std::string& text, int ranks) {
   }
   return reader;
 }
+
+namespace {
 
 // Rows and columns of the squarest grid of `ranks` tiles, no more rows than columns.
 std::pair<Index, Index> squarest_grid(int ranks) {
@@ -119,6 +119,10 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
                                         const PartitionChoice& choice,
                                         int ranks,
                                         Index batch) {
+  if (choice.memory_limit_mib > 0 || !choice.objective.empty()) {
+    throw InputError(
+        "--memory-limit and --objective say what to look for: they need --partition auto");
+  }
   if (!choice.file.empty()) {
     partitioner::Partition partition = partitioner::read_partition(choice.file);
     validate(partition, network, batch, choice.file);
@@ -192,6 +196,17 @@ Dataset open_labelled(const std::string& path,
   return dataset;
 }
 
+std::vector<Index> workspace_bytes_of_ranks(const partitioner::Network& network,
+                                            const partitioner::Plan& plan,
+                                            bool training) {
+  std::vector<Index> bytes;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    bytes.push_back(workspace_elements(network, plan, rank, {.training = training}) *
+                    partitioner::MemoryOptions{}.scalar_bytes);
+  }
+  return bytes;
+}
+
 partitioner::ReportOptions report_options(const std::string& model,
                                           const partitioner::Network& network,
                                           const partitioner::Plan& plan,
@@ -199,10 +214,7 @@ partitioner::ReportOptions report_options(const std::string& model,
   partitioner::ReportOptions options;
   options.model = model;
   options.memory.adam = adam;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    options.workspace_bytes.push_back(workspace_elements(network, plan, rank, {}) *
-                                      options.memory.scalar_bytes);
-  }
+  options.workspace_bytes = workspace_bytes_of_ranks(network, plan, true);
   return options;
 }
 

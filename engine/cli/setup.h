@@ -27,6 +27,9 @@ void limit_workspace(const partitioner::Network& network,
                      Index batch,
                      partitioner::Partition& partition);
 
+// "every", or a rank below `ranks`; empty: every.
+[[nodiscard]] int parse_reader(const std::string& text, int ranks);
+
 // The partition that the user chose, or a default: one tile for one rank, a grid as square as can
 // be for more. Throws InputError where it does not fit network, batch or ranks.
 [[nodiscard]] partitioner::Partition choose_partition(const partitioner::Network& network,
@@ -43,6 +46,11 @@ void limit_workspace(const partitioner::Network& network,
                                     Split split,
                                     const partitioner::Network& network,
                                     const std::string& model);
+
+// Scratch that the kernels of a plan take on each rank.
+[[nodiscard]] std::vector<Index> workspace_bytes_of_ranks(const partitioner::Network& network,
+                                                          const partitioner::Plan& plan,
+                                                          bool training);
 
 // What reports of a plan need to know of the model's training.
 [[nodiscard]] partitioner::ReportOptions report_options(const std::string& model,

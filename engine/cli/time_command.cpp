@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/ops/threads.h"
@@ -128,9 +129,11 @@ void print_table(const Measurement& measured) {
 void run_time(const TimeCommand& command, const Communicator& communicator) {
   partitioner::ModelFile model = load_model(command.model, communicator);
   model.network = agreed(communicator, [&] { return resized(model.network, command.size); });
-  const partitioner::Partition partition = agreed(communicator, [&] {
-    return choose_partition(model.network, command.partition, communicator.size(), command.batch);
-  });
+  const partitioner::Partition partition = agreed_partition(
+      model.network,
+      command.partition,
+      {.model = command.model, .batch = command.batch, .adam = model.training.adam},
+      communicator);
   warn_of_idle_ranks(partition, communicator);
   if (command.threads > 0) {
     set_threads(command.threads);

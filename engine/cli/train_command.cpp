@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/files/atomic_file.h"
@@ -50,7 +51,7 @@ class TrainingRun {
         communicator_(communicator),
         model_(load_model(command.model, communicator)),
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
-        partition_(agreed(communicator, [&] { return choose(); })),
+        partition_(choose()),
         plan_(make_plan(model_.network, partition_, pass_images())),
         seed_(choose_seed()) {}
 
@@ -124,12 +125,15 @@ class TrainingRun {
 
   [[nodiscard]] partitioner::Partition choose() const {
     if (loss_layer(model_.network) < 0) {
-      throw InputError(command_.model,
-                       0,
-                       "the network has no loss to train by: end it with [softmax] or [cost]");
+      throw AgreedError(command_.model,
+                        0,
+                        "the network has no loss to train by: end it with [softmax] or [cost]");
     }
-    return choose_partition(
-        model_.network, command_.partition, communicator_.size(), pass_images());
+    const Workload workload{.model = command_.model,
+                            .batch = pass_images(),
+                            .passes = training_.subdivisions,
+                            .adam = training_.adam};
+    return agreed_partition(model_.network, command_.partition, workload, communicator_);
   }
 
   [[nodiscard]] std::uint64_t choose_seed() const {

@@ -1,0 +1,155 @@
+#include "engine/cli/planning.h"
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <utility>
+
+#include "engine/cli/setup.h"
+#include "engine/comm/agreement.h"
+#include "engine/layers/workspace.h"
+#include "partitioner/fitting.h"
+#include "partitioner/quantities.h"
+
+namespace engine {
+
+using partitioner::ClusterProfile;
+using partitioner::InputError;
+
+namespace {
+
+// Of the profile; empty if there is none.
+std::string profile_path(const PartitionChoice& choice) {
+  if (!choice.cluster.empty()) {
+    return choice.cluster;
+  }
+  const char* hosts = std::getenv("HYDRA_HOST_FILE");  // NOLINT(concurrency-mt-unsafe)
+  const std::string beside = hosts == nullptr ? "" : std::string(hosts) + ".toml";
+  std::error_code error;
+  return !beside.empty() && std::filesystem::exists(beside, error) ? beside : "";
+}
+
+ClusterProfile assumed_cluster(const PartitionChoice& choice, int ranks) {
+  partitioner::EqualDevices numbers;
+  numbers.count = ranks;
+  if (choice.memory_limit_mib > 0) {
+    numbers.memory_bytes = choice.memory_limit_mib << 20U;
+  }
+  return partitioner::equal_devices(numbers);
+}
+
+// Of single layers only convolutions count: others take little.
+partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
+                                            std::vector<partitioner::ConvolutionKernels> kernels,
+                                            bool training) {
+  kernels.resize(network.layers.size());
+  const auto of_layer = [&network, kernels = std::move(kernels), training](
+                            int layer, const partitioner::Tile& tile) {
+    if (!std::holds_alternative<partitioner::Convolution>(network.layer(layer).operation) ||
+        tile.computed.empty()) {
+      return Index{0};
+    }
+    const ConvolutionMethod method{convolution_shape(network, layer),
+                                   kernels[static_cast<std::size_t>(layer)]};
+    return convolution_workspace(
+               method, tile.computed.channels, training ? tile.backward : partitioner::Region{})
+               .elements() *
+           partitioner::MemoryOptions{}.scalar_bytes;
+  };
+  const auto of_ranks = [&network, training](const partitioner::Plan& plan) {
+    return workspace_bytes_of_ranks(network, plan, training);
+  };
+  return {of_ranks, of_layer};
+}
+
+void say_assumption(const ClusterProfile& cluster) {
+  fmt::print(stderr,
+             "tessera: warning: no cluster profile: equal devices assumed, each as fast as a "
+             "Raspberry Pi 3, with {} of memory, on links of 100 Mbit/s; describe yours with "
+             "--cluster\n",
+             partitioner::readable_bytes(cluster.device(0).memory_bytes));
+}
+
+}  // namespace
+
+std::optional<int> profiled_devices(const PartitionChoice& choice) {
+  const std::string path = profile_path(choice);
+  return path.empty() ? std::nullopt
+                      : std::optional(partitioner::read_cluster_profile(path).size());
+}
+
+ChosenCluster choose_cluster(const PartitionChoice& choice, int ranks) {
+  const std::string path = profile_path(choice);
+  if (path.empty()) {
+    return {assumed_cluster(choice, ranks), true};
+  }
+  const ClusterProfile profile = partitioner::read_cluster_profile(path);
+  if (profile.size() < ranks) {
+    throw InputError(path,
+                     0,
+                     fmt::format("it describes {}, there are {}: describe the others too, or "
+                                 "start fewer ranks",
+                                 partitioner::counted(profile.size(), "device"),
+                                 partitioner::counted(ranks, "rank")));
+  }
+  return {first_devices(profile, ranks), false};
+}
+
+partitioner::SearchOptions search_options(const partitioner::Network& network,
+                                          const PartitionChoice& choice,
+                                          const Workload& workload,
+                                          int ranks) {
+  partitioner::SearchOptions options;
+  options.objective =
+      choice.objective == "memory" ? partitioner::Objective::Memory : partitioner::Objective::Time;
+  options.batch = workload.batch;
+  options.cost.passes = workload.passes;
+  options.cost.has_loss = loss_layer(network) >= 0;
+  options.kernels = choose_kernels(
+      network, partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels));
+  options.reader = parse_reader(choice.reader, ranks);
+  options.memory.training = workload.training;
+  options.memory.adam = workload.adam;
+  options.workspace = workspace_needs(network, options.kernels, workload.training);
+  if (choice.memory_limit_mib > 0) {
+    options.memory_limit_bytes = choice.memory_limit_mib << 20U;
+  }
+  return options;
+}
+
+partitioner::Partition search_automatically(const partitioner::Network& network,
+                                            const PartitionChoice& choice,
+                                            const Workload& workload,
+                                            int ranks) {
+  const auto [cluster, assumed] = choose_cluster(choice, ranks);
+  if (assumed) {
+    say_assumption(cluster);
+  }
+  const partitioner::SearchOptions options = search_options(network, choice, workload, ranks);
+  const partitioner::SearchResult result = search_partition(network, cluster, options);
+  if (result.candidates.empty()) {
+    throw InputError(
+        workload.model, 0, why_nothing_fits(network, cluster, options, result.smallest.value()));
+  }
+  return result.candidates.front().partition;
+}
+
+partitioner::Partition agreed_partition(const partitioner::Network& network,
+                                        const PartitionChoice& choice,
+                                        const Workload& workload,
+                                        const Communicator& communicator) {
+  if (!choice.automatic()) {
+    return agreed(communicator, [&] {
+      return choose_partition(network, choice, communicator.size(), workload.batch);
+    });
+  }
+  std::optional<std::string> text;
+  throw_agreed(
+      communicator, problem_of([&] {
+        if (communicator.rank() == 0) {
+          text = to_text(search_automatically(network, choice, workload, communicator.size()));
+        }
+      }));
+  return partitioner::parse_partition(communicator.agree(text).value(), "--partition auto");
+}
+
+}  // namespace engine

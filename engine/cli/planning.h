@@ -1,0 +1,54 @@
+// Lets a search choose the partition: what --partition auto, --cluster, --memory-limit and
+// --objective mean.
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/cli/commands.h"
+#include "partitioner/search.h"
+
+namespace engine {
+
+// What is to be computed by a partition, beside the network.
+struct Workload {
+  std::string model;  // what the user calls it
+  Index batch = 1;    // images of one pass
+  Index passes = 1;   // of one step
+  bool training = true;
+  bool adam = false;
+};
+
+// The profile of `ranks` devices: from --cluster, or the file beside the host file that
+// HYDRA_HOST_FILE names, "HOSTFILE.toml". Without either, equal devices.
+struct ChosenCluster {
+  partitioner::ClusterProfile profile;
+  bool assumed = false;  // nobody described it
+};
+[[nodiscard]] ChosenCluster choose_cluster(const PartitionChoice& choice, int ranks);
+
+// The number of devices in the profile that the choice leads to, if there is one.
+[[nodiscard]] std::optional<int> profiled_devices(const PartitionChoice& choice);
+
+// What a search has to know of the workload and the choice. `network` must outlive it.
+[[nodiscard]] partitioner::SearchOptions search_options(const partitioner::Network& network,
+                                                        const PartitionChoice& choice,
+                                                        const Workload& workload,
+                                                        int ranks);
+
+// The best partition that a search finds for `ranks` devices. Says on standard error which devices
+// it assumes. Throws InputError where nothing fits.
+[[nodiscard]] partitioner::Partition search_automatically(const partitioner::Network& network,
+                                                          const PartitionChoice& choice,
+                                                          const Workload& workload,
+                                                          int ranks);
+
+// The partition of a command that all ranks run together: chosen or, with --partition auto, found
+// by rank 0 and sent to all. Errors are AgreedErrors.
+[[nodiscard]] partitioner::Partition agreed_partition(const partitioner::Network& network,
+                                                      const PartitionChoice& choice,
+                                                      const Workload& workload,
+                                                      const Communicator& communicator);
+
+}  // namespace engine

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# --partition auto: a partition found by a search, for plan and for everything that runs under mpiexec.
+. tests/cli/support/harness.sh
+
+# cluster FILE DEVICES MEBIBYTES: a profile of devices of which the first is twice as fast as the others.
+cluster() {
+  local device
+  {
+    printf '[link]\nlatency_s = 1e-4\nbytes_per_s = 1.25e7\n'
+    for ((device = 0; device < $2; ++device)); do
+      printf '\n[[device]]\nnames = ["pi%d"]\nmemory_bytes = %d\nmessage_s = 5e-5\n' "$device" $(($3 * 1048576))
+      printf 'memory_bytes_per_s = 2e9\ncopied_bytes_per_s = 1e9\nsend_bytes_per_s = 1.25e7\nreceive_bytes_per_s = 1.25e7\n'
+      printf '%s_bytes_per_s = { forward = 8e8, backward = 4e8 }\n' normalize activate pool elementwise
+      printf 'direct_flops_per_s = %de9\nwinograd_flops_per_s = 9e9\nupdated_weights_per_s = 1e8\n' $((device == 0 ? 8 : 4))
+    done
+  } >"$1"
+}
+cluster "$folder/three.toml" 3 900
+cluster "$folder/small.toml" 3 40
+
+# total FILE: the most that a rank takes, of plan's JSON.
+total() { grep -o '"total":[0-9]*' "$1" | cut -d : -f 2 | sort -n | tail -n 1; }
+
+works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 2 --save "$folder/found.toml" --json
+expect 'there are as many ranks as the profile has devices' grep -qF '"ranks":3' "$folder/out"
+expect 'nothing is assumed' test ! -s "$folder/err"
+cp "$folder/out" "$folder/plan.json"
+works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 2 --save "$folder/again.toml"
+expect 'a search finds the same again' same_bytes "$folder/found.toml" "$folder/again.toml"
+works 1 plan models/yolov2-early.cfg --partition "$folder/found.toml" --batch 2 --json
+expect 'what was saved is what was found' same_bytes "$folder/plan.json" "$folder/out"
+works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --ranks 2 --batch 2 --json
+expect 'the first devices of the profile' grep -qF '"ranks":2' "$folder/out"
+
+# A host file with a profile beside it.
+printf 'localhost:4\n' >"$folder/hosts"
+cp "$folder/three.toml" "$folder/hosts.toml"
+HYDRA_HOST_FILE="$folder/hosts" works 1 plan models/yolov2-early.cfg --partition auto --batch 2 --json
+expect 'the profile beside the host file' same_bytes "$folder/plan.json" "$folder/out"
+
+# Memory: what is planned stays below the limit, and the least is less than the fastest takes.
+works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 4 --json
+expect 'it says what it assumes' grep -q 'warning: no cluster profile: equal devices assumed' "$folder/err"
+free=$(total "$folder/out")
+works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 4 --objective memory --json
+least=$(total "$folder/out")
+expect 'the least memory is less than the fastest takes' test "$least" -lt "$free"
+limit=$(((free + least) / 2 / 1048576))
+works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 4 --memory-limit "$limit" --json
+expect 'a plan under a limit stays below it' test "$(total "$folder/out")" -le $((limit * 1048576))
+
+# Nothing fits: how much is missing, and what would help.
+run 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/small.toml" --batch 4
+expect_refusal 'the smallest needs .* on rank [0-2], .* more than its limit of 40.0 MiB; (it would fit|neither)'
+run 1 plan models/yolov2-early.cfg --partition auto --ranks 2 --batch 8 --memory-limit $((least * 3 / 2 / 1048576))
+expect_refusal 'it would fit with --subdivisions [248] \([1-4] images? a pass\)'
+
+for limit in memory-limit objective; do
+  value=$([ "$limit" = objective ] && echo memory || echo 100)
+  run 1 plan models/lenet5.cfg --grid 2x2 --$limit "$value"
+  expect_refusal 'they need --partition auto'
+done
+run 1 plan models/lenet5.cfg --partition auto
+expect_refusal 'for how many devices\? Say --ranks N'
+run 1 plan models/lenet5.cfg --partition auto --ranks 4 --cluster "$folder/three.toml"
+expect_refusal 'it describes 3 devices, there are 4 ranks'
+run 1 plan models/lenet5.cfg --partition auto --cluster "$folder/missing.toml"
+expect_refusal 'missing.toml'
+run 1 plan models/lenet5.cfg --partition auto --grid 2x2 --ranks 4
+expect 'a grid is no search' test "$status" -eq 2
+
+# Everything that runs on several ranks.
+works 3 check models/fashion-resnet.cfg --partition auto --cluster "$folder/three.toml" --batch 4
+expect 'what is found computes what one tile does' grep -qx equal "$folder/out"
+works 3 time models/fashion-resnet.cfg --partition auto --batch 4 --steps 1
+mkdir "$folder/digits"
+make_digits "$folder/digits" 40 20
+works 3 train models/lenet5.cfg --data "$folder/digits" --partition auto --cluster "$folder/three.toml" --steps 3 --batch 8 --run "$folder/run"
+expect 'the run folder has the partition' grep -q '^ranks = 3' "$folder/run/partition.toml"
+works 1 plan models/lenet5.cfg --partition auto --cluster "$folder/three.toml" --batch 8 --save "$folder/lenet.toml"
+expect 'it is the one that plan finds' same_bytes "$folder/lenet.toml" "$folder/run/partition.toml"
+works 3 train models/lenet5.cfg --data "$folder/digits" --partition "$folder/run/partition.toml" --steps 3 --batch 8 --run "$folder/same"
+expect 'its partition gives the same bits again' same_bytes "$folder/run/checkpoint.safetensors" "$folder/same/checkpoint.safetensors"
+works 3 eval models/lenet5.cfg --data "$folder/digits" --weights "$folder/run/checkpoint.safetensors" --partition auto --batch 4
+run 3 train models/lenet5.cfg --data "$folder/digits" --partition auto --memory-limit 1 --steps 3 --batch 64 --run "$folder/none"
+expect_refusal 'no partition was found that fits'
