@@ -19,6 +19,22 @@ constexpr std::size_t kMostChecks = 20000;  // partitions whose memory is planne
 constexpr double kRounding = 1e-9;
 constexpr double kDearest = 1000;  // price of all memory of a device, in steps
 
+std::vector<MemoryUse> memory_of(const Network& network,
+                                 const SearchOptions& options,
+                                 const Partition& partition) {
+  const Plan plan = make_plan(network, partition, options.batch);
+  std::vector<MemoryUse> uses;
+  uses.reserve(static_cast<std::size_t>(plan.ranks));
+  const std::vector<Index> workspace =
+      options.workspace.of_ranks ? options.workspace.of_ranks(plan) : std::vector<Index>{};
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    uses.push_back(planned_memory(network, plan, rank, options.memory));
+    const auto own = static_cast<std::size_t>(rank);
+    uses.back().workspace += own < workspace.size() ? workspace[own] : 0;
+  }
+  return uses;
+}
+
 // One search: what fits, what is fastest, what takes least.
 class Planner {
  public:
@@ -46,7 +62,7 @@ class Planner {
       partitions = {smallest(fastest)};
     }
     for (const Partition& partition : partitions) {
-      result_.candidates.push_back(evaluated(partition));
+      result_.candidates.push_back(evaluated(network_, cluster_, options_, partition));
     }
     std::stable_sort(
         result_.candidates.begin(), result_.candidates.end(), [](const auto& a, const auto& b) {
@@ -60,27 +76,13 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] std::vector<MemoryUse> memory_of(const Partition& partition) const {
-    const Plan plan = make_plan(network_, partition, options_.batch);
-    std::vector<MemoryUse> uses;
-    uses.reserve(static_cast<std::size_t>(plan.ranks));
-    const std::vector<Index> workspace =
-        options_.workspace.of_ranks ? options_.workspace.of_ranks(plan) : std::vector<Index>{};
-    for (int rank = 0; rank < plan.ranks; ++rank) {
-      uses.push_back(planned_memory(network_, plan, rank, options_.memory));
-      const auto own = static_cast<std::size_t>(rank);
-      uses.back().workspace += own < workspace.size() ? workspace[own] : 0;
-    }
-    return uses;
-  }
-
   // The largest share of its limit that a rank takes; above 1 the partition does not fit.
   [[nodiscard]] double load_of(const Partition& partition) {
     const auto [known, is_new] = loads_.try_emplace(to_text(partition));
     if (!is_new) {
       return known->second;
     }
-    const std::vector<MemoryUse> uses = memory_of(partition);
+    const std::vector<MemoryUse> uses = memory_of(network_, options_, partition);
     double& load = known->second;
     for (std::size_t rank = 0; rank < uses.size(); ++rank) {
       load = std::max(load,
@@ -204,27 +206,11 @@ class Planner {
     return step_cost(network_, partition, options_.batch, cluster_, cost).total();
   }
 
-  [[nodiscard]] Candidate evaluated(const Partition& partition) const {
-    Candidate candidate;
-    candidate.partition = partition;
-    candidate.modelled_s =
-        step_cost(network_, partition, options_.batch, cluster_, options_.cost).total();
-    if (is_simulable(network_, cluster_.size())) {
-      const Plan plan = make_plan(network_, partition, options_.batch);
-      candidate.simulated_s =
-          simulate(step_program(network_, plan, cluster_, options_.cost), cluster_).step_s;
-    }
-    if (options_.counts_memory) {
-      candidate.memory = memory_of(partition);
-    }
-    return candidate;
-  }
-
   const Network& network_;
   const ClusterProfile& cluster_;
   const SearchOptions& options_;
-  std::vector<Index> limits_;  // [rank]
-  double fastest_s_ = 0;       // of a step, whatever memory it takes
+  std::vector<Index> limits_;            // [rank]
+  double fastest_s_ = 0;                 // of a step, whatever memory it takes
   std::map<std::string, double> loads_;  // by text of the partition
   std::unique_ptr<PartitionSearch> with_memory_;
   SearchResult result_;
@@ -238,6 +224,25 @@ Index Candidate::most_bytes() const {
     most = std::max(most, use.total());
   }
   return most;
+}
+
+Candidate evaluated(const Network& network,
+                    const ClusterProfile& cluster,
+                    const SearchOptions& options,
+                    const Partition& partition) {
+  Candidate candidate;
+  candidate.partition = partition;
+  candidate.modelled_s =
+      step_cost(network, partition, options.batch, cluster, options.cost).total();
+  if (is_simulable(network, cluster.size())) {
+    const Plan plan = make_plan(network, partition, options.batch);
+    candidate.simulated_s =
+        simulate(step_program(network, plan, cluster, options.cost), cluster).step_s;
+  }
+  if (options.counts_memory) {
+    candidate.memory = memory_of(network, options, partition);
+  }
+  return candidate;
 }
 
 std::vector<Index> memory_limits(const ClusterProfile& cluster, const SearchOptions& options) {

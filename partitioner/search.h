@@ -82,6 +82,12 @@ struct SearchResult {
   SearchEffort effort;
 };
 
+// What is predicted for a partition that somebody else chose.
+[[nodiscard]] Candidate evaluated(const Network& network,
+                                  const ClusterProfile& cluster,
+                                  const SearchOptions& options,
+                                  const Partition& partition);
+
 // Of each device: its memory, or what is asked for if that is less.
 [[nodiscard]] std::vector<Index> memory_limits(const ClusterProfile& cluster,
                                                const SearchOptions& options);

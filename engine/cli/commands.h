@@ -108,6 +108,7 @@ struct PlanCommand {
   std::string size;
   std::string save;  // write the partition there
   bool json = false;
+  bool explain = false;
 };
 void run_plan(const PlanCommand& command);
 

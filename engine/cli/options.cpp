@@ -293,6 +293,10 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_size(app, command.size);
   add_text(app, "--save", command.save, "FILE", "write the partition there, for --partition");
   add_json(app, command.json, "print JSON");
+  app.add_flag("--explain",
+               command.explain,
+               "also say where the time of a step is predicted to go, beside other partitions, and "
+               "what other numbers of devices would change");
   add_partition(app, command.partition, "as square as can be", true);
 }
 

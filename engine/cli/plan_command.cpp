@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/planning.h"
@@ -6,6 +7,7 @@
 #include "engine/execution/kernel_trial.h"
 #include "engine/files/atomic_file.h"
 #include "partitioner/errors.h"
+#include "partitioner/explain.h"
 #include "partitioner/plan_report.h"
 
 namespace engine {
@@ -43,6 +45,19 @@ Workload workload_of(const PlanCommand& command, const partitioner::ModelFile& m
           .adam = training.adam};
 }
 
+partitioner::Explanation explanation(const PlanCommand& command,
+                                     const partitioner::Network& network,
+                                     const partitioner::ClusterProfile& cluster,
+                                     const Workload& workload,
+                                     const partitioner::Partition& partition) {
+  partitioner::SearchOptions options =
+      search_options(network, command.partition, workload, partition.ranks);
+  options.kernels = partition.kernels;
+  options.reader = partition.reader;
+  return {compare_with_rivals(network, cluster, options, partition),
+          compare_device_counts(network, cluster, options)};
+}
+
 }  // namespace
 
 void run_plan(const PlanCommand& command) {
@@ -51,9 +66,13 @@ void run_plan(const PlanCommand& command) {
   const Workload workload = workload_of(command, model);
   const Index batch = workload.batch;
   const int ranks = ranks_of(command);
+  std::optional<partitioner::ClusterProfile> cluster;
+  if (command.partition.automatic() || command.explain) {
+    cluster = described_cluster(command.partition, ranks);
+  }
   partitioner::Partition partition =
       command.partition.automatic()
-          ? search_automatically(network, command.partition, workload, ranks)
+          ? search_automatically(network, *cluster, command.partition, workload)
           : choose_partition(network, command.partition, ranks, batch);
   partitioner::Plan plan = make_plan(network, partition, batch);
   if (command.partition.kernels == kMeasuredKernels) {
@@ -69,9 +88,20 @@ void run_plan(const PlanCommand& command) {
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition));
   }
-  fmt::print("{}",
-             command.json ? plan_json(network, plan, options) + "\n"
-                          : plan_table(network, plan, partition, options));
+  if (!command.explain) {
+    fmt::print("{}",
+               command.json ? plan_json(network, plan, options) + "\n"
+                            : plan_table(network, plan, partition, options));
+    return;
+  }
+  const partitioner::Explanation why = explanation(command, network, *cluster, workload, partition);
+  if (command.json) {
+    auto json = nlohmann::ordered_json::parse(plan_json(network, plan, options));
+    json["explanation"] = nlohmann::ordered_json::parse(explanation_json(why));
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("{}\n{}", plan_table(network, plan, partition, options), explanation_table(why));
+  }
 }
 
 }  // namespace engine

@@ -77,10 +77,12 @@ std::optional<int> profiled_devices(const PartitionChoice& choice) {
                       : std::optional(partitioner::read_cluster_profile(path).size());
 }
 
-ChosenCluster choose_cluster(const PartitionChoice& choice, int ranks) {
+ClusterProfile described_cluster(const PartitionChoice& choice, int ranks) {
   const std::string path = profile_path(choice);
   if (path.empty()) {
-    return {assumed_cluster(choice, ranks), true};
+    const ClusterProfile cluster = assumed_cluster(choice, ranks);
+    say_assumption(cluster);
+    return cluster;
   }
   const ClusterProfile profile = partitioner::read_cluster_profile(path);
   if (profile.size() < ranks) {
@@ -91,7 +93,7 @@ ChosenCluster choose_cluster(const PartitionChoice& choice, int ranks) {
                                  partitioner::counted(profile.size(), "device"),
                                  partitioner::counted(ranks, "rank")));
   }
-  return {first_devices(profile, ranks), false};
+  return first_devices(profile, ranks);
 }
 
 partitioner::SearchOptions search_options(const partitioner::Network& network,
@@ -117,14 +119,11 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
 }
 
 partitioner::Partition search_automatically(const partitioner::Network& network,
+                                            const ClusterProfile& cluster,
                                             const PartitionChoice& choice,
-                                            const Workload& workload,
-                                            int ranks) {
-  const auto [cluster, assumed] = choose_cluster(choice, ranks);
-  if (assumed) {
-    say_assumption(cluster);
-  }
-  const partitioner::SearchOptions options = search_options(network, choice, workload, ranks);
+                                            const Workload& workload) {
+  const partitioner::SearchOptions options =
+      search_options(network, choice, workload, cluster.size());
   const partitioner::SearchResult result = search_partition(network, cluster, options);
   if (result.candidates.empty()) {
     throw InputError(
@@ -143,12 +142,12 @@ partitioner::Partition agreed_partition(const partitioner::Network& network,
     });
   }
   std::optional<std::string> text;
-  throw_agreed(
-      communicator, problem_of([&] {
-        if (communicator.rank() == 0) {
-          text = to_text(search_automatically(network, choice, workload, communicator.size()));
-        }
-      }));
+  throw_agreed(communicator, problem_of([&] {
+                 if (communicator.rank() == 0) {
+                   const auto cluster = described_cluster(choice, communicator.size());
+                   text = to_text(search_automatically(network, cluster, choice, workload));
+                 }
+               }));
   return partitioner::parse_partition(communicator.agree(text).value(), "--partition auto");
 }
 

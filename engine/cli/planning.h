@@ -21,12 +21,10 @@ struct Workload {
 };
 
 // The profile of `ranks` devices: from --cluster, or the file beside the host file that
-// HYDRA_HOST_FILE names, "HOSTFILE.toml". Without either, equal devices.
-struct ChosenCluster {
-  partitioner::ClusterProfile profile;
-  bool assumed = false;  // nobody described it
-};
-[[nodiscard]] ChosenCluster choose_cluster(const PartitionChoice& choice, int ranks);
+// HYDRA_HOST_FILE names, "HOSTFILE.toml". Without either, equal devices: then it says so on
+// standard error.
+[[nodiscard]] partitioner::ClusterProfile described_cluster(const PartitionChoice& choice,
+                                                            int ranks);
 
 // The number of devices in the profile that the choice leads to, if there is one.
 [[nodiscard]] std::optional<int> profiled_devices(const PartitionChoice& choice);
@@ -37,12 +35,12 @@ struct ChosenCluster {
                                                         const Workload& workload,
                                                         int ranks);
 
-// The best partition that a search finds for `ranks` devices. Says on standard error which devices
-// it assumes. Throws InputError where nothing fits.
-[[nodiscard]] partitioner::Partition search_automatically(const partitioner::Network& network,
-                                                          const PartitionChoice& choice,
-                                                          const Workload& workload,
-                                                          int ranks);
+// The best partition that a search finds for the cluster. Throws InputError where nothing fits.
+[[nodiscard]] partitioner::Partition search_automatically(
+    const partitioner::Network& network,
+    const partitioner::ClusterProfile& cluster,
+    const PartitionChoice& choice,
+    const Workload& workload);
 
 // The partition of a command that all ranks run together: chosen or, with --partition auto, found
 // by rank 0 and sent to all. Errors are AgreedErrors.

@@ -84,3 +84,15 @@ expect 'its partition gives the same bits again' same_bytes "$folder/run/checkpo
 works 3 eval models/lenet5.cfg --data "$folder/digits" --weights "$folder/run/checkpoint.safetensors" --partition auto --batch 4
 run 3 train models/lenet5.cfg --data "$folder/digits" --partition auto --memory-limit 1 --steps 3 --batch 64 --run "$folder/none"
 expect_refusal 'no partition was found that fits'
+
+# Why: beside other partitions, and with other numbers of devices.
+works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 4 --explain
+for word in 'chosen' 'next best' 'sums of gradients' 'of it waiting' 'speed-up' 'limited by'; do
+  expect "the explanation says '$word'" grep -q -e "$word" "$folder/out"
+done
+expect 'no line is longer than 100 columns' test "$(sed -n '/Predicted seconds/,$p' "$folder/out" | wc -L)" -le 100
+works 1 plan models/yolov2-early.cfg --grid 1x3 --batch 4 --explain --json
+expect 'a grid is explained too, as JSON' valid_json "$folder/out" whole
+expect 'it names the rivals' grep -q '"explanation":{"plans":\[{"name":"chosen",.*"name":"next best"' "$folder/out"
+expect 'and the numbers of devices' grep -q '"devices":\[{"devices":1,"best":{"step_s"' "$folder/out"
+expect 'what is assumed is said once' test "$(grep -c 'equal devices assumed' "$folder/err")" -eq 1

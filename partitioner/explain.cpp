@@ -1,0 +1,301 @@
+#include "partitioner/explain.h"
+
+#include <algorithm>
+
+#include "partitioner/errors.h"
+#include "partitioner/fitting.h"
+#include "partitioner/search_space.h"
+#include "partitioner/simulation.h"
+
+namespace partitioner {
+
+namespace {
+
+// What devices compute, of a mean one.
+TimeShares computing_of(const StepCost& cost, int devices) {
+  TimeShares time;
+  for (const GroupCost& group : cost.groups) {
+    for (const RankSeconds& rank : group.ranks) {
+      time.forward_s += rank.forward_s;
+      time.backward_data_s += rank.backward_data_s;
+      time.backward_weights_s += rank.backward_weights_s;
+      time.other_s += rank.other_s;
+      time.redundant_s += rank.redundant_s;
+    }
+  }
+  const double share = static_cast<double>(cost.passes) / devices;
+  for (double* part : {&time.forward_s,
+                       &time.backward_data_s,
+                       &time.backward_weights_s,
+                       &time.other_s,
+                       &time.redundant_s}) {
+    *part *= share;
+  }
+  return time;
+}
+
+// Whatever is not computing waits for the slowest device.
+TimeShares modelled_shares(const StepCost& cost, int devices) {
+  TimeShares time = computing_of(cost, devices);
+  const auto passes = static_cast<double>(cost.passes);
+  for (const GroupCost& group : cost.groups) {
+    time.maps_s +=
+        passes * (group.forward_exchange_s + group.backward_exchange_s + group.collapse_s);
+    time.statistics_s += passes * group.statistics_s;
+    time.gradients_s += group.gradient_sum_s + group.value_share_s;
+    time.update_s += group.update_s;
+  }
+  time.loss_s = passes * cost.loss_s;
+  time.idle_s = std::max(0.0, cost.total() - time.step_s());
+  time.waiting_s = time.idle_s;
+  return time;
+}
+
+double& share_of_part(TimeShares& time, StepPart part) {
+  switch (part) {
+    case StepPart::ForwardMaps:
+    case StepPart::BackwardMaps:
+      return time.maps_s;
+    case StepPart::ForwardStatistics:
+    case StepPart::BackwardStatistics:
+      return time.statistics_s;
+    case StepPart::GradientSum:
+    case StepPart::ValueShare:
+      return time.gradients_s;
+    case StepPart::Loss:
+      return time.loss_s;
+    case StepPart::Update:
+      return time.update_s;
+    case StepPart::Forward:
+    case StepPart::Backward:
+      return time.other_s;
+  }
+  return time.idle_s;
+}
+
+TimeShares simulated_shares(const StepCost& cost, const SimulatedStep& step) {
+  const auto devices = static_cast<int>(step.timelines.size());
+  TimeShares time = computing_of(cost, devices);
+  for (const auto& timeline : step.timelines) {
+    for (const TimelineSpan& span : timeline) {
+      const double seconds = (span.end_s - span.begin_s) / devices;
+      const bool counted = span.doing == TimelineSpan::Doing::Compute &&
+                           (span.part == StepPart::Forward || span.part == StepPart::Backward);
+      if (!counted) {
+        share_of_part(time, span.part) += seconds;
+      }
+      time.waiting_s += span.doing == TimelineSpan::Doing::Wait ? seconds : 0;
+    }
+  }
+  time.idle_s = std::max(0.0, step.step_s - time.step_s());
+  time.waiting_s += time.idle_s;
+  return time;
+}
+
+ExplainedPlan explained(const Network& network,
+                        const ClusterProfile& cluster,
+                        const SearchOptions& options,
+                        const Partition& partition) {
+  ExplainedPlan plan;
+  plan.groups = static_cast<int>(partition.groups.size());
+  plan.time = time_shares(network, cluster, options, partition);
+  if (options.counts_memory) {
+    const Candidate candidate = evaluated(network, cluster, options, partition);
+    plan.most_bytes = candidate.most_bytes();
+    plan.fits = largest_shortage(candidate, memory_limits(cluster, options)).missing_bytes() <= 0;
+  }
+  return plan;
+}
+
+// The fastest partition whose only group has all layers.
+std::optional<Partition> single_group(const Network& network,
+                                      const ClusterProfile& cluster,
+                                      const SearchOptions& options,
+                                      const Partition& like) {
+  std::optional<Partition> best;
+  double best_s = kInfiniteRate;
+  for (const Arrangement& arrangement :
+       arrangements(device_speeds(network, options.kernels, cluster), options.batch)) {
+    const auto group = arranged_group(network, 0, network.size() - 1, arrangement, options.batch);
+    if (!group || (cluster.size() > 1 && group->tiles() == 1)) {
+      continue;
+    }
+    Partition partition = like;
+    partition.groups = {*group};
+    const double seconds =
+        step_cost(network, partition, options.batch, cluster, options.cost).total();
+    if (seconds < best_s) {
+      best_s = seconds;
+      best = partition;
+    }
+  }
+  return best;
+}
+
+// What a shorthand means, or nothing where it does not fit the network.
+std::optional<Partition> shorthand_partition(const Network& network,
+                                             const SearchOptions& options,
+                                             const Partition& like,
+                                             const Shorthand& shorthand) {
+  try {
+    Partition partition = make_partition(network, shorthand);
+    partition.kernels = like.kernels;
+    partition.reader = like.reader;
+    validate(partition, network, options.batch, "");
+    return partition;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+Shorthand plain_grid(int ranks) {
+  Shorthand shorthand;
+  shorthand.ranks = ranks;
+  for (Index rows = 1; rows * rows <= ranks; ++rows) {
+    if (ranks % rows == 0) {
+      shorthand.grid_rows = rows;
+      shorthand.grid_cols = ranks / rows;
+    }
+  }
+  return shorthand;
+}
+
+Shorthand data_parallel(int ranks) {
+  Shorthand shorthand;
+  shorthand.ranks = ranks;
+  shorthand.data_parallel_from = 0;
+  return shorthand;
+}
+
+class Comparison {
+ public:
+  Comparison(const Network& network,
+             const ClusterProfile& cluster,
+             const SearchOptions& options,
+             const Partition& chosen)
+      : network_(network), cluster_(cluster), options_(options), chosen_(chosen) {}
+
+  std::vector<ExplainedPlan> run() {
+    add("chosen", chosen_);
+    add("next best", next_best());
+    add("no joins", without_joins());
+    add("one group", single_group(network_, cluster_, options_, chosen_));
+    add("grid", shorthand_partition(network_, options_, chosen_, plain_grid(cluster_.size())));
+    add("images", shorthand_partition(network_, options_, chosen_, data_parallel(cluster_.size())));
+    return std::move(plans_);
+  }
+
+ private:
+  void add(const char* name, const std::optional<Partition>& partition) {
+    if (partition) {
+      plans_.push_back(explained(network_, cluster_, options_, *partition));
+      plans_.back().name = name;
+    }
+  }
+
+  [[nodiscard]] std::optional<Partition> next_best() const {
+    for (const Candidate& candidate : search_partition(network_, cluster_, options_).candidates) {
+      if (candidate.partition.groups != chosen_.groups) {
+        return candidate.partition;
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Partition> without_joins() const {
+    SearchOptions options = options_;
+    options.longest_group = 1;
+    options.candidates = 1;
+    const SearchResult result = search_partition(network_, cluster_, options);
+    return result.candidates.empty() ? std::nullopt
+                                     : std::optional(result.candidates.front().partition);
+  }
+
+  const Network& network_;
+  const ClusterProfile& cluster_;
+  const SearchOptions& options_;
+  const Partition& chosen_;
+  std::vector<ExplainedPlan> plans_;
+};
+
+// What the cluster would be with another number of devices.
+ClusterProfile resized(const Network& network, const ClusterProfile& cluster, int devices) {
+  if (devices <= cluster.size()) {
+    return first_devices(cluster, devices);
+  }
+  ClusterProfile larger = cluster;
+  while (larger.size() < devices) {
+    larger = with_one_more(network, larger);
+  }
+  return larger;
+}
+
+}  // namespace
+
+TimeShares time_shares(const Network& network,
+                       const ClusterProfile& cluster,
+                       const SearchOptions& options,
+                       const Partition& partition) {
+  const StepCost cost = step_cost(network, partition, options.batch, cluster, options.cost);
+  if (!is_simulable(network, cluster.size())) {
+    return modelled_shares(cost, cluster.size());
+  }
+  const Plan plan = make_plan(network, partition, options.batch);
+  return simulated_shares(cost,
+                          simulate(step_program(network, plan, cluster, options.cost), cluster));
+}
+
+const char* what_limits(const TimeShares& time) {
+  struct Part {
+    const char* name;
+    double seconds;
+  };
+  const Part parts[] = {{"exchange of maps", time.maps_s},
+                        {"statistics", time.statistics_s},
+                        {"sums of gradients", time.gradients_s},
+                        {"loss", time.loss_s},
+                        {"idle devices", time.idle_s},
+                        {"redundant work", time.redundant_s}};
+  const Part* most =
+      std::max_element(std::begin(parts), std::end(parts), [](const Part& a, const Part& b) {
+        return a.seconds < b.seconds;
+      });
+  constexpr double kLittle = 0.1;
+  return most->seconds < kLittle * time.step_s() ? "computing" : most->name;
+}
+
+std::vector<ExplainedPlan> compare_with_rivals(const Network& network,
+                                               const ClusterProfile& cluster,
+                                               const SearchOptions& options,
+                                               const Partition& partition) {
+  return Comparison(network, cluster, options, partition).run();
+}
+
+std::vector<ExplainedCount> compare_device_counts(const Network& network,
+                                                  const ClusterProfile& cluster,
+                                                  const SearchOptions& options) {
+  constexpr int kFew = 8;
+  constexpr int kMore = 2;
+  SearchOptions quick = options;
+  quick.candidates = 1;
+  std::vector<ExplainedCount> counts;
+  for (int devices = 1; devices <= cluster.size() + kMore; ++devices) {
+    const bool power_of_two = (devices & (devices - 1)) == 0;
+    if (devices > kFew && devices < cluster.size() && !power_of_two) {
+      continue;
+    }
+    if (options.reader >= devices) {  // it would not be there
+      continue;
+    }
+    const ClusterProfile part = resized(network, cluster, devices);
+    const SearchResult result = search_partition(network, part, quick);
+    ExplainedCount count{devices, std::nullopt};
+    if (!result.candidates.empty()) {
+      count.best = explained(network, part, quick, result.candidates.front().partition);
+    }
+    counts.push_back(std::move(count));
+  }
+  return counts;
+}
+
+}  // namespace partitioner

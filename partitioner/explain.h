@@ -1,0 +1,83 @@
+// Why a partition is the one to take: where the time of its step goes, beside that of its rivals,
+// and what more or fewer devices would change.
+//
+// Times are those of a mean device: of a step it computes, exchanges maps, sums up statistics and
+// gradients, or stands idle. Waiting for a message counts as part of its exchange.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "partitioner/search.h"
+
+namespace partitioner {
+
+// Seconds of a step; the first ten add up to it.
+struct TimeShares {
+  double forward_s = 0;  // layers with weights
+  double backward_data_s = 0;
+  double backward_weights_s = 0;
+  double other_s = 0;  // normalisation, activation, pools, ..., both ways
+  double update_s = 0;
+  double maps_s = 0;        // exchanges of maps and of their gradients
+  double statistics_s = 0;  // sums of batch normalisation
+  double gradients_s = 0;   // sums of gradients, and values sent back
+  double loss_s = 0;
+  double idle_s = 0;       // until the slowest device is done
+  double redundant_s = 0;  // of computing: cells that another device owns
+  double waiting_s = 0;    // of all the rest
+
+  [[nodiscard]] double computing_s() const {
+    return forward_s + backward_data_s + backward_weights_s + other_s + update_s;
+  }
+  [[nodiscard]] double step_s() const {
+    return computing_s() + maps_s + statistics_s + gradients_s + loss_s + idle_s;
+  }
+};
+[[nodiscard]] TimeShares time_shares(const Network& network,
+                                     const ClusterProfile& cluster,
+                                     const SearchOptions& options,
+                                     const Partition& partition);
+
+// What costs the most beside computing, or "computing" where nothing else costs a tenth of the
+// step.
+[[nodiscard]] const char* what_limits(const TimeShares& time);
+
+struct ExplainedPlan {
+  std::string name;
+  int groups = 0;
+  TimeShares time;
+  std::optional<Index> most_bytes;  // of any device; nothing where memory is not counted
+  bool fits = true;
+};
+
+struct ExplainedCount {
+  int devices = 0;
+  std::optional<ExplainedPlan> best;  // nothing where nothing fits
+};
+
+// The partition and what it stands against.
+[[nodiscard]] std::vector<ExplainedPlan> compare_with_rivals(const Network& network,
+                                                             const ClusterProfile& cluster,
+                                                             const SearchOptions& options,
+                                                             const Partition& partition);
+
+// The best partition of the first 1, 2, 3, ... devices, and of some more like the slowest. Of more
+// than eight devices only powers of two, and all.
+[[nodiscard]] std::vector<ExplainedCount> compare_device_counts(const Network& network,
+                                                                const ClusterProfile& cluster,
+                                                                const SearchOptions& options);
+
+struct Explanation {
+  std::vector<ExplainedPlan> plans;
+  std::vector<ExplainedCount> counts;
+};
+
+// At most 100 columns.
+[[nodiscard]] std::string explanation_table(const Explanation& explanation);
+// One JSON object.
+[[nodiscard]] std::string explanation_json(const Explanation& explanation);
+
+}  // namespace partitioner

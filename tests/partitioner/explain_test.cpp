@@ -1,0 +1,143 @@
+#include "partitioner/explain.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "tests/support/random_cluster.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/simulation.h"
+
+namespace {
+
+using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
+
+using test::Draw;
+
+// Two convolutions with batch normalisation, a pool between them.
+Network small_network() {
+  Network network;
+  network.image = {3, 32, 32};
+  Convolution convolution;
+  convolution.filters = 16;
+  convolution.size = 3;
+  convolution.padding = 1;
+  convolution.batch_normalize = true;
+  add_layer(network, convolution, {kImage});
+  add_layer(network, MaxPool{.size = 2, .stride = 2}, {0});
+  add_layer(network, convolution, {1});
+  return network;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t widest = 0;
+  for (std::string line; std::getline(lines, line);) {
+    widest = std::max(widest, line.size());
+  }
+  return widest;
+}
+
+}  // namespace
+
+TEST_CASE("where the time goes adds up to the predicted time of the step") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    Draw draw(seed);
+    SearchOptions options;
+    options.batch = draw.between(1, 4);
+    options.cost.passes = draw.between(1, 2);
+    options.candidates = 3;
+    const Network network = test::random_network(draw, {.batch = options.batch, .most_layers = 6});
+    const ClusterProfile cluster = test::random_cluster(draw, static_cast<int>(draw.between(1, 4)));
+    options.counts_memory = false;
+    for (const Candidate& candidate : search_partition(network, cluster, options).candidates) {
+      const TimeShares time = time_shares(network, cluster, options, candidate.partition);
+      CHECK(time.step_s() == doctest::Approx(candidate.predicted_s()));
+      CHECK(time.redundant_s <= time.computing_s());
+      CHECK(time.waiting_s <= time.step_s() - time.computing_s() + 1e-12);
+    }
+  }
+}
+
+TEST_CASE("with too many devices to simulate, shares add up to the modelled time") {
+  const Network network = small_network();
+  const ClusterProfile cluster = equal_devices({.count = 64});
+  REQUIRE(!is_simulable(network, 64));
+  SearchOptions options;
+  options.batch = 4;
+  const SearchResult result = search_partition(network, cluster, options);
+  REQUIRE(!result.candidates.empty());
+  const Candidate& best = result.candidates.front();
+  CHECK(!best.simulated_s);
+  CHECK(time_shares(network, cluster, options, best.partition).step_s() ==
+        doctest::Approx(best.modelled_s));
+}
+
+TEST_CASE("one device waits for nobody") {
+  const Network network = small_network();
+  const TimeShares time = time_shares(network, equal_devices({}), {}, single_tile(network));
+  CHECK(time.computing_s() > 0);
+  CHECK(time.step_s() == doctest::Approx(time.computing_s()));
+  CHECK(time.waiting_s < 1e-12 * time.step_s());  // rounding
+  CHECK(std::string(what_limits(time)) == "computing");
+}
+
+TEST_CASE("what limits is what takes most beside computing, from a tenth of the step on") {
+  TimeShares time;
+  time.forward_s = 1;
+  time.maps_s = 0.05;
+  CHECK(std::string(what_limits(time)) == "computing");
+  time.maps_s = 0.3;
+  time.gradients_s = 0.2;
+  CHECK(std::string(what_limits(time)) == "exchange of maps");
+  time.gradients_s = 0.4;
+  CHECK(std::string(what_limits(time)) == "sums of gradients");
+}
+
+TEST_CASE("no rival is modelled to be faster than what a search found") {
+  for (std::uint64_t seed = 200; seed < 210; ++seed) {
+    CAPTURE(seed);
+    Draw draw(seed);
+    SearchOptions options;
+    options.batch = 4;
+    options.counts_memory = false;
+    const Network network = test::random_network(draw, {.batch = options.batch, .most_layers = 6});
+    const ClusterProfile cluster = equal_devices({.count = 4});
+    const SearchResult result = search_partition(network, cluster, options);
+    const auto plans =
+        compare_with_rivals(network, cluster, options, result.candidates.front().partition);
+    CHECK(plans.size() >= 2);
+    CHECK(plans.front().name == "chosen");
+    double least = kInfiniteRate;
+    for (const Candidate& candidate : result.candidates) {
+      least = std::min(least, candidate.predicted_s());
+    }
+    CHECK(plans.front().time.step_s() == doctest::Approx(least));
+  }
+}
+
+TEST_CASE("another number of devices: what fits, and text and JSON of it") {
+  const Network network = small_network();
+  ClusterProfile cluster = equal_devices({.count = 3});
+  SearchOptions options;
+  options.batch = 6;
+  const auto free = compare_device_counts(network, cluster, options);
+  REQUIRE(free.size() == 5);
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    CHECK(free[i].devices == static_cast<int>(i) + 1);
+    REQUIRE(free[i].best);
+  }
+  options.memory_limit_bytes = *free[0].best->most_bytes - 1;
+  const auto limited = compare_device_counts(network, cluster, options);
+  CHECK(!limited[0].best);
+  CHECK(limited[2].best);
+  const Partition partition =
+      search_partition(network, cluster, options).candidates.front().partition;
+  const Explanation explanation{compare_with_rivals(network, cluster, options, partition), limited};
+  const std::string text = explanation_table(explanation);
+  CHECK(widest_line(text) <= 100);
+  CHECK(text.find("nothing fits") != std::string::npos);
+  CHECK(text.find("sums of gradients") != std::string::npos);
+  CHECK(explanation_json(explanation).find("\"best\":null") != std::string::npos);
+}
