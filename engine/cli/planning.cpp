@@ -23,7 +23,7 @@ std::string profile_path(const PartitionChoice& choice) {
     return choice.cluster;
   }
   const char* hosts = std::getenv("HYDRA_HOST_FILE");  // NOLINT(concurrency-mt-unsafe)
-  const std::string beside = hosts == nullptr ? "" : std::string(hosts) + ".toml";
+  const std::string beside = hosts == nullptr ? "" : std::string(hosts) + ".cluster.toml";
   std::error_code error;
   return !beside.empty() && std::filesystem::exists(beside, error) ? beside : "";
 }
@@ -50,9 +50,11 @@ partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
     }
     const ConvolutionMethod method{convolution_shape(network, layer),
                                    kernels[static_cast<std::size_t>(layer)]};
-    return convolution_workspace(
-               method, tile.computed.channels, training ? tile.backward : partitioner::Region{})
-               .elements() *
+    const bool to_data = network.layer(layer).inputs[0] != partitioner::kImage;
+    return convolution_workspace(method,
+                                 tile.computed.channels,
+                                 training ? tile.backward : partitioner::Region{},
+                                 to_data) *
            partitioner::MemoryOptions{}.scalar_bytes;
   };
   const auto of_ranks = [&network, training](const partitioner::Plan& plan) {
