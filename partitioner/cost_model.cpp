@@ -6,6 +6,7 @@
 
 #include "partitioner/compute_model.h"
 #include "partitioner/layer_memory.h"
+#include "partitioner/overlaps.h"
 #include "partitioner/step_messages.h"
 
 namespace partitioner {
@@ -224,19 +225,15 @@ ExchangeSeconds exchange_seconds(const std::vector<Region>& owned,
                                  ExchangeLoads& loads) {
   loads.forward.clear();
   loads.backward.clear();
-  const int ranks = static_cast<int>(owned.size());
-  for (int to = 0; to < ranks; ++to) {
-    const Region& needs = required[static_cast<std::size_t>(to)];
-    if (needs.empty()) {
-      continue;
-    }
-    for (int from = 0; from < ranks; ++from) {
-      const Region shared = intersect(owned[static_cast<std::size_t>(from)], needs);
-      if (from != to && !shared.empty()) {
+  const OverlapIndex owners(owned);
+  for (std::size_t rank = 0; rank < required.size(); ++rank) {
+    const auto to = static_cast<int>(rank);
+    owners.for_each(required[rank], [&](int from, const Region& shared) {
+      if (from != to) {
         loads.forward.add({from, to, region_bytes(shared)});
         loads.backward.add({to, from, region_bytes(shared)});
       }
-    }
+    });
   }
   return {loads.forward.seconds(), loads.backward.seconds()};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "partitioner/cut_mapping.h"
+#include "partitioner/overlaps.h"
 
 namespace partitioner {
 
@@ -85,14 +86,18 @@ class GeometryMaker {
   // All readers of `layer` in the group have been here already.
   void collapse(int layer) {
     Exchange exchange{layer, 0, {}};
+    std::vector<Region> owned;
+    for (const Tile& tile : tiles(layer)) {
+      owned.push_back(tile.owned);
+    }
+    const OverlapIndex owners(owned);
     for (const int to : group_.ranks) {
-      for (const int from : group_.ranks) {
-        const Region shared = intersect(tiles(layer)[static_cast<std::size_t>(from)].owned,
-                                        tiles(layer)[static_cast<std::size_t>(to)].backward);
-        if (from != to && !shared.empty()) {
+      const Region& backward = tiles(layer)[static_cast<std::size_t>(to)].backward;
+      owners.for_each(backward, [&](int from, const Region& shared) {
+        if (from != to) {
           exchange.messages.push_back({from, to, shared});
         }
-      }
+      });
     }
     for (Tile& tile : tiles(layer)) {
       tile.backward = tile.owned;

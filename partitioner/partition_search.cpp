@@ -6,6 +6,7 @@
 
 #include "partitioner/errors.h"
 #include "partitioner/group_memory.h"
+#include "partitioner/step_messages.h"
 
 namespace partitioner {
 
@@ -20,6 +21,19 @@ constexpr std::size_t kBeam = 4;  // states at each layer when looking for a fir
 int last_made(const GroupChoice& choice) {
   const bool read = !choice.makes.empty() && choice.makes.back().map == choice.group.last;
   return read ? choice.makes.back().regions : kNobody;
+}
+
+// Forward alone: what any device lacks has to come through its interface.
+double least_exchange_s(const RegionsOfRanks& owners,
+                        const RegionsOfRanks& readers,
+                        const ClusterProfile& cluster) {
+  double least_s = 0;
+  for (std::size_t rank = 0; rank < readers.size(); ++rank) {
+    const double lacking =
+        region_bytes(readers[rank]) - region_bytes(intersect(owners[rank], readers[rank]));
+    least_s = std::max(least_s, lacking / cluster.devices[rank].receive_bytes_per_s);
+  }
+  return least_s;
 }
 
 }  // namespace
@@ -142,11 +156,11 @@ void PartitionSearch::bound_with_last_map() {
         if (least_through(*choice) >= least) {
           break;
         }
-        double of = price(*choice);
+        double of = price(*choice) + rest_after(*choice);
         for (const MapRegions& reads : choice->reads) {
-          of += reads.map == map ? exchange_price(map, owned, reads.regions) : 0;
+          of += reads.map == map ? exchange_price(map, owned, reads.regions, least - of) : 0;
         }
-        least = std::min(least, of + rest_after(*choice));
+        least = std::min(least, of);
       }
     }
   }
@@ -238,7 +252,8 @@ void PartitionSearch::append_groups(int first, const State& state, const std::ve
       continue;
     }
     ++effort_.steps;
-    const double step = price(*choice) + price_of_reads(state, *choice);
+    const double budget = best_ * slack_ - least - price(*choice) - rest;
+    const double step = price(*choice) + price_of_reads(state, *choice, budget);
     if (too_dear(least + step + rest)) {
       continue;
     }
@@ -281,14 +296,16 @@ void PartitionSearch::add_way(Way way, std::vector<int>& there) {
   }
 }
 
-double PartitionSearch::price_of_reads(const State& state, const GroupChoice& choice) {
+double PartitionSearch::price_of_reads(const State& state,
+                                       const GroupChoice& choice,
+                                       double budget) {
   double price = 0;
   for (const MapRegions& reads : choice.reads) {
     if (is_sent(reads.map)) {
       const auto found = std::find_if(
           state.begin(), state.end(), [&reads](const auto& of) { return of.first == reads.map; });
       expects(found != state.end(), "a map that is read is live");
-      price += exchange_price(reads.map, found->second, reads.regions);
+      price += exchange_price(reads.map, found->second, reads.regions, budget - price);
     }
   }
   return price;
@@ -313,17 +330,26 @@ bool PartitionSearch::is_sent(int map) const {
   return map != kImage || options_.reader != kEveryRank;
 }
 
-// Of a step, for a map that some own and others require.
-double PartitionSearch::exchange_price(int map, int owned, int required) {
+// Of a step, for a map that some own and others require. What is beyond the budget may be more than
+// that.
+double PartitionSearch::exchange_price(int map, int owned, int required, double budget) {
   if (owned == kNobody || !is_sent(map)) {
     return 0;
   }
   const auto key = static_cast<std::uint64_t>(owned) << 32U | static_cast<std::uint32_t>(required);
   const auto [found, is_new] = exchanges_.try_emplace(key);
   ExchangePrice& of = found->second;
+  const RegionsOfRanks& owners = choices_.regions().at(owned);
+  const RegionsOfRanks& readers = choices_.regions().at(required);
   if (is_new) {
-    const RegionsOfRanks& owners = choices_.regions().at(owned);
-    const RegionsOfRanks& readers = choices_.regions().at(required);
+    of.least_s = least_exchange_s(owners, readers, cluster_);
+  }
+  const double least_s = static_cast<double>(options_.cost.passes) * of.least_s;
+  if (!of.exact && least_s > budget * (1 + kRounding)) {
+    return least_s;
+  }
+  if (!of.exact) {
+    of.exact = true;
     of.seconds = exchange_seconds(owners, readers, loads_);
     of.load = exchange_load(owners, readers, options_.memory, limits_);
   }

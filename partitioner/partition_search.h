@@ -80,13 +80,15 @@ class PartitionSearch {
   [[nodiscard]] State first_state();
   void append_groups(int first, const State& state, const std::vector<int>& ways);
   void add_way(Way way, std::vector<int>& there);
-  [[nodiscard]] double price_of_reads(const State& state, const GroupChoice& choice);
+  [[nodiscard]] double price_of_reads(const State& state, const GroupChoice& choice, double budget);
   [[nodiscard]] State state_after(const State& state, const GroupChoice& choice) const;
-  [[nodiscard]] double exchange_price(int map, int owned, int required);
+  [[nodiscard]] double exchange_price(int map, int owned, int required, double budget);
   [[nodiscard]] std::vector<Partition> partitions(std::size_t most) const;
   [[nodiscard]] Partition partition_of(int end) const;
 
   struct ExchangePrice {
+    double least_s = 0;  // at least, of one pass
+    bool exact = false;  // what follows is known
     ExchangeSeconds seconds;
     double load = 0;
   };
