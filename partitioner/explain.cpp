@@ -218,18 +218,6 @@ class Comparison {
   std::vector<ExplainedPlan> plans_;
 };
 
-// What the cluster would be with another number of devices.
-ClusterProfile resized(const Network& network, const ClusterProfile& cluster, int devices) {
-  if (devices <= cluster.size()) {
-    return first_devices(cluster, devices);
-  }
-  ClusterProfile larger = cluster;
-  while (larger.size() < devices) {
-    larger = with_one_more(network, larger);
-  }
-  return larger;
-}
-
 }  // namespace
 
 TimeShares time_shares(const Network& network,
@@ -271,6 +259,17 @@ std::vector<ExplainedPlan> compare_with_rivals(const Network& network,
   return Comparison(network, cluster, options, partition).run();
 }
 
+ClusterProfile cluster_of_size(const Network& network, const ClusterProfile& cluster, int devices) {
+  if (devices <= cluster.size()) {
+    return first_devices(cluster, devices);
+  }
+  ClusterProfile larger = cluster;
+  while (larger.size() < devices) {
+    larger = with_one_more(network, larger);
+  }
+  return larger;
+}
+
 std::vector<ExplainedCount> compare_device_counts(const Network& network,
                                                   const ClusterProfile& cluster,
                                                   const SearchOptions& options) {
@@ -287,7 +286,7 @@ std::vector<ExplainedCount> compare_device_counts(const Network& network,
     if (options.reader >= devices) {  // it would not be there
       continue;
     }
-    const ClusterProfile part = resized(network, cluster, devices);
+    const ClusterProfile part = cluster_of_size(network, cluster, devices);
     const SearchResult result = search_partition(network, part, quick);
     ExplainedCount count{devices, std::nullopt};
     if (!result.candidates.empty()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "partitioner/search.h"
+#include "partitioner/text_table.h"
 
 namespace partitioner {
 
@@ -69,6 +70,24 @@ struct ExplainedCount {
 [[nodiscard]] std::vector<ExplainedCount> compare_device_counts(const Network& network,
                                                                 const ClusterProfile& cluster,
                                                                 const SearchOptions& options);
+
+// The first devices of the cluster, or all of them and more like its slowest.
+[[nodiscard]] ClusterProfile cluster_of_size(const Network& network,
+                                             const ClusterProfile& cluster,
+                                             int devices);
+
+// How well a network scales: a row of text for the best partition of each number of devices.
+class ScaleTable {
+ public:
+  ScaleTable();
+  void add(int devices, const TimeShares& time, double planning_s);
+  // At most 100 columns.
+  [[nodiscard]] std::string text() const { return table_.text(); }
+
+ private:
+  TextTable table_;
+  double first_s_ = 0;
+};
 
 struct Explanation {
   std::vector<ExplainedPlan> plans;

@@ -140,6 +140,35 @@ std::string explanation_table(const Explanation& explanation) {
   return text;
 }
 
+ScaleTable::ScaleTable()
+    : table_({{"devices"},
+              {"step, s"},
+              {"speed-up"},
+              {"computing"},
+              {"redundant"},
+              {"maps"},
+              {"statistics"},
+              {"gradients"},
+              {"idle"},
+              {"planned in"}}) {}
+
+void ScaleTable::add(int devices, const TimeShares& time, double planning_s) {
+  first_s_ = first_s_ > 0 ? first_s_ : time.step_s();
+  const auto share = [&time](double part_s) {
+    return fmt::format("{:.1f} %", 100 * part_s / time.step_s());
+  };
+  table_.add_row({std::to_string(devices),
+                  seconds(time.step_s()),
+                  fmt::format("{:.1f}", first_s_ / time.step_s()),
+                  share(time.computing_s()),
+                  share(time.redundant_s),
+                  share(time.maps_s),
+                  share(time.statistics_s),
+                  share(time.gradients_s),
+                  share(time.idle_s + time.loss_s),
+                  fmt::format("{:.1f} s", planning_s)});
+}
+
 std::string explanation_json(const Explanation& explanation) {
   Json json = {{"plans", Json::array()}, {"devices", Json::array()}};
   for (const ExplainedPlan& plan : explanation.plans) {

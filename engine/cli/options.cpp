@@ -9,6 +9,7 @@ namespace {
 
 constexpr Index kMostCount = 1'000'000'000;  // steps, images, ranks
 constexpr Index kMostThreads = 1024;
+constexpr Index kMostScale = 4096;
 constexpr Index kMostSeed = 0x7fffffffffffffff;  // checkpoints keep it as a signed number
 
 CLI::Validator whole_number(Index least, Index most) {
@@ -297,6 +298,12 @@ void add_plan(CLI::App& program, PlanCommand& command) {
                command.explain,
                "also say where the time of a step is predicted to go, beside other partitions, and "
                "what other numbers of devices would change");
+  add_count(app,
+            "--scale",
+            command.scale,
+            "instead of a plan: predicted steps of the best partitions for 1, 2, 4, ... up to this "
+            "many devices, whatever memory they have",
+            kMostScale);
   add_partition(app, command.partition, "as square as can be", true);
 }
 

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -58,12 +59,42 @@ partitioner::Explanation explanation(const PlanCommand& command,
           compare_device_counts(network, cluster, options)};
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void print_scale(const PlanCommand& command,
+                 const partitioner::Network& network,
+                 const Workload& workload) {
+  const int described = profiled_devices(command.partition).value_or(1);
+  const auto cluster = described_cluster(command.partition, described);
+  partitioner::ScaleTable table;
+  for (int devices = 1; devices <= command.scale; devices *= 2) {
+    const auto part = cluster_of_size(network, cluster, devices);
+    partitioner::SearchOptions options =
+        search_options(network, command.partition, workload, devices);
+    options.counts_memory = false;
+    options.candidates = 1;
+    const auto start = std::chrono::steady_clock::now();
+    const auto result = search_partition(network, part, options);
+    const double planning_s = seconds_since(start);
+    table.add(devices,
+              time_shares(network, part, options, result.candidates.front().partition),
+              planning_s);
+  }
+  fmt::print("{}", table.text());
+}
+
 }  // namespace
 
 void run_plan(const PlanCommand& command) {
   const partitioner::ModelFile model = load_model(command.model, Communicator::self());
   const partitioner::Network network = resized(model.network, command.size);
   const Workload workload = workload_of(command, model);
+  if (command.scale > 0) {
+    print_scale(command, network, workload);
+    return;
+  }
   const Index batch = workload.batch;
   const int ranks = ranks_of(command);
   std::optional<partitioner::ClusterProfile> cluster;

@@ -96,3 +96,6 @@ expect 'a grid is explained too, as JSON' valid_json "$folder/out" whole
 expect 'it names the rivals' grep -q '"explanation":{"plans":\[{"name":"chosen",.*"name":"next best"' "$folder/out"
 expect 'and the numbers of devices' grep -q '"devices":\[{"devices":1,"best":{"step_s"' "$folder/out"
 expect 'what is assumed is said once' test "$(grep -c 'equal devices assumed' "$folder/err")" -eq 1
+
+works 1 plan models/yolov2-early.cfg --scale 8 --batch 4
+expect 'a row for each power of two' test "$(grep -cE '^ *[1248] +[0-9.]+ ' "$folder/out")" -eq 4
