@@ -82,7 +82,7 @@ std::optional<int> profiled_devices(const PartitionChoice& choice) {
 ClusterProfile described_cluster(const PartitionChoice& choice, int ranks) {
   const std::string path = profile_path(choice);
   if (path.empty()) {
-    const ClusterProfile cluster = assumed_cluster(choice, ranks);
+    ClusterProfile cluster = assumed_cluster(choice, ranks);
     say_assumption(cluster);
     return cluster;
   }
