@@ -95,7 +95,7 @@ TEST_CASE("what limits is what takes most beside computing, from a tenth of the 
   CHECK(std::string(what_limits(time)) == "sums of gradients");
 }
 
-TEST_CASE("no rival is modelled to be faster than what a search found") {
+TEST_CASE("what was chosen comes first, at the time that the search predicted for it") {
   for (std::uint64_t seed = 200; seed < 210; ++seed) {
     CAPTURE(seed);
     Draw draw(seed);
