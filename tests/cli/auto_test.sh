@@ -34,19 +34,19 @@ expect 'the first devices of the profile' grep -qF '"ranks":2' "$folder/out"
 
 # A host file with a profile beside it.
 printf 'localhost:4\n' >"$folder/hosts"
-cp "$folder/three.toml" "$folder/hosts.toml"
+cp "$folder/three.toml" "$folder/hosts.cluster.toml"
 HYDRA_HOST_FILE="$folder/hosts" works 1 plan models/yolov2-early.cfg --partition auto --batch 2 --json
 expect 'the profile beside the host file' same_bytes "$folder/plan.json" "$folder/out"
 
 # Memory: what is planned stays below the limit, and the least is less than the fastest takes.
-works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 4 --json
+works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 2 --json
 expect 'it says what it assumes' grep -q 'warning: no cluster profile: equal devices assumed' "$folder/err"
 free=$(total "$folder/out")
-works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 4 --objective memory --json
+works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 2 --objective memory --json
 least=$(total "$folder/out")
 expect 'the least memory is less than the fastest takes' test "$least" -lt "$free"
 limit=$(((free + least) / 2 / 1048576))
-works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 4 --memory-limit "$limit" --json
+works 1 plan models/yolov2-early.cfg --partition auto --ranks 4 --batch 2 --memory-limit "$limit" --json
 expect 'a plan under a limit stays below it' test "$(total "$folder/out")" -le $((limit * 1048576))
 
 # Nothing fits: how much is missing, and what would help.
