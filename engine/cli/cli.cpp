@@ -126,6 +126,8 @@ int run_command(const CLI::App& program, const Commands& commands, int argc, cha
       run_predict(commands.predict, world);
     } else if (program.got_subcommand("time")) {
       run_time(commands.time, world);
+    } else if (program.got_subcommand("probe")) {
+      run_probe(commands.probe, world);
     } else {
       run_gradients(commands.gradients, world);
     }

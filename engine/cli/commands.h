@@ -124,6 +124,19 @@ struct TimeCommand {
 };
 void run_time(const TimeCommand& command, const Communicator& communicator);
 
+struct ProbeCommand {
+  std::string model;  // whose convolutions to time; empty: a standard set
+  std::string size;
+  std::string out;
+  std::string hostfile;  // beside which the profile goes, where `out` does not say
+  bool force = false;    // replace a file that is there
+  int threads = 0;
+  std::vector<std::string> kernels{"direct", "winograd4"};
+  Index seconds = 40;
+  bool json = false;
+};
+void run_probe(const ProbeCommand& command, const Communicator& communicator);
+
 struct CheckCommand {
   std::string model;
   PartitionChoice partition = comparable();

@@ -323,6 +323,42 @@ void add_time(CLI::App& program, TimeCommand& command) {
   add_partition(app, command.partition);
 }
 
+void add_probe(CLI::App& program, ProbeCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "probe", "measure devices and links, and write the profile of the cluster");
+  auto* model = add_text(app,
+                         "MODEL",
+                         command.model,
+                         "",
+                         "model file whose convolutions to time (default: a standard set)");
+  app.add_option("--size", command.size, "input of another size than the model says")
+      ->type_name("HxW")
+      ->needs(model);
+  auto* out = add_text(app, "--out", command.out, "FILE", "where to write the profile");
+  add_text(app,
+           "--hostfile",
+           command.hostfile,
+           "FILE",
+           "the host file of this cluster: the profile becomes FILE.cluster.toml (default: "
+           "cluster.toml in this folder)")
+      ->excludes(out);
+  app.add_flag("--force", command.force, "replace a profile that is there");
+  add_count(app, "--threads", command.threads, "of each rank, as for time", kMostThreads);
+  app.add_option("--kernels", command.kernels, "kernels of convolutions to time")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"direct", "winograd2", "winograd4"}))
+      ->default_str("direct,winograd4");
+  constexpr Index kMostSeconds = 86400;
+  add_count(app,
+            "--seconds",
+            command.seconds,
+            "about how long to measure; with less, large convolutions are left out",
+            kMostSeconds);
+  add_json(app, command.json, "print JSON: devices, link, what was left out, file");
+}
+
 void add_check(CLI::App& program, CheckCommand& command) {
   CLI::App& app = *program.add_subcommand(
       "check", "compare a partition with one tile; exit code 1 where they differ");
@@ -379,6 +415,7 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_predict(program, commands.predict);
   add_plan(program, commands.plan);
   add_time(program, commands.time);
+  add_probe(program, commands.probe);
   add_check(program, commands.check);
   add_gradients(program, commands.gradients);
   add_convert(program, commands.convert);

@@ -14,6 +14,7 @@ struct Commands {
   PredictCommand predict;
   PlanCommand plan;
   TimeCommand time;
+  ProbeCommand probe;
   CheckCommand check;
   GradientsCommand gradients;
   ConvertCommand convert;

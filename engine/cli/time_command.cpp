@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +6,7 @@
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
+#include "engine/median.h"
 #include "engine/ops/threads.h"
 #include "engine/train/run_report.h"
 #include "partitioner/quantities.h"
@@ -14,12 +14,6 @@
 namespace engine {
 
 namespace {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // Operations of a training step of the whole network on one device: two a multiply-add, forward, to
 // the weights, and to the data wherever there is a layer below.
@@ -44,19 +38,8 @@ struct Measurement {
   [[nodiscard]] double most_s() const { return *std::max_element(step_s.begin(), step_s.end()); }
 };
 
-// The value of each rank.
-template <class Value>
-std::vector<Value> of_ranks(const Value& mine, const Communicator& communicator) {
-  const auto all = communicator.gather_all(bytes_of(&mine, 1));
-  std::vector<Value> values(all.size());
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::memcpy(&values[rank], all[rank].data(), sizeof(Value));
-  }
-  return values;
-}
-
 double most_of_ranks(double mine, const Communicator& communicator) {
-  const std::vector<double> all = of_ranks(mine, communicator);
+  const std::vector<double> all = communicator.of_ranks(mine);
   return *std::max_element(all.begin(), all.end());
 }
 
@@ -86,7 +69,7 @@ Measurement measure(Trainer& trainer, Index steps, const Communicator& communica
                           &StepTimes::step_s}) {
     result.median.*part = median(all(part));
   }
-  result.peak_bytes = of_ranks(peak_resident_bytes(), communicator);
+  result.peak_bytes = communicator.of_ranks(peak_resident_bytes());
   return result;
 }
 

@@ -65,6 +65,17 @@ class Communicator {
   // Ranks that run on the same machine as this one, itself included. All ranks call this together.
   [[nodiscard]] int ranks_on_this_machine() const;
 
+  // A plain value of each rank, in rank order, on all ranks. All ranks call this together.
+  template <class Value>
+  [[nodiscard]] std::vector<Value> of_ranks(const Value& mine) const {
+    const auto all = gather_all(std::as_bytes(std::span<const Value>(&mine, 1)));
+    std::vector<Value> values(all.size());
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      std::memcpy(&values[rank], all[rank].data(), sizeof(Value));
+    }
+    return values;
+  }
+
   // A plain value of rank 0, on all ranks. All ranks call this together.
   template <class Value>
   [[nodiscard]] Value share(const Value& mine) const {

@@ -1,0 +1,301 @@
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unistd.h>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/setup.h"
+#include "engine/comm/agreement.h"
+#include "engine/comm/link_probe.h"
+#include "engine/execution/device_probe.h"
+#include "engine/execution/free_memory.h"
+#include "engine/files/atomic_file.h"
+#include "engine/ops/threads.h"
+#include "engine/train/update_probe.h"
+#include "partitioner/quantities.h"
+#include "partitioner/text_table.h"
+
+namespace engine {
+
+namespace {
+
+using partitioner::ClusterProfile;
+using partitioner::DeviceProfile;
+using partitioner::InputError;
+
+// How the seconds that there are get shared out.
+constexpr double kDevicePart = 0.55;
+constexpr double kLinkPart = 0.25;
+constexpr double kSumPart = 0.1;
+constexpr double kUpdatePart = 0.02;
+
+struct ProbeResult {
+  ClusterProfile cluster;
+  std::vector<std::string> left_out;  // a sentence for each device that left something out
+};
+
+std::string file_to_write(const ProbeCommand& command) {
+  if (!command.out.empty()) {
+    return command.out;
+  }
+  return command.hostfile.empty() ? "cluster.toml" : command.hostfile + ".cluster.toml";
+}
+
+void expect_writable(const ProbeCommand& command) {
+  if (!command.hostfile.empty() && !std::filesystem::is_regular_file(command.hostfile)) {
+    throw InputError(command.hostfile, 0, "is no file: give the host file that mpiexec is given");
+  }
+  const std::string path = file_to_write(command);
+  if (!command.force && std::filesystem::exists(path)) {
+    throw InputError(
+        path, 0, "is there already: --force replaces it, --out FILE writes to another one");
+  }
+  const AtomicFile tried(path);  // now rather than when all has been measured
+}
+
+std::vector<ConvolutionKernel> kernels_of(const ProbeCommand& command) {
+  std::vector<ConvolutionKernel> kernels;
+  for (const std::string& name : command.kernels) {
+    kernels.push_back(*partitioner::kernel_named(name));
+  }
+  return kernels;
+}
+
+std::vector<ConvolutionPoint> trials_of(const ProbeCommand& command,
+                                        const Communicator& communicator) {
+  if (command.model.empty()) {
+    return standard_trials(kernels_of(command));
+  }
+  const partitioner::ModelFile model = load_model(command.model, communicator);
+  const partitioner::Network network =
+      agreed(communicator, [&] { return resized(model.network, command.size); });
+  return model_trials(network, kernels_of(command));
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string words_of(const ConvolutionPoint& trial) {
+  return fmt::format("{} {}x{} from {} to {} channels{}, {}x{} cells",
+                     name_of(trial.kernel),
+                     trial.size,
+                     trial.size,
+                     trial.channels,
+                     trial.filters,
+                     trial.groups > 1 ? fmt::format(" in {} groups", trial.groups) : "",
+                     trial.rows,
+                     trial.cols);
+}
+
+std::string left_out_sentence(const std::vector<ConvolutionPoint>& trials) {
+  std::vector<std::string> words;
+  words.reserve(trials.size());
+  for (const ConvolutionPoint& trial : trials) {
+    words.push_back(words_of(trial));
+  }
+  return words.empty()
+             ? ""
+             : fmt::format("left out for want of time or memory: {}", fmt::join(words, "; "));
+}
+
+// Device names lead to ranks: they have to be different.
+void tell_apart(std::vector<DeviceProfile>& devices) {
+  std::multiset<std::string> names;
+  for (const DeviceProfile& device : devices) {
+    names.insert(device.name);
+  }
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    if (names.count(devices[rank].name) > 1) {
+      devices[rank].name += fmt::format(".{}", rank);
+    }
+  }
+}
+
+std::vector<std::string> texts_of_ranks(const std::string& mine, const Communicator& communicator) {
+  std::vector<std::string> texts;
+  for (const auto& bytes : communicator.gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
+    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return texts;
+}
+
+// What each rank says of itself, on all of them.
+ProbeResult gather_devices(const DeviceProfile& mine,
+                           const std::string& left_out,
+                           const Communicator& communicator) {
+  ProbeResult result;
+  ClusterProfile alone;
+  alone.devices.push_back(mine);
+  for (const std::string& text : texts_of_ranks(to_text(alone), communicator)) {
+    result.cluster.devices.push_back(
+        partitioner::parse_cluster_profile(text, "profile of a rank").devices[0]);
+  }
+  tell_apart(result.cluster.devices);
+  const std::vector<std::string> sentences = texts_of_ranks(left_out, communicator);
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const std::string& sentence = sentences[static_cast<std::size_t>(rank)];
+    if (!sentence.empty()) {
+      result.left_out.push_back(fmt::format("{}: {}", result.cluster.device(rank).name, sentence));
+    }
+  }
+  return result;
+}
+
+std::vector<LinkMeasurements> gather_links(const LinkMeasurements& mine,
+                                           const Communicator& communicator) {
+  struct Numbers {
+    double message_s;
+    double send_bytes_per_s;
+    double receive_bytes_per_s;
+  };
+  std::vector<LinkMeasurements> ranks;
+  for (const Numbers& of : communicator.of_ranks(
+           Numbers{mine.message_s, mine.send_bytes_per_s, mine.receive_bytes_per_s})) {
+    ranks.push_back({of.message_s, of.send_bytes_per_s, of.receive_bytes_per_s, {}, {}});
+  }
+  for (std::size_t peer = 0; peer < ranks.size(); ++peer) {
+    const auto halves = communicator.of_ranks(mine.half_round_trip_s[peer]);
+    const auto rates = communicator.of_ranks(mine.received_bytes_per_s[peer]);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      ranks[rank].half_round_trip_s.push_back(halves[rank]);
+      ranks[rank].received_bytes_per_s.push_back(rates[rank]);
+    }
+  }
+  return ranks;
+}
+
+ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
+                  double seconds,
+                  const Communicator& communicator) {
+  const bool alone = communicator.size() == 1;
+  const Index free_bytes =
+      std::max<Index>(free_memory_bytes() / communicator.ranks_on_this_machine(), 1);
+  communicator.barrier();  // all at the same time, as when they train
+  DeviceMeasurements device =
+      measure_device({trials, (alone ? 1 - kUpdatePart : kDevicePart) * seconds, free_bytes / 2});
+  device.profile.name = host_name();
+  device.profile.memory_bytes = free_bytes;
+  device.profile.updated_weights_per_s = measure_updated_weights_per_s(kUpdatePart * seconds);
+  ProbeResult result =
+      gather_devices(device.profile, left_out_sentence(device.left_out), communicator);
+  if (alone) {
+    result.left_out.emplace_back("links: there is one rank only");
+    return result;
+  }
+  LinkMeasurements links = measure_links(communicator, kLinkPart * seconds);
+  links.message_s /= device.processor_share;
+  describe_links(gather_links(links, communicator), result.cluster);
+  result.cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
+  return result;
+}
+
+std::string remarks(const ProbeCommand& command, const ProbeResult& result) {
+  std::string text = fmt::format("# Measured by `tessera probe`: {}, {} each, {} s.\n",
+                                 partitioner::counted(result.cluster.size(), "rank"),
+                                 partitioner::counted(threads(), "thread"),
+                                 command.seconds);
+  text += command.model.empty() ? "# Convolutions: a standard set.\n"
+                                : fmt::format("# Convolutions: those of {}{}.\n",
+                                              command.model,
+                                              command.size.empty() ? "" : " of " + command.size);
+  for (const std::string& sentence : result.left_out) {
+    text += fmt::format("# {}.\n", sentence);
+  }
+  return text + "#\n";
+}
+
+double mbit(double bytes_per_s) {
+  return 8e-6 * bytes_per_s;
+}
+
+void print_table(const ProbeResult& result, const std::string& path) {
+  using partitioner::Align;
+  const ClusterProfile& cluster = result.cluster;
+  partitioner::TextTable table({{"device", Align::Left},
+                                {"GFLOP/s direct"},
+                                {"Winograd"},
+                                {"memory GB/s"},
+                                {"free"},
+                                {"Mbit/s out"},
+                                {"in"}});
+  for (const DeviceProfile& device : cluster.devices) {
+    const auto rate = [](double bytes_per_s) {
+      return std::isinf(bytes_per_s) ? std::string("-") : fmt::format("{:.1f}", mbit(bytes_per_s));
+    };
+    table.add_row({device.name,
+                   fmt::format("{:.2f}", 1e-9 * device.direct_flops_per_s),
+                   fmt::format("{:.2f}", 1e-9 * device.winograd_flops_per_s),
+                   fmt::format("{:.1f}", 1e-9 * device.memory_bytes_per_s),
+                   partitioner::readable_bytes(device.memory_bytes),
+                   rate(device.send_bytes_per_s),
+                   rate(device.receive_bytes_per_s)});
+  }
+  fmt::print("{}", table.text());
+  if (cluster.size() > 1) {
+    fmt::print("link: {:.3f} ms, {:.1f} Mbit/s each way; {}\n",
+               1e3 * cluster.link.latency_s,
+               mbit(cluster.link.bytes_per_s),
+               cluster.exceptions.empty() ? "the same between all devices"
+                                          : fmt::format("{} directions are different, see the file",
+                                                        cluster.exceptions.size()));
+  }
+  for (const std::string& sentence : result.left_out) {
+    fmt::print("{}\n", sentence);
+  }
+  fmt::print("written: {}\n", path);
+}
+
+void print_json(const ProbeResult& result, const std::string& path) {
+  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  for (const DeviceProfile& device : result.cluster.devices) {
+    devices.push_back({{"name", device.name},
+                       {"direct_flops_per_s", device.direct_flops_per_s},
+                       {"winograd_flops_per_s", device.winograd_flops_per_s},
+                       {"memory_bytes_per_s", device.memory_bytes_per_s},
+                       {"memory_bytes", device.memory_bytes},
+                       {"send_bytes_per_s", device.send_bytes_per_s},
+                       {"receive_bytes_per_s", device.receive_bytes_per_s}});
+  }
+  const nlohmann::ordered_json all{{"devices", devices},
+                                   {"link",
+                                    {{"latency_s", result.cluster.link.latency_s},
+                                     {"bytes_per_s", result.cluster.link.bytes_per_s}}},
+                                   {"left_out", result.left_out},
+                                   {"file", path}};
+  fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void run_probe(const ProbeCommand& command, const Communicator& communicator) {
+  const bool writes = communicator.rank() == 0;
+  throw_agreed(communicator, writes ? problem_of([&] { expect_writable(command); }) : std::nullopt);
+  const std::vector<ConvolutionPoint> trials = trials_of(command, communicator);
+  if (command.threads > 0) {
+    set_threads(command.threads);
+  }
+  const ProbeResult result = probe(trials, static_cast<double>(command.seconds), communicator);
+  const std::string path = file_to_write(command);
+  throw_agreed(communicator,
+               writes ? problem_of([&] {
+                 write_atomically(path, remarks(command, result) + to_text(result.cluster));
+               })
+                      : std::nullopt);
+  if (!writes) {
+    return;
+  }
+  if (command.json) {
+    print_json(result, path);
+  } else {
+    print_table(result, path);
+  }
+}
+
+}  // namespace engine

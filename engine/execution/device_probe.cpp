@@ -1,0 +1,262 @@
+#include "engine/execution/device_probe.h"
+
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "engine/execution/repeated_timing.h"
+#include "engine/ops/activation.h"
+#include "engine/ops/batch_norm.h"
+#include "engine/ops/pool.h"
+#include "engine/ops/rearrange.h"
+#include "engine/ops/threads.h"
+#include "engine/random.h"
+
+namespace engine {
+
+namespace {
+
+using partitioner::DeviceProfile;
+using partitioner::PassRates;
+using Pass = partitioner::ConvolutionPass;
+
+constexpr Region kMap{{0, 1}, {0, 64}, {0, 104}, {0, 104}};  // 2.6 MiB
+
+// Above 0: nothing that is activated again and again may fade away, small numbers being slow.
+void fill(Array<float>& values, std::uint64_t seed) {
+  for (Index i = 0; i < values.size(); ++i) {
+    const double drawn = random_uniform(seed, 0, static_cast<std::uint64_t>(i));
+    values[i] = static_cast<float>(drawn + 0.1);
+  }
+}
+
+Tensor<float> filled(const Region& region, std::uint64_t seed) {
+  Tensor<float> tensor(region);
+  fill(tensor.values(), seed);
+  return tensor;
+}
+
+View<const float> read(const Tensor<float>& tensor) {
+  return tensor.view();
+}
+
+double bytes_of_maps(double maps) {
+  return maps * static_cast<double>(sizeof(float)) * static_cast<double>(kMap.volume());
+}
+
+// Fills in the times of a trial.
+ConvolutionPoint timed(ConvolutionPoint trial, double allowed_s) {
+  const ConvolutionMethod method{trial_shape(trial), partitioner::all_passes(trial.kernel)};
+  const Region output = trial_output(trial);
+  const Tensor<float> in = filled(trial_input(trial), 1);
+  Tensor<float> out = filled(output, 2);
+  Tensor<float> in_gradient(in.region());
+  Array<float> weight(trial.filters * method.shape.row());
+  fill(weight, 3);
+  Array<float> weight_gradient(weight.size());
+  Array<float> scratch(convolution_workspace(method, output.channels, output));
+  const double pass_s = allowed_s / 3;
+  trial.forward_s = median_seconds(pass_s, [&] {
+    convolution_forward<float>(
+        method, read(in), weight.data(), nullptr, {out.view(), output}, scratch.data());
+  });
+  trial.backward_data_s = median_seconds(pass_s, [&] {
+    convolution_backward_data<float>(method,
+                                     read(out),
+                                     {weight.data(), 0},
+                                     output,
+                                     {in_gradient.view(), in.region(), true},
+                                     scratch.data());
+  });
+  trial.backward_weights_s = median_seconds(pass_s, [&] {
+    convolution_backward_weights<float>(
+        method, read(in), read(out), output, 0, weight_gradient.data(), scratch.data());
+  });
+  return trial;
+}
+
+// Over all points of kernels that are, or are not, Winograd's.
+double flops_per_s(const std::vector<ConvolutionPoint>& points, bool winograd) {
+  double flops = 0;
+  double seconds = 0;
+  for (const ConvolutionPoint& point : points) {
+    if ((partitioner::winograd_side(point.kernel) > 0) == winograd) {
+      flops += trial_flops(point);
+      seconds += point.forward_s + point.backward_data_s + point.backward_weights_s;
+    }
+  }
+  return flops / seconds;
+}
+
+// Common trials first: what can be expected of the others comes from them.
+void measure_convolutions(const DeviceProbeOptions& options,
+                          double seconds,
+                          DeviceMeasurements& measurements) {
+  const double end = now_s() + seconds;
+  std::vector<ConvolutionPoint>& points = measurements.profile.convolutions;
+  for (const ConvolutionPoint& trial : common_trials()) {
+    constexpr double kPart = 0.05;
+    points.push_back(timed(trial, kPart * seconds));
+  }
+  std::vector<ConvolutionPoint> wanted = options.trials;
+  for (const ConvolutionPoint& trial : common_trials()) {
+    std::erase(wanted, trial);
+  }
+  constexpr double kSafety = 0.8;  // other shapes may be slower
+  const TrialChoice choice = choose_trials(wanted,
+                                           {kSafety * (end - now_s()),
+                                            options.memory_bytes,
+                                            flops_per_s(points, false),
+                                            flops_per_s(points, true)});
+  measurements.left_out = choice.left_out;
+  double flops_left = 0;
+  for (const ConvolutionPoint& trial : choice.chosen) {
+    flops_left += trial_flops(trial);
+  }
+  auto left = static_cast<double>(choice.chosen.size());
+  for (const ConvolutionPoint& trial : choice.chosen) {
+    // Half of the time goes to all alike, half by what they compute.
+    const double flops = trial_flops(trial);
+    const double left_s = end - now_s();
+    if (left_s > 0) {
+      points.push_back(timed(trial, left_s / 2 * (1 / left + flops / flops_left)));
+    } else {
+      measurements.left_out.push_back(trial);
+    }
+    flops_left -= flops;
+    left -= 1;
+  }
+  measurements.profile.direct_flops_per_s = flops_per_s(points, false);
+  measurements.profile.winograd_flops_per_s = flops_per_s(points, true);
+}
+
+// With statistics: what batch normalisation does on a device of its own.
+PassRates normalize_rates(double allowed_s) {
+  const auto channels = static_cast<std::size_t>(kMap.channels.size());
+  const std::vector<ChannelNorm<float>> norms(channels);
+  const std::vector<float> scale(channels, 1);
+  const std::vector<float> shift(channels, 0);
+  const Normalization<float> by{
+      0, norms, scale.data(), shift.data(), partitioner::Activation::Leaky};
+  Tensor<float> sums = filled(kMap, 1);
+  Tensor<float> out(kMap);
+  const double forward_s = median_seconds(allowed_s / 2, [&] {
+    (void)channel_moments(read(sums), kMap);
+    normalize_forward(read(sums), kMap, by, out.view());
+  });
+  const GradientLines<float> gradient(read(out));
+  const auto count = static_cast<double>(kMap.rows.size() * kMap.cols.size());
+  const double backward_s = median_seconds(allowed_s / 2, [&] {
+    const auto totals = normalize_backward_sums(read(sums), kMap, by, gradient);
+    normalize_backward(sums.view(), kMap, by, {totals, count, kMap}, gradient);
+  });
+  return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
+}
+
+PassRates activate_rates(double allowed_s) {
+  constexpr auto kActivation = partitioner::Activation::Leaky;
+  Tensor<float> map = filled(kMap, 1);
+  Tensor<float> gradient = filled(kMap, 2);
+  const double forward_s = median_seconds(
+      allowed_s / 2, [&] { activate_forward(kActivation, read(map), kMap, map.view()); });
+  const double backward_s = median_seconds(allowed_s / 2, [&] {
+    (void)activate_backward(kActivation, read(map), read(map), kMap, gradient.view());
+  });
+  return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
+}
+
+// 2x2 of stride 2.
+PassRates pool_rates(double allowed_s) {
+  Region output = kMap;
+  output.rows.end /= 2;
+  output.cols.end /= 2;
+  const PoolSite site{{2, 2, 0}, kMap, output};
+  const Tensor<float> in = filled(kMap, 1);
+  Tensor<float> out(output);
+  Tensor<Winner> winners(output);
+  Tensor<float> in_gradient(kMap);
+  const double forward_s = median_seconds(allowed_s / 2, [&] {
+    max_pool_forward<float>(site, read(in), {out.view(), winners.view()});
+  });
+  const double backward_s = median_seconds(allowed_s / 2, [&] {
+    max_pool_backward<float>(site, read(out), std::as_const(winners).view(), in_gradient.view());
+  });
+  constexpr double kMaps = 1.25;
+  return {bytes_of_maps(kMaps) / forward_s, bytes_of_maps(kMaps) / backward_s};
+}
+
+// A shortcut: the sum of two maps.
+PassRates elementwise_rates(double allowed_s) {
+  const Tensor<float> a = filled(kMap, 1);
+  const Tensor<float> b = filled(kMap, 2);
+  Tensor<float> sum(kMap);
+  const double forward_s = median_seconds(allowed_s / 2, [&] {
+    copy_cells<float>({}, 1, false, read(a), kMap, sum.view());
+    copy_cells<float>({}, 1, true, read(b), kMap, sum.view());
+  });
+  Tensor<float> a_gradient(kMap);
+  Tensor<float> b_gradient(kMap);
+  const double backward_s = median_seconds(allowed_s / 2, [&] {
+    copy_cells_backward<float>({}, 1, read(sum), kMap, a_gradient.view());
+    copy_cells_backward<float>({}, 1, read(sum), kMap, b_gradient.view());
+  });
+  constexpr double kMaps = 3;
+  return {bytes_of_maps(kMaps) / forward_s, bytes_of_maps(kMaps) / backward_s};
+}
+
+// Read and written by as many threads as operators have.
+double memory_bytes_per_s(double allowed_s) {
+  constexpr std::size_t kPart = 8U << 20U;
+  const auto parts = static_cast<std::size_t>(threads());
+  const std::vector<char> from(parts * kPart, 1);
+  std::vector<char> to(parts * kPart);
+  const auto copy = [&](std::size_t part) {
+    std::memcpy(to.data() + part * kPart, from.data() + part * kPart, kPart);
+  };
+  const double seconds = median_seconds(allowed_s, [&] {
+    std::vector<std::jthread> others;
+    for (std::size_t part = 1; part < parts; ++part) {
+      others.emplace_back(copy, part);
+    }
+    copy(0);
+  });
+  return 2 * static_cast<double>(parts * kPart) / seconds;
+}
+
+// Packing and unpacking of a few rows, as messages between tiles have them; and how much of a
+// processor the thread had meanwhile.
+void measure_copies(double allowed_s, DeviceMeasurements& measurements) {
+  Region halo = kMap;
+  halo.rows = {8, 12};
+  Tensor<float> map = filled(kMap, 1);
+  Array<float> packed(halo.volume());
+  const double start = now_s();
+  const double processor_start = processor_s();
+  const double both_s = median_seconds(allowed_s, [&] {
+    copy_out(read(map), halo, packed.data());
+    copy_in(std::as_const(packed).data(), halo, map.view());
+  });
+  measurements.processor_share =
+      std::min(1.0, (processor_s() - processor_start) / (now_s() - start));
+  measurements.profile.copied_bytes_per_s = 2 * static_cast<double>(packed.bytes()) / both_s;
+}
+
+}  // namespace
+
+DeviceMeasurements measure_device(const DeviceProbeOptions& options) {
+  constexpr double kPart = 0.03;  // of the time, for each of what follows
+  const double part_s = kPart * options.seconds;
+  const double end = now_s() + options.seconds;
+  DeviceMeasurements measurements;
+  DeviceProfile& profile = measurements.profile;
+  measure_copies(part_s, measurements);
+  profile.memory_bytes_per_s = memory_bytes_per_s(part_s);
+  profile.normalize = normalize_rates(part_s);
+  profile.activate = activate_rates(part_s);
+  profile.pool = pool_rates(part_s);
+  profile.elementwise = elementwise_rates(part_s);
+  measure_convolutions(options, end - now_s(), measurements);
+  return measurements;
+}
+
+}  // namespace engine

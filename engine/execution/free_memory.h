@@ -1,0 +1,16 @@
+// How much memory this machine has left for training.
+
+#pragma once
+
+#include <filesystem>
+
+#include "partitioner/region.h"
+
+namespace engine {
+
+// Bytes that programs may still take, as the kernel estimates it (MemAvailable), or what the
+// control groups of this process leave, of version 1 or 2, where that is less. 0 where neither can
+// be read. `root` is the folder that /proc and /sys lie in.
+[[nodiscard]] partitioner::Index free_memory_bytes(const std::filesystem::path& root = "/");
+
+}  // namespace engine

@@ -1,0 +1,156 @@
+#include "engine/execution/probe_trials.h"
+
+#include <algorithm>
+
+#include "partitioner/layout.h"
+
+namespace engine {
+
+using partitioner::Network;
+
+namespace {
+
+constexpr partitioner::ConvolutionPass kPasses[] = {partitioner::ConvolutionPass::Forward,
+                                                    partitioner::ConvolutionPass::BackwardData,
+                                                    partitioner::ConvolutionPass::BackwardWeights};
+
+bool computes(ConvolutionKernel kernel, const ConvolutionPoint& shape) {
+  return partitioner::winograd_side(kernel) == 0 ||
+         (shape.size == 3 && shape.stride == 1 && shape.groups == 1);
+}
+
+void add_by_each(const std::vector<ConvolutionKernel>& kernels,
+                 ConvolutionPoint shape,
+                 std::vector<ConvolutionPoint>& trials) {
+  for (const ConvolutionKernel kernel : kernels) {
+    shape.kernel = kernel;
+    if (computes(kernel, shape) && std::find(trials.begin(), trials.end(), shape) == trials.end()) {
+      trials.push_back(shape);
+    }
+  }
+}
+
+ConvolutionPoint square(Index channels, Index filters, Index size, Index side) {
+  ConvolutionPoint point;
+  point.channels = channels;
+  point.filters = filters;
+  point.size = size;
+  point.rows = point.cols = side;
+  return point;
+}
+
+// One layer's, of one of parts x parts tiles.
+ConvolutionPoint tile_of(const Network& network, int layer, Index parts) {
+  const partitioner::LayerSpec& spec = network.layer(layer);
+  const auto& convolution = std::get<partitioner::Convolution>(spec.operation);
+  ConvolutionPoint point;
+  point.channels = network.shape(spec.inputs[0]).channels;
+  point.filters = convolution.filters;
+  point.size = convolution.size;
+  point.stride = convolution.stride;
+  point.groups = convolution.groups;
+  point.rows = (spec.output.rows + parts - 1) / parts;
+  point.cols = (spec.output.cols + parts - 1) / parts;
+  return point;
+}
+
+}  // namespace
+
+std::vector<ConvolutionPoint> common_trials() {
+  std::vector<ConvolutionPoint> trials;
+  add_by_each(
+      {ConvolutionKernel::Direct, ConvolutionKernel::Winograd4}, square(64, 64, 3, 28), trials);
+  return trials;
+}
+
+std::vector<ConvolutionPoint> standard_trials(const std::vector<ConvolutionKernel>& kernels) {
+  std::vector<ConvolutionPoint> trials;
+  add_by_each(kernels, square(64, 128, 1, 28), trials);
+  add_by_each(kernels, square(3, 32, 3, 56), trials);
+  ConvolutionPoint depthwise = square(128, 128, 3, 28);
+  depthwise.groups = depthwise.channels;
+  add_by_each(kernels, depthwise, trials);
+  for (const Index channels : {16, 32, 128, 256, 512}) {
+    const Index side = std::max<Index>(896 / channels, 7);
+    add_by_each(kernels, square(channels, channels, 3, side), trials);
+  }
+  ConvolutionPoint strided = square(64, 128, 3, 14);
+  strided.stride = 2;
+  add_by_each(kernels, strided, trials);
+  add_by_each(kernels, square(512, 256, 1, 14), trials);
+  return trials;
+}
+
+std::vector<ConvolutionPoint> model_trials(const Network& network,
+                                           const std::vector<ConvolutionKernel>& kernels) {
+  std::vector<ConvolutionPoint> trials;
+  for (const Index parts : {4, 2}) {
+    for (int layer = 0; layer < network.size(); ++layer) {
+      if (applies(ConvolutionKernel::Direct, network, layer)) {
+        add_by_each(kernels, tile_of(network, layer, parts), trials);
+      }
+    }
+  }
+  return trials;
+}
+
+ConvolutionShape trial_shape(const ConvolutionPoint& trial) {
+  return {trial.filters, trial.channels, trial.size, trial.stride, 0, trial.groups};
+}
+
+Region trial_output(const ConvolutionPoint& trial) {
+  return {{0, 1}, {0, trial.filters}, {0, trial.rows}, {0, trial.cols}};
+}
+
+Region trial_input(const ConvolutionPoint& trial) {
+  return {{0, 1},
+          {0, trial.channels},
+          {0, (trial.rows - 1) * trial.stride + trial.size},
+          {0, (trial.cols - 1) * trial.stride + trial.size}};
+}
+
+double trial_flops(const ConvolutionPoint& trial, partitioner::ConvolutionPass pass) {
+  partitioner::Convolution shape;
+  shape.filters = trial.filters;
+  shape.size = trial.size;
+  shape.stride = trial.stride;
+  shape.groups = trial.groups;
+  return partitioner::counted_flops({shape, trial.channels, trial.kernel, pass, trial_output(trial)});
+}
+
+double trial_flops(const ConvolutionPoint& trial) {
+  double flops = 0;
+  for (const auto pass : kPasses) {
+    flops += trial_flops(trial, pass);
+  }
+  return flops;
+}
+
+Index trial_bytes(const ConvolutionPoint& trial) {
+  const ConvolutionShape shape = trial_shape(trial);
+  const ConvolutionMethod method{shape, partitioner::all_passes(trial.kernel)};
+  const Region output = trial_output(trial);
+  const Index scalars = 2 * blocked_volume(trial_input(trial)) + blocked_volume(output) +
+                        2 * trial.filters * shape.row() +
+                        convolution_workspace(method, output.channels, output);
+  return scalars * static_cast<Index>(sizeof(float));
+}
+
+TrialChoice choose_trials(const std::vector<ConvolutionPoint>& wanted, const TrialLimits& limits) {
+  TrialChoice choice;
+  double left_s = limits.seconds;
+  for (const ConvolutionPoint& trial : wanted) {
+    const bool winograd = partitioner::winograd_side(trial.kernel) > 0;
+    const double rate = winograd ? limits.winograd_flops_per_s : limits.direct_flops_per_s;
+    const double needed_s = 2 * trial_flops(trial) / rate;
+    if (needed_s > left_s || trial_bytes(trial) > limits.bytes) {
+      choice.left_out.push_back(trial);
+      continue;
+    }
+    choice.chosen.push_back(trial);
+    left_s -= needed_s;
+  }
+  return choice;
+}
+
+}  // namespace engine

@@ -1,0 +1,40 @@
+// How long something takes, done again and again.
+
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/clock.h"
+#include "engine/median.h"
+
+namespace engine {
+
+// The median of up to five samples, in about `allowed_s`, at least two calls of `work`: the first
+// one does not count (page faults, cold caches). A sample is the mean of as many calls as take some
+// hundredths of a second, so that devices which are given a share of a processor now and then are
+// measured as they are on average.
+template <class Work>
+[[nodiscard]] double median_seconds(double allowed_s, Work work) {
+  constexpr double kSample_s = 0.04;
+  constexpr std::size_t kMostSamples = 5;
+  const double start = now_s();
+  work();
+  const double sample_s = std::min(kSample_s, allowed_s / kMostSamples);
+  std::vector<double> samples;
+  double last_s = 0;
+  while (samples.empty() ||
+         (samples.size() < kMostSamples && now_s() - start + last_s < allowed_s)) {
+    const double begin = now_s();
+    int calls = 0;
+    do {
+      work();
+      ++calls;
+      last_s = now_s() - begin;
+    } while (last_s < sample_s);
+    samples.push_back(last_s / calls);
+  }
+  return median(samples);
+}
+
+}  // namespace engine
