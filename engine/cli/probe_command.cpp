@@ -196,6 +196,41 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
   return result;
 }
 
+// What a person reads, and more than measurements are exact to.
+double four_digits(double value) {
+  if (value == 0 || std::isinf(value)) {
+    return value;
+  }
+  const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 3);
+  return unit < 1 ? std::round(value / unit) / std::round(1 / unit)
+                  : std::round(value / unit) * unit;
+}
+
+void round_numbers(ClusterProfile& cluster) {
+  const auto round = [](auto&... values) { ((values = four_digits(values)), ...); };
+  const auto round_link = [&](partitioner::LinkProfile& link) {
+    round(link.latency_s, link.bytes_per_s);
+  };
+  for (DeviceProfile& device : cluster.devices) {
+    round(device.memory_bytes_per_s, device.message_s, device.copied_bytes_per_s);
+    round(device.send_bytes_per_s, device.receive_bytes_per_s, device.updated_weights_per_s);
+    round(device.direct_flops_per_s, device.winograd_flops_per_s);
+    for (auto* rates : {&device.normalize, &device.activate, &device.pool, &device.elementwise}) {
+      round(rates->forward_bytes_per_s, rates->backward_bytes_per_s);
+    }
+    for (ConvolutionPoint& point : device.convolutions) {
+      round(point.forward_s, point.backward_data_s, point.backward_weights_s);
+    }
+  }
+  round_link(cluster.link);
+  for (partitioner::LinkException& exception : cluster.exceptions) {
+    round_link(exception.link);
+  }
+  for (partitioner::AllReducePoint& point : cluster.all_reduces) {
+    round(point.seconds);
+  }
+}
+
 std::string remarks(const ProbeCommand& command, const ProbeResult& result) {
   std::string text = fmt::format("# Measured by `tessera probe`: {}, {} each, {} s.\n",
                                  partitioner::counted(result.cluster.size(), "rank"),
@@ -281,7 +316,8 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
   if (command.threads > 0) {
     set_threads(command.threads);
   }
-  const ProbeResult result = probe(trials, static_cast<double>(command.seconds), communicator);
+  ProbeResult result = probe(trials, static_cast<double>(command.seconds), communicator);
+  round_numbers(result.cluster);
   const std::string path = file_to_write(command);
   throw_agreed(communicator,
                writes ? problem_of([&] {

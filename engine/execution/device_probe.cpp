@@ -22,11 +22,12 @@ using Pass = partitioner::ConvolutionPass;
 
 constexpr Region kMap{{0, 1}, {0, 64}, {0, 104}, {0, 104}};  // 2.6 MiB
 
-// Above 0: nothing that is activated again and again may fade away, small numbers being slow.
+// From 0.1 to 1.1. Above 0: nothing that is activated again and again may fade away, small numbers
+// being slow.
 void fill(Array<float>& values, std::uint64_t seed) {
   for (Index i = 0; i < values.size(); ++i) {
-    const double drawn = random_uniform(seed, 0, static_cast<std::uint64_t>(i));
-    values[i] = static_cast<float>(drawn + 0.1);
+    const std::uint64_t bits = mix_bits(seed * kGolden + static_cast<std::uint64_t>(i)) >> 40U;
+    values[i] = 0.1F + static_cast<float>(bits) * 0x1.0p-24F;
   }
 }
 
@@ -98,16 +99,18 @@ void measure_convolutions(const DeviceProbeOptions& options,
     constexpr double kPart = 0.05;
     points.push_back(timed(trial, kPart * seconds));
   }
+  const double direct_flops_per_s = flops_per_s(points, false);
+  const double winograd_flops_per_s = flops_per_s(points, true);
+  measurements.profile.direct_flops_per_s = direct_flops_per_s;
+  measurements.profile.winograd_flops_per_s = winograd_flops_per_s;
   std::vector<ConvolutionPoint> wanted = options.trials;
   for (const ConvolutionPoint& trial : common_trials()) {
     std::erase(wanted, trial);
   }
   constexpr double kSafety = 0.8;  // other shapes may be slower
-  const TrialChoice choice = choose_trials(wanted,
-                                           {kSafety * (end - now_s()),
-                                            options.memory_bytes,
-                                            flops_per_s(points, false),
-                                            flops_per_s(points, true)});
+  const TrialChoice choice = choose_trials(
+      wanted,
+      {kSafety * (end - now_s()), options.memory_bytes, direct_flops_per_s, winograd_flops_per_s});
   measurements.left_out = choice.left_out;
   double flops_left = 0;
   for (const ConvolutionPoint& trial : choice.chosen) {
@@ -126,8 +129,6 @@ void measure_convolutions(const DeviceProbeOptions& options,
     flops_left -= flops;
     left -= 1;
   }
-  measurements.profile.direct_flops_per_s = flops_per_s(points, false);
-  measurements.profile.winograd_flops_per_s = flops_per_s(points, true);
 }
 
 // With statistics: what batch normalisation does on a device of its own.
