@@ -6,7 +6,7 @@ namespace engine {
 
 namespace {
 
-// Sums over transfers, each weighted by 1 / seconds^2.
+// Sums over transfers, each weighted by 1 / seconds.
 struct WeightedSums {
   double ones = 0;
   double bytes = 0;
@@ -18,7 +18,7 @@ struct WeightedSums {
 WeightedSums sums_of(const std::vector<TimedTransfer>& transfers) {
   WeightedSums sums;
   for (const TimedTransfer& transfer : transfers) {
-    const double weight = 1 / (transfer.seconds * transfer.seconds);
+    const double weight = 1 / transfer.seconds;
     sums.ones += weight;
     sums.bytes += weight * transfer.bytes;
     sums.bytes_bytes += weight * transfer.bytes * transfer.bytes;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kControlTag = 4;  // below those of exchanges
 constexpr int kLoadTag = 5;
-constexpr int kRepeats = 3;  // of each size
+constexpr int kRepeats = 5;  // of each size: their median counts
 
 // Two ranks that measure the link between them. The lower one leads: it says when to go on.
 class Pair {
@@ -123,10 +123,12 @@ double received_bytes_per_s(Pair& pair, double seconds) {
     std::vector<std::byte> in(bytes);
     const std::vector<std::byte> out(bytes);
     const double start = now_s();
+    std::vector<double> seconds_of_each;
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
       (void)pair.go_on(true);
-      transfers.push_back({static_cast<double>(bytes), pair.swap_s(in, out)});
+      seconds_of_each.push_back(pair.swap_s(in, out));
     }
+    transfers.push_back({static_cast<double>(bytes), median(seconds_of_each)});
     size_s = now_s() - start;
   }
   return fit_link(transfers).bytes_per_s;
@@ -229,10 +231,12 @@ double star_bytes_per_s(const Communicator& communicator,
   const Star star(communicator, hub, direction);
   std::vector<TimedTransfer> transfers;
   for (const std::size_t bytes : {most_bytes / 4, most_bytes}) {
+    std::vector<double> seconds_of_each;
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
-      const double others = communicator.size() - 1;
-      transfers.push_back({others * static_cast<double>(bytes), star.seconds(bytes)});
+      seconds_of_each.push_back(star.seconds(bytes));
     }
+    const double others = communicator.size() - 1;
+    transfers.push_back({others * static_cast<double>(bytes), median(seconds_of_each)});
   }
   return fit_link(transfers).bytes_per_s;
 }
