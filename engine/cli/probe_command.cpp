@@ -148,29 +148,6 @@ ProbeResult gather_devices(const DeviceProfile& mine,
   return result;
 }
 
-std::vector<LinkMeasurements> gather_links(const LinkMeasurements& mine,
-                                           const Communicator& communicator) {
-  struct Numbers {
-    double message_s;
-    double send_bytes_per_s;
-    double receive_bytes_per_s;
-  };
-  std::vector<LinkMeasurements> ranks;
-  for (const Numbers& of : communicator.of_ranks(
-           Numbers{mine.message_s, mine.send_bytes_per_s, mine.receive_bytes_per_s})) {
-    ranks.push_back({of.message_s, of.send_bytes_per_s, of.receive_bytes_per_s, {}, {}});
-  }
-  for (std::size_t peer = 0; peer < ranks.size(); ++peer) {
-    const auto halves = communicator.of_ranks(mine.half_round_trip_s[peer]);
-    const auto rates = communicator.of_ranks(mine.received_bytes_per_s[peer]);
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      ranks[rank].half_round_trip_s.push_back(halves[rank]);
-      ranks[rank].received_bytes_per_s.push_back(rates[rank]);
-    }
-  }
-  return ranks;
-}
-
 ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
                   double seconds,
                   const Communicator& communicator) {
@@ -191,7 +168,7 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
   }
   LinkMeasurements links = measure_links(communicator, kLinkPart * seconds);
   links.message_s /= device.processor_share;
-  describe_links(gather_links(links, communicator), result.cluster);
+  describe_links(links_of_ranks(links, communicator), result.cluster);
   result.cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
   return result;
 }
@@ -319,11 +296,11 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
   ProbeResult result = probe(trials, static_cast<double>(command.seconds), communicator);
   round_numbers(result.cluster);
   const std::string path = file_to_write(command);
+  const std::string text = remarks(command, result) + to_text(result.cluster);
+  partitioner::expects(partitioner::parse_cluster_profile(text, path) == result.cluster,
+                       "a profile that is written can be read");
   throw_agreed(communicator,
-               writes ? problem_of([&] {
-                 write_atomically(path, remarks(command, result) + to_text(result.cluster));
-               })
-                      : std::nullopt);
+               writes ? problem_of([&] { write_atomically(path, text); }) : std::nullopt);
   if (!writes) {
     return;
   }

@@ -227,18 +227,14 @@ class Star {
 double star_bytes_per_s(const Communicator& communicator,
                         int hub,
                         Direction direction,
-                        std::size_t most_bytes) {
+                        std::size_t bytes) {
   const Star star(communicator, hub, direction);
-  std::vector<TimedTransfer> transfers;
-  for (const std::size_t bytes : {most_bytes / 4, most_bytes}) {
-    std::vector<double> seconds_of_each;
-    for (int repeat = 0; repeat < kRepeats; ++repeat) {
-      seconds_of_each.push_back(star.seconds(bytes));
-    }
-    const double others = communicator.size() - 1;
-    transfers.push_back({others * static_cast<double>(bytes), median(seconds_of_each)});
+  std::vector<double> seconds;
+  seconds.reserve(kRepeats);
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    seconds.push_back(star.seconds(bytes));
   }
-  return fit_link(transfers).bytes_per_s;
+  return static_cast<double>(bytes) * (communicator.size() - 1) / median(seconds);
 }
 
 void measure_stars(const Communicator& communicator,
@@ -255,12 +251,11 @@ void measure_stars(const Communicator& communicator,
   slowest = *std::min_element(all.begin(), all.end());
   const double others = communicator.size() - 1;
   const double star_s = seconds / (2 * communicator.size());
-  constexpr double kSizes = 1.25;  // the larger of two sizes, and a quarter of it
-  const double bytes = slowest * star_s / (kRepeats * kSizes * others);
-  const auto most_bytes = static_cast<std::size_t>(std::clamp(bytes, 4096.0, 1048576.0));
+  const double share = slowest * star_s / (kRepeats * others);
+  const auto bytes = static_cast<std::size_t>(std::clamp(share, 16384.0, 1048576.0));
   for (int hub = 0; hub < communicator.size(); ++hub) {
-    const double out = star_bytes_per_s(communicator, hub, Direction::Out, most_bytes);
-    const double in = star_bytes_per_s(communicator, hub, Direction::In, most_bytes);
+    const double out = star_bytes_per_s(communicator, hub, Direction::Out, bytes);
+    const double in = star_bytes_per_s(communicator, hub, Direction::In, bytes);
     if (hub == communicator.rank()) {
       measurements.send_bytes_per_s = out;
       measurements.receive_bytes_per_s = in;

@@ -34,6 +34,10 @@ struct LinkMeasurements {
 [[nodiscard]] std::vector<partitioner::AllReducePoint> measure_all_reduces(
     const Communicator& communicator, double seconds);
 
+// What each rank found out, [rank], on all. All ranks call this together.
+[[nodiscard]] std::vector<LinkMeasurements> links_of_ranks(const LinkMeasurements& mine,
+                                                           const Communicator& communicator);
+
 // Puts into the profile what each rank found out: [rank], as many as there are devices. The link of
 // most pairs becomes that of all; pairs that differ noticeably from it are listed.
 void describe_links(const std::vector<LinkMeasurements>& ranks,

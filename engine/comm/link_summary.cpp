@@ -38,6 +38,29 @@ bool noticeably_different(const LinkProfile& a, const LinkProfile& b) {
 
 }  // namespace
 
+std::vector<LinkMeasurements> links_of_ranks(const LinkMeasurements& mine,
+                                             const Communicator& communicator) {
+  struct Numbers {
+    double message_s;
+    double send_bytes_per_s;
+    double receive_bytes_per_s;
+  };
+  std::vector<LinkMeasurements> ranks;
+  for (const Numbers& of : communicator.of_ranks(
+           Numbers{mine.message_s, mine.send_bytes_per_s, mine.receive_bytes_per_s})) {
+    ranks.push_back({of.message_s, of.send_bytes_per_s, of.receive_bytes_per_s, {}, {}});
+  }
+  for (std::size_t peer = 0; peer < ranks.size(); ++peer) {
+    const auto halves = communicator.of_ranks(mine.half_round_trip_s[peer]);
+    const auto rates = communicator.of_ranks(mine.received_bytes_per_s[peer]);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      ranks[rank].half_round_trip_s.push_back(halves[rank]);
+      ranks[rank].received_bytes_per_s.push_back(rates[rank]);
+    }
+  }
+  return ranks;
+}
+
 void describe_links(const std::vector<LinkMeasurements>& ranks,
                     partitioner::ClusterProfile& cluster) {
   partitioner::expects(ranks.size() > 1 && ranks.size() == cluster.devices.size(),

@@ -16,11 +16,11 @@ namespace engine {
 // measured as they are on average.
 template <class Work>
 [[nodiscard]] double median_seconds(double allowed_s, Work work) {
-  constexpr double kSample_s = 0.04;
+  constexpr double kSampleSeconds = 0.04;
   constexpr std::size_t kMostSamples = 5;
   const double start = now_s();
   work();
-  const double sample_s = std::min(kSample_s, allowed_s / kMostSamples);
+  const double sample_s = std::min(kSampleSeconds, allowed_s / kMostSamples);
   std::vector<double> samples;
   double last_s = 0;
   while (samples.empty() ||

@@ -35,6 +35,18 @@ TEST_CASE("links are measured in a short time, each with a rate and both ends wi
   }
 }
 
+TEST_CASE("a profile with the links of all ranks is read as it was written") {
+  const Communicator world = Communicator::world();
+  if (world.size() == 1) {
+    return;
+  }
+  const auto links = links_of_ranks(measure_links(world, 0.1), world);
+  auto cluster = partitioner::equal_devices({.count = world.size()});
+  describe_links(links, cluster);
+  cluster.all_reduces = measure_all_reduces(world, 0.05);
+  CHECK(partitioner::parse_cluster_profile(to_text(cluster), "profile") == cluster);
+}
+
 TEST_CASE("sums are measured over more and more ranks, the same on all, with growing sizes") {
   const Communicator world = Communicator::world();
   const auto points = measure_all_reduces(world, 0.1);
