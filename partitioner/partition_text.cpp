@@ -1,16 +1,13 @@
-// The text form of a partition: TOML, written so that a person can read and change it. toml++ comes
-// as its shared library, as its CMake target has it: header-only, version 3.3 asserts on malformed
-// text such as "[[[" or "a = ,".
+// The text form of a partition: TOML, written so that a person can read and change it.
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <string_view>
-#include <toml++/toml.h>
 
 #include "partitioner/errors.h"
 #include "partitioner/partition.h"
+#include "partitioner/toml_reader.h"
 
 namespace partitioner {
 
@@ -18,7 +15,6 @@ namespace {
 
 constexpr Index kMost = 1'000'000;           // ranks, layers and parts
 constexpr Index kMostCells = 1'000'000'000;  // along one dimension of a map
-constexpr std::size_t kMostBytes = 64U << 20U;
 
 constexpr std::string_view kHeader =
     "# Who computes what. Layers are counted from 0 as the sections of the model file after "
@@ -32,22 +28,6 @@ constexpr std::string_view kHeader =
     "# its owners before it goes on. `reader` is the rank that reads pictures, or \"every\".\n"
     "# [[kernels]] says which layers' convolutions are not computed by the direct kernels.\n";
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char letter : text) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (code < 0x20 || code == 0x7f) {
-      result += fmt::format("\\u{:04x}", code);
-    } else if (letter == '"' || letter == '\\') {
-      result += '\\';
-      result += letter;
-    } else {
-      result += letter;
-    }
-  }
-  return result + '"';
-}
-
 std::string cut_line(const char* name, const Cut& cut) {
   if (cut.boundaries.empty()) {
     return cut.parts == 1 ? "" : fmt::format("{} = {}\n", name, cut.parts);
@@ -55,94 +35,39 @@ std::string cut_line(const char* name, const Cut& cut) {
   return fmt::format("{} = [{}]\n", name, fmt::join(cut.boundaries, ", "));
 }
 
-// Reads one text; every fault is an InputError with the file's name and the line.
 class Reader {
  public:
-  explicit Reader(const std::string& name) : name_(name) {}
+  explicit Reader(const std::string& name) : toml_(name) {}
 
-  [[nodiscard]] Partition partition(const toml::table& table) const {
-    check_keys(table, {"network", "ranks", "reader", "group", "kernels"});
+  [[nodiscard]] Partition partition(const std::string& text) const {
+    const toml::table table = toml_.parse(text);
+    toml_.check_keys(table, {"network", "ranks", "reader", "group", "kernels"});
     Partition result;
-    const toml::node& network = required(table, "network");
-    if (!network.is_string()) {
-      fail(network, "`network` is not a text: expected the fingerprint in quotes");
-    }
-    result.network = network.as_string()->get();
-    result.ranks = static_cast<int>(integer(required(table, "ranks"), "ranks", 1, kMost));
+    result.network = toml_.text(toml_.required(table, "network"), "network");
+    result.ranks =
+        static_cast<int>(toml_.integer(toml_.required(table, "ranks"), "ranks", 1, kMost));
     if (const toml::node* reader = table.get("reader")) {
       result.reader = reader_rank(*reader);
     }
-    if (const toml::node* groups = table.get("group")) {
-      if (!groups->is_array_of_tables()) {
-        fail(*groups, "`group` is not a list of tables: write each group under its own [[group]]");
-      }
-      for (const toml::node& item : *groups->as_array()) {
-        result.groups.push_back(group(*item.as_table()));
-      }
+    for (const toml::table* item : toml_.tables(table, "group")) {
+      result.groups.push_back(group(*item));
     }
-    if (const toml::node* kernels = table.get("kernels")) {
-      if (!kernels->is_array_of_tables()) {
-        fail(*kernels, "`kernels` is not a list of tables: write each under its own [[kernels]]");
-      }
-      for (const toml::node& item : *kernels->as_array()) {
-        read_kernels(*item.as_table(), result.kernels);
-      }
+    for (const toml::table* item : toml_.tables(table, "kernels")) {
+      read_kernels(*item, result.kernels);
     }
     return result;
   }
 
  private:
-  [[noreturn]] void fail(const toml::node& node, const std::string& message) const {
-    throw InputError(name_, static_cast<int>(node.source().begin.line), message);
-  }
-
-  void check_keys(const toml::table& table, std::initializer_list<std::string_view> known) const {
-    for (const auto& [key, node] : table) {
-      bool found = false;
-      for (const std::string_view name : known) {
-        found = found || key.str() == name;
-      }
-      if (!found) {
-        throw InputError(
-            name_,
-            static_cast<int>(key.source().begin.line),
-            fmt::format(
-                "unknown key `{}`, expected one of: {}", key.str(), fmt::join(known, ", ")));
-      }
-    }
-  }
-
-  [[nodiscard]] const toml::node& required(const toml::table& table, const char* key) const {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) {
-      fail(table, fmt::format("`{}` is missing: add a line `{} = ...`", key, key));
-    }
-    return *node;
-  }
-
-  [[nodiscard]] Index integer(const toml::node& node,
-                              const char* key,
-                              Index least,
-                              Index most) const {
-    if (!node.is_integer()) {
-      fail(node, fmt::format("`{}` holds something that is no whole number", key));
-    }
-    const Index value = node.as_integer()->get();
-    if (value < least || value > most) {
-      fail(node, fmt::format("`{}` holds {}, expected {} to {}", key, value, least, most));
-    }
-    return value;
-  }
-
   [[nodiscard]] std::vector<Index> integers(const toml::node& node,
                                             const char* key,
                                             Index most) const {
     if (!node.is_array()) {
-      fail(node, fmt::format("`{}` is not a list: expected numbers in brackets", key));
+      toml_.fail(node, fmt::format("`{}` is not a list: expected numbers in brackets", key));
     }
     std::vector<Index> result;
     for (const toml::node& item : *node.as_array()) {
-      result.push_back(integer(item, key, 0, most));
+      result.push_back(toml_.integer(item, key, 0, most));
     }
     return result;
   }
@@ -157,10 +82,10 @@ class Reader {
 
   [[nodiscard]] int reader_rank(const toml::node& node) const {
     if (node.is_integer()) {
-      return static_cast<int>(integer(node, "reader", 0, kMost));
+      return static_cast<int>(toml_.integer(node, "reader", 0, kMost));
     }
     if (!node.is_string() || node.as_string()->get() != "every") {
-      fail(node, "`reader` is neither \"every\" nor the number of a rank");
+      toml_.fail(node, "`reader` is neither \"every\" nor the number of a rank");
     }
     return kEveryRank;
   }
@@ -174,24 +99,26 @@ class Reader {
     if (node->is_array()) {
       result.boundaries = integers(*node, key, kMostCells);
       if (result.boundaries.size() < 2) {
-        fail(*node, fmt::format("`{}` needs at least two boundaries, from 0 to the extent", key));
+        toml_.fail(*node,
+                   fmt::format("`{}` needs at least two boundaries, from 0 to the extent", key));
       }
       result.parts = static_cast<Index>(result.boundaries.size()) - 1;
     } else {
-      result.parts = integer(*node, key, 1, kMost);
+      result.parts = toml_.integer(*node, key, 1, kMost);
     }
     return result;
   }
 
   [[nodiscard]] Group group(const toml::table& table) const {
-    check_keys(table, {"layers", "images", "channels", "rows", "cols", "ranks", "collapse"});
+    toml_.check_keys(table, {"layers", "images", "channels", "rows", "cols", "ranks", "collapse"});
     Group result;
-    const toml::node& layers = required(table, "layers");
+    const toml::node& layers = toml_.required(table, "layers");
     const std::vector<int> ends = numbers(layers, "layers");
     if (ends.size() != 2) {
-      fail(layers,
-           fmt::format("`layers` holds {} numbers, expected two: [first, last], both included",
-                       ends.size()));
+      toml_.fail(
+          layers,
+          fmt::format("`layers` holds {} numbers, expected two: [first, last], both included",
+                      ends.size()));
     }
     result.first = ends[0];
     result.last = ends[1];
@@ -199,7 +126,7 @@ class Reader {
     result.channels = cut(table, "channels");
     result.rows = cut(table, "rows");
     result.cols = cut(table, "cols");
-    result.ranks = numbers(required(table, "ranks"), "ranks");
+    result.ranks = numbers(toml_.required(table, "ranks"), "ranks");
     if (const toml::node* collapse = table.get("collapse")) {
       result.collapse = numbers(*collapse, "collapse");
     }
@@ -218,25 +145,26 @@ class Reader {
       for (const ConvolutionKernel kernel : kConvolutionKernels) {
         names.push_back(name_of(kernel));
       }
-      fail(*node,
-           fmt::format("`{}` names no kernel, expected one of: {}", pass, fmt::join(names, ", ")));
+      toml_.fail(
+          *node,
+          fmt::format("`{}` names no kernel, expected one of: {}", pass, fmt::join(names, ", ")));
     }
     return *known;
   }
 
   void read_kernels(const toml::table& table, std::vector<ConvolutionKernels>& kernels) const {
-    check_keys(table, {"layers", "forward", "backward_data", "backward_weights"});
+    toml_.check_keys(table, {"layers", "forward", "backward_data", "backward_weights"});
     const ConvolutionKernels chosen{kernel(table, "forward"),
                                     kernel(table, "backward_data"),
                                     kernel(table, "backward_weights")};
-    for (const int layer : numbers(required(table, "layers"), "layers")) {
+    for (const int layer : numbers(toml_.required(table, "layers"), "layers")) {
       const auto at = static_cast<std::size_t>(layer);
       kernels.resize(std::max(kernels.size(), at + 1));
       kernels[at] = chosen;
     }
   }
 
-  const std::string& name_;
+  TomlReader toml_;
 };
 
 // Layers of the same kernels together; direct ones go without saying.
@@ -269,8 +197,9 @@ std::string kernels_text(const std::vector<ConvolutionKernels>& kernels) {
 
 std::string to_text(const Partition& partition) {
   std::string text(kHeader);
-  text += fmt::format(
-      "\nnetwork = {}  # fingerprint\nranks = {}\n", quoted(partition.network), partition.ranks);
+  text += fmt::format("\nnetwork = {}  # fingerprint\nranks = {}\n",
+                      toml_quoted(partition.network),
+                      partition.ranks);
   text += partition.reader == kEveryRank ? std::string("reader = \"every\"\n")
                                          : fmt::format("reader = {}\n", partition.reader);
   for (const Group& group : partition.groups) {
@@ -286,34 +215,12 @@ std::string to_text(const Partition& partition) {
 }
 
 Partition parse_partition(const std::string& text, const std::string& name) {
-  toml::table table;
-  try {
-    table = toml::parse(std::string_view(text));
-  } catch (const toml::parse_error& error) {
-    throw InputError(name,
-                     static_cast<int>(error.source().begin.line),
-                     fmt::format("this is not TOML: {}", error.description()));
-  }
-  return Reader(name).partition(table);
+  return Reader(name).partition(text);
 }
 
 Partition read_partition(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::vector<char> piece(1U << 16U);
-  while (file && text.size() <= kMostBytes) {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (text.size() > kMostBytes) {
-    throw InputError(path.string(), 0, "larger than 64 MiB: this is no partition file");
-  }
-  if (!file.eof()) {
-    throw InputError(path.string(),
-                     0,
-                     "cannot be read: give a partition file, `tessera plan --save` writes one");
-  }
-  return parse_partition(text, path.string());
+  return parse_partition(
+      read_small_file(path, "partition file, as `tessera plan --save` writes one"), path.string());
 }
 
 }  // namespace partitioner

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <limits>
 #include <vector>
 
 #include "partitioner/errors.h"
@@ -64,28 +65,32 @@ std::vector<const toml::table*> TomlReader::tables(const toml::table& table,
   if (node == nullptr) {
     return result;
   }
-  if (!node->is_array()) {
-    fail(*node, fmt::format("`{}` is not a list of tables", key));
+  const bool is_empty = node->is_array() && node->as_array()->empty();
+  if (!is_empty && !node->is_array_of_tables()) {
+    fail(*node,
+         fmt::format("`{0}` is not a list of tables: write each under its own [[{0}]]", key));
   }
   for (const toml::node& item : *node->as_array()) {
-    if (!item.is_table()) {
-      fail(item, fmt::format("`{}` holds something that is no table", key));
-    }
     result.push_back(item.as_table());
   }
   return result;
 }
 
-Index TomlReader::integer(const toml::table& table, const char* key, Index least) const {
-  const toml::node& node = required(table, key);
+Index TomlReader::integer(const toml::node& node, const char* key, Index least, Index most) const {
   if (!node.is_integer()) {
     fail(node, fmt::format("`{}` is no whole number", key));
   }
   const Index value = node.as_integer()->get();
-  if (value < least) {
-    fail(node, fmt::format("`{}` is {}, expected at least {}", key, value, least));
+  if (value < least || value > most) {
+    const std::string upper =
+        most == std::numeric_limits<Index>::max() ? " or more" : fmt::format(" to {}", most);
+    fail(node, fmt::format("`{}` is {}, expected {}{}", key, value, least, upper));
   }
   return value;
+}
+
+Index TomlReader::integer(const toml::table& table, const char* key, Index least) const {
+  return integer(required(table, key), key, least, std::numeric_limits<Index>::max());
 }
 
 double TomlReader::number(const toml::node& node, const char* key) const {

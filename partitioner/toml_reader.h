@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <toml++/toml.h>
+#include <utility>
+#include <vector>
 
 #include "partitioner/region.h"
 
@@ -25,9 +27,15 @@ class TomlReader {
   void check_keys(const toml::table& table, std::initializer_list<std::string_view> known) const;
   [[nodiscard]] const toml::node& required(const toml::table& table, const char* key) const;
 
-  // The tables under [[key]], none where there is no such key.
+  // The tables, each under its own [[key]]; none where there is no such key.
   [[nodiscard]] std::vector<const toml::table*> tables(const toml::table& table,
                                                        const char* key) const;
+
+  // A whole number from `least` to `most`; `key` is where it was found.
+  [[nodiscard]] Index integer(const toml::node& node,
+                              const char* key,
+                              Index least,
+                              Index most) const;
 
   // Values of keys that must be there.
   [[nodiscard]] Index integer(const toml::table& table, const char* key, Index least) const;
