@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "partitioner/compute_model.h"
+#include "partitioner/interior.h"
 #include "partitioner/layer_memory.h"
 #include "partitioner/plan_totals.h"
 #include "partitioner/step_messages.h"
@@ -26,6 +27,7 @@ class ProgramMaker {
   StepProgram make(const CostOptions& options) {
     for (int layer = 0; layer < network_.size(); ++layer) {
       seconds_.push_back(seconds_of_ranks(layer));
+      early_.push_back(early_shares(layer));
     }
     for (Index pass = 0; pass < options.passes; ++pass) {
       add_map_transfers();
@@ -111,11 +113,40 @@ class ProgramMaker {
     }
   }
 
+  // The share of each rank's forward pass that it computes while cells are under way.
+  [[nodiscard]] std::vector<double> early_shares(int layer) const {
+    std::vector<double> shares(static_cast<std::size_t>(plan_.ranks));
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const Region early = interior(network_, plan_, layer, rank);
+      if (!early.empty()) {
+        shares[static_cast<std::size_t>(rank)] =
+            static_cast<double>(early.volume()) /
+            static_cast<double>(plan_.tile(layer, rank).computed.volume());
+      }
+    }
+    return shares;
+  }
+
+  static std::vector<double> rest_of(std::vector<double> shares) {
+    for (double& share : shares) {
+      share = 1 - share;
+    }
+    return shares;
+  }
+
   template <class Seconds>
   void compute(StepPart part, int layer, Seconds seconds_of) {
+    compute(
+        part, layer, seconds_of, std::vector<double>(static_cast<std::size_t>(plan_.ranks), 1.0));
+  }
+
+  // Some share of it, on each rank.
+  template <class Seconds>
+  void compute(StepPart part, int layer, Seconds seconds_of, const std::vector<double>& shares) {
     StepAction action{StepAction::Kind::Compute, part, layer, kNoTransfer, {}};
-    for (const LayerSeconds& of : seconds_[static_cast<std::size_t>(layer)]) {
-      action.seconds.push_back(seconds_of(of));
+    const auto& of_ranks = seconds_[static_cast<std::size_t>(layer)];
+    for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      action.seconds.push_back(shares[rank] * seconds_of(of_ranks[rank]));
     }
     program_.actions.push_back(std::move(action));
   }
@@ -131,12 +162,19 @@ class ProgramMaker {
   void forward() {
     start_forward(kImage);
     for (int layer = 0; layer < network_.size(); ++layer) {
+      const std::vector<double>& early = early_[static_cast<std::size_t>(layer)];
+      compute(
+          StepPart::Forward, layer, [](const LayerSeconds& of) { return of.forward_s; }, early);
       for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
         if (first_reader_[i] == layer) {
           finish(StepPart::ForwardMaps, plan_.exchanges[i].map, forward_[i]);
         }
       }
-      compute(StepPart::Forward, layer, [](const LayerSeconds& of) { return of.forward_s; });
+      compute(
+          StepPart::Forward,
+          layer,
+          [](const LayerSeconds& of) { return of.forward_s; },
+          rest_of(early));
       statistics(StepPart::ForwardStatistics, layer, &Tile::owned, kForwardStatistics);
       compute(StepPart::Forward, layer, [](const LayerSeconds& of) { return of.other_forward_s; });
       start_forward(layer);
@@ -159,14 +197,14 @@ class ProgramMaker {
       compute(
           StepPart::Backward, layer, [](const LayerSeconds& of) { return of.other_backward_s; });
       statistics(StepPart::BackwardStatistics, layer, &Tile::backward, kBackwardStatistics);
-      compute(StepPart::Backward, layer, [](const LayerSeconds& of) {
-        return of.backward_weights_s + of.backward_data_s;
-      });
+      compute(StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_data_s; });
       for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
         if (first_reader_[i] == layer) {
           start(StepPart::BackwardMaps, plan_.exchanges[i].map, backward_[i]);
         }
       }
+      compute(
+          StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_weights_s; });
     }
   }
 
@@ -256,6 +294,7 @@ class ProgramMaker {
   std::vector<int> first_reader_;
   std::vector<int> collapses_;                      // by collapse of the plan
   std::vector<std::vector<LayerSeconds>> seconds_;  // [layer][rank]
+  std::vector<std::vector<double>> early_;          // [layer][rank], see early_shares()
   StepProgram program_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "engine/layers/workspace.h"
 #include "partitioner/errors.h"
+#include "partitioner/interior.h"
 
 namespace engine {
 
@@ -48,6 +49,7 @@ Execution<T>::Execution(const partitioner::Network& network,
   activations_ = Array<std::byte>(arena_.bytes);
   for (int layer = 0; layer < network.size(); ++layer) {
     layers_.push_back(make_layer<T>(site(layer)));
+    interiors_.push_back(interior(network, plan, layer, rank()));
   }
   make_edges();
   workspace_ = Array<T>(
@@ -253,12 +255,21 @@ void Execution<T>::forward(const Pass& pass) {
   start(kImage);
   for (int layer = 0; layer < network_->size(); ++layer) {
     clear_frames(layer);
-    for (Edge& edge : edges_) {
-      if (edge.first_reader == layer && edge.by_message) {
-        edge.exchange.finish_copy(value_view(edge.required_buffer));
+    const auto finish = [this, layer] {
+      for (Edge& edge : edges_) {
+        if (edge.first_reader == layer && edge.by_message) {
+          edge.exchange.finish_copy(value_view(edge.required_buffer));
+        }
       }
+    };
+    LayerMaps<T> maps = maps_of(layer, false);
+    maps.interior = interiors_[static_cast<std::size_t>(layer)];
+    if (maps.interior.empty()) {
+      finish();
+    } else {
+      maps.complete_inputs = finish;
     }
-    layers_[static_cast<std::size_t>(layer)]->forward(pass, maps_of(layer, false));
+    layers_[static_cast<std::size_t>(layer)]->forward(pass, maps);
     start(layer);
   }
 }
@@ -320,6 +331,7 @@ void Execution<T>::backward(const Pass& pass) {
         edge.exchange.start_add(gradient_view(edge.required_buffer));
       }
     }
+    at_work.backward_weights(maps);
   }
   clear_gradients(gradient_time(*network_, kImage));
   finish(kImage);

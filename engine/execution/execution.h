@@ -116,6 +116,7 @@ class Execution {
   Array<std::byte> activations_;  // in the arena's slots
   ParameterSet<T> parameters_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;
+  std::vector<Region> interiors_;  // by layer
   std::deque<Edge> edges_;
   std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
   Array<T> workspace_;

@@ -40,25 +40,30 @@ class ConnectedLayer : public Layer<T> {
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
     const Region& region = site_.tile().backward;
+    if (region.empty() || maps.input_gradients[0].data == nullptr) {
+      return;
+    }
+    const Features at = features(region, maps.workspace);
+    copy_out(stage_.sum_gradients(maps), region, at.out);
+    connected_backward_data(at.size,
+                            static_cast<const T*>(at.out),
+                            static_cast<const T*>(maps.parameters.weight + skipped(region)),
+                            at.in);
+    add_in(static_cast<const T*>(at.in), input(region), maps.input_gradients[0]);
+  }
+
+  void backward_weights(const LayerMaps<T>& maps) override {
+    const Region& region = site_.tile().backward;
     if (region.empty()) {
       return;
     }
-    const Index first = site_.tile().computed.channels.begin;
     const Features at = features(region, maps.workspace);
-    const Index skipped = (region.channels.begin - first) * at.size.inputs;
     copy_out(stage_.sum_gradients(maps), region, at.out);
     copy_out(maps.inputs[0], input(region), at.in);
     connected_backward_weights(at.size,
                                static_cast<const T*>(at.in),
                                static_cast<const T*>(at.out),
-                               maps.parameters.weight_gradient + skipped);
-    if (maps.input_gradients[0].data != nullptr) {
-      connected_backward_data(at.size,
-                              static_cast<const T*>(at.out),
-                              static_cast<const T*>(maps.parameters.weight + skipped),
-                              at.in);
-      add_in(static_cast<const T*>(at.in), input(region), maps.input_gradients[0]);
-    }
+                               maps.parameters.weight_gradient + skipped(region));
   }
 
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
@@ -74,6 +79,12 @@ class ConnectedLayer : public Layer<T> {
     const ConnectedSize size{
         region.images.size(), site_.input_shape().volume(), region.channels.size()};
     return {size, workspace, workspace + size.images * size.inputs};
+  }
+
+  // Weights of channels that the tile has before those of `region`.
+  [[nodiscard]] Index skipped(const Region& region) const {
+    return (region.channels.begin - site_.tile().computed.channels.begin) *
+           site_.input_shape().volume();
   }
 
   [[nodiscard]] Region input(const Region& region) const {

@@ -1,10 +1,13 @@
 #include "engine/layers/kinds.h"
 #include "engine/layers/norm_stage.h"
 #include "engine/layers/workspace.h"
+#include "partitioner/interior.h"
 
 namespace engine {
 
 namespace {
+
+using partitioner::TilePart;
 
 template <class T>
 class ConvolutionalLayer : public Layer<T> {
@@ -18,18 +21,32 @@ class ConvolutionalLayer : public Layer<T> {
                std::get<partitioner::Convolution>(site.spec().operation).activation) {}
 
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
-    const T* bias = normalized_ ? nullptr : maps.parameters.bias;
     auto moments = stage_.line_moments(pass, maps);
-    ConvolutionOutput<T> out{stage_.sums(maps), site_.tile().computed};
-    if (moments) {
-      out.done = [&](const Range& channels, Index n, Index row) { moments->add(channels, n, row); };
+    const LineDone line_done = [&](const Range& channels, Index n, Index row) {
+      moments->add(channels, n, row);
+    };
+    const auto compute = [&](const TilePart& part) {
+      ConvolutionOutput<T> out{stage_.sums(maps), part.region};
+      if (moments && part.ends_lines) {
+        out.done = line_done;
+      }
+      convolution_forward(method_,
+                          maps.inputs[0],
+                          static_cast<const T*>(maps.parameters.weight),
+                          normalized_ ? nullptr : static_cast<const T*>(maps.parameters.bias),
+                          out,
+                          maps.workspace);
+    };
+    const Region& computed = site_.tile().computed;
+    if (maps.complete_inputs) {
+      compute({maps.interior, maps.interior.cols == computed.cols});
+      maps.complete_inputs();
+      for (const TilePart& part : partitioner::border(computed, maps.interior)) {
+        compute(part);
+      }
+    } else {
+      compute({computed, true});
     }
-    convolution_forward(method_,
-                        maps.inputs[0],
-                        static_cast<const T*>(maps.parameters.weight),
-                        bias,
-                        out,
-                        maps.workspace);
     stage_.forward(pass, maps, moments);
   }
 
@@ -40,25 +57,25 @@ class ConvolutionalLayer : public Layer<T> {
   }
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    const Region& region = site_.tile().backward;
-    const Index first = site_.tile().computed.channels.begin;
-    const View<const T> gradient = stage_.sum_gradients(maps);
-    convolution_backward_weights(method_,
-                                 maps.inputs[0],
-                                 gradient,
-                                 region,
-                                 first,
-                                 maps.parameters.weight_gradient,
-                                 maps.workspace);
     if (maps.input_gradients[0].data != nullptr) {
       convolution_backward_data(
           method_,
-          gradient,
-          Filters<T>{maps.parameters.weight, first},
-          region,
+          stage_.sum_gradients(maps),
+          Filters<T>{maps.parameters.weight, site_.tile().computed.channels.begin},
+          site_.tile().backward,
           InputGradient<T>{maps.input_gradients[0], site_.input_map(), maps.first_gradients},
           maps.workspace);
     }
+  }
+
+  void backward_weights(const LayerMaps<T>& maps) override {
+    convolution_backward_weights(method_,
+                                 maps.inputs[0],
+                                 stage_.sum_gradients(maps),
+                                 site_.tile().backward,
+                                 site_.tile().computed.channels.begin,
+                                 maps.parameters.weight_gradient,
+                                 maps.workspace);
   }
 
   [[nodiscard]] bool assigns_input_gradients() const override { return true; }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -90,6 +91,10 @@ struct LayerMaps {
   // Nothing is in the gradients of the inputs yet: where the layer assigns_input_gradients(), it
   // has to assign these.
   bool first_gradients = false;
+  // Cells of the input are still under way: forward() may compute the outputs of `interior`, must
+  // then call `complete_inputs`, and computes the rest. Only for layers that have an interior.
+  Region interior = {};
+  std::function<void()> complete_inputs = {};
 };
 
 template <class T>
@@ -107,9 +112,12 @@ class Layer {
   // Overwrites either.
   virtual void backward_output(const Pass& /*pass*/, const LayerMaps<T>& /*maps*/) {}
 
-  // The second half: adds to input_gradients and parameter gradients what the gradients on
-  // tile().backward say of them. May overwrite these.
+  // The second half: adds to input_gradients what the gradients on tile().backward say of them, and
+  // to parameter gradients, unless backward_weights() does. May overwrite the former.
   virtual void backward(const Pass& pass, const LayerMaps<T>& maps) = 0;
+
+  // What is left to do when input_gradients are on their way to others.
+  virtual void backward_weights(const LayerMaps<T>& /*maps*/) {}
 
   // Whether backward() looks at first_gradients; else gradients begin with 0.
   [[nodiscard]] virtual bool assigns_input_gradients() const { return false; }

@@ -37,13 +37,22 @@ std::vector<double> departures(Wire& wire, std::size_t messages) {
 struct Prediction {
   double model_s = 0;
   double simulated_s = 0;
+  double backward_exchange_s = 0;  // of the model, for which it hides behind nothing
 };
 
 Prediction predict(const test::RandomCase& random, const ClusterProfile& cluster) {
   const Plan plan = make_plan(random.network, random.partition, random.batch);
   const CostOptions options{.passes = 2, .has_loss = true};
-  return {step_cost(random.network, plan, cluster, options).total(),
-          simulate(step_program(random.network, plan, cluster, options), cluster).step_s};
+  const StepCost cost = step_cost(random.network, plan, cluster, options);
+  Prediction prediction;
+  prediction.model_s = cost.total();
+  prediction.simulated_s =
+      simulate(step_program(random.network, plan, cluster, options), cluster).step_s;
+  for (const GroupCost& group : cost.groups) {
+    prediction.backward_exchange_s +=
+        static_cast<double>(options.passes) * group.backward_exchange_s;
+  }
+  return prediction;
 }
 
 // Three layers of 8x8 cells, then one more of half the size.
@@ -127,7 +136,7 @@ TEST_CASE("on one device model and simulation are the same sum") {
   }
 }
 
-TEST_CASE("between two equal halves model and simulation are the same sum") {
+TEST_CASE("between two equal halves a simulation hides gradients of maps and nothing else") {
   for (const bool batch_normalize : {false, true}) {
     test::RandomCase halves;
     halves.network = small_network(batch_normalize);
@@ -142,11 +151,13 @@ TEST_CASE("between two equal halves model and simulation are the same sum") {
     // The model sums up the parameters of the two groups that have any one after the other, to
     // their owners and back; in truth all are under way together, for one latency each way.
     const double together_s = 2 * cluster.link.latency_s;
-    CHECK(both.simulated_s == doctest::Approx(both.model_s - together_s).epsilon(1e-9));
+    const double most_s = both.model_s - together_s;
+    CHECK(both.simulated_s < most_s);
+    CHECK(both.simulated_s > most_s - both.backward_exchange_s);
   }
 }
 
-TEST_CASE("from device to device, group by group, model and simulation are the same sum") {
+TEST_CASE("from device to device, group by group, a simulation hides little") {
   test::RandomCase chain;
   chain.network = small_network(true);
   chain.partition.network = fingerprint(chain.network);
@@ -164,11 +175,11 @@ TEST_CASE("from device to device, group by group, model and simulation are the s
     const double simulated =
         simulate(step_program(chain.network, plan, cluster, options), cluster).step_s;
     CHECK(simulated <= model * (1 + 1e-9));
-    double updates = 0;  // groups on different devices are updated at the same time
+    double hidden = 0;  // groups on different devices are updated at the same time
     for (const GroupCost& group : step_cost(chain.network, plan, cluster, options).groups) {
-      updates += group.once_s();
+      hidden += group.once_s() + group.backward_exchange_s;
     }
-    CHECK(simulated >= (model - updates) * (1 - 1e-9));
+    CHECK(simulated >= (model - hidden) * (1 - 1e-9));
   }
 }
 

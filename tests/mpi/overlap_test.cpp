@@ -1,0 +1,75 @@
+// Maps large enough that layers begin while cells of their input are still under way.
+
+#include <algorithm>
+
+#include "tests/mpi/like_one_tile.h"
+#include "tests/support/chain.h"
+#include "tests/support/cuts.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/interior.h"
+
+namespace {
+
+using partitioner::ConvolutionKernel;
+using partitioner::Network;
+using partitioner::Partition;
+using test::check_like_one_tile;
+using test::convolution;
+using test::Cuts;
+using test::normalized;
+using test::ranks;
+
+const std::vector<std::pair<int, int>> kApart = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
+
+Network wide_network(bool normalizes) {
+  const auto layer = [normalizes](partitioner::Index size, partitioner::Index stride = 1) {
+    const auto plain = convolution(5, size, stride);
+    return normalizes ? normalized(plain) : plain;
+  };
+  return test::chain({3, 130, 150}, {layer(3), layer(3), layer(5), layer(3, 2)});
+}
+
+bool some_layer_begins_early(const Network& network, const Partition& partition) {
+  const partitioner::Plan plan = make_plan(network, partition, 1);
+  for (int layer = 0; layer < network.size(); ++layer) {
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      if (!interior(network, plan, layer, rank).empty()) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::vector<Cuts> cuts() {
+  return {test::rows_cut(ranks()), test::cols_cut(std::min(ranks(), 3)), test::grid(ranks())};
+}
+
+}  // namespace
+
+TEST_CASE("a layer that begins while its input arrives computes what one tile does") {
+  const Network network = wide_network(true);
+  for (const Cuts& cut : cuts()) {
+    Partition partition = test::partition_of(network, ranks(), kApart, {cut});
+    CHECK(some_layer_begins_early(network, partition) == (ranks() > 1));
+    check_like_one_tile(network, partition, 1);
+    const auto winograd = ConvolutionKernel::Winograd4;
+    partition.kernels.assign(kApart.size(), {winograd, winograd, winograd});
+    partition.kernels[2] = partition.kernels[3] = {};  // 5x5, and strides
+    check_like_one_tile(network, partition, 1);
+  }
+}
+
+TEST_CASE("beginning early changes no bit of the forward pass") {
+  const Network network = wide_network(false);
+  const auto in = test::random_tensors(network, 1, 11);
+  for (const Cuts& cut : cuts()) {
+    const Partition partition = test::partition_of(network, ranks(), kApart, {cut});
+    const auto found = engine::vector_jacobian_product<float>(
+        {.network = network, .partition = partition}, in, engine::Communicator::world());
+    if (engine::Communicator::world().rank() == 0) {
+      CHECK(found.at("output").values == test::on_one_tile<float>(network, in).at("output").values);
+    }
+  }
+}

@@ -1,0 +1,105 @@
+#include "partitioner/interior.h"
+
+#include "tests/support/cuts.h"
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
+
+using test::Cuts;
+
+struct Case {
+  Index size = 3;
+  Index stride = 1;
+  Index padding = 1;
+  Cuts cuts;
+};
+
+// A layer of one cell each, then the convolution in question, in a group of its own.
+Network two_layers(const Case& of) {
+  Network network;
+  network.image = {3, 100, 131};
+  add_layer(network, Convolution{.filters = 8, .size = 1}, {kImage});
+  add_layer(network,
+            Convolution{.filters = 16, .size = of.size, .stride = of.stride, .padding = of.padding},
+            {0});
+  return network;
+}
+
+Plan plan_of(const Network& network, const Cuts& cuts) {
+  constexpr int kRanks = 6;
+  return make_plan(network, test::partition_of(network, kRanks, {{0, 0}, {1, 1}}, {cuts}), 2);
+}
+
+const std::vector<Case> kCases = {{3, 1, 1, test::rows_cut(2)},
+                                  {3, 1, 1, test::cols_cut(2)},
+                                  {3, 1, 1, {{}, {}, {2, {}}, {2, {}}}},
+                                  {5, 1, 2, {{}, {}, {3, {}}, {2, {}}}},
+                                  {3, 2, 1, {{}, {}, {2, {}}, {1, {}}}},
+                                  {7, 3, 0, {{}, {}, {2, {}}, {1, {}}}},
+                                  {4, 1, 2, {{}, {}, {3, {}}, {1, {}}}}};
+
+}  // namespace
+
+TEST_CASE("an interior reads what is there, and interior and border are all of a tile") {
+  for (const Case& of : kCases) {
+    CAPTURE(of.size);
+    CAPTURE(of.stride);
+    const Network network = two_layers(of);
+    const Plan plan = plan_of(network, of.cuts);
+    int found = 0;
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      const Region inner = interior(network, plan, 1, rank);
+      const Tile& tile = plan.tile(1, rank);
+      if (inner.empty()) {
+        continue;
+      }
+      ++found;
+      const Region read =
+          intersect(required_input(network, 1, 0, inner), whole_map(network, 0, plan.batch));
+      CHECK(contains(plan.tile(0, rank).owned, read));
+      CHECK(contains(tile.computed, inner));
+      Index cells = inner.volume();
+      for (const TilePart& part : border(tile.computed, inner)) {
+        cells += part.region.volume();
+        CHECK(intersect(part.region, inner).empty());
+      }
+      CHECK(cells == tile.computed.volume());
+    }
+    CHECK(found > 0);
+  }
+}
+
+TEST_CASE("each row of a tile is complete once, when its last part is computed") {
+  const Region computed{{0, 2}, {0, 16}, {10, 60}, {20, 90}};
+  for (const Region& inner : {Region{{0, 2}, {0, 16}, {12, 56}, {48, 60}},
+                              Region{{0, 2}, {0, 16}, {10, 56}, {20, 60}},
+                              Region{{0, 2}, {0, 16}, {12, 60}, {20, 90}}}) {
+    for (Index row = computed.rows.begin; row < computed.rows.end; ++row) {
+      std::vector<TilePart> parts = border(computed, inner);
+      parts.insert(parts.begin(), {inner, inner.cols == computed.cols});
+      Index covered = 0;
+      int ends = 0;
+      for (const TilePart& part : parts) {
+        if (row >= part.region.rows.begin && row < part.region.rows.end) {
+          covered += part.region.cols.size();
+          ends += part.ends_lines ? 1 : 0;
+          CHECK(part.ends_lines == (covered == computed.cols.size()));
+        }
+      }
+      CHECK(ends == 1);
+    }
+  }
+}
+
+TEST_CASE("there is no interior where nothing is under way, or little could be computed early") {
+  const Network network = two_layers({});
+  const Plan alone = make_plan(network, single_tile(network), 2);
+  CHECK(interior(network, alone, 1, 0).empty());
+  // Rows of an image that every rank reads itself are there from the start.
+  const Plan halves = plan_of(network, test::rows_cut(2));
+  CHECK(interior(network, halves, 0, 5).empty());
+  const Plan narrow = plan_of(network, test::cols_cut(6));
+  CHECK(interior(network, narrow, 1, 3).empty());
+}
