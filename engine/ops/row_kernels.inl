@@ -20,6 +20,14 @@ template <class V, class T>
   *reinterpret_cast<V*>(to) = value;
 }
 
+// Rows that nobody has read for long come from memory, and the machine's own prefetching ends with
+// each page: asks for what will be read some cells later.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_row(const T* from) {
+  constexpr Index kAhead = 3072;  // bytes
+  __builtin_prefetch(from + kAhead / static_cast<Index>(sizeof(T)));
+}
+
 // Applies a function of numbers to each of a vector.
 template <class T, class V, class Function>
 [[gnu::always_inline]] inline V one_by_one(const V& x, Function function) {
@@ -127,8 +135,9 @@ template <class T, Kind kKind, class V>
 
 // Calls run.operator()<V>(lane) for vectors that together are the lanes of a row: the machine's, or
 // shorter ones.
-template <class T, Index kMost = kVectorBytes / static_cast<Index>(sizeof(T)), class Run>
+template <class T, class Run>
 [[gnu::always_inline]] inline void for_each_vector(Index lanes, bool side_by_side, Run run) {
+  constexpr Index kMost = kVectorBytes / static_cast<Index>(sizeof(T));
   constexpr Index kLong = kMost < 16 ? kMost : 16;
   constexpr Index kShort = kMost < 8 ? kMost : 8;
   if (lanes == 16 && side_by_side) {
@@ -151,36 +160,96 @@ template <class T, Index kMost = kVectorBytes / static_cast<Index>(sizeof(T)), c
 // Numbers in double precision that a vector of the machine holds.
 constexpr Index kDoubles = kVectorBytes / static_cast<Index>(sizeof(double));
 
-// The vector of doubles that goes with a vector of T.
-template <class V, class T>
-using Doubles = typename RowVector<double, static_cast<Index>(sizeof(V) / sizeof(T))>::Type;
+template <class T, class V>
+// NOLINTNEXTLINE(bugprone-sizeof-expression): V may be T itself, a vector of one
+constexpr Index kCountOf = static_cast<Index>(sizeof(V) / sizeof(T));
+
+// A vector of T in double precision, in as many of the machine's vectors as that takes: sums of
+// these do not wait for each other.
+template <class T, class V>
+struct Doubles {
+  static constexpr Index kOfPart = kCountOf<T, V> < kDoubles ? kCountOf<T, V> : kDoubles;
+  static constexpr Index kParts = kCountOf<T, V> / kOfPart;
+  using Part = typename RowVector<double, kOfPart>::Type;
+  Part parts[kParts];
+};
+
+template <class T, Index kFirst, class V, Index... kNumbers>
+[[gnu::always_inline]] inline auto part_of(const V& x, std::integer_sequence<Index, kNumbers...>) {
+  return __builtin_shufflevector(x, x, (kFirst + kNumbers)...);
+}
 
 template <class T, class V>
-[[gnu::always_inline]] inline Doubles<V, T> to_doubles(const V& x) {
-  if constexpr (sizeof(V) == sizeof(T)) {
-    return static_cast<double>(x);
+[[gnu::always_inline]] inline Doubles<T, V> to_doubles(const V& x) {
+  using D = Doubles<T, V>;
+  D wide;
+  if constexpr (kCountOf<T, V> == 1) {
+    wide.parts[0] = static_cast<double>(x);
+  } else if constexpr (D::kParts == 1) {
+    wide.parts[0] = __builtin_convertvector(x, typename D::Part);
   } else {
-    return __builtin_convertvector(x, Doubles<V, T>);
+    static_assert(D::kParts == 2);
+    constexpr auto kNumbers = std::make_integer_sequence<Index, D::kOfPart>{};
+    wide.parts[0] = __builtin_convertvector(part_of<T, 0>(x, kNumbers), typename D::Part);
+    wide.parts[1] =
+        __builtin_convertvector((part_of<T, D::kOfPart>(x, kNumbers)), typename D::Part);
+  }
+  return wide;
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline Doubles<T, V> load_doubles(const double* from) {
+  using D = Doubles<T, V>;
+  D wide;
+#pragma GCC unroll 2
+  for (Index i = 0; i < D::kParts; ++i) {
+    wide.parts[i] = load_row<typename D::Part>(from + i * D::kOfPart);
+  }
+  return wide;
+}
+
+template <class T, class V>
+[[gnu::always_inline]] inline void store_doubles(double* to, const Doubles<T, V>& wide) {
+  using D = Doubles<T, V>;
+#pragma GCC unroll 2
+  for (Index i = 0; i < D::kParts; ++i) {
+    store_row(to + i * D::kOfPart, wide.parts[i]);
+  }
+}
+
+// Calls function(part of each...) for the parts of several.
+template <class D, class... More, class Function>
+[[gnu::always_inline]] inline void for_each_double(Function function, D& first, More&... more) {
+#pragma GCC unroll 2
+  for (Index i = 0; i < D::kParts; ++i) {
+    function(first.parts[i], more.parts[i]...);
   }
 }
 
 template <class T>
 void moments_row(
     const T* x, Index step, Index cells, Index lanes, double* mean, double* squares) {
-  for_each_vector<T, kDoubles>(lanes, step == lanes, [&]<class V>(Index lane) {
-    using D = Doubles<V, T>;
-    D sum{};
+  for_each_vector<T>(lanes, step == lanes, [&]<class V>(Index lane) {
+    Doubles<T, V> sum{};
     for (Index cell = 0; cell < cells; ++cell) {
-      sum += to_doubles<T>(load_row<V>(x + cell * step + lane));
+      const auto value = to_doubles<T>(load_row<V>(x + cell * step + lane));
+      for_each_double([](auto& total, const auto& of) { total += of; }, sum, value);
     }
-    const D middle = sum / static_cast<double>(cells);
-    D deviations{};
+    Doubles<T, V> middle = sum;
+    for_each_double([&](auto& of) { of /= static_cast<double>(cells); }, middle);
+    Doubles<T, V> deviations{};
     for (Index cell = 0; cell < cells; ++cell) {
-      const D deviation = to_doubles<T>(load_row<V>(x + cell * step + lane)) - middle;
-      deviations += deviation * deviation;
+      const auto value = to_doubles<T>(load_row<V>(x + cell * step + lane));
+      for_each_double(
+          [](auto& total, const auto& of, const auto& from) {
+            total += (of - from) * (of - from);
+          },
+          deviations,
+          value,
+          middle);
     }
-    store_row(mean + lane, middle);
-    store_row(squares + lane, deviations);
+    store_doubles(mean + lane, middle);
+    store_doubles(squares + lane, deviations);
   });
 }
 
@@ -193,7 +262,9 @@ void normalize_row(const NormalizeRow<T>& row) {
     const V scale = load_row<V>(row.norms->scale + lane);
     const V shift = load_row<V>(row.norms->shift + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
-      const V normal = (load_row<V>(row.x + cell * row.x_step + lane) - mean) * inverse;
+      const T* x = row.x + cell * row.x_step + lane;
+      prefetch_row(x);
+      const V normal = (load_row<V>(x) - mean) * inverse;
       store_row(row.y + cell * row.y_step + lane,
                 activated<T, kKind>(row.activation, V(normal * scale + shift)));
     }
@@ -213,6 +284,10 @@ struct NormGradientReader {
   [[gnu::always_inline]] V x(Index cell) const {
     return load_row<V>(row.x + cell * row.x_step + lane);
   }
+  [[gnu::always_inline]] void prefetch(Index cell) const {
+    prefetch_row(row.x + cell * row.x_step + lane);
+    prefetch_row(row.gradient + cell * row.gradient_step + lane);
+  }
   [[gnu::always_inline]] V normal(Index cell) const { return (x(cell) - mean) * inverse; }
   [[gnu::always_inline]] V gradient(Index cell, const V& normal) const {
     return through_activation<T, kKind>(
@@ -225,19 +300,27 @@ struct NormGradientReader {
 template <class T, Kind kKind>
 void gradient_sums_row(const NormalizeGradientRow<T>& row, double* shift_sums, double* scale_sums) {
   const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
-  for_each_vector<T, kDoubles>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    using D = Doubles<V, T>;
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
     const NormGradientReader<T, kKind, V> reader{row, lane};
-    D shift_sum = load_row<D>(shift_sums + lane);
-    D scale_sum = load_row<D>(scale_sums + lane);
+    auto shift_sum = load_doubles<T, V>(shift_sums + lane);
+    auto scale_sum = load_doubles<T, V>(scale_sums + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
+      reader.prefetch(cell);
       const V normal = reader.normal(cell);
-      const D wide = to_doubles<T>(reader.gradient(cell, normal));
-      shift_sum += wide;
-      scale_sum += wide * to_doubles<T>(normal);
+      const auto gradient = to_doubles<T>(reader.gradient(cell, normal));
+      const auto wide_normal = to_doubles<T>(normal);
+      for_each_double(
+          [](auto& shift, auto& scale, const auto& g, const auto& n) {
+            shift += g;
+            scale += g * n;
+          },
+          shift_sum,
+          scale_sum,
+          gradient,
+          wide_normal);
     }
-    store_row(shift_sums + lane, shift_sum);
-    store_row(scale_sums + lane, scale_sum);
+    store_doubles(shift_sums + lane, shift_sum);
+    store_doubles(scale_sums + lane, scale_sum);
   });
 }
 
@@ -251,6 +334,7 @@ void normalize_gradient_row(const NormalizeGradientRow<T>& row, const LaneNorms<
     const V scale = load_row<V>(by.scale + lane);
     const V shift = load_row<V>(by.shift + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
+      reader.prefetch(cell);
       const V gradient = reader.gradient(cell, reader.normal(cell));
       store_row(to + cell * row.x_step + lane,
                 V(scale * (gradient - shift - (reader.x(cell) - mean) * inverse)));
@@ -296,9 +380,8 @@ template <class T, Kind kKind>
 void activation_gradient_row(const ActivationGradientRow<T>& row, double* sums) {
   const bool side_by_side = row.y_step == row.lanes && row.gradient_step == row.lanes &&
                             (row.x == nullptr || row.x_step == row.lanes);
-  for_each_vector<T, kDoubles>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    using D = Doubles<V, T>;
-    D sum = load_row<D>(sums + lane);
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    auto sum = load_doubles<T, V>(sums + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
       T* gradient = row.gradient + cell * row.gradient_step + lane;
       const T* x = row.x == nullptr ? nullptr : row.x + cell * row.x_step + lane;
@@ -307,9 +390,10 @@ void activation_gradient_row(const ActivationGradientRow<T>& row, double* sums) 
                                              x,
                                              load_row<V>(row.y + cell * row.y_step + lane));
       store_row(gradient, result);
-      sum += to_doubles<T>(result);
+      const auto wide = to_doubles<T>(result);
+      for_each_double([](auto& total, const auto& of) { total += of; }, sum, wide);
     }
-    store_row(sums + lane, sum);
+    store_doubles(sums + lane, sum);
   });
 }
 
