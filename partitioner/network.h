@@ -160,6 +160,12 @@ struct LayerSpec {
   int line = 0;             // where the model file has it; 0 if it came from no file
 };
 
+// Layers that follow each other, both ends included.
+struct LayerRun {
+  int first = 0;
+  int last = 0;
+};
+
 // Shapes and layers. What a model file says besides (training, augmentation) is a ModelFile's, see
 // model_file.h.
 struct Network {

@@ -1,6 +1,6 @@
 // The decision: how consecutive layers are grouped, how each group is cut, which tile goes to which
-// rank. A few dozen integers, and a text file that a person can read and edit. What follows from it
-// is a Plan, see plan.h.
+// rank, what is computed again in the backward pass instead of kept. A few dozen integers, and a
+// text file that a person can read and edit. What follows from it is a Plan, see plan.h.
 //
 // A cut lies on the output map of the group's last layer. Tiles are numbered images outermost, then
 // channels, rows, columns; a rank has at most one tile of a group, ranks without one are idle
@@ -41,6 +41,7 @@ struct Group {
   std::vector<int> ranks;  // of each tile
   std::vector<int>
       collapse;  // layers of the group whose gradient is added up at its owners before it goes on
+  bool recompute = false;  // see recomputation.h
 
   [[nodiscard]] Index tiles() const {
     return images.parts * channels.parts * rows.parts * cols.parts;
@@ -75,6 +76,8 @@ struct Shorthand {
   int ranks = 0;                  // 0: as many as the grid has tiles
   KernelRule kernels = KernelRule::Direct;
   int reader = kEveryRank;
+  std::vector<std::pair<int, int>> recompute = {};  // groups; each has to be one of the partition's
+  bool recompute_all = false;
 };
 
 // "2x3" -> rows, columns. Throws InputError that names `option`.

@@ -23,6 +23,7 @@ constexpr const char* kDataOption = "--data-parallel-from";
 constexpr const char* kFilterOption = "--filter-parallel-from";
 constexpr const char* kReaderOption = "--reader";
 constexpr const char* kRanksOption = "--ranks";
+constexpr const char* kRecomputeOption = "--recompute";
 
 // The whole of `text` as a number from 0 to `most`, or -1.
 Index whole_number(std::string_view text, Index most) {
@@ -81,6 +82,7 @@ class Maker {
     for (const Span& span : spans()) {
       partition.groups.push_back(group_of(span));
     }
+    recompute(partition.groups);
     return partition;
   }
 
@@ -280,6 +282,28 @@ class Maker {
       cut.boundaries.clear();
     }
     return cut;
+  }
+
+  void recompute(std::vector<Group>& groups) const {
+    for (Group& group : groups) {
+      group.recompute = shorthand_.recompute_all;
+    }
+    for (const auto& [first, last] : shorthand_.recompute) {
+      const auto is_named = [first = first, last = last](const Group& group) {
+        return group.first == first && group.last == last;
+      };
+      const auto found = std::find_if(groups.begin(), groups.end(), is_named);
+      if (found == groups.end()) {
+        throw InputError(kRecomputeOption,
+                         0,
+                         fmt::format("layers {} to {} are no group: name groups as {} does, or "
+                                     "say \"all\"",
+                                     first,
+                                     last,
+                                     kGroupsOption));
+      }
+      found->recompute = true;
+    }
   }
 
   const Network& network_;

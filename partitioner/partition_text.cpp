@@ -25,7 +25,9 @@ constexpr std::string_view kHeader =
     "by\n"
     "# images, then channels, rows and columns. `collapse` lists layers whose gradient is summed "
     "at\n"
-    "# its owners before it goes on. `reader` is the rank that reads pictures, or \"every\".\n"
+    "# its owners before it goes on. With `recompute = true` the maps of a group are not kept for "
+    "the\n"
+    "# backward pass but computed again. `reader` is the rank that reads pictures, or \"every\".\n"
     "# [[kernels]] says which layers' convolutions are not computed by the direct kernels.\n";
 
 std::string cut_line(const char* name, const Cut& cut) {
@@ -110,7 +112,8 @@ class Reader {
   }
 
   [[nodiscard]] Group group(const toml::table& table) const {
-    toml_.check_keys(table, {"layers", "images", "channels", "rows", "cols", "ranks", "collapse"});
+    toml_.check_keys(
+        table, {"layers", "images", "channels", "rows", "cols", "ranks", "collapse", "recompute"});
     Group result;
     const toml::node& layers = toml_.required(table, "layers");
     const std::vector<int> ends = numbers(layers, "layers");
@@ -129,6 +132,12 @@ class Reader {
     result.ranks = numbers(toml_.required(table, "ranks"), "ranks");
     if (const toml::node* collapse = table.get("collapse")) {
       result.collapse = numbers(*collapse, "collapse");
+    }
+    if (const toml::node* recompute = table.get("recompute")) {
+      if (!recompute->is_boolean()) {
+        toml_.fail(*recompute, "`recompute` is neither true nor false");
+      }
+      result.recompute = recompute->as_boolean()->get();
     }
     return result;
   }
@@ -210,6 +219,7 @@ std::string to_text(const Partition& partition) {
     if (!group.collapse.empty()) {
       text += fmt::format("collapse = [{}]\n", fmt::join(group.collapse, ", "));
     }
+    text += group.recompute ? "recompute = true\n" : "";
   }
   return text + kernels_text(partition.kernels);
 }

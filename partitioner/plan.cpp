@@ -29,6 +29,7 @@ class PlanMaker {
     plan_.kernels.resize(network.layers.size());
     plan_.group_of.resize(network.layers.size());
     for (std::size_t g = 0; g < partition.groups.size(); ++g) {
+      plan_.recomputed.push_back(partition.groups[g].recompute);
       for (int layer = partition.groups[g].first; layer <= partition.groups[g].last; ++layer) {
         plan_.group_of[static_cast<std::size_t>(layer)] = static_cast<int>(g);
       }
@@ -338,6 +339,17 @@ class PlanMaker {
 Plan make_plan(const Network& network, const Partition& partition, Index batch) {
   expects(!partition.groups.empty() && batch > 0, "a partition has groups and a batch has images");
   return PlanMaker(network, partition, batch).make();
+}
+
+std::vector<LayerRun> groups_of(const Plan& plan) {
+  std::vector<LayerRun> groups;
+  for (int layer = 0; layer < static_cast<int>(plan.group_of.size()); ++layer) {
+    if (plan.group(layer) == static_cast<int>(groups.size())) {
+      groups.push_back({layer, layer});
+    }
+    groups.back().last = layer;
+  }
+  return groups;
 }
 
 Work forward_work(const Network& network, const Plan& plan, int layer, int rank) {

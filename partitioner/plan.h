@@ -79,6 +79,7 @@ struct Plan {
   int ranks = 1;
   int reader = kEveryRank;
   std::vector<int> group_of;                 // per layer
+  std::vector<bool> recomputed;              // per group, see recomputation.h
   std::vector<std::vector<Tile>> tiles;      // [map + 1][rank]
   std::vector<std::vector<Buffer>> buffers;  // [rank][buffer]
   std::vector<std::vector<int>>
@@ -98,6 +99,9 @@ struct Plan {
   [[nodiscard]] int group(int map) const {  // the image has a group of its own, -1
     return map == kImage ? -1 : group_of[static_cast<std::size_t>(map)];
   }
+  [[nodiscard]] bool recomputes(int group) const {
+    return group >= 0 && recomputed[static_cast<std::size_t>(group)];
+  }
   [[nodiscard]] const ConvolutionKernels& kernels_of(int layer) const {
     return kernels[static_cast<std::size_t>(layer)];
   }
@@ -109,6 +113,9 @@ struct Plan {
     return buffers[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
   }
 };
+
+// The layers of each group.
+[[nodiscard]] std::vector<LayerRun> groups_of(const Plan& plan);
 
 // Requires a partition that validate() accepts.
 [[nodiscard]] Plan make_plan(const Network& network, const Partition& partition, Index batch);

@@ -62,28 +62,14 @@ Json kernels_json(const Network& network, const Plan& plan) {
   return kernels;
 }
 
-struct Layers {
-  int first = 0;
-  int last = 0;
-};
-
-std::vector<Layers> layers_of_groups(const Plan& plan) {
-  std::vector<Layers> groups;
-  for (int layer = 0; layer < static_cast<int>(plan.group_of.size()); ++layer) {
-    if (plan.group(layer) == static_cast<int>(groups.size())) {
-      groups.push_back({layer, layer});
-    }
-    groups.back().last = layer;
-  }
-  return groups;
-}
-
 Json group_json(const Plan& plan,
                 int group,
-                const Layers& layers,
+                const LayerRun& layers,
                 const std::vector<Totals>& ranks,
                 Index scalar_bytes) {
-  Json result = {{"layers", {layers.first, layers.last}}, {"ranks", Json::array()}};
+  Json result = {{"layers", {layers.first, layers.last}},
+                 {"recompute", plan.recomputes(group)},
+                 {"ranks", Json::array()}};
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Work& work = ranks[static_cast<std::size_t>(rank)].work;
     result["ranks"].push_back({{"rank", rank},
@@ -147,7 +133,7 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
                  {"layers", layers_json(network)},
                  {"kernels", kernels_json(network, plan)},
                  {"groups", Json::array()}};
-  const std::vector<Layers> groups = layers_of_groups(plan);
+  const std::vector<LayerRun> groups = groups_of(plan);
   for (std::size_t group = 0; group < groups.size(); ++group) {
     result["groups"].push_back(group_json(
         plan, static_cast<int>(group), groups[group], totals.by_group[group], scalar_bytes));

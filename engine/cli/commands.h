@@ -31,6 +31,7 @@ struct PartitionChoice {
   std::string objective;       // "time" or "memory"; empty: not said
   std::string grid;
   std::string groups;
+  std::string recompute;  // groups as in `groups`, or "all"
   int data_parallel_from = -1;
   int filter_parallel_from = -1;
   std::string reader;   // "every" or a rank; empty: not said

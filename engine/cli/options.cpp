@@ -130,6 +130,12 @@ void add_partition(CLI::App& app,
                           "A-B,...",
                           "layers fused into groups, for example 0-3,4-7,8 (default: a group a "
                           "layer)");
+  auto* recompute = add_text(app,
+                             "--recompute",
+                             choice.recompute,
+                             "A-B,...",
+                             "groups whose maps are not kept for the backward pass but computed "
+                             "again, which saves memory; or all");
   const auto add_layer = [&](const char* name, int& layer, const char* help) {
     return app.add_option(name, layer, help)
         ->type_name("LAYER")
@@ -159,7 +165,7 @@ void add_partition(CLI::App& app,
                  "by); default: {}, or what the partition file says",
                  choice.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
           ->check(CLI::IsMember(kernel_choices(plans)));
-  for (auto* shorthand : {grid, groups, data, filter}) {
+  for (auto* shorthand : {grid, groups, recompute, data, filter}) {
     file->excludes(shorthand);
   }
   auto* workspace = app.add_option("--workspace",
@@ -168,7 +174,7 @@ void add_partition(CLI::App& app,
                                    "replaced by ones that take less (default: no limit)")
                         ->type_name("MIB")
                         ->check(whole_number(1, kMostCount));
-  for (auto* option : {file, grid, groups, data, filter, reader, kernels, workspace}) {
+  for (auto* option : {file, grid, groups, recompute, data, filter, reader, kernels, workspace}) {
     option->group(kGroup);
   }
   for (auto* option : search) {

@@ -159,6 +159,10 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
   if (!choice.groups.empty()) {
     shorthand.groups = partitioner::parse_groups(choice.groups, "--groups");
   }
+  shorthand.recompute_all = choice.recompute == "all";
+  if (!choice.recompute.empty() && !shorthand.recompute_all) {
+    shorthand.recompute = partitioner::parse_groups(choice.recompute, "--recompute");
+  }
   shorthand.data_parallel_from = choice.data_parallel_from;
   shorthand.filter_parallel_from = choice.filter_parallel_from;
   shorthand.reader = parse_reader(choice.reader, ranks);

@@ -14,6 +14,9 @@ expect_refusal '^tessera: --grid: 2x2 needs 4 ranks, there are 3'
 for groups in 0-3,5-7 1-3 3-0 0-99 a-b '0-3,' 0-4; do
   refused '^tessera: --groups: ' check "$model" --groups "$groups" --grid 1x1 --data-parallel-from 4
 done
+for groups in 0-1 9 a-b all,0 '0-3,'; do
+  refused '^tessera: --recompute: ' check "$model" --groups 0-3 --recompute "$groups" --grid 1x1
+done
 refused '^tessera: --data-parallel-from: ' check "$model" --data-parallel-from 9
 refused '^tessera: --filter-parallel-from: ' check "$model" --filter-parallel-from 9
 refused '^tessera: --filter-parallel-from: ' check "$model" --filter-parallel-from 4 --data-parallel-from 4

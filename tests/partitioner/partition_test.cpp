@@ -205,6 +205,24 @@ TEST_CASE("filter cuts lie on multiples of sixteen channels where there are enou
   CHECK(partition.groups[5].images.parts == 2);
 }
 
+TEST_CASE("the shorthand recomputes the groups that it names, or all") {
+  const Network network = small_network();
+  const auto recomputed = [&network](const Shorthand& shorthand) {
+    std::vector<std::pair<int, int>> groups;
+    for (const Group& group : make_partition(network, shorthand).groups) {
+      if (group.recompute) {
+        groups.emplace_back(group.first, group.last);
+      }
+    }
+    return groups;
+  };
+  using Groups = std::vector<std::pair<int, int>>;
+  CHECK(recomputed({.groups = {{0, 1}}}).empty());
+  CHECK(recomputed({.groups = {{0, 1}}, .recompute = {{0, 1}}}) == Groups{{0, 1}});
+  CHECK(recomputed({.groups = {{0, 1}}, .recompute = {{0, 1}, {3, 3}}}) == Groups{{0, 1}, {3, 3}});
+  CHECK(recomputed({.groups = {{0, 1}, {2, 6}}, .recompute_all = true}) == Groups{{0, 1}, {2, 6}});
+}
+
 TEST_CASE("a shorthand that does not fit the network is refused with the option's name") {
   const Network network = small_network();
   const auto refusal = [&network](const Shorthand& shorthand) {
@@ -226,6 +244,8 @@ TEST_CASE("a shorthand that does not fit the network is refused with the option'
   CHECK(
       has(refusal({.groups = {}, .data_parallel_from = 2, .filter_parallel_from = 2}), "layer 2"));
   CHECK(has(refusal({.groups = {}, .ranks = 2, .reader = 2}), "--reader"));
+  CHECK(has(refusal({.groups = {{0, 1}}, .recompute = {{0, 2}}}), "--recompute: layers 0 to 2"));
+  CHECK(has(refusal({.groups = {}, .recompute = {{0, 1}}}), "--recompute"));
 }
 
 TEST_CASE("grids and groups are read from the command line, nonsense is refused") {

@@ -37,7 +37,7 @@ Partition small_partition() {
   Cut two{.parts = 2, .boundaries = {}};
   Cut uneven{.parts = 2, .boundaries = {0, 3, 16}};
   partition.groups.push_back({0, 3, {}, {}, uneven, two, {0, 1, 2, 3}, {1, 2}});
-  partition.groups.push_back({4, 4, {}, {}, two, two, {0, 1, 2, 3}, {}});
+  partition.groups.push_back({4, 4, {}, {}, two, two, {0, 1, 2, 3}, {}, true});
   partition.groups.push_back({5, 9, two, {}, {}, {}, {4, 0}, {}});
   return partition;
 }
@@ -64,6 +64,7 @@ TEST_CASE("the text of a partition reads back as the same partition") {
           list->push_back(static_cast<int>(draw.between(0, 99)));
         }
       }
+      group.recompute = draw.chance(0.5);
       partition.groups.push_back(group);
     }
     for (Index layer = draw.between(0, 5); layer > 0; --layer) {
@@ -115,6 +116,7 @@ TEST_CASE("a faulty partition file is refused with its name and the line") {
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nrows = [0]\n", "p.toml:6: `rows`"},
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nrows = \"2\"\n", "p.toml:6: `rows`"},
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0, \"1\"]\n", "p.toml:5: `ranks`"},
+      {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nrecompute = 1\n", "p.toml:6: `recompute`"},
       {head + "kernels = \"direct\"\n", "p.toml:3: `kernels`"},
       {head + "[[kernels]]\nforward = \"direct\"\n", "p.toml:3: `layers` is missing"},
       {head + "[[kernels]]\nlayers = 3\n", "p.toml:4: `layers`"},
@@ -130,6 +132,13 @@ TEST_CASE("a faulty partition file is refused with its name and the line") {
     CHECK(has(message, "p.toml:"));
     CHECK(has(message, fault.expected));
   }
+}
+
+TEST_CASE("only groups that are recomputed say so") {
+  Partition partition = small_partition();
+  CHECK(has(to_text(partition), "\nrecompute = true\n"));
+  partition.groups[1].recompute = false;
+  CHECK(!has(to_text(partition), "\nrecompute ="));
 }
 
 TEST_CASE("damaged partition files raise no other error than one for the user") {
