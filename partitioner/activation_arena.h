@@ -3,23 +3,30 @@
 // it can take turns in the same place. Offsets and sizes are bytes.
 //
 // Time, in a step of n layers: -1 the image; l the forward pass of layer l; n the gradient of the
-// output; then for each layer, last to first, two moments: in the first the gradient of its output
-// becomes that of its sums (in layers that have any), in the second it goes on to parameters and
-// inputs.
+// output; then for each layer, last to first, n + 2 moments. In the first n, where the layer is the
+// last of a recomputed group, the layers of that group run again: layer l in moment l of them. In
+// the next the gradient of the layer's output becomes that of its sums (in layers that have any),
+// in the last it goes on to parameters and inputs.
 //
 // A normalised map that stands nowhere else is computed twice rather than kept: its sums are kept,
-// and the map comes back from them for the backward passes of those who read it.
+// and the map comes back from them for the backward passes of those who read it. In a recomputed
+// group the sums are not kept either: see recomputation.h.
 
 #pragma once
 
 #include <vector>
 
 #include "partitioner/plan.h"
+#include "partitioner/recomputation.h"
 
 namespace partitioner {
 
+// When `layer` runs again, in a group that ends at `last`.
+[[nodiscard]] inline int recompute_time(const Network& network, int last, int layer) {
+  return network.size() + 1 + (network.size() + 2) * (network.size() - 1 - last) + layer;
+}
 [[nodiscard]] inline int gradient_time(const Network& network, int layer) {
-  return network.size() + 1 + 2 * (network.size() - 1 - layer);
+  return recompute_time(network, layer, network.size());
 }
 [[nodiscard]] inline int last_time(const Network& network) {
   return gradient_time(network, kImage) + 1;
@@ -44,21 +51,23 @@ struct ArenaOptions {
   bool keep_maps = false;       // each thing has a place of its own, to be looked at afterwards
 };
 
-inline constexpr int kNoLayer = -1;
-
 struct ActivationArena {
   // By buffer of the plan.
   std::vector<MemorySlot> values;
-  std::vector<MemorySlot> restored;  // values once more, for the backward pass
+  std::vector<MemorySlot> recomputed;  // values once more, for the map's own recomputed group
+  std::vector<MemorySlot> restored;    // values that come back from sums, for the backward pass
   std::vector<MemorySlot> gradients;
   // By layer.
-  std::vector<MemorySlot> sums;           // what activations start from, apart from the output
+  std::vector<MemorySlot> sums;  // what activations start from, apart from the output
+  std::vector<MemorySlot> recomputed_sums;
   std::vector<MemorySlot> sum_gradients;  // where these lie apart from the output's gradient
   std::vector<MemorySlot> winners;        // of max-pools, a byte each
+  std::vector<MemorySlot> recomputed_winners;
+  std::vector<RecomputedLayer> again;  // what runs once more before its group's backward pass
 
   // The max-pool that takes the layer's output while it is being made, so that this never stands in
-  // memory: the only reader of a convolution, with windows that do not overlap, on a rank that
-  // neither sends nor gets any of that map. kNoLayer if there is none.
+  // memory: a joinable_pool() on a rank that neither sends nor gets any of that map, and in the
+  // same group where one is recomputed. kNoLayer if there is none.
   std::vector<int> joined_pool;
   Index bytes = 0;
 };

@@ -51,6 +51,7 @@ Execution<T>::Execution(const partitioner::Network& network,
     layers_.push_back(make_layer<T>(site(layer)));
     interiors_.push_back(interior(network, plan, layer, rank()));
   }
+  groups_ = groups_of(plan);
   make_edges();
   workspace_ = Array<T>(
       workspace_elements(network, plan, rank(), {options.training, options.image_gradient}));
@@ -120,14 +121,35 @@ const Region& Execution<T>::region_of(int buffer) const {
   return plan_->buffer(rank(), buffer).region;
 }
 
+// Where `layer` finds the values of a buffer, or puts them. What a recomputed group makes again is
+// for its own layers alone.
 template <class T>
-View<T> Execution<T>::value_view(int buffer, bool restored) {
-  if (buffer == kNoBuffer) {
-    return {};
-  }
+const partitioner::MemorySlot& Execution<T>::value_slot(int buffer, int layer, Stage stage) const {
   const auto at = static_cast<std::size_t>(buffer);
-  const bool again = restored && arena_.restored[at].bytes > 0;
-  return view_at<T>(again ? arena_.restored[at] : arena_.values[at], region_of(buffer));
+  const int group = plan_->group(plan_->buffer(rank(), buffer).map);
+  const bool comes_back = group == plan_->group(layer) || !plan_->recomputes(group);
+  if (stage == Stage::Forward || !comes_back) {
+    return arena_.values[at];
+  }
+  const partitioner::MemorySlot& recomputed = arena_.recomputed[at];
+  const partitioner::MemorySlot& restored = arena_.restored[at];
+  if (recomputed.bytes > 0 && (stage == Stage::Again || restored.bytes == 0)) {
+    return recomputed;
+  }
+  return restored.bytes > 0 ? restored : arena_.values[at];
+}
+
+template <class T>
+View<T> Execution<T>::value_view(int buffer, int layer, Stage stage) {
+  return buffer == kNoBuffer ? View<T>{}
+                             : view_at<T>(value_slot(buffer, layer, stage), region_of(buffer));
+}
+
+template <class T>
+View<T> Execution<T>::value_view(int buffer) {
+  return buffer == kNoBuffer
+             ? View<T>{}
+             : view_at<T>(arena_.values[static_cast<std::size_t>(buffer)], region_of(buffer));
 }
 
 template <class T>
@@ -173,21 +195,27 @@ View<const Winner> Execution<T>::winners(int layer) {
 }
 
 template <class T>
-LayerMaps<T> Execution<T>::maps_of(int layer, bool backward) {
+LayerMaps<T> Execution<T>::maps_of(int layer, Stage stage) {
   const auto at = static_cast<std::size_t>(layer);
   const int pool = arena_.joined_pool[at];
   const int result = pool == partitioner::kNoLayer ? layer : pool;
   const Region& computed = plan_->tile(layer, rank()).computed;
+  const auto now = [&](const auto& first, const auto& recomputed, int of) {
+    const auto& again = recomputed[static_cast<std::size_t>(of)];
+    return stage != Stage::Forward && again.bytes > 0 ? again : first[static_cast<std::size_t>(of)];
+  };
   LayerMaps<T> maps;
   for (const int buffer : plan_->read_from[static_cast<std::size_t>(rank())][at]) {
-    maps.inputs.push_back(value_view(buffer, backward));
+    maps.inputs.push_back(value_view(buffer, layer, stage));
     maps.input_gradients.push_back(gradient_view(buffer));
   }
-  maps.output = value_view(plan_->producer(rank(), result), backward);
+  if (stage != Stage::Again || arena_.again[at].output) {
+    maps.output = value_view(plan_->producer(rank(), result), layer, stage);
+  }
   maps.output_gradient = map_gradient(result);
-  maps.sums = view_at<T>(arena_.sums[at], computed);
+  maps.sums = view_at<T>(now(arena_.sums, arena_.recomputed_sums, layer), computed);
   maps.sum_gradients = view_at<T>(arena_.sum_gradients[at], computed);
-  maps.winners = view_at<Winner>(arena_.winners[static_cast<std::size_t>(result)],
+  maps.winners = view_at<Winner>(now(arena_.winners, arena_.recomputed_winners, result),
                                  plan_->tile(result, rank()).computed);
   maps.parameters = parameters_.views(layer);
   maps.workspace = workspace_.data();
@@ -222,7 +250,8 @@ template <class T>
 void Execution<T>::clear_frames(int time) {
   const auto& buffers = plan_->buffers[static_cast<std::size_t>(rank())];
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    for (const partitioner::MemorySlot* slot : {&arena_.values[i], &arena_.restored[i]}) {
+    for (const partitioner::MemorySlot* slot :
+         {&arena_.values[i], &arena_.recomputed[i], &arena_.restored[i]}) {
       if (slot->bytes > 0 && slot->from == time) {
         clear_frame(view_at<T>(*slot, buffers[i].region),
                     whole_map(*network_, buffers[i].map, plan_->batch));
@@ -237,7 +266,20 @@ void Execution<T>::restore_values(int time) {
   for (std::size_t i = 0; i < arena_.restored.size(); ++i) {
     if (arena_.restored[i].bytes > 0 && arena_.restored[i].from == time) {
       const int layer = plan_->buffers[own][i].map;
-      layers_[static_cast<std::size_t>(layer)]->restore(maps_of(layer, true));
+      layers_[static_cast<std::size_t>(layer)]->restore(maps_of(layer, Stage::Backward));
+    }
+  }
+}
+
+// Computes the group's maps and sums again as far as its backward pass wants them.
+template <class T>
+void Execution<T>::recompute(const partitioner::LayerRun& group, const Pass& pass) {
+  for (int layer = group.first; layer <= group.last; ++layer) {
+    if (arena_.again[static_cast<std::size_t>(layer)].runs) {
+      const int time = recompute_time(*network_, group.last, layer);
+      clear_frames(time);
+      restore_values(time);
+      layers_[static_cast<std::size_t>(layer)]->recompute(pass, maps_of(layer, Stage::Again));
     }
   }
 }
@@ -262,7 +304,7 @@ void Execution<T>::forward(const Pass& pass) {
         }
       }
     };
-    LayerMaps<T> maps = maps_of(layer, false);
+    LayerMaps<T> maps = maps_of(layer, Stage::Forward);
     maps.interior = interiors_[static_cast<std::size_t>(layer)];
     if (maps.interior.empty()) {
       finish();
@@ -307,6 +349,10 @@ void Execution<T>::backward(const Pass& pass) {
   };
   for (int layer = network_->size() - 1; layer >= 0; --layer) {
     const int time = gradient_time(*network_, layer);
+    const auto& group = groups_[static_cast<std::size_t>(plan_->group(layer))];
+    if (layer == group.last) {
+      recompute(group, pass);
+    }
     clear_gradients(time);
     finish(layer);
     for (auto& [map, exchange] : collapses_) {
@@ -316,7 +362,7 @@ void Execution<T>::backward(const Pass& pass) {
       }
     }
     Layer<T>& at_work = *layers_[static_cast<std::size_t>(layer)];
-    LayerMaps<T> maps = maps_of(layer, true);
+    LayerMaps<T> maps = maps_of(layer, Stage::Backward);
     at_work.backward_output(pass, maps);
     if (at_work.assigns_input_gradients()) {
       maps.first_gradients = begins_gradient(layer, time + 1);

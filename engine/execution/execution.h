@@ -95,15 +95,19 @@ class Execution {
                      const std::vector<Region>& regions,
                      const std::vector<T>& whole,
                      View<T> cells) const;
-  // The places of values are different ones in a backward pass, where these were restored.
-  [[nodiscard]] LayerMaps<T> maps_of(int layer, bool backward);
+  // What is computed again or restored has another place than in the forward pass.
+  enum class Stage { Forward, Again, Backward };
+  [[nodiscard]] LayerMaps<T> maps_of(int layer, Stage stage);
   template <class Cell>
   [[nodiscard]] View<Cell> view_at(const partitioner::MemorySlot& slot, const Region& region);
-  [[nodiscard]] View<T> value_view(int buffer, bool restored = false);
+  [[nodiscard]] const partitioner::MemorySlot& value_slot(int buffer, int layer, Stage stage) const;
+  [[nodiscard]] View<T> value_view(int buffer);
+  [[nodiscard]] View<T> value_view(int buffer, int layer, Stage stage);
   [[nodiscard]] View<T> gradient_view(int buffer);
   [[nodiscard]] const Region& region_of(int buffer) const;
   void clear_frames(int time);
   void restore_values(int time);
+  void recompute(const partitioner::LayerRun& group, const Pass& pass);
   void clear_gradients(int time);
   [[nodiscard]] bool begins_gradient(int layer, int time) const;
   [[nodiscard]] int rank() const { return communicator_->rank(); }
@@ -117,6 +121,7 @@ class Execution {
   ParameterSet<T> parameters_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::vector<Region> interiors_;  // by layer
+  std::vector<partitioner::LayerRun> groups_;
   std::deque<Edge> edges_;
   std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
   Array<T> workspace_;

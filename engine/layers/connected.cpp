@@ -18,18 +18,13 @@ class ConnectedLayer : public Layer<T> {
   }
 
   void forward(const Pass& pass, const LayerMaps<T>& maps) override {
-    const Region& region = site_.tile().computed;
-    if (!region.empty()) {
-      const Features at = features(region, maps.workspace);
-      copy_out(maps.inputs[0], input(region), at.in);
-      connected_forward(at.size,
-                        static_cast<const T*>(at.in),
-                        static_cast<const T*>(maps.parameters.weight),
-                        static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias),
-                        at.out);
-      copy_in(static_cast<const T*>(at.out), region, stage_.sums(maps));
-    }
+    multiply(maps);
     stage_.forward(pass, maps);
+  }
+
+  void recompute(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    multiply(maps);
+    stage_.recompute(maps);
   }
 
   void restore(const LayerMaps<T>& maps) override { stage_.restore(maps); }
@@ -74,6 +69,21 @@ class ConnectedLayer : public Layer<T> {
     T* in;   // (N, C)
     T* out;  // (N, K)
   };
+
+  void multiply(const LayerMaps<T>& maps) const {
+    const Region& region = site_.tile().computed;
+    if (region.empty()) {
+      return;
+    }
+    const Features at = features(region, maps.workspace);
+    copy_out(maps.inputs[0], input(region), at.in);
+    connected_forward(at.size,
+                      static_cast<const T*>(at.in),
+                      static_cast<const T*>(maps.parameters.weight),
+                      static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias),
+                      at.out);
+    copy_in(static_cast<const T*>(at.out), region, stage_.sums(maps));
+  }
 
   [[nodiscard]] Features features(const Region& region, T* workspace) const {
     const ConnectedSize size{

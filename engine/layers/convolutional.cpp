@@ -30,12 +30,7 @@ class ConvolutionalLayer : public Layer<T> {
       if (moments && part.ends_lines) {
         out.done = line_done;
       }
-      convolution_forward(method_,
-                          maps.inputs[0],
-                          static_cast<const T*>(maps.parameters.weight),
-                          normalized_ ? nullptr : static_cast<const T*>(maps.parameters.bias),
-                          out,
-                          maps.workspace);
+      convolve(maps, out);
     };
     const Region& computed = site_.tile().computed;
     if (maps.complete_inputs) {
@@ -48,6 +43,11 @@ class ConvolutionalLayer : public Layer<T> {
       compute({computed, true});
     }
     stage_.forward(pass, maps, moments);
+  }
+
+  void recompute(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+    convolve(maps, {stage_.sums(maps), site_.tile().computed});
+    stage_.recompute(maps);
   }
 
   void restore(const LayerMaps<T>& maps) override { stage_.restore(maps); }
@@ -82,6 +82,15 @@ class ConvolutionalLayer : public Layer<T> {
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:
+  void convolve(const LayerMaps<T>& maps, const ConvolutionOutput<T>& out) const {
+    convolution_forward(method_,
+                        maps.inputs[0],
+                        static_cast<const T*>(maps.parameters.weight),
+                        static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias),
+                        out,
+                        maps.workspace);
+  }
+
   Site site_;
   ConvolutionMethod method_;
   bool normalized_;

@@ -105,7 +105,11 @@ class Layer {
   // Assigns the output on tile().computed.
   virtual void forward(const Pass& pass, const LayerMaps<T>& maps) = 0;
 
-  // Assigns the output once more, from what was kept of forward().
+  // Assigns sums and output once more, the same bits as the last forward() and without messages.
+  // A view of no output: only the sums.
+  virtual void recompute(const Pass& pass, const LayerMaps<T>& maps) { forward(pass, maps); }
+
+  // Assigns the output once more, from sums that are there.
   virtual void restore(const LayerMaps<T>& /*maps*/) {}
 
   // The first half of the backward pass: the gradient of the output becomes that of the sums.

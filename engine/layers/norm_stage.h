@@ -34,6 +34,12 @@ class NormStage {
 
   // Does so again, with the statistics of the last forward pass.
   void restore(const LayerMaps<T>& maps);
+  // The same where there is an output to turn them into.
+  void recompute(const LayerMaps<T>& maps) {
+    if (maps.output.data != nullptr && !site_.tile().computed.empty()) {
+      restore(maps);
+    }
+  }
 
   // Turns the gradient of the output into that of the sums, on tile().backward. Adds to the
   // gradients of bias (shift) and scale.

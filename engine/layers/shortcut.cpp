@@ -32,7 +32,9 @@ class ShortcutLayer : public Layer<T> {
       }
       copy_cells(cells_, static_cast<T>(shortcut_.beta), true, maps.inputs[1], both, sums);
     }
-    activate_forward(shortcut_.activation, View<const T>(sums), region, maps.output);
+    if (maps.output.data != nullptr) {
+      activate_forward(shortcut_.activation, View<const T>(sums), region, maps.output);
+    }
   }
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {

@@ -16,6 +16,8 @@ equal 3 models/lenet5.cfg --grid 3x1 --groups 0-3,4-7 --data-parallel-from 4
 equal 4 models/lenet5.cfg --grid 2x2 --groups 0-1,2-3 --reader 1
 equal 4 models/lenet5.cfg --filter-parallel-from 2
 equal 5 models/lenet5.cfg --grid 2x2 --batch 3 --seed 7
+equal 1 models/lenet5.cfg --grid 1x1 --groups 0-1,2-3,4-7 --recompute all
+equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-8 --data-parallel-from 9 --recompute 0-4,5-8
 equal 4 models/lenet5.cfg --grid 2x2 --size 29x31
 
 equal 2 models/fashion-resnet.cfg --grid 2x1

@@ -46,26 +46,13 @@ TEST_CASE(
   }
 }
 
-// For each pass of each convolution one of the kernels that can compute it.
-void draw_kernels(test::Draw& draw, test::RandomCase& random) {
-  using partitioner::ConvolutionKernel;
-  const auto kernel = [&](int layer) {
-    const auto drawn = draw.among<ConvolutionKernel>(
-        {ConvolutionKernel::Winograd2, ConvolutionKernel::Winograd4, ConvolutionKernel::Reference});
-    return applies(drawn, random.network, layer) ? drawn : ConvolutionKernel::Direct;
-  };
-  for (int layer = 0; layer < random.network.size(); ++layer) {
-    random.partition.kernels.push_back({kernel(layer), kernel(layer), kernel(layer)});
-  }
-}
-
 TEST_CASE("in double precision any kernels compute what the direct ones compute on one tile") {
   const Communicator world = Communicator::world();
   for (int i = 0; i < kCases; ++i) {
     const std::uint64_t seed = seed_of(i, world.size()) + 700;
     test::RandomCase random = test::random_case(seed, world.size(), {});
     test::Draw draw(seed);
-    draw_kernels(draw, random);
+    test::draw_kernels(draw, random);
     const NamedTensors in = test::random_tensors(random.network, random.batch, seed);
     const NamedTensors found = cut_up<double>(random, in, world);
     if (world.rank() == 0) {

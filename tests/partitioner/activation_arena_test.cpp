@@ -16,14 +16,24 @@ using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of
 
 std::vector<MemorySlot> all_slots(const ActivationArena& arena) {
   std::vector<MemorySlot> all;
-  for (const auto* slots :
-       {&arena.values, &arena.restored, &arena.gradients, &arena.sums, &arena.winners}) {
+  for (const auto* slots : {&arena.values,
+                            &arena.recomputed,
+                            &arena.restored,
+                            &arena.gradients,
+                            &arena.sums,
+                            &arena.recomputed_sums,
+                            &arena.winners,
+                            &arena.recomputed_winners}) {
     all.insert(all.end(), slots->begin(), slots->end());
   }
+  const auto is_same = [](const MemorySlot& a, const MemorySlot& b) {
+    return a.offset == b.offset && a.to == b.to;
+  };
   for (std::size_t layer = 0; layer < arena.sums.size(); ++layer) {
-    if (arena.sums[layer].offset != arena.sum_gradients[layer].offset ||
-        arena.sums[layer].to != arena.sum_gradients[layer].to) {
-      all.push_back(arena.sum_gradients[layer]);
+    const MemorySlot& gradients = arena.sum_gradients[layer];
+    if (!is_same(gradients, arena.sums[layer]) &&
+        !is_same(gradients, arena.recomputed_sums[layer])) {
+      all.push_back(gradients);
     }
   }
   std::erase_if(all, [](const MemorySlot& slot) { return slot.bytes == 0; });
@@ -50,6 +60,35 @@ bool holds(const MemorySlot& slot, int time) {
   return slot.bytes > 0 && slot.from <= time && time <= slot.to;
 }
 
+// The last layer of the group.
+int end_of(const Plan& plan, int layer) {
+  return groups_of(plan)[static_cast<std::size_t>(plan.group(layer))].last;
+}
+
+// What a layer that runs again touches then is there.
+void check_recomputed_layer(
+    const Network& network, const Plan& plan, int rank, int layer, const ActivationArena& arena) {
+  const auto at = static_cast<std::size_t>(layer);
+  const int time = recompute_time(network, end_of(plan, layer), layer);
+  const int result = arena.joined_pool[at] == kNoLayer ? layer : arena.joined_pool[at];
+  CHECK((!keeps_sums(network.layer(layer).operation) || holds(arena.recomputed_sums[at], time)));
+  if (arena.again[at].output) {
+    CHECK(holds(arena.recomputed[static_cast<std::size_t>(plan.producer(rank, result))], time));
+    CHECK((!std::holds_alternative<MaxPool>(network.layer(result).operation) ||
+           holds(arena.recomputed_winners[static_cast<std::size_t>(result)], time)));
+  }
+  for (std::size_t i = 0; i < network.layer(layer).inputs.size(); ++i) {
+    const int input = plan.read_from[static_cast<std::size_t>(rank)][at][i];
+    if (input == kNoBuffer) {
+      continue;
+    }
+    const auto in = static_cast<std::size_t>(input);
+    const bool inside = plan.group(network.layer(layer).inputs[i]) == plan.group(layer);
+    CHECK((holds(arena.values[in], time) || holds(arena.restored[in], time) ||
+           (inside && holds(arena.recomputed[in], time))));
+  }
+}
+
 // What a layer touches in its three moments is there then.
 void check_layer(
     const Network& network, const Plan& plan, int rank, int layer, const ActivationArena& arena) {
@@ -66,11 +105,16 @@ void check_layer(
   const auto out = static_cast<std::size_t>(output);
   CHECK(holds(arena.values[out], layer));
   CHECK(holds(arena.gradients[out], first));
-  CHECK((!backward_reads_output(operation) || holds(arena.values[out], first)));
+  CHECK((!backward_reads_output(operation) || holds(arena.values[out], first) ||
+         holds(arena.recomputed[out], first)));
+  if (arena.again[at].runs) {
+    check_recomputed_layer(network, plan, rank, layer, arena);
+  }
   if (keeps_sums(operation)) {
+    const MemorySlot& sums = arena.again[at].runs ? arena.recomputed_sums[at] : arena.sums[at];
     CHECK(holds(arena.sums[at], layer));
-    CHECK(holds(arena.sums[at], first));
-    CHECK(holds(arena.sums[at], first + 1));
+    CHECK(holds(sums, first));
+    CHECK(holds(sums, first + 1));
   } else if (!has_pool) {
     CHECK(holds(arena.gradients[out], first + 1));
   } else {
@@ -86,7 +130,7 @@ void check_layer(
     CHECK(holds(arena.values[in], layer));
     CHECK((is_image || holds(arena.gradients[in], first + 1)));
     CHECK((!backward_reads_inputs(operation) || holds(arena.values[in], first + 1) ||
-           holds(arena.restored[in], first + 1)));
+           holds(arena.recomputed[in], first + 1) || holds(arena.restored[in], first + 1)));
   }
 }
 
@@ -108,6 +152,7 @@ const MemorySlot& of_map(const std::vector<MemorySlot>& slots, const Plan& plan,
 TEST_CASE("what is needed at the same time lies apart, and all is there when it is needed") {
   int joined = 0;
   int restored = 0;
+  int recomputed = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 5);
     const test::RandomCase random = test::random_case(seed, ranks, {});
@@ -119,6 +164,7 @@ TEST_CASE("what is needed at the same time lies apart, and all is there when it 
       for (int layer = 0; layer < random.network.size(); ++layer) {
         check_layer(random.network, plan, rank, layer, arena);
         joined += arena.joined_pool[static_cast<std::size_t>(layer)] != kNoLayer ? 1 : 0;
+        recomputed += arena.again[static_cast<std::size_t>(layer)].runs ? 1 : 0;
       }
       restored += std::any_of(arena.restored.begin(),
                               arena.restored.end(),
@@ -129,6 +175,7 @@ TEST_CASE("what is needed at the same time lies apart, and all is there when it 
   }
   CHECK(joined > 10);
   CHECK(restored > 10);
+  CHECK(recomputed > 100);
 }
 
 TEST_CASE("kept maps all lie apart, and none is left out") {
@@ -222,4 +269,95 @@ TEST_CASE("kinds of activations add up to the arena, and less is kept than every
   constexpr Index kInputs = Index{2} * (16 * 16 * 16 + 16 * 8 * 8 + 2 * 32 * 8 * 8) * kScalar;
   CHECK(kinds.least == kSums + kWinners + kInputs);
   CHECK(kinds.maps + kinds.sums + kinds.winners < kinds.least);
+}
+
+namespace {
+
+// Groups of the layers given, one tile, recomputed or not.
+Partition grouped(const Network& network,
+                  const std::vector<std::pair<int, int>>& groups,
+                  bool recompute) {
+  return make_partition(network, {.groups = groups, .recompute_all = recompute});
+}
+
+ActivationArena arena_of(const Network& network, const Partition& partition) {
+  return activation_arena(network, make_plan(network, partition, 1), 0, {});
+}
+
+}  // namespace
+
+TEST_CASE("of a recomputed group only what it reads and winners are kept") {
+  const Network network = pooled_chain();
+  const Partition partition = grouped(network, {{0, 1}, {2, 4}}, true);
+  const Plan plan = make_plan(network, partition, 1);
+  const ActivationArena arena = activation_arena(network, plan, 0, {});
+  constexpr Index kScalar = 4;
+  const ActivationKinds kinds = activation_kinds(network, plan, 0, {});
+  const Index image = Index{16} * 18 * 18 * kScalar;
+  const Index pooled = Index{16} * 10 * 10 * kScalar;
+  const Index output = Index{16} * 8 * 8 * kScalar;
+  CHECK(kinds.maps == image + pooled + output);
+  CHECK(kinds.sums == 0);
+  CHECK(kinds.winners == Index{16} * 8 * 8);
+  CHECK(kinds.maps + kinds.sums + kinds.winners + kinds.turns == arena.bytes);
+  // The convolution under the pool runs for its sums alone, the last layer not at all.
+  CHECK((arena.again[0].runs && !arena.again[0].output));
+  CHECK((!arena.again[1].runs && !arena.again[4].runs));
+  CHECK((arena.again[2].output && !arena.again[3].output));
+}
+
+TEST_CASE("a map of a recomputed group comes back from its sums once the group has run again") {
+  const Network network = pooled_chain();
+  const Partition partition = grouped(network, {{0, 1}, {2, 4}}, true);
+  const Plan plan = make_plan(network, partition, 1);
+  const ActivationArena arena = activation_arena(network, plan, 0, {});
+  CHECK(of_map(arena.values, plan, 2).to == 3);
+  CHECK(of_map(arena.recomputed, plan, 2).from == recompute_time(network, 4, 2));
+  CHECK(of_map(arena.recomputed, plan, 2).to == recompute_time(network, 4, 3));
+  CHECK(of_map(arena.restored, plan, 2).from == gradient_time(network, 3) + 1);
+  CHECK(of_map(arena.restored, plan, 3).from == gradient_time(network, 4) + 1);
+  CHECK(of_map(arena.recomputed, plan, 3).bytes == 0);  // the last layer keeps no sums
+}
+
+TEST_CASE("without a backward pass a recomputed group is like any other") {
+  const Network network = pooled_chain();
+  const Partition kept = grouped(network, {{0, 1}, {2, 4}}, false);
+  const Partition again = grouped(network, {{0, 1}, {2, 4}}, true);
+  const auto bytes = [&](const Partition& partition) {
+    return activation_arena(network, make_plan(network, partition, 1), 0, {.training = false})
+        .bytes;
+  };
+  CHECK(bytes(kept) == bytes(again));
+}
+
+TEST_CASE("with every group recomputed, the peak is what groups read and the largest group") {
+  Network network;
+  network.image = {16, 10, 10};
+  constexpr int kGroups = 6;
+  for (int layer = 0; layer < 3 * kGroups; ++layer) {
+    add_layer(network,
+              Convolution{.filters = 16, .size = 1, .activation = Activation::Relu},
+              {layer - 1});
+  }
+  std::vector<std::pair<int, int>> groups;
+  for (int i = 0; i < kGroups; ++i) {
+    groups.emplace_back(3 * i, 3 * i + 2);
+  }
+  constexpr Index kMap = 16 * 10 * 10 * 4;
+  CHECK(arena_of(network, grouped(network, groups, false)).bytes == (3 * kGroups + 1 + 2) * kMap);
+  // The image, the output of each group, and in each two maps inside and two gradients.
+  CHECK(arena_of(network, grouped(network, groups, true)).bytes == (1 + kGroups + 2 + 2) * kMap);
+}
+
+TEST_CASE("a map that only passes to another recomputed group stays until that has run again") {
+  Network network = test::chain({16, 8, 8}, {test::convolution(16, 3), MaxPool{2, 2, 0}});
+  add_layer(network, Upsample{2, 1.0}, {1});
+  add_layer(network, test::convolution(16, 3), {2});
+  add_layer(network, test::convolution(16, 3), {3});
+  const Partition partition = grouped(network, {{0, 1}, {2, 4}}, true);
+  const Plan plan = make_plan(network, partition, 1);
+  const ActivationArena arena = activation_arena(network, plan, 0, {});
+  CHECK(of_map(arena.values, plan, 1).to == recompute_time(network, 4, 2));
+  CHECK(of_map(arena.recomputed, plan, 1).from == recompute_time(network, 1, 0));
+  CHECK(arena.recomputed_winners[1].bytes > 0);
 }

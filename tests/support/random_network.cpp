@@ -266,7 +266,34 @@ RandomCase random_case(std::uint64_t seed, int ranks, NetworkWishes wishes) {
   wishes.batch = result.batch;
   result.network = random_network(draw, wishes);
   result.partition = random_partition(draw, result.network, result.batch, ranks);
+  draw_recomputation(draw, result.partition);
   return result;
+}
+
+void draw_kernels(Draw& draw, RandomCase& random) {
+  using partitioner::ConvolutionKernel;
+  const auto kernel = [&](int layer) {
+    const auto drawn = draw.among<ConvolutionKernel>(
+        {ConvolutionKernel::Winograd2, ConvolutionKernel::Winograd4, ConvolutionKernel::Reference});
+    return applies(drawn, random.network, layer) ? drawn : ConvolutionKernel::Direct;
+  };
+  for (int layer = 0; layer < random.network.size(); ++layer) {
+    random.partition.kernels.push_back({kernel(layer), kernel(layer), kernel(layer)});
+  }
+}
+
+void draw_recomputation(Draw& draw, Partition& partition) {
+  const double share = draw.among({0.0, 0.5, 1.0});
+  for (Group& group : partition.groups) {
+    group.recompute = draw.chance(share);
+  }
+}
+
+Partition without_recomputation(Partition partition) {
+  for (Group& group : partition.groups) {
+    group.recompute = false;
+  }
+  return partition;
 }
 
 bool has_connected(const Network& network) {

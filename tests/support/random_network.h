@@ -2,8 +2,8 @@
 //
 // Everything follows from the seed of a Draw, so that all ranks make the same case and a failure
 // can be repeated. Networks are directed acyclic graphs of every kind of layer; partitions have
-// groups of any length, uneven and empty tiles in all four dimensions, idle ranks, collapse layers
-// and either kind of reader.
+// groups of any length, uneven and empty tiles in all four dimensions, idle ranks, collapse layers,
+// recomputed groups and either kind of reader.
 
 #pragma once
 
@@ -60,6 +60,13 @@ struct RandomCase {
 };
 
 [[nodiscard]] RandomCase random_case(std::uint64_t seed, int ranks, NetworkWishes wishes);
+
+// For each pass of each convolution one of the kernels that can compute it.
+void draw_kernels(Draw& draw, RandomCase& random);
+
+// Which groups are recomputed: none, some or all of them.
+void draw_recomputation(Draw& draw, partitioner::Partition& partition);
+[[nodiscard]] partitioner::Partition without_recomputation(partitioner::Partition partition);
 
 [[nodiscard]] bool has_connected(const partitioner::Network& network);
 

@@ -1,0 +1,15 @@
+// When each thing of an activation arena is needed, before any has a place.
+
+#pragma once
+
+#include "partitioner/activation_arena.h"
+
+namespace partitioner {
+
+// Slots with times and bytes, all at offset 0.
+[[nodiscard]] ActivationArena activation_lifetimes(const Network& network,
+                                                   const Plan& plan,
+                                                   int rank,
+                                                   const ArenaOptions& options);
+
+}  // namespace partitioner
