@@ -9,6 +9,7 @@
 
 #include "partitioner/cluster_profile.h"
 #include "partitioner/plan.h"
+#include "partitioner/recomputation.h"
 
 namespace partitioner {
 
@@ -40,6 +41,13 @@ struct LayerSeconds {
     return forward_s + backward_data_s + backward_weights_s + other_forward_s + other_backward_s;
   }
 };
+
+// Of one layer of a recomputed group that runs again. A joined pool takes its time as if it ran by
+// itself.
+[[nodiscard]] inline double recompute_seconds(const LayerSeconds& of,
+                                              const RecomputedLayer& again) {
+  return (again.runs ? of.forward_s : 0) + (again.output ? of.other_forward_s : 0);
+}
 
 // Forward over `computed`, backward over `backward`, of the layer's output.
 [[nodiscard]] LayerSeconds layer_seconds(const Network& network,

@@ -49,6 +49,7 @@ class InnerCost {
         group_(group),
         kernels_(kernels),
         cluster_(cluster),
+        again_(recomputed_work(network, group)),
         load_(cluster),
         segments_(group.ranks()) {
     cost_.ranks.resize(static_cast<std::size_t>(group.ranks()));
@@ -67,6 +68,9 @@ class InnerCost {
     }
     segments_.synchronize();
     cost_.compute_s = segments_.total();
+    for (const RankSeconds& rank : cost_.ranks) {
+      cost_.recompute_s = std::max(cost_.recompute_s, rank.recompute_s);
+    }
     sum_parameters();
     return std::move(cost_);
   }
@@ -76,6 +80,7 @@ class InnerCost {
     std::vector<LayerSeconds> seconds;
     const auto& tiles = group_.tiles_of(layer);
     const ConvolutionKernels& kernels = kernels_[static_cast<std::size_t>(layer)];
+    const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
     for (std::size_t rank = 0; rank < tiles.size(); ++rank) {
       const Tile& tile = tiles[rank];
       const DeviceProfile& device = cluster_.device(static_cast<int>(rank));
@@ -86,10 +91,12 @@ class InnerCost {
       sum.backward_data_s += all.backward_data_s;
       sum.backward_weights_s += all.backward_weights_s;
       sum.other_s += all.other_forward_s + all.other_backward_s;
+      sum.recompute_s += recompute_seconds(all, again);
       if (tile.computed != tile.owned) {
         const LayerSeconds owned =
             layer_seconds(network_, layer, kernels, device, tile.owned, tile.owned);
         sum.redundant_s += all.total() - owned.total();
+        sum.redundant_s += recompute_seconds(all, again) - recompute_seconds(owned, again);
       }
       seconds.push_back(all);
     }
@@ -179,6 +186,7 @@ class InnerCost {
   const GroupGeometry& group_;
   const std::vector<ConvolutionKernels>& kernels_;
   const ClusterProfile& cluster_;
+  std::vector<RecomputedLayer> again_;
   TransferLoad load_;
   Segments segments_;
   std::vector<std::vector<LayerSeconds>> seconds_;  // [layer - first][rank]
@@ -202,6 +210,19 @@ double StepCost::total() const {
     seconds += group.total(passes);
   }
   return seconds;
+}
+
+std::vector<RecomputedLayer> recomputed_work(const Network& network, const GroupGeometry& group) {
+  if (!group.recompute) {
+    return std::vector<RecomputedLayer>(group.tiles.size());
+  }
+  std::vector<int> collapsed;
+  for (const Exchange& collapse : group.collapses) {
+    if (!collapse.messages.empty()) {
+      collapsed.push_back(collapse.map);
+    }
+  }
+  return recomputed_work(network, {group.first, group.last}, collapsed);
 }
 
 double loss_seconds(const ClusterProfile& cluster) {

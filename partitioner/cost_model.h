@@ -16,6 +16,7 @@
 #include "partitioner/cluster_profile.h"
 #include "partitioner/group_geometry.h"
 #include "partitioner/plan.h"
+#include "partitioner/recomputation.h"
 #include "partitioner/transfer_model.h"
 
 namespace partitioner {
@@ -31,17 +32,19 @@ struct RankSeconds {
   double backward_data_s = 0;
   double backward_weights_s = 0;
   double other_s = 0;      // normalisation, activation, pools, ..., both ways
+  double recompute_s = 0;  // all that runs again before the backward pass
   double redundant_s = 0;  // of all of these: cells that another rank owns
 
   [[nodiscard]] double total() const {
-    return forward_s + backward_data_s + backward_weights_s + other_s;
+    return forward_s + backward_data_s + backward_weights_s + other_s + recompute_s;
   }
 };
 
 // Of one group, in seconds of the whole cluster: what all have to wait for.
 struct GroupCost {
   std::vector<RankSeconds> ranks;
-  double compute_s = 0;  // segments, each by its slowest rank
+  double compute_s = 0;    // segments, each by its slowest rank
+  double recompute_s = 0;  // likewise: what runs again
   double forward_exchange_s = 0;
   double backward_exchange_s = 0;
   double collapse_s = 0;
@@ -52,7 +55,8 @@ struct GroupCost {
   double value_share_s = 0;
 
   [[nodiscard]] double pass_s() const {
-    return compute_s + forward_exchange_s + backward_exchange_s + collapse_s + statistics_s;
+    return compute_s + recompute_s + forward_exchange_s + backward_exchange_s + collapse_s +
+           statistics_s;
   }
   [[nodiscard]] double once_s() const { return gradient_sum_s + update_s + value_share_s; }
   [[nodiscard]] double total(Index passes) const {
@@ -82,6 +86,10 @@ struct StepCost {
 
 // Adding up the loss: numbers from each rank to each, twice.
 [[nodiscard]] double loss_seconds(const ClusterProfile& cluster);
+
+// Of each layer of a group: how it runs again.
+[[nodiscard]] std::vector<RecomputedLayer> recomputed_work(const Network& network,
+                                                           const GroupGeometry& group);
 
 // The share of a group's cost that is its own: all but the exchanges of maps with other groups.
 [[nodiscard]] GroupCost inner_cost(const Network& network,

@@ -20,6 +20,7 @@ TimeShares computing_of(const StepCost& cost, int devices) {
       time.backward_data_s += rank.backward_data_s;
       time.backward_weights_s += rank.backward_weights_s;
       time.other_s += rank.other_s;
+      time.recompute_s += rank.recompute_s;
       time.redundant_s += rank.redundant_s;
     }
   }
@@ -28,6 +29,7 @@ TimeShares computing_of(const StepCost& cost, int devices) {
                        &time.backward_data_s,
                        &time.backward_weights_s,
                        &time.other_s,
+                       &time.recompute_s,
                        &time.redundant_s}) {
     *part *= share;
   }
@@ -66,6 +68,8 @@ double& share_of_part(TimeShares& time, StepPart part) {
       return time.loss_s;
     case StepPart::Update:
       return time.update_s;
+    case StepPart::Recompute:
+      return time.recompute_s;
     case StepPart::Forward:
     case StepPart::Backward:
       return time.other_s;
@@ -80,7 +84,8 @@ TimeShares simulated_shares(const StepCost& cost, const SimulatedStep& step) {
     for (const TimelineSpan& span : timeline) {
       const double seconds = (span.end_s - span.begin_s) / devices;
       const bool counted = span.doing == TimelineSpan::Doing::Compute &&
-                           (span.part == StepPart::Forward || span.part == StepPart::Backward);
+                           (span.part == StepPart::Forward || span.part == StepPart::Backward ||
+                            span.part == StepPart::Recompute);
       if (!counted) {
         share_of_part(time, span.part) += seconds;
       }

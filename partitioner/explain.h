@@ -15,12 +15,13 @@
 
 namespace partitioner {
 
-// Seconds of a step; the first ten add up to it.
+// Seconds of a step; the first eleven add up to it.
 struct TimeShares {
   double forward_s = 0;  // layers with weights
   double backward_data_s = 0;
   double backward_weights_s = 0;
-  double other_s = 0;  // normalisation, activation, pools, ..., both ways
+  double other_s = 0;      // normalisation, activation, pools, ..., both ways
+  double recompute_s = 0;  // maps that are not kept for the backward pass
   double update_s = 0;
   double maps_s = 0;        // exchanges of maps and of their gradients
   double statistics_s = 0;  // sums of batch normalisation
@@ -31,7 +32,7 @@ struct TimeShares {
   double waiting_s = 0;    // of all the rest
 
   [[nodiscard]] double computing_s() const {
-    return forward_s + backward_data_s + backward_weights_s + other_s + update_s;
+    return forward_s + backward_data_s + backward_weights_s + other_s + recompute_s + update_s;
   }
   [[nodiscard]] double step_s() const {
     return computing_s() + maps_s + statistics_s + gradients_s + loss_s + idle_s;

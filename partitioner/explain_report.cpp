@@ -24,6 +24,7 @@ constexpr Row kRows[] = {
     {"backward, to data", "backward_data_s", &TimeShares::backward_data_s},
     {"backward, to weights", "backward_weights_s", &TimeShares::backward_weights_s},
     {"other layers", "other_s", &TimeShares::other_s},
+    {"recomputing", "recompute_s", &TimeShares::recompute_s},
     {"update", "update_s", &TimeShares::update_s},
     {"exchange of maps", "maps_s", &TimeShares::maps_s},
     {"statistics", "statistics_s", &TimeShares::statistics_s},

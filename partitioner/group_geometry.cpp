@@ -53,6 +53,7 @@ class GeometryMaker {
       : network_(network), group_(group) {
     geometry_.first = group.first;
     geometry_.last = group.last;
+    geometry_.recompute = group.recompute;
     geometry_.tiles.assign(static_cast<std::size_t>(group.last - group.first) + 1,
                            std::vector<Tile>(static_cast<std::size_t>(ranks)));
   }
@@ -142,6 +143,7 @@ GroupGeometry group_geometry(const Network& network, const Group& group, int ran
 GroupGeometry group_of_plan(const Network& network, const Plan& plan, int group) {
   GroupGeometry geometry;
   geometry.first = -1;
+  geometry.recompute = plan.recomputes(group);
   for (int layer = 0; layer < network.size(); ++layer) {
     if (plan.group(layer) != group) {
       continue;

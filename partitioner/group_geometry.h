@@ -16,6 +16,7 @@ struct GroupGeometry {
   std::vector<std::vector<Tile>> tiles;         // [layer - first][rank]
   std::map<int, std::vector<Region>> required;  // of maps from outside: [rank], inside the map
   std::vector<Exchange> collapses;              // by map
+  bool recompute = false;
 
   [[nodiscard]] const std::vector<Tile>& tiles_of(int layer) const {
     return tiles[static_cast<std::size_t>(layer - first)];

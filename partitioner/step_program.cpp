@@ -17,7 +17,7 @@ namespace {
 class ProgramMaker {
  public:
   ProgramMaker(const Network& network, const Plan& plan, const ClusterProfile& cluster)
-      : network_(network), plan_(plan), cluster_(cluster) {
+      : network_(network), plan_(plan), cluster_(cluster), groups_(groups_of(plan)) {
     program_.ranks = plan.ranks;
     for (const Exchange& exchange : plan.exchanges) {
       first_reader_.push_back(first_reader(exchange));
@@ -183,6 +183,7 @@ class ProgramMaker {
 
   void backward() {
     for (int layer = network_.size() - 1; layer >= 0; --layer) {
+      recompute_before(layer);
       for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
         if (plan_.exchanges[i].map == layer) {
           finish(StepPart::BackwardMaps, layer, backward_[i]);
@@ -205,6 +206,30 @@ class ProgramMaker {
       }
       compute(
           StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_weights_s; });
+    }
+  }
+
+  // Where a recomputed group ends, what runs again of it.
+  void recompute_before(int last) {
+    const int group = plan_.group(last);
+    const LayerRun layers = groups_[static_cast<std::size_t>(group)];
+    if (layers.last != last || !plan_.recomputes(group)) {
+      return;
+    }
+    std::vector<int> collapsed;
+    for (const Exchange& collapse : plan_.collapses) {
+      if (collapse.group == group && !collapse.messages.empty()) {
+        collapsed.push_back(collapse.map);
+      }
+    }
+    const auto again = recomputed_work(network_, layers, collapsed);
+    for (int layer = layers.first; layer <= last; ++layer) {
+      const RecomputedLayer& how = again[static_cast<std::size_t>(layer - layers.first)];
+      if (how.runs) {
+        compute(StepPart::Recompute, layer, [&how](const LayerSeconds& of) {
+          return recompute_seconds(of, how);
+        });
+      }
     }
   }
 
@@ -289,6 +314,7 @@ class ProgramMaker {
   const Network& network_;
   const Plan& plan_;
   const ClusterProfile& cluster_;
+  std::vector<LayerRun> groups_;
   std::vector<int> forward_;  // transfers, by exchange of the plan
   std::vector<int> backward_;
   std::vector<int> first_reader_;
@@ -310,6 +336,8 @@ const char* name_of(StepPart part) {
       return "forward statistics";
     case StepPart::Loss:
       return "loss";
+    case StepPart::Recompute:
+      return "recomputing";
     case StepPart::BackwardMaps:
       return "backward maps";
     case StepPart::Backward:

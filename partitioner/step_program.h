@@ -20,6 +20,7 @@ enum class StepPart {
   Forward,
   ForwardStatistics,
   Loss,
+  Recompute,
   BackwardMaps,
   Backward,
   BackwardStatistics,

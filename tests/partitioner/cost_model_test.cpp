@@ -7,6 +7,7 @@
 #include "tests/support/random_cluster.h"
 #include <doctest/doctest.h>
 
+#include "partitioner/activation_arena.h"
 #include "partitioner/compute_model.h"
 #include "partitioner/plan_totals.h"
 #include "partitioner/step_messages.h"
@@ -170,5 +171,67 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
       }
     }
     CHECK(out == totals.gradient_sum_out);
+  }
+}
+
+TEST_CASE("recomputing adds the time of what runs again, and changes nothing else") {
+  int dearer = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Draw draw(seed);
+    const int ranks = static_cast<int>(1 + seed % 5);
+    const test::RandomCase random = test::random_case(seed, ranks, {});
+    const ClusterProfile cluster = test::random_cluster(draw, ranks);
+    const CostOptions options{.passes = 3};
+    const auto cost_of = [&](const Partition& partition) {
+      return step_cost(random.network, partition, random.batch, cluster, options);
+    };
+    const StepCost again = cost_of(random.partition);
+    const StepCost kept = cost_of(test::without_recomputation(random.partition));
+    double added_s = 0;
+    for (std::size_t g = 0; g < again.groups.size(); ++g) {
+      const GroupCost& group = again.groups[g];
+      CHECK(kept.groups[g].recompute_s == 0);
+      CHECK((random.partition.groups[g].recompute || group.recompute_s == 0));
+      for (std::size_t rank = 0; rank < group.ranks.size(); ++rank) {
+        const RankSeconds& of = group.ranks[rank];
+        CHECK(of.recompute_s <= group.recompute_s);
+        CHECK(of.recompute_s <= (of.forward_s + of.other_s) * (1 + 1e-9));
+        CHECK(of.total() - of.recompute_s == doctest::Approx(kept.groups[g].ranks[rank].total()));
+      }
+      added_s += 3 * group.recompute_s;
+    }
+    CHECK(again.total() == doctest::Approx(kept.total() + added_s).epsilon(1e-9));
+    dearer += added_s > 0 ? 1 : 0;
+  }
+  CHECK(dearer > 50);
+}
+
+TEST_CASE("what the model counts as running again is what an execution runs") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const int ranks = static_cast<int>(1 + seed % 5);
+    test::RandomCase random = test::random_case(seed, ranks, {});
+    for (Group& group : random.partition.groups) {
+      group.recompute = true;
+    }
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    const std::vector<LayerRun> groups = groups_of(plan);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const ActivationArena arena = activation_arena(random.network, plan, rank, {});
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        const auto work = recomputed_work(random.network,
+                                          group_of_plan(random.network, plan, static_cast<int>(g)));
+        for (int layer = groups[g].first; layer <= groups[g].last; ++layer) {
+          const auto at = static_cast<std::size_t>(layer);
+          const RecomputedLayer& counted = work[at - static_cast<std::size_t>(groups[g].first)];
+          const bool is_joined = layer > 0 && arena.joined_pool[at - 1] == layer;
+          // Where a rank has no part in a collapse, it may join a pool that others cannot.
+          if (!is_joined && arena.joined_pool[at] == kNoLayer &&
+              joinable_pool(random.network, layer) == kNoLayer) {
+            CHECK(arena.again[at].runs == counted.runs);
+            CHECK(arena.again[at].output == counted.output);
+          }
+        }
+      }
+    }
   }
 }
