@@ -193,6 +193,9 @@ class Report {
                                counted(static_cast<Index>(partition_.groups.size()), "group"),
                                counted(plan_.ranks, "rank"))});
     lines.add_row({"cut", wrapped(hand_overs(partition_), kCutsWidth)});
+    if (const auto recomputed = recomputed_words(partition_); !recomputed.empty()) {
+      lines.add_row({"recomputed", wrapped(recomputed, kCutsWidth)});
+    }
     if (const auto kernels = kernel_words(network_, plan_); !kernels.empty()) {
       lines.add_row({"kernels", wrapped(kernels, kCutsWidth)});
     }
@@ -226,10 +229,14 @@ class Report {
     for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
       const Group& group = partition_.groups[i];
       const Totals& sum = totals_.group_sums[i];
+      std::vector<std::string> cut = cut_words(group);
+      if (group.recompute) {
+        cut.emplace_back("recomputed");
+      }
       table.add_row({std::to_string(i),
                      layers_text(group.first, group.last),
                      wrapped(kind_words(network_, group), kKindsWidth),
-                     wrapped(cut_words(group), kCutWidth),
+                     wrapped(cut, kCutWidth),
                      fmt::format("{}+{}", sum.forward_in.messages, sum.backward_in.messages),
                      readable_bytes(sum.forward_in.bytes),
                      readable_bytes(sum.backward_in.bytes),

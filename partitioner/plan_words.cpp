@@ -60,6 +60,17 @@ std::vector<std::string> hand_overs(const Partition& partition) {
   return runs;
 }
 
+std::vector<std::string> recomputed_words(const Partition& partition) {
+  std::vector<std::string> words;
+  for (const Group& group : partition.groups) {
+    if (group.recompute) {
+      const std::string layers = layers_text(group.first, group.last);
+      words.push_back(words.empty() ? "layers " + layers : layers);
+    }
+  }
+  return words;
+}
+
 std::vector<std::string> kind_words(const Network& network, const Group& group) {
   std::vector<std::pair<std::string, int>> runs;
   for (int layer = group.first; layer <= group.last; ++layer) {

@@ -18,6 +18,9 @@ namespace partitioner {
 // "layers 0-15 as 2x2 tiles", "16-19 as images in 4", ...: where one cut is handed over to another.
 [[nodiscard]] std::vector<std::string> hand_overs(const Partition& partition);
 
+// "layers 0-3", "8-11": groups that are recomputed; empty where none is.
+[[nodiscard]] std::vector<std::string> recomputed_words(const Partition& partition);
+
 // "direct for layers 0 3", "winograd4 for layers 1 2"; empty without convolutions.
 [[nodiscard]] std::vector<std::string> kernel_words(const Network& network, const Plan& plan);
 

@@ -77,6 +77,7 @@ TEST_CASE("the table names every group and rank and stays within 100 columns") {
   const std::vector<Case> cases = {
       make_case(early, {.grid_rows = 2, .grid_cols = 2, .groups = {{0, 3}, {4, 7}, {8, 15}}}, 64),
       make_case(early, {.grid_rows = 2, .grid_cols = 4, .groups = {}}, 8),
+      make_case(early, {.grid_rows = 1, .grid_cols = 2, .groups = {}, .recompute_all = true}, 8),
       make_case(early, {.groups = {}, .data_parallel_from = 0, .ranks = 7}, 5),
       make_case(early, {.groups = {}, .filter_parallel_from = 8, .ranks = 3}, 8),
       make_case(classifier(), {.grid_rows = 5, .grid_cols = 7, .groups = {}, .ranks = 40}, 128),
@@ -119,6 +120,16 @@ TEST_CASE("the table says where one cut is handed over to another") {
   const std::string table =
       table_of(make_case(classifier(), {.grid_rows = 2, .grid_cols = 2, .groups = {}}, 8));
   CHECK(has(table, "layers 0-3 as 2x2 tiles, 4-6 as images in 4"));
+}
+
+TEST_CASE("the table and the JSON form say which groups are recomputed") {
+  const Shorthand shorthand{.grid_rows = 2, .groups = {{0, 0}, {1, 3}}, .recompute = {{1, 3}}};
+  const Case some = make_case(classifier(), shorthand, 8);
+  CHECK(has(table_of(some), "\nrecomputed    layers 1-3\n"));
+  const Json json = Json::parse(plan_json(some.network, some.plan, some.options));
+  CHECK(json["groups"][0]["recompute"] == false);
+  CHECK(json["groups"][1]["recompute"] == true);
+  CHECK(!has(table_of(make_case(classifier(), {.grid_rows = 2, .groups = {}}, 8)), "recomputed"));
 }
 
 TEST_CASE("with more than eight ranks the least, the median and the most stand for all") {
