@@ -74,6 +74,7 @@ GroupChoices::GroupChoices(const Network& network,
       last_reader_(network.layers.size() + 1, -1) {
   kernels_.resize(network.layers.size());
   for (int layer = 0; layer < network.size(); ++layer) {
+    last_backward_reader_.push_back(partitioner::last_backward_reader(network, layer));
     for (const int map : network.layer(layer).inputs) {
       last_reader_[map_slot(map)] = layer;
     }
@@ -108,7 +109,9 @@ bool GroupChoices::alike(int first, int other) const {
     const LayerSpec& b = network_.layer(other + i);
     const auto kernel = [&](int from) { return kernels_[static_cast<std::size_t>(from + i)]; };
     const auto read_for = [&](int from) {
-      return std::min(last_reader(from + i) - from, options_.longest_group);
+      const int backward = last_backward_reader_[static_cast<std::size_t>(from + i)];
+      return std::pair(std::min(last_reader(from + i) - from, options_.longest_group),
+                       std::clamp(backward - from, 0, options_.longest_group));
     };
     if (a.operation != b.operation || a.inputs.size() != b.inputs.size() ||
         network_.shape(first + i) != network_.shape(other + i) || kernel(first) != kernel(other) ||
@@ -145,31 +148,52 @@ std::vector<GroupChoice> GroupChoices::make(int first) {
 // With backward collapse points and without. Collapsing takes messages and memory for them, so it
 // is a choice only where it saves time.
 void GroupChoices::add_variants(const Group& group, std::vector<GroupChoice>& choices) {
-  const GroupGeometry geometry = group_geometry(network_, group, cluster_.size(), options_.batch);
+  GroupGeometry geometry = group_geometry(network_, group, cluster_.size(), options_.batch);
   if (counts_memory() && !may_fit(network_, geometry, options_, limits_)) {
     return;
   }
-  choices.push_back(choice_of(group, geometry));
-  if (!has_redundant_backward(geometry)) {
+  const bool collapses = has_redundant_backward(geometry);
+  add_variants(group, std::move(geometry), choices);
+  if (!collapses) {
     return;
   }
   Group collapsing = group;
   for (int layer = group.first; layer < group.last; ++layer) {
     collapsing.collapse.push_back(layer);
   }
-  GroupChoice choice =
-      choice_of(collapsing, group_geometry(network_, collapsing, cluster_.size(), options_.batch));
+  geometry = group_geometry(network_, collapsing, cluster_.size(), options_.batch);
+  std::vector<GroupChoice> found;
+  add_variants(collapsing, std::move(geometry), found);
   if (counts_memory()) {
-    choices.push_back(std::move(choice));
-  } else if (choice.seconds < choices.back().seconds) {
-    choices.back() = std::move(choice);
+    choices.insert(choices.end(), found.begin(), found.end());
+  } else if (found.front().seconds < choices.back().seconds) {
+    choices.back() = std::move(found.front());
   }
+}
+
+// Kept, and recomputed. Recomputing only takes time, so it is a choice only where memory counts.
+void GroupChoices::add_variants(const Group& group,
+                                GroupGeometry geometry,
+                                std::vector<GroupChoice>& choices) {
+  geometry.recompute = counts_memory() && options_.memory.training;
+  GroupCost cost = inner_cost(network_, geometry, kernels_, cluster_);
+  const double recompute_s = std::exchange(cost.recompute_s, 0);
+  geometry.recompute = false;
+  choices.push_back(choice_of(group, geometry));
+  choices.back().seconds = cost.total(options_.cost.passes);
+  if (recompute_s == 0) {  // nothing would run again
+    return;
+  }
+  GroupChoice recomputed = choices.back();
+  geometry.recompute = recomputed.group.recompute = true;
+  recomputed.seconds += static_cast<double>(options_.cost.passes) * recompute_s;
+  count_memory(geometry, recomputed);
+  choices.push_back(std::move(recomputed));
 }
 
 GroupChoice GroupChoices::choice_of(const Group& group, const GroupGeometry& geometry) {
   GroupChoice choice;
   choice.group = group;
-  choice.seconds = inner_cost(network_, geometry, kernels_, cluster_).total(options_.cost.passes);
   for (const auto& [map, required] : geometry.required) {
     choice.reads.push_back({map, regions_.number(required)});
   }
@@ -182,12 +206,16 @@ GroupChoice GroupChoices::choice_of(const Group& group, const GroupGeometry& geo
       choice.makes.push_back({map, regions_.number(owned)});
     }
   }
+  count_memory(geometry, choice);
+  return choice;
+}
+
+void GroupChoices::count_memory(const GroupGeometry& geometry, GroupChoice& choice) const {
   if (counts_memory()) {
     const GroupLoad load = group_load(network_, geometry, options_, limits_);
     choice.load = load.lasting;
     choice.for_a_moment = load.for_a_moment;
   }
-  return choice;
 }
 
 }  // namespace partitioner

@@ -64,7 +64,10 @@ class GroupChoices {
   [[nodiscard]] bool alike(int first, int other) const;
   [[nodiscard]] std::vector<GroupChoice> make(int first);
   void add_variants(const Group& group, std::vector<GroupChoice>& choices);
+  void add_variants(const Group& group, GroupGeometry geometry, std::vector<GroupChoice>& choices);
+  // Without its seconds.
   [[nodiscard]] GroupChoice choice_of(const Group& group, const GroupGeometry& geometry);
+  void count_memory(const GroupGeometry& geometry, GroupChoice& choice) const;
   [[nodiscard]] bool counts_memory() const { return !limits_.empty(); }
 
   const Network& network_;
@@ -73,7 +76,8 @@ class GroupChoices {
   std::vector<Index> limits_;                // [rank]; empty: memory is not counted
   std::vector<ConvolutionKernels> kernels_;  // of every layer
   std::vector<Arrangement> arrangements_;
-  std::vector<int> last_reader_;  // by map slot
+  std::vector<int> last_reader_;           // by map slot
+  std::vector<int> last_backward_reader_;  // by layer
   RegionTable regions_;
   std::map<int, std::vector<GroupChoice>> made_;  // by first layer
 };

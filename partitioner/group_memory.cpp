@@ -58,9 +58,11 @@ class GroupBytes {
       : network_(network),
         group_(group),
         options_(options),
+        again_(recomputed_work(network, group)),
         fixed_(static_cast<std::size_t>(group.ranks())),
+        held_(fixed_),
         kept_(fixed_),
-        maps_(fixed_),
+        recomputed_(fixed_),
         gradients_(fixed_),
         peak_(fixed_),
         scratch_(fixed_) {
@@ -81,15 +83,13 @@ class GroupBytes {
   }
 
   // About what the group adds to any plan, from the forward to the backward pass.
-  [[nodiscard]] Index lasting(std::size_t rank) const {
-    return fixed_[rank] + kept_[rank] + maps_[rank];
-  }
+  [[nodiscard]] Index lasting(std::size_t rank) const { return fixed_[rank] + kept_[rank]; }
   [[nodiscard]] Index for_a_moment(std::size_t rank) const {
-    return gradients_[rank] + scratch_[rank];
+    return gradients_[rank] + recomputed_[rank] + scratch_[rank];
   }
   // No plan with this group needs less.
   [[nodiscard]] Index least(std::size_t rank) const {
-    return fixed_[rank] + std::max(kept_[rank], peak_[rank]) + scratch_[rank];
+    return fixed_[rank] + std::max(held_[rank], peak_[rank]) + scratch_[rank];
   }
 
  private:
@@ -99,20 +99,31 @@ class GroupBytes {
       scratch_[rank] = std::max(scratch_[rank], options_.workspace.of_layer(layer, tile));
     }
     if (options_.memory.training) {
-      keep(layer, rank, blocked_volume(tile.computed));
+      hold(layer, rank, blocked_volume(tile.computed));
       pass_back(layer, rank);
     }
   }
 
   // Sums and winners stay from the layer's forward pass to its backward pass; so do maps that
-  // cannot be had from sums again, but for those that a pool takes at once.
-  void keep(int layer, std::size_t rank, Index cells) {
+  // cannot be had from sums again, but for those that a pool takes at once. In a recomputed group
+  // most of this is there for its backward pass only.
+  void hold(int layer, std::size_t rank, Index cells) {
     const Operation& operation = network_.layer(layer).operation;
-    kept_[rank] += keeps_sums(operation) ? cells * options_.memory.scalar_bytes : 0;
-    kept_[rank] += std::holds_alternative<MaxPool>(operation) ? cells : 0;
+    const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
+    const Index map = cells * options_.memory.scalar_bytes;
+    const Index sums = keeps_sums(operation) ? map : 0;
+    const Index winners = std::holds_alternative<MaxPool>(operation) ? cells : 0;
+    held_[rank] += sums + winners;
+    if (group_.recompute) {
+      const bool is_kept = last_backward_reader(network_, layer) > group_.last;
+      (again.output ? recomputed_ : kept_)[rank] += winners;
+      kept_[rank] += is_kept ? map : 0;
+      recomputed_[rank] += sums + (again.output && !normalizes(operation) ? map : 0);
+      return;
+    }
     const bool pooled =
         layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
-    maps_[rank] += normalizes(operation) || pooled ? 0 : cells * options_.memory.scalar_bytes;
+    kept_[rank] += sums + winners + (normalizes(operation) || pooled ? 0 : map);
   }
 
   // Gradients of the inputs, while what is kept of this layer and of those before it still is. A
@@ -133,15 +144,17 @@ class GroupBytes {
       }
     }
     gradients_[rank] = std::max(gradients_[rank], live);
-    peak_[rank] = std::max(peak_[rank], kept_[rank] + live);
+    peak_[rank] = std::max(peak_[rank], held_[rank] + live);
   }
 
   const Network& network_;
   const GroupGeometry& group_;
   const SearchOptions& options_;
+  std::vector<RecomputedLayer> again_;
   RankBytes fixed_;
-  RankBytes kept_;
-  RankBytes maps_;
+  RankBytes held_;        // sums and winners, while the group's backward pass begins
+  RankBytes kept_;        // from forward to backward pass
+  RankBytes recomputed_;  // for the backward pass alone
   RankBytes gradients_;
   RankBytes peak_;
   RankBytes scratch_;

@@ -19,7 +19,7 @@ namespace partitioner {
 // Shares of a rank's limit, of the rank where they are largest.
 struct GroupLoad {
   double lasting = 0;       // parameters, messages, and what is kept for the backward pass
-  double for_a_moment = 0;  // gradients of maps, and scratch
+  double for_a_moment = 0;  // gradients of maps, what is computed again, and scratch
 };
 [[nodiscard]] GroupLoad group_load(const Network& network,
                                    const GroupGeometry& group,

@@ -121,8 +121,11 @@ class Planner {
   std::vector<double> bounds_for_a_moment() {
     const double least = search_with_memory().least_for_a_moment();
     std::vector<double> bounds;
-    for (const double factor : {1.0, 1.3, 1.8, 3.0, 6.0}) {
+    for (const double factor : {1.0, 1.3, 1.8, 3.0, 6.0, 12.0, 24.0}) {
       bounds.push_back(factor * least * (1 + kRounding));
+      if (bounds.back() > 1) {  // all of a device's memory
+        break;
+      }
     }
     return bounds;
   }

@@ -17,9 +17,10 @@
 // The best few by the model are simulated; the fastest of these is the result. Where that order
 // differs from the model's, only those few are compared.
 //
-// A new dimension of the decision (recomputation, an algorithm for gradient sums, optimizer state
-// whole or sharded) that concerns one group is a further variant of its choices, with its own cost
-// and bytes; see add_variants() in group_choices.cpp, where backward collapse points are one.
+// A new dimension of the decision (an algorithm for gradient sums, optimizer state whole or
+// sharded) that concerns one group is a further variant of its choices, with its own cost and
+// bytes; see add_variants() in group_choices.cpp, where backward collapse points and recomputation
+// are two.
 
 #pragma once
 

@@ -128,7 +128,7 @@ TEST_CASE("another number of devices: what fits, and text and JSON of it") {
     CHECK(free[i].devices == static_cast<int>(i) + 1);
     REQUIRE(free[i].best);
   }
-  options.memory_limit_bytes = *free[0].best->most_bytes - 1;
+  options.memory_limit_bytes = *free[2].best->most_bytes;
   const auto limited = compare_device_counts(network, cluster, options);
   CHECK(!limited[0].best);
   CHECK(limited[2].best);

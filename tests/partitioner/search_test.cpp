@@ -25,32 +25,35 @@ struct Problem {
 };
 
 // Small enough to try out every partition.
-Problem random_problem(std::uint64_t seed) {
-  constexpr std::size_t kMostLayers = 4;
+Problem random_problem(std::uint64_t seed, std::size_t most_layers = 4) {
   Draw draw(seed);
   Problem problem;
   problem.options.batch = draw.between(1, 2);
-  problem.network =
-      test::random_network(draw, {.batch = problem.options.batch, .most_layers = kMostLayers});
+  problem.network = test::random_network(
+      draw, {.batch = problem.options.batch, .most_layers = static_cast<Index>(most_layers)});
   auto& layers = problem.network.layers;
-  layers.resize(std::min(layers.size(), kMostLayers), LayerSpec{});
-  const int devices = static_cast<int>(draw.between(1, layers.size() < kMostLayers ? 3 : 2));
+  layers.resize(std::min(layers.size(), most_layers), LayerSpec{});
+  const int devices = static_cast<int>(draw.between(1, layers.size() < 4 ? 3 : 2));
   problem.cluster = test::random_cluster(draw, devices);
   for (DeviceProfile& device : problem.cluster.devices) {
     device.memory_bytes = Index{1} << 40U;
   }
-  problem.options.longest_group = static_cast<int>(kMostLayers);
+  problem.options.longest_group = static_cast<int>(most_layers);
   problem.options.cost.passes = draw.between(1, 2);
   problem.options.reader =
       draw.chance(0.5) ? kEveryRank : static_cast<int>(draw.between(0, devices - 1));
   return problem;
 }
 
-// Calls visit with every partition that the search may choose from.
+// Calls visit with every partition that the search may choose from; where memory counts, groups may
+// be recomputed.
 class EveryPartition {
  public:
-  EveryPartition(const Problem& problem, std::function<void(const Partition&)> visit)
+  EveryPartition(const Problem& problem,
+                 bool recomputes,
+                 std::function<void(const Partition&)> visit)
       : problem_(problem),
+        recomputes_(recomputes),
         visit_(std::move(visit)),
         arrangements_(
             arrangements(device_speeds(problem.network, problem.options.kernels, problem.cluster),
@@ -86,13 +89,19 @@ class EveryPartition {
   }
 
  private:
-  void add(const Group& group, int last) {
-    partition_.groups.push_back(group);
-    run(last + 1);
-    partition_.groups.pop_back();
+  void add(Group group, int last) {
+    for (const bool recompute : {false, true}) {
+      if (!recompute || recomputes_) {
+        group.recompute = recompute;
+        partition_.groups.push_back(group);
+        run(last + 1);
+        partition_.groups.pop_back();
+      }
+    }
   }
 
   const Problem& problem_;
+  bool recomputes_;
   std::function<void(const Partition&)> visit_;
   std::vector<Arrangement> arrangements_;
   Partition partition_;
@@ -118,10 +127,16 @@ struct Outcome {
   Index bytes = 0;
 };
 
+bool recomputes(const Partition& partition) {
+  return std::any_of(partition.groups.begin(), partition.groups.end(), [](const Group& group) {
+    return group.recompute;
+  });
+}
+
 // Of every partition: time and memory.
-std::vector<Outcome> outcomes(const Problem& problem) {
+std::vector<Outcome> outcomes(const Problem& problem, bool with_recomputation) {
   std::vector<Outcome> all;
-  EveryPartition(problem, [&](const Partition& partition) {
+  EveryPartition(problem, with_recomputation, [&](const Partition& partition) {
     all.push_back({seconds_of(problem, partition), most_bytes(problem, partition)});
   }).run();
   return all;
@@ -151,17 +166,22 @@ TEST_CASE("the search finds the fastest of all partitions") {
     CAPTURE(seed);
     const Problem problem = random_problem(seed);
     const SearchResult result = search_partition(problem.network, problem.cluster, problem.options);
-    const double least = fastest_within(outcomes(problem), std::numeric_limits<Index>::max());
+    const double least =
+        fastest_within(outcomes(problem, false), std::numeric_limits<Index>::max());
     CHECK(modelled(result) == doctest::Approx(least).epsilon(1e-9));
     CHECK(result.effort.complete);
+    for (const Candidate& candidate : result.candidates) {
+      CHECK(!recomputes(candidate.partition));  // it would only take time
+    }
   }
 }
 
 TEST_CASE("under a limit of memory the search finds the fastest of all partitions that fit") {
+  int recomputed = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
-    Problem problem = random_problem(seed);
-    const std::vector<Outcome> all = outcomes(problem);
+    Problem problem = random_problem(seed, seed % 4 == 0 ? 4 : 3);
+    const std::vector<Outcome> all = outcomes(problem, true);
     Index least = std::numeric_limits<Index>::max();
     Index most = 0;
     for (const Outcome& one : all) {
@@ -176,6 +196,7 @@ TEST_CASE("under a limit of memory the search finds the fastest of all partition
       CHECK(modelled(result) == doctest::Approx(fastest_within(all, limit)).epsilon(1e-9));
       for (const Candidate& candidate : result.candidates) {
         CHECK(candidate.most_bytes() <= limit);
+        recomputed += recomputes(candidate.partition) ? 1 : 0;
       }
       CHECK(result.effort.complete);
     }
@@ -185,6 +206,32 @@ TEST_CASE("under a limit of memory the search finds the fastest of all partition
     REQUIRE(none.smallest);
     CHECK(none.smallest->most_bytes() >= least);
   }
+  CHECK(recomputed > 0);
+}
+
+TEST_CASE("where all else is too large the search recomputes, and only then") {
+  Network network;
+  network.image = {32, 64, 64};
+  for (int layer = 0; layer < 8; ++layer) {
+    add_layer(network,
+              Convolution{.filters = 32, .size = 3, .padding = 1, .activation = Activation::Leaky},
+              {layer - 1});
+  }
+  const ClusterProfile cluster = equal_devices({.count = 2});
+  SearchOptions options;
+  options.batch = 2;
+  const SearchResult fastest = search_partition(network, cluster, options);
+  REQUIRE(!fastest.candidates.empty());
+  const Candidate& kept = fastest.candidates.front();
+  CHECK(!recomputes(kept.partition));
+  options.memory_limit_bytes = kept.most_bytes();
+  CHECK(!recomputes(search_partition(network, cluster, options).candidates.front().partition));
+  options.memory_limit_bytes = kept.most_bytes() * 4 / 5;
+  const SearchResult limited = search_partition(network, cluster, options);
+  REQUIRE(!limited.candidates.empty());
+  CHECK(recomputes(limited.candidates.front().partition));
+  CHECK(limited.candidates.front().most_bytes() <= *options.memory_limit_bytes);
+  CHECK(limited.candidates.front().modelled_s > kept.modelled_s);
 }
 
 TEST_CASE("what the search chooses is a partition that the engine would take") {
