@@ -33,6 +33,7 @@ class RegionTable {
 struct MapRegions {
   int map = kImage;
   int regions = -1;
+  friend bool operator==(const MapRegions&, const MapRegions&) = default;
 };
 
 struct GroupChoice {
@@ -42,6 +43,11 @@ struct GroupChoice {
   double for_a_moment = 0;  // ... and beside that while it is computed
   std::vector<MapRegions> reads;  // of earlier groups
   std::vector<MapRegions> makes;  // that later groups read
+
+  // Whether other groups cannot tell them apart.
+  [[nodiscard]] bool passes_for(const GroupChoice& other) const {
+    return group.last == other.group.last && reads == other.reads && makes == other.makes;
+  }
 };
 
 class GroupChoices {

@@ -109,8 +109,14 @@ void PartitionSearch::bound_without_exchanges() {
   for (std::size_t first = layers; first-- > 0;) {
     auto& choices = by_first_[first];
     for (const GroupChoice& choice : all_[first]) {
-      if (choice.for_a_moment <= memory_.for_a_moment) {
+      if (choice.for_a_moment > memory_.for_a_moment) {
+        continue;
+      }
+      // Variants of a group follow each other: of those, the cheapest will do.
+      if (keeps_all_ || choices.empty() || !choice.passes_for(*choices.back())) {
         choices.push_back(&choice);
+      } else if (price(choice) < price(*choices.back())) {
+        choices.back() = &choice;
       }
     }
     std::stable_sort(choices.begin(), choices.end(), [this](const auto* a, const auto* b) {

@@ -104,7 +104,7 @@ class PartitionSearch {
   std::vector<double> to_end_;  // by layer: the least price from it on without exchanges
   // By layer and owners of the map before it: the same with exchanges of that map.
   std::vector<std::unordered_map<int, double>> to_end_from_;
-  bool keeps_all_ = false;       // ways to a state, whether beaten or not
+  bool keeps_all_ = false;       // ways to a state and variants of groups, beaten or not
   double best_ = kInfiniteRate;  // price of a partition that is known
   double slack_ = 1;             // of it: what is within is of use
   std::vector<Way> ways_;
