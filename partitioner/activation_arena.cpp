@@ -16,6 +16,34 @@ Index aligned(Index bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+struct Placing {
+  MemorySlot* slot;
+  Index peak;  // bytes that are needed at once at some time of the slot, at most
+
+  [[nodiscard]] int duration() const { return slot->to - slot->from; }
+};
+
+// Sorted into an order to place them in: each goes where those before it leave room.
+using Order = bool (*)(const Placing&, const Placing&);
+
+bool larger(const Placing& a, const Placing& b) {
+  return a.slot->bytes > b.slot->bytes;
+}
+bool longer(const Placing& a, const Placing& b) {
+  return a.duration() > b.duration();
+}
+
+// Greedy by size, by duration, and by breadth (Pisarchyk and Lee 2020), where the times of the
+// largest need come first. None of them is the best for all networks.
+constexpr Order kOrders[] = {larger,
+                             [](const Placing& a, const Placing& b) {
+                               return a.peak != b.peak ? a.peak > b.peak : larger(a, b);
+                             },
+                             [](const Placing& a, const Placing& b) {
+                               return a.peak != b.peak ? a.peak > b.peak : longer(a, b);
+                             },
+                             longer};
+
 // The lowest offset at which the slot meets none of those placed before.
 Index free_offset(const MemorySlot& slot, const std::vector<const MemorySlot*>& placed) {
   std::vector<const MemorySlot*> in_the_way;
@@ -37,8 +65,30 @@ Index free_offset(const MemorySlot& slot, const std::vector<const MemorySlot*>& 
   return offset;
 }
 
-void place(ActivationArena& arena, bool apart) {
-  std::vector<MemorySlot*> order;
+// Gives each slot an offset, in the order given; the bytes of all.
+Index place(const std::vector<Placing>& slots) {
+  Index bytes = 0;
+  std::vector<const MemorySlot*> placed;
+  placed.reserve(slots.size());
+  for (const Placing& placing : slots) {
+    placing.slot->offset = free_offset(*placing.slot, placed);
+    bytes = std::max(bytes, placing.slot->offset + placing.slot->bytes);
+    placed.push_back(placing.slot);
+  }
+  return bytes;
+}
+
+Index place_apart(const std::vector<Placing>& slots) {
+  Index bytes = 0;
+  for (const Placing& placing : slots) {
+    placing.slot->offset = bytes;
+    bytes += placing.slot->bytes;
+  }
+  return bytes;
+}
+
+std::vector<Placing> wanted_slots(ActivationArena& arena) {
+  std::vector<Placing> wanted;
   for (auto* slots : {&arena.values,
                       &arena.recomputed,
                       &arena.restored,
@@ -51,19 +101,51 @@ void place(ActivationArena& arena, bool apart) {
     for (MemorySlot& slot : *slots) {
       slot.bytes = aligned(slot.bytes);
       if (slot.bytes > 0) {
-        order.push_back(&slot);
+        wanted.push_back({&slot, 0});
       }
     }
   }
-  std::stable_sort(order.begin(), order.end(), [](const MemorySlot* a, const MemorySlot* b) {
-    return a->bytes > b->bytes;
-  });
-  std::vector<const MemorySlot*> placed;
-  for (MemorySlot* slot : order) {
-    slot->offset = apart ? arena.bytes : free_offset(*slot, placed);
-    arena.bytes = std::max(arena.bytes, slot->offset + slot->bytes);
-    placed.push_back(slot);
+  return wanted;
+}
+
+// Of each slot. The most of all, which no placing can be below.
+Index find_peaks(std::vector<Placing>& slots) {
+  Index most = 0;
+  for (const Placing& time : slots) {  // a peak begins where some slot does
+    const int now = time.slot->from;
+    const auto is_there = [now](const Placing& of) {
+      return of.slot->from <= now && now <= of.slot->to;
+    };
+    Index bytes = 0;
+    for (const Placing& of : slots) {
+      bytes += is_there(of) ? of.slot->bytes : 0;
+    }
+    for (Placing& of : slots) {
+      of.peak = is_there(of) ? std::max(of.peak, bytes) : of.peak;
+    }
+    most = std::max(most, bytes);
   }
+  return most;
+}
+
+void place(ActivationArena& arena) {
+  std::vector<Placing> slots = wanted_slots(arena);
+  const Index least = find_peaks(slots);
+  Order best = nullptr;
+  for (const Order order : kOrders) {
+    std::vector<Placing> ordered = slots;
+    std::stable_sort(ordered.begin(), ordered.end(), order);
+    const Index bytes = place(ordered);
+    if (best == nullptr || bytes < arena.bytes) {
+      best = order;
+      arena.bytes = bytes;
+    }
+    if (bytes == least) {
+      return;
+    }
+  }
+  std::stable_sort(slots.begin(), slots.end(), best);
+  arena.bytes = place(slots);
 }
 
 }  // namespace
@@ -73,7 +155,11 @@ ActivationArena activation_arena(const Network& network,
                                  int rank,
                                  const ArenaOptions& options) {
   ActivationArena arena = activation_lifetimes(network, plan, rank, options);
-  place(arena, options.keep_maps);
+  if (options.keep_maps) {
+    arena.bytes = place_apart(wanted_slots(arena));
+  } else {
+    place(arena);
+  }
   for (int layer = 0; layer < network.size(); ++layer) {
     const auto at = static_cast<std::size_t>(layer);
     if (normalizes(network.layer(layer).operation)) {
