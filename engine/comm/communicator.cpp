@@ -1,17 +1,15 @@
 #include "engine/comm/communicator.h"
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
 #include <mpi.h>
 
+#include "engine/comm/patience.h"
 #include "partitioner/errors.h"
 
 namespace engine {
@@ -28,24 +26,6 @@ int narrow(std::size_t count) {
           "a message has less than 2 GiB");
   return static_cast<int>(count);
 }
-
-// Sleeps between looks, for longer the longer there is nothing to see.
-class Patience {
- public:
-  void wait() {
-    constexpr int kLooks = 20;
-    if (looks_++ < kLooks) {
-      std::this_thread::yield();
-      return;
-    }
-    std::this_thread::sleep_for(pause_);
-    pause_ = std::min(pause_ * 2, std::chrono::microseconds(200));
-  }
-
- private:
-  int looks_ = 0;
-  std::chrono::microseconds pause_{20};
-};
 
 }  // namespace
 

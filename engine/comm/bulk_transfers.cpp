@@ -1,0 +1,216 @@
+#include "engine/comm/bulk_transfers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <mpi.h>
+
+#include "engine/comm/patience.h"
+
+namespace engine {
+
+namespace {
+
+// Of a piece, and how many of them one rank may have under way to or from another. What is under
+// way is what other messages wait for; with less the wire would stand still between two looks, and
+// in shared memory pieces cost more than what is in them.
+constexpr std::size_t kPieceBytes = 65536;
+constexpr int kPiecesUnderWay = 2;
+// Between 0.2 and 1 ms a step takes as long; each look costs processor time.
+constexpr std::chrono::microseconds kNap{500};
+
+struct Message {
+  std::byte* bytes = nullptr;  // only read where it is sent
+  std::size_t size = 0;
+  std::size_t posted = 0;
+  std::size_t done = 0;
+  int* batch = nullptr;  // messages under way
+};
+
+// To or from one rank.
+struct Lane {
+  int peer = 0;
+  bool sends = false;
+  int pieces = 0;  // under way
+  std::deque<Message> messages;
+};
+
+struct Piece {
+  Lane* lane = nullptr;
+  Message* message = nullptr;
+  std::size_t size = 0;
+};
+
+}  // namespace
+
+struct BulkTransfers::State {
+  std::mutex mutex;  // of all that follows
+  std::condition_variable wake;
+  std::vector<Lane> lanes;  // by peer: to it, from it
+  std::vector<MPI_Request> requests;
+  std::vector<Piece> pieces;  // of the requests
+  std::vector<int> done;
+  bool watched = false;  // by wait()
+  bool stopping = false;
+  std::thread thread;
+
+  void post(int peer, bool sends, const Message& message);
+  bool advance();
+  void post_pieces(Lane& lane);
+  void take_in(const Piece& piece);
+  void run();
+};
+
+void BulkTransfers::State::post(int peer, bool sends, const Message& message) {
+  if (message.size == 0) {
+    return;
+  }
+  const std::lock_guard lock(mutex);
+  ++*message.batch;
+  Lane& lane = lanes[2 * static_cast<std::size_t>(peer) + (sends ? 0 : 1)];
+  lane.messages.push_back(message);
+  post_pieces(lane);
+  if (!thread.joinable()) {
+    int provided = 0;
+    MPI_Query_thread(&provided);
+    if (provided == MPI_THREAD_MULTIPLE) {
+      thread = std::thread([this] { run(); });
+    }
+  }
+  wake.notify_one();
+}
+
+void BulkTransfers::State::post_pieces(Lane& lane) {
+  for (Message& message : lane.messages) {
+    while (lane.pieces < kPiecesUnderWay && message.posted < message.size) {
+      const std::size_t size = std::min(kPieceBytes, message.size - message.posted);
+      std::byte* const bytes = message.bytes + message.posted;
+      MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
+      if (lane.sends) {
+        MPI_Isend(
+            bytes, static_cast<int>(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
+      } else {
+        MPI_Irecv(
+            bytes, static_cast<int>(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
+      }
+      pieces.push_back({&lane, &message, size});
+      message.posted += size;
+      ++lane.pieces;
+    }
+    if (lane.pieces == kPiecesUnderWay) {
+      return;
+    }
+  }
+}
+
+void BulkTransfers::State::take_in(const Piece& piece) {
+  --piece.lane->pieces;
+  piece.message->done += piece.size;
+  if (piece.message->done == piece.message->size) {
+    --*piece.message->batch;
+  }
+}
+
+// Whether anything was done.
+bool BulkTransfers::State::advance() {
+  if (requests.empty()) {
+    return false;
+  }
+  int count = 0;
+  done.resize(requests.size());
+  MPI_Testsome(
+      static_cast<int>(requests.size()), requests.data(), &count, done.data(), MPI_STATUSES_IGNORE);
+  if (count == MPI_UNDEFINED || count == 0) {
+    return false;
+  }
+  std::vector<Lane*> moved;
+  for (int i = 0; i < count; ++i) {
+    const Piece& piece = pieces[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
+    take_in(piece);
+    moved.push_back(piece.lane);
+  }
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i] != MPI_REQUEST_NULL) {
+      requests[left] = requests[i];
+      pieces[left++] = pieces[i];
+    }
+  }
+  requests.resize(left);
+  pieces.resize(left);
+  for (Lane* const lane : moved) {
+    while (!lane->messages.empty() && lane->messages.front().done == lane->messages.front().size) {
+      lane->messages.pop_front();
+    }
+    post_pieces(*lane);
+  }
+  return true;
+}
+
+void BulkTransfers::State::run() {
+  std::unique_lock lock(mutex);
+  while (!stopping) {
+    wake.wait(lock, [this] { return stopping || (!requests.empty() && !watched); });
+    while (!stopping && !watched && advance()) {
+    }
+    lock.unlock();
+    std::this_thread::sleep_for(kNap);
+    lock.lock();
+  }
+}
+
+BulkTransfers::BulkTransfers(const Communicator& communicator)
+    : communicator_(&communicator), state_(std::make_unique<State>()) {
+  for (int peer = 0; peer < communicator.size(); ++peer) {
+    state_->lanes.push_back({peer, true, 0, {}});
+    state_->lanes.push_back({peer, false, 0, {}});
+  }
+}
+
+BulkTransfers::~BulkTransfers() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->wake.notify_one();
+  if (state_->thread.joinable()) {
+    state_->thread.join();
+  }
+}
+
+void BulkTransfers::post_receive(Batch& batch, int from, std::span<std::byte> bytes) {
+  state_->post(
+      from, false, {.bytes = bytes.data(), .size = bytes.size(), .batch = &batch.under_way_});
+}
+
+void BulkTransfers::post_send(Batch& batch, int to, std::span<const std::byte> bytes) {
+  // Pieces of what is sent and of what is received are kept alike.
+  auto* const data = const_cast<std::byte*>(bytes.data());
+  state_->post(to, true, {.bytes = data, .size = bytes.size(), .batch = &batch.under_way_});
+}
+
+void BulkTransfers::wait(Batch& batch) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.watched = true;
+  Patience patience;
+  while (batch.under_way_ > 0) {
+    if (state.advance()) {
+      patience = {};
+      continue;
+    }
+    lock.unlock();
+    patience.wait();
+    lock.lock();
+  }
+  state.watched = false;
+  state.wake.notify_one();
+}
+
+}  // namespace engine

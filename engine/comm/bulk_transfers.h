@@ -1,0 +1,49 @@
+// Large messages that nobody waits for yet. They cross the wire while kernels compute, in pieces,
+// a few under way at a time: a message that somebody does wait for, such as a halo or the sums of
+// batch normalisation, takes the same connection and has to get between two pieces.
+//
+// MPI moves nothing unless it is called, so a thread of its own looks after the pieces, with naps
+// between looks. It sleeps where nothing is under way, and while wait() looks itself. With one rank
+// there is no thread, nor where MPI does not let two threads call it: then wait() does all of it.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "engine/comm/communicator.h"
+
+namespace engine {
+
+inline constexpr int kBulkTag = 6;  // below those of exchanges
+
+class BulkTransfers {
+ public:
+  // Messages that are waited for together. Their memory must stay until then.
+  class Batch {
+    friend class BulkTransfers;
+    int under_way_ = 0;
+  };
+
+  explicit BulkTransfers(const Communicator& communicator);
+  // What is still under way never ends: only for the end of a program that an error stops.
+  ~BulkTransfers();
+  BulkTransfers(const BulkTransfers&) = delete;
+  BulkTransfers& operator=(const BulkTransfers&) = delete;
+
+  // From one rank to another messages are sent and received in the order in which they are posted,
+  // which must be the same on both.
+  void post_receive(Batch& batch, int from, std::span<std::byte> bytes);
+  void post_send(Batch& batch, int to, std::span<const std::byte> bytes);
+
+  // Until all of the batch has come and gone.
+  void wait(Batch& batch);
+
+ private:
+  struct State;
+  const Communicator* communicator_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace engine
