@@ -13,13 +13,30 @@ namespace partitioner {
 
 namespace {
 
-std::vector<double> share_bytes(const SharedRun& run) {
-  std::vector<double> bytes;
-  bytes.reserve(run.shares.size());
-  for (const Index elements : run.shares) {
-    bytes.push_back(kScalarBytes * static_cast<double>(elements));
+// Elements that ranks own of what they all hold, by these ranks.
+using SharedElements = std::map<std::vector<int>, std::vector<Index>>;
+
+void add_shares(const SharedRun& run, SharedElements& elements) {
+  std::vector<Index>& shares = elements[run.ranks];
+  shares.resize(run.ranks.size());
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    shares[i] += run.shares[i];
   }
-  return bytes;
+}
+
+// Each owner's message to each of the others, or theirs to it.
+void add_messages(const SharedElements& elements,
+                  SumPrecision precision,
+                  bool outward,
+                  TransferLoad& load) {
+  for (const auto& [ranks, shares] : elements) {
+    std::vector<double> bytes;
+    bytes.reserve(shares.size());
+    for (const Index share : shares) {
+      bytes.push_back(static_cast<double>(sum_message_bytes(precision, share, kSingleBytes)));
+    }
+    load.add_one_to_all(ranks, bytes, outward);
+  }
 }
 
 // Ranks at work side by side up to the next synchronisation.
@@ -44,10 +61,12 @@ class InnerCost {
   InnerCost(const Network& network,
             const GroupGeometry& group,
             const std::vector<ConvolutionKernels>& kernels,
+            const GradientSums& sums,
             const ClusterProfile& cluster)
       : network_(network),
         group_(group),
         kernels_(kernels),
+        sums_(sums),
         cluster_(cluster),
         again_(recomputed_work(network, group)),
         load_(cluster),
@@ -157,18 +176,19 @@ class InnerCost {
     }
   }
 
+  // In a message from one rank to another what the group's layers have: buckets may reach beyond
+  // it, or divide it.
   void sum_parameters() {
-    TransferLoad values(cluster_);
-    load_.clear();
+    SharedElements gradients;
+    SharedElements values;
     std::vector<double> updates(cost_.ranks.size());
     for (int layer = group_.first; layer <= group_.last; ++layer) {
       for (const SharedParameter& parameter :
            shared_parameters(network_, layer, group_.tiles_of(layer))) {
         for (const SharedRun& run : parameter.runs) {
-          const std::vector<double> bytes = share_bytes(run);
-          values.add_one_to_all(run.ranks, bytes, true);
+          add_shares(run, values);
           if (parameter.gradient_sent) {
-            load_.add_one_to_all(run.ranks, bytes, false);
+            add_shares(run, gradients);
           }
         }
         for_each_share(parameter, [&](int owner, Index elements) {
@@ -177,14 +197,19 @@ class InnerCost {
         });
       }
     }
+    load_.clear();
+    add_messages(gradients, sums_.precision, false, load_);
     cost_.gradient_sum_s = load_.seconds();
+    load_.clear();
+    add_messages(values, sums_.precision, true, load_);
+    cost_.value_share_s = load_.seconds();
     cost_.update_s = *std::max_element(updates.begin(), updates.end());
-    cost_.value_share_s = values.seconds();
   }
 
   const Network& network_;
   const GroupGeometry& group_;
   const std::vector<ConvolutionKernels>& kernels_;
+  const GradientSums& sums_;
   const ClusterProfile& cluster_;
   std::vector<RecomputedLayer> again_;
   TransferLoad load_;
@@ -237,8 +262,9 @@ double loss_seconds(const ClusterProfile& cluster) {
 GroupCost inner_cost(const Network& network,
                      const GroupGeometry& group,
                      const std::vector<ConvolutionKernels>& kernels,
+                     const GradientSums& sums,
                      const ClusterProfile& cluster) {
-  return InnerCost(network, group, kernels, cluster).compute();
+  return InnerCost(network, group, kernels, sums, cluster).compute();
 }
 
 ExchangeSeconds exchange_seconds(const std::vector<Region>& owned,
@@ -268,16 +294,22 @@ class StepCostSum {
  public:
   StepCostSum(const Network& network,
               const std::vector<ConvolutionKernels>& kernels,
+              const GradientSums& sums,
               int reader,
               const ClusterProfile& cluster,
               const CostOptions& options)
-      : network_(network), kernels_(kernels), reader_(reader), cluster_(cluster), loads_(cluster) {
+      : network_(network),
+        kernels_(kernels),
+        sums_(sums),
+        reader_(reader),
+        cluster_(cluster),
+        loads_(cluster) {
     cost_.passes = options.passes;
     cost_.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
   }
 
   void add(const GroupGeometry& group, const Owners& owners) {
-    GroupCost of_group = inner_cost(network_, group, kernels_, cluster_);
+    GroupCost of_group = inner_cost(network_, group, kernels_, sums_, cluster_);
     for (const auto& [map, required] : group.required) {
       if (map == kImage && reader_ == kEveryRank) {
         continue;
@@ -294,6 +326,7 @@ class StepCostSum {
  private:
   const Network& network_;
   const std::vector<ConvolutionKernels>& kernels_;
+  const GradientSums& sums_;
   int reader_;
   const ClusterProfile& cluster_;
   ExchangeLoads loads_;
@@ -306,7 +339,7 @@ StepCost step_cost(const Network& network,
                    const Plan& plan,
                    const ClusterProfile& cluster,
                    const CostOptions& options) {
-  StepCostSum sum(network, plan.kernels, plan.reader, cluster, options);
+  StepCostSum sum(network, plan.kernels, plan.sums, plan.reader, cluster, options);
   Owners owners;
   for (int map = kImage; map < network.size(); ++map) {
     owners.push_back(owned_regions(plan, map));
@@ -325,7 +358,7 @@ StepCost step_cost(const Network& network,
                    const CostOptions& options) {
   std::vector<ConvolutionKernels> kernels = partition.kernels;
   kernels.resize(network.layers.size());
-  StepCostSum sum(network, kernels, partition.reader, cluster, options);
+  StepCostSum sum(network, kernels, partition.sums, partition.reader, cluster, options);
   Owners owners(network.layers.size() + 1, std::vector<Region>(cluster.devices.size()));
   if (partition.reader != kEveryRank) {
     owners[map_slot(kImage)][static_cast<std::size_t>(partition.reader)] =

@@ -176,7 +176,7 @@ void GroupChoices::add_variants(const Group& group,
                                 GroupGeometry geometry,
                                 std::vector<GroupChoice>& choices) {
   geometry.recompute = counts_memory() && options_.memory.training;
-  GroupCost cost = inner_cost(network_, geometry, kernels_, cluster_);
+  GroupCost cost = inner_cost(network_, geometry, kernels_, options_.sums, cluster_);
   const double recompute_s = std::exchange(cost.recompute_s, 0);
   geometry.recompute = false;
   choices.push_back(choice_of(group, geometry));

@@ -15,8 +15,8 @@ using RankBytes = std::vector<Index>;
 // Parameters, their gradients, the optimizer's state and messages of one layer on all ranks.
 class ParameterBytes {
  public:
-  ParameterBytes(const MemoryOptions& options, RankBytes& bytes)
-      : options_(options), bytes_(bytes) {}
+  ParameterBytes(const SearchOptions& options, RankBytes& bytes)
+      : options_(options.memory), sums_(options.sums.precision), bytes_(bytes) {}
 
   void add(const LayerParameters& layer, const std::vector<Tile>& tiles) {
     add(layer.weight, tiles, true);
@@ -39,15 +39,30 @@ class ParameterBytes {
       }
       const auto peers = static_cast<Index>(run.ranks.size()) - 1;
       for (std::size_t i = 0; i < run.ranks.size(); ++i) {
-        const Index packed = run.shares[i] * peers + elements - run.shares[i];
         const Index states = learns ? (options_.adam ? 2 : 1) * run.shares[i] : 0;
         bytes_[static_cast<std::size_t>(run.ranks[i])] +=
-            options_.scalar_bytes * (elements * (learns ? 2 : 1) + states + packed);
+            options_.scalar_bytes * (elements * (learns ? 2 : 1) + states) +
+            message_bytes(run.shares[i], elements - run.shares[i], peers, is_learnt);
       }
     }
   }
 
+  // Without what a message carries beside its elements.
+  [[nodiscard]] Index message_bytes(Index owned,
+                                    Index borrowed,
+                                    Index peers,
+                                    bool is_learnt) const {
+    if (!options_.training) {
+      return 0;
+    }
+    const SumPrecision precision = is_learnt ? sums_ : SumPrecision::Exact;
+    const TravellingElements elements{peers > 0 ? owned : 0, borrowed};
+    return (owned * peers + borrowed) * packed_bytes(precision, options_.scalar_bytes) +
+           sum_remainder_bytes(precision, elements, options_.scalar_bytes);
+  }
+
   const MemoryOptions& options_;
+  SumPrecision sums_;
   RankBytes& bytes_;
 };
 
@@ -66,7 +81,7 @@ class GroupBytes {
         gradients_(fixed_),
         peak_(fixed_),
         scratch_(fixed_) {
-    ParameterBytes parameters(options_.memory, fixed_);
+    ParameterBytes parameters(options_, fixed_);
     for (int layer = group.first; layer <= group.last; ++layer) {
       parameters.add(layer_parameters(network, layer), group.tiles_of(layer));
       for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {

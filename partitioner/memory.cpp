@@ -1,5 +1,8 @@
 #include "partitioner/memory.h"
 
+#include <map>
+#include <set>
+
 #include "partitioner/activation_arena.h"
 #include "partitioner/layer_memory.h"
 
@@ -33,10 +36,57 @@ Index message_scalars(const Plan& plan, int rank, const MemoryOptions& options) 
   for (const Exchange& collapse : plan.collapses) {
     scalars += packed_cells(collapse.messages, rank);
   }
-  for (const ParameterPlan& parameter : plan.parameters) {
-    scalars += packed_cells(parameter.messages, rank);
-  }
   return scalars;
+}
+
+// Of one other rank in a bucket: elements that `rank` owns and the other holds, and the other way.
+struct SharedElements {
+  Index owned = 0;
+  Index borrowed = 0;
+};
+
+// What a bucket of parameters keeps on `rank` for its messages.
+Index bucket_bytes(const Plan& plan, const SumBucket& bucket, int rank, Index scalar_bytes) {
+  std::map<int, SharedElements> peers;
+  Index shared = 0;  // owned elements that others hold too
+  for (const ParameterPlan& parameter : plan.parameters) {
+    if (!is_learnt(parameter.kind) || parameter.layer < bucket.first ||
+        parameter.layer > bucket.last) {
+      continue;
+    }
+    std::set<Index> runs;  // by their first element
+    for (const Message& message : parameter.messages) {
+      const Index elements = message.region.volume();
+      if (message.from == rank) {
+        peers[message.to].owned += elements;
+        shared += runs.insert(message.region.cols.begin).second ? elements : 0;
+      } else if (message.to == rank) {
+        peers[message.from].borrowed += elements;
+      }
+    }
+  }
+  Index bytes = 0;
+  Index borrowed = 0;
+  for (const auto& [peer, elements] : peers) {
+    bytes += sum_message_bytes(plan.sums.precision, elements.owned, scalar_bytes) +
+             sum_message_bytes(plan.sums.precision, elements.borrowed, scalar_bytes);
+    borrowed += elements.borrowed;
+  }
+  return bytes + sum_remainder_bytes(plan.sums.precision, {shared, borrowed}, scalar_bytes);
+}
+
+Index parameter_message_bytes(const Network& network,
+                              const Plan& plan,
+                              int rank,
+                              Index scalar_bytes) {
+  Index bytes = 0;
+  for (const SumBucket& bucket : sum_buckets(network, plan.sums)) {
+    bytes += bucket_bytes(plan, bucket, rank, scalar_bytes);
+  }
+  for (const ParameterPlan& parameter : plan.parameters) {
+    bytes += is_learnt(parameter.kind) ? 0 : packed_cells(parameter.messages, rank) * scalar_bytes;
+  }
+  return bytes;
 }
 
 Index received_channels(const Plan& plan, int layer, int rank, Region Tile::*contributes) {
@@ -86,6 +136,9 @@ MemoryUse planned_memory(const Network& network,
                        {options.scalar_bytes, options.training, options.image_gradient, false})
           .bytes;
   use.messages = message_scalars(plan, rank, options) * options.scalar_bytes;
+  if (options.training) {
+    use.messages += parameter_message_bytes(network, plan, rank, options.scalar_bytes);
+  }
   for (int layer = 0; layer < network.size(); ++layer) {
     use.messages += channel_sum_bytes(network, plan, layer, rank);
   }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/gradient_sums.h"
 #include "partitioner/kernels.h"
 #include "partitioner/network.h"
 
@@ -56,6 +57,7 @@ struct Partition {
                             // rank reads its own
   std::vector<Group> groups;
   std::vector<ConvolutionKernels> kernels = {};  // by layer; direct ones where the list ends
+  GradientSums sums = {};
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 

@@ -378,6 +378,7 @@ Partition PartitionSearch::partition_of(int end) const {
   partition.ranks = cluster_.size();
   partition.reader = options_.reader;
   partition.kernels = options_.kernels;
+  partition.sums = options_.sums;
   std::vector<int> path;
   for (int at = end; way(at).from >= 0; at = way(at).from) {
     path.push_back(at);

@@ -29,6 +29,9 @@ constexpr std::string_view kHeader =
     "the\n"
     "# backward pass but computed again. `reader` is the rank that reads pictures, or \"every\".\n"
     "# [[kernels]] says which layers' convolutions are not computed by the direct kernels.\n";
+constexpr std::string_view kSumsHeader =
+    "\n# Gradients and new values travel in buckets of at least so many bytes, with `precision` "
+    "\"exact\"\n# or \"half\".\n";
 
 std::string cut_line(const char* name, const Cut& cut) {
   if (cut.boundaries.empty()) {
@@ -43,7 +46,7 @@ class Reader {
 
   [[nodiscard]] Partition partition(const std::string& text) const {
     const toml::table table = toml_.parse(text);
-    toml_.check_keys(table, {"network", "ranks", "reader", "group", "kernels"});
+    toml_.check_keys(table, {"network", "ranks", "reader", "group", "kernels", "sums"});
     Partition result;
     result.network = toml_.text(toml_.required(table, "network"), "network");
     result.ranks =
@@ -56,6 +59,12 @@ class Reader {
     }
     for (const toml::table* item : toml_.tables(table, "kernels")) {
       read_kernels(*item, result.kernels);
+    }
+    if (const toml::node* sums = table.get("sums")) {
+      if (!sums->is_table()) {
+        toml_.fail(*sums, "`sums` is not a table: write its keys under [sums]");
+      }
+      result.sums = gradient_sums(*sums->as_table());
     }
     return result;
   }
@@ -173,8 +182,37 @@ class Reader {
     }
   }
 
+  [[nodiscard]] GradientSums gradient_sums(const toml::table& table) const {
+    toml_.check_keys(table, {"bucket_bytes", "precision"});
+    GradientSums result;
+    if (const toml::node* bytes = table.get("bucket_bytes")) {
+      constexpr Index kMostBucketBytes = Index{1} << 40U;
+      result.bucket_bytes = toml_.integer(*bytes, "bucket_bytes", 1, kMostBucketBytes);
+    }
+    if (const toml::node* precision = table.get("precision")) {
+      const auto known = precision->is_string() ? sum_precision_named(precision->as_string()->get())
+                                                : std::nullopt;
+      if (!known) {
+        toml_.fail(*precision, "`precision` of sums is neither \"exact\" nor \"half\"");
+      }
+      result.precision = *known;
+    }
+    return result;
+  }
+
   TomlReader toml_;
 };
+
+// Nothing where it is as usual.
+std::string sums_text(const GradientSums& sums) {
+  if (sums == GradientSums{}) {
+    return "";
+  }
+  return fmt::format("{}[sums]\nbucket_bytes = {}\nprecision = \"{}\"\n",
+                     kSumsHeader,
+                     sums.bucket_bytes,
+                     name_of(sums.precision));
+}
 
 // Layers of the same kernels together; direct ones go without saying.
 std::string kernels_text(const std::vector<ConvolutionKernels>& kernels) {
@@ -221,7 +259,7 @@ std::string to_text(const Partition& partition) {
     }
     text += group.recompute ? "recompute = true\n" : "";
   }
-  return text + kernels_text(partition.kernels);
+  return text + kernels_text(partition.kernels) + sums_text(partition.sums);
 }
 
 Partition parse_partition(const std::string& text, const std::string& name) {

@@ -27,6 +27,7 @@ class PlanMaker {
     plan_.reader = partition.reader;
     plan_.kernels = partition.kernels;
     plan_.kernels.resize(network.layers.size());
+    plan_.sums = partition.sums;
     plan_.group_of.resize(network.layers.size());
     for (std::size_t g = 0; g < partition.groups.size(); ++g) {
       plan_.recomputed.push_back(partition.groups[g].recompute);

@@ -91,6 +91,7 @@ struct Plan {
       collapses;  // by map; messages from owner to computing rank, run backward only
   std::vector<ParameterPlan> parameters;    // by layer, then kind
   std::vector<ConvolutionKernels> kernels;  // by layer
+  GradientSums sums;
   std::vector<Message> truth;  // labels, from the reader to the other ranks: one cell an image
 
   [[nodiscard]] const Tile& tile(int map, int rank) const {

@@ -1,5 +1,8 @@
 #include "partitioner/plan_totals.h"
 
+#include <map>
+#include <utility>
+
 #include "partitioner/memory.h"
 
 namespace partitioner {
@@ -48,25 +51,42 @@ bool gradient_is_sent(const Network& network, const ParameterPlan& parameter) {
          (parameter.kind == ParameterKind::Bias && !normalized);
 }
 
-void count_gradient_sum(const Network& network,
-                        const ParameterPlan& parameter,
-                        Index scalar_bytes,
-                        PlanTotals& totals) {
-  if (parameter.kind == ParameterKind::Mean || parameter.kind == ParameterKind::Variance) {
-    return;
+// What goes from one rank to another in one message.
+using Elements = std::map<std::pair<int, int>, Index>;
+
+void count_messages(const Elements& elements,
+                    SumPrecision precision,
+                    Index scalar_bytes,
+                    PlanTotals& totals) {
+  for (const auto& [ranks, count] : elements) {
+    const Traffic one{1, sum_message_bytes(precision, count, scalar_bytes)};
+    add(totals.gradient_sum_out[static_cast<std::size_t>(ranks.first)], one);
+    add(totals.gradient_sum_in[static_cast<std::size_t>(ranks.second)], one);
   }
-  const bool both_ways = gradient_is_sent(network, parameter);
-  for (const Message& message : parameter.messages) {
-    const auto owner = static_cast<std::size_t>(message.from);
-    const auto user = static_cast<std::size_t>(message.to);
-    const Traffic one{1, message.region.volume() * scalar_bytes};
-    add(totals.gradient_sum_out[owner], one);
-    add(totals.gradient_sum_in[user], one);
-    if (both_ways) {
-      add(totals.gradient_sum_out[user], one);
-      add(totals.gradient_sum_in[owner], one);
+}
+
+void count_bucket(const Network& network,
+                  const Plan& plan,
+                  const SumBucket& bucket,
+                  Index scalar_bytes,
+                  PlanTotals& totals) {
+  Elements gradients;
+  Elements values;
+  for (const ParameterPlan& parameter : plan.parameters) {
+    const bool learnt =
+        parameter.kind != ParameterKind::Mean && parameter.kind != ParameterKind::Variance;
+    if (!learnt || parameter.layer < bucket.first || parameter.layer > bucket.last) {
+      continue;
+    }
+    for (const Message& message : parameter.messages) {
+      values[{message.from, message.to}] += message.region.volume();
+      if (gradient_is_sent(network, parameter)) {
+        gradients[{message.to, message.from}] += message.region.volume();
+      }
     }
   }
+  count_messages(gradients, plan.sums.precision, scalar_bytes, totals);
+  count_messages(values, plan.sums.precision, scalar_bytes, totals);
 }
 
 void count_work(const Network& network, const Plan& plan, PlanTotals& totals) {
@@ -117,8 +137,8 @@ PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_by
   }
   totals.gradient_sum_in.resize(ranks);
   totals.gradient_sum_out.resize(ranks);
-  for (const ParameterPlan& parameter : plan.parameters) {
-    count_gradient_sum(network, parameter, scalar_bytes, totals);
+  for (const SumBucket& bucket : sum_buckets(network, plan.sums)) {
+    count_bucket(network, plan, bucket, scalar_bytes, totals);
   }
   for (int rank = 0; rank < plan.ranks; ++rank) {
     Index bytes = 0;

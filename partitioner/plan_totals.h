@@ -30,8 +30,8 @@ struct PlanTotals {
   std::vector<Totals> group_sums;  // [group], over ranks
   std::vector<Totals> rank_sums;   // [rank], over groups
   Totals sum;
-  // Of parameters, once a step: gradients to their owners, then values back to those who compute
-  // with them.
+  // Of parameters, once a step, a message a bucket: gradients to their owners, then values back to
+  // those who compute with them.
   std::vector<Traffic> gradient_sum_in;   // [rank]
   std::vector<Traffic> gradient_sum_out;  // [rank]
   // Per-channel sums of batch normalisation received, [rank].

@@ -49,6 +49,7 @@ struct SearchOptions {
   CostOptions cost;
   std::vector<ConvolutionKernels> kernels;  // by layer
   int reader = kEveryRank;
+  GradientSums sums = {};
   bool counts_memory = true;  // false: devices have enough, and nobody wants to know
   MemoryOptions memory;       // what to count
   WorkspaceNeeds workspace;

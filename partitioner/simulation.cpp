@@ -116,12 +116,13 @@ class Simulation {
 
   void start(std::size_t rank, const StepAction& action) {
     const auto transfer = static_cast<std::size_t>(action.transfer);
+    const auto kind = program_.transfers[transfer].bulk ? Wire::Kind::Bulk : Wire::Kind::Urgent;
     for (const Parcel* parcel : outgoing_[transfer][rank]) {
       spend(rank,
             Doing::Send,
             action,
             parcel_processor_seconds(cluster_.device(parcel->from), *parcel));
-      wire_.send(parcel->from, parcel->to, parcel->bytes, clocks_[rank]);
+      wire_.send(parcel->from, parcel->to, parcel->bytes, clocks_[rank], kind);
       sent_.push_back({parcel, transfer});
     }
   }

@@ -29,13 +29,16 @@ class ProgramMaker {
       seconds_.push_back(seconds_of_ranks(layer));
       early_.push_back(early_shares(layer));
     }
+    for (const SumBucket& layers : sum_buckets(network_, plan_.sums)) {
+      buckets_.push_back(bucket(layers));
+    }
     for (Index pass = 0; pass < options.passes; ++pass) {
       add_map_transfers();
       forward();
       if (options.has_loss) {
         sum_loss();
       }
-      backward();
+      backward(pass + 1 == options.passes);
     }
     update();
     return std::move(program_);
@@ -181,7 +184,8 @@ class ProgramMaker {
     }
   }
 
-  void backward() {
+  // With the last pass of a step gradients are complete, and their sums begin.
+  void backward(bool ends_step) {
     for (int layer = network_.size() - 1; layer >= 0; --layer) {
       recompute_before(layer);
       for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
@@ -206,6 +210,11 @@ class ProgramMaker {
       }
       compute(
           StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_weights_s; });
+      for (const Bucket& bucket : buckets_) {
+        if (ends_step && bucket.first == layer) {
+          start(StepPart::GradientSum, layer, bucket.gradients);
+        }
+      }
     }
   }
 
@@ -266,49 +275,65 @@ class ProgramMaker {
     }
   }
 
-  // All parameters are started before the first is finished: one parcel a pair stands for them.
-  void update() {
-    std::map<std::pair<int, int>, Parcel> gradients;
-    std::map<std::pair<int, int>, Parcel> values;
-    const auto add = [](auto& parcels, int from, int to, double bytes) {
-      Parcel& parcel = parcels.try_emplace({from, to}, Parcel{from, to, 0, 0}).first->second;
-      parcel.bytes += bytes;
-      ++parcel.messages;
-    };
-    StepAction action{StepAction::Kind::Compute, StepPart::Update, -1, kNoTransfer, {}};
-    action.seconds.resize(static_cast<std::size_t>(plan_.ranks));
-    for (int layer = 0; layer < network_.size(); ++layer) {
+  // Parameters that travel together.
+  struct Bucket {
+    int first = 0;  // layer
+    int gradients = kNoTransfer;
+    int values = kNoTransfer;
+    std::vector<double> update_s;  // [rank]
+  };
+  using Elements = std::map<std::pair<int, int>, Index>;  // from one rank to another
+
+  Bucket bucket(const SumBucket& layers) {
+    Elements gradients;
+    Elements values;
+    Bucket result;
+    result.first = layers.first;
+    result.update_s.resize(static_cast<std::size_t>(plan_.ranks));
+    for (int layer = layers.first; layer <= layers.last; ++layer) {
       for (const SharedParameter& parameter :
            shared_parameters(network_, layer, plan_.tiles[map_slot(layer)])) {
         for_each_message(parameter, [&](int owner, int holder, Index elements) {
-          const double bytes = kScalarBytes * static_cast<double>(elements);
-          add(values, owner, holder, bytes);
+          values[{owner, holder}] += elements;
           if (parameter.gradient_sent) {
-            add(gradients, holder, owner, bytes);
+            gradients[{holder, owner}] += elements;
           }
         });
         for_each_share(parameter, [&](int owner, Index elements) {
-          action.seconds[static_cast<std::size_t>(owner)] +=
+          result.update_s[static_cast<std::size_t>(owner)] +=
               static_cast<double>(elements) / cluster_.device(owner).updated_weights_per_s;
         });
       }
     }
-    exchange(StepPart::GradientSum, gradients, true);
-    program_.actions.push_back(std::move(action));
-    exchange(StepPart::ValueShare, values, false);
+    result.gradients = bulk_transfer(gradients, true);
+    result.values = bulk_transfer(values, false);
+    return result;
   }
 
-  void exchange(StepPart part,
-                const std::map<std::pair<int, int>, Parcel>& parcels,
-                bool in_order) {
+  int bulk_transfer(const Elements& elements, bool in_order) {
     Transfer transfer;
     transfer.in_order = in_order;
-    for (const auto& [pair, parcel] : parcels) {
-      transfer.parcels.push_back(parcel);
+    transfer.bulk = true;
+    for (const auto& [pair, count] : elements) {
+      const Index bytes = sum_message_bytes(plan_.sums.precision, count, kSingleBytes);
+      transfer.parcels.push_back({pair.first, pair.second, static_cast<double>(bytes)});
     }
-    const int number = add_transfer(std::move(transfer));
-    start(part, -1, number);
-    finish(part, -1, number);
+    return add_transfer(std::move(transfer));
+  }
+
+  void update() {
+    for (const Bucket& bucket : buckets_) {
+      finish(StepPart::GradientSum, bucket.first, bucket.gradients);
+      program_.actions.push_back({StepAction::Kind::Compute,
+                                  StepPart::Update,
+                                  bucket.first,
+                                  kNoTransfer,
+                                  bucket.update_s});
+      start(StepPart::ValueShare, bucket.first, bucket.values);
+    }
+    for (const Bucket& bucket : buckets_) {
+      finish(StepPart::ValueShare, bucket.first, bucket.values);
+    }
   }
 
   const Network& network_;
@@ -321,6 +346,7 @@ class ProgramMaker {
   std::vector<int> collapses_;                      // by collapse of the plan
   std::vector<std::vector<LayerSeconds>> seconds_;  // [layer][rank]
   std::vector<std::vector<double>> early_;          // [layer][rank], see early_shares()
+  std::vector<Bucket> buckets_;                     // in the order of the backward pass
   StepProgram program_;
 };
 

@@ -13,6 +13,7 @@ namespace partitioner {
 struct Transfer {
   std::vector<Parcel> parcels;  // in the order in which a rank sends its own
   bool in_order = false;        // all must be there before the first is taken in: sums
+  bool bulk = false;            // lets others go first: gradients and values of parameters
 };
 
 enum class StepPart {

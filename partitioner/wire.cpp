@@ -13,9 +13,9 @@ Wire::Wire(const ClusterProfile& cluster)
       out_(cluster.devices.size()),
       in_(cluster.devices.size()) {}
 
-int Wire::send(int from, int to, double bytes, double time) {
+int Wire::send(int from, int to, double bytes, double time, Kind kind) {
   expects(time >= time_, "messages are sent in the order of time");
-  flows_.push_back({from, to, bytes, 0});
+  flows_.push_back({from, to, bytes, 0, kind});
   const int message = static_cast<int>(flows_.size()) - 1;
   starts_.push({time, message});
   return message;
@@ -29,13 +29,26 @@ void Wire::begin_due() {
   while (!starts_.empty() && starts_.top().time <= time_) {
     const int message = starts_.top().message;
     starts_.pop();
-    auto& queue = queues_[pair(flow(message))];
-    queue.push_back(message);
-    if (queue.size() == 1) {
-      moving_.push_back(message);
-      shared_ = false;
-    }
+    line_up(message);
   }
+}
+
+// Behind those of its pair that go first.
+void Wire::line_up(int message) {
+  auto& queue = queues_[pair(flow(message))];
+  const int first = queue.empty() ? message : queue.front();
+  const auto place = flow(message).kind == Kind::Bulk
+                         ? queue.end()
+                         : std::find_if(queue.begin(), queue.end(), [this](int other) {
+                             return flow(other).kind == Kind::Bulk;
+                           });
+  queue.insert(place, message);
+  if (queue.size() == 1) {
+    moving_.push_back(message);
+  } else if (queue.front() != first) {
+    *std::find(moving_.begin(), moving_.end(), first) = message;
+  }
+  shared_ = shared_ && queue.front() != message;
 }
 
 double Wire::fair_share(const Flow& flow) const {
@@ -125,12 +138,13 @@ Wire::Departure Wire::next() {
 // The message makes room for the next of its pair.
 Wire::Departure Wire::leave(int message) {
   auto& queue = queues_[pair(flow(message))];
-  queue.pop_front();
+  const bool moves = queue.front() == message;  // else another has stepped in just now
+  queue.erase(std::find(queue.begin(), queue.end(), message));
   const auto place = std::find(moving_.begin(), moving_.end(), message);
-  if (queue.empty()) {
+  if (moves && queue.empty()) {
     *place = moving_.back();
     moving_.pop_back();
-  } else {
+  } else if (moves) {
     *place = queue.front();
   }
   shared_ = false;

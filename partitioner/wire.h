@@ -1,4 +1,6 @@
-// Messages under way between devices, as fluids that share the rates of network interfaces.
+// Messages under way between devices, as fluids that share the rates of network interfaces. Those
+// of one pair follow each other, but bulk messages stand back while others of their pair are under
+// way: they travel in small pieces.
 
 #pragma once
 
@@ -14,9 +16,11 @@ class Wire {
  public:
   explicit Wire(const ClusterProfile& cluster);
 
+  enum class Kind { Urgent, Bulk };
+
   // A message that is ready to go at `time`, not before the time of events that were taken already.
   // Returns its number, counted from 0.
-  int send(int from, int to, double bytes, double time);
+  int send(int from, int to, double bytes, double time, Kind kind = Kind::Urgent);
 
   // The next message whose last byte leaves, and when; message -1 when all have left.
   struct Departure {
@@ -31,6 +35,7 @@ class Wire {
     int to = 0;
     double left = 0;  // bytes
     double rate = 0;
+    Kind kind = Kind::Urgent;
   };
   struct Start {
     double time = 0;
@@ -40,6 +45,7 @@ class Wire {
     }
   };
   void begin_due();
+  void line_up(int message);
   void share_rates();
   [[nodiscard]] Departure leave(int message);
   [[nodiscard]] double fair_share(const Flow& flow) const;

@@ -47,6 +47,7 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
       agreed(communicator, [&] { return resized(model.network, command.size); });
   const partitioner::Partition partition = agreed_partition(
       network, command.partition, {.model = command.model, .batch = command.batch}, communicator);
+  expect_exact_sums(partition, "check");
   warn_of_idle_ranks(partition, communicator);
   const partitioner::Plan plan = make_plan(network, partition, command.batch);
   const std::vector<std::string> violations = check(network, plan);

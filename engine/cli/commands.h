@@ -38,6 +38,7 @@ struct PartitionChoice {
   std::string kernels;  // name of a rule, or kMeasuredKernels; empty: not said
   partitioner::KernelRule default_kernels = partitioner::KernelRule::Usual;
   Index workspace_mib = 0;  // 0: no limit
+  std::string sums;         // "exact" or "half"; empty: not said
 
   [[nodiscard]] bool automatic() const { return file == kAutomatic; }
 

@@ -12,7 +12,7 @@ void run_convert(const ConvertCommand& command) {
   const partitioner::ModelFile model = load_model(command.model, alone);
   const partitioner::Partition partition = partitioner::single_tile(model.network);
   const partitioner::Plan plan = make_plan(model.network, partition, 1);
-  ParameterSet<float> parameters(model.network, plan, alone, kFirstExchangeTag, true);
+  ParameterSet<float> parameters(model.network, plan, alone, true);
   const double epsilon = model.training.batch_norm_epsilon;
   load_weights(command.from, model.network, epsilon, parameters, alone);
   if (command.to.ends_with(".weights")) {

@@ -182,6 +182,18 @@ void add_partition(CLI::App& app,
   }
 }
 
+void add_sums(CLI::App& app, PartitionChoice& choice) {
+  app.add_option(
+         "--sums",
+         choice.sums,
+         "how gradients and new values travel between ranks: exact, or half, in 16 bits with "
+         "what rounding leaves added to the next step's (not exact; default: exact, or what "
+         "the partition file says)")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"exact", "half"}))
+      ->group("How to cut the network");
+}
+
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {
   app.add_option("--mean", mean, "subtracted from pixels of 0..1: one number, or one a channel")
       ->type_name("X,...")
@@ -259,6 +271,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
              "a line a step or a bar; auto: a bar on a terminal");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
+  add_sums(app, command.partition);
 }
 
 void add_eval(CLI::App& program, EvalCommand& command) {
@@ -311,6 +324,7 @@ void add_plan(CLI::App& program, PlanCommand& command) {
             "many devices, whatever memory they have",
             kMostScale);
   add_partition(app, command.partition, "as square as can be", true);
+  add_sums(app, command.partition);
 }
 
 void add_time(CLI::App& program, TimeCommand& command) {
@@ -327,6 +341,7 @@ void add_time(CLI::App& program, TimeCommand& command) {
   add_count(app, "--steps", command.steps, "steps to measure, after one that is not");
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
+  add_sums(app, command.partition);
 }
 
 void add_probe(CLI::App& program, ProbeCommand& command) {

@@ -55,6 +55,7 @@ partitioner::Explanation explanation(const PlanCommand& command,
       search_options(network, command.partition, workload, partition.ranks);
   options.kernels = partition.kernels;
   options.reader = partition.reader;
+  options.sums = partition.sums;
   return {compare_with_rivals(network, cluster, options, partition),
           compare_device_counts(network, cluster, options)};
 }

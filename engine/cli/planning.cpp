@@ -111,6 +111,9 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   options.kernels = choose_kernels(
       network, partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels));
   options.reader = parse_reader(choice.reader, ranks);
+  if (const auto precision = partitioner::sum_precision_named(choice.sums)) {
+    options.sums.precision = *precision;
+  }
   options.memory.training = workload.training;
   options.memory.adam = workload.adam;
   options.workspace = workspace_needs(network, options.kernels, workload.training);

@@ -115,6 +115,16 @@ void limit_workspace(const partitioner::Network& network,
   }
 }
 
+namespace {
+
+void set_sums(const PartitionChoice& choice, partitioner::Partition& partition) {
+  if (const auto precision = partitioner::sum_precision_named(choice.sums)) {
+    partition.sums.precision = *precision;
+  }
+}
+
+}  // namespace
+
 partitioner::Partition choose_partition(const partitioner::Network& network,
                                         const PartitionChoice& choice,
                                         int ranks,
@@ -144,6 +154,7 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
     if (const auto rule = partitioner::kernel_rule_named(choice.kernels)) {
       partition.kernels = choose_kernels(network, *rule);
     }
+    set_sums(choice, partition);
     limit_workspace(network, choice, batch, partition);
     return partition;
   }
@@ -170,8 +181,18 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
       partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels);
   partitioner::Partition partition = make_partition(network, shorthand);
   validate(partition, network, batch, "--grid");
+  set_sums(choice, partition);
   limit_workspace(network, choice, batch, partition);
   return partition;
+}
+
+void expect_exact_sums(const partitioner::Partition& partition, const std::string& command) {
+  if (partition.sums.precision != partitioner::SumPrecision::Exact) {
+    throw AgreedError(fmt::format(
+        "`{}` compares exact numbers, and the partition sums gradients in half precision: take "
+        "`precision = \"half\"` out of its [sums]",
+        command));
+  }
 }
 
 BatchNormMode parse_batch_norm(const std::string& text) {

@@ -37,6 +37,9 @@ void limit_workspace(const partitioner::Network& network,
                                                       int ranks,
                                                       Index batch);
 
+// Throws AgreedError on all ranks where gradients would travel rounded.
+void expect_exact_sums(const partitioner::Partition& partition, const std::string& command);
+
 // Which statistics "sync", "frozen" or "tile" mean.
 [[nodiscard]] BatchNormMode parse_batch_norm(const std::string& text);
 

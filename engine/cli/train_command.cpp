@@ -262,6 +262,8 @@ class TrainingRun {
                     trainer.execution().parameters(),
                     trainer.optimizer(),
                     communicator_);
+    // They are not saved: so training goes on from here as it would from the checkpoint.
+    trainer.execution().parameters().forget_remainders();
   }
 
   // Where it cannot be written either, the checkpoint of before stays.

@@ -14,17 +14,13 @@ using partitioner::Message;
 
 namespace {
 
-// Tags: layers first, then exchanges, collapses and parameters, two each.
+// Tags: layers first, then exchanges and collapses, two each.
 int layer_tag(int layer) {
   return kFirstExchangeTag + layer * kTagsPerLayer;
 }
 
 int edge_tag(const partitioner::Network& network, std::size_t edge) {
   return layer_tag(network.size()) + 2 * static_cast<int>(edge);
-}
-
-int parameter_tag(const partitioner::Network& network, const partitioner::Plan& plan) {
-  return edge_tag(network, plan.exchanges.size() + plan.collapses.size());
 }
 
 }  // namespace
@@ -38,7 +34,7 @@ Execution<T>::Execution(const partitioner::Network& network,
       plan_(&plan),
       communicator_(&communicator),
       options_(options),
-      parameters_(network, plan, communicator, parameter_tag(network, plan), options.training) {
+      parameters_(network, plan, communicator, options.training) {
   partitioner::expects(plan.ranks == communicator.size(),
                        "a plan is made for as many ranks as there are");
   arena_ =
@@ -378,6 +374,9 @@ void Execution<T>::backward(const Pass& pass) {
       }
     }
     at_work.backward_weights(maps);
+    if (pass.ends_step) {
+      parameters_.start_sums(layer, pass.batch_norm);
+    }
   }
   clear_gradients(gradient_time(*network_, kImage));
   finish(kImage);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/comm/exchange.h"
 #include "engine/execution/parameters.h"
 #include "engine/layers/layer.h"
 #include "partitioner/activation_arena.h"

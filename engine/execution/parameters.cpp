@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "engine/comm/exchange.h"
 #include "engine/random.h"
 
 namespace engine {
@@ -53,20 +54,45 @@ template <class T>
 ParameterSet<T>::ParameterSet(const partitioner::Network& network,
                               const partitioner::Plan& plan,
                               const Communicator& communicator,
-                              int first_tag,
                               bool training)
-    : network_(&network), communicator_(&communicator) {
+    : network_(&network), communicator_(&communicator), transfers_(communicator) {
   for (const ParameterPlan& parameter : plan.parameters) {
     const Range channels = parameter.required[static_cast<std::size_t>(communicator.rank())];
     const Range held{channels.begin * parameter.shape.row, channels.end * parameter.shape.row};
     const bool learns = training && is_learnt(parameter.kind);
-    parameters_.push_back({&parameter,
-                           held,
-                           Array<T>(held.size()),
-                           Array<T>(learns ? held.size() : 0),
-                           Exchange<T>(communicator, parameter.messages, first_tag)});
-    first_tag += 2;
+    const bool normalized =
+        partitioner::layer_parameters(network, parameter.layer).scale.channels > 0 &&
+        parameter.kind != ParameterKind::Weight;
+    parameters_.push_back(
+        {&parameter, normalized, held, Array<T>(held.size()), Array<T>(learns ? held.size() : 0)});
   }
+  if (training) {
+    make_buckets(plan);
+  }
+}
+
+template <class T>
+void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
+  const int rank = communicator_->rank();
+  for (const partitioner::SumBucket& layers : sum_buckets(*network_, plan.sums)) {
+    std::vector<Parameter<T>*> together;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const ParameterPlan& of = *parameters_[i].plan;
+      if (is_learnt(of.kind) && layers.first <= of.layer && of.layer <= layers.last) {
+        together.push_back(&parameters_[i]);
+        places.push_back(i);
+      }
+    }
+    buckets_.push_back({layers, places, ParameterBucket<T>(together, plan.sums.precision, rank)});
+  }
+  std::vector<Parameter<T>*> statistics;
+  for (Parameter<T>& parameter : parameters_) {
+    if (!is_learnt(parameter.plan->kind)) {
+      statistics.push_back(&parameter);
+    }
+  }
+  statistics_.emplace(statistics, partitioner::SumPrecision::Exact, rank);
 }
 
 template <class T>
@@ -132,43 +158,63 @@ void ParameterSet<T>::clear_gradients() {
 }
 
 template <class T>
-bool ParameterSet<T>::summed_elsewhere(const Parameter<T>& parameter, BatchNormMode mode) const {
-  if (!is_learnt(parameter.plan->kind)) {
-    return true;
+void ParameterSet<T>::start_sums(int layer, BatchNormMode mode) {
+  using Already = typename ParameterBucket<T>::Already;
+  const ExchangeTimer timer(*communicator_);
+  for (Bucket& bucket : buckets_) {
+    if (bucket.layers.first == layer) {
+      bucket.shared.start_sum(transfers_,
+                              mode == BatchNormMode::Sync ? Already::Normalized : Already::None);
+    }
   }
-  const bool normalizes =
-      partitioner::layer_parameters(*network_, parameter.plan->layer).scale.channels > 0;
-  return mode == BatchNormMode::Sync && normalizes && parameter.plan->kind != ParameterKind::Weight;
+}
+
+template <class T>
+const std::vector<std::size_t>& ParameterSet<T>::in_bucket(int bucket) const {
+  return buckets_[static_cast<std::size_t>(bucket)].parameters;
+}
+
+template <class T>
+void ParameterSet<T>::finish_sums(int bucket) {
+  const ExchangeTimer timer(*communicator_);
+  at(bucket).shared.finish_sum(transfers_);
+}
+
+template <class T>
+void ParameterSet<T>::start_sharing(int bucket) {
+  const ExchangeTimer timer(*communicator_);
+  at(bucket).shared.start_share(transfers_);
+}
+
+template <class T>
+void ParameterSet<T>::finish_sharing(BatchNormMode mode) {
+  const ExchangeTimer timer(*communicator_);
+  const bool own_statistics = mode == BatchNormMode::PerTile;
+  if (own_statistics) {
+    statistics_->start_share(transfers_);
+  }
+  for (Bucket& bucket : buckets_) {
+    bucket.shared.finish_share(transfers_);
+  }
+  if (own_statistics) {
+    statistics_->finish_share(transfers_);
+  }
 }
 
 template <class T>
 void ParameterSet<T>::sum_gradients(BatchNormMode mode) {
-  for (Parameter<T>& parameter : parameters_) {
-    if (!summed_elsewhere(parameter, mode)) {
-      parameter.exchange.start_add(parameter.gradient_view());
-    }
+  for (int layer = network_->size() - 1; layer >= 0; --layer) {
+    start_sums(layer, mode);
   }
-  for (Parameter<T>& parameter : parameters_) {
-    if (!summed_elsewhere(parameter, mode)) {
-      parameter.exchange.finish_add(parameter.gradient_view());
-    }
+  for (int bucket = 0; bucket < buckets(); ++bucket) {
+    finish_sums(bucket);
   }
 }
 
 template <class T>
-void ParameterSet<T>::share_values(BatchNormMode mode) {
-  const auto shared = [mode](const Parameter<T>& parameter) {
-    return is_learnt(parameter.plan->kind) || mode == BatchNormMode::PerTile;
-  };
-  for (Parameter<T>& parameter : parameters_) {
-    if (shared(parameter)) {
-      parameter.exchange.start_copy(parameter.view());
-    }
-  }
-  for (Parameter<T>& parameter : parameters_) {
-    if (shared(parameter)) {
-      parameter.exchange.finish_copy(parameter.view());
-    }
+void ParameterSet<T>::forget_remainders() {
+  for (Bucket& bucket : buckets_) {
+    bucket.shared.forget_remainders();
   }
 }
 
@@ -225,9 +271,9 @@ Index ParameterSet<T>::gradient_bytes() const {
 
 template <class T>
 Index ParameterSet<T>::message_bytes() const {
-  Index bytes = 0;
-  for (const Parameter<T>& parameter : parameters_) {
-    bytes += parameter.exchange.bytes();
+  Index bytes = statistics_ ? statistics_->bytes() : 0;
+  for (const Bucket& bucket : buckets_) {
+    bytes += bucket.shared.bytes();
   }
   return bytes;
 }

@@ -1,42 +1,19 @@
 // The parameters of a network on one rank: of each tensor the slice that the rank computes with.
 // Each element is owned by one of the ranks that hold it; the owner adds up its gradient, updates
-// it and sends it to the others.
-//
-// A tensor is a map of one row: element e of (K, row) is column e, so the messages of a parameter
-// are those of any map.
+// it and sends it to the others. They travel in buckets, see partitioner/gradient_sums.h.
 
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "engine/comm/exchange.h"
+#include "engine/execution/parameter_bucket.h"
 #include "engine/layers/layer.h"
 
 namespace engine {
-
-template <class T>
-struct Parameter {
-  const partitioner::ParameterPlan* plan = nullptr;
-  Range held;         // elements of the whole tensor
-  Array<T> values;    // of them
-  Array<T> gradient;  // of them; empty where nothing is learnt
-  Exchange<T> exchange;
-
-  [[nodiscard]] bool learnt() const { return gradient.size() > 0 || held.empty(); }
-  [[nodiscard]] View<T> view() { return {values.data(), {{0, 1}, {0, 1}, {0, 1}, held}, 1}; }
-  [[nodiscard]] View<T> gradient_view() {
-    return {gradient.data(), {{0, 1}, {0, 1}, {0, 1}, held}, 1};
-  }
-  [[nodiscard]] Index size() const {
-    return plan->shape.channels * plan->shape.row;
-  }  // of the whole tensor
-};
-
-[[nodiscard]] constexpr bool is_learnt(partitioner::ParameterKind kind) {
-  return kind != partitioner::ParameterKind::Mean && kind != partitioner::ParameterKind::Variance;
-}
 
 // "layers.3.weight", "layers.3.bn.mean", ...
 [[nodiscard]] std::string parameter_name(const partitioner::ParameterPlan& plan);
@@ -48,11 +25,10 @@ struct Parameter {
 template <class T>
 class ParameterSet {
  public:
-  // Tags from `first_tag` on are used for exchanges; `training` makes room for gradients.
+  // `training` makes room for gradients and for messages.
   ParameterSet(const partitioner::Network& network,
                const partitioner::Plan& plan,
                const Communicator& communicator,
-               int first_tag,
                bool training);
 
   [[nodiscard]] std::deque<Parameter<T>>& all() { return parameters_; }
@@ -67,13 +43,25 @@ class ParameterSet {
 
   void clear_gradients();
 
-  // Adds up gradients at their owners. With Sync batch normalisation those of shift and scale are
-  // sums over all ranks already. All ranks call this together.
+  // The way of gradients and values in a step; all ranks call all of this together, in this order.
+  // First, layer by layer, the last one first: its gradients are complete on this rank, and what
+  // can be sent of them goes. With Sync batch normalisation the gradients of shift and scale are
+  // sums over all ranks already.
+  void start_sums(int layer, BatchNormMode mode);
+  // Then, bucket by bucket: gradients of elements that this rank owns are added up; it updates them
+  // and sends them to all who hold them.
+  [[nodiscard]] int buckets() const { return static_cast<int>(buckets_.size()); }
+  [[nodiscard]] const std::vector<std::size_t>& in_bucket(int bucket) const;  // places in all()
+  void finish_sums(int bucket);
+  void start_sharing(int bucket);
+  // In the end. Running statistics are shared too where ranks may have different ones.
+  void finish_sharing(BatchNormMode mode);
+
+  // Only the sums, all at once.
   void sum_gradients(BatchNormMode mode);
 
-  // Sends values from their owners to all who hold them; running statistics too where ranks may
-  // have different ones.
-  void share_values(BatchNormMode mode);
+  // What rounding has left of gradients and values, where these travel rounded.
+  void forget_remainders();
 
   // All of a tensor on rank 0 (empty elsewhere), and from there to those who hold parts. All ranks
   // call these together. `owner` says whose values count: those of the parameter itself, or of
@@ -86,11 +74,20 @@ class ParameterSet {
   [[nodiscard]] Index message_bytes() const;
 
  private:
-  [[nodiscard]] bool summed_elsewhere(const Parameter<T>& parameter, BatchNormMode mode) const;
+  struct Bucket {
+    partitioner::SumBucket layers;
+    std::vector<std::size_t> parameters;  // places in `parameters_`
+    ParameterBucket<T> shared;
+  };
+  void make_buckets(const partitioner::Plan& plan);
+  [[nodiscard]] Bucket& at(int bucket) { return buckets_[static_cast<std::size_t>(bucket)]; }
 
   const partitioner::Network* network_;
   const Communicator* communicator_;
   std::deque<Parameter<T>> parameters_;  // by layer, then kind
+  std::deque<Bucket> buckets_;           // in the order of the backward pass
+  std::optional<ParameterBucket<T>> statistics_;
+  BulkTransfers transfers_;
 };
 
 }  // namespace engine

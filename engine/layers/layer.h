@@ -34,6 +34,7 @@ struct Pass {
   const std::vector<int>* labels = nullptr;  // of each image of the pass, where there is a loss;
                                              // -1: none, the image does not count
   double loss_scale = 1;                     // one over the images of a step
+  bool ends_step = false;  // gradients of parameters are complete after it: their sums begin
 };
 
 // Where a layer works, fixed for as long as it lives.

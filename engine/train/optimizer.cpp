@@ -44,6 +44,15 @@ Optimizer<T>::Optimizer(const partitioner::TrainingOptions& options,
 
 template <class T>
 void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (is_learnt(parameters.all()[i].plan->kind)) {
+      update(parameters, i, step);
+    }
+  }
+}
+
+template <class T>
+void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step) {
   const T rate = static_cast<T>(learning_rate(options_, step));
   const double steps = static_cast<double>(step);
   const AdamStep<T> adam{
@@ -53,29 +62,23 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
       static_cast<T>(1 / (1 - std::pow(options_.adam_beta2, steps))),
       static_cast<T>(options_.adam_epsilon)};
   const T momentum = static_cast<T>(options_.momentum);
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    Parameter<T>& parameter = parameters.all()[i];
-    if (!is_learnt(parameter.plan->kind)) {
-      continue;
+  Parameter<T>& parameter = parameters.all()[i];
+  OptimizerState<T>& state = states_[i];
+  const bool decays = parameter.plan->kind == partitioner::ParameterKind::Weight;
+  const T decay = decays ? static_cast<T>(options_.decay) : T(0);
+  for_each_owned(parameter, rank_, [&](Index at, Index held) {
+    T& value = parameter.values[held];
+    const T gradient = parameter.gradient[held] + decay * value;
+    if (options_.adam) {
+      state.first[at] = adam.beta1 * state.first[at] + (T(1) - adam.beta1) * gradient;
+      state.second[at] = adam.beta2 * state.second[at] + (T(1) - adam.beta2) * gradient * gradient;
+      value -= adam.rate * state.first[at] /
+               (std::sqrt(state.second[at] * adam.second_correction) + adam.epsilon);
+    } else {
+      state.first[at] = momentum * state.first[at] + gradient;
+      value -= rate * state.first[at];
     }
-    OptimizerState<T>& state = states_[i];
-    const bool decays = parameter.plan->kind == partitioner::ParameterKind::Weight;
-    const T decay = decays ? static_cast<T>(options_.decay) : T(0);
-    for_each_owned(parameter, rank_, [&](Index at, Index held) {
-      T& value = parameter.values[held];
-      const T gradient = parameter.gradient[held] + decay * value;
-      if (options_.adam) {
-        state.first[at] = adam.beta1 * state.first[at] + (T(1) - adam.beta1) * gradient;
-        state.second[at] =
-            adam.beta2 * state.second[at] + (T(1) - adam.beta2) * gradient * gradient;
-        value -= adam.rate * state.first[at] /
-                 (std::sqrt(state.second[at] * adam.second_correction) + adam.epsilon);
-      } else {
-        state.first[at] = momentum * state.first[at] + gradient;
-        value -= rate * state.first[at];
-      }
-    });
-  }
+  });
 }
 
 template <class T>

@@ -31,8 +31,10 @@ class Optimizer {
             const ParameterSet<T>& parameters,
             int rank);
 
-  // Updates the elements that this rank owns by their gradients. `step` counts from 1.
+  // Updates the elements that this rank owns, of all parameters or of number i, by their gradients.
+  // `step` counts from 1.
   void update(ParameterSet<T>& parameters, Index step);
+  void update(ParameterSet<T>& parameters, std::size_t i, Index step);
 
   // In the order of ParameterSet::all(); empty arrays where nothing is learnt.
   [[nodiscard]] std::vector<OptimizerState<T>>& states() { return states_; }

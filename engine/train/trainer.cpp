@@ -61,11 +61,13 @@ Trainer::Trainer(const partitioner::Network& network,
   execution_.parameters().initialize(options.seed);
 }
 
-Pass Trainer::training_pass(const std::vector<int>* labels) const {
+Pass Trainer::training_pass(Index part, const std::vector<int>* labels) const {
   Pass pass;
   pass.batch_norm = options_.batch_norm;
   pass.seed = options_.seed;
   pass.step = steps_;
+  pass.first_image = part * execution_.plan().batch;
+  pass.ends_step = part + 1 == options_.training.subdivisions;
   pass.labels = labels;
   pass.loss_scale = 1 / static_cast<double>(options_.training.batch);
   return pass;
@@ -73,9 +75,14 @@ Pass Trainer::training_pass(const std::vector<int>* labels) const {
 
 void Trainer::update() {
   ParameterSet<float>& parameters = execution_.parameters();
-  parameters.sum_gradients(options_.batch_norm);
-  optimizer_.update(parameters, steps_ + 1);
-  parameters.share_values(options_.batch_norm);
+  for (int bucket = 0; bucket < parameters.buckets(); ++bucket) {
+    parameters.finish_sums(bucket);
+    for (const std::size_t i : parameters.in_bucket(bucket)) {
+      optimizer_.update(parameters, i, steps_ + 1);
+    }
+    parameters.start_sharing(bucket);
+  }
+  parameters.finish_sharing(options_.batch_norm);
 }
 
 void Trainer::keep_statistics() {
@@ -108,6 +115,17 @@ StepResult Trainer::step(Feed& feed) {
   }
 }
 
+// Before a backward pass, after which sums of gradients are under way.
+void Trainer::expect_finite(double loss) const {
+  if (!std::isfinite(loss)) {
+    throw Diverged(
+        fmt::format("step {}: the loss is {}; training has diverged, try a lower learning_rate "
+                    "or a longer burn_in",
+                    steps_ + 1,
+                    loss));
+  }
+}
+
 StepResult Trainer::run_step(Feed& feed) {
   StepResult result;
   StepTimes& times = result.times;
@@ -120,12 +138,12 @@ StepResult Trainer::run_step(Feed& feed) {
       timed(times.load_s, [&] {
         problem = feed.load(steps_ * options_.training.subdivisions + part, execution_);
       });
-      Pass pass = training_pass(&feed.labels());
-      pass.first_image = part * execution_.plan().batch;
+      const Pass pass = training_pass(part, &feed.labels());
       timed(times.forward_s, [&] {
         execution_.forward(pass);
         loss += sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
       });
+      expect_finite(loss);
       timed(times.backward_s, [&] {
         execution_.clear_output_gradient();
         execution_.backward(pass);
@@ -133,13 +151,6 @@ StepResult Trainer::run_step(Feed& feed) {
     }
     result.loss = loss / static_cast<double>(options_.training.batch);
     result.learning_rate = learning_rate(options_.training, steps_ + 1);
-    if (!std::isfinite(result.loss)) {
-      throw Diverged(
-          fmt::format("step {}: the loss is {}; training has diverged, try a lower learning_rate "
-                      "or a longer burn_in",
-                      steps_ + 1,
-                      result.loss));
-    }
     timed(times.update_s, [&] { update(); });
   });
   times.exchange_s = communicator_->exchange_s() - exchanged;
@@ -204,7 +215,7 @@ StepTimes Trainer::time_random_step() {
   timed(times.step_s, [&] {
     execution_.parameters().clear_gradients();
     for (Index part = 0; part < options_.training.subdivisions; ++part) {
-      const Pass pass = training_pass(has_loss ? &labels : nullptr);
+      const Pass pass = training_pass(part, has_loss ? &labels : nullptr);
       timed(times.forward_s, [&] { execution_.forward(pass); });
       timed(times.backward_s, [&] {
         execution_.clear_output_gradient();

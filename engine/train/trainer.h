@@ -73,7 +73,9 @@ class Trainer {
   [[nodiscard]] StepResult run_step(Feed& feed);
   void keep_statistics();
   void restore_statistics();
-  [[nodiscard]] Pass training_pass(const std::vector<int>* labels) const;
+  void expect_finite(double loss) const;
+  // Number `part` of a step's passes.
+  [[nodiscard]] Pass training_pass(Index part, const std::vector<int>* labels) const;
   void update();
   void fill_random_image();
   void fill_output_gradient();

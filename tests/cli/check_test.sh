@@ -20,6 +20,11 @@ equal 1 models/lenet5.cfg --grid 1x1 --groups 0-1,2-3,4-7 --recompute all
 equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-8 --data-parallel-from 9 --recompute 0-4,5-8
 equal 4 models/lenet5.cfg --grid 2x2 --size 29x31
 
+# Rounded sums are not what one tile computes, and nobody is told that they are.
+works 1 plan models/lenet5.cfg --grid 2x2 --sums half --save "$folder/half.toml"
+run 4 check models/lenet5.cfg --partition "$folder/half.toml"
+expect_refusal 'compares exact numbers, and the partition sums gradients in half precision'
+
 equal 2 models/fashion-resnet.cfg --grid 2x1
 equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7
 equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-8 --data-parallel-from 9

@@ -42,6 +42,14 @@ expect 'a saved partition is saved as it was' same_bytes "$folder/partition.toml
 works 1 plan models/fashion-resnet.cfg --partition "$folder/partition.toml" --reader every --json
 expect 'another reader than the one in the file' grep -qF '"reader":"every"' "$folder/out"
 
+# Half of the bytes where gradients travel rounded; the plan that is saved says so.
+works 1 plan models/yolov2-early.cfg --grid 2x2 --sums half --save "$folder/half.toml"
+cp "$folder/out" "$folder/half.txt"
+works 1 plan models/yolov2-early.cfg --partition "$folder/half.toml"
+expect 'a partition file keeps how gradients are summed' same_bytes "$folder/half.txt" "$folder/out"
+works 1 plan models/yolov2-early.cfg --partition "$folder/half.toml" --sums exact
+expect 'the command line has the last word' bash -c "! cmp -s '$folder/half.txt' '$folder/out'"
+
 darknet=/usr/share/darknet/cfg
 if [ -d "$darknet" ]; then
   for name in alexnet cifar darknet darknet19 darknet19_448 darknet53 darknet53_448 densenet201 extraction resnet18 resnet34 resnet50 \

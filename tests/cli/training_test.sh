@@ -50,6 +50,13 @@ lenet subdivisions 4 --grid 2x2 --subdivisions 2
 lenet idle 5 --grid 2x2
 expect 'idle ranks are warned of' grep -q 'warning: 1 of 5 ranks have no tile' "$folder/err"
 
+# Gradients and values that travel rounded: other losses, and as good ones.
+train 4 half models/lenet5.cfg --steps 50 --schedule-steps 200 --grid 2x2 --sums half
+expect 'rounded sums have nearly the losses of one rank' same_losses "$folder/one" "$folder/half" 2e-2
+expect 'the run keeps how gradients are summed' grep -qx 'precision = "half"' "$folder/half/partition.toml"
+train 1 half-alone models/lenet5.cfg --steps 50 --schedule-steps 200 --sums half
+expect 'one rank rounds nothing' same_bytes "$folder/one/checkpoint.safetensors" "$folder/half-alone/checkpoint.safetensors"
+
 # Fewer images than ranks.
 few=(train models/lenet5.cfg --data "$data" --batch 2 --steps 10 --no-eval)
 works 1 "${few[@]}" --run "$folder/few-one"
@@ -68,7 +75,7 @@ train 4 resnet-2x2 models/fashion-resnet.cfg --steps 15 --grid 2x2 --reader 1
 expect 'so does 2x2' same_losses "$folder/resnet-one" "$folder/resnet-2x2" 1e-3
 
 # Memory is as it was planned, within 5 %.
-for run in one grid-2x2 data-parallel filter-parallel resnet-edited resnet-2x2; do
+for run in one grid-2x2 half data-parallel filter-parallel resnet-edited resnet-2x2; do
   expect "the memory of $run is as planned" perl -0777 -ne '
     while (/"planned": \{.*?"total": (\d+).*?"measured": \{.*?"total": (\d+)/gs) { $ranks++; $bad = 1 if abs($1 - $2) > 0.05 * $1 }
     exit($bad || !$ranks)' "$folder/$run/memory.json"

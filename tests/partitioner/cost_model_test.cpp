@@ -10,7 +10,7 @@
 #include "partitioner/activation_arena.h"
 #include "partitioner/compute_model.h"
 #include "partitioner/plan_totals.h"
-#include "partitioner/step_messages.h"
+#include "partitioner/step_program.h"
 
 namespace {
 
@@ -153,21 +153,18 @@ TEST_CASE("the geometry of a group alone is that of the plan") {
 TEST_CASE("parameters are shared in the messages that the plan has") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const int ranks = static_cast<int>(1 + seed % 6);
-    const test::RandomCase random = test::random_case(seed, ranks, {});
+    test::RandomCase random = test::random_case(seed, ranks, {});
+    random.partition.sums.precision = seed % 2 == 0 ? SumPrecision::Exact : SumPrecision::Half;
     const Plan plan = make_plan(random.network, random.partition, random.batch);
     const PlanTotals totals = plan_totals(random.network, plan, 4);
     std::vector<Traffic> out(static_cast<std::size_t>(ranks));
-    for (int layer = 0; layer < random.network.size(); ++layer) {
-      for (const SharedParameter& parameter :
-           shared_parameters(random.network, layer, plan.tiles[map_slot(layer)])) {
-        for_each_message(parameter, [&](int owner, int holder, Index elements) {
-          ++out[static_cast<std::size_t>(owner)].messages;
-          out[static_cast<std::size_t>(owner)].bytes += 4 * elements;
-          if (parameter.gradient_sent) {
-            ++out[static_cast<std::size_t>(holder)].messages;
-            out[static_cast<std::size_t>(holder)].bytes += 4 * elements;
-          }
-        });
+    for (const Transfer& transfer :
+         step_program(random.network, plan, equal_devices({.count = ranks}), {}).transfers) {
+      for (const Parcel& parcel : transfer.parcels) {
+        if (transfer.bulk) {
+          out[static_cast<std::size_t>(parcel.from)].messages += parcel.messages;
+          out[static_cast<std::size_t>(parcel.from)].bytes += static_cast<Index>(parcel.bytes);
+        }
       }
     }
     CHECK(out == totals.gradient_sum_out);

@@ -51,6 +51,8 @@ TEST_CASE("the text of a partition reads back as the same partition") {
     partition.network = trial == 0 ? "a \"text\"\n\\ \t\x7f of any kind" : "00ff00ff00ff00ff";
     partition.ranks = static_cast<int>(draw.between(1, 1000));
     partition.reader = static_cast<int>(draw.between(kEveryRank, 5));
+    partition.sums.bucket_bytes = draw.among<Index>({1, 262144, Index{1} << 40U});
+    partition.sums.precision = draw.chance(0.5) ? SumPrecision::Half : SumPrecision::Exact;
     const Index groups = draw.between(0, 5);
     for (Index i = 0; i < groups; ++i) {
       Group group;

@@ -103,6 +103,22 @@ TEST_CASE("messages of one pair follow each other, and later ones slow the other
   CHECK(times[2] == doctest::Approx(3));
 }
 
+TEST_CASE("bulk messages stand back behind others of their pair, whenever these come") {
+  const ClusterProfile cluster = wires(2);
+  Wire wire(cluster);
+  wire.send(0, 1, 100, 0, Wire::Kind::Bulk);
+  wire.send(0, 1, 100, 0, Wire::Kind::Bulk);
+  wire.send(0, 1, 50, 0.5);
+  wire.send(0, 1, 50, 0.7);
+  wire.send(0, 1, 100, 2);  // as the first bulk message leaves
+  const std::vector<double> times = departures(wire, 5);
+  CHECK(times[2] == doctest::Approx(1));
+  CHECK(times[3] == doctest::Approx(1.5));
+  CHECK(times[0] == doctest::Approx(2));
+  CHECK(times[4] == doctest::Approx(3));
+  CHECK(times[1] == doctest::Approx(4));
+}
+
 TEST_CASE("interfaces carry each byte once, and never more than their rate") {
   Draw draw(29);
   for (int trial = 0; trial < 100; ++trial) {
@@ -149,12 +165,32 @@ TEST_CASE("between two equal halves a simulation hides gradients of maps and not
     const ClusterProfile cluster = equal_devices({.count = 2});
     const Prediction both = predict(halves, cluster);
     // The model sums up the parameters of the two groups that have any one after the other, to
-    // their owners and back; in truth all are under way together, for one latency each way.
-    const double together_s = 2 * cluster.link.latency_s;
+    // their owners and back; in truth they share a bucket, for one message and one latency each
+    // way.
+    const double message_s = 2 * cluster.device(0).message_s + cluster.link.latency_s;
+    const double together_s = 2 * message_s;
     const double most_s = both.model_s - together_s;
     CHECK(both.simulated_s < most_s);
     CHECK(both.simulated_s > most_s - both.backward_exchange_s);
   }
+}
+
+TEST_CASE("sums of gradients hide behind the backward pass of layers below") {
+  test::RandomCase halves;
+  halves.network = small_network(false);
+  halves.partition.network = fingerprint(halves.network);
+  halves.partition.ranks = 2;
+  halves.partition.groups = {{0, 2, {}, {}, {2, {}}, {}, {0, 1}, {}},
+                             {3, 3, {}, {}, {2, {}}, {}, {0, 1}, {}}};
+  const ClusterProfile cluster = equal_devices({.count = 2});
+  halves.partition.sums.bucket_bytes = 1;  // a bucket a layer
+  const double apart_s = predict(halves, cluster).simulated_s;
+  halves.partition.sums.bucket_bytes = Index{1} << 30U;  // nothing begins before all is done
+  const double together_s = predict(halves, cluster).simulated_s;
+  CHECK(apart_s < together_s);
+  halves.partition.sums.precision = SumPrecision::Half;
+  CHECK(predict(halves, cluster).simulated_s < together_s);
+  CHECK(predict(halves, cluster).model_s < together_s);
 }
 
 TEST_CASE("from device to device, group by group, a simulation hides little") {

@@ -256,6 +256,7 @@ Partition random_partition(Draw& draw, const Network& network, Index batch, int 
   for (int first = 0; first < network.size(); first = partition.groups.back().last + 1) {
     partition.groups.push_back(random_group(draw, network, batch, ranks, first));
   }
+  partition.sums.bucket_bytes = draw.among<Index>({1, 3000, 262144});
   return partition;
 }
 

@@ -1,0 +1,30 @@
+// One parameter tensor on one rank: the slice that the rank computes with. A tensor is a row of
+// elements: e of (K, row).
+
+#pragma once
+
+#include "engine/tensor.h"
+#include "partitioner/plan.h"
+
+namespace engine {
+
+template <class T>
+struct Parameter {
+  const partitioner::ParameterPlan* plan = nullptr;
+  // The gradient of a normalised layer's scale or shift: with synchronised statistics the backward
+  // pass has summed it over all ranks already.
+  bool normalized = false;
+  Range held;         // elements of the whole tensor
+  Array<T> values;    // of them
+  Array<T> gradient;  // of them; empty where nothing is learnt
+
+  [[nodiscard]] Index size() const {
+    return plan->shape.channels * plan->shape.row;
+  }  // of the whole tensor
+};
+
+[[nodiscard]] constexpr bool is_learnt(partitioner::ParameterKind kind) {
+  return kind != partitioner::ParameterKind::Mean && kind != partitioner::ParameterKind::Variance;
+}
+
+}  // namespace engine

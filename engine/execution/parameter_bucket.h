@@ -1,0 +1,91 @@
+// Parameters that travel together: gradients from those who hold elements to their owner, which
+// adds them up in rank order, and new values back; a message from a rank to another.
+//
+// In half precision a gradient travels rounded, and the sender adds what rounding has left of it to
+// the next one (error feedback: Seide et al. 2014, Karimireddy et al. 2019). Of a value its rounded
+// change travels, which the owner adds to its own copy as well: so all copies hold the same bits,
+// and the owner keeps what is left. Elements that one rank alone holds are not rounded.
+
+#pragma once
+
+#include <vector>
+
+#include "engine/comm/bulk_transfers.h"
+#include "engine/execution/parameter.h"
+#include "engine/ops/half.h"
+
+namespace engine {
+
+template <class T>
+class ParameterBucket {
+ public:
+  // Which gradients have been summed over ranks without it.
+  enum class Already { None, Normalized };
+
+  // Of parameters that stay where they are. `rank` is that of this process.
+  ParameterBucket(std::vector<Parameter<T>*> parameters,
+                  partitioner::SumPrecision precision,
+                  int rank);
+
+  // Each of these once, in this order; all ranks call them together. What is added up stays where
+  // it is until start_sum, what is shared until finish_share.
+  void start_sum(BulkTransfers& transfers, Already already);
+  // Afterwards owners have the sums, and values that are ready for an update.
+  void finish_sum(BulkTransfers& transfers);
+  void start_share(BulkTransfers& transfers);
+  void finish_share(BulkTransfers& transfers);
+
+  // Forgets what rounding has left so far.
+  void forget_remainders();
+
+  // Of packed messages and of what rounding leaves.
+  [[nodiscard]] Index bytes() const;
+
+ private:
+  struct Piece {
+    Parameter<T>* of = nullptr;
+    Range elements;  // of the whole tensor
+    Index at = 0;    // of the first one, among all shared or all borrowed elements
+
+    [[nodiscard]] T* values() const { return of->values.data() + elements.begin - of->held.begin; }
+    [[nodiscard]] T* gradient() const {
+      return of->gradient.data() + elements.begin - of->held.begin;
+    }
+  };
+  // What one other rank has to do with.
+  struct Parcel {
+    int peer = 0;
+    std::vector<Piece> pieces;
+    Array<std::byte> bytes;
+  };
+
+  void add_pieces(Parameter<T>& parameter, int rank);
+  Parcel& parcel(std::vector<Parcel>& parcels, int peer);
+  [[nodiscard]] Index message_bytes(Index elements) const;
+  [[nodiscard]] bool is_sent(const Piece& piece) const {
+    return already_ == Already::None || !piece.of->normalized;
+  }
+  // Of the gradients that are sent.
+  [[nodiscard]] Index gradient_bytes(const Parcel& parcel) const;
+  void pack_gradient(Parcel& parcel);
+  void add_gradient(const Parcel& parcel) const;
+  void restore_values();
+  void round_changes();
+  void pack_values(Parcel& parcel) const;
+  void take_values(const Parcel& parcel) const;
+  [[nodiscard]] bool half() const { return precision_ == partitioner::SumPrecision::Half; }
+
+  partitioner::SumPrecision precision_;
+  Already already_ = Already::None;
+  std::vector<Piece> shared_;    // elements that are owned here and held elsewhere too
+  std::vector<Parcel> holders_;  // of these, by rank
+  std::vector<Parcel> owners_;   // of borrowed elements, held here and owned elsewhere, by rank
+  BulkTransfers::Batch batch_;
+  // Only in half precision:
+  Array<Half> changes_;  // of shared values
+  float change_unit_ = 1;
+  Array<T> value_remainders_;     // of shared elements; what others hold while they are updated
+  Array<T> gradient_remainders_;  // of borrowed elements
+};
+
+}  // namespace engine
