@@ -14,9 +14,9 @@ constexpr std::uint32_t kBiasApart = 112U << 23U;
 constexpr std::uint32_t kInfinity = 0x7f800000U;
 constexpr float kLeastHalf = 0x1p-24F;  // all denormal halves are multiples of it
 
-// All ones where the condition holds.
-inline std::uint32_t mask(bool condition) {
-  return condition ? ~std::uint32_t{0} : std::uint32_t{0};
+// All ones where a < b, both below 2^31.
+inline std::uint32_t below(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(a - b) >> 31);
 }
 
 inline std::uint32_t select(std::uint32_t mask, std::uint32_t yes, std::uint32_t no) {
@@ -31,9 +31,9 @@ inline Half rounded(float value) {
   // Beside 0.5, floats are as far apart as denormal halves are: the sum is rounded as they are.
   const float sum = std::bit_cast<float>(magnitude) + 0.5F;
   const std::uint32_t denormal = std::bit_cast<std::uint32_t>(sum) - 0x3f000000U;
-  const std::uint32_t beyond = select(mask(magnitude > kInfinity), 0x7e00U, 0x7c00U);
-  const std::uint32_t finite = select(mask(magnitude < 0x38800000U), denormal, normal);  // 2^-14
-  const std::uint32_t half = select(mask(magnitude >= 0x47800000U), beyond, finite);     // 2^16
+  const std::uint32_t beyond = select(below(kInfinity, magnitude), 0x7e00U, 0x7c00U);
+  const std::uint32_t finite = select(below(magnitude, 0x38800000U), denormal, normal);  // 2^-14
+  const std::uint32_t half = select(below(magnitude, 0x47800000U), finite, beyond);      // 2^16
   return static_cast<Half>(half | ((bits >> 16U) & 0x8000U));
 }
 
@@ -43,8 +43,8 @@ inline float restored(Half half) {
   const float least = static_cast<float>(static_cast<std::int32_t>(magnitude)) * kLeastHalf;
   const auto denormal = std::bit_cast<std::uint32_t>(least);
   const std::uint32_t beyond = (magnitude << 13U) | kInfinity;
-  const std::uint32_t finite = select(mask(magnitude < 0x400U), denormal, normal);
-  const std::uint32_t bits = select(mask(magnitude >= 0x7c00U), beyond, finite);
+  const std::uint32_t finite = select(below(magnitude, 0x400U), denormal, normal);
+  const std::uint32_t bits = select(below(magnitude, 0x7c00U), finite, beyond);
   return std::bit_cast<float>(bits | ((half & 0x8000U) << 16U));
 }
 
