@@ -1,6 +1,8 @@
 #include "partitioner/explain.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "partitioner/errors.h"
 #include "partitioner/fitting.h"
@@ -97,18 +99,22 @@ TimeShares simulated_shares(const StepCost& cost, const SimulatedStep& step) {
   return time;
 }
 
-ExplainedPlan explained(const Network& network,
-                        const ClusterProfile& cluster,
-                        const SearchOptions& options,
-                        const Partition& partition) {
+// All but what it takes of memory.
+ExplainedPlan explained_step(const Network& network,
+                             const ClusterProfile& cluster,
+                             const SearchOptions& options,
+                             const Partition& partition) {
   ExplainedPlan plan;
-  plan.groups = static_cast<int>(partition.groups.size());
-  plan.time = time_shares(network, cluster, options, partition);
-  if (options.counts_memory) {
-    const Candidate candidate = evaluated(network, cluster, options, partition);
-    plan.most_bytes = candidate.most_bytes();
-    plan.fits = largest_shortage(candidate, memory_limits(cluster, options)).missing_bytes() <= 0;
+  plan.partition = partition;
+  const StepCost cost = step_cost(network, partition, options.batch, cluster, options.cost);
+  if (!is_simulable(network, cluster.size())) {
+    plan.time = modelled_shares(cost, cluster.size());
+    return plan;
   }
+  const StepProgram program =
+      step_program(network, make_plan(network, partition, options.batch), cluster, options.cost);
+  plan.time = simulated_shares(cost, simulate(program, cluster));
+  plan.traffic = step_traffic(program);
   return plan;
 }
 
@@ -229,13 +235,38 @@ TimeShares time_shares(const Network& network,
                        const ClusterProfile& cluster,
                        const SearchOptions& options,
                        const Partition& partition) {
-  const StepCost cost = step_cost(network, partition, options.batch, cluster, options.cost);
-  if (!is_simulable(network, cluster.size())) {
-    return modelled_shares(cost, cluster.size());
+  return explained_step(network, cluster, options, partition).time;
+}
+
+StepTraffic step_traffic(const StepProgram& program) {
+  StepTraffic traffic;
+  std::vector<double> sent(static_cast<std::size_t>(program.ranks));
+  std::vector<double> received(sent.size());
+  for (const Transfer& transfer : program.transfers) {
+    for (const Parcel& parcel : transfer.parcels) {
+      traffic.sent.messages += parcel.messages;
+      sent[static_cast<std::size_t>(parcel.from)] += parcel.bytes;
+      received[static_cast<std::size_t>(parcel.to)] += parcel.bytes;
+    }
   }
-  const Plan plan = make_plan(network, partition, options.batch);
-  return simulated_shares(cost,
-                          simulate(step_program(network, plan, cluster, options.cost), cluster));
+  traffic.sent.bytes = std::llround(std::accumulate(sent.begin(), sent.end(), 0.0));
+  traffic.busiest_bytes =
+      std::llround(std::max(*std::max_element(sent.begin(), sent.end()),
+                            *std::max_element(received.begin(), received.end())));
+  return traffic;
+}
+
+ExplainedPlan explained(const Network& network,
+                        const ClusterProfile& cluster,
+                        const SearchOptions& options,
+                        const Partition& partition) {
+  ExplainedPlan plan = explained_step(network, cluster, options, partition);
+  if (options.counts_memory) {
+    const Candidate candidate = evaluated(network, cluster, options, partition);
+    plan.most_bytes = candidate.most_bytes();
+    plan.fits = largest_shortage(candidate, memory_limits(cluster, options)).missing_bytes() <= 0;
+  }
+  return plan;
 }
 
 const char* what_limits(const TimeShares& time) {

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/plan_totals.h"
 #include "partitioner/search.h"
-#include "partitioner/text_table.h"
+#include "partitioner/step_program.h"
 
 namespace partitioner {
 
@@ -47,13 +48,29 @@ struct TimeShares {
 // step.
 [[nodiscard]] const char* what_limits(const TimeShares& time);
 
+// What goes over the wire in a step.
+struct StepTraffic {
+  Traffic sent;             // by all devices
+  Index busiest_bytes = 0;  // the most that a device sends, or receives
+};
+[[nodiscard]] StepTraffic step_traffic(const StepProgram& program);
+
 struct ExplainedPlan {
   std::string name;
-  int groups = 0;
+  Partition partition;
   TimeShares time;
-  std::optional<Index> most_bytes;  // of any device; nothing where memory is not counted
+  std::optional<StepTraffic> traffic;  // of few devices, as simulations are
+  std::optional<Index> most_bytes;     // of any device; nothing where memory is not counted
   bool fits = true;
+
+  [[nodiscard]] int groups() const { return static_cast<int>(partition.groups.size()); }
 };
+
+// A single partition, without a name.
+[[nodiscard]] ExplainedPlan explained(const Network& network,
+                                      const ClusterProfile& cluster,
+                                      const SearchOptions& options,
+                                      const Partition& partition);
 
 struct ExplainedCount {
   int devices = 0;
@@ -77,23 +94,23 @@ struct ExplainedCount {
                                              const ClusterProfile& cluster,
                                              int devices);
 
-// How well a network scales: a row of text for the best partition of each number of devices.
-class ScaleTable {
- public:
-  ScaleTable();
-  void add(int devices, const TimeShares& time, double planning_s);
-  // At most 100 columns.
-  [[nodiscard]] std::string text() const { return table_.text(); }
-
- private:
-  TextTable table_;
-  double first_s_ = 0;
+// How well a network scales: the best partition for a number of devices.
+struct ScaledStep {
+  int devices = 0;
+  TimeShares time;
+  double planning_s = 0;
 };
+[[nodiscard]] std::string scale_table(const std::vector<ScaledStep>& steps);  // 100 columns or less
+[[nodiscard]] std::string scale_json(const ScaledStep& step);                 // one JSON object
 
 struct Explanation {
   std::vector<ExplainedPlan> plans;
   std::vector<ExplainedCount> counts;
 };
+
+// The predicted step in a few lines of at most 100 columns, and as one JSON object.
+[[nodiscard]] std::string prediction_text(const ExplainedPlan& plan);
+[[nodiscard]] std::string prediction_json(const ExplainedPlan& plan);
 
 // At most 100 columns.
 [[nodiscard]] std::string explanation_table(const Explanation& explanation);

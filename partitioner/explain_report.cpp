@@ -69,7 +69,7 @@ std::string plans_table(const std::vector<ExplainedPlan>& plans) {
     add_row(
         table, row.title, plans, [&](const auto& plan) { return seconds(plan.time.*row.part); });
   }
-  add_row(table, "groups", plans, [](const auto& plan) { return std::to_string(plan.groups); });
+  add_row(table, "groups", plans, [](const auto& plan) { return std::to_string(plan.groups()); });
   add_row(table, "memory, MiB", plans, memory);
   return table.text();
 }
@@ -98,19 +98,28 @@ std::string counts_table(const std::vector<ExplainedCount>& counts) {
   return table.text();
 }
 
+void add_time(const TimeShares& time, Json& json) {
+  json["step_s"] = time.step_s();
+  for (const Row& row : kRows) {
+    json[row.key] = time.*row.part;
+  }
+  for (const Row& row : kParts) {
+    json[row.key] = time.*row.part;
+  }
+}
+
 Json plan_json(const ExplainedPlan& plan) {
   Json json;
   if (!plan.name.empty()) {
     json["name"] = plan.name;
   }
-  json["step_s"] = plan.time.step_s();
-  for (const Row& row : kRows) {
-    json[row.key] = plan.time.*row.part;
+  add_time(plan.time, json);
+  json["groups"] = plan.groups();
+  if (plan.traffic) {
+    json["messages"] = plan.traffic->sent.messages;
+    json["bytes"] = plan.traffic->sent.bytes;
+    json["busiest_bytes"] = plan.traffic->busiest_bytes;
   }
-  for (const Row& row : kParts) {
-    json[row.key] = plan.time.*row.part;
-  }
-  json["groups"] = plan.groups;
   if (plan.most_bytes) {
     json["most_bytes"] = *plan.most_bytes;
     json["fits"] = plan.fits;
@@ -120,6 +129,25 @@ Json plan_json(const ExplainedPlan& plan) {
 }
 
 }  // namespace
+
+std::string prediction_text(const ExplainedPlan& plan) {
+  std::string text =
+      fmt::format("Predicted step: {} s, limited by {}; {:.1f} % of computing redundant",
+                  seconds(plan.time.step_s()),
+                  what_limits(plan.time),
+                  100 * plan.time.redundant_s / plan.time.computing_s());
+  if (plan.traffic) {
+    text += fmt::format("\nSent in a step: {} in {} messages, {} by or to the busiest device",
+                        readable_bytes(plan.traffic->sent.bytes),
+                        plan.traffic->sent.messages,
+                        readable_bytes(plan.traffic->busiest_bytes));
+  }
+  return text + "\n";
+}
+
+std::string prediction_json(const ExplainedPlan& plan) {
+  return plan_json(plan).dump();
+}
 
 std::string explanation_table(const Explanation& explanation) {
   std::string text;
@@ -141,33 +169,41 @@ std::string explanation_table(const Explanation& explanation) {
   return text;
 }
 
-ScaleTable::ScaleTable()
-    : table_({{"devices"},
-              {"step, s"},
-              {"speed-up"},
-              {"computing"},
-              {"redundant"},
-              {"maps"},
-              {"statistics"},
-              {"gradients"},
-              {"idle"},
-              {"planned in"}}) {}
+std::string scale_table(const std::vector<ScaledStep>& steps) {
+  TextTable table({{"devices"},
+                   {"step, s"},
+                   {"speed-up"},
+                   {"computing"},
+                   {"redundant"},
+                   {"maps"},
+                   {"statistics"},
+                   {"gradients"},
+                   {"idle"},
+                   {"planned in"}});
+  for (const auto& [devices, time, planning_s] : steps) {
+    const double step_s = time.step_s();
+    const auto share = [step_s](double part_s) {
+      return fmt::format("{:.1f} %", 100 * part_s / step_s);
+    };
+    table.add_row({std::to_string(devices),
+                   seconds(step_s),
+                   fmt::format("{:.1f}", steps.front().time.step_s() / step_s),
+                   share(time.computing_s()),
+                   share(time.redundant_s),
+                   share(time.maps_s),
+                   share(time.statistics_s),
+                   share(time.gradients_s),
+                   share(time.idle_s + time.loss_s),
+                   fmt::format("{:.1f} s", planning_s)});
+  }
+  return table.text();
+}
 
-void ScaleTable::add(int devices, const TimeShares& time, double planning_s) {
-  first_s_ = first_s_ > 0 ? first_s_ : time.step_s();
-  const auto share = [&time](double part_s) {
-    return fmt::format("{:.1f} %", 100 * part_s / time.step_s());
-  };
-  table_.add_row({std::to_string(devices),
-                  seconds(time.step_s()),
-                  fmt::format("{:.1f}", first_s_ / time.step_s()),
-                  share(time.computing_s()),
-                  share(time.redundant_s),
-                  share(time.maps_s),
-                  share(time.statistics_s),
-                  share(time.gradients_s),
-                  share(time.idle_s + time.loss_s),
-                  fmt::format("{:.1f} s", planning_s)});
+std::string scale_json(const ScaledStep& step) {
+  Json json{{"devices", step.devices}};
+  add_time(step.time, json);
+  json["planning_s"] = step.planning_s;
+  return json.dump();
 }
 
 std::string explanation_json(const Explanation& explanation) {

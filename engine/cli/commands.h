@@ -111,7 +111,8 @@ struct PlanCommand {
   std::string save;  // write the partition there
   bool json = false;
   bool explain = false;
-  int scale = 0;  // devices up to which the best step is predicted; 0: not asked for
+  std::string save_rivals;  // a folder for the partitions that an explanation compares
+  int scale = 0;            // devices up to which the best step is predicted; 0: not asked for
 };
 void run_plan(const PlanCommand& command);
 

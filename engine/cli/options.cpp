@@ -87,9 +87,9 @@ std::vector<CLI::Option*> add_search(CLI::App& app, PartitionChoice& choice) {
                            "--cluster",
                            choice.cluster,
                            "FILE",
-                           "profile of devices and links for --partition auto (default: the host "
-                           "file's name with .toml after it, where HYDRA_HOST_FILE names one; else "
-                           "equal devices are assumed)");
+                           "profile of devices and links, for --partition auto and for what `plan` "
+                           "predicts (default: the host file's name with .cluster.toml after it, "
+                           "where HYDRA_HOST_FILE names one; else equal devices are assumed)");
   auto* limit = app.add_option("--memory-limit",
                                choice.memory_limit_mib,
                                "with --partition auto: memory that a device may use (default: what "
@@ -313,15 +313,22 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_size(app, command.size);
   add_text(app, "--save", command.save, "FILE", "write the partition there, for --partition");
   add_json(app, command.json, "print JSON");
-  app.add_flag("--explain",
-               command.explain,
-               "also say where the time of a step is predicted to go, beside other partitions, and "
-               "what other numbers of devices would change");
+  auto* explain = app.add_flag(
+      "--explain",
+      command.explain,
+      "also say where the time of a step is predicted to go, beside other partitions, and "
+      "what other numbers of devices would change");
+  add_text(app,
+           "--save-rivals",
+           command.save_rivals,
+           "DIR",
+           "write the partitions that --explain compares there, a file each")
+      ->needs(explain);
   add_count(app,
             "--scale",
             command.scale,
             "instead of a plan: predicted steps of the best partitions for 1, 2, 4, ... up to this "
-            "many devices, whatever memory they have",
+            "many devices, whatever memory they have; with --json an object a line",
             kMostScale);
   add_partition(app, command.partition, "as square as can be", true);
   add_sums(app, command.partition);

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -46,18 +49,54 @@ Workload workload_of(const PlanCommand& command, const partitioner::ModelFile& m
           .adam = training.adam};
 }
 
-partitioner::Explanation explanation(const PlanCommand& command,
-                                     const partitioner::Network& network,
-                                     const partitioner::ClusterProfile& cluster,
-                                     const Workload& workload,
-                                     const partitioner::Partition& partition) {
+struct Prediction {
+  partitioner::ExplainedPlan step;
+  std::optional<partitioner::Explanation> explanation;  // where it is asked for
+};
+
+Prediction predict(const PlanCommand& command,
+                   const partitioner::Network& network,
+                   const partitioner::ClusterProfile& cluster,
+                   const Workload& workload,
+                   const partitioner::Partition& partition) {
   partitioner::SearchOptions options =
       search_options(network, command.partition, workload, partition.ranks);
   options.kernels = partition.kernels;
   options.reader = partition.reader;
   options.sums = partition.sums;
-  return {compare_with_rivals(network, cluster, options, partition),
-          compare_device_counts(network, cluster, options)};
+  Prediction prediction{explained(network, cluster, options, partition), std::nullopt};
+  if (command.explain) {
+    prediction.explanation = {compare_with_rivals(network, cluster, options, partition),
+                              compare_device_counts(network, cluster, options)};
+  }
+  return prediction;
+}
+
+std::string with_prediction_json(const std::string& plan, const Prediction& prediction) {
+  using Json = nlohmann::ordered_json;
+  auto json = Json::parse(plan);
+  json["prediction"] = Json::parse(prediction_json(prediction.step));
+  if (prediction.explanation) {
+    json["explanation"] = Json::parse(explanation_json(*prediction.explanation));
+  }
+  return json.dump();
+}
+
+std::string with_prediction_text(const std::string& plan, const Prediction& prediction) {
+  const std::string text = plan + "\n" + prediction_text(prediction.step);
+  return prediction.explanation ? text + "\n" + explanation_table(*prediction.explanation) : text;
+}
+
+// A file for each plan, by its name: "next best" becomes next-best.toml.
+void save_plans(const std::filesystem::path& folder,
+                const std::vector<partitioner::ExplainedPlan>& plans) {
+  std::error_code unwritable;  // then the first file says so
+  std::filesystem::create_directories(folder, unwritable);
+  for (const partitioner::ExplainedPlan& plan : plans) {
+    std::string name = plan.name;
+    std::replace(name.begin(), name.end(), ' ', '-');
+    write_atomically(folder / (name + ".toml"), to_text(plan.partition));
+  }
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -69,7 +108,7 @@ void print_scale(const PlanCommand& command,
                  const Workload& workload) {
   const int described = profiled_devices(command.partition).value_or(1);
   const auto cluster = described_cluster(command.partition, described);
-  partitioner::ScaleTable table;
+  std::vector<partitioner::ScaledStep> steps;
   for (int devices = 1; devices <= command.scale; devices *= 2) {
     const auto part = cluster_of_size(network, cluster, devices);
     partitioner::SearchOptions options =
@@ -79,11 +118,17 @@ void print_scale(const PlanCommand& command,
     const auto start = std::chrono::steady_clock::now();
     const auto result = search_partition(network, part, options);
     const double planning_s = seconds_since(start);
-    table.add(devices,
-              time_shares(network, part, options, result.candidates.front().partition),
-              planning_s);
+    steps.push_back({devices,
+                     time_shares(network, part, options, result.candidates.front().partition),
+                     planning_s});
+    if (command.json) {  // a line at once: the next may take long
+      fmt::print("{}\n", scale_json(steps.back()));
+      std::fflush(stdout);
+    }
   }
-  fmt::print("{}", table.text());
+  if (!command.json) {
+    fmt::print("{}", scale_table(steps));
+  }
 }
 
 }  // namespace
@@ -99,7 +144,7 @@ void run_plan(const PlanCommand& command) {
   const Index batch = workload.batch;
   const int ranks = ranks_of(command);
   std::optional<partitioner::ClusterProfile> cluster;
-  if (command.partition.automatic() || command.explain) {
+  if (command.partition.automatic() || command.explain || !command.partition.cluster.empty()) {
     cluster = described_cluster(command.partition, ranks);
   }
   partitioner::Partition partition =
@@ -120,20 +165,17 @@ void run_plan(const PlanCommand& command) {
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition));
   }
-  if (!command.explain) {
-    fmt::print("{}",
-               command.json ? plan_json(network, plan, options) + "\n"
-                            : plan_table(network, plan, partition, options));
-    return;
+  std::string text = command.json ? plan_json(network, plan, options)
+                                  : plan_table(network, plan, partition, options);
+  if (cluster) {
+    const Prediction prediction = predict(command, network, *cluster, workload, partition);
+    if (!command.save_rivals.empty()) {
+      save_plans(command.save_rivals, prediction.explanation.value().plans);
+    }
+    text = command.json ? with_prediction_json(text, prediction)
+                        : with_prediction_text(text, prediction);
   }
-  const partitioner::Explanation why = explanation(command, network, *cluster, workload, partition);
-  if (command.json) {
-    auto json = nlohmann::ordered_json::parse(plan_json(network, plan, options));
-    json["explanation"] = nlohmann::ordered_json::parse(explanation_json(why));
-    fmt::print("{}\n", json.dump());
-  } else {
-    fmt::print("{}\n{}", plan_table(network, plan, partition, options), explanation_table(why));
-  }
+  fmt::print("{}{}", text, command.json ? "\n" : "");
 }
 
 }  // namespace engine

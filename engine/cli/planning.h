@@ -21,8 +21,8 @@ struct Workload {
 };
 
 // The profile of `ranks` devices: from --cluster, or the file beside the host file that
-// HYDRA_HOST_FILE names, "HOSTFILE.toml". Without either, equal devices: then it says so on
-// standard error.
+// HYDRA_HOST_FILE names, "HOSTFILE.cluster.toml". Without either, equal devices: then it says so
+// on standard error.
 [[nodiscard]] partitioner::ClusterProfile described_cluster(const PartitionChoice& choice,
                                                             int ranks);
 

@@ -27,7 +27,7 @@ expect 'nothing is assumed' test ! -s "$folder/err"
 cp "$folder/out" "$folder/plan.json"
 works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 2 --save "$folder/again.toml"
 expect 'a search finds the same again' same_bytes "$folder/found.toml" "$folder/again.toml"
-works 1 plan models/yolov2-early.cfg --partition "$folder/found.toml" --batch 2 --json
+works 1 plan models/yolov2-early.cfg --partition "$folder/found.toml" --cluster "$folder/three.toml" --batch 2 --json
 expect 'what was saved is what was found' same_bytes "$folder/plan.json" "$folder/out"
 works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --ranks 2 --batch 2 --json
 expect 'the first devices of the profile' grep -qF '"ranks":2' "$folder/out"
@@ -97,5 +97,23 @@ expect 'it names the rivals' grep -q '"explanation":{"plans":\[{"name":"chosen",
 expect 'and the numbers of devices' grep -q '"devices":\[{"devices":1,"best":{"step_s"' "$folder/out"
 expect 'what is assumed is said once' test "$(grep -c 'equal devices assumed' "$folder/err")" -eq 1
 
+# What is predicted for a partition, however it was chosen.
+works 1 plan models/yolov2-early.cfg --grid 1x3 --groups 0-3,4-7 --cluster "$folder/three.toml" --batch 2
+expect 'a known cluster has a predicted step' grep -qE '^Predicted step: [0-9.]+ s, limited by [a-z ]+; [0-9.]+ % of computing redundant$' "$folder/out"
+expect 'and what is sent' grep -qE '^Sent in a step: [0-9.]+ [KM]iB in [0-9]+ messages, [0-9.]+ [KM]iB by or to the busiest device$' "$folder/out"
+works 1 plan models/yolov2-early.cfg --grid 1x3 --groups 0-3,4-7 --cluster "$folder/three.toml" --batch 2 --json
+expect 'it is JSON' valid_json "$folder/out" whole
+expect 'with messages and bytes' grep -qE '"prediction":\{"step_s":[0-9.e-]+,.*"messages":[1-9][0-9]*,"bytes":[1-9][0-9]*,"busiest_bytes":[1-9]' "$folder/out"
+works 1 plan models/yolov2-early.cfg --grid 1x3 --batch 2 --json
+expect 'without a cluster nothing is predicted' test "$(grep -c prediction "$folder/out")" -eq 0
+works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 2 --explain --save-rivals "$folder/rivals"
+expect 'each partition that is compared has a file' test "$(cd "$folder/rivals" && echo *)" = 'chosen.toml grid.toml images.toml next-best.toml no-joins.toml one-group.toml'
+expect 'the chosen one is the one that was found' same_bytes "$folder/rivals/chosen.toml" "$folder/found.toml"
+works 1 plan models/yolov2-early.cfg --partition "$folder/rivals/next-best.toml" --batch 2
+run 1 plan models/yolov2-early.cfg --grid 1x3 --save-rivals "$folder/rivals"
+expect 'rivals are those of an explanation' test "$status" -eq 2
+
 works 1 plan models/yolov2-early.cfg --scale 8 --batch 4
 expect 'a row for each power of two' test "$(grep -cE '^ *[1248] +[0-9.]+ ' "$folder/out")" -eq 4
+works 1 plan models/yolov2-early.cfg --scale 4 --batch 4 --json
+expect 'an object a line' test "$(grep -cE '^\{"devices":[124],"step_s":.*"planning_s":' "$folder/out")" -eq 3

@@ -83,6 +83,36 @@ TEST_CASE("one device waits for nobody") {
   CHECK(std::string(what_limits(time)) == "computing");
 }
 
+TEST_CASE("what is sent in a step is counted by device and direction") {
+  StepProgram program;
+  program.ranks = 3;
+  program.transfers = {{{{0, 1, 100}, {2, 1, 30}}, false}, {{{1, 0, 50, 4}}, true}};
+  const StepTraffic traffic = step_traffic(program);
+  CHECK(traffic.sent.messages == 6);
+  CHECK(traffic.sent.bytes == 180);
+  CHECK(traffic.busiest_bytes == 130);  // into device 1
+}
+
+TEST_CASE("a plan's maps are part of what its step sends") {
+  const Network network = small_network();
+  const ClusterProfile cluster = equal_devices({.count = 2});
+  SearchOptions options;
+  options.batch = 2;
+  options.counts_memory = false;
+  Shorthand shorthand;
+  shorthand.grid_cols = 2;
+  const ExplainedPlan plan =
+      explained(network, cluster, options, make_partition(network, shorthand));
+  const PlanTotals totals =
+      plan_totals(network, make_plan(network, plan.partition, options.batch), 4);
+  REQUIRE(plan.traffic);
+  const Traffic& maps = totals.sum.forward_in;
+  CHECK(plan.traffic->sent.messages > 2 * maps.messages);
+  CHECK(plan.traffic->sent.bytes > 2 * maps.bytes);
+  CHECK(plan.traffic->busiest_bytes * 2 >= plan.traffic->sent.bytes);
+  CHECK(prediction_text(plan).find("Predicted step: ") == 0);
+}
+
 TEST_CASE("what limits is what takes most beside computing, from a tenth of the step on") {
   TimeShares time;
   time.forward_s = 1;
