@@ -82,9 +82,12 @@ struct Shorthand {
   bool recompute_all = false;
 };
 
-// "2x3" -> rows, columns. Throws InputError that names `option`.
+inline constexpr Index kMostTiles = 1'000'000;
+
+// "2x3" -> rows, columns, whose product is `most` or less. Throws InputError that names `option`.
 [[nodiscard]] std::pair<Index, Index> parse_grid(const std::string& text,
-                                                 const std::string& option);
+                                                 const std::string& option,
+                                                 Index most = kMostTiles);
 
 // "0-3,4-7,8" -> first and last layer of each group.
 [[nodiscard]] std::vector<std::pair<int, int>> parse_groups(const std::string& text,

@@ -13,7 +13,6 @@ namespace partitioner {
 
 namespace {
 
-constexpr Index kMostTiles = 1'000'000;
 constexpr Index kChannelStep =
     16;  // filter cuts lie on multiples of it, where tensors have their channel blocks
 
@@ -316,13 +315,12 @@ class Maker {
 
 }  // namespace
 
-std::pair<Index, Index> parse_grid(const std::string& text, const std::string& option) {
+std::pair<Index, Index> parse_grid(const std::string& text, const std::string& option, Index most) {
   const std::size_t cross = text.find('x');
   const std::string_view all = text;
-  const Index rows = whole_number(all.substr(0, cross), kMostTiles);
-  const Index cols =
-      cross == std::string::npos ? -1 : whole_number(all.substr(cross + 1), kMostTiles);
-  if (rows < 1 || cols < 1 || rows * cols > kMostTiles) {
+  const Index rows = whole_number(all.substr(0, cross), most);
+  const Index cols = cross == std::string::npos ? -1 : whole_number(all.substr(cross + 1), most);
+  if (rows < 1 || cols < 1 || rows * cols > most) {
     throw InputError(
         option,
         0,

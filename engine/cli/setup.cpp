@@ -27,8 +27,9 @@ partitioner::ModelFile load_model(const std::string& path, const Communicator& c
 namespace {
 
 std::pair<Index, Index> parse_size(const std::string& text) {
+  constexpr Index kMostPixels = 1'000'000'000;
   try {
-    return partitioner::parse_grid(text, "--size");
+    return partitioner::parse_grid(text, "--size", kMostPixels);
   } catch (const InputError&) {
     throw InputError(
         "--size",

@@ -115,5 +115,5 @@ expect 'rivals are those of an explanation' test "$status" -eq 2
 
 works 1 plan models/yolov2-early.cfg --scale 8 --batch 4
 expect 'a row for each power of two' test "$(grep -cE '^ *[1248] +[0-9.]+ ' "$folder/out")" -eq 4
-works 1 plan models/yolov2-early.cfg --scale 4 --batch 4 --json
+works 1 plan models/yolov2-early.cfg --scale 4 --size 2048x2048 --batch 4 --json
 expect 'an object a line' test "$(grep -cE '^\{"devices":[124],"step_s":.*"planning_s":' "$folder/out")" -eq 3

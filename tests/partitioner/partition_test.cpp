@@ -250,6 +250,9 @@ TEST_CASE("a shorthand that does not fit the network is refused with the option'
 
 TEST_CASE("grids and groups are read from the command line, nonsense is refused") {
   CHECK(parse_grid("2x3", "--grid") == std::pair<Index, Index>{2, 3});
+  CHECK(parse_grid("8192x4096", "--size", 8192 * 4096) == std::pair<Index, Index>{8192, 4096});
+  CHECK(has(input_error_of([] { (void)parse_grid("8192x4097", "--size", 8192 * 4096); }),
+            "--size: "));
   for (const char* bad : {"",
                           "x",
                           "2",
