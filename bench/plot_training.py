@@ -13,17 +13,13 @@ import math
 import pathlib
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.lines import Line2D  # noqa: E402
+import figure as look
+from matplotlib.lines import Line2D
 
 FIRST_STEPS = 50
 BOUND = 1e-3  # what the losses of the first steps may differ by
 WINDOW = 100
 GOAL = 92  # test accuracy, %
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 
 
 class Run:
@@ -85,9 +81,9 @@ def draw_differences(axes, runs, colours):
     for run, steps, differences in points:
         axes.plot(steps, [max(d, floor) for d in differences], color=colours[run.seed], linewidth=1.1,
                   marker="o", markersize=3, clip_on=False)
-    axes.axhline(BOUND, color="#444444", linestyle="--", linewidth=1)
+    axes.axhline(BOUND, color=look.DARK, linestyle="--", linewidth=1)
     axes.annotate(f"bound {BOUND:g}", (FIRST_STEPS, BOUND), xytext=(0, 3), textcoords="offset points",
-                  horizontalalignment="right", verticalalignment="bottom", color="#444444")
+                  horizontalalignment="right", verticalalignment="bottom", color=look.DARK)
     axes.set_yscale("log")
     axes.set_ylim(floor, max([BOUND] + [d for _, _, differences in points for d in differences]) * 10)
     axes.set(title="Difference between several ranks and one, same seed", xlabel="step", ylabel="|difference of the loss|")
@@ -109,15 +105,15 @@ def draw_means(axes, runs, colours):
 def draw_accuracies(axes, runs, colours):
     for run in runs:
         axes.plot(list(run.evaluations), list(run.evaluations.values()), **line_style(run, colours))
-    axes.axhline(GOAL, color="#444444", linestyle="--", linewidth=1)
+    axes.axhline(GOAL, color=look.DARK, linestyle="--", linewidth=1)
     axes.annotate(f"goal: {GOAL} %", (0.01, GOAL), xycoords=("axes fraction", "data"), xytext=(0, 3),
-                  textcoords="offset points", verticalalignment="bottom", color="#444444")
+                  textcoords="offset points", verticalalignment="bottom", color=look.DARK)
     axes.set(title="Test accuracy", xlabel="epoch", ylabel="pictures told right, %")
     axes.set_xlim(left=0)
 
 
 def legend_entries(runs, colours):
-    entries = [Line2D([], [], color="#444444", label="1 rank" if ranks == 1 else f"{ranks} ranks",
+    entries = [Line2D([], [], color=look.DARK, label="1 rank" if ranks == 1 else f"{ranks} ranks",
                       **({"linewidth": 4.5, "alpha": 0.35} if ranks == 1 else {"linewidth": 1.1}))
                for ranks in sorted({run.ranks for run in runs})]
     return entries + [Line2D([], [], color=colour, linewidth=3, label=f"seed {seed}")
@@ -131,21 +127,15 @@ def main():
     arguments = parser.parse_args()
     runs = [Run(folder) for folder in arguments.runs]
     seeds = sorted({run.seed for run in runs})
-    colours = {seed: COLOURS[i % len(COLOURS)] for i, seed in enumerate(seeds)}
+    colours = {seed: look.COLOURS[i % len(look.COLOURS)] for i, seed in enumerate(seeds)}
 
-    # The same picture from the same runs, byte for byte: no date, no random identifiers.
-    plt.rcParams.update({"font.size": 10, "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
-                         "axes.grid": True, "grid.color": "#e5e5e5", "svg.hashsalt": "tessera"})
-    figure, axes = plt.subplots(2, 2, figsize=(10, 7.2))
+    figure, axes = look.subplots(2, 2)
     draw_first_losses(axes[0, 0], runs, colours)
     draw_differences(axes[0, 1], runs, colours)
     draw_means(axes[1, 0], runs, colours)
     draw_accuracies(axes[1, 1], runs, colours)
-    entries = legend_entries(runs, colours)
-    figure.legend(handles=entries, loc="lower center", ncol=len(entries), frameon=False)
-    figure.tight_layout(rect=(0, 0.05, 1, 1), h_pad=2, w_pad=2)
-    metadata = {"Date": None} if arguments.out.endswith(".svg") else None
-    figure.savefig(arguments.out, dpi=110, facecolor="white", metadata=metadata)
+    look.legend_below(figure, legend_entries(runs, colours))
+    look.save(figure, arguments.out)
 
 
 if __name__ == "__main__":

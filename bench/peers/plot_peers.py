@@ -13,13 +13,11 @@ import pathlib
 import statistics
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import figure as look  # noqa: E402
 
 NAMES = {"tessera": "Tessera", "torch": "PyTorch, fastest of four", "darknet": "Darknet (Debian's, one thread)"}
-COLOURS = {"tessera": "#0072b2", "torch": "#d55e00", "darknet": "#999999"}
+COLOURS = {"tessera": look.COLOURS[0], "torch": look.COLOURS[1], "darknet": look.PALE}
 BAR = 0.8  # of the room of a setting, for all its bars
 
 
@@ -99,20 +97,15 @@ def main():
         sys.exit(f"{arguments.measured}: nothing to compare with PyTorch")
     kinds = [kind for kind in NAMES if any(kind in peers for _, peers in settings)]
 
-    # The same picture from the same numbers, byte for byte: no date, no random identifiers.
-    plt.rcParams.update({"font.size": 10, "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
-                         "axes.grid": True, "axes.axisbelow": True, "grid.color": "#e5e5e5", "svg.hashsalt": "tessera"})
-    figure, axes = plt.subplots(2, 1, figsize=(max(6.5, 1.2 + 1.15 * len(settings)), 7.2))
-    draw_bars(axes[0], settings, kinds, speed)
-    axes[0].axhline(1, color="#444444", linestyle="--", linewidth=1)
-    axes[0].set(title="Speed of a training step by the fastest PyTorch's", ylabel="times as fast")
-    draw_bars(axes[1], settings, kinds, memory)
-    axes[1].set(title="Peak resident memory", ylabel="MiB")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncol=len(kinds), frameon=False)
-    figure.tight_layout(rect=(0, 0.05, 1, 1), h_pad=2)
-    metadata = {"Date": None} if arguments.out.endswith(".svg") else None
-    figure.savefig(arguments.out, dpi=110, facecolor="white", metadata=metadata)
+    figure, ((speeds,), (memories,)) = look.subplots(2, 1, (max(6.5, 1.2 + 1.15 * len(settings)), 7.2))
+    draw_bars(speeds, settings, kinds, speed)
+    speeds.axhline(1, color=look.DARK, linestyle="--", linewidth=1)
+    speeds.set(title="Speed of a training step by the fastest PyTorch's", ylabel="times as fast")
+    draw_bars(memories, settings, kinds, memory)
+    memories.set(title="Peak resident memory", ylabel="MiB")
+    handles, labels = speeds.get_legend_handles_labels()
+    look.legend_below(figure, handles, labels)
+    look.save(figure, arguments.out)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,85 @@
 #!/usr/bin/env bash
-# Predicted steps of YOLOv2's early layers on 1, 2, 4, ... equal devices for pictures of three sizes, where the time goes, and how long
-# planning took on this machine. A forecast by the cost model, not a measurement: bench/planner/README.md says what it assumes.
-#
-#   bash bench/planner/scale.sh [DEVICES] [IMAGES]
-#
-#   TESSERA  the program (default build/release/tessera)
+# Predicted steps on 1, 2, 4, ... equal devices for pictures of several sizes. See --help.
+# shellcheck source-path=SCRIPTDIR/../..
 set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+bench=bench/planner/scale.sh
+. bench/steps/steps.sh
 
-tessera=${TESSERA:-build/release/tessera}
-devices=${1:-128}
-images=${2:-16}
+common_options=(program model batch out figure table)
+own_options=(sides devices seconds)
+out=runs/scale.csv
+figure=bench/planner/scale.svg
+batch=16
+sides='608 2048 8192'
+devices=4096
+seconds=300
+columns=pixels,devices,step_s,computing_s,redundant_s,maps_s,statistics_s,gradients_s,idle_s,planning_s
 
-for side in 608 2048 8192; do
-  printf '%d x %d pixels, %d images a step\n' "$side" "$side" "$images"
-  "$tessera" plan models/yolov2-early.cfg --scale "$devices" --size "${side}x${side}" --batch "$images"
-  echo
-done
+show_help() {
+  cat <<HELP
+Usage: bench/planner/scale.sh [OPTION...]
+
+For pictures of several sizes: the predicted time of a step of the best partition for 1, 2, 4, ... equal devices, what it consists of, and
+how long the search took, as far as it gets in the time that there is. A forecast by the cost model, not a measurement: README.md
+says what it assumes. Writes a line of CSV for each, prints a Markdown table, draws a figure.
+
+  --model FILE          default: $model
+  --batch N             images of a step; default: $batch
+  --sides 'PIXELS...'   of square pictures; default: $sides
+  --devices N           no more than these; default: $devices
+  --seconds S           of planning for each size; default: $seconds
+  --program FILE        default: $program
+  --out CSV             default: $out
+  --figure FILE         default: $figure
+  --table CSV           plans nothing: prints the table and draws the figure of what was planned before
+  --quick               up to 4 devices
+HELP
+}
+
+be_quick() {
+  devices=4
+  out=runs/scale-quick.csv
+  figure=runs/scale-quick.svg
+}
+
+# row PIXELS LINE: of a line of JSON.
+row() {
+  flat_json <<<"$2" | awk -v pixels="$1" '{ of[$1] = $2 }
+    END {
+      computing = of["forward_s"] + of["backward_data_s"] + of["backward_weights_s"] + of["other_s"] + of["update_s"]
+      printf "%s,%s,%s,%.6g,%s,%s,%s,%s,%.6g,%s\n", pixels, of["devices"], of["step_s"], computing, of["redundant_s"], of["maps_s"],
+        of["statistics_s"], of["gradients_s"], of["idle_s"] + of["loss_s"], of["planning_s"]
+    }'
+}
+
+plan_all() {
+  local side line
+  echo "$columns" >"$(in_folder "$out")"
+  for side in $sides; do
+    while read -r line; do
+      row "$side" "$line" >>"$out"
+      say "$side pixels: $(tail -n 1 "$out" | awk -F, '{ printf "%d devices, step %.4g s, planned in %.1f s", $2, $3, $10 }')"
+    done < <(timeout "$seconds" "$program" plan "$model" --scale "$devices" --size "${side}x$side" --batch "$batch" --json 2>/dev/null)
+  done
+}
+
+report() {
+  awk -F, 'function percent(part) { return sprintf("%.1f %%", 100 * part / $3) }
+    BEGIN {
+      print "| pixels | devices | step, s | speed-up | computing | redundant | maps | statistics | gradients | idle | planned in, s |"
+      print "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    }
+    NR > 1 {
+      if (!($1 in first)) first[$1] = $3
+      printf "| %s | %s | %.4g | %.1f | %s | %s | %s | %s | %s | %s | %.1f |\n", $1, $2, $3, first[$1] / $3, percent($4), percent($5), percent($6),
+        percent($7), percent($8), percent($9), $10
+    }' "$out"
+  draw scale "$out"
+}
+
+read_options "$@"
+report_before
+need_program
+plan_all
+report

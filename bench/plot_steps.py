@@ -1,0 +1,307 @@
+#!/usr/bin/python3
+"""Draws what the benches of training steps measured (Debian: python3-matplotlib).
+
+    bench/plot_steps.py KIND --out FIGURE FILE
+
+KIND        FILE
+groupings   CSV of bench/group_size/run.sh: time and memory of each grouping of layers
+prediction  CSV of bench/prediction/run.sh: predicted and measured time of each partition
+choice      CSV of bench/choice/run.sh: what --partition auto chose beside the fastest that was measured
+speed       CSV of bench/speed/run.sh: speed-up over one device
+memory      CSV of bench/memory/run.sh: peak memory beside other programs
+run         memory.json of a run folder: planned and measured memory of each rank, by what it is for
+scale       CSV of bench/planner/scale.sh: predicted speed-up on many devices
+"""
+
+import argparse
+import csv
+import json
+import math
+import statistics
+import sys
+
+import figure as look
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+BLUE, RED, GREEN = look.COLOURS[:3]
+MIB = 2**20
+BAR = 0.4
+KINDS_OF_MEMORY = ["weights", "gradients", "optimizer", "activations", "workspace", "messages"]
+SETTING = ("cluster", "devices", "rate_mbit", "dilation", "model", "size", "batch")
+
+
+def open_text(path):
+    try:
+        return open(path, encoding="utf-8", newline="")
+    except OSError as error:
+        sys.exit(f"{path}: {error.strerror}")
+
+
+def rows_of(path):
+    with open_text(path) as file:
+        return list(csv.DictReader(file))
+
+
+class Step:
+    """A partition in a setting: what is predicted, and what its rounds measured."""
+
+    def __init__(self, row):
+        self.row = row
+        self.name = row["name"]
+        self.setting = tuple(row[column] for column in SETTING)
+        self.devices = int(row["devices"])
+        self.batch = int(row["batch"])
+        self.predicted_s = float(row["predicted_s"])
+        self.planned_bytes = largest(row["planned_bytes"])
+        self.rounds = []
+        self.peak_bytes = 0
+
+    @property
+    def measured_s(self):
+        return statistics.median(self.rounds)
+
+    def error(self):
+        """How far the slowest and the fastest round are from the median, for a line on a bar."""
+        return [[self.measured_s - min(self.rounds)], [max(self.rounds) - self.measured_s]]
+
+
+def largest(numbers):
+    return max((int(number) for number in numbers.split()), default=0)
+
+
+def steps_of(path):
+    """Those that were measured, in the order of the file."""
+    steps = {}
+    for row in rows_of(path):
+        step = steps.setdefault(tuple(row[column] for column in (*SETTING, "name")), Step(row))
+        if row["measured_s"]:
+            step.rounds.append(float(row["measured_s"]))
+            step.peak_bytes = max(step.peak_bytes, largest(row["peak_bytes"]))
+    measured = [step for step in steps.values() if step.rounds]
+    return measured or sys.exit(f"{path}: nothing has been measured yet")
+
+
+def by(steps, key):
+    groups = {}
+    for step in steps:
+        groups.setdefault(key(step), []).append(step)
+    return groups
+
+
+def setting_words(step, *columns):
+    return ", ".join(f"batch {step.row[column]}" if column == "batch" else step.row[column] for column in columns)
+
+
+def label_places(axes, labels):
+    axes.set_xticks(range(len(labels)), labels)
+    if max(map(len, labels)) > 12 or len(labels) > 10:
+        axes.tick_params(axis="x", rotation=60)
+        for label in axes.get_xticklabels():
+            label.set(horizontalalignment="right", rotation_mode="anchor")
+    axes.tick_params(axis="x", length=0)
+    axes.grid(visible=False, axis="x")
+
+
+def draw_pairs(axes, pairs, legend):
+    """Two bars a place, as [(left, right), ...]."""
+    for side, (colour, label) in enumerate(zip((look.PALE, BLUE), legend)):
+        axes.bar([place + (side - 0.5) * BAR for place in range(len(pairs))], [pair[side] for pair in pairs],
+                 BAR * 0.94, color=colour, label=label, zorder=2)
+
+
+def groupings(path):
+    settings = by(steps_of(path), lambda step: step.setting)
+    most = max(map(len, settings.values()))
+    figure, axes = look.subplots(2, len(settings), (max(6.5, len(settings) * (2 + 0.42 * most)), 8))
+    for column, steps in enumerate(settings.values()):
+        steps.sort(key=lambda step: step.measured_s)
+        times, memory = axes[:, column]
+        draw_pairs(times, [(1e3 * step.predicted_s, 1e3 * step.measured_s) for step in steps], ("predicted, planned", "measured"))
+        for place, step in enumerate(steps):
+            times.errorbar(place + BAR / 2, 1e3 * step.measured_s, [[1e3 * part[0]] for part in step.error()],
+                           fmt="none", ecolor="#222222", elinewidth=1, zorder=3)
+        for place, height, colour in ((BAR / 2, min(step.measured_s for step in steps), BLUE),
+                                      (min(range(len(steps)), key=lambda i: steps[i].predicted_s) - BAR / 2,
+                                       min(step.predicted_s for step in steps), look.DARK)):
+            times.plot(place, 1e3 * height, marker="*", markersize=11, color=colour, markeredgecolor="white", zorder=4)
+        times.set(title=setting_words(steps[0], "cluster", "model", "size", "batch"), ylabel="ms a step; stars: the best")
+        draw_pairs(memory, [(step.planned_bytes / MIB, step.peak_bytes / MIB) for step in steps], ("", ""))
+        memory.set(ylabel="MiB of the fullest device")
+        label_places(times, [""] * len(steps))
+        label_places(memory, [step.name for step in steps])
+    look.legend_below(figure, *axes[0, 0].get_legend_handles_labels())
+    return figure
+
+
+def prediction(path):
+    steps = steps_of(path)
+    clusters, models = (sorted({step.row[column] for step in steps}) for column in ("cluster", "model"))
+    figure, axes = look.subplots(1, 2, (11, 5.4))
+    markers = "os^Dv"
+    for axis, measured, predicted, unit in (
+            (axes[0, 0], lambda step: 1e3 * step.measured_s, lambda step: 1e3 * step.predicted_s, "ms a step"),
+            (axes[0, 1], lambda step: step.peak_bytes / MIB, lambda step: step.planned_bytes / MIB, "MiB of the fullest device")):
+        for step in steps:
+            axis.plot(measured(step), predicted(step), color=look.COLOURS[clusters.index(step.row["cluster"]) % 6], alpha=0.75,
+                      marker=markers[models.index(step.row["model"]) % 5], markersize=5, linestyle="none", zorder=3)
+        ends = [min(min(measured(step), predicted(step)) for step in steps) / 1.2,
+                max(max(measured(step), predicted(step)) for step in steps) * 1.2]
+        axis.plot(ends, ends, color=look.DARK, linewidth=1, zorder=1)
+        axis.fill_between(ends, [0.9 * end for end in ends], [1.1 * end for end in ends], color="#eeeeee", zorder=0)
+        axis.set(xscale="log", yscale="log", xlim=ends, ylim=ends, xlabel=f"measured, {unit}", ylabel=f"predicted, {unit}")
+        axis.set_aspect("equal")
+    error = statistics.median(abs(step.predicted_s / step.measured_s - 1) for step in steps)
+    axes[0, 0].set(title=f"Time: median error {100 * error:.1f} % of {len(steps)} partitions; grey: 10 %")
+    axes[0, 1].set(title="Peak memory of the process beside what is planned")
+    handles = [Line2D([], [], color=look.COLOURS[i % 6], marker="o", linestyle="none", label=cluster) for i, cluster in enumerate(clusters)]
+    handles += [Line2D([], [], color=look.DARK, marker=markers[i % 5], linestyle="none", label=model) for i, model in enumerate(models)]
+    look.legend_below(figure, handles)
+    return figure
+
+
+def choice(path):
+    settings = [steps for steps in by(steps_of(path), lambda step: step.setting).values() if any(step.name == "auto" for step in steps)]
+    if not settings:
+        sys.exit(f"{path}: no setting has a measurement of auto")
+    figure, axes = look.subplots(1, 1, (9, 1.2 + 0.42 * len(settings)))
+    axis = axes[0, 0]
+    for place, steps in enumerate(settings):
+        best = min(step.measured_s for step in steps)
+        for step in steps:
+            chosen = step.name == "auto"
+            axis.plot(step.measured_s / best, place, marker="D" if chosen else "o", linestyle="none", zorder=3 if chosen else 2,
+                      color=RED if chosen else look.PALE, markersize=7 if chosen else 5, alpha=1 if chosen else 0.7)
+    axis.set_yticks(range(len(settings)), [setting_words(steps[0], "cluster", "model", "size", "batch") for steps in settings])
+    axis.set(xscale="log", xlabel="time of a step by the fastest that was measured", ylim=(len(settings) - 0.5, -0.5))
+    most = max(axis.get_xlim()[1], 1.2)
+    ticks = [tick for tick in (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50) if tick <= most]
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.minorticks_off()
+    look.legend_below(figure, [Line2D([], [], color=RED, marker="D", linestyle="none", label="--partition auto"),
+                               Line2D([], [], color=look.PALE, marker="o", linestyle="none", label="rivals")])
+    return figure
+
+
+SPEED_LINES = {"auto": ("-", "o"), "layers": ("--", "s"), "one-group": (":", "^")}
+
+
+def draw_bound(axis, points, colour):
+    """What dividing the work into whole cells leaves, of what --partition auto chose."""
+    axis.plot([step.devices for step in points], [float(step.row["work_bound"]) for step in points],
+              color=colour, linewidth=6, alpha=0.18, zorder=1)
+
+
+def speed(path):
+    steps = steps_of(path)
+    alone = {(step.row["model"], step.row["size"], step.batch): step for step in steps if step.devices == 1}
+    panels = by([step for step in steps if step.devices > 1], lambda step: (step.row["model"], step.row["size"], float(step.row["rate_mbit"])))
+    if not panels or not alone:
+        sys.exit(f"{path}: there is no speed-up without both one device and several")
+    batches = sorted({step.batch for step in steps})
+    figure, axes = look.subplots(1, len(panels), (max(7, 4.2 * len(panels)), 5.2), sharey=True)
+    for axis, ((model, size, rate), panel) in zip(axes[0], panels.items()):
+        for (batch, name), points in by(panel, lambda step: (step.batch, step.name)).items():
+            if (model, size, batch) not in alone:
+                continue
+            line, marker = SPEED_LINES.get(name, ("-.", "x"))
+            colour = look.COLOURS[batches.index(batch) % 6]
+            points.sort(key=lambda step: step.devices)
+            points.insert(0, alone[model, size, batch])
+            axis.plot([step.devices for step in points], [points[0].measured_s / step.measured_s for step in points],
+                      color=colour, linestyle=line, marker=marker, markersize=5, zorder=3)
+            if name == "auto":
+                draw_bound(axis, points, colour)
+        most = max(step.devices for step in panel)
+        axis.plot([1, most], [1, most], color=look.DARK, linewidth=1, linestyle=(0, (1, 3)), zorder=1)
+        axis.set(title=f"{model}, {size}, {rate:g} Mbit/s", xlabel="devices", xticks=sorted({1, *(step.devices for step in panel)}))
+    axes[0, 0].set(ylabel="times as fast as one device")
+    handles = [Line2D([], [], color=look.COLOURS[i % 6], linewidth=3, label=f"batch {batch}") for i, batch in enumerate(batches)]
+    handles += [Line2D([], [], color=look.DARK, linestyle=line, marker=marker, markersize=5, label=name)
+                for name, (line, marker) in SPEED_LINES.items() if any(step.name == name for step in steps)]
+    handles.append(Line2D([], [], color=look.DARK, linewidth=6, alpha=0.18, label="bound of the work"))
+    look.legend_below(figure, handles, columns=min(len(handles), 4 * len(panels)))
+    return figure
+
+
+def memory(path):
+    batches = {}
+    for row in rows_of(path):
+        batches.setdefault(f"{row['model']}, {row['size']}, batch {row['batch']}", []).append(row)
+    if not batches:
+        sys.exit(f"{path}: nothing has been measured yet")
+    figure, axes = look.subplots(1, len(batches), (max(6.5, 4.4 * len(batches)), 5.2))
+    for axis, (title, rows) in zip(axes[0], batches.items()):
+        heights = [largest(row["peak_bytes"]) / MIB for row in rows]
+        bars = axis.bar(range(len(rows)), heights, 0.7, zorder=2,
+                        color=[BLUE if row["name"] == "tessera" else RED if row["name"].startswith("torch") else look.PALE for row in rows])
+        axis.bar_label(bars, [f"{height:.0f}" for height in heights])
+        axis.set(title=title, ylabel="peak resident MiB of the fullest device")
+        label_places(axis, [f"{row['name']}, {row['devices']}" for row in rows])
+    figure.tight_layout()
+    return figure
+
+
+def run_memory(path):
+    with open_text(path) as file:
+        ranks = json.load(file)["ranks"]
+    figure, axes = look.subplots(1, 1, (max(6.5, 1.5 + 1.1 * len(ranks)), 5))
+    axis = axes[0, 0]
+    for side, which in enumerate(("planned", "measured")):
+        places = [place + (side - 0.5) * BAR for place in range(len(ranks))]
+        bottoms = [0.0] * len(ranks)
+        for kind, colour in zip(KINDS_OF_MEMORY, look.COLOURS):
+            heights = [rank[which].get(kind, 0) / MIB for rank in ranks]
+            axis.bar(places, heights, BAR * 0.92, bottoms, color=colour, alpha=0.55 if side == 0 else 1, zorder=2)
+            bottoms = [bottom + height for bottom, height in zip(bottoms, heights)]
+    for place, rank in enumerate(ranks):
+        peak = rank["measured"]["peak_resident"] / MIB
+        axis.plot([place - BAR, place + BAR], [peak, peak], color=look.DARK, linewidth=1.5, zorder=3)
+    axis.set(title="Memory of each rank: planned (pale) and measured", ylabel="MiB")
+    label_places(axis, [f"rank {rank['rank']}" for rank in ranks])
+    handles = [Patch(color=colour, label=kind) for kind, colour in zip(KINDS_OF_MEMORY, look.COLOURS)]
+    look.legend_below(figure, [*handles, Line2D([], [], color=look.DARK, label="peak of the whole process")], columns=4)
+    return figure
+
+
+def scale(path):
+    sizes = {}
+    for row in rows_of(path):
+        sizes.setdefault(int(row["pixels"]), []).append({key: float(value) for key, value in row.items()})
+    if not sizes:
+        sys.exit(f"{path}: nothing has been planned yet")
+    figure, axes = look.subplots(1, 2, (10, 4.8))
+    for (pixels, rows), colour in zip(sorted(sizes.items()), look.COLOURS):
+        devices = [row["devices"] for row in rows]
+        label = f"{pixels} x {pixels} pixels"
+        axes[0, 0].plot(devices, [rows[0]["step_s"] / row["step_s"] for row in rows], color=colour, marker="o", markersize=4, label=label)
+        axes[0, 1].plot(devices, [row["planning_s"] for row in rows], color=colour, marker="o", markersize=4)
+    most = max(row["devices"] for rows in sizes.values() for row in rows)
+    axes[0, 0].plot([1, most], [1, most], color=look.DARK, linewidth=1, linestyle=(0, (1, 3)))
+    axes[0, 0].set(title="Predicted speed-up over one device", xlabel="devices", ylabel="times as fast")
+    axes[0, 1].set(title="Time that planning takes", xlabel="devices", ylabel="s")
+    ticks = [2**power for power in range(int(math.log2(most)) + 1)]
+    for axis in axes[0]:
+        axis.set(xscale="log", yscale="log")
+        axis.set_xticks(ticks, [str(tick) for tick in ticks])
+        axis.minorticks_off()
+    axes[0, 0].set_yticks(ticks, [str(tick) for tick in ticks])
+    look.legend_below(figure, *axes[0, 0].get_legend_handles_labels())
+    return figure
+
+
+DRAWINGS = {"groupings": groupings, "prediction": prediction, "choice": choice, "speed": speed, "memory": memory, "run": run_memory,
+            "scale": scale}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=DRAWINGS, metavar="KIND")
+    parser.add_argument("--out", required=True, metavar="FIGURE", help="picture to write: .svg, .png or .pdf")
+    parser.add_argument("file", metavar="FILE")
+    arguments = parser.parse_args()
+    look.save(DRAWINGS[arguments.kind](arguments.file), arguments.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+# awk -f bench/steps/rows.awk -f bench/prediction/table.awk CSV: each partition, then how right predictions are, by setting and over all.
+
+# sorted(from, n, to): to[1..n] in rising order; returns nothing.
+function sorted(from, n, to,    i, j) {
+  for (i = 1; i <= n; ++i) {
+    for (j = i - 1; j > 0 && to[j] > from[i]; --j) to[j + 1] = to[j]
+    to[j + 1] = from[i]
+  }
+}
+
+function middle(values, n,    order) {
+  sorted(values, n, order)
+  return n % 2 ? order[(n + 1) / 2] : (order[n / 2] + order[n / 2 + 1]) / 2
+}
+
+# ranks(values, n, of): of[i] is the place of values[i], the mean place where several are equal.
+function ranks(values, n, of,    i, j, below, equal) {
+  for (i = 1; i <= n; ++i) {
+    below = equal = 0
+    for (j = 1; j <= n; ++j) {
+      below += values[j] < values[i]
+      equal += values[j] == values[i]
+    }
+    of[i] = below + (equal + 1) / 2
+  }
+}
+
+# spearman(x, y, n): Pearson's correlation of the ranks.
+function spearman(x, y, n,    i, a, b, mean, xy, xx, yy) {
+  if (n < 3) return "-"
+  ranks(x, n, a)
+  ranks(y, n, b)
+  mean = (n + 1) / 2
+  for (i = 1; i <= n; ++i) {
+    xy += (a[i] - mean) * (b[i] - mean)
+    xx += (a[i] - mean) ^ 2
+    yy += (b[i] - mean) ^ 2
+  }
+  return xx * yy > 0 ? sprintf("%.3f", xy / sqrt(xx * yy)) : "-"
+}
+
+# summary(title, setting): of the partitions of a setting, or of all where it is empty.
+function summary(title, setting,    p, n, key, error, predicted, actual, memory, worst) {
+  for (p = 1; p <= partitions; ++p) {
+    key = names[p]
+    if (!count[key] || (setting != "" && setting_of(key) != setting)) continue
+    ++n
+    predicted[n] = get(key, "predicted_s") + 0
+    actual[n] = measured[key] + 0
+    error[n] = error_of(key) < 0 ? -error_of(key) : error_of(key)
+    memory[n] = (largest(get(key, "peak_bytes")) - largest(get(key, "planned_bytes"))) / 1048576
+    if (error[n] > worst) worst = error[n]
+  }
+  if (n) printf "| %s | %d | %s | %s | %s | %.1f |\n", title, n, percent(middle(error, n)), percent(worst), spearman(predicted, actual, n), middle(memory, n)
+}
+
+END {
+  print "| setting | partition | predicted, ms | measured, ms | error | planned, MiB | peak, MiB |"
+  print "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+  for (p = 1; p <= partitions; ++p) {
+    key = names[p]
+    if (!(setting_of(key) in seen)) settings[++setting_count] = setting_of(key)
+    seen[setting_of(key)] = 1
+    printf "| %s | %s | %s | %s | %s | %s | %s |\n", setting_of(key), get(key, "name"), ms(get(key, "predicted_s")), spread(key), percent(error_of(key)),
+      mib(largest(get(key, "planned_bytes"))), mib(largest(get(key, "peak_bytes")))
+  }
+  print "\n| setting | partitions | median error | largest | Spearman's rank correlation | peak less planned, MiB, median |"
+  print "| --- | ---: | ---: | ---: | ---: | ---: |"
+  for (s = 1; s <= setting_count; ++s) summary(settings[s], settings[s])
+  summary("all", "")
+  printf "\nHighest load average before a measurement: %.2f\n", load
+}

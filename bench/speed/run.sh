@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# How much faster several devices train than one. See --help.
+# shellcheck source-path=SCRIPTDIR/../..
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+bench=bench/speed/run.sh
+. bench/steps/steps.sh
+
+own_options=(counts rates batches)
+out=runs/speed.csv
+figure=bench/speed/speed.svg
+counts='1 2 4 6'
+rates='100 20 5'
+batches='1 2 4 8'
+rounds=1
+
+show_help() {
+  cat <<HELP
+Usage: bench/speed/run.sh [OPTION...]
+
+A training step on one emulated Raspberry Pi 3 and on several: with what --partition auto finds, with a grid and a group for each
+layer, and with all layers that can be tiled in one group. Writes a line of CSV for each measurement; prints speed-ups and what bounds
+them: how evenly the work divides into whole cells, and what the busiest link has to carry; draws a figure. Needs root. About three
+hours as it is; the machine should have nothing else to do.
+
+  --model FILE, --size HxW | own
+                        default: $model, $size
+  --counts 'N...'       of devices; without 1 there are no speed-ups; default: $counts
+  --rates 'MBIT...'     of links; default: $rates
+  --batches 'N...'      default: $batches
+
+HELP
+  common_help
+}
+
+be_quick() {
+  counts='1 2'
+  rates=100
+  batches=1
+  size=96x96
+  steps=2
+  probe_seconds=10
+  out=runs/speed-quick.csv
+  figure=runs/speed-quick.svg
+}
+
+# measure_partitions ROUND: one device has one way only.
+measure_partitions() {
+  local layers
+  measure auto "$1" --partition auto
+  if [ "$devices" -eq 1 ]; then return 0; fi
+  measure layers "$1"
+  plan layers || return 0
+  layers=$(tiled_layers)
+  measure one-group "$1" --groups "$(equal_groups "$layers" "$layers")"
+}
+
+# measure_cluster: all batches, on the cluster that is up.
+measure_cluster() {
+  local images round
+  for images in $batches; do
+    setting "$model" "$size" "$images"
+    for ((round = 1; round <= rounds; ++round)); do
+      measure_partitions "$round"
+    done
+  done
+}
+
+# A device alone has no link to speak of.
+measure_all() {
+  local count rate
+  for count in $counts; do
+    for rate in $rates; do
+      if [ "$count" -eq 1 ] && [ "$rate" != "${rates%% *}" ]; then continue; fi
+      emulate "pi3x$count-$rate" --devices "$count" --rate "$rate"
+      measure_cluster
+    done
+  done
+}
+
+report() {
+  print_table bench/speed/table.awk
+  draw speed "$out"
+}
+
+read_options "$@"
+prepare
+may_emulate
+measure_all
+print_machine
+report

@@ -1,0 +1,45 @@
+# A row of the CSV from a plan and a measurement, both flat: awk ... -f row.awk PLAN MEASURED
+# Times become those of the devices: they are multiplied by the dilation.
+
+# list(path): the values PATH.0.SUFFIX, PATH.1.SUFFIX, ..., with spaces between them.
+function list(path, suffix,    i, text) {
+  for (i = 0; (path "." i suffix) in of; ++i) text = text (i ? " " : "") of[path "." i suffix]
+  return text
+}
+
+# groups(): "0-3 4-7 8".
+function groups(    i, text, first, last) {
+  for (i = 0; ("groups." i ".layers.0") in of; ++i) {
+    first = of["groups." i ".layers.0"]
+    last = of["groups." i ".layers.1"]
+    text = text (i ? " " : "") (first == last ? first : first "-" last)
+  }
+  return text
+}
+
+# work_bound(): how many times as fast as one device the computing can be, if the one with the most to do in each group is what
+# the others wait for, and all else takes no time.
+function work_bound(    g, r, most, path, sum) {
+  for (g = 0; ("groups." g ".layers.0") in of; ++g) {
+    most = 0
+    for (r = 0; ("groups." g ".ranks." r ".rank") in of; ++r) {
+      path = "groups." g ".ranks." r ".multiply_adds"
+      if (of[path] + 0 > most) most = of[path] + 0
+    }
+    sum += most
+  }
+  return sum > 0 ? (of["multiply_adds"] - of["redundant_multiply_adds"]) / sum : ""
+}
+
+function seconds(path) { return path in of ? sprintf("%.6g", dilation * of[path]) : "" }
+
+{ of[$1] = substr($0, length($1) + 2) }
+
+END {
+  computing = of["prediction.forward_s"] + of["prediction.backward_data_s"] + of["prediction.backward_weights_s"] \
+    + of["prediction.other_s"] + of["prediction.update_s"]
+  printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4g,%s,%s,%s,%s\n", key, groups(), round, seconds("prediction.step_s"),
+    seconds("step_s.median"), seconds("step_s.min"), seconds("step_s.max"), of["prediction.messages"], of["prediction.bytes"],
+    of["prediction.busiest_bytes"], (computing > 0 ? of["prediction.redundant_s"] / computing : 0), work_bound(),
+    list("memory", ".total"), list("peak_bytes", ""), limited_by, load
+}

@@ -1,0 +1,286 @@
+# Predicts and measures training steps: for benches, which source this file. Start them from the project's folder.
+#
+# A bench says where (emulate, or choose_place), then what (setting), then calls measure for each partition. A row of $out is
+# written as soon as it is measured; what is there already is not measured again, so that a bench that was interrupted goes
+# on when it is started anew. README.md lists the columns.
+# shellcheck shell=bash
+
+readonly step_columns='cluster,devices,rate_mbit,dilation,model,size,batch,name,groups,round,predicted_s,measured_s,least_s,most_s,messages,bytes,busiest_bytes,redundant,work_bound,planned_bytes,peak_bytes,limited_by,load'
+
+# What every bench takes, with defaults that it may change before it reads its options.
+common_options=(program model size batch rounds steps timeout out figure table probe-seconds vectors dilate)
+program=build/release/tessera
+model=models/yolov2-early.cfg
+size=224x224
+batch=1
+rounds=3
+steps=5
+timeout=1800
+out=
+figure=
+table=
+probe_seconds=40
+vectors=generic
+dilate=0.5
+
+common_help() {
+  cat <<HELP
+  --rounds N            measurements of each partition, in turn; default: $rounds
+  --steps N             steps of a measurement, of which the median counts; default: $steps
+  --timeout S           a measurement that takes longer is given up; default: $timeout
+  --vectors KIND        of emulated devices (TESSERA_VECTORS; bench/cluster/README.md says why); default: $vectors
+  --dilate K            emulated devices and links are K times as fast as real ones, and times are multiplied by K; less
+                        takes longer and leaves more of this machine idle; default: $dilate
+  --probe-seconds S     of \`tessera probe\`, once for each cluster and model; default: $probe_seconds
+  --program FILE        default: $program
+  --out CSV             what is measured; rows that are there are kept and not measured again; default: $out
+  --figure FILE         default: $figure
+  --table CSV           measures nothing: prints the table and draws the figure of what was measured before
+  --quick               a few small measurements, to see that all works; options after it still count
+HELP
+}
+
+fail() {
+  printf '%s: %s\n' "$bench" "$1" >&2
+  exit 2
+}
+
+say() { printf '%s: %s\n' "$bench" "$1" >&2; }
+
+# read_options ARGUMENT...: --NAME VALUE sets the variable NAME, for all common_options and the bench's own_options. A bench may
+# define own_flag OPTION VALUE, which sets $taken to how many arguments it has used.
+read_options() {
+  local option
+  while [ $# -gt 0 ]; do
+    taken=0
+    case $1 in
+      --help | -h) show_help && exit 0 ;;
+      --quick) be_quick && shift && continue ;;
+    esac
+    if declare -F own_flag >/dev/null && own_flag "$@" && [ "$taken" -gt 0 ]; then
+      shift "$taken"
+      continue
+    fi
+    option=${1#--}
+    [[ $1 == --* && " ${common_options[*]} ${own_options[*]-} " == *" $option "* ]] || fail "unknown option '$1': see --help."
+    [ $# -ge 2 ] || fail "$1 wants a value: see --help."
+    printf -v "${option//-/_}" '%s' "$2"
+    shift 2
+  done
+}
+
+# in_folder FILE: its folder is made.
+in_folder() { mkdir -p "$(dirname "$1")" && printf '%s' "$1"; }
+
+# ---- where ----
+
+launch=()      # starts a program on all devices
+devices=0      # ranks
+rate_mbit=     # of each device's link, where it is known
+dilation=1     # of the times that are measured
+cluster_label= # in the CSV
+made_cluster=  # to be taken down
+running=       # process of what is being measured
+
+# emulate LABEL UP_OPTION...: an emulated cluster (bench/cluster/cluster up) in place of the one before.
+emulate() {
+  local label=$1
+  shift
+  leave_cluster
+  # Set before it is up: an interrupted `up` takes down what it made, and `down` does nothing then.
+  made_cluster=bench-$$
+  bench/cluster/cluster up "$@" --name "$made_cluster" --vectors "$vectors" --dilate "$dilate" --program "$program" >"$scratch/up" ||
+    fail "the cluster $label cannot be made: see above."
+  use_cluster "$made_cluster"
+  cluster_label=$label
+}
+
+# use_cluster NAME: one that is up.
+use_cluster() {
+  launch=(bench/cluster/cluster --cluster "$1" run --timeout "$timeout")
+  bench/cluster/cluster --cluster "$1" status --json >"$scratch/status.json" || exit 2
+  devices=$(grep -c '"device"' "$scratch/status.json")
+  rate_mbit=$(bench/cluster/cluster --cluster "$1" status --csv |
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "rate_mbit") c = i; next }
+      !seen[$c]++ { rates = rates (rates == "" ? "" : " ") $c } END { print rates }')
+  dilation=$(flat_json <"$scratch/status.json" | value dilation)
+  cluster_label=$1
+}
+
+# use_hostfile FILE: real machines, a rank for each line of MPICH's host file.
+use_hostfile() {
+  [ -r "$1" ] || fail "$1 cannot be read: give MPICH's host file."
+  launch=(timeout "$timeout" mpiexec.mpich -f "$1" -bind-to none)
+  devices=$(sed 's/#.*//' "$1" | awk 'NF { split($1, part, ":"); ranks += part[2] > 0 ? part[2] : 1 } END { print ranks + 0 }')
+  cluster_label=$(basename "$1")
+}
+
+# use_this_machine RANKS
+use_this_machine() {
+  [[ $1 =~ ^[1-9][0-9]*$ ]] || fail '--local wants a number of ranks.'
+  launch=(timeout "$timeout" env OMP_NUM_THREADS=1 mpiexec.mpich -n "$1")
+  devices=$1
+  cluster_label=local-$1
+}
+
+leave_cluster() {
+  [ -z "$made_cluster" ] || bench/cluster/cluster --cluster "$made_cluster" down
+  made_cluster=
+}
+
+# leave: whatever happens, nothing stays behind.
+leave() {
+  if [ -n "$running" ]; then
+    kill -TERM "$running" 2>/dev/null || true
+    wait "$running" 2>/dev/null || true
+  fi
+  leave_cluster
+  rm -rf "$scratch"
+}
+
+# report_before: with --table, reports what was measured before and ends.
+report_before() {
+  [ -n "$table" ] || return 0
+  [ -r "$table" ] || fail "$table cannot be read: --table wants what was measured before."
+  out=$table
+  report
+  exit 0
+}
+
+need_program() { [ -x "$program" ] || fail "$program is not there: run ./quickstart.sh first, or give --program."; }
+
+# prepare: what all benches that measure need, once their options are read.
+prepare() {
+  report_before
+  need_program
+  command -v mpiexec.mpich >/dev/null || fail 'mpiexec.mpich is not installed: apt-get install mpich.'
+  scratch=$(mktemp -d)
+  trap leave EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  trap 'exit 129' HUP
+  : >>"$(in_folder "$out")"
+  if [ ! -s "$out" ]; then
+    echo "$step_columns" >"$out"
+  elif [ "$(head -n 1 "$out")" != "$step_columns" ]; then
+    fail "$out has other columns than this bench writes: give another file with --out, or delete it."
+  fi
+}
+
+# may_emulate: clusters are made by root only.
+may_emulate() {
+  bench/cluster/cluster check >"$scratch/check" 2>&1 || fail "emulated clusters cannot be made here: $(head -n 1 "$scratch/check")"
+}
+
+# ---- what ----
+
+# flat_json: of the JSON on the standard input, a line "PATH VALUE" for each value; value PATH: one of them.
+flat_json() { awk -f bench/steps/flat_json.awk; }
+value() { awk -v path="$1" '$1 == path { print substr($0, length($1) + 2); exit }'; }
+
+# run COMMAND...: in the background, so that this script can be interrupted; prints what it prints.
+run() {
+  local code=0
+  "$@" >"$scratch/printed" 2>"$scratch/log" </dev/null &
+  running=$!
+  wait "$running" || code=$?
+  running=
+  return "$code"
+}
+
+last_complaint() { grep -v '^$' "$scratch/log" | tail -n 1; }
+
+# setting MODEL SIZE BATCH: what the next measurements are of; "own" is the model's size. Probes the cluster once for each.
+setting() {
+  model=$1 size=$2 batch=$3
+  model_name=$(basename "$model" .cfg)
+  sized=()
+  [ "$size" = own ] || sized=(--size "$size")
+  profile=$(in_folder "runs/profiles/$cluster_label-$(basename "$vectors")-$dilation-$model_name-$size.cluster.toml")
+  if [ ! -s "$profile" ] || [ "$program" -nt "$profile" ]; then
+    say "probing $cluster_label for $model_name, $size"
+    run "${launch[@]}" "$program" probe "$model" "${sized[@]}" --seconds "$probe_seconds" --out "$profile" --force ||
+      fail "tessera probe: $(last_complaint)"
+  fi
+}
+
+# plan NAME PLAN_OPTION...: leaves the plan in $scratch/plan, flat, and the partition in a file for `time`.
+plan() {
+  local name=$1
+  shift
+  partition=$scratch/$name.toml
+  run "$program" plan "$model" "${sized[@]}" --batch "$batch" --ranks "$devices" --cluster "$profile" --json --save "$partition" "$@" || {
+    say "$name: $(last_complaint)"
+    return 1
+  }
+  flat_json <"$scratch/printed" >"$scratch/plan"
+}
+
+planned() { value "$1" <"$scratch/plan"; }
+
+# row_key NAME: the first columns of a row.
+row_key() { printf '%s,%s,%s,%s,%s,%s,%s,%s' "$cluster_label" "$devices" "$rate_mbit" "$dilation" "$model_name" "$size" "$batch" "$1"; }
+
+# is_measured NAME ROUND
+is_measured() {
+  awk -F, -v key="$(row_key "$1")" -v round="$2" 'index($0, key ",") == 1 && $10 == round { found = 1; exit } END { exit !found }' "$out"
+}
+
+# write_row NAME ROUND LIMITED_BY: of the flat $scratch/plan and $scratch/measured.
+write_row() {
+  local load
+  read -r load _ </proc/loadavg
+  awk -v key="$(row_key "$1")" -v round="$2" -v limited_by="$3" -v dilation="$dilation" -v load="$load" \
+    -f bench/steps/row.awk "$scratch/plan" "$scratch/measured" >>"$out"
+}
+
+# measure NAME ROUND PLAN_OPTION...: a row. Without a time where the plan does not fit into memory, or the run failed.
+measure() {
+  local name=$1 round=$2 limited_by
+  shift 2
+  if is_measured "$name" "$round"; then return 0; fi
+  plan "$name" "$@" || return 0
+  limited_by=$(planned prediction.limited_by)
+  : >"$scratch/measured"
+  if [ "$(planned prediction.fits)" = false ]; then
+    limited_by=memory
+  elif run "${launch[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$steps" --partition "$partition" --json; then
+    flat_json <"$scratch/printed" >"$scratch/measured"
+  else
+    say "$name: $(last_complaint)"
+  fi
+  write_row "$name" "$round" "$limited_by"
+  say "$(tail -n 1 "$out" | awk -F, '{ printf "%s, %s, %s, batch %s, %s: predicted %.3g s, measured %s", $1, $5, $6, $7, $8, $11, $12 == "" ? "nothing" : sprintf("%.3g s", $12) }')"
+}
+
+# equal_groups LAYERS_A_GROUP LAYERS: "0-1,2-3,4" of 2 and 5.
+equal_groups() {
+  awk -v size="$1" -v layers="$2" 'BEGIN {
+    for (first = 0; first < layers; first += size) {
+      last = first + size > layers ? layers - 1 : first + size - 1
+      printf "%s%s", (first ? "," : ""), (last > first ? first "-" last : first)
+    }
+  }'
+}
+
+# tiled_layers: of the plan in $scratch/plan, the layers before the first that is not cut into rows or columns.
+tiled_layers() { awk -f bench/steps/tiled_layers.awk "$scratch/plan"; }
+
+# ---- what came out ----
+
+# print_table AWK_FILE: of $out, with the functions and medians of rows.awk.
+print_table() { awk -f bench/steps/rows.awk -f "$1" "$out"; }
+
+# draw KIND FILE...: the figure, if there is matplotlib to draw it with.
+draw() {
+  if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
+    /usr/bin/python3 bench/plot_steps.py "$1" --out "$(in_folder "$figure")" "${@:2}"
+  else
+    say 'no figure: install python3-matplotlib.'
+  fi
+}
+
+print_machine() {
+  printf '%s, %s processors, load average %s; %s vectors, dilation %s\n\n' \
+    "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "$vectors" "$dilation"
+}
