@@ -8,6 +8,7 @@
 
 #include "engine/comm/exchange.h"
 #include "engine/random.h"
+#include "partitioner/errors.h"
 
 namespace engine {
 
@@ -55,7 +56,10 @@ ParameterSet<T>::ParameterSet(const partitioner::Network& network,
                               const partitioner::Plan& plan,
                               const Communicator& communicator,
                               bool training)
-    : network_(&network), communicator_(&communicator), transfers_(communicator) {
+    : network_(&network),
+      communicator_(&communicator),
+      precision_(plan.sums.precision),
+      transfers_(communicator) {
   for (const ParameterPlan& parameter : plan.parameters) {
     const Range channels = parameter.required[static_cast<std::size_t>(communicator.rank())];
     const Range held{channels.begin * parameter.shape.row, channels.end * parameter.shape.row};
@@ -203,6 +207,8 @@ void ParameterSet<T>::finish_sharing(BatchNormMode mode) {
 
 template <class T>
 void ParameterSet<T>::sum_gradients(BatchNormMode mode) {
+  partitioner::expects(precision_ == partitioner::SumPrecision::Exact,
+                       "what rounding leaves is made up for by a whole step");
   for (int layer = network_->size() - 1; layer >= 0; --layer) {
     start_sums(layer, mode);
   }

@@ -57,7 +57,7 @@ class ParameterSet {
   // In the end. Running statistics are shared too where ranks may have different ones.
   void finish_sharing(BatchNormMode mode);
 
-  // Only the sums, all at once.
+  // Only the sums, all at once. Requires that gradients travel exactly.
   void sum_gradients(BatchNormMode mode);
 
   // What rounding has left of gradients and values, where these travel rounded.
@@ -84,6 +84,7 @@ class ParameterSet {
 
   const partitioner::Network* network_;
   const Communicator* communicator_;
+  partitioner::SumPrecision precision_;
   std::deque<Parameter<T>> parameters_;  // by layer, then kind
   std::deque<Bucket> buckets_;           // in the order of the backward pass
   std::optional<ParameterBucket<T>> statistics_;

@@ -2,6 +2,9 @@
 // "layers.3.weight", optimizer state as "optimizer.layers.3.weight.first" and ".second"; step, seed
 // and the model's text are metadata of the file.
 //
+// What rounding has left of gradients and values, where these travel rounded, is not in it: a run
+// that goes on after saving forgets it, too, see ParameterSet::forget_remainders().
+//
 // Rank 0 reads and writes; a tensor at a time travels between it and its owners. All ranks call
 // these functions together, and errors are AgreedErrors on all of them.
 
