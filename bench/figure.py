@@ -1,5 +1,6 @@
 """What all figures of the benches have in common: colours, style, and that the same numbers give the same file."""
 
+import math
 import sys
 
 import matplotlib
@@ -21,10 +22,12 @@ def subplots(rows=1, cols=1, size=(10, 7.2), **options):
 
 
 def legend_below(figure, handles, labels=None, columns=None):
-    """A row of entries at the lower edge; what is drawn above keeps clear of it."""
+    """Rows of entries at the lower edge; what is drawn above keeps clear of them."""
     labels = labels or [handle.get_label() for handle in handles]
-    figure.legend(handles, labels, loc="lower center", ncol=columns or max(1, len(handles)), frameon=False)
-    figure.tight_layout(rect=(0, 0.36 / figure.get_figheight(), 1, 1), h_pad=2, w_pad=2)
+    columns = columns or max(1, len(handles))
+    rows = math.ceil(len(handles) / columns)
+    figure.legend(handles, labels, loc="lower center", ncol=columns, frameon=False)
+    figure.tight_layout(rect=(0, (0.14 + 0.22 * rows) / figure.get_figheight(), 1, 1), h_pad=2, w_pad=2)
 
 
 def save(figure, path):

@@ -224,6 +224,10 @@ def speed(path):
     return figure
 
 
+def program_colour(name):
+    return {"tessera": BLUE, "torch": RED}.get(name.partition("-")[0], look.PALE)
+
+
 def memory(path):
     batches = {}
     for row in rows_of(path):
@@ -233,8 +237,7 @@ def memory(path):
     figure, axes = look.subplots(1, len(batches), (max(6.5, 4.4 * len(batches)), 5.2))
     for axis, (title, rows) in zip(axes[0], batches.items()):
         heights = [largest(row["peak_bytes"]) / MIB for row in rows]
-        bars = axis.bar(range(len(rows)), heights, 0.7, zorder=2,
-                        color=[BLUE if row["name"] == "tessera" else RED if row["name"].startswith("torch") else look.PALE for row in rows])
+        bars = axis.bar(range(len(rows)), heights, 0.7, zorder=2, color=[program_colour(row["name"]) for row in rows])
         axis.bar_label(bars, [f"{height:.0f}" for height in heights])
         axis.set(title=title, ylabel="peak resident MiB of the fullest device")
         label_places(axis, [f"{row['name']}, {row['devices']}" for row in rows])

@@ -52,12 +52,12 @@ grids() {
 
 # measure_partitions ROUND
 measure_partitions() {
-  local round=$1 grid layers size
+  local round=$1 grid layers fused
   for grid in $(grids "$devices"); do
     plan layers --grid "$grid" || continue
     layers=$(tiled_layers)
-    for size in $group_sizes; do
-      measure "$grid by $size" "$round" --grid "$grid" --groups "$(equal_groups "$size" "$layers")"
+    for fused in $group_sizes; do
+      measure "$grid by $fused" "$round" --grid "$grid" --groups "$(equal_groups "$fused" "$layers")"
     done
     measure "$grid then images" "$round" --grid "$grid" --data-parallel-from $((layers / 2))
   done

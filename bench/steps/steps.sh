@@ -21,7 +21,7 @@ figure=
 table=
 probe_seconds=40
 vectors=generic
-dilate=0.5
+dilate=3
 
 common_help() {
   cat <<HELP

@@ -41,6 +41,51 @@ View<const float> read(const Tensor<float>& tensor) {
   return tensor.view();
 }
 
+// Where a device gets a share of a processor, it stands still for longer than a trial takes, so
+// that a trial may be seen between two such times, or with one too many. So a thread that computes
+// alone is timed by what it takes of the processor, which share_out() turns into seconds that pass.
+// Of several threads one may wait for the others.
+bool counts_processor_time() {
+  return threads() == 1;
+}
+
+template <class Work>
+double trial_seconds(double allowed_s, Work work) {
+  return median_seconds(allowed_s, work, counts_processor_time() ? processor_s : now_s);
+}
+
+// How much of a processor this thread has had since this was made, at most 1.
+class ProcessorShare {
+ public:
+  [[nodiscard]] double so_far() const {
+    return std::min(1.0, (processor_s() - processor_start_) / (now_s() - start_));
+  }
+
+ private:
+  double start_ = now_s();
+  double processor_start_ = processor_s();
+};
+
+// Of a thread that got `share` of a processor while it was timed.
+void share_out(double share, DeviceProfile& profile) {
+  for (double* rate : {&profile.memory_bytes_per_s,
+                       &profile.copied_bytes_per_s,
+                       &profile.direct_flops_per_s,
+                       &profile.winograd_flops_per_s}) {
+    *rate *= share;
+  }
+  for (PassRates* rates :
+       {&profile.normalize, &profile.activate, &profile.pool, &profile.elementwise}) {
+    rates->forward_bytes_per_s *= share;
+    rates->backward_bytes_per_s *= share;
+  }
+  for (ConvolutionPoint& point : profile.convolutions) {
+    point.forward_s /= share;
+    point.backward_data_s /= share;
+    point.backward_weights_s /= share;
+  }
+}
+
 double bytes_of_maps(double maps) {
   return maps * static_cast<double>(sizeof(float)) * static_cast<double>(kMap.volume());
 }
@@ -57,11 +102,11 @@ ConvolutionPoint timed(ConvolutionPoint trial, double allowed_s) {
   Array<float> weight_gradient(weight.size());
   Array<float> scratch(convolution_workspace(method, output.channels, output));
   const double pass_s = allowed_s / 3;
-  trial.forward_s = median_seconds(pass_s, [&] {
+  trial.forward_s = trial_seconds(pass_s, [&] {
     convolution_forward<float>(
         method, read(in), weight.data(), nullptr, {out.view(), output}, scratch.data());
   });
-  trial.backward_data_s = median_seconds(pass_s, [&] {
+  trial.backward_data_s = trial_seconds(pass_s, [&] {
     convolution_backward_data<float>(method,
                                      read(out),
                                      {weight.data(), 0},
@@ -69,7 +114,7 @@ ConvolutionPoint timed(ConvolutionPoint trial, double allowed_s) {
                                      {in_gradient.view(), in.region(), true},
                                      scratch.data());
   });
-  trial.backward_weights_s = median_seconds(pass_s, [&] {
+  trial.backward_weights_s = trial_seconds(pass_s, [&] {
     convolution_backward_weights<float>(
         method, read(in), read(out), output, 0, weight_gradient.data(), scratch.data());
   });
@@ -92,6 +137,7 @@ double flops_per_s(const std::vector<ConvolutionPoint>& points, bool winograd) {
 // Common trials first: what can be expected of the others comes from them.
 void measure_convolutions(const DeviceProbeOptions& options,
                           double seconds,
+                          const ProcessorShare& share,
                           DeviceMeasurements& measurements) {
   const double end = now_s() + seconds;
   std::vector<ConvolutionPoint>& points = measurements.profile.convolutions;
@@ -108,9 +154,10 @@ void measure_convolutions(const DeviceProbeOptions& options,
     std::erase(wanted, trial);
   }
   constexpr double kSafety = 0.8;  // other shapes may be slower
+  const double computing_s =
+      kSafety * (end - now_s()) * (counts_processor_time() ? share.so_far() : 1);
   const TrialChoice choice = choose_trials(
-      wanted,
-      {kSafety * (end - now_s()), options.memory_bytes, direct_flops_per_s, winograd_flops_per_s});
+      wanted, {computing_s, options.memory_bytes, direct_flops_per_s, winograd_flops_per_s});
   measurements.left_out = choice.left_out;
   double flops_left = 0;
   for (const ConvolutionPoint& trial : choice.chosen) {
@@ -141,13 +188,13 @@ PassRates normalize_rates(double allowed_s) {
       0, norms, scale.data(), shift.data(), partitioner::Activation::Leaky};
   Tensor<float> sums = filled(kMap, 1);
   Tensor<float> out(kMap);
-  const double forward_s = median_seconds(allowed_s / 2, [&] {
+  const double forward_s = trial_seconds(allowed_s / 2, [&] {
     (void)channel_moments(read(sums), kMap);
     normalize_forward(read(sums), kMap, by, out.view());
   });
   const GradientLines<float> gradient(read(out));
   const auto count = static_cast<double>(kMap.rows.size() * kMap.cols.size());
-  const double backward_s = median_seconds(allowed_s / 2, [&] {
+  const double backward_s = trial_seconds(allowed_s / 2, [&] {
     const auto totals = normalize_backward_sums(read(sums), kMap, by, gradient);
     normalize_backward(sums.view(), kMap, by, {totals, count, kMap}, gradient);
   });
@@ -158,9 +205,9 @@ PassRates activate_rates(double allowed_s) {
   constexpr auto kActivation = partitioner::Activation::Leaky;
   Tensor<float> map = filled(kMap, 1);
   Tensor<float> gradient = filled(kMap, 2);
-  const double forward_s = median_seconds(
+  const double forward_s = trial_seconds(
       allowed_s / 2, [&] { activate_forward(kActivation, read(map), kMap, map.view()); });
-  const double backward_s = median_seconds(allowed_s / 2, [&] {
+  const double backward_s = trial_seconds(allowed_s / 2, [&] {
     (void)activate_backward(kActivation, read(map), read(map), kMap, gradient.view());
   });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
@@ -176,10 +223,10 @@ PassRates pool_rates(double allowed_s) {
   Tensor<float> out(output);
   Tensor<Winner> winners(output);
   Tensor<float> in_gradient(kMap);
-  const double forward_s = median_seconds(allowed_s / 2, [&] {
+  const double forward_s = trial_seconds(allowed_s / 2, [&] {
     max_pool_forward<float>(site, read(in), {out.view(), winners.view()});
   });
-  const double backward_s = median_seconds(allowed_s / 2, [&] {
+  const double backward_s = trial_seconds(allowed_s / 2, [&] {
     max_pool_backward<float>(site, read(out), std::as_const(winners).view(), in_gradient.view());
   });
   constexpr double kMaps = 1.25;
@@ -191,13 +238,13 @@ PassRates elementwise_rates(double allowed_s) {
   const Tensor<float> a = filled(kMap, 1);
   const Tensor<float> b = filled(kMap, 2);
   Tensor<float> sum(kMap);
-  const double forward_s = median_seconds(allowed_s / 2, [&] {
+  const double forward_s = trial_seconds(allowed_s / 2, [&] {
     copy_cells<float>({}, 1, false, read(a), kMap, sum.view());
     copy_cells<float>({}, 1, true, read(b), kMap, sum.view());
   });
   Tensor<float> a_gradient(kMap);
   Tensor<float> b_gradient(kMap);
-  const double backward_s = median_seconds(allowed_s / 2, [&] {
+  const double backward_s = trial_seconds(allowed_s / 2, [&] {
     copy_cells_backward<float>({}, 1, read(sum), kMap, a_gradient.view());
     copy_cells_backward<float>({}, 1, read(sum), kMap, b_gradient.view());
   });
@@ -214,7 +261,7 @@ double memory_bytes_per_s(double allowed_s) {
   const auto copy = [&](std::size_t part) {
     std::memcpy(to.data() + part * kPart, from.data() + part * kPart, kPart);
   };
-  const double seconds = median_seconds(allowed_s, [&] {
+  const double seconds = trial_seconds(allowed_s, [&] {
     std::vector<std::jthread> others;
     for (std::size_t part = 1; part < parts; ++part) {
       others.emplace_back(copy, part);
@@ -224,22 +271,17 @@ double memory_bytes_per_s(double allowed_s) {
   return 2 * static_cast<double>(parts * kPart) / seconds;
 }
 
-// Packing and unpacking of a few rows, as messages between tiles have them; and how much of a
-// processor the thread had meanwhile.
-void measure_copies(double allowed_s, DeviceMeasurements& measurements) {
+// Packing and unpacking of a few rows, as messages between tiles have them.
+double copied_bytes_per_s(double allowed_s) {
   Region halo = kMap;
   halo.rows = {8, 12};
   Tensor<float> map = filled(kMap, 1);
   Array<float> packed(halo.volume());
-  const double start = now_s();
-  const double processor_start = processor_s();
-  const double both_s = median_seconds(allowed_s, [&] {
+  const double both_s = trial_seconds(allowed_s, [&] {
     copy_out(read(map), halo, packed.data());
     copy_in(std::as_const(packed).data(), halo, map.view());
   });
-  measurements.processor_share =
-      std::min(1.0, (processor_s() - processor_start) / (now_s() - start));
-  measurements.profile.copied_bytes_per_s = 2 * static_cast<double>(packed.bytes()) / both_s;
+  return 2 * static_cast<double>(packed.bytes()) / both_s;
 }
 
 }  // namespace
@@ -247,16 +289,21 @@ void measure_copies(double allowed_s, DeviceMeasurements& measurements) {
 DeviceMeasurements measure_device(const DeviceProbeOptions& options) {
   constexpr double kPart = 0.03;  // of the time, for each of what follows
   const double part_s = kPart * options.seconds;
-  const double end = now_s() + options.seconds;
+  const double start = now_s();
+  const ProcessorShare share;
   DeviceMeasurements measurements;
   DeviceProfile& profile = measurements.profile;
-  measure_copies(part_s, measurements);
+  profile.copied_bytes_per_s = copied_bytes_per_s(part_s);
   profile.memory_bytes_per_s = memory_bytes_per_s(part_s);
   profile.normalize = normalize_rates(part_s);
   profile.activate = activate_rates(part_s);
   profile.pool = pool_rates(part_s);
   profile.elementwise = elementwise_rates(part_s);
-  measure_convolutions(options, end - now_s(), measurements);
+  measure_convolutions(options, start + options.seconds - now_s(), share, measurements);
+  measurements.processor_share = share.so_far();
+  if (counts_processor_time()) {
+    share_out(measurements.processor_share, profile);
+  }
   return measurements;
 }
 

@@ -84,7 +84,7 @@ std::vector<ConvolutionPoint> standard_trials(const std::vector<ConvolutionKerne
 std::vector<ConvolutionPoint> model_trials(const Network& network,
                                            const std::vector<ConvolutionKernel>& kernels) {
   std::vector<ConvolutionPoint> trials;
-  for (const Index parts : {4, 2}) {
+  for (const Index parts : {4, 2, 1}) {
     for (int layer = 0; layer < network.size(); ++layer) {
       if (applies(ConvolutionKernel::Direct, network, layer)) {
         add_by_each(kernels, tile_of(network, layer, parts), trials);

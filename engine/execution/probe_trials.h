@@ -23,7 +23,7 @@ using partitioner::ConvolutionPoint;
     const std::vector<ConvolutionKernel>& kernels);
 
 // The distinct convolutions of a network: first of a sixteenth of their maps, all of them, then of
-// a quarter.
+// a quarter, then whole.
 [[nodiscard]] std::vector<ConvolutionPoint> model_trials(
     const partitioner::Network& network, const std::vector<ConvolutionKernel>& kernels);
 

@@ -36,14 +36,15 @@ TEST_CASE(
     "trials of a model are its distinct convolutions, small tiles of all before larger ones") {
   const auto trials = engine::model_trials(model("yolov2-early.cfg"), kDirect);
   CHECK(is_distinct(trials));
-  REQUIRE(trials.size() % 2 == 0);
-  const std::size_t half = trials.size() / 2;
-  for (std::size_t i = 0; i < half; ++i) {
-    CHECK(trials[i].channels == trials[i + half].channels);
-    CHECK(trials[i].filters == trials[i + half].filters);
-    CHECK(2 * trials[i].rows - trials[i + half].rows <= 1);
-    CHECK(2 * trials[i].rows >= trials[i + half].rows);
+  REQUIRE(trials.size() % 3 == 0);
+  const std::size_t third = trials.size() / 3;
+  for (std::size_t i = 0; i < 2 * third; ++i) {
+    CHECK(trials[i].channels == trials[i + third].channels);
+    CHECK(trials[i].filters == trials[i + third].filters);
+    CHECK(2 * trials[i].rows - trials[i + third].rows <= 1);
+    CHECK(2 * trials[i].rows >= trials[i + third].rows);
   }
+  CHECK(trials.back().rows == model("yolov2-early.cfg").shape(14).rows);
   CHECK(trials[0].channels == 3);
 }
 
