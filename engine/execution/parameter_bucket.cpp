@@ -68,24 +68,31 @@ ParameterBucket<T>::ParameterBucket(std::vector<Parameter<T>*> parameters,
 // An owned run is sent whole to each of those who hold it.
 template <class T>
 void ParameterBucket<T>::add_pieces(Parameter<T>& parameter, int rank) {
-  for (const Range& run : parameter.plan->owned[static_cast<std::size_t>(rank)]) {
-    const Index at = shared_.empty() ? 0 : shared_.back().at + shared_.back().elements.size();
-    bool is_shared = false;
-    for (const Message& message : parameter.plan->messages) {
-      if (message.from == rank && message.region.cols == run) {
-        parcel(holders_, message.to).pieces.push_back({&parameter, run, at});
-        is_shared = true;
-      }
-    }
-    if (is_shared) {
-      shared_.push_back({&parameter, run, at});
-    }
-  }
+  const auto& runs = parameter.plan->owned[static_cast<std::size_t>(rank)];
   for (const Message& message : parameter.plan->messages) {
-    if (message.to == rank) {
-      parcel(owners_, message.from).pieces.push_back({&parameter, message.region.cols, 0});
+    const Range& elements = message.region.cols;
+    if (message.from == rank) {
+      partitioner::expects(std::find(runs.begin(), runs.end(), elements) != runs.end(),
+                           "all of an owned run travels together");
+      parcel(holders_, message.to)
+          .pieces.push_back({&parameter, elements, share(parameter, elements)});
+    } else if (message.to == rank) {
+      parcel(owners_, message.from).pieces.push_back({&parameter, elements, 0});
     }
   }
+}
+
+// Where the run stands among all that is shared.
+template <class T>
+Index ParameterBucket<T>::share(Parameter<T>& parameter, const Range& run) {
+  for (const Piece& piece : shared_) {
+    if (piece.of == &parameter && piece.elements == run) {
+      return piece.at;
+    }
+  }
+  const Index at = shared_.empty() ? 0 : shared_.back().at + shared_.back().elements.size();
+  shared_.push_back({&parameter, run, at});
+  return at;
 }
 
 template <class T>

@@ -27,8 +27,7 @@ class ParameterBucket {
                   partitioner::SumPrecision precision,
                   int rank);
 
-  // Each of these once, in this order; all ranks call them together. What is added up stays where
-  // it is until start_sum, what is shared until finish_share.
+  // In a step each of these once, in this order; all ranks call them together.
   void start_sum(BulkTransfers& transfers, Already already);
   // Afterwards owners have the sums, and values that are ready for an update.
   void finish_sum(BulkTransfers& transfers);
@@ -60,6 +59,7 @@ class ParameterBucket {
   };
 
   void add_pieces(Parameter<T>& parameter, int rank);
+  [[nodiscard]] Index share(Parameter<T>& parameter, const Range& run);
   Parcel& parcel(std::vector<Parcel>& parcels, int peer);
   [[nodiscard]] Index message_bytes(Index elements) const;
   [[nodiscard]] bool is_sent(const Piece& piece) const {
