@@ -86,5 +86,9 @@ enter_device() {
     TESSERA_VECTORS=$(<"$state/vectors")
     export TESSERA_VECTORS
   fi
+  if [ -s "$state/pace_library" ]; then
+    TESSERA_PACE=$(value "$device" cores) LD_PRELOAD=$(<"$state/pace_library")
+    export TESSERA_PACE LD_PRELOAD
+  fi
   exec nsenter --target "$pid" --net --uts --ipc --mount --pid -- env --chdir="$PWD" "$@"
 }

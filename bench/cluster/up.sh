@@ -4,10 +4,10 @@
 # read_up_options ARGUMENT...: sets the names and properties of the devices, and the variables below.
 read_up_options() {
   local description='' devices='' equal=() key
-  new_name='' core_gflops='' wanted_dilation=1
+  new_name='' core_gflops='' wanted_dilation=1 slow_by=quota
   while [ $# -gt 0 ]; do
     case $1 in
-      --devices | --rate | --speed | --cpu | --memory | --threads | --dilate | --name | --core-speed | --model | --size | --program | --vectors)
+      --devices | --rate | --speed | --cpu | --memory | --threads | --dilate | --slow-by | --name | --core-speed | --model | --size | --program | --vectors)
         [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
       -*) fail "unknown option '$1': see --help." ;;
       *) [ -z "$description" ] || fail "one description is enough: '$description' or '$1'?" ;;
@@ -17,6 +17,7 @@ read_up_options() {
       --devices) devices=$2 ;;
       --rate | --speed | --cpu | --memory | --threads) equal+=("$key=$2") ;;
       --dilate) wanted_dilation=$2 ;;
+      --slow-by) slow_by=$2 ;;
       --name) new_name=$2 ;;
       --core-speed) core_gflops=$2 ;;
       --model) model=$2 ;;
@@ -33,6 +34,7 @@ read_up_options() {
 
 check_up_options() {
   [ "$wanted_dilation" = max ] || is_positive "$wanted_dilation" || fail '--dilate wants a number above 0, or max.'
+  case $slow_by in quota | pace) ;; *) fail '--slow-by wants quota or pace.' ;; esac
   [ -z "$core_gflops" ] || is_positive "$core_gflops" || fail '--core-speed wants a number above 0, in GFLOP/s.'
 }
 
@@ -86,17 +88,32 @@ bring_up() {
   mkdir -p "$all_state"
   mkdir "$state" 2>/dev/null || fail "$cluster is just being made by somebody else."
   trap 'warn "taking $cluster down again."; take_down' EXIT
+  [ "$slow_by" = quota ] || build_pace_library
   # Also on INT, TERM and HUP: bash 5.2 can trip over a trap of theirs while it parses a substitution.
   write_state
   make_switch
   for name in "${names[@]}"; do
     make_groups "$name"
-    set_quota "$name" "$(value "$name" cores)"
+    set_quota "$name" "$(quota_of "$name")"
     set_memory_limit "$name" "$(value "$name" memory_mib)"
     switch_on "$name"
   done
   trap - EXIT
   print_summary
+}
+
+# build_pace_library: not below /run, from where nothing may be executed.
+build_pace_library() {
+  local library
+  library=$(mktemp --tmpdir=/var/tmp tessera-cluster.XXXXXX.so)
+  echo "$library" >"$state/pace_library"
+  cc -O2 -shared -fPIC -o "$library" "$here/pace.c" ||
+    fail '--slow-by pace needs a C compiler: apt-get install gcc, or slow devices by quota.'
+}
+
+# quota_of DEVICE: where its ranks keep to their share by themselves, a whole core for each thread.
+quota_of() {
+  if [ "$slow_by" = quota ]; then value "$1" cores; else value "$1" threads; fi
 }
 
 print_summary() {
@@ -124,6 +141,7 @@ take_down() {
   done
   ip netns delete "$(namespace_of switch)" 2>/dev/null || true
   remove_groups
+  [ ! -s "$state/pace_library" ] || rm -f "$(<"$state/pace_library")"
   rm -rf "$state"
   rmdir "$all_state" 2>/dev/null || true
 }

@@ -8,7 +8,7 @@
 readonly step_columns='cluster,devices,rate_mbit,dilation,model,size,batch,name,groups,round,predicted_s,measured_s,least_s,most_s,messages,bytes,busiest_bytes,redundant,work_bound,planned_bytes,peak_bytes,limited_by,load'
 
 # What every bench takes, with defaults that it may change before it reads its options.
-common_options=(program model size batch rounds steps timeout out figure table probe-seconds vectors dilate)
+common_options=(program model size batch rounds steps timeout out figure table probe-seconds vectors dilate slow-by)
 program=build/release/tessera
 model=models/yolov2-early.cfg
 size=224x224
@@ -22,6 +22,7 @@ table=
 probe_seconds=40
 vectors=generic
 dilate=3
+slow_by=pace
 
 common_help() {
   cat <<HELP
@@ -31,6 +32,7 @@ common_help() {
   --vectors KIND        of emulated devices (TESSERA_VECTORS; bench/cluster/README.md says why); default: $vectors
   --dilate K            emulated devices and links are K times as fast as real ones, and times are multiplied by K; less
                         takes longer and leaves more of this machine idle; default: $dilate
+  --slow-by quota|pace  how emulated devices keep to their share of a processor; default: $slow_by
   --probe-seconds S     of \`tessera probe\`, once for each cluster and model; default: $probe_seconds
   --program FILE        default: $program
   --out CSV             what is measured; rows that are there are kept and not measured again; default: $out
@@ -89,7 +91,7 @@ emulate() {
   leave_cluster
   # Set before it is up: an interrupted `up` takes down what it made, and `down` does nothing then.
   made_cluster=bench-$$
-  bench/cluster/cluster up "$@" --name "$made_cluster" --vectors "$vectors" --dilate "$dilate" --program "$program" >"$scratch/up" ||
+  bench/cluster/cluster up "$@" --name "$made_cluster" --vectors "$vectors" --dilate "$dilate" --slow-by "$slow_by" --program "$program" >"$scratch/up" ||
     fail "the cluster $label cannot be made: see above."
   use_cluster "$made_cluster"
   cluster_label=$label
@@ -196,7 +198,7 @@ setting() {
   model_name=$(basename "$model" .cfg)
   sized=()
   [ "$size" = own ] || sized=(--size "$size")
-  profile=$(in_folder "runs/profiles/$cluster_label-$(basename "$vectors")-$dilation-$model_name-$size.cluster.toml")
+  profile=$(in_folder "runs/profiles/$cluster_label-$dilation-$model_name-$size.cluster.toml")
   if [ ! -s "$profile" ] || [ "$program" -nt "$profile" ]; then
     say "probing $cluster_label for $model_name, $size"
     run "${launch[@]}" "$program" probe "$model" "${sized[@]}" --seconds "$probe_seconds" --out "$profile" --force ||
@@ -281,6 +283,6 @@ draw() {
 }
 
 print_machine() {
-  printf '%s, %s processors, load average %s; %s vectors, dilation %s\n\n' \
-    "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "$vectors" "$dilation"
+  printf '%s, %s processors, load average %s; %s vectors, dilation %s, slow by %s\n\n' \
+    "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "${vectors:-widest}" "$dilation" "$slow_by"
 }

@@ -46,6 +46,33 @@ test_a_busy_device_gets_its_share_of_a_processor_and_no_more() {
   expect_between "$(status_of pi1 throttled_periods)" 50 1e9
 }
 
+# Prints its share of a processor and the mean of the pauses that it is given, in ms.
+spinning_rank() {
+  cat >"$folder/spin.py" <<'PYTHON'
+import time
+start, processor, last, gaps = time.perf_counter(), time.thread_time(), 0, []
+while last < 3:
+    now = time.perf_counter() - start
+    if now - last > 1e-4:
+        gaps.append(now - last)
+    last = now
+print((time.thread_time() - processor) / last, 1e3 * sum(gaps) / max(1, len(gaps)))
+PYTHON
+  "$cluster_command" --cluster test-pace run --timeout 60 -n 1 "$python" "$folder/spin.py"
+}
+
+test_a_rank_that_keeps_pace_gets_its_share_in_short_pauses() {
+  local share pause
+  "$cluster_command" up --devices 1 --cpu 0.3 --name test-pace --slow-by pace >/dev/null
+  read -r share pause < <(spinning_rank)
+  expect_between "$share" 0.24 0.33
+  expect_between "$pause" 0.3 3
+  expect_equal "$("$cluster_command" --cluster test-pace exec pi1 sh -c 'i=0; while [ $i -lt 9 ]; do i=$((i + 1)); done; echo $i')" 9
+  ls /var/tmp/tessera-cluster.*.so
+  "$cluster_command" --cluster test-pace down
+  expect_equal "$(ls /run/tessera-cluster 2>/dev/null | grep -c test-pace)" 0
+}
+
 test_a_device_may_use_the_memory_it_has() {
   one exec pi2 "$python" -c 'len(bytearray(60 << 20))'
   expect_between "$(status_of pi2 memory_peak_bytes)" $((60 << 20)) $((100 << 20))

@@ -8,7 +8,7 @@ one() { "$cluster_command" --cluster test-one "$@"; }
 
 take_all_down() {
   local name
-  for name in test-one test-two test-early; do
+  for name in test-one test-two test-early test-pace; do
     "$cluster_command" --cluster "$name" down
   done
 }

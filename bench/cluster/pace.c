@@ -1,0 +1,71 @@
+// Slows the ranks of an MPI program down evenly: preloaded into each, with the share of a processor that it may use in
+// TESSERA_PACE. Every quarter of a millisecond the rank stands still for as long as it takes to come down to its share.
+//
+// Unlike a quota of a control group it does so at once instead of every 10 ms or so, and time spent waiting for messages earns
+// no right to be faster later: as on a slow processor. The first thread alone is slowed, so that a rank has to have one thread.
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static const long interval_ns = 250000;
+static const double most_credit_s = 2e-3;  // of pauses that took longer than they should, on a busy machine
+
+static double share;
+static double processor_before_s;
+static double owed_s;
+
+static double seconds_of(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void pause_for(double seconds) {
+  const long whole = (long)seconds;
+  const struct timespec time = {whole, (long)((seconds - (double)whole) * 1e9)};
+  nanosleep(&time, NULL);
+}
+
+static void keep_pace(int number) {
+  (void)number;
+  const int error = errno;
+  const double used_s = seconds_of(CLOCK_THREAD_CPUTIME_ID) - processor_before_s;
+  owed_s += used_s * (1 / share - 1);
+  if (owed_s > 0) {
+    const double start = seconds_of(CLOCK_MONOTONIC);
+    pause_for(owed_s);
+    owed_s -= seconds_of(CLOCK_MONOTONIC) - start;
+    if (owed_s < -most_credit_s) {
+      owed_s = -most_credit_s;
+    }
+  }
+  processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  errno = error;
+}
+
+__attribute__((constructor)) static void start(void) {
+  const char* text = getenv("TESSERA_PACE");
+  share = text == NULL || getenv("PMI_RANK") == NULL ? 0 : atof(text);
+  if (share <= 0 || share >= 1) {
+    return;
+  }
+  prctl(PR_SET_TIMERSLACK, 1);  // pauses are shorter than what is added to them otherwise
+  const int number = SIGRTMAX - 2;
+  struct sigaction action = {.sa_handler = keep_pace, .sa_flags = SA_RESTART};
+  sigaction(number, &action, NULL);
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
+  event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+  timer_t timer;
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) {
+    return;
+  }
+  processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  const struct itimerspec every = {{0, interval_ns}, {0, interval_ns}};
+  timer_settime(timer, 0, &every, NULL);
+}
