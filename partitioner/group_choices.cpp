@@ -214,6 +214,7 @@ void GroupChoices::count_memory(const GroupGeometry& geometry, GroupChoice& choi
   if (counts_memory()) {
     const GroupLoad load = group_load(network_, geometry, options_, limits_);
     choice.load = load.lasting;
+    choice.fixed = load.fixed;
     choice.for_a_moment = load.for_a_moment;
   }
 }

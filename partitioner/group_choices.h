@@ -40,7 +40,8 @@ struct GroupChoice {
   Group group;
   double seconds = 0;       // of a step, exchanges of maps apart
   double load = 0;          // about the share of the fullest device's memory that it takes for good
-  double for_a_moment = 0;  // ... and beside that while it is computed
+  double fixed = 0;         // of it what is there throughout a step
+  double for_a_moment = 0;  // ... and beside all that in its backward pass
   std::vector<MapRegions> reads;  // of earlier groups
   std::vector<MapRegions> makes;  // that later groups read
 

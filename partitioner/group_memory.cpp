@@ -78,7 +78,7 @@ class GroupBytes {
         held_(fixed_),
         kept_(fixed_),
         recomputed_(fixed_),
-        gradients_(fixed_),
+        moment_(fixed_),
         peak_(fixed_),
         scratch_(fixed_) {
     ParameterBytes parameters(options_, fixed_);
@@ -86,6 +86,13 @@ class GroupBytes {
       parameters.add(layer_parameters(network, layer), group.tiles_of(layer));
       for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
         compute(layer, rank);
+      }
+    }
+    for (const auto& [map, required] : group.required) {
+      if (options.memory.training && group.recompute && is_kept_to_run_again(map)) {
+        for (std::size_t rank = 0; rank < required.size(); ++rank) {
+          kept_[rank] += blocked_volume(required[rank]) * options.memory.scalar_bytes;
+        }
       }
     }
     for (const Exchange& collapse : group.collapses) {
@@ -99,8 +106,9 @@ class GroupBytes {
 
   // About what the group adds to any plan, from the forward to the backward pass.
   [[nodiscard]] Index lasting(std::size_t rank) const { return fixed_[rank] + kept_[rank]; }
+  [[nodiscard]] Index fixed(std::size_t rank) const { return fixed_[rank]; }
   [[nodiscard]] Index for_a_moment(std::size_t rank) const {
-    return gradients_[rank] + recomputed_[rank] + scratch_[rank];
+    return moment_[rank] + scratch_[rank];
   }
   // No plan with this group needs less.
   [[nodiscard]] Index least(std::size_t rank) const {
@@ -128,17 +136,31 @@ class GroupBytes {
     const Index map = cells * options_.memory.scalar_bytes;
     const Index sums = keeps_sums(operation) ? map : 0;
     const Index winners = std::holds_alternative<MaxPool>(operation) ? cells : 0;
+    const bool pooled =
+        layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
     held_[rank] += sums + winners;
     if (group_.recompute) {
       const bool is_kept = last_backward_reader(network_, layer) > group_.last;
       (again.output ? recomputed_ : kept_)[rank] += winners;
       kept_[rank] += is_kept ? map : 0;
-      recomputed_[rank] += sums + (again.output && !normalizes(operation) ? map : 0);
+      recomputed_[rank] += sums + (again.output && !normalizes(operation) && !pooled ? map : 0);
+      const Index gradient = layer == group_.last ? map : 0;  // is there when all has run again
+      moment_[rank] = std::max(moment_[rank], recomputed_[rank] + gradient);
       return;
     }
-    const bool pooled =
-        layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
     kept_[rank] += sums + winners + (normalizes(operation) || pooled ? 0 : map);
+  }
+
+  // Whether no backward pass reads the map, but a layer that runs again does.
+  [[nodiscard]] bool is_kept_to_run_again(int map) const {
+    if (map == kImage || last_backward_reader(network_, map) >= group_.first) {
+      return false;
+    }
+    const std::vector<int> readers = readers_of(network_, map);
+    return std::any_of(readers.begin(), readers.end(), [this](int layer) {
+      return layer >= group_.first && layer <= group_.last &&
+             again_[static_cast<std::size_t>(layer - group_.first)].runs;
+    });
   }
 
   // Gradients of the inputs, while what is kept of this layer and of those before it still is. A
@@ -149,16 +171,19 @@ class GroupBytes {
       return;
     }
     Index live = 0;
+    Index restored = 0;  // normalised maps, from their sums
     for (std::size_t input = 0; input < spec.inputs.size(); ++input) {
       const int map = spec.inputs[input];
       const bool again = std::count(spec.inputs.begin(), spec.inputs.end(), map) > 1;
       if (map != kImage && !again) {
         const Region& computed = group_.tiles_of(layer)[rank].computed;
-        live += options_.memory.scalar_bytes *
-                blocked_volume(required_input(network_, layer, input, computed));
+        const Index bytes = options_.memory.scalar_bytes *
+                            blocked_volume(required_input(network_, layer, input, computed));
+        live += bytes;
+        restored += normalizes(network_.layer(map).operation) ? bytes : 0;
       }
     }
-    gradients_[rank] = std::max(gradients_[rank], live);
+    moment_[rank] = std::max(moment_[rank], recomputed_[rank] + live + restored);
     peak_[rank] = std::max(peak_[rank], held_[rank] + live);
   }
 
@@ -170,7 +195,7 @@ class GroupBytes {
   RankBytes held_;        // sums and winners, while the group's backward pass begins
   RankBytes kept_;        // from forward to backward pass
   RankBytes recomputed_;  // for the backward pass alone
-  RankBytes gradients_;
+  RankBytes moment_;      // beside what is kept, in the backward pass
   RankBytes peak_;
   RankBytes scratch_;
 };
@@ -202,6 +227,7 @@ GroupLoad group_load(const Network& network,
   GroupLoad load;
   for (std::size_t rank = 0; rank < limits.size(); ++rank) {
     load.lasting = std::max(load.lasting, share(bytes.lasting(rank), limits[rank]));
+    load.fixed = std::max(load.fixed, share(bytes.fixed(rank), limits[rank]));
     load.for_a_moment = std::max(load.for_a_moment, share(bytes.for_a_moment(rank), limits[rank]));
   }
   return load;
@@ -209,14 +235,15 @@ GroupLoad group_load(const Network& network,
 
 double exchange_load(const std::vector<Region>& owned,
                      const std::vector<Region>& required,
+                     bool comes_from_sums,
                      const MemoryOptions& options,
                      const std::vector<Index>& limits) {
   double load = 0;
   for (std::size_t rank = 0; rank < limits.size(); ++rank) {
     const Index here = intersect(owned[rank], required[rank]).volume();
     const Index lacking = required[rank].volume() - here;
-    if (required[rank] != owned[rank]) {  // what travels cannot be had from sums: it is kept
-      const Index kept = blocked_volume(required[rank]);
+    if (required[rank] != owned[rank]) {
+      const Index kept = comes_from_sums ? blocked_volume(required[rank]) : lacking;
       const Index packed = 2 * lacking;  // about as much is sent as received
       load = std::max(load, share((kept + packed) * options.scalar_bytes, limits[rank]));
     }

@@ -19,6 +19,7 @@ namespace partitioner {
 // Shares of a rank's limit, of the rank where they are largest.
 struct GroupLoad {
   double lasting = 0;       // parameters, messages, and what is kept for the backward pass
+  double fixed = 0;         // of it what is there throughout a step: all but what is kept
   double for_a_moment = 0;  // gradients of maps, what is computed again, and scratch
 };
 [[nodiscard]] GroupLoad group_load(const Network& network,
@@ -27,9 +28,10 @@ struct GroupLoad {
                                    const std::vector<Index>& limits);
 
 // The lasting load of a map that ranks own and others require: buffers of what they lack, and
-// messages.
+// messages. A map that could come back from sums were it not sent is kept for that alone.
 [[nodiscard]] double exchange_load(const std::vector<Region>& owned,
                                    const std::vector<Region>& required,
+                                   bool comes_from_sums,
                                    const MemoryOptions& options,
                                    const std::vector<Index>& limits);
 

@@ -6,6 +6,7 @@
 
 #include "partitioner/errors.h"
 #include "partitioner/group_memory.h"
+#include "partitioner/layer_memory.h"
 #include "partitioner/step_messages.h"
 
 namespace partitioner {
@@ -16,7 +17,9 @@ constexpr int kNobody = -1;                // owns a map that is not read any mo
 constexpr double kRivals = 1.005;          // of the best price: what is within is worth simulating
 constexpr double kRounding = 1e-9;         // of prices added up in another order
 constexpr std::size_t kMostWays = 200000;  // that are looked at to be sure of what was found
-constexpr std::size_t kBeam = 4;  // states at each layer when looking for a first partition
+// States at each layer when looking for a first partition. Where memory is bounded, few may be too
+// few to find any.
+constexpr std::size_t kBeams[] = {4, 64};
 
 int last_made(const GroupChoice& choice) {
   const bool read = !choice.makes.empty() && choice.makes.back().map == choice.group.last;
@@ -52,6 +55,7 @@ PartitionSearch::PartitionSearch(const Network& network,
     all_.push_back(choices_.from(first));
     effort_.groups += static_cast<Index>(all_.back().size());
   }
+  bound_fixed_load();
 }
 
 std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory, std::size_t most) {
@@ -59,7 +63,12 @@ std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory, std:
   best_ = kInfiniteRate;
   slack_ = kRivals;
   bound_without_exchanges();
-  pass_through(kBeam);
+  for (const std::size_t beam : kBeams) {
+    pass_through(beam);
+    if (!ends_.empty() || memory.most == kInfiniteRate) {
+      break;
+    }
+  }
   if (ends_.empty()) {
     return {};
   }
@@ -86,16 +95,29 @@ PartitionSearch::Faster PartitionSearch::faster_than(double seconds) {
   return {partitions(ends_.size()), true};
 }
 
-double PartitionSearch::least_for_a_moment() const {
-  std::vector<double> least(all_.size() + 1, kInfiniteRate);  // from each layer on
-  least.back() = 0;
+void PartitionSearch::bound_fixed_load() {
+  fixed_to_end_.assign(all_.size() + 1, kInfiniteRate);
+  fixed_to_end_.back() = 0;
   for (std::size_t first = all_.size(); first-- > 0;) {
     for (const GroupChoice& choice : all_[first]) {
-      const double rest = least[static_cast<std::size_t>(choice.group.last) + 1];
-      least[first] = std::min(least[first], std::max(choice.for_a_moment, rest));
+      const double rest = fixed_to_end_[static_cast<std::size_t>(choice.group.last) + 1];
+      fixed_to_end_[first] = std::min(fixed_to_end_[first], choice.fixed + rest);
     }
   }
-  return least.front();
+}
+
+// In a group's backward pass all is there that earlier groups and itself keep, and what it takes
+// for a moment; `reads` is what it takes to get the maps that it reads.
+PartitionSearch::Load PartitionSearch::with(Load load, const GroupChoice& choice, double reads) {
+  load.fixed += choice.fixed;
+  load.kept += choice.load - choice.fixed + reads;
+  load.peak = std::max(load.peak, load.kept + choice.for_a_moment);
+  return load;
+}
+
+bool PartitionSearch::takes_too_much(const Load& load, const GroupChoice& last) const {
+  const double later = fixed_to_end_[static_cast<std::size_t>(last.group.last) + 1];
+  return load.fixed + load.peak + later > memory_.most;
 }
 
 // The least price from each layer on if exchanges cost nothing, and choices in the order of what
@@ -109,7 +131,7 @@ void PartitionSearch::bound_without_exchanges() {
   for (std::size_t first = layers; first-- > 0;) {
     auto& choices = by_first_[first];
     for (const GroupChoice& choice : all_[first]) {
-      if (choice.for_a_moment > memory_.for_a_moment) {
+      if (takes_too_much(with({}, choice, 0), choice)) {
         continue;
       }
       // Variants of a group follow each other: of those, the cheapest will do.
@@ -164,7 +186,7 @@ void PartitionSearch::bound_with_last_map() {
         }
         double of = price(*choice) + rest_after(*choice);
         for (const MapRegions& reads : choice->reads) {
-          of += reads.map == map ? exchange_price(map, owned, reads.regions, least - of) : 0;
+          of += reads.map == map ? exchange_of(map, owned, reads.regions, least - of).price : 0;
         }
         least = std::min(least, of);
       }
@@ -259,7 +281,8 @@ void PartitionSearch::append_groups(int first, const State& state, const std::ve
     }
     ++effort_.steps;
     const double budget = best_ * slack_ - least - price(*choice) - rest;
-    const double step = price(*choice) + price_of_reads(state, *choice, budget);
+    const Reads reads = reads_of(state, *choice, budget);
+    const double step = price(*choice) + reads.price;
     if (too_dear(least + step + rest)) {
       continue;
     }
@@ -268,53 +291,64 @@ void PartitionSearch::append_groups(int first, const State& state, const std::ve
     const auto number = static_cast<int>(choice - all_[static_cast<std::size_t>(first)].data());
     for (const int from : ways) {
       const double price = way(from).price + step;
-      if (!too_dear(price + rest)) {
-        add_way({price, from, number, way(from).groups + 1}, there);
+      const Load load = with(way(from).load, *choice, reads.load);
+      if (!too_dear(price + rest) && !takes_too_much(load, *choice)) {
+        add_way({price, from, number, way(from).groups + 1, load}, there);
       }
     }
   }
 }
 
-// Keeps the few cheapest; of those that cost the same, the one of fewest groups.
-void PartitionSearch::add_way(Way way, std::vector<int>& there) {
+// Whether none of the ways takes less memory.
+bool PartitionSearch::is_smallest(const Way& way, const std::vector<int>& there) const {
+  const auto total = [](const Way& of) { return of.load.fixed + of.load.peak; };
+  return std::none_of(
+      there.begin(), there.end(), [&](int other) { return total(this->way(other)) < total(way); });
+}
+
+// Keeps the few cheapest, and where memory is bounded the smallest; of those that cost the same,
+// the one of fewest groups.
+void PartitionSearch::add_way(const Way& way, std::vector<int>& there) {
   const auto place =
       std::upper_bound(there.begin(), there.end(), way.price, [this](double price, int other) {
         return price < this->way(other).price;
       });
-  if (!keeps_all_) {
-    const auto beats = [](const Way& a, const Way& b) {
-      constexpr double kEqual = 1e-12;
-      return std::abs(a.price - b.price) <= kEqual * b.price && a.groups <= b.groups;
-    };
-    for (const int other : there) {
-      if (beats(this->way(other), way)) {
-        return;
-      }
-    }
-    if (place == there.end() && there.size() >= static_cast<std::size_t>(options_.candidates)) {
-      return;
-    }
+  const auto most = static_cast<std::size_t>(options_.candidates);
+  const bool is_full = !keeps_all_ && there.size() >= most;
+  const auto beats = [](const Way& a, const Way& b) {
+    constexpr double kEqual = 1e-12;
+    return std::abs(a.price - b.price) <= kEqual * b.price && a.groups <= b.groups;
+  };
+  const bool is_beaten = !keeps_all_ && std::any_of(there.begin(), there.end(), [&](int other) {
+    return beats(this->way(other), way);
+  });
+  const bool bounded = memory_.most < kInfiniteRate;
+  if (is_beaten || (is_full && place == there.end() && !(bounded && is_smallest(way, there)))) {
+    return;
   }
   there.insert(place, static_cast<int>(ways_.size()));
   ways_.push_back(way);
-  if (!keeps_all_ && there.size() > static_cast<std::size_t>(options_.candidates)) {
-    there.pop_back();
+  if (is_full) {
+    const bool keeps_last = bounded && most > 1 && is_smallest(this->way(there.back()), there);
+    there.erase(there.end() - (keeps_last ? 2 : 1));
   }
 }
 
-double PartitionSearch::price_of_reads(const State& state,
-                                       const GroupChoice& choice,
-                                       double budget) {
-  double price = 0;
+PartitionSearch::Reads PartitionSearch::reads_of(const State& state,
+                                                 const GroupChoice& choice,
+                                                 double budget) {
+  Reads sum;
   for (const MapRegions& reads : choice.reads) {
     if (is_sent(reads.map)) {
       const auto found = std::find_if(
           state.begin(), state.end(), [&reads](const auto& of) { return of.first == reads.map; });
       expects(found != state.end(), "a map that is read is live");
-      price += exchange_price(reads.map, found->second, reads.regions, budget - price);
+      const Reads of = exchange_of(reads.map, found->second, reads.regions, budget - sum.price);
+      sum.price += of.price;
+      sum.load += of.load;
     }
   }
-  return price;
+  return sum;
 }
 
 PartitionSearch::State PartitionSearch::state_after(const State& state,
@@ -338,11 +372,16 @@ bool PartitionSearch::is_sent(int map) const {
 
 // Of a step, for a map that some own and others require. What is beyond the budget may be more than
 // that.
-double PartitionSearch::exchange_price(int map, int owned, int required, double budget) {
+PartitionSearch::Reads PartitionSearch::exchange_of(int map,
+                                                    int owned,
+                                                    int required,
+                                                    double budget) {
   if (owned == kNobody || !is_sent(map)) {
-    return 0;
+    return {};
   }
-  const auto key = static_cast<std::uint64_t>(owned) << 32U | static_cast<std::uint32_t>(required);
+  const bool comes_from_sums = map != kImage && normalizes(network_.layer(map).operation);
+  const auto key = static_cast<std::uint64_t>(comes_from_sums) << 63U |
+                   static_cast<std::uint64_t>(owned) << 32U | static_cast<std::uint32_t>(required);
   const auto [found, is_new] = exchanges_.try_emplace(key);
   ExchangePrice& of = found->second;
   const RegionsOfRanks& owners = choices_.regions().at(owned);
@@ -352,16 +391,17 @@ double PartitionSearch::exchange_price(int map, int owned, int required, double 
   }
   const double least_s = static_cast<double>(options_.cost.passes) * of.least_s;
   if (!of.exact && least_s > budget * (1 + kRounding)) {
-    return least_s;
+    return {least_s, 0};
   }
   if (!of.exact) {
     of.exact = true;
     of.seconds = exchange_seconds(owners, readers, loads_);
-    of.load = exchange_load(owners, readers, options_.memory, limits_);
+    of.load = exchange_load(owners, readers, comes_from_sums, options_.memory, limits_);
   }
   const double backward_s = map == kImage ? 0 : of.seconds.backward_s;
-  return static_cast<double>(options_.cost.passes) * (of.seconds.forward_s + backward_s) +
-         memory_.seconds * of.load;
+  const double seconds =
+      static_cast<double>(options_.cost.passes) * (of.seconds.forward_s + backward_s);
+  return {seconds + memory_.seconds * of.load, of.load};
 }
 
 std::vector<Partition> PartitionSearch::partitions(std::size_t most) const {

@@ -18,8 +18,8 @@
 namespace partitioner {
 
 struct MemoryPrice {
-  double seconds = 0;                   // for all memory of a device
-  double for_a_moment = kInfiniteRate;  // groups that take a larger share of it are left out
+  double seconds = 0;           // for all memory of a device
+  double most = kInfiniteRate;  // about the share of it that may be taken at any time
 };
 
 class PartitionSearch {
@@ -32,9 +32,6 @@ class PartitionSearch {
 
   // The cheapest partitions, at most `most`, in the order of their price.
   [[nodiscard]] std::vector<Partition> cheapest(const MemoryPrice& memory, std::size_t most);
-
-  // What some group takes for a moment in every partition, as a share of a device's memory.
-  [[nodiscard]] double least_for_a_moment() const;
 
   // Every partition that takes less than `seconds`, in the order of time. `all` is false where
   // there are too many: then none is in the list.
@@ -50,12 +47,26 @@ class PartitionSearch {
   // Maps that are still to be read, and who owns them: map and number of regions, by map.
   using State = std::vector<std::pair<int, int>>;
 
+  // About what a way takes of memory.
+  struct Load {
+    double fixed = 0;  // throughout a step
+    double kept = 0;   // from forward to backward pass
+    double peak = 0;   // beside what is fixed, in the backward pass of some group
+  };
+
   // One way to get to a state.
   struct Way {
     double price = 0;
     int from = -1;    // way
     int choice = -1;  // of those that begin where `from` ends
     int groups = 0;
+    Load load = {};
+  };
+
+  // Of the maps that a group reads.
+  struct Reads {
+    double price = 0;
+    double load = 0;
   };
 
   [[nodiscard]] double price(const GroupChoice& choice) const {
@@ -65,6 +76,7 @@ class PartitionSearch {
   [[nodiscard]] bool too_dear(double of) const { return of > best_ * slack_; }
   [[nodiscard]] bool is_sent(int map) const;
 
+  void bound_fixed_load();
   void bound_without_exchanges();
   void bound_with_last_map();
   void leave_out_dear_choices();
@@ -79,10 +91,13 @@ class PartitionSearch {
   [[nodiscard]] double cheapest_of(const std::vector<int>& ways) const;
   [[nodiscard]] State first_state();
   void append_groups(int first, const State& state, const std::vector<int>& ways);
-  void add_way(Way way, std::vector<int>& there);
-  [[nodiscard]] double price_of_reads(const State& state, const GroupChoice& choice, double budget);
+  void add_way(const Way& way, std::vector<int>& there);
+  [[nodiscard]] bool is_smallest(const Way& way, const std::vector<int>& there) const;
+  [[nodiscard]] Reads reads_of(const State& state, const GroupChoice& choice, double budget);
+  [[nodiscard]] static Load with(Load load, const GroupChoice& choice, double reads);
+  [[nodiscard]] bool takes_too_much(const Load& load, const GroupChoice& last) const;
   [[nodiscard]] State state_after(const State& state, const GroupChoice& choice) const;
-  [[nodiscard]] double exchange_price(int map, int owned, int required, double budget);
+  [[nodiscard]] Reads exchange_of(int map, int owned, int required, double budget);
   [[nodiscard]] std::vector<Partition> partitions(std::size_t most) const;
   [[nodiscard]] Partition partition_of(int end) const;
 
@@ -99,6 +114,7 @@ class PartitionSearch {
   std::vector<Index> limits_;  // [rank]; empty: memory is not counted
   GroupChoices choices_;
   std::vector<std::vector<GroupChoice>> all_;  // by first layer
+  std::vector<double> fixed_to_end_;           // by layer: load that is there throughout, at least
   MemoryPrice memory_;
   std::vector<std::vector<const GroupChoice*>> by_first_;  // that may be of use, the best first
   std::vector<double> to_end_;  // by layer: the least price from it on without exchanges

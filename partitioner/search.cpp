@@ -117,24 +117,12 @@ class Planner {
     return found;
   }
 
-  // Bounds of what a group may take for a moment: a little more than what every partition does.
-  std::vector<double> bounds_for_a_moment() {
-    const double least = search_with_memory().least_for_a_moment();
-    std::vector<double> bounds;
-    for (const double factor : {1.0, 1.3, 1.8, 3.0, 6.0, 12.0, 24.0}) {
-      bounds.push_back(factor * least * (1 + kRounding));
-      if (bounds.back() > 1) {  // all of a device's memory
-        break;
-      }
-    }
-    return bounds;
-  }
-
   // The higher the price of memory, the less of it is taken: looks for the lowest price at which
-  // something fits, for several bounds of what is taken for a moment.
+  // something fits, for several shares of memory that it may take by the count of the search, which
+  // only comes near that of planned_memory().
   std::vector<Partition> under_limits(std::vector<Partition> best) {
-    for (const double bound : bounds_for_a_moment()) {
-      const auto found = at_lowest_price(bound);
+    for (const double most : {0.85, 1.0, 1.15, 1.4, kInfiniteRate}) {
+      const auto found = at_lowest_price(most);
       if (best.empty() ||
           (!found.empty() && modelled_s(found.front()) < modelled_s(best.front()))) {
         best = found;
@@ -144,20 +132,20 @@ class Planner {
     return best;
   }
 
-  std::vector<Partition> at_lowest_price(double bound) {
+  std::vector<Partition> at_lowest_price(double most) {
     constexpr double kFactor = 8;
     constexpr int kHalvings = 4;
     double low = 0;
     double high = 0;
-    std::vector<Partition> best = fitting_at({high, bound});
+    std::vector<Partition> best = fitting_at({high, most});
     while (best.empty() && high < kDearest * fastest_s_) {
       low = high;
       high = high == 0 ? fastest_s_ / kFactor : high * kFactor;
-      best = fitting_at({high, bound});
+      best = fitting_at({high, most});
     }
     for (int i = 0; i < kHalvings && !best.empty() && high > 0; ++i) {
       const double middle = low == 0 ? high / kFactor : std::sqrt(low * high);
-      const auto found = fitting_at({middle, bound});
+      const auto found = fitting_at({middle, most});
       (found.empty() ? low : high) = middle;
       if (!found.empty() && modelled_s(found.front()) < modelled_s(best.front())) {
         best = found;
@@ -183,20 +171,32 @@ class Planner {
     }
   }
 
-  // Of those that are cheapest at ever higher prices of memory.
+  // Looks for the least share of memory that something may take by the count of the search; of all
+  // that turns up, the smallest in truth.
   Partition smallest(const Partition& start) {
+    constexpr int kSteps = 7;
+    constexpr double kFactor = 8;
+    constexpr double kDear = 50;  // what a bound leaves is much the same at any higher price
     Partition best = start;
     double load = load_of(best);
-    constexpr double kFactor = 8;
-    for (const double bound : bounds_for_a_moment()) {
-      for (double price = fastest_s_ / kFactor; price < kDearest * fastest_s_; price *= kFactor) {
-        for (const Partition& partition : cheapest({price, bound})) {
+    double low = load / 16;
+    double high = 2 * load;
+    for (int i = 0; i < kSteps; ++i) {
+      const double most = i == 0 ? kInfiniteRate : std::sqrt(low * high);
+      const double dearest = (i == 0 ? kDearest : kDear) * fastest_s_;
+      bool found = false;
+      for (double price = fastest_s_; price < dearest; price *= kFactor) {
+        for (const Partition& partition : cheapest({price, most})) {
           const double of = load_of(partition);
+          found = true;
           if (of < load) {
             load = of;
             best = partition;
           }
         }
+      }
+      if (i > 0) {
+        (found ? high : low) = most;
       }
     }
     return best;

@@ -10,9 +10,10 @@
 //
 // Under a limit of memory, what groups add to the fullest device has a price in seconds, which is
 // raised until something fits and lowered again until hardly anything does (Lagrangian relaxation).
-// That prices only what adds up, so all partitions that are found are checked with
-// planned_memory(). In the end all partitions that are faster than the one found are looked at,
-// where there are few enough; `effort.complete` says whether there were.
+// Ways that take more than the limit in the backward pass of some group are dropped. Both count
+// about what is taken, so all partitions that are found are checked with planned_memory(). In the
+// end all partitions that are faster than the one found are looked at, where there are few enough;
+// `effort.complete` says whether there were.
 //
 // The best few by the model are simulated; the fastest of these is the result. Where that order
 // differs from the model's, only those few are compared.
