@@ -19,7 +19,7 @@ Usage: bench/choice/run.sh [OPTION...]
 In each setting of a list: what --partition auto finds for the emulated cluster, and its rivals, which are all that \`plan --explain\`
 compares (the next best of the search, a group for each layer, one group for all, a plain grid, images shared out), the other grids,
 and grids with groups of 2 and of 4 layers. Predicted and measured; how many times as long the chosen one takes as the fastest measured.
-What is planned not to fit into memory is not run. Needs root. About an hour and a half as it is; the machine should have nothing else to do.
+What is planned not to fit into memory is not run. Needs root. About an hour as it is; the machine should have nothing else to do.
 
   --settings FILE       a line each, LABEL MODEL HxW BATCH CLUSTER_OPTION..., where the last are what \`bench/cluster/cluster up\`
                         takes; default: $settings

@@ -74,6 +74,9 @@ any_speed() {
   return 1
 }
 
+# processors: of this machine; nproc by itself prints OMP_NUM_THREADS where that is set.
+processors() { env -u OMP_NUM_THREADS nproc; }
+
 # settle_cores CORE_GFLOPS DILATION: turns speeds into processor shares, in device.cores. The dilation `max` is
 # the one that uses nine tenths of this machine. Prints nothing; sets $dilation.
 settle_cores() {
@@ -83,9 +86,9 @@ settle_cores() {
     property[$name.cores]=${property[$name.cpu]-$(awk -v p="${property[$name.speed]-}" -v g="$1" 'BEGIN { printf "%.6f", p / g }')}
     total=$(awk -v a="$total" -v b="${property[$name.cores]}" 'BEGIN { print a + b }')
   done
-  [ "$dilation" != max ] || dilation=$(awk -v n="$(nproc)" -v total="$total" 'BEGIN { printf "%.3g", 0.9 * n / total }')
-  awk -v n="$(nproc)" -v total="$total" -v k="$dilation" 'BEGIN { exit !(total * k > n) }' || return 0
-  warn "the devices want $(awk -v t="$total" -v k="$dilation" 'BEGIN { printf "%.2f", t * k }') processors and this machine has $(nproc): times will mean nothing; --dilate max is the largest that fits."
+  [ "$dilation" != max ] || dilation=$(awk -v n="$(processors)" -v total="$total" 'BEGIN { printf "%.3g", 0.9 * n / total }')
+  awk -v n="$(processors)" -v total="$total" -v k="$dilation" 'BEGIN { exit !(total * k > n) }' || return 0
+  warn "the devices want $(awk -v t="$total" -v k="$dilation" 'BEGIN { printf "%.2f", t * k }') processors and this machine has $(processors): times will mean nothing; --dilate max is the largest that fits."
 }
 
 # dilated NUMBER: as many times as the cluster is faster than its devices would be.

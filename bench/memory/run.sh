@@ -81,7 +81,7 @@ measure_auto() {
 
 measure_all() {
   local share
-  share=$(awk -v processors="$(nproc)" -v count="$count" 'BEGIN { print 0.9 * processors / count }')
+  share=$(awk -v processors="$(processors)" -v count="$count" 'BEGIN { print 0.9 * processors / count }')
   use_this_machine 1
   measure_batches measure_auto
   measure_batches measure_peers

@@ -20,8 +20,8 @@ Usage: bench/speed/run.sh [OPTION...]
 
 A training step on one emulated Raspberry Pi 3 and on several: with what --partition auto finds, with a grid and a group for each
 layer, and with all layers that can be tiled in one group. Writes a line of CSV for each measurement; prints speed-ups and what bounds
-them: how evenly the work divides into whole cells, and what the busiest link has to carry; draws a figure. Needs root. About three
-hours as it is; the machine should have nothing else to do.
+them: how evenly the work divides into whole cells, and what the busiest link has to carry; draws a figure. Needs root. An hour or
+more as it is; the machine should have nothing else to do.
 
   --model FILE, --size HxW | own
                         default: $model, $size

@@ -282,7 +282,9 @@ draw() {
   fi
 }
 
+processors() { env -u OMP_NUM_THREADS nproc; }
+
 print_machine() {
   printf '%s, %s processors, load average %s; %s vectors, dilation %s, slow by %s\n\n' \
-    "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "${vectors:-widest}" "$dilation" "$slow_by"
+    "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(processors)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "${vectors:-widest}" "$dilation" "$slow_by"
 }
