@@ -7,10 +7,11 @@
 // that makes the time of a step a sum over groups, which a search can take apart. simulation.h has
 // no such simplification; tests compare the two.
 //
-// What that leaves out most is that gradients are summed while the backward pass goes on: how much
-// of it hides depends on all layers below, so on other groups. The model counts sums in full. They
-// are much the same for all ways to tile a network, so the order of partitions hardly changes; the
-// few best are then ordered by their simulations, in which sums do hide.
+// What that leaves out most is that gradients are summed while the backward pass goes on, and new
+// values sent while the next forward pass does: how much of it hides depends on all layers below,
+// so on other groups. The model counts both in full. They are much the same for all ways to tile a
+// network, so the order of partitions hardly changes; the few best are then ordered by their
+// simulations, in which they do hide.
 //
 // Of a group, all that depends on other groups is who owns the maps that it reads.
 

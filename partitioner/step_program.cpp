@@ -32,15 +32,18 @@ class ProgramMaker {
     for (const SumBucket& layers : sum_buckets(network_, plan_.sums)) {
       buckets_.push_back(bucket(layers));
     }
+    update();
     for (Index pass = 0; pass < options.passes; ++pass) {
       add_map_transfers();
-      forward();
+      forward(pass == 0);
       if (options.has_loss) {
         sum_loss();
       }
       backward(pass + 1 == options.passes);
     }
-    update();
+    for (auto bucket = buckets_.rbegin(); bucket != buckets_.rend(); ++bucket) {
+      finish(StepPart::GradientSum, bucket->first, bucket->gradients);
+    }
     return std::move(program_);
   }
 
@@ -162,9 +165,15 @@ class ProgramMaker {
     }
   }
 
-  void forward() {
+  // With the first pass of a step new values are on their way.
+  void forward(bool begins_step) {
     start_forward(kImage);
     for (int layer = 0; layer < network_.size(); ++layer) {
+      for (const Bucket& bucket : buckets_) {
+        if (begins_step && bucket.first == layer) {
+          finish(StepPart::ValueShare, layer, bucket.values);
+        }
+      }
       const std::vector<double>& early = early_[static_cast<std::size_t>(layer)];
       compute(
           StepPart::Forward, layer, [](const LayerSeconds& of) { return of.forward_s; }, early);
@@ -321,18 +330,15 @@ class ProgramMaker {
     return add_transfer(std::move(transfer));
   }
 
+  // Of the step before: its values travel during this step's forward pass.
   void update() {
-    for (const Bucket& bucket : buckets_) {
-      finish(StepPart::GradientSum, bucket.first, bucket.gradients);
+    for (auto bucket = buckets_.rbegin(); bucket != buckets_.rend(); ++bucket) {
       program_.actions.push_back({StepAction::Kind::Compute,
                                   StepPart::Update,
-                                  bucket.first,
+                                  bucket->first,
                                   kNoTransfer,
-                                  bucket.update_s});
-      start(StepPart::ValueShare, bucket.first, bucket.values);
-    }
-    for (const Bucket& bucket : buckets_) {
-      finish(StepPart::ValueShare, bucket.first, bucket.values);
+                                  bucket->update_s});
+      start(StepPart::ValueShare, bucket->first, bucket->values);
     }
   }
 

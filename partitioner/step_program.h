@@ -1,6 +1,8 @@
 // A training step as each rank runs it: what it computes, when it starts a transfer and when it
 // waits for one, in the engine's order (engine/execution/execution.cpp, engine/train/trainer.cpp).
-// All ranks run the same list; how long an action takes and which parcels concern a rank differ.
+// A step counts from one update to the next: gradients are summed while the backward pass goes on,
+// and new values travel while the next forward pass does. All ranks run the same list; how long an
+// action takes and which parcels concern a rank differ.
 
 #pragma once
 

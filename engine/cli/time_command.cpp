@@ -47,10 +47,13 @@ Measurement measure(Trainer& trainer, Index steps, const Communicator& communica
   std::vector<StepTimes> times;
   times.reserve(static_cast<std::size_t>(steps));
   (void)trainer.time_random_step();  // warm-up: page faults, first messages
+  communicator.barrier();
+  // One after the other, as in training: new values travel from one step into the next.
   for (Index step = 0; step < steps; ++step) {
-    communicator.barrier();
     times.push_back(trainer.time_random_step());
-    times.back().step_s = most_of_ranks(times.back().step_s, communicator);
+  }
+  for (StepTimes& step : times) {
+    step.step_s = most_of_ranks(step.step_s, communicator);
   }
   const auto all = [&](double StepTimes::*part) {
     std::vector<double> values;

@@ -307,6 +307,7 @@ void Execution<T>::forward(const Pass& pass) {
     } else {
       maps.complete_inputs = finish;
     }
+    parameters_.finish_sharing(layer);
     layers_[static_cast<std::size_t>(layer)]->forward(pass, maps);
     start(layer);
   }

@@ -74,7 +74,14 @@ class Execution {
   [[nodiscard]] double owned_loss(const std::vector<int>& labels);
   [[nodiscard]] Site site(int layer) const;
 
-  [[nodiscard]] ParameterSet<T>& parameters() { return parameters_; }
+  // When the values that other ranks have sent are there.
+  [[nodiscard]] ParameterSet<T>& parameters() {
+    parameters_.finish_sharing();
+    return parameters_;
+  }
+  // While some may still be on their way: for what does not touch them. All that forward() reads it
+  // waits for.
+  [[nodiscard]] ParameterSet<T>& parameters_under_way() { return parameters_; }
   [[nodiscard]] const partitioner::Network& network() const { return *network_; }
   [[nodiscard]] const partitioner::Plan& plan() const { return *plan_; }
   [[nodiscard]] const Communicator& communicator() const { return *communicator_; }

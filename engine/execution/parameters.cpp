@@ -88,7 +88,8 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
         places.push_back(i);
       }
     }
-    buckets_.push_back({layers, places, ParameterBucket<T>(together, plan.sums.precision, rank)});
+    buckets_.push_back(
+        {layers, places, ParameterBucket<T>(together, plan.sums.precision, rank), false});
   }
   std::vector<Parameter<T>*> statistics;
   for (Parameter<T>& parameter : parameters_) {
@@ -188,20 +189,33 @@ template <class T>
 void ParameterSet<T>::start_sharing(int bucket) {
   const ExchangeTimer timer(*communicator_);
   at(bucket).shared.start_share(transfers_);
+  at(bucket).values_under_way = true;
 }
 
 template <class T>
-void ParameterSet<T>::finish_sharing(BatchNormMode mode) {
+void ParameterSet<T>::share_statistics(BatchNormMode mode) {
   const ExchangeTimer timer(*communicator_);
-  const bool own_statistics = mode == BatchNormMode::PerTile;
-  if (own_statistics) {
+  if (mode == BatchNormMode::PerTile) {
     statistics_->start_share(transfers_);
-  }
-  for (Bucket& bucket : buckets_) {
-    bucket.shared.finish_share(transfers_);
-  }
-  if (own_statistics) {
     statistics_->finish_share(transfers_);
+  }
+}
+
+template <class T>
+void ParameterSet<T>::finish_sharing(int layer) {
+  const ExchangeTimer timer(*communicator_);
+  for (Bucket& bucket : buckets_) {
+    if (bucket.layers.first == layer && bucket.values_under_way) {
+      bucket.shared.finish_share(transfers_);
+      bucket.values_under_way = false;
+    }
+  }
+}
+
+template <class T>
+void ParameterSet<T>::finish_sharing() {
+  for (int layer = 0; layer < network_->size(); ++layer) {
+    finish_sharing(layer);
   }
 }
 

@@ -48,14 +48,18 @@ class ParameterSet {
   // can be sent of them goes. With Sync batch normalisation the gradients of shift and scale are
   // sums over all ranks already.
   void start_sums(int layer, BatchNormMode mode);
-  // Then, bucket by bucket: gradients of elements that this rank owns are added up; it updates them
-  // and sends them to all who hold them.
+  // Then, bucket by bucket, the first layers first: gradients of elements that this rank owns are
+  // added up; it updates them and sends them to all who hold them.
   [[nodiscard]] int buckets() const { return static_cast<int>(buckets_.size()); }
   [[nodiscard]] const std::vector<std::size_t>& in_bucket(int bucket) const;  // places in all()
   void finish_sums(int bucket);
   void start_sharing(int bucket);
-  // In the end. Running statistics are shared too where ranks may have different ones.
-  void finish_sharing(BatchNormMode mode);
+  // Running statistics, where ranks may have different ones.
+  void share_statistics(BatchNormMode mode);
+  // And before values are read again, in the next forward pass: they are there that begin with a
+  // layer, or all.
+  void finish_sharing(int layer);
+  void finish_sharing();
 
   // Only the sums, all at once. Requires that gradients travel exactly.
   void sum_gradients(BatchNormMode mode);
@@ -78,6 +82,7 @@ class ParameterSet {
     partitioner::SumBucket layers;
     std::vector<std::size_t> parameters;  // places in `parameters_`
     ParameterBucket<T> shared;
+    bool values_under_way = false;
   };
   void make_buckets(const partitioner::Plan& plan);
   [[nodiscard]] Bucket& at(int bucket) { return buckets_[static_cast<std::size_t>(bucket)]; }

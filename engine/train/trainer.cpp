@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <fmt/format.h>
 #include <utility>
 
@@ -61,6 +62,12 @@ Trainer::Trainer(const partitioner::Network& network,
   execution_.parameters().initialize(options.seed);
 }
 
+Trainer::~Trainer() {
+  if (std::uncaught_exceptions() == 0) {
+    execution_.parameters_under_way().finish_sharing();
+  }
+}
+
 Pass Trainer::training_pass(Index part, const std::vector<int>* labels) const {
   Pass pass;
   pass.batch_norm = options_.batch_norm;
@@ -73,21 +80,23 @@ Pass Trainer::training_pass(Index part, const std::vector<int>* labels) const {
   return pass;
 }
 
+// The first layers first: the next forward pass begins with them, while the values of others are on
+// their way.
 void Trainer::update() {
-  ParameterSet<float>& parameters = execution_.parameters();
-  for (int bucket = 0; bucket < parameters.buckets(); ++bucket) {
+  ParameterSet<float>& parameters = execution_.parameters_under_way();
+  for (int bucket = parameters.buckets() - 1; bucket >= 0; --bucket) {
     parameters.finish_sums(bucket);
     for (const std::size_t i : parameters.in_bucket(bucket)) {
       optimizer_.update(parameters, i, steps_ + 1);
     }
     parameters.start_sharing(bucket);
   }
-  parameters.finish_sharing(options_.batch_norm);
+  parameters.share_statistics(options_.batch_norm);
 }
 
 void Trainer::keep_statistics() {
   statistics_.clear();
-  for (const Parameter<float>& parameter : execution_.parameters().all()) {
+  for (const Parameter<float>& parameter : execution_.parameters_under_way().all()) {
     if (!is_learnt(parameter.plan->kind)) {
       const float* values = parameter.values.data();
       statistics_.insert(statistics_.end(), values, values + parameter.values.size());
@@ -97,7 +106,7 @@ void Trainer::keep_statistics() {
 
 void Trainer::restore_statistics() {
   auto kept = statistics_.cbegin();
-  for (Parameter<float>& parameter : execution_.parameters().all()) {
+  for (Parameter<float>& parameter : execution_.parameters_under_way().all()) {
     if (!is_learnt(parameter.plan->kind)) {
       std::copy_n(kept, parameter.values.size(), parameter.values.data());
       kept += parameter.values.size();
@@ -131,7 +140,7 @@ StepResult Trainer::run_step(Feed& feed) {
   StepTimes& times = result.times;
   const double exchanged = communicator_->exchange_s();
   timed(times.step_s, [&] {
-    execution_.parameters().clear_gradients();
+    execution_.parameters_under_way().clear_gradients();
     double loss = 0;
     for (Index part = 0; part < options_.training.subdivisions; ++part) {
       std::optional<std::string> problem;
@@ -213,7 +222,7 @@ StepTimes Trainer::time_random_step() {
   const std::vector<int> labels(static_cast<std::size_t>(execution_.plan().batch), 0);
   fill_random_image();
   timed(times.step_s, [&] {
-    execution_.parameters().clear_gradients();
+    execution_.parameters_under_way().clear_gradients();
     for (Index part = 0; part < options_.training.subdivisions; ++part) {
       const Pass pass = training_pass(part, has_loss ? &labels : nullptr);
       timed(times.forward_s, [&] { execution_.forward(pass); });

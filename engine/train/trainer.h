@@ -55,9 +55,15 @@ class Trainer {
           const partitioner::Plan& plan,
           const Communicator& communicator,
           const TrainerOptions& options);
+  // Waits for the values that are on their way: all ranks end it together, unless an error does.
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   // Update number steps_done() + 1. Throws AgreedError if any rank cannot read a picture, Diverged
-  // where the loss is no number; all parameters are then as they were before the step.
+  // where the loss is no number; all parameters are then as they were before the step. Values that
+  // other ranks have updated may still be on their way afterwards: execution().parameters() waits
+  // for them, as the next forward pass does, layer by layer.
   StepResult step(Feed& feed);
 
   // The same measurements without pictures: random ones, drawn by `seed`, of one pass.

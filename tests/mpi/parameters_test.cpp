@@ -93,14 +93,14 @@ void update(ParameterSet<float>& set, Optimizer<float>& optimizer, Index step) {
   for (int layer = set.network().size() - 1; layer >= 0; --layer) {
     set.start_sums(layer, BatchNormMode::Frozen);
   }
-  for (int bucket = 0; bucket < set.buckets(); ++bucket) {
+  for (int bucket = set.buckets() - 1; bucket >= 0; --bucket) {
     set.finish_sums(bucket);
     for (const std::size_t i : set.in_bucket(bucket)) {
       optimizer.update(set, i, step);
     }
     set.start_sharing(bucket);
   }
-  set.finish_sharing(BatchNormMode::Frozen);
+  set.finish_sharing();
 }
 
 // Whether each rank holds what the owners have, to the bit.
