@@ -181,6 +181,7 @@ void GroupChoices::add_variants(const Group& group,
   geometry.recompute = false;
   choices.push_back(choice_of(group, geometry));
   choices.back().seconds = cost.total(options_.cost.passes);
+  choices.back().sums_s = cost.gradient_sum_s + cost.value_share_s;
   if (recompute_s == 0) {  // nothing would run again
     return;
   }

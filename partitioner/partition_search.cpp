@@ -58,8 +58,11 @@ PartitionSearch::PartitionSearch(const Network& network,
   bound_fixed_load();
 }
 
-std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory, std::size_t most) {
+std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory,
+                                                 std::size_t most,
+                                                 Hiding hiding) {
   memory_ = memory;
+  hiding_ = hiding;
   best_ = kInfiniteRate;
   slack_ = kRivals;
   bound_without_exchanges();
@@ -81,6 +84,7 @@ std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory, std:
 
 PartitionSearch::Faster PartitionSearch::faster_than(double seconds) {
   memory_ = {};
+  hiding_ = Hiding::Nothing;
   best_ = seconds * (1 - kRounding);
   slack_ = 1;
   keeps_all_ = true;
@@ -398,7 +402,8 @@ PartitionSearch::Reads PartitionSearch::exchange_of(int map,
     of.seconds = exchange_seconds(owners, readers, loads_);
     of.load = exchange_load(owners, readers, comes_from_sums, options_.memory, limits_);
   }
-  const double backward_s = map == kImage ? 0 : of.seconds.backward_s;
+  const bool is_free = map == kImage || hiding_ == Hiding::Everything;
+  const double backward_s = is_free ? 0 : of.seconds.backward_s;
   const double seconds =
       static_cast<double>(options_.cost.passes) * (of.seconds.forward_s + backward_s);
   return {seconds + memory_.seconds * of.load, of.load};

@@ -60,6 +60,8 @@ class Planner {
     }
     if (partitions.empty()) {
       partitions = {smallest(fastest)};
+    } else if (options_.objective == Objective::Time) {
+      add_hiding(by_time, partitions);
     }
     for (const Partition& partition : partitions) {
       result_.candidates.push_back(evaluated(network_, cluster_, options_, partition));
@@ -76,6 +78,21 @@ class Planner {
   }
 
  private:
+  // Adds what is fastest if all hides that can, where a simulation will tell.
+  void add_hiding(PartitionSearch& by_time, std::vector<Partition>& partitions) {
+    if (!is_simulable(network_, cluster_.size())) {
+      return;
+    }
+    const auto most = static_cast<std::size_t>(options_.candidates);
+    for (Partition& partition : by_time.cheapest({}, most, Hiding::Everything)) {
+      const bool known =
+          std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
+      if (!known && fits(partition)) {
+        partitions.push_back(std::move(partition));
+      }
+    }
+  }
+
   // The largest share of its limit that a rank takes; above 1 the partition does not fit.
   [[nodiscard]] double load_of(const Partition& partition) {
     const auto [known, is_new] = loads_.try_emplace(to_text(partition));
