@@ -248,7 +248,7 @@ def memory(path):
 def run_memory(path):
     with open_text(path) as file:
         ranks = json.load(file)["ranks"]
-    figure, axes = look.subplots(1, 1, (max(6.5, 1.5 + 1.1 * len(ranks)), 5))
+    figure, axes = look.subplots(1, 1, (max(7.5, 1.5 + 1.1 * len(ranks)), 5))
     axis = axes[0, 0]
     for side, which in enumerate(("planned", "measured")):
         places = [place + (side - 0.5) * BAR for place in range(len(ranks))]

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unistd.h>
@@ -148,12 +149,38 @@ ProbeResult gather_devices(const DeviceProfile& mine,
   return result;
 }
 
+// Of this rank's machine, its part.
+Index free_bytes_of_rank(const Communicator& communicator) {
+  return std::max<Index>(free_memory_bytes() / communicator.ranks_on_this_machine(), 1);
+}
+
+// How links are, and sums over them.
+void measure_wire(double seconds,
+                  double processor_share,
+                  const Communicator& communicator,
+                  ClusterProfile& cluster) {
+  LinkMeasurements links = measure_links(communicator, kLinkPart * seconds);
+  links.message_s /= processor_share;
+  describe_links(links_of_ranks(links, communicator), cluster);
+  cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
+}
+
+// Training will have connections between ranks, too, and what they take is not there for it.
+void count_memory_again(const Communicator& communicator, ClusterProfile& cluster) {
+  ::malloc_trim(0);  // what was freed
+  communicator.barrier();
+  const auto left = communicator.of_ranks(static_cast<double>(free_bytes_of_rank(communicator)));
+  for (std::size_t rank = 0; rank < left.size(); ++rank) {
+    Index& bytes = cluster.devices[rank].memory_bytes;
+    bytes = std::min(bytes, static_cast<Index>(left[rank]));
+  }
+}
+
 ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
                   double seconds,
                   const Communicator& communicator) {
   const bool alone = communicator.size() == 1;
-  const Index free_bytes =
-      std::max<Index>(free_memory_bytes() / communicator.ranks_on_this_machine(), 1);
+  const Index free_bytes = free_bytes_of_rank(communicator);
   communicator.barrier();  // all at the same time, as when they train
   DeviceMeasurements device =
       measure_device({trials, (alone ? 1 - kUpdatePart : kDevicePart) * seconds, free_bytes / 2});
@@ -166,10 +193,8 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
     result.left_out.emplace_back("links: there is one rank only");
     return result;
   }
-  LinkMeasurements links = measure_links(communicator, kLinkPart * seconds);
-  links.message_s /= device.processor_share;
-  describe_links(links_of_ranks(links, communicator), result.cluster);
-  result.cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
+  measure_wire(seconds, device.processor_share, communicator, result.cluster);
+  count_memory_again(communicator, result.cluster);
   return result;
 }
 
