@@ -226,6 +226,7 @@ std::vector<Index> workspace_bytes_of_ranks(const partitioner::Network& network,
                                             const partitioner::Plan& plan,
                                             bool training) {
   std::vector<Index> bytes;
+  bytes.reserve(static_cast<std::size_t>(plan.ranks));
   for (int rank = 0; rank < plan.ranks; ++rank) {
     bytes.push_back(workspace_elements(network, plan, rank, {.training = training}) *
                     partitioner::MemoryOptions{}.scalar_bytes);
