@@ -107,9 +107,12 @@ bool GroupChoices::alike(int first, int other) const {
   for (int i = 0; i < window(first); ++i) {
     const LayerSpec& a = network_.layer(first + i);
     const LayerSpec& b = network_.layer(other + i);
-    const auto kernel = [&](int from) { return kernels_[static_cast<std::size_t>(from + i)]; };
+    const auto at = [i](int from) {
+      return static_cast<std::size_t>(from) + static_cast<std::size_t>(i);
+    };
+    const auto kernel = [&](int from) { return kernels_[at(from)]; };
     const auto read_for = [&](int from) {
-      const int backward = last_backward_reader_[static_cast<std::size_t>(from + i)];
+      const int backward = last_backward_reader_[at(from)];
       return std::pair(std::min(last_reader(from + i) - from, options_.longest_group),
                        std::clamp(backward - from, 0, options_.longest_group));
     };

@@ -193,16 +193,18 @@ class Planner {
   Partition smallest(const Partition& start) {
     constexpr int kSteps = 7;
     constexpr double kFactor = 8;
-    constexpr double kDear = 50;  // what a bound leaves is much the same at any higher price
+    constexpr int kPrices = 4;
+    constexpr int kBoundedPrices = 2;  // what a bound leaves is much the same at any higher price
     Partition best = start;
     double load = load_of(best);
     double low = load / 16;
     double high = 2 * load;
     for (int i = 0; i < kSteps; ++i) {
       const double most = i == 0 ? kInfiniteRate : std::sqrt(low * high);
-      const double dearest = (i == 0 ? kDearest : kDear) * fastest_s_;
+      const int prices = i == 0 ? kPrices : kBoundedPrices;
       bool found = false;
-      for (double price = fastest_s_; price < dearest; price *= kFactor) {
+      double price = fastest_s_;
+      for (int k = 0; k < prices; ++k, price *= kFactor) {
         for (const Partition& partition : cheapest({price, most})) {
           const double of = load_of(partition);
           found = true;
