@@ -21,6 +21,7 @@ namespace {
 // way is what other messages wait for; with less the wire would stand still between two looks, and
 // in shared memory pieces cost more than what is in them.
 constexpr std::size_t kPieceBytes = 65536;
+constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // MPI counts in int
 constexpr int kPiecesUnderWay = 2;
 // Between 0.2 and 1 ms a step takes as long; each look costs processor time.
 constexpr std::chrono::microseconds kNap{500};
@@ -56,6 +57,7 @@ struct BulkTransfers::State {
   std::vector<MPI_Request> requests;
   std::vector<Piece> pieces;  // of the requests
   std::vector<int> done;
+  bool by_wire = true;
   bool watched = false;  // by wait()
   bool stopping = false;
   std::thread thread;
@@ -76,7 +78,7 @@ void BulkTransfers::State::post(int peer, bool sends, const Message& message) {
   Lane& lane = lanes[2 * static_cast<std::size_t>(peer) + (sends ? 0 : 1)];
   lane.messages.push_back(message);
   post_pieces(lane);
-  if (!thread.joinable()) {
+  if (by_wire && !thread.joinable()) {
     int provided = 0;
     MPI_Query_thread(&provided);
     if (provided == MPI_THREAD_MULTIPLE) {
@@ -89,7 +91,8 @@ void BulkTransfers::State::post(int peer, bool sends, const Message& message) {
 void BulkTransfers::State::post_pieces(Lane& lane) {
   for (Message& message : lane.messages) {
     while (lane.pieces < kPiecesUnderWay && message.posted < message.size) {
-      const std::size_t size = std::min(kPieceBytes, message.size - message.posted);
+      const std::size_t most = by_wire ? kPieceBytes : kWholeBytes;
+      const std::size_t size = std::min(most, message.size - message.posted);
       std::byte* const bytes = message.bytes + message.posted;
       MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
       if (lane.sends) {
@@ -165,8 +168,9 @@ void BulkTransfers::State::run() {
   }
 }
 
-BulkTransfers::BulkTransfers(const Communicator& communicator)
-    : communicator_(&communicator), state_(std::make_unique<State>()) {
+BulkTransfers::BulkTransfers(const Communicator& communicator, bool by_wire)
+    : state_(std::make_unique<State>()) {
+  state_->by_wire = by_wire;
   for (int peer = 0; peer < communicator.size(); ++peer) {
     state_->lanes.push_back({peer, true, 0, {}});
     state_->lanes.push_back({peer, false, 0, {}});

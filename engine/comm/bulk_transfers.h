@@ -5,6 +5,8 @@
 // MPI moves nothing unless it is called, so a thread of its own looks after the pieces, with naps
 // between looks. It sleeps where nothing is under way, and while wait() looks itself. With one rank
 // there is no thread, nor where MPI does not let two threads call it: then wait() does all of it.
+// In the memory of one machine there is no wire to share, and a thread would only take time from
+// kernels: there messages go whole, and wait() does all of it, too.
 
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <span>
 
 #include "engine/comm/communicator.h"
+#include "engine/comm/mpi_session.h"
 
 namespace engine {
 
@@ -26,7 +29,8 @@ class BulkTransfers {
     int under_way_ = 0;
   };
 
-  explicit BulkTransfers(const Communicator& communicator);
+  // `by_wire`: in pieces and by a thread; the same on all ranks.
+  explicit BulkTransfers(const Communicator& communicator, bool by_wire = spans_machines());
   // What is still under way never ends: only for the end of a program that an error stops.
   ~BulkTransfers();
   BulkTransfers(const BulkTransfers&) = delete;
@@ -42,7 +46,6 @@ class BulkTransfers {
 
  private:
   struct State;
-  const Communicator* communicator_;
   std::unique_ptr<State> state_;
 };
 

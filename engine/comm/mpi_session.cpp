@@ -33,7 +33,7 @@ void settle_transport() {
   // both ways at once then crosses the wire one way after the other, since ranks nap between their
   // looks. Sending at once is faster there, and as receives are posted first, hardly anything has
   // to be kept in between. In the memory of one machine consent saves a copy.
-  if (started("PMI_SIZE") > started("MPI_LOCALNRANKS")) {
+  if (spans_machines()) {
     setenv("UCX_RNDV_THRESH", "inf", 0);
   }
   // What the kernel has taken to send goes first, whatever comes after it: by itself that grows to
@@ -43,6 +43,10 @@ void settle_transport() {
 }
 
 }  // namespace
+
+bool spans_machines() {
+  return started("PMI_SIZE") > started("MPI_LOCALNRANKS");
+}
 
 MpiSession::MpiSession(int& argc, char**& argv) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet

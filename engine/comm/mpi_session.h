@@ -17,4 +17,8 @@ class MpiSession {
   [[noreturn]] static void abort(int exit_code);
 };
 
+// Whether ranks run on several machines, as mpiexec says: the same on all of them. False where it
+// says nothing.
+[[nodiscard]] bool spans_machines();
+
 }  // namespace engine

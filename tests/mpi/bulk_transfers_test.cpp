@@ -62,42 +62,48 @@ bool arrived(const Communicator& world, const Mail& mail) {
 
 TEST_CASE("bulk messages of any size arrive in the order in which they were posted") {
   const Communicator world = Communicator::world();
-  BulkTransfers transfers(world);
-  for (int round = 0; round < 20; ++round) {
-    BulkTransfers::Batch batch;
-    const Mail mail = post_all(world, transfers, batch);
-    transfers.wait(batch);
-    CHECK(arrived(world, mail));
+  for (const bool by_wire : {true, false}) {
+    BulkTransfers transfers(world, by_wire);
+    for (int round = 0; round < 20; ++round) {
+      BulkTransfers::Batch batch;
+      const Mail mail = post_all(world, transfers, batch);
+      transfers.wait(batch);
+      CHECK(arrived(world, mail));
+    }
   }
 }
 
 TEST_CASE("batches of bulk messages can be waited for in any order") {
   const Communicator world = Communicator::world();
-  BulkTransfers transfers(world);
-  BulkTransfers::Batch first;
-  BulkTransfers::Batch second;
-  const Mail of_first = post_all(world, transfers, first);
-  const Mail of_second = post_all(world, transfers, second);
-  const bool backwards = world.rank() % 2 == 0;
-  transfers.wait(backwards ? second : first);
-  transfers.wait(backwards ? first : second);
-  CHECK(arrived(world, of_first));
-  CHECK(arrived(world, of_second));
+  for (const bool by_wire : {true, false}) {
+    BulkTransfers transfers(world, by_wire);
+    BulkTransfers::Batch first;
+    BulkTransfers::Batch second;
+    const Mail of_first = post_all(world, transfers, first);
+    const Mail of_second = post_all(world, transfers, second);
+    const bool backwards = world.rank() % 2 == 0;
+    transfers.wait(backwards ? second : first);
+    transfers.wait(backwards ? first : second);
+    CHECK(arrived(world, of_first));
+    CHECK(arrived(world, of_second));
+  }
 }
 
 TEST_CASE("other messages arrive while bulk messages are under way") {
   const Communicator world = Communicator::world();
-  BulkTransfers transfers(world);
-  BulkTransfers::Batch batch;
-  const Mail mail = post_all(world, transfers, batch);
-  for (int round = 0; round < 5; ++round) {
-    const std::vector<int> ranks = world.of_ranks(world.rank() + round);
-    for (int rank = 0; rank < world.size(); ++rank) {
-      CHECK(ranks[static_cast<std::size_t>(rank)] == rank + round);
+  for (const bool by_wire : {true, false}) {
+    BulkTransfers transfers(world, by_wire);
+    BulkTransfers::Batch batch;
+    const Mail mail = post_all(world, transfers, batch);
+    for (int round = 0; round < 5; ++round) {
+      const std::vector<int> ranks = world.of_ranks(world.rank() + round);
+      for (int rank = 0; rank < world.size(); ++rank) {
+        CHECK(ranks[static_cast<std::size_t>(rank)] == rank + round);
+      }
     }
+    transfers.wait(batch);
+    CHECK(arrived(world, mail));
   }
-  transfers.wait(batch);
-  CHECK(arrived(world, mail));
 }
 
 TEST_CASE("an empty batch is not waited for") {
