@@ -21,7 +21,7 @@ figure=
 table=
 probe_seconds=40
 vectors=generic
-dilate=3
+dilate=1.5
 slow_by=pace
 
 common_help() {
