@@ -241,13 +241,7 @@ std::vector<RecomputedLayer> recomputed_work(const Network& network, const Group
   if (!group.recompute) {
     return std::vector<RecomputedLayer>(group.tiles.size());
   }
-  std::vector<int> collapsed;
-  for (const Exchange& collapse : group.collapses) {
-    if (!collapse.messages.empty()) {
-      collapsed.push_back(collapse.map);
-    }
-  }
-  return recomputed_work(network, {group.first, group.last}, collapsed);
+  return recomputed_work(network, {group.first, group.last}, group.collapses);
 }
 
 double loss_seconds(const ClusterProfile& cluster) {

@@ -108,10 +108,15 @@ std::vector<RecomputedLayer> recomputed_layers(const Network& network,
 
 std::vector<RecomputedLayer> recomputed_work(const Network& network,
                                              const LayerRun& group,
-                                             const std::vector<int>& collapsed) {
+                                             const std::vector<Exchange>& collapses) {
+  const auto is_collapsed = [&collapses](int map) {
+    return std::any_of(collapses.begin(), collapses.end(), [map](const Exchange& collapse) {
+      return collapse.map == map && !collapse.messages.empty();
+    });
+  };
   std::vector<int> pools(network.layers.size(), kNoLayer);
   for (int layer = group.first; layer < group.last; ++layer) {
-    if (std::find(collapsed.begin(), collapsed.end(), layer) == collapsed.end()) {
+    if (!is_collapsed(layer)) {
       pools[static_cast<std::size_t>(layer)] = joinable_pool(network, layer);
     }
   }

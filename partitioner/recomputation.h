@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "partitioner/network.h"
+#include "partitioner/plan.h"
 
 namespace partitioner {
 
@@ -41,10 +41,10 @@ struct RecomputedLayer {
                                                              const std::vector<int>& joined_pool);
 
 // The same for those who count the work of single layers: pools are joined wherever they may be,
-// but for the maps in `collapsed`, and run by themselves where their convolution assigns its
-// output.
+// but for maps of which gradients are collapsed, and run by themselves where their convolution
+// assigns its output.
 [[nodiscard]] std::vector<RecomputedLayer> recomputed_work(const Network& network,
                                                            const LayerRun& group,
-                                                           const std::vector<int>& collapsed);
+                                                           const std::vector<Exchange>& collapses);
 
 }  // namespace partitioner

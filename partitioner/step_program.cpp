@@ -234,13 +234,7 @@ class ProgramMaker {
     if (layers.last != last || !plan_.recomputes(group)) {
       return;
     }
-    std::vector<int> collapsed;
-    for (const Exchange& collapse : plan_.collapses) {
-      if (collapse.group == group && !collapse.messages.empty()) {
-        collapsed.push_back(collapse.map);
-      }
-    }
-    const auto again = recomputed_work(network_, layers, collapsed);
+    const auto again = recomputed_work(network_, layers, plan_.collapses);
     for (int layer = layers.first; layer <= last; ++layer) {
       const RecomputedLayer& how = again[static_cast<std::size_t>(layer - layers.first)];
       if (how.runs) {
