@@ -152,6 +152,7 @@ std::optional<Partition> shorthand_partition(const Network& network,
     Partition partition = make_partition(network, shorthand);
     partition.kernels = like.kernels;
     partition.reader = like.reader;
+    partition.sums = like.sums;
     validate(partition, network, options.batch, "");
     return partition;
   } catch (const InputError&) {

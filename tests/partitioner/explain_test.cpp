@@ -147,6 +147,22 @@ TEST_CASE("what was chosen comes first, at the time that the search predicted fo
   }
 }
 
+TEST_CASE("rivals send gradients as the chosen partition does") {
+  SearchOptions options;
+  options.batch = 4;
+  options.counts_memory = false;
+  options.sums.precision = SumPrecision::Half;
+  const Network network = small_network();
+  const ClusterProfile cluster = equal_devices({.count = 4});
+  const Partition chosen = search_partition(network, cluster, options).candidates.front().partition;
+  const auto plans = compare_with_rivals(network, cluster, options, chosen);
+  CHECK(plans.size() > 4);  // grid and images among them
+  for (const ExplainedPlan& plan : plans) {
+    CAPTURE(plan.name);
+    CHECK(plan.partition.sums == options.sums);
+  }
+}
+
 TEST_CASE("another number of devices: what fits, and text and JSON of it") {
   const Network network = small_network();
   ClusterProfile cluster = equal_devices({.count = 3});
