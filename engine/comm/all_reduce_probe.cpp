@@ -1,5 +1,5 @@
-// Times sums over ranks with the exchanges that parameters have: each rank owns a part of the
-// vector, adds it up and sends it back.
+// Times sums over ranks: each rank owns a part of the vector, adds it up and sends it back, as the
+// owners of parameters do, but with messages that are waited for at once.
 
 #include <algorithm>
 #include <utility>

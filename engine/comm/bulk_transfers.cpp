@@ -11,6 +11,7 @@
 
 #include <mpi.h>
 
+#include "engine/comm/mpi_count.h"
 #include "engine/comm/patience.h"
 
 namespace engine {
@@ -18,10 +19,10 @@ namespace engine {
 namespace {
 
 // Of a piece, and how many of them one rank may have under way to or from another. What is under
-// way is what other messages wait for; with less the wire would stand still between two looks, and
-// in shared memory pieces cost more than what is in them.
+// way is what other messages wait for; with less the wire would stand still between two looks. In
+// shared memory pieces cost more than what is in them.
 constexpr std::size_t kPieceBytes = 65536;
-constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // MPI counts in int
+constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI counts
 constexpr int kPiecesUnderWay = 2;
 // Between 0.2 and 1 ms a step takes as long; each look costs processor time.
 constexpr std::chrono::microseconds kNap{500};
@@ -96,11 +97,9 @@ void BulkTransfers::State::post_pieces(Lane& lane) {
       std::byte* const bytes = message.bytes + message.posted;
       MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
       if (lane.sends) {
-        MPI_Isend(
-            bytes, static_cast<int>(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
+        MPI_Isend(bytes, mpi_count(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
       } else {
-        MPI_Irecv(
-            bytes, static_cast<int>(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
+        MPI_Irecv(bytes, mpi_count(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
       }
       pieces.push_back({&lane, &message, size});
       message.posted += size;
@@ -128,7 +127,7 @@ bool BulkTransfers::State::advance() {
   int count = 0;
   done.resize(requests.size());
   MPI_Testsome(
-      static_cast<int>(requests.size()), requests.data(), &count, done.data(), MPI_STATUSES_IGNORE);
+      mpi_count(requests.size()), requests.data(), &count, done.data(), MPI_STATUSES_IGNORE);
   if (count == MPI_UNDEFINED || count == 0) {
     return false;
   }

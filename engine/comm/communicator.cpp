@@ -3,12 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <unistd.h>
 #include <utility>
 
 #include <mpi.h>
 
+#include "engine/comm/mpi_count.h"
 #include "engine/comm/patience.h"
 #include "partitioner/errors.h"
 
@@ -16,16 +16,7 @@ namespace engine {
 
 namespace {
 
-using partitioner::expects;
-
 constexpr int kGatherTag = 1;  // exchanges number theirs from 16 on
-
-// MPI counts in int.
-int narrow(std::size_t count) {
-  expects(count <= static_cast<std::size_t>(std::numeric_limits<int>::max()),
-          "a message has less than 2 GiB");
-  return static_cast<int>(count);
-}
 
 }  // namespace
 
@@ -51,7 +42,7 @@ int Requests::wait_any() {
     const std::size_t before = state.done.size();
     state.done.resize(state.requests.size());
     int count = 0;
-    MPI_Testsome(narrow(state.requests.size()),
+    MPI_Testsome(mpi_count(state.requests.size()),
                  state.requests.data(),
                  &count,
                  state.done.data() + before,
@@ -82,7 +73,7 @@ void Communicator::post_receive(Requests& requests,
                                 int tag,
                                 std::span<std::byte> bytes) const {
   MPI_Irecv(bytes.data(),
-            narrow(bytes.size()),
+            mpi_count(bytes.size()),
             MPI_BYTE,
             from,
             tag,
@@ -95,7 +86,7 @@ void Communicator::post_send(Requests& requests,
                              int tag,
                              std::span<const std::byte> bytes) const {
   MPI_Isend(bytes.data(),
-            narrow(bytes.size()),
+            mpi_count(bytes.size()),
             MPI_BYTE,
             to,
             tag,
