@@ -263,9 +263,11 @@ ExplainedPlan explained(const Network& network,
                         const Partition& partition) {
   ExplainedPlan plan = explained_step(network, cluster, options, partition);
   if (options.counts_memory) {
-    const Candidate candidate = evaluated(network, cluster, options, partition);
+    Candidate candidate;
+    candidate.memory = searched_memory(network, options, partition);
     plan.most_bytes = candidate.most_bytes();
-    plan.fits = largest_shortage(candidate, memory_limits(cluster, options)).missing_bytes() <= 0;
+    plan.fits =
+        largest_shortage(candidate.memory, memory_limits(cluster, options)).missing_bytes() <= 0;
   }
   return plan;
 }

@@ -53,12 +53,12 @@ std::string remedies_in_words(const Remedies& remedies, Index images) {
 
 }  // namespace
 
-Shortage largest_shortage(const Candidate& candidate, const std::vector<Index>& limits) {
-  expects(candidate.memory.size() == limits.size(), "every device has a limit");
+Shortage largest_shortage(const std::vector<MemoryUse>& memory, const std::vector<Index>& limits) {
+  expects(memory.size() == limits.size(), "every device has a limit");
   Shortage worst;
   double worst_share = -1;
   for (std::size_t rank = 0; rank < limits.size(); ++rank) {
-    const Index needed = candidate.memory[rank].total();
+    const Index needed = memory[rank].total();
     const double share = static_cast<double>(needed) / static_cast<double>(limits[rank]);
     if (share > worst_share) {
       worst_share = share;
@@ -94,7 +94,7 @@ std::string why_nothing_fits(const Network& network,
                              const ClusterProfile& cluster,
                              const SearchOptions& options,
                              const Candidate& smallest) {
-  const Shortage shortage = largest_shortage(smallest, memory_limits(cluster, options));
+  const Shortage shortage = largest_shortage(smallest.memory, memory_limits(cluster, options));
   const Remedies remedies = find_remedies(network, cluster, options);
   return fmt::format(
       "no partition was found that fits into the memory of {}: the smallest needs {} on rank {}, "

@@ -20,7 +20,7 @@ struct Shortage {
 };
 
 // Of the device that lacks the largest share of its limit.
-[[nodiscard]] Shortage largest_shortage(const Candidate& candidate,
+[[nodiscard]] Shortage largest_shortage(const std::vector<MemoryUse>& memory,
                                         const std::vector<Index>& limits);
 
 // Each by itself makes the network fit; empty where what was tried does not.

@@ -19,22 +19,6 @@ constexpr std::size_t kMostChecks = 20000;  // partitions whose memory is planne
 constexpr double kRounding = 1e-9;
 constexpr double kDearest = 1000;  // price of all memory of a device, in steps
 
-std::vector<MemoryUse> memory_of(const Network& network,
-                                 const SearchOptions& options,
-                                 const Partition& partition) {
-  const Plan plan = make_plan(network, partition, options.batch);
-  std::vector<MemoryUse> uses;
-  uses.reserve(static_cast<std::size_t>(plan.ranks));
-  const std::vector<Index> workspace =
-      options.workspace.of_ranks ? options.workspace.of_ranks(plan) : std::vector<Index>{};
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    uses.push_back(planned_memory(network, plan, rank, options.memory));
-    const auto own = static_cast<std::size_t>(rank);
-    uses.back().workspace += own < workspace.size() ? workspace[own] : 0;
-  }
-  return uses;
-}
-
 // One search: what fits, what is fastest, what takes least.
 class Planner {
  public:
@@ -99,7 +83,7 @@ class Planner {
     if (!is_new) {
       return known->second;
     }
-    const std::vector<MemoryUse> uses = memory_of(network_, options_, partition);
+    const std::vector<MemoryUse> uses = searched_memory(network_, options_, partition);
     double& load = known->second;
     for (std::size_t rank = 0; rank < uses.size(); ++rank) {
       load = std::max(load,
@@ -248,6 +232,22 @@ Index Candidate::most_bytes() const {
   return most;
 }
 
+std::vector<MemoryUse> searched_memory(const Network& network,
+                                       const SearchOptions& options,
+                                       const Partition& partition) {
+  const Plan plan = make_plan(network, partition, options.batch);
+  std::vector<MemoryUse> uses;
+  uses.reserve(static_cast<std::size_t>(plan.ranks));
+  const std::vector<Index> workspace =
+      options.workspace.of_ranks ? options.workspace.of_ranks(plan) : std::vector<Index>{};
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    uses.push_back(planned_memory(network, plan, rank, options.memory));
+    const auto own = static_cast<std::size_t>(rank);
+    uses.back().workspace += own < workspace.size() ? workspace[own] : 0;
+  }
+  return uses;
+}
+
 Candidate evaluated(const Network& network,
                     const ClusterProfile& cluster,
                     const SearchOptions& options,
@@ -262,7 +262,7 @@ Candidate evaluated(const Network& network,
         simulate(step_program(network, plan, cluster, options.cost), cluster).step_s;
   }
   if (options.counts_memory) {
-    candidate.memory = memory_of(network, options, partition);
+    candidate.memory = searched_memory(network, options, partition);
   }
   return candidate;
 }

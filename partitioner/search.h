@@ -92,6 +92,11 @@ struct SearchResult {
                                   const SearchOptions& options,
                                   const Partition& partition);
 
+// Of each rank, as the search counts it: with the workspace that `options` tells of.
+[[nodiscard]] std::vector<MemoryUse> searched_memory(const Network& network,
+                                                     const SearchOptions& options,
+                                                     const Partition& partition);
+
 // Of each device: its memory, or what is asked for if that is less.
 [[nodiscard]] std::vector<Index> memory_limits(const ClusterProfile& cluster,
                                                const SearchOptions& options);

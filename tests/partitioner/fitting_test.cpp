@@ -64,7 +64,7 @@ TEST_CASE("where nothing helps it says so") {
 TEST_CASE("the device that lacks the largest share is the one that is named") {
   Candidate candidate;
   candidate.memory = {{.weights = 90}, {.weights = 70}, {.weights = 10}};
-  const Shortage shortage = largest_shortage(candidate, {100, 50, 20});
+  const Shortage shortage = largest_shortage(candidate.memory, {100, 50, 20});
   CHECK(shortage.rank == 1);
   CHECK(shortage.missing_bytes() == 20);
 }
