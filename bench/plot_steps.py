@@ -17,6 +17,7 @@ import argparse
 import csv
 import json
 import math
+import re
 import statistics
 import sys
 
@@ -183,7 +184,7 @@ def choice(path):
     return figure
 
 
-SPEED_LINES = {"auto": ("-", "o"), "layers": ("--", "s"), "one-group": (":", "^")}
+SPEED_LINES = {"auto": ("-", "o"), "layers": ("--", "s"), "one-group": (":", "^"), "auto-half": ("-.", "D")}
 
 
 def draw_bound(axis, points, colour):
@@ -192,29 +193,38 @@ def draw_bound(axis, points, colour):
               color=colour, linewidth=6, alpha=0.18, zorder=1)
 
 
+def kind_of(step):
+    """Of devices: "pi3" in the cluster "pi3x6-100"."""
+    return re.sub(r"x\d+-[\d.]+$", "", step.row["cluster"])
+
+
+def base_of(step, single):
+    """One of the devices by itself, while the others do the same; None where that was not measured."""
+    return single.get((kind_of(step), *step.setting[4:], step.devices))
+
+
 def speed(path):
     steps = steps_of(path)
-    alone = {(step.row["model"], step.row["size"], step.batch): step for step in steps if step.devices == 1}
-    panels = by([step for step in steps if step.devices > 1], lambda step: (step.row["model"], step.row["size"], float(step.row["rate_mbit"])))
-    if not panels or not alone:
+    single = {(kind_of(step), *step.setting[4:], step.devices): step for step in steps if step.name == "each"}
+    several = [step for step in steps if step.devices > 1 and step.name != "each"]
+    panels = by(several, lambda step: (kind_of(step), *step.setting[4:6], float(step.row["rate_mbit"])))
+    if not panels or not single:
         sys.exit(f"{path}: there is no speed-up without both one device and several")
     batches = sorted({step.batch for step in steps})
     figure, axes = look.subplots(1, len(panels), (max(7, 4.2 * len(panels)), 5.2), sharey=True)
-    for axis, ((model, size, rate), panel) in zip(axes[0], panels.items()):
+    for axis, ((kind, model, size, rate), panel) in zip(axes[0], panels.items()):
+        panel = [step for step in panel if base_of(step, single)]
         for (batch, name), points in by(panel, lambda step: (step.batch, step.name)).items():
-            if (model, size, batch) not in alone:
-                continue
             line, marker = SPEED_LINES.get(name, ("-.", "x"))
             colour = look.COLOURS[batches.index(batch) % 6]
             points.sort(key=lambda step: step.devices)
-            points.insert(0, alone[model, size, batch])
-            axis.plot([step.devices for step in points], [points[0].measured_s / step.measured_s for step in points],
-                      color=colour, linestyle=line, marker=marker, markersize=5, zorder=3)
+            axis.plot([1, *(step.devices for step in points)],
+                      [1, *(base_of(step, single).measured_s / step.measured_s for step in points)], color=colour, linestyle=line, marker=marker, markersize=5, zorder=3)
             if name == "auto":
                 draw_bound(axis, points, colour)
         most = max(step.devices for step in panel)
         axis.plot([1, most], [1, most], color=look.DARK, linewidth=1, linestyle=(0, (1, 3)), zorder=1)
-        axis.set(title=f"{model}, {size}, {rate:g} Mbit/s", xlabel="devices", xticks=sorted({1, *(step.devices for step in panel)}))
+        axis.set(title=f"{kind}, {model}, {size}, {rate:g} Mbit/s", xlabel="devices", xticks=sorted({1, *(step.devices for step in panel)}))
     axes[0, 0].set(ylabel="times as fast as one device")
     handles = [Line2D([], [], color=look.COLOURS[i % 6], linewidth=3, label=f"batch {batch}") for i, batch in enumerate(batches)]
     handles += [Line2D([], [], color=look.DARK, linestyle=line, marker=marker, markersize=5, label=name)

@@ -1,4 +1,4 @@
-# awk -f bench/steps/rows.awk -f bench/choice/table.awk CSV: of each setting the chosen partition, the fastest, and what the others took.
+# awk -f bench/median.awk -f bench/steps/rows.awk -f bench/choice/table.awk CSV: of each setting the chosen partition, the fastest, and what the others took.
 
 END {
   for (p = 1; p <= partitions; ++p) {

@@ -32,7 +32,7 @@ end_run() {
     kill -KILL $pids 2>/dev/null || true
     sleep 0.02
   done
-  rm -f "$hostfile"
+  rm -f "$hostfile" "$hostfile".*
 }
 
 # kills_by_device: a line for each, DEVICE KILLS.
@@ -64,10 +64,38 @@ start_mpiexec() {
   exec nsenter --target "$pid" --net --uts -- "${limit[@]}" mpiexec.mpich -localhost "$from" "$@" </dev/null
 }
 
+# all_together FROM SECONDS ARGUMENT...: one MPI program over all devices.
+# In the background, so that this script can be interrupted while mpiexec ignores it.
+all_together() {
+  local code=0
+  start_mpiexec "$@" &
+  wait "$!" || code=$?
+  return "$code"
+}
+
+# each_alone SECONDS ARGUMENT...: on every device at once a program of its own, of one rank; what they print follows each other
+# in the order of the devices. The exit code is that of the last one that failed.
+each_alone() {
+  local device pid code=0 seconds=$1 started=()
+  shift
+  while IFS=: read -r device _; do
+    start_mpiexec "$device" "$seconds" -hosts "$device" -n 1 "$@" >"$hostfile.$device" &
+    started+=("$!")
+  done <"$hostfile"
+  for pid in "${started[@]}"; do
+    wait "$pid" || code=$?
+  done
+  while IFS=: read -r device _; do
+    cat "$hostfile.$device"
+  done <"$hostfile"
+  return "$code"
+}
+
 run_program() {
-  local from='' ranks_per_device=1 seconds='' code=0 before started
+  local from='' ranks_per_device=1 seconds='' each=no code=0 before started
   while [ $# -gt 0 ]; do
     case $1 in
+      --each) each=yes && shift && continue ;;
       --from | --ppn | --timeout) [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
       --) shift && break ;;
       *) break ;;
@@ -82,6 +110,7 @@ run_program() {
   [ $# -gt 0 ] || fail 'run wants a program: see --help.'
   [[ $ranks_per_device =~ ^[1-9][0-9]*$ ]] || fail '--ppn wants a whole number above 0.'
   [ -z "$seconds" ] || is_positive "$seconds" || fail '--timeout wants a number of seconds above 0.'
+  [ "$each" = no ] || [ "$from$ranks_per_device" = 1 ] || fail '--each starts one rank on each device: it takes neither --from nor --ppn.'
   require root launcher
   hostfile=$(mktemp "$state/hostfile.XXXXXX")
   run_id=${hostfile##*.}
@@ -92,9 +121,11 @@ run_program() {
   device_pid "$from" >/dev/null || fail "$from is off; switch it on with: cluster poweron $from"
   before=$(kills_by_device)
   started=$EPOCHREALTIME
-  # In the background, so that this script can be interrupted while mpiexec ignores it.
-  start_mpiexec "$from" "$seconds" "$@" &
-  wait "$!" || code=$?
+  if [ "$each" = yes ]; then
+    each_alone "$seconds" "$@" || code=$?
+  else
+    all_together "$from" "$seconds" "$@" || code=$?
+  fi
   report_out_of_memory "$before"
   if [ -n "$seconds" ] && awk -v s="$seconds" -v a="$started" -v b="$EPOCHREALTIME" 'BEGIN { exit !(b - a >= s) }'; then
     warn "the program did not end within $seconds s: all of it was killed."

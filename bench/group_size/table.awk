@@ -1,4 +1,4 @@
-# awk -f bench/steps/rows.awk -f bench/group_size/table.awk CSV: a table for each setting, the fastest grouping first.
+# awk -f bench/median.awk -f bench/steps/rows.awk -f bench/group_size/table.awk CSV: a table for each setting, the fastest grouping first.
 
 function title(key) {
   printf "%s%s: %s devices\n\n", printed++ ? "\n" : "", setting_of(key), get(key, "devices")

@@ -1,18 +1,6 @@
 # A Markdown table of what run.sh measured:
-#   awk -f bench/peers/peers_table.awk runs/peers.csv
+#   awk -f bench/median.awk -f bench/peers/peers_table.awk runs/peers.csv
 # Of each peer the median of the rounds, their least and most, the time of the fastest PyTorch by its own, peak memory.
-
-function median(key,    n, i, j, kept, sorted) {
-  n = count[key]
-  for (i = 1; i <= n; ++i) {
-    kept = times[key, i]
-    for (j = i - 1; j > 0 && sorted[j] > kept; --j) sorted[j + 1] = sorted[j]
-    sorted[j + 1] = kept
-  }
-  least[key] = sorted[1]
-  most[key] = sorted[n]
-  return n % 2 ? sorted[(n + 1) / 2] : (sorted[n / 2] + sorted[n / 2 + 1]) / 2
-}
 
 BEGIN { FS = "," }
 FNR == 1 { next }
@@ -34,7 +22,7 @@ END {
     best = 0
     for (p = 1; p <= peer_count[setting]; ++p) {
       key = setting FS peers[setting, p]
-      step[key] = median(key)
+      step[key] = median_of(key)
       if (peers[setting, p] ~ /^torch/ && (best == 0 || step[key] < best)) best = step[key]
     }
     split(setting, words, FS)

@@ -155,4 +155,4 @@ for model in $models; do
     done
   done
 done
-awk -f bench/peers/peers_table.awk "$out"
+awk -f bench/median.awk -f bench/peers/peers_table.awk "$out"

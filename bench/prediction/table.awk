@@ -1,4 +1,4 @@
-# awk -f bench/steps/rows.awk -f bench/prediction/table.awk CSV: each partition, then how right predictions are, by setting and over all.
+# awk -f bench/median.awk -f bench/steps/rows.awk -f bench/prediction/table.awk CSV: each partition, then how right predictions are, by setting and over all.
 
 # sorted(from, n, to): to[1..n] in rising order; returns nothing.
 function sorted(from, n, to,    i, j) {

@@ -6,28 +6,33 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bench=bench/speed/run.sh
 . bench/steps/steps.sh
 
-own_options=(counts rates batches)
+own_options=(counts rates batches speed sums)
 out=runs/speed.csv
 figure=bench/speed/speed.svg
 counts='1 2 4 6'
 rates='100 20 5'
 batches='1 2 4 8'
+speed=4.5
+sums='exact half'
 rounds=1
 
 show_help() {
   cat <<HELP
 Usage: bench/speed/run.sh [OPTION...]
 
-A training step on one emulated Raspberry Pi 3 and on several: with what --partition auto finds, with a grid and a group for each
-layer, and with all layers that can be tiled in one group. Writes a line of CSV for each measurement; prints speed-ups and what bounds
-them: how evenly the work divides into whole cells, and what the busiest link has to carry; draws a figure. Needs root. An hour or
-more as it is; the machine should have nothing else to do.
+A training step on emulated Raspberry Pi 3: on several with what --partition auto finds, with a grid and a group for each layer, and
+with all layers that can be tiled in one group; on each of them by itself while the others do the same, which is what the several are
+compared with; and on one with nothing beside it. Writes a line of CSV for each measurement; prints speed-ups and what bounds them: how
+evenly the work divides into whole cells, and what the busiest link has to carry; draws a figure. Needs root. Hours as it is; the
+machine should have nothing else to do.
 
   --model FILE, --size HxW | own
                         default: $model, $size
-  --counts 'N...'       of devices; without 1 there are no speed-ups; default: $counts
+  --counts 'N...'       of devices; default: $counts
   --rates 'MBIT...'     of links; default: $rates
   --batches 'N...'      default: $batches
+  --speed GFLOPS        of a device; default: $speed
+  --sums 'WHAT...'      exact; half: also with gradients and values sent in 16 bits (auto-half); default: $sums
 
 HELP
   common_help
@@ -49,31 +54,33 @@ measure_partitions() {
   local layers
   measure auto "$1" --partition auto
   if [ "$devices" -eq 1 ]; then return 0; fi
+  if [[ $sums == *half* ]]; then measure auto-half "$1" --partition auto --sums half; fi
   measure layers "$1"
   plan layers || return 0
   layers=$(tiled_layers)
   measure one-group "$1" --groups "$(equal_groups "$layers" "$layers")"
 }
 
-# measure_cluster: all batches, on the cluster that is up.
+# measure_cluster RATE: all batches, on the cluster that is up. A device by itself needs no link, so one rate will do.
 measure_cluster() {
   local images round
   for images in $batches; do
     setting "$model" "$size" "$images"
     for ((round = 1; round <= rounds; ++round)); do
+      if [ "$devices" -gt 1 ] && [ "$1" = "${rates%% *}" ]; then measure_each "$round"; fi
       measure_partitions "$round"
     done
   done
 }
 
-# A device alone has no link to speak of.
 measure_all() {
-  local count rate
+  local count rate kind=pi3
+  [ "$speed" = 4.5 ] || kind=${speed}gflops
   for count in $counts; do
     for rate in $rates; do
       if [ "$count" -eq 1 ] && [ "$rate" != "${rates%% *}" ]; then continue; fi
-      emulate "pi3x$count-$rate" --devices "$count" --rate "$rate"
-      measure_cluster
+      emulate "${kind}x$count-$rate" --devices "$count" --rate "$rate" --speed "$speed"
+      measure_cluster "$rate"
     done
   done
 }

@@ -1,27 +1,43 @@
-# awk -f bench/steps/rows.awk -f bench/speed/table.awk CSV: steps, speed-ups over one device, and what bounds them.
+# awk -f bench/median.awk -f bench/steps/rows.awk -f bench/speed/table.awk CSV: steps, speed-ups over one device, and what bounds them.
 
-function workload(key) { return get(key, "model") " " get(key, "size") ", batch " get(key, "batch") }
+# kind(key): of devices, as "pi3" in the cluster "pi3x6-100".
+function kind(key,    name) {
+  name = get(key, "cluster")
+  sub(/x[0-9]+-[0-9.]+$/, "", name)
+  return name
+}
 
-# link_bound(key, alone): how many times as fast as one device, if the busiest link were all that takes time.
-function link_bound(key, alone,    seconds) {
+function workload(key) { return kind(key) ", " get(key, "model") " " get(key, "size") ", batch " get(key, "batch") }
+
+# times_as_fast(key, base): empty where one of them was not measured.
+function times_as_fast(key, base) {
+  return base != "" && count[key] && count[base] ? sprintf("%.2f", measured[base] / measured[key]) : ""
+}
+
+# link_bound(key, base): how many times as fast as one device, if the busiest link were all that takes time.
+function link_bound(key, base,    seconds) {
+  if (base == "") return ""
   seconds = 8e-6 * get(key, "busiest_bytes") / get(key, "rate_mbit")
-  return seconds > 0 ? sprintf("%.1f", measured[alone] / seconds) : "-"
+  return seconds > 0 ? sprintf("%.1f", measured[base] / seconds) : "-"
 }
 
 END {
   for (p = 1; p <= partitions; ++p) {
-    if (count[names[p]] && get(names[p], "devices") == 1) single[workload(names[p])] = names[p]
+    key = names[p]
+    if (!count[key]) continue
+    if (get(key, "devices") == 1) alone[workload(key)] = key
+    if (get(key, "name") == "each") beside[workload(key), get(key, "devices")] = key
   }
-  print "| workload | Mbit/s | devices | partition | predicted, ms | measured, ms | times one device | bound of the work | of the link | sent, MiB | peak, MiB |"
-  print "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+  print "| workload | Mbit/s | devices | partition | predicted, ms | measured, ms | times one of them | times one alone | bound of the work | of the link | sent, MiB | peak, MiB |"
+  print "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
   for (p = 1; p <= partitions; ++p) {
     key = names[p]
-    alone = single[workload(key)]
-    several = get(key, "devices") > 1
-    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", workload(key), several ? get(key, "rate_mbit") : "", get(key, "devices"),
-      several ? get(key, "name") : "", ms(get(key, "predicted_s")), spread(key),
-      several && alone != "" && count[key] ? sprintf("%.2f", measured[alone] / measured[key]) : "",
-      several ? get(key, "work_bound") : "", several && alone != "" ? link_bound(key, alone) : "", several ? mib(get(key, "bytes")) : "",
+    one = beside[workload(key), get(key, "devices")]
+    several = get(key, "devices") > 1 && get(key, "name") != "each"
+    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", workload(key), several ? get(key, "rate_mbit") : "", get(key, "devices"),
+      (get(key, "devices") > 1 ? get(key, "name") : "alone"), ms(get(key, "predicted_s")), spread(key),
+      several ? times_as_fast(key, one) : "", times_as_fast(key, alone[workload(key)]),
+      several ? get(key, "work_bound") : "", several ? link_bound(key, one) : "", several ? mib(get(key, "bytes")) : "",
       mib(largest(get(key, "peak_bytes")))
   }
   printf "\nHighest load average before a measurement: %.2f\n", load

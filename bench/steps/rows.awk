@@ -1,20 +1,7 @@
-# Reads the CSV of steps.sh for a table that follows as a second -f. After it: names[1..partitions] in the order of the file, of
+# Reads the CSV of steps.sh for a table that follows as a further -f; wants median.awk before it. After it: names[1..partitions] in the order of the file, of
 # each KEY (the first eight columns) get(KEY, COLUMN), and the medians of its rounds, measured[KEY], with least[KEY] and most[KEY].
 
 function get(key, name) { return value[key, name] }
-
-# median(key): sorts the measurements of a key.
-function median_of(key,    n, i, j, kept, sorted) {
-  n = count[key]
-  for (i = 1; i <= n; ++i) {
-    kept = times[key, i]
-    for (j = i - 1; j > 0 && sorted[j] > kept; --j) sorted[j + 1] = sorted[j]
-    sorted[j + 1] = kept
-  }
-  least[key] = sorted[1]
-  most[key] = sorted[n]
-  return n % 2 ? sorted[(n + 1) / 2] : (sorted[n / 2] + sorted[n / 2 + 1]) / 2
-}
 
 # largest(list): of numbers with spaces between them.
 function largest(list,    i, n, part, most_of) {

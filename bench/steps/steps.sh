@@ -77,7 +77,8 @@ in_folder() { mkdir -p "$(dirname "$1")" && printf '%s' "$1"; }
 # ---- where ----
 
 launch=()      # starts a program on all devices
-devices=0      # ranks
+launch_each=() # starts it on each by itself, all at once; prints what the first prints, then the second, ...
+devices=0      # of them
 rate_mbit=     # of each device's link, where it is known
 dilation=1     # of the times that are measured
 cluster_label= # in the CSV
@@ -100,6 +101,7 @@ emulate() {
 # use_cluster NAME: one that is up.
 use_cluster() {
   launch=(bench/cluster/cluster --cluster "$1" run --timeout "$timeout")
+  launch_each=("${launch[@]}" --each)
   bench/cluster/cluster --cluster "$1" status --json >"$scratch/status.json" || exit 2
   devices=$(grep -c '"device"' "$scratch/status.json")
   rate_mbit=$(bench/cluster/cluster --cluster "$1" status --csv |
@@ -208,10 +210,10 @@ setting() {
 
 # plan NAME PLAN_OPTION...: leaves the plan in $scratch/plan, flat, and the partition in a file for `time`.
 plan() {
-  local name=$1
+  local name=$1 ranks=${ranks:-$devices}
   shift
   partition=$scratch/$name.toml
-  run "$program" plan "$model" "${sized[@]}" --batch "$batch" --ranks "$devices" --cluster "$profile" --json --save "$partition" "$@" || {
+  run "$program" plan "$model" "${sized[@]}" --batch "$batch" --ranks "$ranks" --cluster "$profile" --json --save "$partition" "$@" || {
     say "$name: $(last_complaint)"
     return 1
   }
@@ -255,6 +257,24 @@ measure() {
   say "$(tail -n 1 "$out" | awk -F, '{ printf "%s, %s, %s, batch %s, %s: predicted %.3g s, measured %s", $1, $5, $6, $7, $8, $11, $12 == "" ? "nothing" : sprintf("%.3g s", $12) }')"
 }
 
+# measure_each ROUND: a row called "each", of a device that trains alone while all others do the same. That is what several devices
+# are to be compared with: emulated ones that are busy at the same time slow each other down, which real ones do not.
+measure_each() {
+  local round=$1 ranks=1 limited_by
+  if is_measured each "$round"; then return 0; fi
+  plan each || return 0
+  limited_by=$(planned prediction.limited_by)
+  : >"$scratch/measured"
+  if [ "$(planned prediction.fits)" = false ]; then
+    limited_by=memory
+  elif run "${launch_each[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$steps" --json; then
+    while read -r line; do flat_json <<<"$line"; done <"$scratch/printed" | awk -f bench/median.awk -f bench/steps/each.awk >"$scratch/measured"
+  else
+    say "each: $(last_complaint)"
+  fi
+  write_row each "$round" "$limited_by"
+}
+
 # equal_groups LAYERS_A_GROUP LAYERS: "0-1,2-3,4" of 2 and 5.
 equal_groups() {
   awk -v size="$1" -v layers="$2" 'BEGIN {
@@ -271,7 +291,7 @@ tiled_layers() { awk -f bench/steps/tiled_layers.awk "$scratch/plan"; }
 # ---- what came out ----
 
 # print_table AWK_FILE: of $out, with the functions and medians of rows.awk.
-print_table() { awk -f bench/steps/rows.awk -f "$1" "$out"; }
+print_table() { awk -f bench/median.awk -f bench/steps/rows.awk -f "$1" "$out"; }
 
 # draw KIND FILE...: the figure, if there is matplotlib to draw it with.
 draw() {

@@ -6,6 +6,13 @@ test_run_starts_a_rank_on_each_device() {
   expect_equal "$(one run --timeout 30 --ppn 2 --from pi2 hostname | sort | tr '\n' ' ')" 'pi1 pi1 pi2 pi2 pi3 pi3 '
 }
 
+test_run_starts_a_program_of_its_own_on_each_device() {
+  local said code=0
+  said=$(one run --timeout 30 --each sh -c 'echo "$(hostname) is $PMI_RANK of $PMI_SIZE"; [ $(hostname) != pi2 ] || exit 7') || code=$?
+  expect_equal "$said" $'pi1 is 0 of 1\npi2 is 0 of 1\npi3 is 0 of 1'
+  expect_equal "$code" 7
+}
+
 test_run_takes_the_example_host_files() {
   expect_equal "$(one run --timeout 30 -- -f hostfiles/pi3x2 hostname | sort | tr '\n' ' ')" 'pi1 pi2 '
 }
