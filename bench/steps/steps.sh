@@ -262,12 +262,12 @@ measure() {
 measure_each() {
   local round=$1 ranks=1 limited_by
   if is_measured each "$round"; then return 0; fi
-  plan each || return 0
+  plan each --partition auto || return 0
   limited_by=$(planned prediction.limited_by)
   : >"$scratch/measured"
   if [ "$(planned prediction.fits)" = false ]; then
     limited_by=memory
-  elif run "${launch_each[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$steps" --json; then
+  elif run "${launch_each[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$steps" --partition "$partition" --json; then
     while read -r line; do flat_json <<<"$line"; done <"$scratch/printed" | awk -f bench/median.awk -f bench/steps/each.awk >"$scratch/measured"
   else
     say "each: $(last_complaint)"
