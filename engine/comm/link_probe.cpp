@@ -1,6 +1,8 @@
 #include "engine/comm/link_probe.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "engine/clock.h"
 #include "engine/comm/link_fit.h"
@@ -60,6 +62,50 @@ class Pair {
     const double taken = now_s() - start;
     sends.wait_all();
     return taken;
+  }
+
+  // Processor seconds for each second of waiting: a rank that waits looks for messages again and
+  // again.
+  double processor_share_of_waiting() {
+    constexpr std::chrono::milliseconds kWait{10};
+    std::byte word{};
+    double share = 0;
+    for (const bool mine : {leads(), !leads()}) {
+      if (mine) {
+        const double start = now_s();
+        const double used = processor_s();
+        receive(word);
+        share = (processor_s() - used) / (now_s() - start);
+      } else {
+        std::this_thread::sleep_for(kWait);
+        send(word);
+      }
+    }
+    return share;
+  }
+
+  // Processor seconds of a byte that is sent or received in large messages, waiting apart.
+  double processor_s_of_byte() {
+    constexpr std::size_t kMessage = 65536;
+    constexpr std::size_t kMessages = 4;
+    const double waiting = processor_share_of_waiting();
+    std::vector<std::byte> in(kMessages * kMessage);
+    const std::vector<std::byte> out(kMessages * kMessage);
+    std::vector<double> of_byte;
+    for (int repeat = 0; repeat < kRepeats; ++repeat) {
+      (void)go_on(true);
+      const double start = now_s();
+      const double used = processor_s();
+      Requests requests;
+      for (std::size_t i = 0; i < kMessages; ++i) {
+        communicator_.post_receive(requests, peer_, kLoadTag, {&in[i * kMessage], kMessage});
+        communicator_.post_send(requests, peer_, kLoadTag, {&out[i * kMessage], kMessage});
+      }
+      requests.wait_all();
+      const double taken = processor_s() - used - waiting * (now_s() - start);
+      of_byte.push_back(std::max(taken, 0.0) / static_cast<double>(2 * in.size()));
+    }
+    return median(of_byte);
   }
 
   // Processor seconds of a message, as the mean of some that go both ways.
@@ -141,6 +187,7 @@ void measure_pairs(const Communicator& communicator,
   const auto rounds = round_robin(communicator.size());
   const double round_s = seconds / static_cast<double>(rounds.size());
   std::vector<double> message_s;
+  std::vector<double> byte_s;
   for (const auto& round : rounds) {
     for (const auto& [a, b] : round) {
       if (communicator.rank() != a && communicator.rank() != b) {
@@ -152,12 +199,14 @@ void measure_pairs(const Communicator& communicator,
       measurements.half_round_trip_s[static_cast<std::size_t>(peer)] =
           half_round_trip_s(pair, kLatencyPart * round_s);
       message_s.push_back(pair.processor_s_of_message());
+      byte_s.push_back(pair.processor_s_of_byte());
       measurements.received_bytes_per_s[static_cast<std::size_t>(peer)] =
           received_bytes_per_s(pair, (1 - kLatencyPart) * round_s);
     }
     communicator.barrier();
   }
   measurements.message_s = median(message_s);
+  measurements.byte_s = median(byte_s);
 }
 
 enum class Direction { Out, In };

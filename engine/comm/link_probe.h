@@ -4,7 +4,8 @@
 // What is measured of a message: the sender's processor posts it (message_s), its bytes cross the
 // wire (at the rate of a link, and no more than the network interfaces at both ends carry for all
 // links together), the last byte arrives (latency_s), the receiver's processor takes it in
-// (message_s).
+// (message_s). Handing bytes to the network's software and taking them from it is processor time,
+// too (byte_s).
 
 #pragma once
 
@@ -18,6 +19,7 @@ namespace engine {
 // What one rank found out.
 struct LinkMeasurements {
   double message_s = 0;                      // processor time of a message, at either end
+  double byte_s = 0;                         // likewise of each byte, packing apart
   double send_bytes_per_s = 0;               // to all others at once
   double receive_bytes_per_s = 0;            // from all others at once
   std::vector<double> half_round_trip_s;     // [other rank], of the smallest message; 0 for its own

@@ -42,13 +42,14 @@ std::vector<LinkMeasurements> links_of_ranks(const LinkMeasurements& mine,
                                              const Communicator& communicator) {
   struct Numbers {
     double message_s;
+    double byte_s;
     double send_bytes_per_s;
     double receive_bytes_per_s;
   };
   std::vector<LinkMeasurements> ranks;
   for (const Numbers& of : communicator.of_ranks(
-           Numbers{mine.message_s, mine.send_bytes_per_s, mine.receive_bytes_per_s})) {
-    ranks.push_back({of.message_s, of.send_bytes_per_s, of.receive_bytes_per_s, {}, {}});
+           Numbers{mine.message_s, mine.byte_s, mine.send_bytes_per_s, mine.receive_bytes_per_s})) {
+    ranks.push_back({of.message_s, of.byte_s, of.send_bytes_per_s, of.receive_bytes_per_s, {}, {}});
   }
   for (std::size_t peer = 0; peer < ranks.size(); ++peer) {
     const auto halves = communicator.of_ranks(mine.half_round_trip_s[peer]);
@@ -72,6 +73,7 @@ void describe_links(const std::vector<LinkMeasurements>& ranks,
     const LinkMeasurements& mine = ranks[static_cast<std::size_t>(from)];
     partitioner::DeviceProfile& device = cluster.devices[static_cast<std::size_t>(from)];
     device.message_s = mine.message_s;
+    device.copied_bytes_per_s = 1 / (1 / device.copied_bytes_per_s + mine.byte_s);
     device.send_bytes_per_s = mine.send_bytes_per_s;
     device.receive_bytes_per_s = mine.receive_bytes_per_s;
     for (int to = 0; to < cluster.size(); ++to) {

@@ -11,7 +11,7 @@ using partitioner::ClusterProfile;
 std::vector<LinkMeasurements> equal_links(std::size_t ranks) {
   std::vector<LinkMeasurements> links(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    links[rank] = {2e-5, 1.1e7, 1.2e7, {}, {}};
+    links[rank] = {2e-5, 1e-9, 1.1e7, 1.2e7, {}, {}};
     links[rank].half_round_trip_s.assign(ranks, 2e-4);
     links[rank].received_bytes_per_s.assign(ranks, 1e7);
     links[rank].half_round_trip_s[rank] = 0;
@@ -34,6 +34,15 @@ TEST_CASE("equal links are written once; the latency is what processors do not a
   CHECK(cluster.device(2).message_s == 2e-5);
   CHECK(cluster.device(2).send_bytes_per_s == 1.1e7);
   CHECK(cluster.device(2).receive_bytes_per_s == 1.2e7);
+}
+
+TEST_CASE("bytes of a message are packed and handed to the network by the same processor") {
+  ClusterProfile cluster = partitioner::equal_devices({.count = 2});
+  cluster.devices[0].copied_bytes_per_s = 1e9;
+  cluster.devices[1].copied_bytes_per_s = partitioner::kInfiniteRate;
+  describe_links(equal_links(2), cluster);
+  CHECK(cluster.device(0).copied_bytes_per_s == doctest::Approx(5e8));
+  CHECK(cluster.device(1).copied_bytes_per_s == doctest::Approx(1e9));
 }
 
 TEST_CASE("a latency is never less than 0") {
