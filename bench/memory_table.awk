@@ -62,6 +62,8 @@ END {
   row("activations", measured, "activations")
   row("workspace", measured, "workspace")
   row("messages", measured, "messages")
+  row("pictures", measured, "pictures")
+  row("program", measured, "program")
   row("these together", measured, "total")
   row("as planned", planned, "total")
   row("the whole process", measured, "peak_resident")

@@ -28,7 +28,7 @@ from matplotlib.patches import Patch
 BLUE, RED, GREEN = look.COLOURS[:3]
 MIB = 2**20
 BAR = 0.4
-KINDS_OF_MEMORY = ["weights", "gradients", "optimizer", "activations", "workspace", "messages"]
+KINDS_OF_MEMORY = ["weights", "gradients", "optimizer", "activations", "workspace", "messages", "pictures", "program"]
 SETTING = ("cluster", "devices", "rate_mbit", "dilation", "model", "size", "batch")
 
 

@@ -28,6 +28,7 @@ ClusterProfile equal_devices(const EqualDevices& numbers) {
   const double bus = numbers.memory_bytes_per_s;
   DeviceProfile device;
   device.memory_bytes = numbers.memory_bytes;
+  device.program_bytes = numbers.program_bytes;
   device.memory_bytes_per_s = bus;
   device.message_s = numbers.message_s;
   device.copied_bytes_per_s = bus / 2;

@@ -103,6 +103,7 @@ class Reader {
     toml_.check_keys(table,
                      {"names",
                       "memory_bytes",
+                      "program_bytes",
                       "memory_bytes_per_s",
                       "message_s",
                       "copied_bytes_per_s",
@@ -118,6 +119,8 @@ class Reader {
                       "convolutions"});
     DeviceProfile device;
     device.memory_bytes = toml_.integer(table, "memory_bytes", 1);
+    device.program_bytes =
+        table.contains("program_bytes") ? toml_.integer(table, "program_bytes", 0) : 0;
     device.message_s = toml_.not_negative(table, "message_s");
     for (const RateKey& key : kRates) {
       device.*key.rate = toml_.positive(table, key.name);
@@ -231,10 +234,12 @@ std::string device_text(const DeviceProfile& device, const std::vector<std::stri
   for (const std::string& name : names) {
     quoted.push_back(toml_quoted(name));
   }
-  std::string text = fmt::format("\n[[device]]\nnames = [{}]\nmemory_bytes = {}\nmessage_s = {}\n",
-                                 fmt::join(quoted, ", "),
-                                 device.memory_bytes,
-                                 device.message_s);
+  std::string text = fmt::format(
+      "\n[[device]]\nnames = [{}]\nmemory_bytes = {}\nprogram_bytes = {}\nmessage_s = {}\n",
+      fmt::join(quoted, ", "),
+      device.memory_bytes,
+      device.program_bytes,
+      device.message_s);
   for (const RateKey& key : kRates) {
     text += fmt::format("{} = {}\n", key.name, device.*key.rate);
   }

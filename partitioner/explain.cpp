@@ -264,7 +264,7 @@ ExplainedPlan explained(const Network& network,
   ExplainedPlan plan = explained_step(network, cluster, options, partition);
   if (options.counts_memory) {
     Candidate candidate;
-    candidate.memory = searched_memory(network, options, partition);
+    candidate.memory = searched_memory(network, cluster, options, partition);
     plan.most_bytes = candidate.most_bytes();
     plan.fits =
         largest_shortage(candidate.memory, memory_limits(cluster, options)).missing_bytes() <= 0;

@@ -95,6 +95,7 @@ class GroupBytes {
         }
       }
     }
+    read_pictures();
     for (const Exchange& collapse : group.collapses) {
       for (const Message& message : collapse.messages) {
         const Index packed = message.region.volume() * options.memory.scalar_bytes;
@@ -116,6 +117,18 @@ class GroupBytes {
   }
 
  private:
+  // By all ranks for themselves; what a single reader holds is the same for all partitions.
+  void read_pictures() {
+    const auto image = group_.required.find(kImage);
+    if (image == group_.required.end() || options_.reader != kEveryRank) {
+      return;
+    }
+    for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
+      fixed_[rank] += options_.memory.picture_batches * image->second[rank].volume() *
+                      options_.memory.scalar_bytes;
+    }
+  }
+
   void compute(int layer, std::size_t rank) {
     const Tile& tile = group_.tiles_of(layer)[rank];
     if (options_.workspace.of_layer) {

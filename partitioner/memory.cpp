@@ -143,6 +143,9 @@ MemoryUse planned_memory(const Network& network,
     use.messages += channel_sum_bytes(network, plan, layer, rank);
   }
   use.workspace = options.workspace_bytes;
+  use.pictures =
+      options.picture_batches * image_region(network, plan, rank).volume() * options.scalar_bytes;
+  use.program = options.program_bytes;
   return use;
 }
 

@@ -15,9 +15,12 @@ struct MemoryUse {
       0;  // maps and their gradients, and sums that a layer keeps for its backward pass
   Index workspace = 0;  // scratch of the kernels
   Index messages = 0;   // packed cells of everything that is sent and received
+  Index pictures = 0;   // pixels as they are read, before they are a map
+  Index program = 0;    // the process without a network: code, libraries, MPI, a data set in memory
 
-  [[nodiscard]] Index total() const {
-    return weights + gradients + optimizer + activations + workspace + messages;
+  [[nodiscard]] Index total() const { return of_network() + program; }
+  [[nodiscard]] Index of_network() const {
+    return weights + gradients + optimizer + activations + workspace + messages + pictures;
   }
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
@@ -28,6 +31,8 @@ struct MemoryOptions {
   bool image_gradient = false;  // also the gradient of the network's input
   bool adam = false;
   Index workspace_bytes = 0;  // the kernels know it; added as it is
+  Index picture_batches = 0;  // passes of which pixels are held
+  Index program_bytes = 0;    // a device's profile says it; added as it is
 };
 
 [[nodiscard]] MemoryUse planned_memory(const Network& network,

@@ -342,6 +342,16 @@ Plan make_plan(const Network& network, const Partition& partition, Index batch) 
   return PlanMaker(network, partition, batch).make();
 }
 
+Region image_region(const Network& network, const Plan& plan, int rank) {
+  if (plan.reader != kEveryRank) {
+    return plan.tile(kImage, rank).owned;
+  }
+  const int buffer = plan.read_from[static_cast<std::size_t>(rank)][0][0];
+  return buffer == kNoBuffer
+             ? Region{}
+             : intersect(plan.buffer(rank, buffer).region, whole_map(network, kImage, plan.batch));
+}
+
 std::vector<LayerRun> groups_of(const Plan& plan) {
   std::vector<LayerRun> groups;
   for (int layer = 0; layer < static_cast<int>(plan.group_of.size()); ++layer) {

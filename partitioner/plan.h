@@ -115,6 +115,10 @@ struct Plan {
   }
 };
 
+// What `rank` begins a pass with of the image: what it requires where every rank reads its own
+// part, else the whole image on the reader and nothing on the others.
+[[nodiscard]] Region image_region(const Network& network, const Plan& plan, int rank);
+
 // The layers of each group.
 [[nodiscard]] std::vector<LayerRun> groups_of(const Plan& plan);
 

@@ -114,6 +114,8 @@ Json memory_json(const std::vector<MemoryUse>& ranks) {
                       {"activations", use.activations},
                       {"workspace", use.workspace},
                       {"messages", use.messages},
+                      {"pictures", use.pictures},
+                      {"program", use.program},
                       {"total", use.total()}});
   }
   return result;

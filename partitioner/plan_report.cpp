@@ -333,6 +333,8 @@ class Report {
                      {"activations"},
                      {"workspace"},
                      {"messages"},
+                     {"pictures"},
+                     {"program"},
                      {"total"}});
     std::vector<Index> totals;
     for (const MemoryUse& use : memory_) {
@@ -347,6 +349,8 @@ class Report {
                                 use.activations,
                                 use.workspace,
                                 use.messages,
+                                use.pictures,
+                                use.program,
                                 use.total()}) {
         cells.push_back(mebibytes(bytes));
       }
@@ -397,6 +401,9 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
     MemoryOptions memory = options.memory;
     if (!options.workspace_bytes.empty()) {
       memory.workspace_bytes = options.workspace_bytes[static_cast<std::size_t>(rank)];
+    }
+    if (!options.program_bytes.empty()) {
+      memory.program_bytes = options.program_bytes[static_cast<std::size_t>(rank)];
     }
     ranks.push_back(planned_memory(network, plan, rank, memory));
   }

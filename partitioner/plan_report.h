@@ -16,8 +16,9 @@ namespace partitioner {
 struct ReportOptions {
   std::string model;  // what the user calls it
   MemoryOptions memory;
-  std::vector<Index> workspace_bytes;  // of each rank, where the kernels' needs are known; else
-                                       // memory.workspace_bytes
+  // Of each rank, where they are known; else those of `memory`.
+  std::vector<Index> workspace_bytes;
+  std::vector<Index> program_bytes;
 };
 
 // At most 100 columns. With more than eight ranks, tables show those with the least, the median and

@@ -83,7 +83,7 @@ class Planner {
     if (!is_new) {
       return known->second;
     }
-    const std::vector<MemoryUse> uses = searched_memory(network_, options_, partition);
+    const std::vector<MemoryUse> uses = searched_memory(network_, cluster_, options_, partition);
     double& load = known->second;
     for (std::size_t rank = 0; rank < uses.size(); ++rank) {
       load = std::max(load,
@@ -96,9 +96,19 @@ class Planner {
     return !options_.counts_memory || load_of(partition) <= 1;
   }
 
+  // What the program leaves of each limit.
+  [[nodiscard]] std::vector<Index> limits_of_network() const {
+    std::vector<Index> left = limits_;
+    for (std::size_t rank = 0; rank < left.size(); ++rank) {
+      left[rank] = std::max<Index>(left[rank] - cluster_.devices[rank].program_bytes, 1);
+    }
+    return left;
+  }
+
   PartitionSearch& search_with_memory() {
     if (!with_memory_) {
-      with_memory_ = std::make_unique<PartitionSearch>(network_, cluster_, options_, limits_);
+      with_memory_ =
+          std::make_unique<PartitionSearch>(network_, cluster_, options_, limits_of_network());
       result_.effort.groups += with_memory_->effort().groups;
     }
     return *with_memory_;
@@ -233,6 +243,7 @@ Index Candidate::most_bytes() const {
 }
 
 std::vector<MemoryUse> searched_memory(const Network& network,
+                                       const ClusterProfile& cluster,
                                        const SearchOptions& options,
                                        const Partition& partition) {
   const Plan plan = make_plan(network, partition, options.batch);
@@ -244,6 +255,7 @@ std::vector<MemoryUse> searched_memory(const Network& network,
     uses.push_back(planned_memory(network, plan, rank, options.memory));
     const auto own = static_cast<std::size_t>(rank);
     uses.back().workspace += own < workspace.size() ? workspace[own] : 0;
+    uses.back().program += cluster.device(rank).program_bytes;
   }
   return uses;
 }
@@ -262,7 +274,7 @@ Candidate evaluated(const Network& network,
         simulate(step_program(network, plan, cluster, options.cost), cluster).step_s;
   }
   if (options.counts_memory) {
-    candidate.memory = searched_memory(network, options, partition);
+    candidate.memory = searched_memory(network, cluster, options, partition);
   }
   return candidate;
 }

@@ -53,7 +53,7 @@ struct SearchOptions {
   int reader = kEveryRank;
   GradientSums sums = {};
   bool counts_memory = true;  // false: devices have enough, and nobody wants to know
-  MemoryOptions memory;       // what to count
+  MemoryOptions memory;       // what to count; workspace and program of a rank are added
   WorkspaceNeeds workspace;
   // Of every device. Without it, each device's memory is the limit.
   std::optional<Index> memory_limit_bytes;
@@ -92,8 +92,10 @@ struct SearchResult {
                                   const SearchOptions& options,
                                   const Partition& partition);
 
-// Of each rank, as the search counts it: with the workspace that `options` tells of.
+// Of each rank, as the search counts it: with the workspace that `options` tells of, and what the
+// devices take without a network.
 [[nodiscard]] std::vector<MemoryUse> searched_memory(const Network& network,
+                                                     const ClusterProfile& cluster,
                                                      const SearchOptions& options,
                                                      const Partition& partition);
 

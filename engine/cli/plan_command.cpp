@@ -160,8 +160,9 @@ void run_plan(const PlanCommand& command) {
   for (const std::string& violation : check(network, plan)) {
     fmt::print(stderr, "tessera: warning: the plan breaks an invariant: {}\n", violation);
   }
-  const partitioner::ReportOptions options =
+  partitioner::ReportOptions options =
       report_options(command.model, network, plan, model.training.adam);
+  options.program_bytes = profiled_program_bytes(command.partition, ranks);
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition));
   }

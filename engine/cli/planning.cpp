@@ -79,6 +79,19 @@ std::optional<int> profiled_devices(const PartitionChoice& choice) {
                       : std::optional(partitioner::read_cluster_profile(path).size());
 }
 
+std::vector<Index> profiled_program_bytes(const PartitionChoice& choice, int ranks) {
+  const std::string path = profile_path(choice);
+  std::vector<Index> bytes;
+  if (path.empty()) {
+    return bytes;
+  }
+  const ClusterProfile profile = partitioner::read_cluster_profile(path);
+  for (int rank = 0; rank < ranks && profile.size() >= ranks; ++rank) {
+    bytes.push_back(profile.device(rank).program_bytes);
+  }
+  return bytes;
+}
+
 ClusterProfile described_cluster(const PartitionChoice& choice, int ranks) {
   const std::string path = profile_path(choice);
   if (path.empty()) {
@@ -116,6 +129,7 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   }
   options.memory.training = workload.training;
   options.memory.adam = workload.adam;
+  options.memory.picture_batches = workload.training ? 1 : 0;
   options.workspace = workspace_needs(network, options.kernels, workload.training);
   if (choice.memory_limit_mib > 0) {
     options.memory_limit_bytes = choice.memory_limit_mib << 20U;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/cli/commands.h"
 #include "partitioner/search.h"
@@ -28,6 +29,10 @@ struct Workload {
 
 // The number of devices in the profile that the choice leads to, if there is one.
 [[nodiscard]] std::optional<int> profiled_devices(const PartitionChoice& choice);
+
+// What a process takes on each of the ranks without a network, by that profile; empty where there
+// is none, or none of so many devices.
+[[nodiscard]] std::vector<Index> profiled_program_bytes(const PartitionChoice& choice, int ranks);
 
 // What a search has to know of the workload and the choice. `network` must outlive it.
 [[nodiscard]] partitioner::SearchOptions search_options(const partitioner::Network& network,

@@ -13,7 +13,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/link_probe.h"
 #include "engine/execution/device_probe.h"
-#include "engine/execution/free_memory.h"
+#include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
 #include "engine/ops/threads.h"
 #include "engine/train/update_probe.h"
@@ -161,18 +161,22 @@ void measure_wire(double seconds,
                   ClusterProfile& cluster) {
   LinkMeasurements links = measure_links(communicator, kLinkPart * seconds);
   links.message_s /= processor_share;
+  links.byte_s /= processor_share;
   describe_links(links_of_ranks(links, communicator), cluster);
   cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
 }
 
-// Training will have connections between ranks, too, and what they take is not there for it.
-void count_memory_again(const Communicator& communicator, ClusterProfile& cluster) {
+// At the end, when there are connections between ranks, as there will be in training. What is free
+// then a process of training may take beside what this one does without a network.
+void count_memory(const Communicator& communicator, ClusterProfile& cluster) {
   ::malloc_trim(0);  // what was freed
   communicator.barrier();
-  const auto left = communicator.of_ranks(static_cast<double>(free_bytes_of_rank(communicator)));
-  for (std::size_t rank = 0; rank < left.size(); ++rank) {
-    Index& bytes = cluster.devices[rank].memory_bytes;
-    bytes = std::min(bytes, static_cast<Index>(left[rank]));
+  const Index resident = resident_bytes();
+  const auto programs = communicator.of_ranks(resident);
+  const auto all = communicator.of_ranks(free_bytes_of_rank(communicator) + resident);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    cluster.devices[rank].program_bytes = programs[rank];
+    cluster.devices[rank].memory_bytes = all[rank];
   }
 }
 
@@ -185,16 +189,16 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
   DeviceMeasurements device =
       measure_device({trials, (alone ? 1 - kUpdatePart : kDevicePart) * seconds, free_bytes / 2});
   device.profile.name = host_name();
-  device.profile.memory_bytes = free_bytes;
   device.profile.updated_weights_per_s = measure_updated_weights_per_s(kUpdatePart * seconds);
   ProbeResult result =
       gather_devices(device.profile, left_out_sentence(device.left_out), communicator);
   if (alone) {
     result.left_out.emplace_back("links: there is one rank only");
+    count_memory(communicator, result.cluster);
     return result;
   }
   measure_wire(seconds, device.processor_share, communicator, result.cluster);
-  count_memory_again(communicator, result.cluster);
+  count_memory(communicator, result.cluster);
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/layers/workspace.h"
+#include "partitioner/cluster_profile.h"
 #include "partitioner/quantities.h"
 
 namespace engine {
@@ -241,6 +242,8 @@ partitioner::ReportOptions report_options(const std::string& model,
   partitioner::ReportOptions options;
   options.model = model;
   options.memory.adam = adam;
+  options.memory.picture_batches = 1;
+  options.memory.program_bytes = partitioner::kUsualProgramBytes;
   options.workspace_bytes = workspace_bytes_of_ranks(network, plan, true);
   return options;
 }

@@ -6,9 +6,10 @@
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
+#include "engine/execution/system_memory.h"
 #include "engine/median.h"
 #include "engine/ops/threads.h"
-#include "engine/train/run_report.h"
+#include "engine/train/trainer.h"
 #include "partitioner/quantities.h"
 
 namespace engine {

@@ -7,6 +7,7 @@
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
+#include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/run_report.h"
@@ -58,16 +59,14 @@ class TrainingRun {
   void run() {
     warn_of_idle_ranks(partition_, communicator_);
     warn_of_testing_batch();
-    expect_memory(model_.network,
-                  plan_,
-                  report_options(command_.model, model_.network, plan_, training_.adam),
-                  communicator_);
+    expect_memory(model_.network, plan_, planned_options(), communicator_);
     Feed training = feed(Split::Train);
     std::optional<Feed> testing;
     if (command_.evaluate) {
       testing.emplace(feed(Split::Test));
     }
     set_length(training.size());
+    const Index program_bytes = resident_bytes();
     Trainer trainer(model_.network,
                     plan_,
                     communicator_,
@@ -86,7 +85,11 @@ class TrainingRun {
       keep_what_was_learnt(trainer, first_step);
       throw;
     }
-    report_memory(trainer);
+    partitioner::MemoryUse memory =
+        measured_memory(trainer.execution().memory(), trainer.optimizer().bytes());
+    memory.pictures = training.bytes() + (testing ? testing->bytes() : 0);
+    memory.program = program_bytes;
+    report_memory(memory);
   }
 
  private:
@@ -233,11 +236,7 @@ class TrainingRun {
       }
       metrics_.emplace(folder() / "metrics.jsonl", resumed_step);
       write_atomically(folder() / "partition.toml", to_text(partition_));
-      say(plan_summary(model_.network,
-                       plan_,
-                       partition_,
-                       report_options(command_.model, model_.network, plan_, training_.adam)) +
-          "\n");
+      say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n");
     });
   }
 
@@ -277,15 +276,16 @@ class TrainingRun {
     }
   }
 
-  void report_memory(Trainer& trainer) {
-    const auto planned = planned_memory_of_ranks(
-        model_.network,
-        plan_,
-        report_options(command_.model, model_.network, plan_, training_.adam));
-    const std::string json =
-        memory_json(planned,
-                    measured_memory(trainer.execution().memory(), trainer.optimizer().bytes()),
-                    communicator_);
+  [[nodiscard]] partitioner::ReportOptions planned_options() const {
+    partitioner::ReportOptions options =
+        report_options(command_.model, model_.network, plan_, training_.adam);
+    options.memory.picture_batches += command_.evaluate ? 1 : 0;  // those to test with
+    return options;
+  }
+
+  void report_memory(const partitioner::MemoryUse& measured) {
+    const std::string json = memory_json(
+        planned_memory_of_ranks(model_.network, plan_, planned_options()), measured, communicator_);
     on_root([&] {
       write_atomically(folder() / "memory.json", json);
       say(memory_table(json));

@@ -157,14 +157,7 @@ View<T> Execution<T>::gradient_view(int buffer) {
 
 template <class T>
 Region Execution<T>::image_region(int rank) const {
-  if (plan_->reader != partitioner::kEveryRank) {
-    return plan_->tile(kImage, rank).owned;
-  }
-  const int buffer = plan_->read_from[static_cast<std::size_t>(rank)][0][0];
-  if (buffer == kNoBuffer) {
-    return {};
-  }
-  return intersect(plan_->buffer(rank, buffer).region, whole_map(*network_, kImage, plan_->batch));
+  return partitioner::image_region(*network_, *plan_, rank);
 }
 
 template <class T>

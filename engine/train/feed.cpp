@@ -1,5 +1,6 @@
 #include "engine/train/feed.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -63,6 +64,7 @@ std::optional<std::string> Feed::load(Index step, Execution<float>& execution) {
   std::optional<std::string> problem;
   if (source_) {
     const Region region = execution.image_region(communicator_->rank());
+    most_pixels_ = std::max(most_pixels_, region.volume());
     Batch batch = next(step, region);
     problem = std::move(batch.problem);
     if (!problem) {

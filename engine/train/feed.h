@@ -35,6 +35,9 @@ class Feed {
   // Of each image of the pass, -1 for places that no picture is left for.
   [[nodiscard]] const std::vector<int>& labels() const { return labels_; }
 
+  // What pixels take here, beside the execution's image.
+  [[nodiscard]] Index bytes() const { return static_cast<Index>(sizeof(float)) * most_pixels_; }
+
   // Pictures of the data set. All ranks call this together.
   [[nodiscard]] Index size() const;
 
@@ -60,6 +63,7 @@ class Feed {
   const Communicator* communicator_;
   Exchange<float> truth_;
   std::vector<int> labels_;
+  Index most_pixels_ = 0;
   std::vector<float> spare_;  // pixels of the pass before, for the one after
   std::future<Batch> upcoming_;
 };

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
 #include "partitioner/errors.h"
+#include "partitioner/quantities.h"
+#include "partitioner/text_table.h"
 
 namespace engine {
 
@@ -17,8 +19,6 @@ using partitioner::InputError;
 using partitioner::MemoryUse;
 
 namespace {
-
-constexpr double kMebibyte = 1024.0 * 1024.0;
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -34,7 +34,9 @@ constexpr Kind kKinds[] = {{"weights", &MemoryUse::weights},
                            {"optimizer", &MemoryUse::optimizer},
                            {"activations", &MemoryUse::activations},
                            {"workspace", &MemoryUse::workspace},
-                           {"messages", &MemoryUse::messages}};
+                           {"messages", &MemoryUse::messages},
+                           {"pictures", &MemoryUse::pictures},
+                           {"program", &MemoryUse::program}};
 
 nlohmann::ordered_json to_json(const MemoryUse& use) {
   nlohmann::ordered_json json;
@@ -47,27 +49,15 @@ nlohmann::ordered_json to_json(const MemoryUse& use) {
 
 }  // namespace
 
-Index peak_resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    if (line.starts_with("VmHWM:")) {
-      std::istringstream words(line.substr(6));
-      Index kibibytes = 0;
-      words >> kibibytes;
-      return kibibytes * 1024;
-    }
-  }
-  return 0;
-}
-
 MemoryUse measured_memory(const ExecutionMemory& execution, Index optimizer_bytes) {
-  return {execution.weights,
-          execution.gradients,
-          optimizer_bytes,
-          execution.activations,
-          execution.workspace,
-          execution.messages};
+  MemoryUse use;
+  use.weights = execution.weights;
+  use.gradients = execution.gradients;
+  use.optimizer = optimizer_bytes;
+  use.activations = execution.activations;
+  use.workspace = execution.workspace;
+  use.messages = execution.messages;
+  return use;
 }
 
 std::string memory_json(const std::vector<MemoryUse>& planned,
@@ -85,7 +75,9 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
     std::memcpy(&theirs, all[rank].data(), sizeof(theirs));
     nlohmann::ordered_json entry;
     entry["rank"] = rank;
-    entry["planned"] = to_json(planned[rank]);
+    MemoryUse plan = planned[rank];
+    plan.program = theirs.use.program;
+    entry["planned"] = to_json(plan);
     entry["measured"] = to_json(theirs.use);
     entry["measured"]["peak_resident"] = theirs.peak_resident;
     ranks.push_back(std::move(entry));
@@ -95,26 +87,28 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
 
 std::string memory_table(const std::string& json) {
   const auto report = nlohmann::ordered_json::parse(json);
-  std::string text = "memory of each rank, MiB (planned / measured)\nrank";
+  std::vector<partitioner::Column> columns = {{"rank"}, {"", partitioner::Align::Left}};
   for (const Kind& kind : kKinds) {
-    text += fmt::format("{:>16}", kind.name);
+    columns.push_back({kind.name});
   }
-  text += fmt::format("{:>16}{:>10}\n", "total", "resident");
+  columns.push_back({"total"});
+  columns.push_back({"resident"});
+  partitioner::TextTable table(columns);
   for (const auto& rank : report["ranks"]) {
-    text += fmt::format("{:>4}", rank["rank"].get<int>());
-    const auto add = [&](const char* name) {
-      text += fmt::format("{:>16}",
-                          fmt::format("{:.1f} / {:.1f}",
-                                      rank["planned"][name].get<double>() / kMebibyte,
-                                      rank["measured"][name].get<double>() / kMebibyte));
-    };
-    for (const Kind& kind : kKinds) {
-      add(kind.name);
+    for (const char* which : {"planned", "measured"}) {
+      const auto& use = rank[which];
+      const bool measured = use.contains("peak_resident");
+      std::vector<std::string> cells = {measured ? "" : std::to_string(rank["rank"].get<int>()),
+                                        which};
+      for (const Kind& kind : kKinds) {
+        cells.push_back(partitioner::mebibytes(use[kind.name].get<Index>()));
+      }
+      cells.push_back(partitioner::mebibytes(use["total"].get<Index>()));
+      cells.push_back(measured ? partitioner::mebibytes(use["peak_resident"].get<Index>()) : "");
+      table.add_row(std::move(cells));
     }
-    add("total");
-    text += fmt::format("{:>10.1f}\n", rank["measured"]["peak_resident"].get<double>() / kMebibyte);
   }
-  return text;
+  return "memory of each rank, MiB; resident: at most, as the kernel counts it\n" + table.text();
 }
 
 namespace {

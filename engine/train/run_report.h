@@ -13,15 +13,12 @@
 
 namespace engine {
 
-// Bytes of this process that were resident at most, as the kernel counts them (VmHWM); 0 where it
-// does not say.
-[[nodiscard]] Index peak_resident_bytes();
-
-// What a rank has allocated, by kind.
+// What a rank has allocated for its network, by kind; without pictures.
 [[nodiscard]] partitioner::MemoryUse measured_memory(const ExecutionMemory& execution,
                                                      Index optimizer_bytes);
 
-// Planned and measured memory of each rank. All ranks call this together; the text is on rank 0.
+// Planned and measured memory of each rank; what the program took before there was a network is no
+// plan but known, and stands in both. All ranks call this together; the text is on rank 0.
 [[nodiscard]] std::string memory_json(const std::vector<partitioner::MemoryUse>& planned,
                                       const partitioner::MemoryUse& measured,
                                       const Communicator& communicator);

@@ -43,6 +43,16 @@ TEST_CASE("the text of a cluster profile reads back as the same profile") {
   }
 }
 
+TEST_CASE("what a device takes without a network is part of its memory, or was left out of it") {
+  const ClusterProfile cluster = two_devices();
+  CHECK(cluster.device(0).program_bytes == kUsualProgramBytes);
+  std::string text = to_text(cluster);
+  for (int i = 0; i < cluster.size(); ++i) {
+    text = edited(text, "program_bytes = 24117248\n", "");
+  }
+  CHECK(parse_cluster_profile(text, "p.toml").device(1).program_bytes == 0);
+}
+
 TEST_CASE("devices that are alike share one description") {
   const std::string text = to_text(equal_devices({.count = 3}));
   CHECK(has(text, "names = [\"device0\", \"device1\", \"device2\"]"));

@@ -108,8 +108,28 @@ TEST_CASE("options scale what they are about") {
   const MemoryUse adam = planned_memory(network, plan, 1, {.adam = true, .workspace_bytes = 100});
   CHECK(adam.optimizer == 2 * single.optimizer);
   CHECK(adam.total() == single.total() + single.optimizer + 100);
+  const MemoryUse process =
+      planned_memory(network, plan, 1, {.picture_batches = 2, .program_bytes = 1000});
+  CHECK(process.pictures == 2 * 4 * image_region(network, plan, 1).volume());
+  CHECK(process.of_network() == single.total() + process.pictures);
+  CHECK(process.total() == process.of_network() + 1000);
   const MemoryUse image = planned_memory(network, plan, 1, {.image_gradient = true});
   CHECK(image.activations >= single.activations);
+}
+
+TEST_CASE("pictures are held by those who read them, each what it requires") {
+  const Network network = small_network();
+  Partition partition = tiled(network, 2, 1);
+  const auto pictures = [&](int rank) {
+    const Plan plan = make_plan(network, partition, 3);
+    return planned_memory(network, plan, rank, {.picture_batches = 1}).pictures;
+  };
+  const Index whole = 4 * whole_map(network, kImage, 3).volume();
+  CHECK(pictures(0) < whole);
+  CHECK(pictures(0) + pictures(1) > whole);  // both want the rows at the cut
+  partition.reader = 1;
+  CHECK(pictures(0) == 0);
+  CHECK(pictures(1) == whole);
 }
 
 TEST_CASE("optimizer state is sharded: together the ranks hold that of one device") {

@@ -203,12 +203,15 @@ TEST_CASE("a model's name that is no UTF-8 does not break the JSON form") {
   CHECK(Json::accept(plan_json(of.network, of.plan, of.options)));
 }
 
-TEST_CASE("workspace that is known for each rank is planned for each rank") {
+TEST_CASE("what is known of each rank is planned for each rank") {
   Case of = make_case(classifier(), {.grid_rows = 1, .grid_cols = 2, .groups = {}}, 1);
   of.options.workspace_bytes = {100, 200};
+  of.options.program_bytes = {1000, 2000};
   const auto uses = planned_memory_of_ranks(of.network, of.plan, of.options);
   CHECK(uses[0].workspace == 100);
   CHECK(uses[1].workspace == 200);
+  CHECK(uses[0].program == 1000);
+  CHECK(uses[1].program == 2000);
 }
 
 TEST_CASE("the figure of geometry.md shows what the plan says") {

@@ -37,7 +37,9 @@ Problem random_problem(std::uint64_t seed, std::size_t most_layers = 4) {
   problem.cluster = test::random_cluster(draw, devices);
   for (DeviceProfile& device : problem.cluster.devices) {
     device.memory_bytes = Index{1} << 40U;
+    device.program_bytes = draw.between(0, 20000);  // about what the network takes
   }
+  problem.options.memory.picture_batches = 1;
   problem.options.longest_group = static_cast<int>(most_layers);
   problem.options.cost.passes = draw.between(1, 2);
   problem.options.reader =
@@ -116,8 +118,9 @@ Index most_bytes(const Problem& problem, const Partition& partition) {
   const Plan plan = make_plan(problem.network, partition, problem.options.batch);
   Index most = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    most =
-        std::max(most, planned_memory(problem.network, plan, rank, problem.options.memory).total());
+    MemoryUse use = planned_memory(problem.network, plan, rank, problem.options.memory);
+    use.program = problem.cluster.device(rank).program_bytes;
+    most = std::max(most, use.total());
   }
   return most;
 }
@@ -217,7 +220,7 @@ TEST_CASE("where all else is too large the search recomputes, and only then") {
               Convolution{.filters = 32, .size = 3, .padding = 1, .activation = Activation::Leaky},
               {layer - 1});
   }
-  const ClusterProfile cluster = equal_devices({.count = 2});
+  const ClusterProfile cluster = equal_devices({.count = 2, .program_bytes = 0});
   SearchOptions options;
   options.batch = 2;
   const SearchResult fastest = search_partition(network, cluster, options);

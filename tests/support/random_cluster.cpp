@@ -40,6 +40,7 @@ DeviceProfile random_device(Draw& draw) {
   };
   DeviceProfile device;
   device.memory_bytes = draw.between(1, Index{1} << 32U);
+  device.program_bytes = draw.between(0, Index{1} << 25U);
   device.memory_bytes_per_s = between(draw, 1e9, 1e10);
   device.message_s = draw.chance(0.5) ? 0 : between(draw, 1e-6, 1e-4);
   device.copied_bytes_per_s = between(draw, 1e8, 1e9);

@@ -4,7 +4,7 @@
 #include "tests/engine/files_temporary_folder.h"
 #include <doctest/doctest.h>
 
-#include "engine/execution/free_memory.h"
+#include "engine/execution/system_memory.h"
 
 namespace {
 

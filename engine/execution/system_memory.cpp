@@ -1,4 +1,4 @@
-#include "engine/execution/free_memory.h"
+#include "engine/execution/system_memory.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -14,6 +14,7 @@ namespace {
 using partitioner::Index;
 using Path = std::filesystem::path;
 
+constexpr Index kKibibyte = 1024;
 constexpr Index kUnlimited = std::numeric_limits<Index>::max();
 
 // The first word of a file, where that is a number: "max" is none.
@@ -23,12 +24,12 @@ std::optional<Index> number_in(const Path& path) {
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
-// The number behind a word: lines of /proc/meminfo and memory.stat.
+// The number behind a word: lines of /proc/meminfo, /proc/self/status and memory.stat.
 std::optional<Index> number_after(const Path& path, const std::string& word) {
   std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
-    if (line.compare(0, word.size(), word) == 0 && line.find(' ') == word.size()) {
+    if (line.compare(0, word.size(), word) == 0 && line.find_first_of(" \t") == word.size()) {
       return std::stoll(line.substr(word.size()));
     }
   }
@@ -82,8 +83,7 @@ Index left_by_groups(const Path& root) {
     if (first == std::string::npos || second == std::string::npos) {
       continue;
     }
-    const std::string controllers =
-        fmt::format(",{},", line.substr(first + 1, second - first - 1));
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const std::string group = line.substr(second + 1);
     if (controllers == ",,") {
       left = std::min(left, left_in_groups(root, kVersion2, group));
@@ -102,8 +102,15 @@ Index free_memory_bytes(const Path& root) {
   if (!available && left == kUnlimited) {
     return 0;
   }
-  constexpr Index kKibibyte = 1024;
   return std::min(left, available ? *available * kKibibyte : kUnlimited);
+}
+
+Index resident_bytes() {
+  return kKibibyte * number_after("/proc/self/status", "VmRSS:").value_or(0);
+}
+
+Index peak_resident_bytes() {
+  return kKibibyte * number_after("/proc/self/status", "VmHWM:").value_or(0);
 }
 
 }  // namespace engine

@@ -1,4 +1,4 @@
-// How much memory this machine has left for training.
+// Memory of this machine and this process, as the kernel counts it.
 
 #pragma once
 
@@ -12,5 +12,10 @@ namespace engine {
 // control groups of this process leave, of version 1 or 2, where that is less. 0 where neither can
 // be read. `root` is the folder that /proc and /sys lie in.
 [[nodiscard]] partitioner::Index free_memory_bytes(const std::filesystem::path& root = "/");
+
+// Bytes of this process that are resident, and that were at most (VmRSS, VmHWM); 0 where the kernel
+// does not say.
+[[nodiscard]] partitioner::Index resident_bytes();
+[[nodiscard]] partitioner::Index peak_resident_bytes();
 
 }  // namespace engine
