@@ -6,14 +6,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bench=bench/speed/run.sh
 . bench/steps/steps.sh
 
-own_options=(counts rates batches speed sums)
+own_options=(counts rates batches speed partitions)
 out=runs/speed.csv
 figure=bench/speed/speed.svg
 counts='1 2 4 6'
 rates='100 20 5'
 batches='1 2 4 8'
 speed=4.5
-sums='exact half'
+partitions='each auto auto-half layers one-group'
 rounds=1
 
 show_help() {
@@ -32,7 +32,9 @@ machine should have nothing else to do.
   --rates 'MBIT...'     of links; default: $rates
   --batches 'N...'      default: $batches
   --speed GFLOPS        of a device; default: $speed
-  --sums 'WHAT...'      exact; half: also with gradients and values sent in 16 bits (auto-half); default: $sums
+  --partitions 'NAME...'
+                        of several devices: each (every device by itself), auto, auto-half (gradients and values sent in 16 bits),
+                        layers, one-group; default: $partitions
 
 HELP
   common_help
@@ -49,14 +51,16 @@ be_quick() {
   figure=runs/speed-quick.svg
 }
 
+wants() { [[ " $partitions " == *" $1 "* ]]; }
+
 # measure_partitions ROUND: one device has one way only.
 measure_partitions() {
   local layers
-  measure auto "$1" --partition auto
+  if [ "$devices" -eq 1 ] || wants auto; then measure auto "$1" --partition auto; fi
   if [ "$devices" -eq 1 ]; then return 0; fi
-  if [[ $sums == *half* ]]; then measure auto-half "$1" --partition auto --sums half; fi
-  measure layers "$1"
-  plan layers || return 0
+  if wants auto-half; then measure auto-half "$1" --partition auto --sums half; fi
+  if wants layers; then measure layers "$1"; fi
+  if ! wants one-group || ! plan layers; then return 0; fi
   layers=$(tiled_layers)
   measure one-group "$1" --groups "$(equal_groups "$layers" "$layers")"
 }
@@ -67,7 +71,7 @@ measure_cluster() {
   for images in $batches; do
     setting "$model" "$size" "$images"
     for ((round = 1; round <= rounds; ++round)); do
-      if [ "$devices" -gt 1 ] && [ "$1" = "${rates%% *}" ]; then measure_each "$round"; fi
+      if [ "$devices" -gt 1 ] && wants each && [ "$1" = "${rates%% *}" ]; then measure_each "$round"; fi
       measure_partitions "$round"
     done
   done
