@@ -6,23 +6,28 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bench=bench/choice/run.sh
 . bench/steps/steps.sh
 
-own_options=(settings)
+own_options=(settings group-sizes near)
 out=runs/choice.csv
 figure=bench/choice/choice.svg
 rounds=3
 settings=bench/choice/settings
+group_sizes='1 2 4'
+near=1.15
 
 show_help() {
   cat <<HELP
 Usage: bench/choice/run.sh [OPTION...]
 
 In each setting of a list: what --partition auto finds for the emulated cluster, and its rivals, which are all that \`plan --explain\`
-compares (the next best of the search, a group for each layer, one group for all, a plain grid, images shared out), the other grids,
-and grids with groups of 2 and of 4 layers. Predicted and measured; how many times as long the chosen one takes as the fastest measured.
-What is planned not to fit into memory is not run. Needs root. About an hour as it is; the machine should have nothing else to do.
+compares (the next best of the search, a group for each layer, one group for all, a plain grid, images shared out), and grids of all
+shapes with groups of several sizes. Predicted and measured; how many times as long the chosen one takes as the fastest measured. All are
+measured once; those that come near the fastest, and the chosen one, in all further rounds. What is planned not to fit into memory is not run.
+Needs root. An hour or two as it is; the machine should have nothing else to do.
 
   --settings FILE       a line each, LABEL MODEL HxW BATCH CLUSTER_OPTION..., where the last are what \`bench/cluster/cluster up\`
                         takes; default: $settings
+  --group-sizes 'N...'  layers of a group, for grids; default: $group_sizes
+  --near X              further rounds are for what took at most X times as long as the fastest in the first; default: $near
 
 HELP
   common_help
@@ -46,17 +51,31 @@ find_rivals() {
   plan auto --partition auto --explain --save-rivals "$scratch/rivals" || fail "$cluster_label: nothing to compare."
 }
 
+# contends NAME ROUND: in the first round all do, then those that were near the fastest in it.
+contends() {
+  [ "$2" -eq 1 ] || [ "$1" = auto ] ||
+    awk -F, -v key="$(row_key '')" -v name="$1" -v near="$near" '
+      index($0, key) == 1 && $10 == 1 && $12 != "" {
+        if ($8 == name) own = $12
+        if (least == "" || $12 + 0 < least + 0) least = $12
+      }
+      END { exit !(own != "" && own <= near * least) }' "$out"
+}
+
+# try NAME ROUND PLAN_OPTION...
+try() { if contends "$1" "$2"; then measure "$@"; fi; }
+
 measure_rivals() {
   local round=$1 rival grid count layers
-  measure auto "$round" --partition "$scratch/rivals/chosen.toml"
+  try auto "$round" --partition "$scratch/rivals/chosen.toml"
   for rival in "$scratch"/rivals/*.toml; do
-    [ "$(basename "$rival")" = chosen.toml ] || measure "$(basename "$rival" .toml)" "$round" --partition "$rival"
+    [ "$(basename "$rival")" = chosen.toml ] || try "$(basename "$rival" .toml)" "$round" --partition "$rival"
   done
   for grid in $(grids_of "$devices"); do
     plan layers --grid "$grid" 2>/dev/null || continue
     layers=$(tiled_layers)
-    for count in 1 2 4; do
-      measure "$grid by $count" "$round" --grid "$grid" --groups "$(equal_groups "$count" "$layers")"
+    for count in $group_sizes; do
+      try "$grid by $count" "$round" --grid "$grid" --groups "$(equal_groups "$count" "$layers")"
     done
   done
 }

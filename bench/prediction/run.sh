@@ -10,7 +10,7 @@ own_options=(clusters workloads group-sizes)
 out=runs/prediction.csv
 figure=bench/prediction/prediction.svg
 clusters='2 4 6 mixed'
-workloads='models/yolov2-early.cfg@160x160@1 models/fashion-resnet.cfg@56x56@8'
+workloads='models/yolov2-early.cfg@416x416@1 models/fashion-resnet.cfg@112x112@8'
 group_sizes='1 2 4 16'
 rounds=1
 
@@ -21,7 +21,7 @@ Usage: bench/prediction/run.sh [OPTION...]
 Emulates clusters one after the other, lets \`tessera probe\` measure each, and then predicts and measures a step of many partitions:
 grids, images shared out from some layer on, output channels, several groupings, and what --partition auto finds. Writes a line of CSV
 for each measurement, prints the errors of predicted times, the rank correlation, and planned beside measured memory; draws a figure.
-Needs root. About half an hour as it is; the machine should have nothing else to do.
+Needs root. About an hour as it is; the machine should have nothing else to do.
 
   --clusters 'WHAT...'  numbers of equal devices like a Raspberry Pi 3, or descriptions of bench/cluster; default: $clusters
   --workloads 'MODEL@HxW@BATCH...'

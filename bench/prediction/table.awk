@@ -39,33 +39,48 @@ function spearman(x, y, n,    i, a, b, mean, xy, xx, yy) {
   return xx * yy > 0 ? sprintf("%.3f", xy / sqrt(xx * yy)) : "-"
 }
 
+# memory_error(key): of what is planned, relative to what the process takes: that of the rank where it is largest.
+function memory_error(key,    n, i, planned, peak, error, farthest) {
+  n = split(get(key, "planned_bytes"), planned, " ")
+  split(get(key, "peak_bytes"), peak, " ")
+  for (i = 1; i <= n; ++i) {
+    error = planned[i] / peak[i] - 1
+    if (size_of(error) > size_of(farthest)) farthest = error
+  }
+  return farthest + 0
+}
+
+function size_of(error) { return error < 0 ? -error : error }
+
 # summary(title, setting): of the partitions of a setting, or of all where it is empty.
-function summary(title, setting,    p, n, key, error, predicted, actual, memory, worst) {
+function summary(title, setting,    p, n, key, error, predicted, actual, memory, worst, worst_memory) {
   for (p = 1; p <= partitions; ++p) {
     key = names[p]
     if (!count[key] || (setting != "" && setting_of(key) != setting)) continue
     ++n
     predicted[n] = get(key, "predicted_s") + 0
     actual[n] = measured[key] + 0
-    error[n] = error_of(key) < 0 ? -error_of(key) : error_of(key)
-    memory[n] = (largest(get(key, "peak_bytes")) - largest(get(key, "planned_bytes"))) / 1048576
+    error[n] = size_of(error_of(key))
+    memory[n] = size_of(memory_error(key))
     if (error[n] > worst) worst = error[n]
+    if (memory[n] > worst_memory) worst_memory = memory[n]
   }
-  if (n) printf "| %s | %d | %s | %s | %s | %.1f |\n", title, n, percent(middle(error, n)), percent(worst), spearman(predicted, actual, n), middle(memory, n)
+  if (n) printf "| %s | %d | %s | %s | %s | %s | %s |\n", title, n, percent(middle(error, n)), percent(worst), spearman(predicted, actual, n),
+    percent(middle(memory, n)), percent(worst_memory)
 }
 
 END {
-  print "| setting | partition | predicted, ms | measured, ms | error | planned, MiB | peak, MiB |"
-  print "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+  print "| setting | partition | predicted, ms | measured, ms | error | planned, MiB | peak, MiB | error |"
+  print "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
   for (p = 1; p <= partitions; ++p) {
     key = names[p]
     if (!(setting_of(key) in seen)) settings[++setting_count] = setting_of(key)
     seen[setting_of(key)] = 1
-    printf "| %s | %s | %s | %s | %s | %s | %s |\n", setting_of(key), get(key, "name"), ms(get(key, "predicted_s")), spread(key), percent(error_of(key)),
-      mib(largest(get(key, "planned_bytes"))), mib(largest(get(key, "peak_bytes")))
+    printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", setting_of(key), get(key, "name"), ms(get(key, "predicted_s")), spread(key), percent(error_of(key)),
+      mib(largest(get(key, "planned_bytes"))), mib(largest(get(key, "peak_bytes"))), count[key] ? percent(memory_error(key)) : ""
   }
-  print "\n| setting | partitions | median error | largest | Spearman's rank correlation | peak less planned, MiB, median |"
-  print "| --- | ---: | ---: | ---: | ---: | ---: |"
+  print "\n| setting | partitions | median error | largest | Spearman's rank correlation | memory: median error | largest |"
+  print "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
   for (s = 1; s <= setting_count; ++s) summary(settings[s], settings[s])
   summary("all", "")
   printf "\nHighest load average before a measurement: %.2f\n", load
