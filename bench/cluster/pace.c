@@ -2,28 +2,46 @@
 // TESSERA_PACE. Every quarter of a millisecond the rank stands still for as long as it takes to come down to its share.
 //
 // Unlike a quota of a control group it does so at once instead of every 10 ms or so, and time spent waiting for messages earns
-// no right to be faster later: as on a slow processor. The first thread alone is slowed, so that a rank has to have one thread.
+// no right to be faster later: as on a slow processor. Time in which the rank would have computed, but other devices or other guests of
+// the host had the processor, is taken off its pauses: a real device shares with nobody. The first thread alone is slowed, so that a rank
+// has to have one thread.
 
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 static const long interval_ns = 250000;
-static const double most_credit_s = 2e-3;  // of pauses that took longer than they should, on a busy machine
+static const double most_credit_s = 0.2;  // of pauses that took longer than they should, and of time that others had
 
 static double share;
 static double processor_before_s;
+static double time_before_s;
+static long waits_before;
 static double owed_s;
 
 static double seconds_of(clockid_t clock) {
   struct timespec time;
   clock_gettime(clock, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+// How often the thread has given the processor away by itself: for a message, a lock, a pause.
+static long waits(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+static void note_state(void) {
+  waits_before = waits();
+  time_before_s = seconds_of(CLOCK_MONOTONIC);
+  processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void pause_for(double seconds) {
@@ -36,16 +54,17 @@ static void keep_pace(int number) {
   (void)number;
   const int error = errno;
   const double used_s = seconds_of(CLOCK_THREAD_CPUTIME_ID) - processor_before_s;
-  owed_s += used_s * (1 / share - 1);
+  const double lost_s = waits() == waits_before ? seconds_of(CLOCK_MONOTONIC) - time_before_s - used_s : 0;
+  owed_s += used_s * (1 / share - 1) - lost_s;
   if (owed_s > 0) {
     const double start = seconds_of(CLOCK_MONOTONIC);
     pause_for(owed_s);
     owed_s -= seconds_of(CLOCK_MONOTONIC) - start;
-    if (owed_s < -most_credit_s) {
-      owed_s = -most_credit_s;
-    }
   }
-  processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  if (owed_s < -most_credit_s) {
+    owed_s = -most_credit_s;
+  }
+  note_state();
   errno = error;
 }
 
@@ -65,7 +84,7 @@ __attribute__((constructor)) static void start(void) {
   if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) {
     return;
   }
-  processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  note_state();
   const struct itimerspec every = {{0, interval_ns}, {0, interval_ns}};
   timer_settime(timer, 0, &every, NULL);
 }
