@@ -218,15 +218,6 @@ class InnerCost {
   GroupCost cost_;
 };
 
-std::vector<Region> owned_regions(const Plan& plan, int map) {
-  std::vector<Region> owned;
-  owned.reserve(static_cast<std::size_t>(plan.ranks));
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    owned.push_back(plan.tile(map, rank).owned);
-  }
-  return owned;
-}
-
 }  // namespace
 
 double StepCost::total() const {

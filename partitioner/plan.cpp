@@ -352,6 +352,15 @@ Region image_region(const Network& network, const Plan& plan, int rank) {
              : intersect(plan.buffer(rank, buffer).region, whole_map(network, kImage, plan.batch));
 }
 
+std::vector<Region> owned_regions(const Plan& plan, int map) {
+  std::vector<Region> owned;
+  owned.reserve(static_cast<std::size_t>(plan.ranks));
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    owned.push_back(plan.tile(map, rank).owned);
+  }
+  return owned;
+}
+
 std::vector<LayerRun> groups_of(const Plan& plan) {
   std::vector<LayerRun> groups;
   for (int layer = 0; layer < static_cast<int>(plan.group_of.size()); ++layer) {

@@ -119,6 +119,9 @@ struct Plan {
 // part, else the whole image on the reader and nothing on the others.
 [[nodiscard]] Region image_region(const Network& network, const Plan& plan, int rank);
 
+// What each rank owns of a map.
+[[nodiscard]] std::vector<Region> owned_regions(const Plan& plan, int map);
+
 // The layers of each group.
 [[nodiscard]] std::vector<LayerRun> groups_of(const Plan& plan);
 

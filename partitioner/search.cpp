@@ -17,7 +17,10 @@ namespace {
 
 constexpr std::size_t kMostChecks = 20000;  // partitions whose memory is planned to be sure
 constexpr double kRounding = 1e-9;
-constexpr double kDearest = 1000;  // price of all memory of a device, in steps
+constexpr Index kBucketBytes[] = {
+    Index{1} << 16U, Index{1} << 18U, Index{1} << 20U, Index{1} << 23U};
+constexpr double kWorthIt = 0.998;  // of a step, for another size of buckets
+constexpr double kDearest = 1000;   // price of all memory of a device, in steps
 
 // One search: what fits, what is fastest, what takes least.
 class Planner {
@@ -54,6 +57,7 @@ class Planner {
         result_.candidates.begin(), result_.candidates.end(), [](const auto& a, const auto& b) {
           return a.predicted_s() < b.predicted_s();
         });
+    tune_buckets(result_.candidates.front());
     if (!fits(partitions.front())) {
       result_.smallest = std::move(result_.candidates.front());
       result_.candidates.clear();
@@ -73,6 +77,25 @@ class Planner {
           std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
       if (!known && fits(partition)) {
         partitions.push_back(std::move(partition));
+      }
+    }
+  }
+
+  // How many bytes travel together changes what hides behind what, not what is sent: so it is
+  // looked for once the rest is decided, where a simulation will tell.
+  void tune_buckets(Candidate& best) {
+    if (!best.simulated_s || options_.objective != Objective::Time) {
+      return;
+    }
+    Partition partition = best.partition;
+    for (const Index bytes : kBucketBytes) {
+      partition.sums.bucket_bytes = bytes;
+      if (bytes == options_.sums.bucket_bytes || !fits(partition)) {
+        continue;
+      }
+      Candidate tuned = evaluated(network_, cluster_, options_, partition);
+      if (tuned.predicted_s() < kWorthIt * best.predicted_s()) {
+        best = std::move(tuned);
       }
     }
   }

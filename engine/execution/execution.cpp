@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/execution/whole_maps.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/errors.h"
 #include "partitioner/interior.h"
@@ -378,21 +379,8 @@ void Execution<T>::backward(const Pass& pass) {
 
 template <class T>
 std::vector<T> Execution<T>::gather_cells(int map, View<const T> cells) const {
-  std::vector<Message> messages;
-  for (int from = 0; from < plan_->ranks; ++from) {
-    const Region& owned = plan_->tile(map, from).owned;
-    if (!owned.empty()) {
-      messages.push_back({from, 0, owned});
-    }
-  }
   const Region whole = whole_map(*network_, map, plan_->batch);
-  Tensor<T> all(rank() == 0 ? whole : Region{});
-  regrid(*communicator_, messages, cells, all.view());
-  std::vector<T> plain(rank() == 0 ? static_cast<std::size_t>(whole.volume()) : 0);
-  if (rank() == 0) {
-    copy_out(View<const T>(all.view()), whole, plain.data());
-  }
-  return plain;
+  return gather_whole(*communicator_, whole, owned_regions(*plan_, map), cells);
 }
 
 template <class T>
@@ -406,41 +394,24 @@ std::vector<T> Execution<T>::gather_gradient(int map) {
 }
 
 template <class T>
-void Execution<T>::scatter_cells(int map,
-                                 const std::vector<Region>& regions,
-                                 const std::vector<T>& whole,
-                                 View<T> cells) const {
-  std::vector<Message> messages;
-  for (std::size_t to = 0; to < regions.size(); ++to) {
-    if (!regions[to].empty()) {
-      messages.push_back({0, static_cast<int>(to), regions[to]});
-    }
-  }
-  Tensor<T> all(rank() == 0 ? whole_map(*network_, map, plan_->batch) : Region{});
-  if (rank() == 0) {
-    copy_in(whole.data(), all.region(), all.view());
-  }
-  regrid(*communicator_, messages, View<const T>(all.view()), cells);
-}
-
-template <class T>
 void Execution<T>::scatter_image(const std::vector<T>& whole) {
   std::vector<Region> regions;
   regions.reserve(static_cast<std::size_t>(plan_->ranks));
   for (int to = 0; to < plan_->ranks; ++to) {
     regions.push_back(image_region(to));
   }
-  scatter_cells(kImage, regions, whole, image());
+  scatter_whole(
+      *communicator_, whole_map(*network_, kImage, plan_->batch), regions, whole, image());
 }
 
 template <class T>
 void Execution<T>::scatter_output_gradient(const std::vector<T>& whole) {
-  std::vector<Region> regions;
-  regions.reserve(static_cast<std::size_t>(plan_->ranks));
-  for (int to = 0; to < plan_->ranks; ++to) {
-    regions.push_back(plan_->tile(network_->size() - 1, to).owned);
-  }
-  scatter_cells(network_->size() - 1, regions, whole, output_gradient());
+  const int last = network_->size() - 1;
+  scatter_whole(*communicator_,
+                whole_map(*network_, last, plan_->batch),
+                owned_regions(*plan_, last),
+                whole,
+                output_gradient());
 }
 
 template <class T>

@@ -99,10 +99,6 @@ class Execution {
   };
 
   void make_edges();
-  void scatter_cells(int map,
-                     const std::vector<Region>& regions,
-                     const std::vector<T>& whole,
-                     View<T> cells) const;
   // What is computed again or restored has another place than in the forward pass.
   enum class Stage { Forward, Again, Backward };
   [[nodiscard]] LayerMaps<T> maps_of(int layer, Stage stage);

@@ -115,7 +115,8 @@ double trial_flops(const ConvolutionPoint& trial, partitioner::ConvolutionPass p
   shape.size = trial.size;
   shape.stride = trial.stride;
   shape.groups = trial.groups;
-  return partitioner::counted_flops({shape, trial.channels, trial.kernel, pass, trial_output(trial)});
+  return partitioner::counted_flops(
+      {shape, trial.channels, trial.kernel, pass, trial_output(trial)});
 }
 
 double trial_flops(const ConvolutionPoint& trial) {

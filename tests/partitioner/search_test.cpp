@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "tests/support/random_cluster.h"
@@ -235,6 +236,30 @@ TEST_CASE("where all else is too large the search recomputes, and only then") {
   CHECK(recomputes(limited.candidates.front().partition));
   CHECK(limited.candidates.front().most_bytes() <= *options.memory_limit_bytes);
   CHECK(limited.candidates.front().modelled_s > kept.modelled_s);
+}
+
+TEST_CASE("gradients travel in buckets of a size that is predicted to be among the fastest") {
+  Network network;
+  network.image = {8, 16, 16};
+  for (int layer = 0; layer < 6; ++layer) {
+    add_layer(network, Convolution{.filters = 128, .size = 3, .padding = 1}, {layer - 1});
+  }
+  std::set<Index> chosen;
+  for (const double message_s : {1e-6, 1e-2}) {  // many messages cost nothing, or nearly all
+    const ClusterProfile cluster = equal_devices({.count = 4, .message_s = message_s});
+    SearchOptions options;
+    options.batch = 4;
+    const Candidate best = search_partition(network, cluster, options).candidates.front();
+    chosen.insert(best.partition.sums.bucket_bytes);
+    for (const Index bytes : {Index{65536}, Index{262144}, Index{1048576}, Index{8388608}}) {
+      CAPTURE(bytes);
+      Partition other = best.partition;
+      other.sums.bucket_bytes = bytes;
+      CHECK(best.predicted_s() <=
+            1.003 * evaluated(network, cluster, options, other).predicted_s());
+    }
+  }
+  CHECK(chosen.size() == 2);
 }
 
 TEST_CASE("what the search chooses is a partition that the engine would take") {
