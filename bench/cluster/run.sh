@@ -24,9 +24,22 @@ processes_of_run() {
   done
 }
 
+# keep_processors_awake: a processor that sleeps between the short turns of ranks that keep pace wakes up late, above all a virtual one,
+# which has to wait for its host then. A loop on each that yields to everything else keeps it from that, during the run; should this script
+# be killed, `down` finds them by their namespace.
+keep_processors_awake() {
+  local processors
+  [ -s "$state/pace_library" ] || return 0
+  for ((processors = $(nproc); processors > 0; --processors)); do
+    ip netns exec "$(namespace_of switch)" chrt --idle 0 sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 &
+    awake+=("$!")
+  done
+}
+
 # end_run: mpiexec does not end for a rank that is stopped or cannot be reached, and leaves such ranks behind.
 end_run() {
   local pids
+  [ "${#awake[@]}" -eq 0 ] || kill -KILL "${awake[@]}" 2>/dev/null || true
   while pids=$(processes_of_run) && [ -n "$pids" ]; do
     # shellcheck disable=SC2086 # a list of ids
     kill -KILL $pids 2>/dev/null || true
@@ -114,7 +127,9 @@ run_program() {
   require root launcher
   hostfile=$(mktemp "$state/hostfile.XXXXXX")
   run_id=${hostfile##*.}
+  awake=()
   trap end_run EXIT
+  keep_processors_awake
   write_hostfile "$ranks_per_device"
   [ -n "$from" ] || from=$(head -n 1 "$hostfile" | cut -d : -f 1)
   expect_device "$from"

@@ -92,7 +92,6 @@ bring_up() {
   # Also on INT, TERM and HUP: bash 5.2 can trip over a trap of theirs while it parses a substitution.
   write_state
   make_switch
-  [ "$slow_by" = quota ] || keep_processors_awake
   for name in "${names[@]}"; do
     make_groups "$name"
     set_quota "$name" "$(quota_of "$name")"
@@ -110,16 +109,6 @@ build_pace_library() {
   echo "$library" >"$state/pace_library"
   cc -O2 -shared -fPIC -o "$library" "$here/pace.c" ||
     fail '--slow-by pace needs a C compiler: apt-get install gcc, or slow devices by quota.'
-}
-
-# keep_processors_awake: a processor that sleeps between the short turns of the ranks wakes up late, above all a virtual one, which has to
-# wait for the host then. A loop on each that yields to everything else keeps it from that. `down` finds them by their namespace.
-keep_processors_awake() {
-  local processors
-  processors=$(nproc)
-  while ((processors-- > 0)); do
-    setsid ip netns exec "$(namespace_of switch)" chrt --idle 0 sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 &
-  done
 }
 
 # quota_of DEVICE: where its ranks keep to their share by themselves, a whole core for each thread.

@@ -61,22 +61,25 @@ PYTHON
   "$cluster_command" --cluster test-pace run --timeout 60 -n 1 "$python" "$folder/spin.py"
 }
 
-# pids_awake: of the loops that keep processors from sleeping.
+# pids_awake: of the loops that keep processors from sleeping during a run.
 pids_awake() { ip netns pids tessera-test-pace-switch; }
+is_awake() { [ "$(pids_awake | xargs -r -n 1 chrt -p | grep -c SCHED_IDLE)" = "$(nproc)" ]; }
 
 test_a_rank_that_keeps_pace_gets_its_share_in_short_pauses() {
   local share pause pid awake
   "$cluster_command" up --devices 1 --cpu 0.3 --name test-pace --slow-by pace >/dev/null
-  expect_equal "$(pids_awake | xargs -n 1 chrt -p | grep -c SCHED_IDLE)" "$(nproc)"
-  read -r share pause < <(spinning_rank)
+  spinning_rank >"$folder/spun" &
+  wait_until is_awake
+  awake=$(pids_awake)
+  wait "$!"
+  for pid in $awake; do wait_until test ! -e "/proc/$pid"; done
+  read -r share pause <"$folder/spun"
   expect_between "$share" 0.24 0.33
   expect_between "$pause" 0.3 3
   expect_equal "$("$cluster_command" --cluster test-pace exec pi1 sh -c 'i=0; while [ $i -lt 9 ]; do i=$((i + 1)); done; echo $i')" 9
   ls /var/tmp/tessera-cluster.*.so
-  awake=$(pids_awake)
   "$cluster_command" --cluster test-pace down
   expect_equal "$(ls /run/tessera-cluster 2>/dev/null | grep -c test-pace)" 0
-  for pid in $awake; do wait_until test ! -e "/proc/$pid"; done
 }
 
 test_a_device_may_use_the_memory_it_has() {
