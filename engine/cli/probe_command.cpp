@@ -166,13 +166,18 @@ void measure_wire(double seconds,
   cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
 }
 
-// At the end, when there are connections between ranks, as there will be in training. What is free
-// then a process of training may take beside what this one does without a network.
-void count_memory(const Communicator& communicator, ClusterProfile& cluster) {
+// Of this process as it is.
+Index trimmed_resident_bytes() {
   ::malloc_trim(0);  // what was freed
+  return resident_bytes();
+}
+
+// What a process of training may take: what is free when there are connections between ranks, and
+// what this process has taken. `program_bytes` of it are not for a network.
+void count_memory(Index program_bytes, const Communicator& communicator, ClusterProfile& cluster) {
+  const Index resident = trimmed_resident_bytes();
   communicator.barrier();
-  const Index resident = resident_bytes();
-  const auto programs = communicator.of_ranks(resident);
+  const auto programs = communicator.of_ranks(program_bytes);
   const auto all = communicator.of_ranks(free_bytes_of_rank(communicator) + resident);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     cluster.devices[rank].program_bytes = programs[rank];
@@ -192,13 +197,14 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
   device.profile.updated_weights_per_s = measure_updated_weights_per_s(kUpdatePart * seconds);
   ProbeResult result =
       gather_devices(device.profile, left_out_sentence(device.left_out), communicator);
+  // All ranks have met by now; messages as large as those that links are measured with are rare.
+  const Index program_bytes = trimmed_resident_bytes();
   if (alone) {
     result.left_out.emplace_back("links: there is one rank only");
-    count_memory(communicator, result.cluster);
-    return result;
+  } else {
+    measure_wire(seconds, device.processor_share, communicator, result.cluster);
   }
-  measure_wire(seconds, device.processor_share, communicator, result.cluster);
-  count_memory(communicator, result.cluster);
+  count_memory(program_bytes, communicator, result.cluster);
   return result;
 }
 
