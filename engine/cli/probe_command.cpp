@@ -190,15 +190,14 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
                   const Communicator& communicator) {
   const bool alone = communicator.size() == 1;
   const Index free_bytes = free_bytes_of_rank(communicator);
-  communicator.barrier();  // all at the same time, as when they train
+  communicator.barrier();                                // all at the same time, as when they train
+  const Index program_bytes = trimmed_resident_bytes();  // they have met: there are connections
   DeviceMeasurements device =
       measure_device({trials, (alone ? 1 - kUpdatePart : kDevicePart) * seconds, free_bytes / 2});
   device.profile.name = host_name();
   device.profile.updated_weights_per_s = measure_updated_weights_per_s(kUpdatePart * seconds);
   ProbeResult result =
       gather_devices(device.profile, left_out_sentence(device.left_out), communicator);
-  // All ranks have met by now; messages as large as those that links are measured with are rare.
-  const Index program_bytes = trimmed_resident_bytes();
   if (alone) {
     result.left_out.emplace_back("links: there is one rank only");
   } else {
