@@ -33,6 +33,7 @@ keep_processors_awake() {
   for ((processors = $(nproc); processors > 0; --processors)); do
     ip netns exec "$(namespace_of switch)" chrt --idle 0 sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 &
     awake+=("$!")
+    disown "$!" # so that bash says nothing of their end
   done
 }
 
