@@ -52,6 +52,15 @@ ClusterProfile equal_devices(const EqualDevices& numbers) {
   return cluster;
 }
 
+std::vector<Index> program_bytes(const ClusterProfile& cluster) {
+  std::vector<Index> bytes;
+  bytes.reserve(cluster.devices.size());
+  for (const DeviceProfile& device : cluster.devices) {
+    bytes.push_back(device.program_bytes);
+  }
+  return bytes;
+}
+
 ClusterProfile first_devices(const ClusterProfile& cluster, int count) {
   expects(count > 0 && count <= cluster.size(), "a part of a cluster has some of its devices");
   ClusterProfile part = cluster;

@@ -119,6 +119,9 @@ struct EqualDevices {
 };
 [[nodiscard]] ClusterProfile equal_devices(const EqualDevices& numbers);
 
+// What a process takes without a network, on each device.
+[[nodiscard]] std::vector<Index> program_bytes(const ClusterProfile& cluster);
+
 // The first `count` devices and what concerns them.
 [[nodiscard]] ClusterProfile first_devices(const ClusterProfile& cluster, int count);
 

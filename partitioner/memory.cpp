@@ -149,4 +149,25 @@ MemoryUse planned_memory(const Network& network,
   return use;
 }
 
+std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
+                                               const Plan& plan,
+                                               const MemoryOptions& options,
+                                               const std::vector<Index>& workspace_bytes,
+                                               const std::vector<Index>& program_bytes) {
+  std::vector<MemoryUse> ranks;
+  ranks.reserve(static_cast<std::size_t>(plan.ranks));
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const auto own = static_cast<std::size_t>(rank);
+    MemoryOptions of_rank = options;
+    if (!workspace_bytes.empty()) {
+      of_rank.workspace_bytes = workspace_bytes[own];
+    }
+    if (!program_bytes.empty()) {
+      of_rank.program_bytes = program_bytes[own];
+    }
+    ranks.push_back(planned_memory(network, plan, rank, of_rank));
+  }
+  return ranks;
+}
+
 }  // namespace partitioner

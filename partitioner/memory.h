@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <vector>
+
 #include "partitioner/plan.h"
 
 namespace partitioner {
@@ -25,6 +27,20 @@ struct MemoryUse {
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
 
+// What reports call each kind, in their order.
+struct MemoryKind {
+  const char* name;
+  Index MemoryUse::*bytes;
+};
+inline constexpr MemoryKind kMemoryKinds[] = {{"weights", &MemoryUse::weights},
+                                              {"gradients", &MemoryUse::gradients},
+                                              {"optimizer", &MemoryUse::optimizer},
+                                              {"activations", &MemoryUse::activations},
+                                              {"workspace", &MemoryUse::workspace},
+                                              {"messages", &MemoryUse::messages},
+                                              {"pictures", &MemoryUse::pictures},
+                                              {"program", &MemoryUse::program}};
+
 struct MemoryOptions {
   Index scalar_bytes = 4;
   bool training = true;         // false: no gradients, no optimizer
@@ -39,6 +55,14 @@ struct MemoryOptions {
                                        const Plan& plan,
                                        int rank,
                                        const MemoryOptions& options);
+
+// Of all ranks. Workspace and program of each, where they are known; empty: those of `options`.
+[[nodiscard]] std::vector<MemoryUse> planned_memory_of_ranks(
+    const Network& network,
+    const Plan& plan,
+    const MemoryOptions& options,
+    const std::vector<Index>& workspace_bytes,
+    const std::vector<Index>& program_bytes);
 
 // Bytes that `rank` receives of the other ranks' per-channel sums in a training pass through a
 // layer with batch normalisation: count, mean and squares on the way forward, two sums on the way

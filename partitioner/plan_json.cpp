@@ -107,16 +107,12 @@ Json memory_json(const std::vector<MemoryUse>& ranks) {
   Json result = Json::array();
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const MemoryUse& use = ranks[rank];
-    result.push_back({{"rank", rank},
-                      {"weights", use.weights},
-                      {"gradients", use.gradients},
-                      {"optimizer", use.optimizer},
-                      {"activations", use.activations},
-                      {"workspace", use.workspace},
-                      {"messages", use.messages},
-                      {"pictures", use.pictures},
-                      {"program", use.program},
-                      {"total", use.total()}});
+    Json json = {{"rank", rank}};
+    for (const MemoryKind& kind : kMemoryKinds) {
+      json[kind.name] = use.*kind.bytes;
+    }
+    json["total"] = use.total();
+    result.push_back(std::move(json));
   }
   return result;
 }

@@ -326,16 +326,12 @@ class Report {
   }
 
   [[nodiscard]] std::string memory() const {
-    TextTable table({{"rank"},
-                     {"weights"},
-                     {"gradients"},
-                     {"optimizer"},
-                     {"activations"},
-                     {"workspace"},
-                     {"messages"},
-                     {"pictures"},
-                     {"program"},
-                     {"total"}});
+    std::vector<Column> columns = {{"rank"}};
+    for (const MemoryKind& kind : kMemoryKinds) {
+      columns.push_back({kind.name});
+    }
+    columns.push_back({"total"});
+    TextTable table(columns);
     std::vector<Index> totals;
     for (const MemoryUse& use : memory_) {
       totals.push_back(use.total());
@@ -343,17 +339,10 @@ class Report {
     for (const Row& row : rows_of_ranks(totals)) {
       const MemoryUse& use = memory_[static_cast<std::size_t>(row.rank)];
       std::vector<std::string> cells = {row.label};
-      for (const Index bytes : {use.weights,
-                                use.gradients,
-                                use.optimizer,
-                                use.activations,
-                                use.workspace,
-                                use.messages,
-                                use.pictures,
-                                use.program,
-                                use.total()}) {
-        cells.push_back(mebibytes(bytes));
+      for (const MemoryKind& kind : kMemoryKinds) {
+        cells.push_back(mebibytes(use.*kind.bytes));
       }
+      cells.push_back(mebibytes(use.total()));
       table.add_row(std::move(cells));
     }
     return table.text();
@@ -396,18 +385,8 @@ class Report {
 std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
                                                const Plan& plan,
                                                const ReportOptions& options) {
-  std::vector<MemoryUse> ranks;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    MemoryOptions memory = options.memory;
-    if (!options.workspace_bytes.empty()) {
-      memory.workspace_bytes = options.workspace_bytes[static_cast<std::size_t>(rank)];
-    }
-    if (!options.program_bytes.empty()) {
-      memory.program_bytes = options.program_bytes[static_cast<std::size_t>(rank)];
-    }
-    ranks.push_back(planned_memory(network, plan, rank, memory));
-  }
-  return ranks;
+  return planned_memory_of_ranks(
+      network, plan, options.memory, options.workspace_bytes, options.program_bytes);
 }
 
 std::string plan_table(const Network& network,

@@ -122,8 +122,9 @@ class Planner {
   // What the program leaves of each limit.
   [[nodiscard]] std::vector<Index> limits_of_network() const {
     std::vector<Index> left = limits_;
+    const std::vector<Index> programs = program_bytes(cluster_);
     for (std::size_t rank = 0; rank < left.size(); ++rank) {
-      left[rank] = std::max<Index>(left[rank] - cluster_.devices[rank].program_bytes, 1);
+      left[rank] = std::max<Index>(left[rank] - programs[rank], 1);
     }
     return left;
   }
@@ -270,17 +271,9 @@ std::vector<MemoryUse> searched_memory(const Network& network,
                                        const SearchOptions& options,
                                        const Partition& partition) {
   const Plan plan = make_plan(network, partition, options.batch);
-  std::vector<MemoryUse> uses;
-  uses.reserve(static_cast<std::size_t>(plan.ranks));
   const std::vector<Index> workspace =
       options.workspace.of_ranks ? options.workspace.of_ranks(plan) : std::vector<Index>{};
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    uses.push_back(planned_memory(network, plan, rank, options.memory));
-    const auto own = static_cast<std::size_t>(rank);
-    uses.back().workspace += own < workspace.size() ? workspace[own] : 0;
-    uses.back().program += cluster.device(rank).program_bytes;
-  }
-  return uses;
+  return planned_memory_of_ranks(network, plan, options.memory, workspace, program_bytes(cluster));
 }
 
 Candidate evaluated(const Network& network,

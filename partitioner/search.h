@@ -53,7 +53,7 @@ struct SearchOptions {
   int reader = kEveryRank;
   GradientSums sums = {};
   bool counts_memory = true;  // false: devices have enough, and nobody wants to know
-  MemoryOptions memory;       // what to count; workspace and program of a rank are added
+  MemoryOptions memory;       // what to count; workspace and program are those of each rank
   WorkspaceNeeds workspace;
   // Of every device. Without it, each device's memory is the limit.
   std::optional<Index> memory_limit_bytes;

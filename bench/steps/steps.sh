@@ -240,7 +240,7 @@ write_row() {
 
 # measure NAME ROUND PLAN_OPTION...: a row. Without a time where the plan does not fit into memory, or the run failed.
 measure() {
-  local name=$1 round=$2 limited_by
+  local name=$1 round=$2 limited_by line
   shift 2
   if is_measured "$name" "$round"; then return 0; fi
   plan "$name" "$@" || return 0
@@ -249,7 +249,8 @@ measure() {
   if [ "$(planned prediction.fits)" = false ]; then
     limited_by=memory
   elif run "${launch[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$steps" --partition "$partition" --json; then
-    flat_json <"$scratch/printed" >"$scratch/measured"
+    while read -r line; do flat_json <<<"$line"; done <"$scratch/printed" |
+      awk -f bench/median.awk -f bench/steps/measured.awk >"$scratch/measured"
   else
     say "$name: $(last_complaint)"
   fi
@@ -260,19 +261,8 @@ measure() {
 # measure_each ROUND: a row called "each", of a device that trains alone while all others do the same. That is what several devices
 # are to be compared with: emulated ones that are busy at the same time slow each other down, which real ones do not.
 measure_each() {
-  local round=$1 ranks=1 limited_by
-  if is_measured each "$round"; then return 0; fi
-  plan each --partition auto || return 0
-  limited_by=$(planned prediction.limited_by)
-  : >"$scratch/measured"
-  if [ "$(planned prediction.fits)" = false ]; then
-    limited_by=memory
-  elif run "${launch_each[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$steps" --partition "$partition" --json; then
-    while read -r line; do flat_json <<<"$line"; done <"$scratch/printed" | awk -f bench/median.awk -f bench/steps/each.awk >"$scratch/measured"
-  else
-    say "each: $(last_complaint)"
-  fi
-  write_row each "$round" "$limited_by"
+  local ranks=1 launch=("${launch_each[@]}")
+  measure each "$1" --partition auto
 }
 
 # equal_groups LAYERS_A_GROUP LAYERS: "0-1,2-3,4" of 2 and 5.

@@ -81,15 +81,11 @@ std::optional<int> profiled_devices(const PartitionChoice& choice) {
 
 std::vector<Index> profiled_program_bytes(const PartitionChoice& choice, int ranks) {
   const std::string path = profile_path(choice);
-  std::vector<Index> bytes;
   if (path.empty()) {
-    return bytes;
+    return {};
   }
   const ClusterProfile profile = partitioner::read_cluster_profile(path);
-  for (int rank = 0; rank < ranks && profile.size() >= ranks; ++rank) {
-    bytes.push_back(profile.device(rank).program_bytes);
-  }
-  return bytes;
+  return profile.size() >= ranks ? program_bytes(profile) : std::vector<Index>{};
 }
 
 ClusterProfile described_cluster(const PartitionChoice& choice, int ranks) {

@@ -30,8 +30,8 @@ struct Workload {
 // The number of devices in the profile that the choice leads to, if there is one.
 [[nodiscard]] std::optional<int> profiled_devices(const PartitionChoice& choice);
 
-// What a process takes on each of the ranks without a network, by that profile; empty where there
-// is none, or none of so many devices.
+// What a process takes on each of the ranks, and devices beyond, without a network, by that
+// profile; empty where there is none, or none of so many devices.
 [[nodiscard]] std::vector<Index> profiled_program_bytes(const PartitionChoice& choice, int ranks);
 
 // What a search has to know of the workload and the choice. `network` must outlive it.

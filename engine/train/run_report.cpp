@@ -24,23 +24,9 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-struct Kind {
-  const char* name;
-  Index MemoryUse::*bytes;
-};
-
-constexpr Kind kKinds[] = {{"weights", &MemoryUse::weights},
-                           {"gradients", &MemoryUse::gradients},
-                           {"optimizer", &MemoryUse::optimizer},
-                           {"activations", &MemoryUse::activations},
-                           {"workspace", &MemoryUse::workspace},
-                           {"messages", &MemoryUse::messages},
-                           {"pictures", &MemoryUse::pictures},
-                           {"program", &MemoryUse::program}};
-
 nlohmann::ordered_json to_json(const MemoryUse& use) {
   nlohmann::ordered_json json;
-  for (const Kind& kind : kKinds) {
+  for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
     json[kind.name] = use.*kind.bytes;
   }
   json["total"] = use.total();
@@ -88,7 +74,7 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
 std::string memory_table(const std::string& json) {
   const auto report = nlohmann::ordered_json::parse(json);
   std::vector<partitioner::Column> columns = {{"rank"}, {"", partitioner::Align::Left}};
-  for (const Kind& kind : kKinds) {
+  for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
     columns.push_back({kind.name});
   }
   columns.push_back({"total"});
@@ -100,7 +86,7 @@ std::string memory_table(const std::string& json) {
       const bool measured = use.contains("peak_resident");
       std::vector<std::string> cells = {measured ? "" : std::to_string(rank["rank"].get<int>()),
                                         which};
-      for (const Kind& kind : kKinds) {
+      for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
         cells.push_back(partitioner::mebibytes(use[kind.name].get<Index>()));
       }
       cells.push_back(partitioner::mebibytes(use["total"].get<Index>()));

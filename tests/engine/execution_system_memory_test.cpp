@@ -1,5 +1,6 @@
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "tests/engine/files_temporary_folder.h"
 #include <doctest/doctest.h>
@@ -57,6 +58,15 @@ TEST_CASE("groups of version 1 are found, and of a container that sees its own g
   write(group / "outside/name/memory.limit_in_bytes", "100000\n");
   write(group / "outside/name/memory.usage_in_bytes", "200000\n");
   CHECK(free_memory_bytes(folder.path()) == 1);  // nothing is left
+}
+
+TEST_CASE("what a process touches is resident, and was at most as much as at its peak") {
+  const partitioner::Index before = engine::resident_bytes();
+  const std::vector<char> touched(32 << 20, 1);
+  CHECK(before > 1 << 20);
+  CHECK(engine::resident_bytes() >= before + (16 << 20));
+  CHECK(engine::peak_resident_bytes() >= engine::resident_bytes());
+  CHECK(touched.back() == 1);
 }
 
 TEST_CASE("this machine has memory") {

@@ -1,10 +1,10 @@
-# awk -f bench/median.awk -f bench/steps/each.awk: of the flat output of `tessera time --json` on each of several devices, one after the
-# other, a flat one with the median of their medians, the least and the most, and the peak memory of each.
+# awk -f bench/median.awk -f bench/steps/measured.awk: of the flat output of `tessera time --json`, or of several one after the other, a
+# flat one with the median of their medians, the least and the most, and the peak memory of each rank.
 
 $1 == "step_s.median" { times["all", ++count["all"]] = $2 }
 $1 == "step_s.min" && (shortest == "" || $2 < shortest) { shortest = $2 }
 $1 == "step_s.max" && $2 > longest { longest = $2 }
-$1 == "peak_bytes.0" { print "peak_bytes." peaks++, $2 }
+$1 ~ /^peak_bytes\./ { print "peak_bytes." peaks++, $2 }
 END {
   if (!("all" in count)) exit
   print "step_s.median", median_of("all")
