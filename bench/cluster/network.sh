@@ -28,6 +28,17 @@ connect() {
   ip -n "$namespace" address add "$address/24" dev eth0
   ip -n "$namespace" link set dev lo up
   ip -n "$namespace" link set dev eth0 addrgenmode none up
+  with_usual_tcp "$namespace"
+}
+
+# with_usual_tcp NAMESPACE: congestion control as on a Pi, or the one that is nearest and everywhere allowed; a namespace
+# begins with that of this machine, which may be another.
+with_usual_tcp() {
+  local kind
+  for kind in cubic reno; do
+    nsenter --net="/run/netns/$1" sh -c "echo $kind >/proc/sys/net/ipv4/tcp_congestion_control" 2>/dev/null && return
+  done
+  fail "this kernel has neither cubic nor reno for TCP's congestion control."
 }
 
 # without_offloading NAMESPACE INTERFACE

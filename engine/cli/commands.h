@@ -123,6 +123,7 @@ struct TimeCommand {
   int threads = 0;
   Index steps = 5;
   PartitionChoice partition;
+  bool parts = false;
   bool json = false;
 };
 void run_time(const TimeCommand& command, const Communicator& communicator);

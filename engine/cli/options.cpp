@@ -346,6 +346,10 @@ void add_time(CLI::App& program, TimeCommand& command) {
             "among its ranks)",
             kMostThreads);
   add_count(app, "--steps", command.steps, "steps to measure, after one that is not");
+  app.add_flag("--parts",
+               command.parts,
+               "also say where the time of a mean rank went, beside what was predicted where there "
+               "is a profile of the cluster");
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
   add_sums(app, command.partition);

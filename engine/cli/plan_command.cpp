@@ -59,11 +59,8 @@ Prediction predict(const PlanCommand& command,
                    const partitioner::ClusterProfile& cluster,
                    const Workload& workload,
                    const partitioner::Partition& partition) {
-  partitioner::SearchOptions options =
-      search_options(network, command.partition, workload, partition.ranks);
-  options.kernels = partition.kernels;
-  options.reader = partition.reader;
-  options.sums = partition.sums;
+  const partitioner::SearchOptions options =
+      prediction_options(network, command.partition, workload, partition);
   Prediction prediction{explained(network, cluster, options, partition), std::nullopt};
   if (command.explain) {
     prediction.explanation = {compare_with_rivals(network, cluster, options, partition),

@@ -133,6 +133,17 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   return options;
 }
 
+partitioner::SearchOptions prediction_options(const partitioner::Network& network,
+                                              const PartitionChoice& choice,
+                                              const Workload& workload,
+                                              const partitioner::Partition& partition) {
+  partitioner::SearchOptions options = search_options(network, choice, workload, partition.ranks);
+  options.kernels = partition.kernels;
+  options.reader = partition.reader;
+  options.sums = partition.sums;
+  return options;
+}
+
 partitioner::Partition search_automatically(const partitioner::Network& network,
                                             const ClusterProfile& cluster,
                                             const PartitionChoice& choice,

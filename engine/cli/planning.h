@@ -40,6 +40,13 @@ struct Workload {
                                                         const Workload& workload,
                                                         int ranks);
 
+// The same, to predict a step of a partition that there is.
+[[nodiscard]] partitioner::SearchOptions prediction_options(
+    const partitioner::Network& network,
+    const PartitionChoice& choice,
+    const Workload& workload,
+    const partitioner::Partition& partition);
+
 // The best partition that a search finds for the cluster. Throws InputError where nothing fits.
 [[nodiscard]] partitioner::Partition search_automatically(
     const partitioner::Network& network,

@@ -18,12 +18,12 @@ namespace engine {
 
 namespace {
 
-// Of a piece, and how many of them one rank may have under way to or from another. What is under
-// way is what other messages wait for; with less the wire would stand still between two looks. In
-// shared memory pieces cost more than what is in them.
-constexpr std::size_t kPieceBytes = 65536;
+// Of a piece, and how many of them a rank may have under way to all others, or from them. What is
+// under way is what other messages wait for: 16 ms over a link of 100 Mbit/s. With less the wire
+// would stand still between two looks. In shared memory pieces cost more than what is in them.
+constexpr std::size_t kPieceBytes = 16384;
 constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI counts
-constexpr int kPiecesUnderWay = 2;
+constexpr int kPiecesUnderWay = 12;
 // Between 0.2 and 1 ms a step takes as long; each look costs processor time.
 constexpr std::chrono::microseconds kNap{500};
 
@@ -58,6 +58,7 @@ struct BulkTransfers::State {
   std::vector<MPI_Request> requests;
   std::vector<Piece> pieces;  // of the requests
   std::vector<int> done;
+  int pieces_of_lane = kPiecesUnderWay;
   bool by_wire = true;
   bool watched = false;  // by wait()
   bool stopping = false;
@@ -91,13 +92,14 @@ void BulkTransfers::State::post(int peer, bool sends, const Message& message) {
 
 void BulkTransfers::State::post_pieces(Lane& lane) {
   for (Message& message : lane.messages) {
-    while (lane.pieces < kPiecesUnderWay && message.posted < message.size) {
+    while (lane.pieces < pieces_of_lane && message.posted < message.size) {
       const std::size_t most = by_wire ? kPieceBytes : kWholeBytes;
       const std::size_t size = std::min(most, message.size - message.posted);
       std::byte* const bytes = message.bytes + message.posted;
       MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
       if (lane.sends) {
-        MPI_Isend(bytes, mpi_count(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
+        // Under way until it is received: what MPI and the system keep for later counts, too.
+        MPI_Issend(bytes, mpi_count(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
       } else {
         MPI_Irecv(bytes, mpi_count(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
       }
@@ -105,7 +107,7 @@ void BulkTransfers::State::post_pieces(Lane& lane) {
       message.posted += size;
       ++lane.pieces;
     }
-    if (lane.pieces == kPiecesUnderWay) {
+    if (lane.pieces == pieces_of_lane) {
       return;
     }
   }
@@ -170,6 +172,7 @@ void BulkTransfers::State::run() {
 BulkTransfers::BulkTransfers(const Communicator& communicator, bool by_wire)
     : state_(std::make_unique<State>()) {
   state_->by_wire = by_wire;
+  state_->pieces_of_lane = std::max(kPiecesUnderWay / std::max(communicator.size() - 1, 1), 1);
   for (int peer = 0; peer < communicator.size(); ++peer) {
     state_->lanes.push_back({peer, true, 0, {}});
     state_->lanes.push_back({peer, false, 0, {}});

@@ -19,7 +19,7 @@ ChannelSums::ChannelSums(const Communicator& communicator,
 }
 
 void ChannelSums::gather(const std::vector<double>& mine, const Take& take) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::statistics_s);
   const auto own = static_cast<std::size_t>(communicator_->rank());
   const Range& contributes = roles_.contributes[own];
   partitioner::expects(static_cast<Index>(mine.size()) == contributes.size() * fields_,

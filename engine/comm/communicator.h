@@ -36,6 +36,19 @@ class Requests {
   std::unique_ptr<State> state_;
 };
 
+// Seconds spent on exchanging: packing, waiting, unpacking.
+struct ExchangeTimes {
+  double maps_s = 0;        // and their gradients
+  double statistics_s = 0;  // sums of batch normalisation
+  double sums_s = 0;        // sums of gradients, and new values
+
+  [[nodiscard]] double total_s() const { return maps_s + statistics_s + sums_s; }
+  // What came after `before` was noted.
+  [[nodiscard]] ExchangeTimes since(const ExchangeTimes& before) const {
+    return {maps_s - before.maps_s, statistics_s - before.statistics_s, sums_s - before.sums_s};
+  }
+};
+
 class Communicator {
  public:
   Communicator() = default;
@@ -86,23 +99,24 @@ class Communicator {
     return theirs;
   }
 
-  // Seconds that ExchangeTimers of this communicator have run, in all.
-  [[nodiscard]] double exchange_s() const { return exchange_s_; }
+  // Seconds that ExchangeTimers of this communicator have run, by what they were for.
+  [[nodiscard]] const ExchangeTimes& exchange_times() const { return exchange_times_; }
 
  private:
   friend class ExchangeTimer;
   int rank_ = 0;
   int size_ = 1;
-  mutable double exchange_s_ = 0;  // of bookkeeping, not of what it communicates
+  mutable ExchangeTimes exchange_times_;  // of bookkeeping, not of what it communicates
 };
 
-// Counts the time from its making to its end as spent on exchanging: packing, waiting, unpacking.
+// Counts the time from its making to its end as spent on exchanging.
 class ExchangeTimer {
  public:
-  explicit ExchangeTimer(const Communicator& communicator)
-      : communicator_(communicator), start_(std::chrono::steady_clock::now()) {}
+  // `purpose` is a part of ExchangeTimes.
+  ExchangeTimer(const Communicator& communicator, double ExchangeTimes::*purpose)
+      : communicator_(communicator), purpose_(purpose), start_(std::chrono::steady_clock::now()) {}
   ~ExchangeTimer() {
-    communicator_.exchange_s_ +=
+    communicator_.exchange_times_.*purpose_ +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
   ExchangeTimer(const ExchangeTimer&) = delete;
@@ -110,6 +124,7 @@ class ExchangeTimer {
 
  private:
   const Communicator& communicator_;
+  double ExchangeTimes::*purpose_;
   std::chrono::steady_clock::time_point start_;
 };
 

@@ -28,7 +28,7 @@ Exchange<T>::Exchange(const Communicator& communicator,
 
 template <class T>
 void Exchange<T>::start_copy(View<const T> owned) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::maps_s);
   for (Parcel& parcel : incoming_) {
     communicator_->post_receive(
         receives_, parcel.peer, tag_, bytes_of(parcel.cells.data(), parcel.cells.size()));
@@ -47,7 +47,7 @@ void Exchange<T>::start_copy(View<const T> owned) {
 
 template <class T>
 void Exchange<T>::finish_copy(View<T> required) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::maps_s);
   for (Parcel& parcel : local_) {
     copy_in(std::as_const(parcel.cells).data(), parcel.region, required);
   }
@@ -60,7 +60,7 @@ void Exchange<T>::finish_copy(View<T> required) {
 
 template <class T>
 void Exchange<T>::start_add(View<T> required) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::maps_s);
   const int tag = tag_ + 1;
   for (Parcel& parcel : outgoing_) {
     communicator_->post_receive(
@@ -84,7 +84,7 @@ void Exchange<T>::start_add(View<T> required) {
 
 template <class T>
 void Exchange<T>::finish_add(View<T> owned) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::maps_s);
   receives_.wait_all();
   const int rank = communicator_->rank();
   bool local_added = false;

@@ -165,7 +165,7 @@ void ParameterSet<T>::clear_gradients() {
 template <class T>
 void ParameterSet<T>::start_sums(int layer, BatchNormMode mode) {
   using Already = typename ParameterBucket<T>::Already;
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
   for (Bucket& bucket : buckets_) {
     if (bucket.layers.first == layer) {
       bucket.shared.start_sum(transfers_,
@@ -181,20 +181,20 @@ const std::vector<std::size_t>& ParameterSet<T>::in_bucket(int bucket) const {
 
 template <class T>
 void ParameterSet<T>::finish_sums(int bucket) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
   at(bucket).shared.finish_sum(transfers_);
 }
 
 template <class T>
 void ParameterSet<T>::start_sharing(int bucket) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
   at(bucket).shared.start_share(transfers_);
   at(bucket).values_under_way = true;
 }
 
 template <class T>
 void ParameterSet<T>::share_statistics(BatchNormMode mode) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
   if (mode == BatchNormMode::PerTile) {
     statistics_->start_share(transfers_);
     statistics_->finish_share(transfers_);
@@ -203,7 +203,7 @@ void ParameterSet<T>::share_statistics(BatchNormMode mode) {
 
 template <class T>
 void ParameterSet<T>::finish_sharing(int layer) {
-  const ExchangeTimer timer(*communicator_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
   for (Bucket& bucket : buckets_) {
     if (bucket.layers.first == layer && bucket.values_under_way) {
       bucket.shared.finish_share(transfers_);

@@ -143,7 +143,7 @@ void Metrics::add_step(Index step, const StepResult& result, Index images) {
                              {"forward_s", result.times.forward_s},
                              {"backward_s", result.times.backward_s},
                              {"update_s", result.times.update_s},
-                             {"exchange_s", result.times.exchange_s}}
+                             {"exchange_s", result.times.exchanges.total_s()}}
           .dump());
 }
 

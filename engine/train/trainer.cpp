@@ -138,7 +138,7 @@ void Trainer::expect_finite(double loss) const {
 StepResult Trainer::run_step(Feed& feed) {
   StepResult result;
   StepTimes& times = result.times;
-  const double exchanged = communicator_->exchange_s();
+  const ExchangeTimes before = communicator_->exchange_times();
   timed(times.step_s, [&] {
     execution_.parameters_under_way().clear_gradients();
     double loss = 0;
@@ -162,7 +162,7 @@ StepResult Trainer::run_step(Feed& feed) {
     result.learning_rate = learning_rate(options_.training, steps_ + 1);
     timed(times.update_s, [&] { update(); });
   });
-  times.exchange_s = communicator_->exchange_s() - exchanged;
+  times.exchanges = communicator_->exchange_times().since(before);
   ++steps_;
   return result;
 }
@@ -217,7 +217,7 @@ void Trainer::fill_output_gradient() {
 
 StepTimes Trainer::time_random_step() {
   StepTimes times;
-  const double exchanged = communicator_->exchange_s();
+  const ExchangeTimes before = communicator_->exchange_times();
   const bool has_loss = loss_layer(execution_.network()) >= 0;
   const std::vector<int> labels(static_cast<std::size_t>(execution_.plan().batch), 0);
   fill_random_image();
@@ -236,7 +236,7 @@ StepTimes Trainer::time_random_step() {
     }
     timed(times.update_s, [&] { update(); });
   });
-  times.exchange_s = communicator_->exchange_s() - exchanged;
+  times.exchanges = communicator_->exchange_times().since(before);
   ++steps_;
   return times;
 }

@@ -9,13 +9,13 @@
 
 namespace engine {
 
-// Seconds, on this rank; exchange_s is part of the others.
+// Seconds, on this rank; `exchanges` are part of the others.
 struct StepTimes {
   double load_s = 0;
   double forward_s = 0;
   double backward_s = 0;
   double update_s = 0;
-  double exchange_s = 0;
+  ExchangeTimes exchanges;
   double step_s = 0;  // from the start of the step to its end
 };
 

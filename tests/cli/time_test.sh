@@ -6,6 +6,13 @@ number='[0-9.eE+-]+'
 form='^\{"step_s":\{"median":N,"min":N,"max":N\},"forward_s":N,"backward_s":N,"update_s":N,"exchange_s":N,"gflops":N,"peak_bytes":\[P\]\}$'
 form=${form//N/$number}
 
+# add_up FILE KEY: of an object in a line of JSON, step_s is the sum of the others, none of which is negative.
+add_up() {
+  grep -oE "\"$2\":\{[^}]*\}" "$1" | sed 's/.*{//; s/}//' | awk -F '[:,]' '
+    { for (i = 1; i < NF; i += 2) { if ($i == "\"step_s\"") step = $(i + 1); else { sum += $(i + 1); bad += $(i + 1) < 0 } } }
+    END { exit !(NR == 1 && step > 0 && bad == 0 && sum > 0.999999 * step && sum < 1.000001 * step) }'
+}
+
 works 1 time models/lenet5.cfg --steps 2 --batch 4
 expect 'the table has a median' grep -q 'median' "$folder/out"
 works 1 time models/lenet5.cfg --steps 2 --batch 4 --threads 1 --json
@@ -16,3 +23,15 @@ expect 'memory is that of each rank' grep -qxE "${form/P/[0-9]+(,[0-9]+)\{3\}}" 
 works 4 time models/yolov2-early.cfg --size 64x96 --grid 2x2 --groups 0-7 --steps 1 --json
 works 3 time models/yolov2-early-plain.cfg --size 64x64 --data-parallel-from 0 --batch 2 --steps 1 --json
 expect 'it is JSON' valid_json "$folder/out"
+
+# Where the time went: parts that add up, beside what was predicted where a profile says what the devices can do.
+works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --parts
+expect 'no profile, no prediction' grep -qE '^ +measured, s$' "$folder/out"
+works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --parts --cluster hostfiles/pi3x4.cluster.toml
+expect 'the table has both' grep -qE '^exchange of maps( +[0-9.]+){2}$' "$folder/out"
+works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --parts --cluster hostfiles/pi3x4.cluster.toml --json
+for parts in parts predicted_parts; do
+  expect "$parts add up" add_up "$folder/out" $parts
+done
+run 4 time models/lenet5.cfg --steps 1 --parts --cluster hostfiles/pi3x2.cluster.toml
+expect_refusal 'it describes 2 devices, there are 4 ranks'
