@@ -1,11 +1,14 @@
 #include "partitioner/gradient_sums.h"
 
+#include <algorithm>
+
 namespace partitioner {
 
 namespace {
 
 constexpr Index kScaleBytes = 4;
 constexpr Index kHalfBytes = 2;
+constexpr Index kPiecesOfRank = 6;  // under way to all others
 
 Index learnt_elements(const Network& network, int layer) {
   const LayerParameters of = layer_parameters(network, layer);
@@ -17,6 +20,10 @@ Index learnt_elements(const Network& network, int layer) {
 }
 
 }  // namespace
+
+Index pieces_under_way(int ranks) {
+  return std::max<Index>(kPiecesOfRank / std::max(ranks - 1, 1), 1);
+}
 
 const char* name_of(SumPrecision precision) {
   return precision == SumPrecision::Half ? "half" : "exact";

@@ -17,6 +17,12 @@ namespace partitioner {
 
 inline constexpr Index kSingleBytes = 4;  // of a number in single precision
 
+// Over a wire such messages travel in pieces, a few at a time: others get between them. So many
+// pieces are under way from a rank to another of `ranks`; what others wait for takes 8 ms over a
+// link of 100 Mbit/s. With less the wire would stand still while nobody looks.
+inline constexpr Index kPieceBytes = 16384;
+[[nodiscard]] Index pieces_under_way(int ranks);
+
 enum class SumPrecision {
   Exact,  // as it is computed
   Half,   // 16 bits an element with one scale a message; what rounding leaves is sent the next time

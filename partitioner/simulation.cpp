@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "partitioner/errors.h"
+#include "partitioner/gradient_sums.h"
 #include "partitioner/layer_memory.h"
 #include "partitioner/wire.h"
 
@@ -29,7 +30,9 @@ struct Part {
 class Simulation {
  public:
   Simulation(const StepProgram& program, const ClusterProfile& cluster)
-      : program_(program), cluster_(cluster), wire_(cluster) {
+      : program_(program),
+        cluster_(cluster),
+        wire_(cluster, static_cast<double>(kPieceBytes * pieces_under_way(program.ranks))) {
     const auto ranks = static_cast<std::size_t>(program.ranks);
     clocks_.resize(ranks);
     at_.resize(ranks);

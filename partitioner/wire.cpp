@@ -7,8 +7,9 @@
 
 namespace partitioner {
 
-Wire::Wire(const ClusterProfile& cluster)
+Wire::Wire(const ClusterProfile& cluster, double bulk_under_way)
     : cluster_(&cluster),
+      bulk_under_way_(bulk_under_way),
       queues_(cluster.devices.size() * cluster.devices.size()),
       out_(cluster.devices.size()),
       in_(cluster.devices.size()) {}
@@ -33,7 +34,7 @@ void Wire::begin_due() {
   }
 }
 
-// Behind those of its pair that go first.
+// Behind those of its pair that go first, and behind what has set out of the one that stands back.
 void Wire::line_up(int message) {
   auto& queue = queues_[pair(flow(message))];
   const int first = queue.empty() ? message : queue.front();
@@ -47,6 +48,9 @@ void Wire::line_up(int message) {
     moving_.push_back(message);
   } else if (queue.front() != first) {
     *std::find(moving_.begin(), moving_.end(), first) = message;
+    const double ahead = std::min(bulk_under_way_, flow(first).left);
+    flow(first).left -= ahead;
+    flow(message).left += ahead;
   }
   shared_ = shared_ && queue.front() != message;
 }

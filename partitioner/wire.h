@@ -1,6 +1,6 @@
 // Messages under way between devices, as fluids that share the rates of network interfaces. Those
 // of one pair follow each other, but bulk messages stand back while others of their pair are under
-// way: they travel in small pieces.
+// way: they travel in small pieces, and others wait only for those that have set out.
 
 #pragma once
 
@@ -14,7 +14,8 @@ namespace partitioner {
 
 class Wire {
  public:
-  explicit Wire(const ClusterProfile& cluster);
+  // Of a bulk message, so many bytes have set out before others of its pair come.
+  explicit Wire(const ClusterProfile& cluster, double bulk_under_way = 0);
 
   enum class Kind { Urgent, Bulk };
 
@@ -53,6 +54,7 @@ class Wire {
   Flow& flow(int message) { return flows_[static_cast<std::size_t>(message)]; }
 
   const ClusterProfile* cluster_;
+  double bulk_under_way_;
   std::vector<Flow> flows_;  // by message
   std::priority_queue<Start, std::vector<Start>, std::greater<>> starts_;
   std::vector<std::deque<int>> queues_;  // by pair: messages that have started, the first one moves

@@ -20,7 +20,7 @@ show_help() {
 Usage: bench/peers/run.sh [OPTION...]
 
 For every model, size, batch and number of threads, and so many times in turn: a training step in
-Tessera; in PyTorch with both memory formats, with glibc's allocator as it is and tuned; in
+Tessera, by its usual kernels and by those that \`tessera plan --kernels measured\` finds beforehand; in PyTorch with both memory formats, with glibc's allocator as it is and tuned; in
 Debian's Darknet, if it is installed and knows all that the model has (one thread only).
 Writes a line of CSV for each measurement, prints a Markdown table. Takes an hour or more on two
 cores as it is; the machine should have nothing else to do.
@@ -82,6 +82,13 @@ tuned() {
   env MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=8589934592 MALLOC_TOP_PAD_=67108864 "$@"
 }
 
+# choose_kernels MODEL BATCH THREADS [--size HxW]: those that are the fastest here, into the file $partition.
+choose_kernels() {
+  local model=$1 batch=$2 count=$3
+  shift 3
+  OMP_NUM_THREADS=$count "$program" plan "$model" --batch "$batch" --grid 1x1 --kernels measured --save "$partition" "$@" >/dev/null
+}
+
 # step PEER MODEL BATCH THREADS [--size HxW]: prints a line of JSON.
 step() {
   local peer=$1 model=$2 batch=$3 count=$4
@@ -90,6 +97,7 @@ step() {
   export OMP_NUM_THREADS=$count
   case $peer in
     tessera) "$program" time "$model" --batch "$batch" --threads "$count" --steps "$steps" --json "$@" ;;
+    tessera-measured) "$program" time "$model" --batch "$batch" --threads "$count" --steps "$steps" --json --partition "$partition" "$@" ;;
     torch) "${torch[@]}" ;;
     torch-tuned) tuned "${torch[@]}" ;;
     torch-channels-last) "${torch[@]}" --channels-last ;;
@@ -116,10 +124,12 @@ measure() {
 
 # measure_setting MODEL SIZE BATCH THREADS: all peers, round by round; those that cannot are not asked again.
 measure_setting() {
-  local round peer able
-  local peers=(tessera torch torch-tuned torch-channels-last torch-channels-last-tuned)
+  local round peer able options=()
+  local peers=(tessera tessera-measured torch torch-tuned torch-channels-last torch-channels-last-tuned)
   if [ "$4" -eq 1 ] && [ -e /usr/lib/darknet/libdarknet.so ]; then peers+=(darknet); fi
   printf '%s, %s, batch %s, %s threads\n' "$@" >&2
+  [ "$2" = own ] || options=(--size "$2")
+  choose_kernels "$1" "$3" "$4" "${options[@]}"
   for ((round = 1; round <= rounds; ++round)); do
     able=()
     for peer in "${peers[@]}"; do
@@ -140,8 +150,10 @@ esac
 # time slice ruins whoever shares a processor.
 [ -n "${GOMP_SPINCOUNT-}${OMP_WAIT_POLICY-}" ] || export GOMP_SPINCOUNT=1000
 mkdir -p "$(dirname "$out")"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+scratch=$(mktemp -d)
+log=$scratch/log
+partition=$scratch/partition.toml
+trap 'rm -rf "$scratch"' EXIT
 
 echo model,size,batch,threads,peer,round,step_s,step_min_s,step_max_s,peak_bytes,load >"$out"
 printf '%s, %s processors, load average %s; %s\n\n' \

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -96,14 +95,10 @@ std::string words_of(const ConvolutionPoint& trial) {
 }
 
 std::string left_out_sentence(const std::vector<ConvolutionPoint>& trials) {
-  std::vector<std::string> words;
-  words.reserve(trials.size());
-  for (const ConvolutionPoint& trial : trials) {
-    words.push_back(words_of(trial));
-  }
-  return words.empty()
-             ? ""
-             : fmt::format("left out for want of time or memory: {}", fmt::join(words, "; "));
+  return trials.empty() ? ""
+                        : fmt::format("{} left out for want of time or memory, such as {}",
+                                      partitioner::counted(std::ssize(trials), "convolution"),
+                                      words_of(trials.front()));
 }
 
 // Device names lead to ranks: they have to be different.

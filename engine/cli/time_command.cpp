@@ -1,20 +1,18 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
+#include "engine/cli/step_parts.h"
 #include "engine/comm/agreement.h"
 #include "engine/execution/system_memory.h"
 #include "engine/median.h"
 #include "engine/ops/threads.h"
 #include "engine/train/trainer.h"
-#include "partitioner/explain.h"
 #include "partitioner/quantities.h"
-#include "partitioner/text_table.h"
 
 namespace engine {
 
@@ -32,16 +30,6 @@ double step_flops(const partitioner::Network& network, Index batch) {
   return flops;
 }
 
-// Where the time of a step goes, in seconds of a mean rank. Waiting for a message counts for what
-// it brings.
-struct StepParts {
-  double computing_s = 0;
-  ExchangeTimes exchanges;
-  double idle_s = 0;  // until the slowest rank is done
-
-  [[nodiscard]] double step_s() const { return computing_s + exchanges.total_s() + idle_s; }
-};
-
 // A step takes as long as its slowest rank; its parts are those of this rank.
 struct Measurement {
   std::vector<double> step_s;
@@ -58,41 +46,6 @@ struct Measurement {
 double most_of_ranks(double mine, const Communicator& communicator) {
   const std::vector<double> all = communicator.of_ranks(mine);
   return *std::max_element(all.begin(), all.end());
-}
-
-double mean_of_ranks(double mine, const Communicator& communicator) {
-  const std::vector<double> all = communicator.of_ranks(mine);
-  return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
-}
-
-// `longest_s` is what each step took the slowest rank.
-StepParts mean_parts(const std::vector<StepTimes>& times,
-                     const std::vector<double>& longest_s,
-                     const Communicator& communicator) {
-  StepTimes sum;
-  for (const StepTimes& step : times) {
-    sum.step_s += step.step_s;
-    sum.exchanges.maps_s += step.exchanges.maps_s;
-    sum.exchanges.statistics_s += step.exchanges.statistics_s;
-    sum.exchanges.sums_s += step.exchanges.sums_s;
-  }
-  const auto mean = [&](double seconds) {
-    return mean_of_ranks(seconds, communicator) / static_cast<double>(times.size());
-  };
-  const double steps_s = std::accumulate(longest_s.begin(), longest_s.end(), 0.0);
-  StepParts parts;
-  parts.computing_s = mean(sum.step_s - sum.exchanges.total_s());
-  parts.exchanges.maps_s = mean(sum.exchanges.maps_s);
-  parts.exchanges.statistics_s = mean(sum.exchanges.statistics_s);
-  parts.exchanges.sums_s = mean(sum.exchanges.sums_s);
-  parts.idle_s = mean(steps_s - sum.step_s);
-  return parts;
-}
-
-StepParts predicted_parts(const partitioner::TimeShares& time) {
-  return {time.computing_s(),
-          {time.maps_s, time.statistics_s, time.gradients_s},
-          time.idle_s + time.loss_s};
 }
 
 Measurement measure(Trainer& trainer, Index steps, const Communicator& communicator) {
@@ -121,7 +74,7 @@ Measurement measure(Trainer& trainer, Index steps, const Communicator& communica
   }
   result.exchange_s = median_of([](const StepTimes& step) { return step.exchanges.total_s(); });
   result.median.step_s = median(result.step_s);
-  result.parts = mean_parts(times, result.step_s, communicator);
+  result.parts = measured_parts(times, result.step_s, communicator);
   result.peak_bytes = communicator.of_ranks(peak_resident_bytes());
   return result;
 }
@@ -129,31 +82,8 @@ Measurement measure(Trainer& trainer, Index steps, const Communicator& communica
 // What --parts adds to the measurement.
 struct WantedParts {
   bool wanted = false;
-  std::optional<StepParts> predicted;
+  std::optional<StepParts> predicted;  // where a profile says what the devices can do
 };
-
-struct NamedPart {
-  const char* key;
-  const char* name;
-  double seconds;
-};
-
-std::vector<NamedPart> named(const StepParts& parts) {
-  return {{"computing_s", "computing", parts.computing_s},
-          {"maps_s", "exchange of maps", parts.exchanges.maps_s},
-          {"statistics_s", "statistics", parts.exchanges.statistics_s},
-          {"sums_s", "sums of gradients", parts.exchanges.sums_s},
-          {"idle_s", "idle", parts.idle_s},
-          {"step_s", "step", parts.step_s()}};
-}
-
-nlohmann::ordered_json json_of(const StepParts& parts) {
-  nlohmann::ordered_json json;
-  for (const NamedPart& part : named(parts)) {
-    json[part.key] = part.seconds;
-  }
-  return json;
-}
 
 void print_json(const Measurement& measured, const WantedParts& parts) {
   nlohmann::ordered_json json{{"step_s",
@@ -167,31 +97,12 @@ void print_json(const Measurement& measured, const WantedParts& parts) {
                               {"gflops", measured.gflops},
                               {"peak_bytes", measured.peak_bytes}};
   if (parts.wanted) {
-    json["parts"] = json_of(measured.parts);
+    json["parts"] = parts_json(measured.parts);
   }
   if (parts.predicted) {
-    json["predicted_parts"] = json_of(*parts.predicted);
+    json["predicted_parts"] = parts_json(*parts.predicted);
   }
   fmt::print("{}\n", json.dump());
-}
-
-void print_parts(const Measurement& measured, const std::optional<StepParts>& predicted) {
-  const auto cell = [](double seconds) { return fmt::format("{:.4f}", seconds); };
-  std::vector<partitioner::Column> columns{{"", partitioner::Align::Left}, {"measured, s"}};
-  if (predicted) {
-    columns.push_back({"predicted, s"});
-  }
-  partitioner::TextTable table(columns);
-  const std::vector<NamedPart> parts = named(measured.parts);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::vector<std::string> row{parts[i].name, cell(parts[i].seconds)};
-    if (predicted) {
-      row.push_back(cell(named(*predicted)[i].seconds));
-    }
-    table.add_row(row);
-  }
-  fmt::print("\nA mean step of a mean rank; waiting for a message counts for what it brings.\n{}",
-             table.text());
 }
 
 void print_table(const Measurement& measured) {
@@ -213,21 +124,6 @@ void print_table(const Measurement& measured) {
   }
 }
 
-// What is predicted for rank 0 to print; nothing without a profile.
-std::optional<StepParts> predict_parts(const TimeCommand& command,
-                                       const partitioner::Network& network,
-                                       const Workload& workload,
-                                       const partitioner::Partition& partition) {
-  if (!profiled_devices(command.partition)) {
-    return std::nullopt;
-  }
-  partitioner::SearchOptions options =
-      prediction_options(network, command.partition, workload, partition);
-  options.cost.has_loss = false;  // random pictures have none
-  return predicted_parts(time_shares(
-      network, described_cluster(command.partition, partition.ranks), options, partition));
-}
-
 }  // namespace
 
 void run_time(const TimeCommand& command, const Communicator& communicator) {
@@ -240,7 +136,8 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   WantedParts parts{command.parts, std::nullopt};
   throw_agreed(communicator, problem_of([&] {
                  if (command.parts && communicator.rank() == 0) {
-                   parts.predicted = predict_parts(command, model.network, workload, partition);
+                   parts.predicted =
+                       predicted_parts(command.partition, model.network, workload, partition);
                  }
                }));
   warn_of_idle_ranks(partition, communicator);
@@ -276,7 +173,8 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
              partitioner::counted(command.steps, "step"));
   print_table(measured);
   if (command.parts) {
-    print_parts(measured, parts.predicted);
+    fmt::print("\nA mean step of a mean rank; waiting for a message counts for what it brings.\n{}",
+               parts_table(measured.parts, parts.predicted));
   }
 }
 

@@ -13,17 +13,14 @@
 
 #include "engine/comm/mpi_count.h"
 #include "engine/comm/patience.h"
+#include "partitioner/gradient_sums.h"
 
 namespace engine {
 
 namespace {
 
-// Of a piece, and how many of them a rank may have under way to all others, or from them. What is
-// under way is what other messages wait for: 16 ms over a link of 100 Mbit/s. With less the wire
-// would stand still between two looks. In shared memory pieces cost more than what is in them.
-constexpr std::size_t kPieceBytes = 16384;
+// In shared memory pieces cost more than what is in them.
 constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI counts
-constexpr int kPiecesUnderWay = 12;
 // Between 0.2 and 1 ms a step takes as long; each look costs processor time.
 constexpr std::chrono::microseconds kNap{500};
 
@@ -39,7 +36,7 @@ struct Message {
 struct Lane {
   int peer = 0;
   bool sends = false;
-  int pieces = 0;  // under way
+  partitioner::Index pieces = 0;  // under way
   std::deque<Message> messages;
 };
 
@@ -58,7 +55,7 @@ struct BulkTransfers::State {
   std::vector<MPI_Request> requests;
   std::vector<Piece> pieces;  // of the requests
   std::vector<int> done;
-  int pieces_of_lane = kPiecesUnderWay;
+  partitioner::Index pieces_of_lane = 1;
   bool by_wire = true;
   bool watched = false;  // by wait()
   bool stopping = false;
@@ -93,7 +90,8 @@ void BulkTransfers::State::post(int peer, bool sends, const Message& message) {
 void BulkTransfers::State::post_pieces(Lane& lane) {
   for (Message& message : lane.messages) {
     while (lane.pieces < pieces_of_lane && message.posted < message.size) {
-      const std::size_t most = by_wire ? kPieceBytes : kWholeBytes;
+      const std::size_t most =
+          by_wire ? static_cast<std::size_t>(partitioner::kPieceBytes) : kWholeBytes;
       const std::size_t size = std::min(most, message.size - message.posted);
       std::byte* const bytes = message.bytes + message.posted;
       MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
@@ -172,7 +170,7 @@ void BulkTransfers::State::run() {
 BulkTransfers::BulkTransfers(const Communicator& communicator, bool by_wire)
     : state_(std::make_unique<State>()) {
   state_->by_wire = by_wire;
-  state_->pieces_of_lane = std::max(kPiecesUnderWay / std::max(communicator.size() - 1, 1), 1);
+  state_->pieces_of_lane = partitioner::pieces_under_way(communicator.size());
   for (int peer = 0; peer < communicator.size(); ++peer) {
     state_->lanes.push_back({peer, true, 0, {}});
     state_->lanes.push_back({peer, false, 0, {}});

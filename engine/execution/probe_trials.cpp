@@ -30,6 +30,11 @@ void add_by_each(const std::vector<ConvolutionKernel>& kernels,
   }
 }
 
+bool is_used(const partitioner::ConvolutionKernels& kernels, ConvolutionKernel kernel) {
+  return kernels.forward == kernel || kernels.backward_data == kernel ||
+         kernels.backward_weights == kernel;
+}
+
 ConvolutionPoint square(Index channels, Index filters, Index size, Index side) {
   ConvolutionPoint point;
   point.channels = channels;
@@ -83,11 +88,19 @@ std::vector<ConvolutionPoint> standard_trials(const std::vector<ConvolutionKerne
 
 std::vector<ConvolutionPoint> model_trials(const Network& network,
                                            const std::vector<ConvolutionKernel>& kernels) {
+  const auto usual = choose_kernels(network, partitioner::KernelRule::Usual);
   std::vector<ConvolutionPoint> trials;
-  for (const Index parts : {4, 2, 1}) {
-    for (int layer = 0; layer < network.size(); ++layer) {
-      if (applies(ConvolutionKernel::Direct, network, layer)) {
-        add_by_each(kernels, tile_of(network, layer, parts), trials);
+  for (const bool wanted : {true, false}) {
+    for (const Index parts : {4, 2, 1}) {
+      for (int layer = 0; layer < network.size(); ++layer) {
+        if (!applies(ConvolutionKernel::Direct, network, layer)) {
+          continue;
+        }
+        for (const ConvolutionKernel kernel : kernels) {
+          if (is_used(usual[static_cast<std::size_t>(layer)], kernel) == wanted) {
+            add_by_each({kernel}, tile_of(network, layer, parts), trials);
+          }
+        }
       }
     }
   }

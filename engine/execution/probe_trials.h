@@ -22,8 +22,8 @@ using partitioner::ConvolutionPoint;
 [[nodiscard]] std::vector<ConvolutionPoint> standard_trials(
     const std::vector<ConvolutionKernel>& kernels);
 
-// The distinct convolutions of a network: first of a sixteenth of their maps, all of them, then of
-// a quarter, then whole.
+// The distinct convolutions of a network, by the kernels that it usually takes: first of a sixteenth
+// of their maps, all of them, then of a quarter, then whole. After them the same by other kernels.
 [[nodiscard]] std::vector<ConvolutionPoint> model_trials(
     const partitioner::Network& network, const std::vector<ConvolutionKernel>& kernels);
 

@@ -21,6 +21,10 @@ works 2 probe --seconds 1 --kernels direct --json --out "$folder/two.toml"
 expect 'it is JSON' valid_json "$folder/out"
 expect 'JSON has both devices' grep -qE '^\{"devices":\[\{"name":"[^"]*\.0",.*\{"name":"[^"]*\.1",.*"link":\{"latency_s":[^,]*,"bytes_per_s":' "$folder/out"
 
+# With little time: how many convolutions it left out, in a line for each device.
+works 2 probe models/yolov2-early.cfg --size 416x416 --seconds 1 --out "$folder/short.toml"
+expect 'it says how many' grep -qE '^# [^ ]+: [0-9]+ convolutions? left out for want of time or memory, such as [a-z]' "$folder/short.toml"
+
 # Beside the host file; not over what is there.
 cp hostfiles/localhost "$folder/mine"
 works 1 probe --seconds 1 --hostfile "$folder/mine"

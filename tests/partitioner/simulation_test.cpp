@@ -119,6 +119,20 @@ TEST_CASE("bulk messages stand back behind others of their pair, whenever these 
   CHECK(times[1] == doctest::Approx(4));
 }
 
+TEST_CASE("messages wait for what has set out of a bulk message, once") {
+  const ClusterProfile cluster = wires(2);
+  Wire wire(cluster, 20);
+  wire.send(0, 1, 100, 0, Wire::Kind::Bulk);
+  wire.send(0, 1, 50, 0.5);
+  wire.send(0, 1, 10, 0.6);
+  wire.send(0, 1, 10, 1.55);  // the last 5 bytes of the bulk message have set out
+  const std::vector<double> times = departures(wire, 4);
+  CHECK(times[1] == doctest::Approx(1.2));
+  CHECK(times[2] == doctest::Approx(1.3));
+  CHECK(times[3] == doctest::Approx(1.7));
+  CHECK(times[0] == doctest::Approx(1.7));
+}
+
 TEST_CASE("interfaces carry each byte once, and never more than their rate") {
   Draw draw(29);
   for (int trial = 0; trial < 100; ++trial) {

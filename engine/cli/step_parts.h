@@ -1,0 +1,42 @@
+// Where the time of a step went on a mean rank, beside where it was predicted to go.
+
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/cli/planning.h"
+#include "engine/train/trainer.h"
+
+namespace engine {
+
+// Seconds of a mean step and rank. Waiting for a message counts for what it brings.
+struct StepParts {
+  double computing_s = 0;
+  ExchangeTimes exchanges;
+  double idle_s = 0;  // until the slowest rank is done
+
+  [[nodiscard]] double step_s() const { return computing_s + exchanges.total_s() + idle_s; }
+};
+
+// Of steps that were measured on all ranks, which call this together; `longest_s` is what each step
+// took the slowest of them.
+[[nodiscard]] StepParts measured_parts(const std::vector<StepTimes>& times,
+                                       const std::vector<double>& longest_s,
+                                       const Communicator& communicator);
+
+// Of a step without a loss, by the profile that the choice leads to; nothing where there is none.
+// Throws InputError where it does not describe all ranks.
+[[nodiscard]] std::optional<StepParts> predicted_parts(const PartitionChoice& choice,
+                                                       const partitioner::Network& network,
+                                                       const Workload& workload,
+                                                       const partitioner::Partition& partition);
+
+// A row a part, with a column for each of the two.
+[[nodiscard]] std::string parts_table(const StepParts& measured,
+                                      const std::optional<StepParts>& predicted);
+[[nodiscard]] nlohmann::ordered_json parts_json(const StepParts& parts);
+
+}  // namespace engine
