@@ -138,13 +138,13 @@ class Planner {
     return *with_memory_;
   }
 
-  [[nodiscard]] std::vector<Partition> cheapest(const MemoryPrice& price) {
-    return search_with_memory().cheapest(price, static_cast<std::size_t>(options_.candidates));
+  [[nodiscard]] std::vector<Partition> cheapest(PartitionSearch& search, const MemoryPrice& price) {
+    return search.cheapest(price, static_cast<std::size_t>(options_.candidates));
   }
 
   // The partitions that fit among the cheapest, by time.
-  std::vector<Partition> fitting_at(const MemoryPrice& price) {
-    std::vector<Partition> found = cheapest(price);
+  std::vector<Partition> fitting_at(PartitionSearch& search, const MemoryPrice& price) {
+    std::vector<Partition> found = cheapest(search, price);
     std::erase_if(found, [this](const Partition& of) { return !fits(of); });
     std::stable_sort(found.begin(), found.end(), [this](const auto& a, const auto& b) {
       return modelled_s(a) < modelled_s(b);
@@ -154,33 +154,64 @@ class Planner {
 
   // The higher the price of memory, the less of it is taken: looks for the lowest price at which
   // something fits, for several shares of memory that it may take by the count of the search, which
-  // only comes near that of planned_memory().
+  // only comes near that of planned_memory(). It is furthest off for long groups, so those of one
+  // layer are looked at by themselves as well.
   std::vector<Partition> under_limits(std::vector<Partition> best) {
-    for (const double most : {0.85, 1.0, 1.15, 1.4, kInfiniteRate}) {
-      const auto found = at_lowest_price(most);
-      if (best.empty() ||
-          (!found.empty() && modelled_s(found.front()) < modelled_s(best.front()))) {
-        best = found;
+    SearchOptions of_single_layers = options_;
+    of_single_layers.longest_group = 1;
+    PartitionSearch single_layers(network_, cluster_, of_single_layers, limits_of_network());
+    for (PartitionSearch* const search : {&search_with_memory(), &single_layers}) {
+      for (const double most : {0.85, 1.0, 1.15, 1.4, kInfiniteRate}) {
+        const auto found = at_lowest_price(*search, most);
+        if (best.empty() ||
+            (!found.empty() && modelled_s(found.front()) < modelled_s(best.front()))) {
+          best = found;
+        }
       }
+    }
+    for (Partition& partition : best) {
+      partition = keeping_more(partition);
     }
     make_sure(best);
     return best;
   }
 
-  std::vector<Partition> at_lowest_price(double most) {
+  // Memory has one price for all groups: of those that compute their maps again, some may keep them
+  // and all still fits. The ones that gain the most come first.
+  Partition keeping_more(Partition best) {
+    std::vector<std::pair<double, std::size_t>> by_time;
+    for (std::size_t group = 0; group < best.groups.size(); ++group) {
+      if (best.groups[group].recompute) {
+        Partition other = best;
+        other.groups[group].recompute = false;
+        by_time.emplace_back(modelled_s(other), group);
+      }
+    }
+    std::sort(by_time.begin(), by_time.end());
+    for (const auto& [seconds, group] : by_time) {
+      Partition other = best;
+      other.groups[group].recompute = false;
+      if (fits(other) && modelled_s(other) < modelled_s(best)) {
+        best = std::move(other);
+      }
+    }
+    return best;
+  }
+
+  std::vector<Partition> at_lowest_price(PartitionSearch& search, double most) {
     constexpr double kFactor = 8;
     constexpr int kHalvings = 4;
     double low = 0;
     double high = 0;
-    std::vector<Partition> best = fitting_at({high, most});
+    std::vector<Partition> best = fitting_at(search, {high, most});
     while (best.empty() && high < kDearest * fastest_s_) {
       low = high;
       high = high == 0 ? fastest_s_ / kFactor : high * kFactor;
-      best = fitting_at({high, most});
+      best = fitting_at(search, {high, most});
     }
     for (int i = 0; i < kHalvings && !best.empty() && high > 0; ++i) {
       const double middle = low == 0 ? high / kFactor : std::sqrt(low * high);
-      const auto found = fitting_at({middle, most});
+      const auto found = fitting_at(search, {middle, most});
       (found.empty() ? low : high) = middle;
       if (!found.empty() && modelled_s(found.front()) < modelled_s(best.front())) {
         best = found;
@@ -223,7 +254,7 @@ class Planner {
       bool found = false;
       double price = fastest_s_;
       for (int k = 0; k < prices; ++k, price *= kFactor) {
-        for (const Partition& partition : cheapest({price, most})) {
+        for (const Partition& partition : cheapest(search_with_memory(), {price, most})) {
           const double of = load_of(partition);
           found = true;
           if (of < load) {

@@ -117,6 +117,16 @@ Case large_case(ConvolutionKernel kernel) {
   return case_of(network, 2, 1, kernel);
 }
 
+// More inputs than filters are in work at once from, forward or on the way back.
+Case deep_case(ConvolutionKernel kernel, Index channels, Index filters) {
+  partitioner::Network network;
+  network.image = {channels, 9, 10};
+  add_layer(network,
+            partitioner::Convolution{.filters = filters, .size = 3, .padding = 1},
+            {partitioner::kImage});
+  return case_of(network, 1, 2, kernel);
+}
+
 template <class T>
 std::vector<T> rows_of(const std::vector<double>& values, const engine::Range& rows, Index row) {
   return {values.begin() + rows.begin * row, values.begin() + rows.end * row};
@@ -311,6 +321,12 @@ TEST_CASE("Winograd's kernels compute layers of many channels part by part") {
     check_forward<float>(large_case(kernel), 0);
     check_backward<double>(large_case(kernel), 0);
     check_backward<float>(large_case(kernel), 0);
+    for (const auto& [channels, filters] : {std::pair<Index, Index>{661, 40}, {40, 661}}) {
+      check_forward<double>(deep_case(kernel, channels, filters), 0);
+      check_forward<float>(deep_case(kernel, channels, filters), 0);
+      check_backward<double>(deep_case(kernel, channels, filters), 0);
+      check_backward<float>(deep_case(kernel, channels, filters), 0);
+    }
   }
 }
 

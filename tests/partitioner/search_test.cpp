@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "partitioner/group_choices.h"
+#include "partitioner/model_file.h"
 #include "partitioner/search_space.h"
 
 namespace {
@@ -236,6 +237,36 @@ TEST_CASE("where all else is too large the search recomputes, and only then") {
   CHECK(recomputes(limited.candidates.front().partition));
   CHECK(limited.candidates.front().most_bytes() <= *options.memory_limit_bytes);
   CHECK(limited.candidates.front().modelled_s > kept.modelled_s);
+}
+
+// Longer groups are more than any search looks at: then what is found is at least as good as what
+// fewer choices lead to, and keeps what it can.
+TEST_CASE("under a limit of memory more choices are no worse than fewer") {
+  const Network network = read_model(TESSERA_SOURCE_DIR "/models/yolov2-early.cfg").network;
+  const ClusterProfile cluster = equal_devices({.count = 4, .program_bytes = 0});
+  SearchOptions options;
+  options.batch = 2;
+  const Index free_bytes =
+      search_partition(network, cluster, options).candidates.front().most_bytes();
+  for (const double share : {0.95, 0.9, 0.85, 0.8}) {
+    CAPTURE(share);
+    options.memory_limit_bytes = static_cast<Index>(share * static_cast<double>(free_bytes));
+    options.longest_group = 1;
+    const SearchResult single = search_partition(network, cluster, options);
+    options.longest_group = SearchOptions{}.longest_group;
+    const SearchResult any = search_partition(network, cluster, options);
+    REQUIRE(!any.candidates.empty());
+    const Candidate& best = any.candidates.front();
+    CHECK(best.most_bytes() <= *options.memory_limit_bytes);
+    CHECK((single.candidates.empty() || modelled(any) <= modelled(single) * (1 + 1e-9)));
+    for (std::size_t group = 0; group < best.partition.groups.size(); ++group) {
+      Partition keeps = best.partition;
+      keeps.groups[group].recompute = false;
+      const Candidate other = evaluated(network, cluster, options, keeps);
+      CHECK((!best.partition.groups[group].recompute ||
+             other.most_bytes() > *options.memory_limit_bytes));
+    }
+  }
 }
 
 TEST_CASE("gradients travel in buckets of a size that is predicted to be among the fastest") {
