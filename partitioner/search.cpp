@@ -49,6 +49,9 @@ class Planner {
       partitions = {smallest(fastest)};
     } else if (options_.objective == Objective::Time) {
       add_hiding(by_time, partitions);
+      if (single_layers_) {
+        add_hiding(*single_layers_, partitions);
+      }
     }
     for (const Partition& partition : partitions) {
       result_.candidates.push_back(evaluated(network_, cluster_, options_, partition));
@@ -156,24 +159,31 @@ class Planner {
   // something fits, for several shares of memory that it may take by the count of the search, which
   // only comes near that of planned_memory(). It is furthest off for long groups, so those of one
   // layer are looked at by themselves as well.
-  std::vector<Partition> under_limits(std::vector<Partition> best) {
-    SearchOptions of_single_layers = options_;
-    of_single_layers.longest_group = 1;
-    PartitionSearch single_layers(network_, cluster_, of_single_layers, limits_of_network());
-    for (PartitionSearch* const search : {&search_with_memory(), &single_layers}) {
+  std::vector<Partition> under_limits(std::vector<Partition> found) {
+    of_single_layers_ = options_;
+    of_single_layers_.longest_group = 1;
+    single_layers_ = std::make_unique<PartitionSearch>(
+        network_, cluster_, of_single_layers_, limits_of_network());
+    for (PartitionSearch* const search : {&search_with_memory(), single_layers_.get()}) {
+      std::vector<Partition> best;
       for (const double most : {0.85, 1.0, 1.15, 1.4, kInfiniteRate}) {
-        const auto found = at_lowest_price(*search, most);
+        const auto fitting = at_lowest_price(*search, most);
         if (best.empty() ||
-            (!found.empty() && modelled_s(found.front()) < modelled_s(best.front()))) {
-          best = found;
+            (!fitting.empty() && modelled_s(fitting.front()) < modelled_s(best.front()))) {
+          best = fitting;
         }
       }
+      found.insert(found.end(), best.begin(), best.end());
     }
-    for (Partition& partition : best) {
+    for (Partition& partition : found) {
       partition = keeping_more(partition);
     }
-    make_sure(best);
-    return best;
+    std::stable_sort(found.begin(), found.end(), [this](const auto& a, const auto& b) {
+      return modelled_s(a) < modelled_s(b);
+    });
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    make_sure(found);
+    return found;
   }
 
   // Memory has one price for all groups: of those that compute their maps again, some may keep them
@@ -284,6 +294,8 @@ class Planner {
   double fastest_s_ = 0;                 // of a step, whatever memory it takes
   std::map<std::string, double> loads_;  // by text of the partition
   std::unique_ptr<PartitionSearch> with_memory_;
+  SearchOptions of_single_layers_;
+  std::unique_ptr<PartitionSearch> single_layers_;  // where limits are in the way
   SearchResult result_;
 };
 
