@@ -82,6 +82,7 @@ devices=0      # of them
 rate_mbit=     # of each device's link, where it is known
 dilation=1     # of the times that are measured
 cluster_label= # in the CSV
+warm=no        # whether anything has trained there: what comes first takes up to a third longer
 made_cluster=  # to be taken down
 running=       # process of what is being measured
 
@@ -96,6 +97,7 @@ emulate() {
     fail "the cluster $label cannot be made: see above."
   use_cluster "$made_cluster"
   cluster_label=$label
+  warm=no
 }
 
 # use_cluster NAME: one that is up.
@@ -238,6 +240,15 @@ write_row() {
     -f bench/steps/row.awk "$scratch/plan" "$scratch/measured" >>"$out"
 }
 
+# time_step STEPS: of the partition of the last plan.
+time_step() { run "${launch[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$1" --partition "$partition" --json; }
+
+# warm_up: a step that is not counted, if it is the first.
+warm_up() {
+  [ "$warm" = yes ] || time_step 1 || true
+  warm=yes
+}
+
 # measure NAME ROUND PLAN_OPTION...: a row. Without a time where the plan does not fit into memory, or the run failed.
 measure() {
   local name=$1 round=$2 limited_by line
@@ -248,7 +259,7 @@ measure() {
   : >"$scratch/measured"
   if [ "$(planned prediction.fits)" = false ]; then
     limited_by=memory
-  elif run "${launch[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$steps" --partition "$partition" --json; then
+  elif warm_up && time_step "$steps"; then
     while read -r line; do flat_json <<<"$line"; done <"$scratch/printed" |
       awk -f bench/median.awk -f bench/steps/measured.awk >"$scratch/measured"
   else
