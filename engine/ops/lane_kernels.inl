@@ -233,9 +233,6 @@ void dispatch_terms(const OuterSum<T>& job, Index terms, Index blocks) {
 template <class T, Index kCount, Index kBlocks>
 void product_pixels(const PixelProduct<T>& job) {
   Lanes<T> sums[kBlocks][kCount]{};
-  if (!job.assign) {
-    load_sums<T, kCount, kBlocks>(job.sums, kLanes, job.sums_block, sums);
-  }
   for (Index first = 0; first < job.channels; first += kLanes) {
     const T* pixels = job.in + first / kLanes * job.in_block;
     const T* weights = job.weights + first * kLanes;

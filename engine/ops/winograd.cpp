@@ -19,48 +19,41 @@ constexpr Index kFewestTiles = 14;
 constexpr Index kMostTiles = 56;
 constexpr Index kMostTilesOfParts = 224;
 
-// A convolution goes through batches of tiles, for each through parts of its outputs' channels, and
-// for each of those through parts of its inputs': filters from the one to the other are in work at
-// once.
+// A convolution goes through batches of tiles and, for each, through parts of its outputs'
+// channels.
 struct Blocking {
-  Index tiles = 0;       // of a batch
-  Index out_blocks = 0;  // of a part
-  Index in_blocks = 0;
-  bool whole = true;  // whether a part is all filters
+  Index tiles = 0;    // of a batch
+  Index blocks = 0;   // of a part
+  bool whole = true;  // whether a part is all of the outputs
 };
 
 Blocking blocking_of(Index side, Index ins, Index outs) {
   const Index per_tile = positions_of(side) * kLanes;  // and block
-  const Index most = kFilterElements / (per_tile * kLanes);
-  const Index parts = (kMostBlocks * blocks_of(ins) + most - 1) / most;
+  const Index most = kFilterElements / (per_tile * blocks_of(ins) * kLanes);
   Blocking blocking;
-  blocking.in_blocks = (blocks_of(ins) + parts - 1) / parts;
-  blocking.out_blocks = std::min(
-      std::max(most / (blocks_of(ins) * kMostBlocks), Index{1}) * kMostBlocks, blocks_of(outs));
-  blocking.whole = parts == 1 && blocking.out_blocks == blocks_of(outs);
-  blocking.tiles = std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.out_blocks)),
+  blocking.blocks = std::min(std::max(most / kMostBlocks, Index{1}) * kMostBlocks, blocks_of(outs));
+  blocking.whole = blocking.blocks == blocks_of(outs);
+  blocking.tiles = std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.blocks)),
                               kFewestTiles,
                               blocking.whole ? kMostTiles : kMostTilesOfParts);
   return blocking;
 }
 
-// Calls visit(Range) for parts of so many blocks of the channels.
+// Calls visit(Range) for the channels of each part.
 template <class Visit>
-void for_each_part(Index blocks, const Range& channels, Visit visit) {
-  const Index step = blocks * kLanes;
+void for_each_part(const Blocking& blocking, const Range& channels, Visit visit) {
+  const Index step = blocking.blocks * kLanes;
   for (Index begin = channels.begin; begin < channels.end; begin += step) {
     visit(Range{begin, std::min(begin + step, channels.end)});
   }
 }
 
-// sums (+)= filters * tiles at every position, for `count` tiles and the filters' inputs, which
-// begin at a block of the tiles: the first one assigns. Called by all threads of a team.
+// sums = filters * tiles at every position, for `count` tiles. Called by all threads of a team.
 template <class T>
 void multiply(const TransformedFilters<T>& filters,
               Index positions,
               Index count,
               const TransformedTiles<T>& tiles,
-              Index first_block,
               const TransformedTiles<T>& sums) {
   const LaneKernels<T>& kernels = lane_kernels<T>();
   const Index pairs = (sums.blocks + kMostBlocks - 1) / kMostBlocks;
@@ -70,14 +63,13 @@ void multiply(const TransformedFilters<T>& filters,
       const Index block = pair * kMostBlocks;
       const Index blocks = std::min(kMostBlocks, sums.blocks - block);
       for_each_run(count, kernels.product_pixels, [&](Index first, Index pixels) {
-        kernels.pixel_product({tiles.at(position, first_block, first),
+        kernels.pixel_product({tiles.at(position, 0, first),
                                tiles.block_stride(),
                                filters.channels,
                                filters.at(position, block, 0),
                                filters.block_stride(),
                                sums.at(position, block, first),
-                               sums.block_stride(),
-                               first_block == 0},
+                               sums.block_stride()},
                               pixels,
                               blocks);
       });
@@ -125,13 +117,6 @@ struct TiledConvolution {
   SumTarget<T> out;
 };
 
-// The same for some of the inputs, counted from 0.
-template <class T>
-FilterSource<T> part_of(FilterSource<T> filters, const Range& inputs) {
-  filters.taps += inputs.begin * filters.in_step;
-  return filters;
-}
-
 // The same for some of its output channels.
 template <class T>
 TiledConvolution<T> part_of(TiledConvolution<T> job, const Range& channels) {
@@ -151,9 +136,8 @@ struct WinogradScratch {
   WinogradScratch(T* workspace, Index side, const Blocking& blocking, Index in_blocks)
       : tiles{nullptr, in_blocks, blocking.tiles} {
     const Index positions = positions_of(side);
-    const TransformedFilters<T> filters{
-        workspace, blocking.out_blocks, blocking.in_blocks * kLanes};
-    const TransformedTiles<T> sums{nullptr, blocking.out_blocks, blocking.tiles};
+    const TransformedFilters<T> filters{workspace, blocking.blocks, in_blocks * kLanes};
+    const TransformedTiles<T> sums{nullptr, blocking.blocks, blocking.tiles};
     const Index filter_elements = positions * filters.position_stride();
     tiles.data = workspace + filter_elements;
     elements = filter_elements + positions * (tiles.position_stride() + sums.position_stride());
@@ -191,17 +175,15 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, T* workspace
   for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
     const Range batch{first, first + count};
     transform_squares(job.in, grid, batch, tiles);
-    for_each_part(blocking.out_blocks, outs, [&](const Range& channels) {
+    for_each_part(blocking, outs, [&](const Range& channels) {
       const TiledConvolution<T> part = part_of(job, channels);
       const Index blocks = blocks_of(channels.size());
+      const TransformedFilters<T> filters{workspace, blocks, ins};
       const TransformedTiles<T> sums{tiles.at(positions, 0, 0), blocks, blocking.tiles};
-      for_each_part(blocking.in_blocks, Range{0, ins}, [&](const Range& inputs) {
-        const TransformedFilters<T> filters{workspace, blocks, inputs.size()};
-        if (first == 0 || !blocking.whole) {
-          transform_filters(job.side, channels.size(), part_of(part.filters, inputs), filters);
-        }
-        multiply(filters, positions, count, tiles, inputs.begin / kLanes, sums);
-      });
+      if (first == 0 || !blocking.whole) {
+        transform_filters(job.side, channels.size(), part.filters, filters);
+      }
+      multiply(filters, positions, count, tiles, sums);
       transform_sums(sums, grid, batch, part.out);
       if (done) {
         finish_lines(grid, batch, part.out.region, done);
@@ -223,11 +205,10 @@ Region window_of(const ConvolutionShape& shape, const Region& region) {
           grow(region.cols, shape.padding, after)};
 }
 
-// sums (+)= tiles * gradients at every position, over `count` tiles, for the inputs of the sums,
-// which begin at a block of the tiles. Called by all threads of a team.
+// sums (+)= tiles * gradients at every position, over `count` tiles. Called by all threads of a
+// team.
 template <class T>
 void add_products(const TransformedTiles<T>& tiles,
-                  Index first_block,
                   const TransformedTiles<T>& gradients,
                   Index positions,
                   Index count,
@@ -242,7 +223,7 @@ void add_products(const TransformedTiles<T>& tiles,
         const Index block = pair * kMostBlocks;
         const Index channel = run * kProductChannels;
         lane_kernels<T>().weight_product(
-            {tiles.at(position, first_block + channel / kLanes, 0) + channel % kLanes,
+            {tiles.at(position, channel / kLanes, 0) + channel % kLanes,
              gradients.at(position, block, 0),
              gradients.block_stride(),
              count,
@@ -255,22 +236,20 @@ void add_products(const TransformedTiles<T>& tiles,
   }
 }
 
-// Transforms `sums` back and adds them to plain weights of `filters` filters, from some of their
-// inputs. Called by all threads of a team.
+// Transforms `sums` back and adds them to `filters` filters of plain weights. Called by all threads
+// of a team.
 template <class T>
 void add_filters(Index side,
                  const TransformedFilters<T>& sums,
                  const ConvolutionShape& shape,
-                 const Range& inputs,
                  Index filters,
                  T* weight_gradient) {
   const auto transform = lane_kernels<T>().transform_filter_gradients[transform_number(side)];
-  for_each_share(sums.blocks, inputs.size(), [&](Index block, const Range& share) {
+  for_each_share(sums.blocks, shape.channels, [&](Index block, const Range& share) {
     FilterGradientTransform<T> job;
     job.positions = sums.at(0, block, share.begin);
     job.position_step = sums.position_stride();
-    job.taps = weight_gradient + block * kLanes * shape.row() +
-               (inputs.begin + share.begin) * shape.taps();
+    job.taps = weight_gradient + block * kLanes * shape.row() + share.begin * shape.taps();
     job.lane_step = shape.row();
     job.channel_step = shape.taps();
     job.lanes = std::min(kLanes, filters - block * kLanes);
@@ -365,23 +344,19 @@ void winograd_backward_weights(const WinogradMethod& method,
   for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
     const Range batch{first, first + count};
     transform_squares(windows, grid, batch, tiles);
-    for_each_part(blocking.out_blocks, region.channels, [&](const Range& filters) {
+    for_each_part(blocking, region.channels, [&](const Range& filters) {
       const Region outputs{region.images, filters, region.rows, region.cols};
       const SquareSource<T> source{
           kernels.transform_gradient[number], out_gradient, {side, 0, outputs}};
       const Index blocks = blocks_of(filters.size());
       const TransformedTiles<T> gradients{tiles.at(positions, 0, 0), blocks, blocking.tiles};
+      const TransformedFilters<T> sums{workspace, blocks, tiles.blocks * kLanes};
       transform_squares(source, grid, batch, gradients);
-      T* gradient = weight_gradient + (filters.begin - first_filter) * shape.row();
-      for_each_part(blocking.in_blocks, Range{0, shape.channels}, [&](const Range& inputs) {
-        const TransformedFilters<T> sums{workspace, blocks, blocks_of(inputs.size()) * kLanes};
-        const Index first_block = inputs.begin / kLanes;
-        const bool assign = first == 0 || !blocking.whole;
-        add_products(tiles, first_block, gradients, positions, count, assign, sums);
-        if (batch.end == grid.count() || !blocking.whole) {
-          add_filters(side, sums, shape, inputs, filters.size(), gradient);
-        }
-      });
+      add_products(tiles, gradients, positions, count, first == 0 || !blocking.whole, sums);
+      if (batch.end == grid.count() || !blocking.whole) {
+        T* gradient = weight_gradient + (filters.begin - first_filter) * shape.row();
+        add_filters(side, sums, shape, filters.size(), gradient);
+      }
     });
   });
 }
