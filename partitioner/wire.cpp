@@ -130,6 +130,7 @@ Wire::Departure Wire::next() {
     for (const int message : moving_) {
       if (!interrupted && remaining(message) <= duration * kRounding) {
         gone_.push_back(message);
+        flow(message).left = 0;
       } else if (passed > 0) {
         flow(message).left = std::max(flow(message).left - passed * flow(message).rate, 0.0);
       }

@@ -133,6 +133,16 @@ TEST_CASE("messages wait for what has set out of a bulk message, once") {
   CHECK(times[0] == doctest::Approx(1.7));
 }
 
+TEST_CASE("nothing waits for a bulk message whose last byte has just left") {
+  const ClusterProfile cluster = wires(2);
+  Wire wire(cluster, 20);
+  wire.send(0, 1, 100, 0, Wire::Kind::Bulk);
+  wire.send(0, 1, 10, 1);
+  const std::vector<double> times = departures(wire, 2);
+  CHECK(times[0] == doctest::Approx(1));
+  CHECK(times[1] == doctest::Approx(1.1));
+}
+
 TEST_CASE("interfaces carry each byte once, and never more than their rate") {
   Draw draw(29);
   for (int trial = 0; trial < 100; ++trial) {
