@@ -125,9 +125,8 @@ class Planner {
   // What the program leaves of each limit.
   [[nodiscard]] std::vector<Index> limits_of_network() const {
     std::vector<Index> left = limits_;
-    const std::vector<Index> programs = program_bytes(cluster_);
     for (std::size_t rank = 0; rank < left.size(); ++rank) {
-      left[rank] = std::max<Index>(left[rank] - programs[rank], 1);
+      left[rank] = std::max<Index>(left[rank] - cluster_.devices[rank].program_bytes, 1);
     }
     return left;
   }
@@ -160,11 +159,15 @@ class Planner {
   // only comes near that of planned_memory(). It is furthest off for long groups, so those of one
   // layer are looked at by themselves as well.
   std::vector<Partition> under_limits(std::vector<Partition> found) {
-    of_single_layers_ = options_;
-    of_single_layers_.longest_group = 1;
-    single_layers_ = std::make_unique<PartitionSearch>(
-        network_, cluster_, of_single_layers_, limits_of_network());
-    for (PartitionSearch* const search : {&search_with_memory(), single_layers_.get()}) {
+    std::vector<PartitionSearch*> searches = {&search_with_memory()};
+    if (options_.longest_group > 1) {
+      of_single_layers_ = options_;
+      of_single_layers_.longest_group = 1;
+      single_layers_ = std::make_unique<PartitionSearch>(
+          network_, cluster_, of_single_layers_, limits_of_network());
+      searches.push_back(single_layers_.get());
+    }
+    for (PartitionSearch* const search : searches) {
       std::vector<Partition> best;
       for (const double most : {0.85, 1.0, 1.15, 1.4, kInfiniteRate}) {
         const auto fitting = at_lowest_price(*search, most);
@@ -190,18 +193,24 @@ class Planner {
   // and all still fits. The ones that gain the most come first.
   Partition keeping_more(Partition best) {
     std::vector<std::pair<double, std::size_t>> by_time;
+    const double best_s = modelled_s(best);
+    const auto keeping = [&best](std::size_t group) {
+      Partition other = best;
+      other.groups[group].recompute = false;
+      return other;
+    };
     for (std::size_t group = 0; group < best.groups.size(); ++group) {
       if (best.groups[group].recompute) {
-        Partition other = best;
-        other.groups[group].recompute = false;
-        by_time.emplace_back(modelled_s(other), group);
+        const double seconds = modelled_s(keeping(group));
+        if (seconds < best_s) {
+          by_time.emplace_back(seconds, group);
+        }
       }
     }
     std::sort(by_time.begin(), by_time.end());
     for (const auto& [seconds, group] : by_time) {
-      Partition other = best;
-      other.groups[group].recompute = false;
-      if (fits(other) && modelled_s(other) < modelled_s(best)) {
+      Partition other = keeping(group);
+      if (fits(other)) {
         best = std::move(other);
       }
     }
