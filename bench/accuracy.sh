@@ -8,7 +8,7 @@
 # bench/coloured_fashion.py makes of it, one rank. F(4x4,3x3) computes all three passes of every convolution that it can.
 # sums: models/lenet5.cfg on Fashion-MNIST, four ranks that share out images: all gradients and new values travel.
 #
-# Runs are kept in runs/accuracy/DATA-VARIANT-SEED; those that have ended are not repeated.
+# Runs are kept in runs/accuracy/WHAT-DATA-VARIANT-SEED; those that have ended are not repeated.
 # Needs build/release/tessera, Debian's dataset-fashion-mnist and, for pictures in colour, python3-numpy.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
