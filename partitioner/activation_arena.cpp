@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "partitioner/activation_lifetimes.h"
 #include "partitioner/layer_memory.h"
@@ -168,6 +169,22 @@ ActivationArena activation_arena(const Network& network,
     }
   }
   return arena;
+}
+
+Index ArenaSizes::bytes(const Network& network,
+                        const Plan& plan,
+                        int rank,
+                        const ArenaOptions& options) {
+  ActivationArena arena = activation_lifetimes(network, plan, rank, options);
+  std::vector<Index> wants = {options.keep_maps ? 1 : 0};
+  for (const Placing& of : wanted_slots(arena)) {
+    wants.insert(wants.end(), {of.slot->bytes, of.slot->from, of.slot->to});
+  }
+  const auto [known, is_new] = known_.try_emplace(std::move(wants));
+  if (is_new) {
+    known->second = activation_arena(network, plan, rank, options).bytes;
+  }
+  return known->second;
 }
 
 namespace {

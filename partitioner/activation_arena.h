@@ -14,6 +14,7 @@
 
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "partitioner/plan.h"
@@ -76,6 +77,19 @@ struct ActivationArena {
                                                const Plan& plan,
                                                int rank,
                                                const ArenaOptions& options);
+
+// How large the arenas of many ranks are. Most want the same at the same times: that is worked out
+// once.
+class ArenaSizes {
+ public:
+  [[nodiscard]] Index bytes(const Network& network,
+                            const Plan& plan,
+                            int rank,
+                            const ArenaOptions& options);
+
+ private:
+  std::map<std::vector<Index>, Index> known_;  // by bytes and times of all slots
+};
 
 // What the arena of a training step holds, in bytes.
 struct ActivationKinds {

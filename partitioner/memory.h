@@ -64,12 +64,4 @@ struct MemoryOptions {
     const std::vector<Index>& workspace_bytes,
     const std::vector<Index>& program_bytes);
 
-// Bytes that `rank` receives of the other ranks' per-channel sums in a training pass through a
-// layer with batch normalisation: count, mean and squares on the way forward, two sums on the way
-// back, all in double precision.
-[[nodiscard]] Index channel_sum_bytes(const Network& network,
-                                      const Plan& plan,
-                                      int layer,
-                                      int rank);
-
 }  // namespace partitioner

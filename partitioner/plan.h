@@ -62,6 +62,10 @@ inline constexpr ParameterKind kParameterKinds[] = {ParameterKind::Weight,
                                                     ParameterKind::Mean,
                                                     ParameterKind::Variance};
 
+[[nodiscard]] constexpr bool is_learnt(ParameterKind kind) {
+  return kind != ParameterKind::Mean && kind != ParameterKind::Variance;
+}
+
 // A parameter tensor as a map of its own: one row of `shape.channels * shape.row` cells, in channel
 // order.
 struct ParameterPlan {

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "partitioner/memory.h"
+#include "partitioner/message_memory.h"
 
 namespace partitioner {
 

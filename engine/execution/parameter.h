@@ -23,8 +23,4 @@ struct Parameter {
   }  // of the whole tensor
 };
 
-[[nodiscard]] constexpr bool is_learnt(partitioner::ParameterKind kind) {
-  return kind != partitioner::ParameterKind::Mean && kind != partitioner::ParameterKind::Variance;
-}
-
 }  // namespace engine

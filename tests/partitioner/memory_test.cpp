@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "partitioner/layout.h"
+#include "partitioner/message_memory.h"
 #include "partitioner/plan_totals.h"
 
 namespace {
