@@ -1,7 +1,7 @@
 #include "partitioner/activation_arena.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 #include <utility>
 
 #include "partitioner/activation_lifetimes.h"
@@ -149,18 +149,24 @@ void place(ActivationArena& arena) {
   arena.bytes = place(slots);
 }
 
+void lay_out(ActivationArena& arena, const ArenaOptions& options) {
+  if (options.keep_maps) {
+    arena.bytes = place_apart(wanted_slots(arena));
+  } else {
+    place(arena);
+  }
+}
+
 }  // namespace
 
 ActivationArena activation_arena(const Network& network,
                                  const Plan& plan,
                                  int rank,
                                  const ArenaOptions& options) {
-  ActivationArena arena = activation_lifetimes(network, plan, rank, options);
-  if (options.keep_maps) {
-    arena.bytes = place_apart(wanted_slots(arena));
-  } else {
-    place(arena);
-  }
+  const auto own = static_cast<std::size_t>(rank);
+  ActivationArena arena =
+      activation_lifetimes(network, plan, rank, options, exchanged_maps(plan)[own]);
+  lay_out(arena, options);
   for (int layer = 0; layer < network.size(); ++layer) {
     const auto at = static_cast<std::size_t>(layer);
     if (normalizes(network.layer(layer).operation)) {
@@ -171,20 +177,27 @@ ActivationArena activation_arena(const Network& network,
   return arena;
 }
 
-Index ArenaSizes::bytes(const Network& network,
-                        const Plan& plan,
-                        int rank,
-                        const ArenaOptions& options) {
-  ActivationArena arena = activation_lifetimes(network, plan, rank, options);
-  std::vector<Index> wants = {options.keep_maps ? 1 : 0};
-  for (const Placing& of : wanted_slots(arena)) {
-    wants.insert(wants.end(), {of.slot->bytes, of.slot->from, of.slot->to});
+std::vector<Index> arena_bytes_of_ranks(const Network& network,
+                                        const Plan& plan,
+                                        const ArenaOptions& options) {
+  std::map<std::vector<Index>, Index> known;  // by bytes and times of all slots
+  const auto exchanged = exchanged_maps(plan);
+  std::vector<Index> bytes;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    ActivationArena arena = activation_lifetimes(
+        network, plan, rank, options, exchanged[static_cast<std::size_t>(rank)]);
+    std::vector<Index> wants;
+    for (const Placing& of : wanted_slots(arena)) {
+      wants.insert(wants.end(), {of.slot->bytes, of.slot->from, of.slot->to});
+    }
+    const auto [found, is_new] = known.try_emplace(std::move(wants));
+    if (is_new) {
+      lay_out(arena, options);
+      found->second = arena.bytes;
+    }
+    bytes.push_back(found->second);
   }
-  const auto [known, is_new] = known_.try_emplace(std::move(wants));
-  if (is_new) {
-    known->second = activation_arena(network, plan, rank, options).bytes;
-  }
-  return known->second;
+  return bytes;
 }
 
 namespace {

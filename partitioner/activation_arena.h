@@ -14,7 +14,6 @@
 
 #pragma once
 
-#include <map>
 #include <vector>
 
 #include "partitioner/plan.h"
@@ -78,18 +77,11 @@ struct ActivationArena {
                                                int rank,
                                                const ArenaOptions& options);
 
-// How large the arenas of many ranks are. Most want the same at the same times: that is worked out
+// The bytes of every rank's arena. Most ranks want the same at the same times: that is laid out
 // once.
-class ArenaSizes {
- public:
-  [[nodiscard]] Index bytes(const Network& network,
-                            const Plan& plan,
-                            int rank,
-                            const ArenaOptions& options);
-
- private:
-  std::map<std::vector<Index>, Index> known_;  // by bytes and times of all slots
-};
+[[nodiscard]] std::vector<Index> arena_bytes_of_ranks(const Network& network,
+                                                      const Plan& plan,
+                                                      const ArenaOptions& options);
 
 // What the arena of a training step holds, in bytes.
 struct ActivationKinds {

@@ -9,29 +9,14 @@ namespace partitioner {
 
 namespace {
 
-// Whether cells of each map travel to or from the rank, or between two of its buffers.
-std::vector<bool> exchanged_maps(const Plan& plan, int rank) {
-  std::vector<bool> exchanged(plan.tiles.size(), false);
-  for (const auto* exchanges : {&plan.exchanges, &plan.collapses}) {
-    for (const Exchange& exchange : *exchanges) {
-      for (const Message& message : exchange.messages) {
-        if (message.from == rank || message.to == rank) {
-          exchanged[map_slot(exchange.map)] = true;
-        }
-      }
-    }
-  }
-  return exchanged;
-}
-
 class Lifetimes {
  public:
-  Lifetimes(const Network& network, const Plan& plan, int rank, const ArenaOptions& options)
-      : network_(network),
-        plan_(plan),
-        rank_(rank),
-        options_(options),
-        exchanged_(exchanged_maps(plan, rank)) {
+  Lifetimes(const Network& network,
+            const Plan& plan,
+            int rank,
+            const ArenaOptions& options,
+            const std::vector<bool>& exchanged)
+      : network_(network), plan_(plan), rank_(rank), options_(options), exchanged_(exchanged) {
     const auto own = static_cast<std::size_t>(rank);
     const auto layers = static_cast<std::size_t>(network.size());
     arena_.values.assign(plan.buffers[own].size(), unused());
@@ -292,18 +277,33 @@ class Lifetimes {
   const Plan& plan_;
   int rank_;
   ArenaOptions options_;
-  std::vector<bool> exchanged_;  // by map_slot
-  std::vector<int> group_end_;   // by layer: the last of its group
+  const std::vector<bool>& exchanged_;  // by map_slot
+  std::vector<int> group_end_;          // by layer: the last of its group
   ActivationArena arena_;
 };
 
 }  // namespace
 
+std::vector<std::vector<bool>> exchanged_maps(const Plan& plan) {
+  std::vector<std::vector<bool>> exchanged(static_cast<std::size_t>(plan.ranks),
+                                           std::vector<bool>(plan.tiles.size(), false));
+  for (const auto* exchanges : {&plan.exchanges, &plan.collapses}) {
+    for (const Exchange& exchange : *exchanges) {
+      for (const Message& message : exchange.messages) {
+        exchanged[static_cast<std::size_t>(message.from)][map_slot(exchange.map)] = true;
+        exchanged[static_cast<std::size_t>(message.to)][map_slot(exchange.map)] = true;
+      }
+    }
+  }
+  return exchanged;
+}
+
 ActivationArena activation_lifetimes(const Network& network,
                                      const Plan& plan,
                                      int rank,
-                                     const ArenaOptions& options) {
-  return Lifetimes(network, plan, rank, options).compute();
+                                     const ArenaOptions& options,
+                                     const std::vector<bool>& exchanged) {
+  return Lifetimes(network, plan, rank, options, exchanged).compute();
 }
 
 }  // namespace partitioner

@@ -2,14 +2,21 @@
 
 #pragma once
 
+#include <vector>
+
 #include "partitioner/activation_arena.h"
 
 namespace partitioner {
 
-// Slots with times and bytes, all at offset 0.
+// For each rank, by map_slot: whether cells of that map travel to or from it, or between two of its
+// buffers.
+[[nodiscard]] std::vector<std::vector<bool>> exchanged_maps(const Plan& plan);
+
+// Slots with times and bytes, all at offset 0. `exchanged` is the rank's.
 [[nodiscard]] ActivationArena activation_lifetimes(const Network& network,
                                                    const Plan& plan,
                                                    int rank,
-                                                   const ArenaOptions& options);
+                                                   const ArenaOptions& options,
+                                                   const std::vector<bool>& exchanged);
 
 }  // namespace partitioner

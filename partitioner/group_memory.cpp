@@ -84,6 +84,7 @@ class GroupBytes {
     ParameterBytes parameters(options_, fixed_);
     for (int layer = group.first; layer <= group.last; ++layer) {
       parameters.add(layer_parameters(network, layer), group.tiles_of(layer));
+      outlives_ = group.recompute && last_backward_reader(network, layer) > group.last;
       for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
         compute(layer, rank);
       }
@@ -153,9 +154,8 @@ class GroupBytes {
         layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
     held_[rank] += sums + winners;
     if (group_.recompute) {
-      const bool is_kept = last_backward_reader(network_, layer) > group_.last;
       (again.output ? recomputed_ : kept_)[rank] += winners;
-      kept_[rank] += is_kept ? map : 0;
+      kept_[rank] += outlives_ ? map : 0;
       recomputed_[rank] += sums + (again.output && !normalizes(operation) && !pooled ? map : 0);
       const Index gradient = layer == group_.last ? map : 0;  // is there when all has run again
       moment_[rank] = std::max(moment_[rank], recomputed_[rank] + gradient);
@@ -204,6 +204,8 @@ class GroupBytes {
   const GroupGeometry& group_;
   const SearchOptions& options_;
   std::vector<RecomputedLayer> again_;
+  bool outlives_ =
+      false;  // whether later groups' backward passes read the map of the layer at hand
   RankBytes fixed_;
   RankBytes held_;        // sums and winners, while the group's backward pass begins
   RankBytes kept_;        // from forward to backward pass

@@ -23,10 +23,6 @@ void add_parameters(const Plan& plan, int rank, const MemoryOptions& options, Me
   }
 }
 
-ArenaOptions arena_options(const MemoryOptions& options) {
-  return {options.scalar_bytes, options.training, options.image_gradient, false};
-}
-
 }  // namespace
 
 MemoryUse planned_memory(const Network& network,
@@ -42,13 +38,14 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
                                                const std::vector<Index>& workspace_bytes,
                                                const std::vector<Index>& program_bytes) {
   const std::vector<Index> messages = message_bytes_of_ranks(network, plan, options);
-  ArenaSizes arenas;
+  const std::vector<Index> arenas = arena_bytes_of_ranks(
+      network, plan, {options.scalar_bytes, options.training, options.image_gradient, false});
   std::vector<MemoryUse> ranks(static_cast<std::size_t>(plan.ranks));
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const auto own = static_cast<std::size_t>(rank);
     MemoryUse& use = ranks[own];
     add_parameters(plan, rank, options, use);
-    use.activations = arenas.bytes(network, plan, rank, arena_options(options));
+    use.activations = arenas[own];
     use.messages = messages[own];
     use.workspace = workspace_bytes.empty() ? options.workspace_bytes : workspace_bytes[own];
     use.pictures =

@@ -78,13 +78,15 @@ std::vector<int> readers_of(const Network& network, int map) {
 int joinable_pool(const Network& network, int layer) {
   const Operation& operation = network.layer(layer).operation;
   const int next = layer + 1;
-  if (!std::holds_alternative<Convolution>(operation) ||
-      readers_of(network, layer) != std::vector<int>{next}) {
+  if (!std::holds_alternative<Convolution>(operation) || next == network.size()) {
     return kNoLayer;
   }
   const auto* pool = std::get_if<MaxPool>(&network.layer(next).operation);
   const bool gradient_needs_values = keeps_sums(operation) && !normalizes(operation);
-  return pool == nullptr || pool->size != pool->stride || gradient_needs_values ? kNoLayer : next;
+  if (pool == nullptr || pool->size != pool->stride || gradient_needs_values) {
+    return kNoLayer;
+  }
+  return readers_of(network, layer) == std::vector<int>{next} ? next : kNoLayer;
 }
 
 int last_backward_reader(const Network& network, int map) {

@@ -21,6 +21,9 @@ constexpr Index kBucketBytes[] = {
     Index{1} << 16U, Index{1} << 18U, Index{1} << 20U, Index{1} << 23U};
 constexpr double kWorthIt = 0.998;  // of a step, for another size of buckets
 constexpr double kDearest = 1000;   // price of all memory of a device, in steps
+// From one state to another, after which a search under limits is content with what it has: some
+// seconds. Small problems take far fewer.
+constexpr Index kManySteps = 8000000;
 
 // One search: what fits, what is fastest, what takes least.
 class Planner {
@@ -103,19 +106,25 @@ class Planner {
     }
   }
 
+  // What has been worked out for a partition.
+  struct Known {
+    std::optional<double> load;
+    std::optional<double> modelled_s;
+  };
+  [[nodiscard]] Known& known(const Partition& partition) { return known_[to_text(partition)]; }
+
   // The largest share of its limit that a rank takes; above 1 the partition does not fit.
   [[nodiscard]] double load_of(const Partition& partition) {
-    const auto [known, is_new] = loads_.try_emplace(to_text(partition));
-    if (!is_new) {
-      return known->second;
+    std::optional<double>& load = known(partition).load;
+    if (!load) {
+      const std::vector<MemoryUse> uses = searched_memory(network_, cluster_, options_, partition);
+      load = 0;
+      for (std::size_t rank = 0; rank < uses.size(); ++rank) {
+        const auto limit = static_cast<double>(limits_[rank]);
+        load = std::max(*load, static_cast<double>(uses[rank].total()) / limit);
+      }
     }
-    const std::vector<MemoryUse> uses = searched_memory(network_, cluster_, options_, partition);
-    double& load = known->second;
-    for (std::size_t rank = 0; rank < uses.size(); ++rank) {
-      load = std::max(load,
-                      static_cast<double>(uses[rank].total()) / static_cast<double>(limits_[rank]));
-    }
-    return load;
+    return *load;
   }
 
   [[nodiscard]] bool fits(const Partition& partition) {
@@ -148,16 +157,14 @@ class Planner {
   std::vector<Partition> fitting_at(PartitionSearch& search, const MemoryPrice& price) {
     std::vector<Partition> found = cheapest(search, price);
     std::erase_if(found, [this](const Partition& of) { return !fits(of); });
-    std::stable_sort(found.begin(), found.end(), [this](const auto& a, const auto& b) {
-      return modelled_s(a) < modelled_s(b);
-    });
+    sort_by_time(found);
     return found;
   }
 
   // The higher the price of memory, the less of it is taken: looks for the lowest price at which
   // something fits, for several shares of memory that it may take by the count of the search, which
   // only comes near that of planned_memory(). It is furthest off for long groups, so those of one
-  // layer are looked at by themselves as well.
+  // layer are looked at by themselves as well. Narrow shares come last: bounds hardly help there.
   std::vector<Partition> under_limits(std::vector<Partition> found) {
     std::vector<PartitionSearch*> searches = {&search_with_memory()};
     if (options_.longest_group > 1) {
@@ -169,11 +176,19 @@ class Planner {
     }
     for (PartitionSearch* const search : searches) {
       std::vector<Partition> best;
-      for (const double most : {0.85, 1.0, 1.15, 1.4, kInfiniteRate}) {
-        const auto fitting = at_lowest_price(*search, most);
+      for (const double most : {kInfiniteRate, 1.4, 1.15, 1.0, 0.85}) {
+        std::vector<Partition> free = cheapest(*search, {0, most});
+        sort_by_time(free);
+        // A narrower share leaves no faster ones.
+        const bool is_slower =
+            !free.empty() && !best.empty() && modelled_s(free.front()) >= modelled_s(best.front());
+        if (is_slower || has_tried_enough(*search)) {
+          break;
+        }
+        auto fitting = at_lowest_price(*search, most, std::move(free));
         if (best.empty() ||
             (!fitting.empty() && modelled_s(fitting.front()) < modelled_s(best.front()))) {
-          best = fitting;
+          best = std::move(fitting);
         }
       }
       found.insert(found.end(), best.begin(), best.end());
@@ -181,9 +196,7 @@ class Planner {
     for (Partition& partition : found) {
       partition = keeping_more(partition);
     }
-    std::stable_sort(found.begin(), found.end(), [this](const auto& a, const auto& b) {
-      return modelled_s(a) < modelled_s(b);
-    });
+    sort_by_time(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());
     make_sure(found);
     return found;
@@ -217,18 +230,25 @@ class Planner {
     return best;
   }
 
-  std::vector<Partition> at_lowest_price(PartitionSearch& search, double most) {
+  [[nodiscard]] static bool has_tried_enough(const PartitionSearch& search, Index since = 0) {
+    return search.effort().steps - since > kManySteps;
+  }
+
+  // `best` is what is fastest where memory costs nothing.
+  std::vector<Partition> at_lowest_price(PartitionSearch& search,
+                                         double most,
+                                         std::vector<Partition> best) {
     constexpr double kFactor = 8;
     constexpr int kHalvings = 4;
     double low = 0;
     double high = 0;
-    std::vector<Partition> best = fitting_at(search, {high, most});
-    while (best.empty() && high < kDearest * fastest_s_) {
+    std::erase_if(best, [this](const Partition& of) { return !fits(of); });
+    while (best.empty() && high < kDearest * fastest_s_ && !has_tried_enough(search)) {
       low = high;
       high = high == 0 ? fastest_s_ / kFactor : high * kFactor;
       best = fitting_at(search, {high, most});
     }
-    for (int i = 0; i < kHalvings && !best.empty() && high > 0; ++i) {
+    for (int i = 0; i < kHalvings && !best.empty() && high > 0 && !has_tried_enough(search); ++i) {
       const double middle = low == 0 ? high / kFactor : std::sqrt(low * high);
       const auto found = fitting_at(search, {middle, most});
       (found.empty() ? low : high) = middle;
@@ -267,7 +287,8 @@ class Planner {
     double load = load_of(best);
     double low = load / 16;
     double high = 2 * load;
-    for (int i = 0; i < kSteps; ++i) {
+    const Index since = search_with_memory().effort().steps;
+    for (int i = 0; i < kSteps && !has_tried_enough(search_with_memory(), since); ++i) {
       const double most = i == 0 ? kInfiniteRate : std::sqrt(low * high);
       const int prices = i == 0 ? kPrices : kBoundedPrices;
       bool found = false;
@@ -290,18 +311,29 @@ class Planner {
   }
 
   // Without what is the same for all: the sums of the loss.
-  [[nodiscard]] double modelled_s(const Partition& partition) const {
-    CostOptions cost = options_.cost;
-    cost.has_loss = false;
-    return step_cost(network_, partition, options_.batch, cluster_, cost).total();
+  [[nodiscard]] double modelled_s(const Partition& partition) {
+    std::optional<double>& seconds = known(partition).modelled_s;
+    if (!seconds) {
+      CostOptions cost = options_.cost;
+      cost.has_loss = false;
+      seconds = step_cost(network_, partition, options_.batch, cluster_, cost).total();
+    }
+    return *seconds;
+  }
+
+  // Sorted by time; of those that take the same, in their own order.
+  void sort_by_time(std::vector<Partition>& partitions) {
+    std::stable_sort(partitions.begin(), partitions.end(), [this](const auto& a, const auto& b) {
+      return modelled_s(a) < modelled_s(b);
+    });
   }
 
   const Network& network_;
   const ClusterProfile& cluster_;
   const SearchOptions& options_;
-  std::vector<Index> limits_;            // [rank]
-  double fastest_s_ = 0;                 // of a step, whatever memory it takes
-  std::map<std::string, double> loads_;  // by text of the partition
+  std::vector<Index> limits_;           // [rank]
+  double fastest_s_ = 0;                // of a step, whatever memory it takes
+  std::map<std::string, Known> known_;  // by text of the partition
   std::unique_ptr<PartitionSearch> with_memory_;
   SearchOptions of_single_layers_;
   std::unique_ptr<PartitionSearch> single_layers_;  // where limits are in the way

@@ -223,7 +223,7 @@ std::vector<std::vector<float>> results_of(Run<float>& run) {
   run.execution.parameters().sum_gradients({});
   results.push_back(run.execution.gather_gradient(kImage));
   for (const auto& parameter : run.execution.parameters().all()) {
-    const bool learnt = engine::is_learnt(parameter.plan->kind);
+    const bool learnt = partitioner::is_learnt(parameter.plan->kind);
     results.push_back(run.execution.parameters().gather(
         parameter, learnt ? parameter.gradient.data() : parameter.values.data()));
   }
