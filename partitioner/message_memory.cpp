@@ -69,9 +69,12 @@ class MessageBytes {
       if (is_learnt(parameter.kind) && parameter.layer >= bucket.first &&
           parameter.layer <= bucket.last) {
         for (const Message& message : parameter.messages) {
-          elements[at(message.from) * at(plan_.ranks) + at(message.to)] += message.region.volume();
+          elements[at(message.from) * at(plan_.ranks) + at(message.to)] +=
+              message.region.cols.size();
         }
-        add_shared(parameter, travelling);
+        if (plan_.sums.precision != SumPrecision::Exact) {  // else nothing remains of what travels
+          add_shared(parameter, travelling);
+        }
       }
     }
     for (int owner = 0; owner < plan_.ranks; ++owner) {

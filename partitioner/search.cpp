@@ -193,6 +193,9 @@ class Planner {
       }
       found.insert(found.end(), best.begin(), best.end());
     }
+    sort_by_time(found);
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    found.resize(std::min(found.size(), few_checks()));
     for (Partition& partition : found) {
       partition = keeping_more(partition);
     }
@@ -203,31 +206,57 @@ class Planner {
   }
 
   // Memory has one price for all groups: of those that compute their maps again, some may keep them
-  // and all still fits. The ones that gain the most come first.
-  Partition keeping_more(Partition best) {
-    std::vector<std::pair<double, std::size_t>> by_time;
-    const double best_s = modelled_s(best);
-    const auto keeping = [&best](std::size_t group) {
-      Partition other = best;
-      other.groups[group].recompute = false;
+  // and all still fits. The ones that gain the most come first: as many of them as fit together,
+  // then each of the others that still does.
+  Partition keeping_more(const Partition& partition) {
+    const std::vector<std::size_t> groups = slow_to_recompute(partition);
+    const auto keeping = [&groups, &partition](std::size_t count) {
+      Partition other = partition;
+      for (std::size_t i = 0; i < count; ++i) {
+        other.groups[groups[i]].recompute = false;
+      }
       return other;
     };
-    for (std::size_t group = 0; group < best.groups.size(); ++group) {
-      if (best.groups[group].recompute) {
-        const double seconds = modelled_s(keeping(group));
-        if (seconds < best_s) {
-          by_time.emplace_back(seconds, group);
-        }
+    std::size_t fitting = 0;
+    for (std::size_t more = groups.size(); more > fitting;) {
+      const std::size_t middle = (fitting + more + 1) / 2;
+      if (fits(keeping(middle))) {
+        fitting = middle;
+      } else {
+        more = middle - 1;
       }
     }
-    std::sort(by_time.begin(), by_time.end());
-    for (const auto& [seconds, group] : by_time) {
-      Partition other = keeping(group);
+    Partition best = keeping(fitting);
+    for (std::size_t i = fitting + 1; i < std::min(groups.size(), fitting + few_checks()); ++i) {
+      Partition other = best;
+      other.groups[groups[i]].recompute = false;
       if (fits(other)) {
         best = std::move(other);
       }
     }
     return best;
+  }
+
+  // Groups that compute their maps again, those that take the longest first.
+  [[nodiscard]] std::vector<std::size_t> slow_to_recompute(const Partition& partition) const {
+    const StepCost cost = step_cost(network_, partition, options_.batch, cluster_, options_.cost);
+    std::vector<std::size_t> groups;
+    for (std::size_t group = 0; group < cost.groups.size(); ++group) {
+      if (cost.groups[group].recompute_s > 0) {
+        groups.push_back(group);
+      }
+    }
+    std::stable_sort(groups.begin(), groups.end(), [&cost](std::size_t a, std::size_t b) {
+      return cost.groups[a].recompute_s > cost.groups[b].recompute_s;
+    });
+    return groups;
+  }
+
+  // Whether a partition fits takes longer the more messages its plan has: so many may be looked at.
+  [[nodiscard]] std::size_t few_checks() const {
+    constexpr std::size_t kMostMessages = 4000000;
+    const std::size_t ranks = cluster_.devices.size();
+    return std::max<std::size_t>(kMostMessages / (ranks * ranks * network_.layers.size()), 1);
   }
 
   [[nodiscard]] static bool has_tried_enough(const PartitionSearch& search, Index since = 0) {
