@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/explain_sums.h"
 #include "partitioner/plan_totals.h"
 #include "partitioner/search.h"
 #include "partitioner/step_program.h"
@@ -106,6 +107,8 @@ struct ScaledStep {
 struct Explanation {
   std::vector<ExplainedPlan> plans;
   std::vector<ExplainedCount> counts;
+  std::vector<ExplainedSum> sums;          // empty for a single device
+  std::vector<MeasuredSum> measured_sums;  // empty where none were
 };
 
 // The predicted step in a few lines of at most 100 columns, and as one JSON object.

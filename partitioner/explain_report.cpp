@@ -166,6 +166,12 @@ std::string explanation_table(const Explanation& explanation) {
         text.empty() ? "" : "\n");
     text += counts_table(explanation.counts);
   }
+  if (!explanation.sums.empty()) {
+    text += "\n" + sum_algorithms_table(explanation.sums);
+  }
+  if (!explanation.measured_sums.empty()) {
+    text += "\n" + measured_sums_table(explanation.measured_sums);
+  }
   return text;
 }
 
@@ -215,6 +221,17 @@ std::string explanation_json(const Explanation& explanation) {
     Json entry = {{"devices", count.devices}};
     entry["best"] = count.best ? plan_json(*count.best) : Json(nullptr);
     json["devices"].push_back(std::move(entry));
+  }
+  json["sums"] = Json::array();
+  for (const auto& [algorithm, sum_s] : explanation.sums) {
+    json["sums"].push_back({{"algorithm", name_of(algorithm)}, {"seconds", sum_s}});
+  }
+  json["measured_sums"] = Json::array();
+  for (const auto& [measured, predicted_s] : explanation.measured_sums) {
+    json["measured_sums"].push_back({{"devices", measured.devices},
+                                     {"bytes", measured.bytes},
+                                     {"seconds", measured.seconds},
+                                     {"predicted_s", predicted_s}});
   }
   return json.dump();
 }

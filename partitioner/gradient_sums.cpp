@@ -10,6 +10,8 @@ constexpr Index kScaleBytes = 4;
 constexpr Index kHalfBytes = 2;
 constexpr Index kPiecesOfRank = 6;  // under way to all others
 
+}  // namespace
+
 Index learnt_elements(const Network& network, int layer) {
   const LayerParameters of = layer_parameters(network, layer);
   Index elements = 0;
@@ -18,8 +20,6 @@ Index learnt_elements(const Network& network, int layer) {
   }
   return elements;
 }
-
-}  // namespace
 
 Index pieces_under_way(int ranks) {
   return std::max<Index>(kPiecesOfRank / std::max(ranks - 1, 1), 1);

@@ -44,6 +44,9 @@ struct SumBucket {
   friend bool operator==(const SumBucket&, const SumBucket&) = default;
 };
 
+// Of weight, bias and scale; 0 for a layer that learns nothing.
+[[nodiscard]] Index learnt_elements(const Network& network, int layer);
+
 // All layers that learn, in buckets. The first layer of a bucket has parameters.
 [[nodiscard]] std::vector<SumBucket> sum_buckets(const Network& network, const GradientSums& sums);
 

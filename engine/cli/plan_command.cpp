@@ -63,8 +63,13 @@ Prediction predict(const PlanCommand& command,
       prediction_options(network, command.partition, workload, partition);
   Prediction prediction{explained(network, cluster, options, partition), std::nullopt};
   if (command.explain) {
-    prediction.explanation = {compare_with_rivals(network, cluster, options, partition),
-                              compare_device_counts(network, cluster, options)};
+    partitioner::Explanation& explanation = prediction.explanation.emplace();
+    explanation.plans = compare_with_rivals(network, cluster, options, partition);
+    explanation.counts = compare_device_counts(network, cluster, options);
+    if (cluster.size() > 1) {
+      explanation.sums = compare_sum_algorithms(network, cluster, partition.sums);
+    }
+    explanation.measured_sums = compare_measured_sums(cluster);
   }
   return prediction;
 }

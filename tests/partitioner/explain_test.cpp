@@ -180,10 +180,49 @@ TEST_CASE("another number of devices: what fits, and text and JSON of it") {
   CHECK(limited[2].best);
   const Partition partition =
       search_partition(network, cluster, options).candidates.front().partition;
-  const Explanation explanation{compare_with_rivals(network, cluster, options, partition), limited};
+  Explanation explanation;
+  explanation.plans = compare_with_rivals(network, cluster, options, partition);
+  explanation.counts = limited;
   const std::string text = explanation_table(explanation);
   CHECK(widest_line(text) <= 100);
   CHECK(text.find("nothing fits") != std::string::npos);
   CHECK(text.find("sums of gradients") != std::string::npos);
   CHECK(explanation_json(explanation).find("\"best\":null") != std::string::npos);
+}
+
+TEST_CASE("sums of gradients are compared with other algorithms and with what was probed") {
+  const Network network = small_network();
+  ClusterProfile cluster = equal_devices({.count = 5});
+  cluster.all_reduces = {{2, 4096, 0.5}, {5, 1048576, 2.0}};
+  const Index parameters = learnt_elements(network, 0) + learnt_elements(network, 2);
+  CHECK(parameters == 16 * (3 * 9 + 2) + 16 * (16 * 9 + 2));
+  CHECK(learnt_elements(network, 1) == 0);
+
+  const auto sums = compare_sum_algorithms(network, cluster, {});
+  REQUIRE(sums.size() == std::size(kSumAlgorithms));
+  CHECK(sums.front().algorithm == SumAlgorithm::Owners);
+  // All of it fits into a bucket: the share of a rank of each of the others, there and back.
+  const double wire_s = 2 * 4.0 / 5 * static_cast<double>(parameters * kSingleBytes) /
+                        cluster.device(0).send_bytes_per_s;
+  for (const auto& [algorithm, seconds] : sums) {
+    CAPTURE(name_of(algorithm));
+    CHECK(seconds > wire_s);
+  }
+  const auto halves = compare_sum_algorithms(network, cluster, {.precision = SumPrecision::Half});
+  CHECK(halves.front().seconds < sums.front().seconds);
+
+  Explanation explanation;
+  explanation.sums = sums;
+  explanation.measured_sums = compare_measured_sums(cluster);
+  REQUIRE(explanation.measured_sums.size() == 2);
+  CHECK(explanation.measured_sums[0].measured == cluster.all_reduces[0]);
+  CHECK(explanation.measured_sums[0].predicted_s ==
+        sum_seconds(cluster, SumAlgorithm::Owners, {0, 1}, 4096, kInfiniteRate));
+  const std::string text = explanation_table(explanation);
+  CHECK(widest_line(text) <= 100);
+  CHECK(text.find("owners, as it is done") != std::string::npos);
+  CHECK(text.find("2000.0") != std::string::npos);
+  const std::string json = explanation_json(explanation);
+  CHECK(json.find("\"algorithm\":\"ring\"") != std::string::npos);
+  CHECK(json.find("\"seconds\":0.5") != std::string::npos);
 }
