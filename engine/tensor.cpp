@@ -1,5 +1,6 @@
 #include "engine/tensor.h"
 
+#include <algorithm>
 #include <sys/mman.h>
 
 #include "partitioner/errors.h"
@@ -33,23 +34,34 @@ void release_array(void* memory, std::size_t bytes) {
 
 namespace {
 
-// Calls visit(cells, flat, stride) for each image, channel and row of the region: `cells` points to
-// the first of region.cols.size() cells `stride` apart in the view, `flat` is where the row begins
-// in (N, C, H, W) order.
+// Runs of cells of a region that lie evenly apart in a view and side by side in (N, C, H, W) order:
+// calls visit(cells, flat, stride, count) for each, where `flat` is the place of the first in that
+// order. They are rows; of a map of one cell, which is a vector, whole blocks of channels.
 template <class T, class Visit>
-void for_each_row(View<T> view, const Region& region, Visit visit) {
+void for_each_run(View<T> view, const Region& region, Visit visit) {
   if (region.empty()) {
     return;
   }
   partitioner::expects(partitioner::contains(view.region, region), "a region lies in its view");
+  const bool is_vector = region.rows.size() * region.cols.size() == 1;
   Index flat = 0;
   for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index c = region.channels.begin; c < region.channels.end; ++c) {
-      const Index channel = view.channel_offset(c);
-      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        visit(view.cell(n, row, region.cols.begin) + channel, flat, view.block);
+    for (Index c = region.channels.begin; c < region.channels.end;) {
+      T* const channel =
+          view.cell(n, region.rows.begin, region.cols.begin) + view.channel_offset(c);
+      if (is_vector) {
+        const Index lane = (c - view.region.channels.begin) % view.block;
+        const Index count = std::min(view.block - lane, region.channels.end - c);
+        visit(channel, flat, Index{1}, count);
+        flat += count;
+        c += count;
+        continue;
+      }
+      for (Index row = 0; row < region.rows.size(); ++row) {
+        visit(channel + row * view.row_stride(), flat, view.block, region.cols.size());
         flat += region.cols.size();
       }
+      ++c;
     }
   }
 }
@@ -58,8 +70,8 @@ void for_each_row(View<T> view, const Region& region, Visit visit) {
 
 template <class T>
 void copy_out(View<const T> from, const Region& region, T* to) {
-  for_each_row(from, region, [&](const T* cells, Index flat, Index stride) {
-    for (Index i = 0; i < region.cols.size(); ++i) {
+  for_each_run(from, region, [to](const T* cells, Index flat, Index stride, Index count) {
+    for (Index i = 0; i < count; ++i) {
       to[flat + i] = cells[i * stride];
     }
   });
@@ -67,8 +79,8 @@ void copy_out(View<const T> from, const Region& region, T* to) {
 
 template <class T>
 void copy_in(const T* from, const Region& region, View<T> to) {
-  for_each_row(to, region, [&](T* cells, Index flat, Index stride) {
-    for (Index i = 0; i < region.cols.size(); ++i) {
+  for_each_run(to, region, [from](T* cells, Index flat, Index stride, Index count) {
+    for (Index i = 0; i < count; ++i) {
       cells[i * stride] = from[flat + i];
     }
   });
@@ -76,8 +88,8 @@ void copy_in(const T* from, const Region& region, View<T> to) {
 
 template <class T>
 void add_in(const T* from, const Region& region, View<T> to) {
-  for_each_row(to, region, [&](T* cells, Index flat, Index stride) {
-    for (Index i = 0; i < region.cols.size(); ++i) {
+  for_each_run(to, region, [from](T* cells, Index flat, Index stride, Index count) {
+    for (Index i = 0; i < count; ++i) {
       cells[i * stride] += from[flat + i];
     }
   });
@@ -85,8 +97,8 @@ void add_in(const T* from, const Region& region, View<T> to) {
 
 template <class T>
 void set_zero(View<T> view, const Region& region) {
-  for_each_row(view, region, [&](T* cells, Index, Index stride) {
-    for (Index i = 0; i < region.cols.size(); ++i) {
+  for_each_run(view, region, [](T* cells, Index, Index stride, Index count) {
+    for (Index i = 0; i < count; ++i) {
       cells[i * stride] = T{};
     }
   });

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "engine/ops/direct.h"
@@ -119,13 +121,13 @@ class RunPixels {
     }
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy{};
     if (loaded) {
-      copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, Index count) {
-        std::copy_n(view, count, sums);
+      copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, auto count) {
+        std::memcpy(sums, view, count * sizeof(T));
       });
     }
     compute(SumsPlace<T>{copy.data(), kLanes, kSumsBlock});
-    copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, Index count) {
-      std::copy_n(sums, count, view);
+    copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, auto count) {
+      std::memcpy(view, sums, count * sizeof(T));
     });
   }
 
@@ -134,18 +136,20 @@ class RunPixels {
     Index view = 0;
     Index sums = 0;
   };
+  template <std::size_t count>
+  using Count = std::integral_constant<std::size_t, count>;
 
-  // Calls copy(lanes in the view, lanes of sums, count).
+  // Calls copy(lanes in the view, lanes of sums, count), where the count is known to the compiler.
   template <class Copy>
   void copy_lanes(T* cells, Index step, Index pixels, T* sums, Copy copy) const {
     for (Index p = 0; p < pixels; ++p) {
       if (half_block_) {
-        copy(cells + p * step + offsets_[0].view, sums + p * kLanes, kLanes / 2);
+        copy(cells + p * step + offsets_[0].view, sums + p * kLanes, Count<kLanes / 2>{});
         continue;
       }
       for (Index lane = 0; lane < lane_count_; ++lane) {
         const Offsets& offsets = offsets_[static_cast<std::size_t>(lane)];
-        copy(cells + p * step + offsets.view, sums + p * kLanes + offsets.sums, Index{1});
+        copy(cells + p * step + offsets.view, sums + p * kLanes + offsets.sums, Count<1>{});
       }
     }
   }
