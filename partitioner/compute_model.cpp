@@ -103,6 +103,57 @@ double interpolated_rate(const DeviceProfile& device, const ConvolutionTask& tas
   return weights > 0 ? rates / weights : 0;
 }
 
+// A time that was measured, and the work that took it.
+struct Sample {
+  double flops = 0;
+  double seconds = 0;
+};
+
+// What was measured of the very same filters over fewer or more cells, by work.
+std::vector<Sample> samples_of(const DeviceProfile& device, const ConvolutionTask& task) {
+  std::vector<Sample> samples;
+  for (const ConvolutionPoint& point : device.convolutions) {
+    if (point.kernel != task.kernel || point.channels != task.channels ||
+        point.filters != task.output.channels.size() || point.size != task.shape.size ||
+        point.stride != task.shape.stride || point.groups != task.shape.groups) {
+      continue;
+    }
+    const double flops = counted_flops(task_of(point, task.pass));
+    const bool known = std::any_of(
+        samples.begin(), samples.end(), [flops](const Sample& of) { return of.flops == flops; });
+    if (!known) {
+      samples.push_back({flops, seconds_of(point, task.pass)});
+    }
+  }
+  std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
+    return a.flops < b.flops;
+  });
+  return samples;
+}
+
+// Some of the time goes to the filters, however many cells there are: so it is taken from the line
+// through the two samples that are nearest. Beyond all samples time grows at most as work does, and
+// at least a quarter as fast. 0 with less than two samples.
+double seconds_between(const std::vector<Sample>& samples, double flops) {
+  if (samples.size() < 2) {
+    return 0;
+  }
+  std::size_t above = 1;
+  while (above + 1 < samples.size() && samples[above].flops < flops) {
+    ++above;
+  }
+  const Sample& low = samples[above - 1];
+  const Sample& high = samples[above];
+  const double slope = (high.seconds - low.seconds) / (high.flops - low.flops);
+  if (low.flops <= flops && flops <= high.flops) {
+    return low.seconds + slope * (flops - low.flops);
+  }
+  constexpr double kLeastGrowth = 0.25;
+  const Sample& end = flops < low.flops ? low : high;
+  const double rate_s = end.seconds / end.flops;
+  return end.seconds + std::clamp(slope, kLeastGrowth * rate_s, rate_s) * (flops - end.flops);
+}
+
 double map_bytes(const Region& region) {
   return kScalarBytes * as_double(blocked_volume(region));
 }
@@ -161,11 +212,16 @@ double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& t
   if (task.output.empty()) {
     return 0;
   }
+  const double flops = counted_flops(task);
+  const double seconds = seconds_between(samples_of(device, task), flops);
+  if (seconds > 0) {
+    return seconds;
+  }
   double rate = interpolated_rate(device, task);
   if (rate == 0) {
     rate = tile_side(task.kernel) > 1 ? device.winograd_flops_per_s : device.direct_flops_per_s;
   }
-  return counted_flops(task) / rate;
+  return flops / rate;
 }
 
 LayerSeconds layer_seconds(const Network& network,

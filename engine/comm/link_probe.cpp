@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <thread>
 
 #include "engine/clock.h"
+#include "engine/comm/bulk_transfers.h"
 #include "engine/comm/link_fit.h"
 #include "engine/comm/round_robin.h"
 #include "engine/median.h"
@@ -211,79 +213,89 @@ void measure_pairs(const Communicator& communicator,
 
 enum class Direction { Out, In };
 
-// One rank and all others: it sends `bytes` to each of them at once, or they to it.
+// One rank and all others: it sends `bytes` to each of them at once, or they to it. As sums of
+// gradients travel, a few pieces at a time: more than an interface can carry at once would be lost
+// on the way, and waited for much longer than it takes.
 class Star {
  public:
-  Star(const Communicator& communicator, int hub, Direction direction)
-      : communicator_(communicator), hub_(hub), direction_(direction) {}
+  Star(const Communicator& communicator, int hub, Direction direction, std::size_t bytes)
+      : communicator_(communicator),
+        transfers_(communicator),
+        hub_(hub),
+        direction_(direction),
+        load_((communicator.rank() == hub ? static_cast<std::size_t>(communicator.size()) : 1) *
+              bytes),
+        bytes_(bytes) {}
 
   // Until all are there, on the hub. All ranks call this together.
-  [[nodiscard]] double seconds(std::size_t bytes) const {
-    const bool is_hub = communicator_.rank() == hub_;
-    const auto peers = static_cast<std::size_t>(is_hub ? communicator_.size() - 1 : 1);
-    std::vector<std::byte> load(peers * bytes);
+  [[nodiscard]] double seconds() {
     communicator_.barrier();
     const double start = now_s();
-    if (is_hub) {
-      meet_all(load, bytes);
+    if (communicator_.rank() == hub_) {
+      meet_all();
     } else {
-      meet_hub(load);
+      meet_hub();
     }
     return now_s() - start;
   }
 
  private:
-  void meet_all(std::vector<std::byte>& load, std::size_t bytes) const {
+  void meet_all() {
     std::vector<std::byte> words(static_cast<std::size_t>(communicator_.size()));
     Requests requests;
-    auto part = load.begin();
+    BulkTransfers::Batch batch;
     for (int peer = 0; peer < communicator_.size(); ++peer) {
       if (peer == hub_) {
         continue;
       }
+      const auto part = std::span(load_).subspan(static_cast<std::size_t>(peer) * bytes_, bytes_);
       if (direction_ == Direction::In) {
-        communicator_.post_receive(requests, peer, kLoadTag, {part, bytes});
+        transfers_.post_receive(batch, peer, part);
       } else {
         std::byte& word = words[static_cast<std::size_t>(peer)];
         communicator_.post_receive(requests, peer, kControlTag, {&word, 1});
-        communicator_.post_send(requests, peer, kLoadTag, {part, bytes});
+        transfers_.post_send(batch, peer, part);
       }
-      part += static_cast<std::ptrdiff_t>(bytes);
     }
+    transfers_.wait(batch);
     requests.wait_all();
   }
 
-  void meet_hub(std::vector<std::byte>& load) const {
-    Requests requests;
+  void meet_hub() {
+    BulkTransfers::Batch batch;
     if (direction_ == Direction::In) {
-      communicator_.post_send(requests, hub_, kLoadTag, load);
-      requests.wait_all();
+      transfers_.post_send(batch, hub_, load_);
+      transfers_.wait(batch);
       return;
     }
-    communicator_.post_receive(requests, hub_, kLoadTag, load);
-    requests.wait_all();
+    transfers_.post_receive(batch, hub_, load_);
+    transfers_.wait(batch);
+    Requests requests;
     const std::byte arrived{1};
     communicator_.post_send(requests, hub_, kControlTag, {&arrived, 1});
     requests.wait_all();
   }
 
   const Communicator& communicator_;
+  BulkTransfers transfers_;
   int hub_;
   Direction direction_;
+  std::vector<std::byte> load_;  // on the hub: of each rank, by rank
+  std::size_t bytes_;
 };
 
-// Of the network interface of the hub.
+// Of the network interface of the hub. The least time counts: where something is lost on the way,
+// such a short transfer waits longer for that than for all the rest.
 double star_bytes_per_s(const Communicator& communicator,
                         int hub,
                         Direction direction,
                         std::size_t bytes) {
-  const Star star(communicator, hub, direction);
-  std::vector<double> seconds;
-  seconds.reserve(kRepeats);
+  Star star(communicator, hub, direction, bytes);
+  double least_s = partitioner::kInfiniteRate;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
-    seconds.push_back(star.seconds(bytes));
+    least_s = std::min(least_s, star.seconds());
   }
-  return static_cast<double>(bytes) * (communicator.size() - 1) / median(seconds);
+  return static_cast<double>(bytes) * (communicator.size() - 1) / least_s;
 }
 
 void measure_stars(const Communicator& communicator,

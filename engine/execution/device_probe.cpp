@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/execution/repeated_timing.h"
+#include "engine/execution/trial_arena.h"
 #include "engine/ops/activation.h"
 #include "engine/ops/batch_norm.h"
 #include "engine/ops/pool.h"
@@ -24,21 +25,23 @@ constexpr Region kMap{{0, 1}, {0, 64}, {0, 104}, {0, 104}};  // 2.6 MiB
 
 // From 0.1 to 1.1. Above 0: nothing that is activated again and again may fade away, small numbers
 // being slow.
-void fill(Array<float>& values, std::uint64_t seed) {
-  for (Index i = 0; i < values.size(); ++i) {
+void fill(float* values, Index count, std::uint64_t seed) {
+  for (Index i = 0; i < count; ++i) {
     const std::uint64_t bits = mix_bits(seed * kGolden + static_cast<std::uint64_t>(i)) >> 40U;
     values[i] = 0.1F + static_cast<float>(bits) * 0x1.0p-24F;
   }
 }
 
-Tensor<float> filled(const Region& region, std::uint64_t seed) {
-  Tensor<float> tensor(region);
-  fill(tensor.values(), seed);
-  return tensor;
+View<float> filled(TrialArena& arena, const Region& region, std::uint64_t seed) {
+  const View<float> map = arena.take(region);
+  fill(map.data, partitioner::blocked_volume(region), seed);
+  return map;
 }
 
-View<const float> read(const Tensor<float>& tensor) {
-  return tensor.view();
+// For so many maps.
+TrialArena arena_of_maps(int maps) {
+  return TrialArena(
+      std::vector<Index>(static_cast<std::size_t>(maps), partitioner::blocked_volume(kMap)));
 }
 
 // Where a device gets a share of a processor, it stands still for longer than a trial takes, so
@@ -94,29 +97,28 @@ double bytes_of_maps(double maps) {
 ConvolutionPoint timed(ConvolutionPoint trial, double allowed_s) {
   const ConvolutionMethod method{trial_shape(trial), partitioner::all_passes(trial.kernel)};
   const Region output = trial_output(trial);
-  const Tensor<float> in = filled(trial_input(trial), 1);
-  Tensor<float> out = filled(output, 2);
-  Tensor<float> in_gradient(in.region());
+  const Region input = trial_input(trial);
+  const Index in_size = partitioner::blocked_volume(input);
+  const Index scratch_size = convolution_workspace(method, output.channels, output);
+  TrialArena arena({in_size, partitioner::blocked_volume(output), in_size, scratch_size});
+  const View<const float> in = filled(arena, input, 1);
+  const View<float> out = filled(arena, output, 2);
+  const View<float> in_gradient = arena.take(input);
+  float* const scratch = arena.take(scratch_size);
   Array<float> weight(trial.filters * method.shape.row());
-  fill(weight, 3);
+  fill(weight.data(), weight.size(), 3);
   Array<float> weight_gradient(weight.size());
-  Array<float> scratch(convolution_workspace(method, output.channels, output));
   const double pass_s = allowed_s / 3;
   trial.forward_s = trial_seconds(pass_s, [&] {
-    convolution_forward<float>(
-        method, read(in), weight.data(), nullptr, {out.view(), output}, scratch.data());
+    convolution_forward<float>(method, in, weight.data(), nullptr, {out, output}, scratch);
   });
   trial.backward_data_s = trial_seconds(pass_s, [&] {
-    convolution_backward_data<float>(method,
-                                     read(out),
-                                     {weight.data(), 0},
-                                     output,
-                                     {in_gradient.view(), in.region(), true},
-                                     scratch.data());
+    convolution_backward_data<float>(
+        method, out, {weight.data(), 0}, output, {in_gradient, input, true}, scratch);
   });
   trial.backward_weights_s = trial_seconds(pass_s, [&] {
     convolution_backward_weights<float>(
-        method, read(in), read(out), output, 0, weight_gradient.data(), scratch.data());
+        method, in, out, output, 0, weight_gradient.data(), scratch);
   });
   return trial;
 }
@@ -186,30 +188,32 @@ PassRates normalize_rates(double allowed_s) {
   const std::vector<float> shift(channels, 0);
   const Normalization<float> by{
       0, norms, scale.data(), shift.data(), partitioner::Activation::Leaky};
-  Tensor<float> sums = filled(kMap, 1);
-  Tensor<float> out(kMap);
+  TrialArena arena = arena_of_maps(2);
+  const View<float> sums = filled(arena, kMap, 1);
+  const View<float> out = arena.take(kMap);
   const double forward_s = trial_seconds(allowed_s / 2, [&] {
-    (void)channel_moments(read(sums), kMap);
-    normalize_forward(read(sums), kMap, by, out.view());
+    (void)channel_moments(View<const float>(sums), kMap);
+    normalize_forward(View<const float>(sums), kMap, by, out);
   });
-  const GradientLines<float> gradient(read(out));
+  const GradientLines<float> gradient{View<const float>(out)};
   const auto count = static_cast<double>(kMap.rows.size() * kMap.cols.size());
   const double backward_s = trial_seconds(allowed_s / 2, [&] {
-    const auto totals = normalize_backward_sums(read(sums), kMap, by, gradient);
-    normalize_backward(sums.view(), kMap, by, {totals, count, kMap}, gradient);
+    const auto totals = normalize_backward_sums(View<const float>(sums), kMap, by, gradient);
+    normalize_backward(sums, kMap, by, {totals, count, kMap}, gradient);
   });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
 PassRates activate_rates(double allowed_s) {
   constexpr auto kActivation = partitioner::Activation::Leaky;
-  Tensor<float> map = filled(kMap, 1);
-  Tensor<float> gradient = filled(kMap, 2);
-  const double forward_s = trial_seconds(
-      allowed_s / 2, [&] { activate_forward(kActivation, read(map), kMap, map.view()); });
-  const double backward_s = trial_seconds(allowed_s / 2, [&] {
-    (void)activate_backward(kActivation, read(map), read(map), kMap, gradient.view());
-  });
+  TrialArena arena = arena_of_maps(2);
+  const View<float> map = filled(arena, kMap, 1);
+  const View<float> gradient = filled(arena, kMap, 2);
+  const View<const float> values = map;
+  const double forward_s =
+      trial_seconds(allowed_s / 2, [&] { activate_forward(kActivation, values, kMap, map); });
+  const double backward_s = trial_seconds(
+      allowed_s / 2, [&] { (void)activate_backward(kActivation, values, values, kMap, gradient); });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
@@ -219,15 +223,16 @@ PassRates pool_rates(double allowed_s) {
   output.rows.end /= 2;
   output.cols.end /= 2;
   const PoolSite site{{2, 2, 0}, kMap, output};
-  const Tensor<float> in = filled(kMap, 1);
-  Tensor<float> out(output);
+  TrialArena arena = arena_of_maps(3);
+  const View<const float> in = filled(arena, kMap, 1);
+  const View<float> out = arena.take(output);
   Tensor<Winner> winners(output);
-  Tensor<float> in_gradient(kMap);
+  const View<float> in_gradient = arena.take(kMap);
   const double forward_s = trial_seconds(allowed_s / 2, [&] {
-    max_pool_forward<float>(site, read(in), {out.view(), winners.view()});
+    max_pool_forward<float>(site, in, {out, winners.view()});
   });
   const double backward_s = trial_seconds(allowed_s / 2, [&] {
-    max_pool_backward<float>(site, read(out), std::as_const(winners).view(), in_gradient.view());
+    max_pool_backward<float>(site, out, std::as_const(winners).view(), in_gradient);
   });
   constexpr double kMaps = 1.25;
   return {bytes_of_maps(kMaps) / forward_s, bytes_of_maps(kMaps) / backward_s};
@@ -235,18 +240,19 @@ PassRates pool_rates(double allowed_s) {
 
 // A shortcut: the sum of two maps.
 PassRates elementwise_rates(double allowed_s) {
-  const Tensor<float> a = filled(kMap, 1);
-  const Tensor<float> b = filled(kMap, 2);
-  Tensor<float> sum(kMap);
+  TrialArena arena = arena_of_maps(5);
+  const View<const float> a = filled(arena, kMap, 1);
+  const View<const float> b = filled(arena, kMap, 2);
+  const View<float> sum = arena.take(kMap);
   const double forward_s = trial_seconds(allowed_s / 2, [&] {
-    copy_cells<float>({}, 1, false, read(a), kMap, sum.view());
-    copy_cells<float>({}, 1, true, read(b), kMap, sum.view());
+    copy_cells<float>({}, 1, false, a, kMap, sum);
+    copy_cells<float>({}, 1, true, b, kMap, sum);
   });
-  Tensor<float> a_gradient(kMap);
-  Tensor<float> b_gradient(kMap);
+  const View<float> a_gradient = arena.take(kMap);
+  const View<float> b_gradient = arena.take(kMap);
   const double backward_s = trial_seconds(allowed_s / 2, [&] {
-    copy_cells_backward<float>({}, 1, read(sum), kMap, a_gradient.view());
-    copy_cells_backward<float>({}, 1, read(sum), kMap, b_gradient.view());
+    copy_cells_backward<float>({}, 1, sum, kMap, a_gradient);
+    copy_cells_backward<float>({}, 1, sum, kMap, b_gradient);
   });
   constexpr double kMaps = 3;
   return {bytes_of_maps(kMaps) / forward_s, bytes_of_maps(kMaps) / backward_s};
@@ -275,11 +281,12 @@ double memory_bytes_per_s(double allowed_s) {
 double copied_bytes_per_s(double allowed_s) {
   Region halo = kMap;
   halo.rows = {8, 12};
-  Tensor<float> map = filled(kMap, 1);
+  TrialArena arena = arena_of_maps(1);
+  const View<float> map = filled(arena, kMap, 1);
   Array<float> packed(halo.volume());
   const double both_s = trial_seconds(allowed_s, [&] {
-    copy_out(read(map), halo, packed.data());
-    copy_in(std::as_const(packed).data(), halo, map.view());
+    copy_out(View<const float>(map), halo, packed.data());
+    copy_in(std::as_const(packed).data(), halo, map);
   });
   return 2 * static_cast<double>(packed.bytes()) / both_s;
 }

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "engine/execution/trial_arena.h"
 #include "engine/layers/workspace.h"
 #include "engine/random.h"
 
@@ -18,8 +20,8 @@ using partitioner::kImage;
 
 constexpr int kTrials = 3;  // after one that does not count; the least counts
 
-void fill_randomly(Array<float>& values, std::uint64_t seed) {
-  for (Index i = 0; i < values.size(); ++i) {
+void fill_randomly(float* values, Index count, std::uint64_t seed) {
+  for (Index i = 0; i < count; ++i) {
     values[i] = static_cast<float>(random_uniform(seed, 0, static_cast<std::uint64_t>(i)) - 0.5);
   }
 }
@@ -46,55 +48,71 @@ class Trial {
         map_(whole_map(network, network.layer(layer).inputs[0], plan.batch)),
         has_data_gradient_(network.layer(layer).inputs[0] != kImage) {
     const auto& read = plan.read_from[static_cast<std::size_t>(rank)];
-    in_ = Tensor<float>(plan.buffer(rank, read[static_cast<std::size_t>(layer)][0]).region);
-    out_ = Tensor<float>(plan.buffer(rank, plan.producer(rank, layer)).region);
-    if (has_data_gradient_) {
-      in_gradient_ = Tensor<float>(in_.region());
+    const Region& input = plan.buffer(rank, read[static_cast<std::size_t>(layer)][0]).region;
+    const Region& output = plan.buffer(rank, plan.producer(rank, layer)).region;
+    for (const ConvolutionKernel kernel : partitioner::kConvolutionKernels) {
+      if (applies(kernel, network, layer)) {
+        scratch_size_ = std::max(scratch_size_, workspace_of(kernel));
+      }
     }
+    const Index in_size = partitioner::blocked_volume(input);
+    const Index out_size = partitioner::blocked_volume(output);
+    arena_.emplace(std::vector<Index>{in_size, out_size, in_size, scratch_size_});
+    in_ = arena_->take(input);
+    out_ = arena_->take(output);
+    in_gradient_ = arena_->take(input);
+    scratch_ = arena_->take(scratch_size_);
     weight_ = Array<float>(tile_.computed.channels.size() * shape_.row());
     weight_gradient_ = Array<float>(weight_.size());
-    fill_randomly(in_.values(), 1);
-    fill_randomly(out_.values(), 2);
-    fill_randomly(weight_, 3);
+    fill_randomly(in_.data, in_size, 1);
+    fill_randomly(out_.data, out_size, 2);
+    fill_randomly(weight_.data(), weight_.size(), 3);
   }
 
   // Seconds of the three passes by one kernel.
   [[nodiscard]] std::array<double, 3> seconds(ConvolutionKernel kernel) {
     const ConvolutionMethod method{shape_, partitioner::all_passes(kernel)};
-    Array<float> scratch(
-        convolution_workspace(method, tile_.computed.channels, tile_.backward, has_data_gradient_));
-    float* workspace = scratch.data();
-    const View<const float> in = std::as_const(in_).view();
-    const View<const float> gradient = std::as_const(out_).view();
+    const View<const float> in = in_;
+    const View<const float> gradient = out_;
     const Index first = tile_.computed.channels.begin;
     const float* weight = weight_.data();
-    return {least_seconds([&] {
-              convolution_forward<float>(
-                  method, in, weight, nullptr, {out_.view(), tile_.computed}, workspace);
-            }),
-            has_data_gradient_ ? least_seconds([&] {
-              convolution_backward_data<float>(method,
-                                               gradient,
-                                               {weight, first},
-                                               tile_.backward,
-                                               {in_gradient_.view(), map_, true},
-                                               workspace);
-            })
-                               : 0,
-            least_seconds([&] {
-              convolution_backward_weights<float>(
-                  method, in, gradient, tile_.backward, first, weight_gradient_.data(), workspace);
-            })};
+    return {
+        least_seconds([&] {
+          convolution_forward<float>(method, in, weight, nullptr, {out_, tile_.computed}, scratch_);
+        }),
+        has_data_gradient_ ? least_seconds([&] {
+          convolution_backward_data<float>(method,
+                                           gradient,
+                                           {weight, first},
+                                           tile_.backward,
+                                           {in_gradient_, map_, true},
+                                           scratch_);
+        })
+                           : 0,
+        least_seconds([&] {
+          convolution_backward_weights<float>(
+              method, in, gradient, tile_.backward, first, weight_gradient_.data(), scratch_);
+        })};
   }
 
  private:
+  [[nodiscard]] Index workspace_of(ConvolutionKernel kernel) const {
+    return convolution_workspace({shape_, partitioner::all_passes(kernel)},
+                                 tile_.computed.channels,
+                                 tile_.backward,
+                                 has_data_gradient_);
+  }
+
   ConvolutionShape shape_;
   partitioner::Tile tile_;
   Region map_;
   bool has_data_gradient_;
-  Tensor<float> in_;
-  Tensor<float> out_;
-  Tensor<float> in_gradient_;
+  Index scratch_size_ = 0;
+  std::optional<TrialArena> arena_;
+  View<float> in_;
+  View<float> out_;
+  View<float> in_gradient_;
+  float* scratch_ = nullptr;
   Array<float> weight_;
   Array<float> weight_gradient_;
 };

@@ -65,6 +65,25 @@ TEST_CASE("a Winograd convolution is counted in whole tiles on global coordinate
   CHECK(flops({4, 8}) == flops({0, 4}));
 }
 
+TEST_CASE("what filters take for themselves is not counted again for each cell") {
+  // 0.2 s, and 1 ms for each cell.
+  DeviceProfile device;
+  device.convolutions = {point_3x3(32, 20, 0.6), point_3x3(32, 40, 1.8), point_3x3(64, 40, 9)};
+  CHECK(seconds(device, point_3x3(32, 30, 0)) == doctest::Approx(0.2 + 0.9));
+  CHECK(seconds(device, point_3x3(32, 80, 0)) == doctest::Approx(0.2 + 6.4));
+  CHECK(seconds(device, point_3x3(32, 10, 0)) == doctest::Approx(0.2 + 0.1));
+
+  SUBCASE("time grows no faster than work beyond what was measured") {
+    device.convolutions[0].forward_s = 0.1;
+    CHECK(seconds(device, point_3x3(32, 80, 0)) == doctest::Approx(4 * 1.8));
+    CHECK(seconds(device, point_3x3(32, 10, 0)) == doctest::Approx(0.1 / 4));
+  }
+  SUBCASE("and never stops growing") {
+    device.convolutions[0].forward_s = 2;  // the clock was wrong
+    CHECK(seconds(device, point_3x3(32, 80, 0)) == doctest::Approx(1.8 + 3 * 1.8 / 4));
+  }
+}
+
 TEST_CASE("a convolution that was measured takes as long as it did") {
   DeviceProfile device;
   device.convolutions = {point_3x3(32, 20, 0.5), point_3x3(64, 20, 0.7), point_3x3(32, 40, 1.5)};
