@@ -158,8 +158,10 @@ TEST_CASE("what is needed at the same time lies apart, and all is there when it 
     const test::RandomCase random = test::random_case(seed, ranks, {});
     const Plan plan = make_plan(random.network, random.partition, random.batch);
     CAPTURE(seed);
+    const std::vector<Index> bytes = arena_bytes_of_ranks(random.network, plan, {});
     for (int rank = 0; rank < ranks; ++rank) {
       const ActivationArena arena = activation_arena(random.network, plan, rank, {});
+      CHECK(bytes[static_cast<std::size_t>(rank)] == arena.bytes);
       check_places(arena);
       for (int layer = 0; layer < random.network.size(); ++layer) {
         check_layer(random.network, plan, rank, layer, arena);
