@@ -60,9 +60,9 @@ PartitionSearch::PartitionSearch(const Network& network,
 
 std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory,
                                                  std::size_t most,
-                                                 Hiding hiding) {
+                                                 double hidden) {
   memory_ = memory;
-  hiding_ = hiding;
+  hidden_ = hidden;
   best_ = kInfiniteRate;
   slack_ = kRivals;
   bound_without_exchanges();
@@ -84,7 +84,7 @@ std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory,
 
 PartitionSearch::Faster PartitionSearch::faster_than(double seconds) {
   memory_ = {};
-  hiding_ = Hiding::Nothing;
+  hidden_ = 0;
   best_ = seconds * (1 - kRounding);
   slack_ = 1;
   keeps_all_ = true;
@@ -402,8 +402,7 @@ PartitionSearch::Reads PartitionSearch::exchange_of(int map,
     of.seconds = exchange_seconds(owners, readers, loads_);
     of.load = exchange_load(owners, readers, comes_from_sums, options_.memory, limits_);
   }
-  const bool is_free = map == kImage || hiding_ == Hiding::Everything;
-  const double backward_s = is_free ? 0 : of.seconds.backward_s;
+  const double backward_s = map == kImage ? 0 : (1 - hidden_) * of.seconds.backward_s;
   const double seconds =
       static_cast<double>(options_.cost.passes) * (of.seconds.forward_s + backward_s);
   return {seconds + memory_.seconds * of.load, of.load};

@@ -22,12 +22,6 @@ struct MemoryPrice {
   double most = kInfiniteRate;  // about the share of it that may be taken at any time
 };
 
-// What of the messages that travel while ranks compute costs time: in truth something between.
-enum class Hiding {
-  Nothing,    // all of them: an upper bound, and what cost_model.h says
-  Everything  // none: sums of gradients and gradients of maps are free
-};
-
 class PartitionSearch {
  public:
   // With limits of each rank, memory is counted.
@@ -36,10 +30,13 @@ class PartitionSearch {
                   const SearchOptions& options,
                   std::vector<Index> limits);
 
-  // The cheapest partitions, at most `most`, in the order of their price.
+  // The cheapest partitions, at most `most`, in the order of their price. `hidden` is the share of
+  // what sums of gradients and gradients of maps take that costs nothing, since they travel while
+  // ranks compute: 0 is what cost_model.h says, an upper bound, and in truth it is something up to
+  // 1.
   [[nodiscard]] std::vector<Partition> cheapest(const MemoryPrice& memory,
                                                 std::size_t most,
-                                                Hiding hiding = Hiding::Nothing);
+                                                double hidden = 0);
 
   // Every partition that takes less than `seconds`, in the order of time. `all` is false where
   // there are too many: then none is in the list.
@@ -78,8 +75,7 @@ class PartitionSearch {
   };
 
   [[nodiscard]] double price(const GroupChoice& choice) const {
-    const double hidden_s = hiding_ == Hiding::Everything ? choice.sums_s : 0;
-    return choice.seconds - hidden_s + memory_.seconds * choice.load;
+    return choice.seconds - hidden_ * choice.sums_s + memory_.seconds * choice.load;
   }
   [[nodiscard]] const Way& way(int number) const { return ways_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] bool too_dear(double of) const { return of > best_ * slack_; }
@@ -125,7 +121,7 @@ class PartitionSearch {
   std::vector<std::vector<GroupChoice>> all_;  // by first layer
   std::vector<double> fixed_to_end_;           // by layer: load that is there throughout, at least
   MemoryPrice memory_;
-  Hiding hiding_ = Hiding::Nothing;
+  double hidden_ = 0;
   std::vector<std::vector<const GroupChoice*>> by_first_;  // that may be of use, the best first
   std::vector<double> to_end_;  // by layer: the least price from it on without exchanges
   // By layer and owners of the map before it: the same with exchanges of that map.

@@ -19,8 +19,9 @@ constexpr std::size_t kMostChecks = 20000;  // partitions whose memory is planne
 constexpr double kRounding = 1e-9;
 constexpr Index kBucketBytes[] = {
     Index{1} << 16U, Index{1} << 18U, Index{1} << 20U, Index{1} << 23U};
-constexpr double kWorthIt = 0.998;  // of a step, for another size of buckets
-constexpr double kDearest = 1000;   // price of all memory of a device, in steps
+constexpr double kHidden[] = {0.25, 0.5, 0.75, 1};  // shares of what may travel while ranks compute
+constexpr double kWorthIt = 0.998;                  // of a step, for another size of buckets
+constexpr double kDearest = 1000;                   // price of all memory of a device, in steps
 // From one state to another, after which a search under limits is content with what it has: some
 // seconds. Small problems take far fewer.
 constexpr Index kManySteps = 8000000;
@@ -72,17 +73,20 @@ class Planner {
   }
 
  private:
-  // Adds what is fastest if all hides that can, where a simulation will tell.
+  // Adds what is fastest if some or all of what can hides, where a simulation will tell how much
+  // does.
   void add_hiding(PartitionSearch& by_time, std::vector<Partition>& partitions) {
     if (!is_simulable(network_, cluster_.size())) {
       return;
     }
     const auto most = static_cast<std::size_t>(options_.candidates);
-    for (Partition& partition : by_time.cheapest({}, most, Hiding::Everything)) {
-      const bool known =
-          std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
-      if (!known && fits(partition)) {
-        partitions.push_back(std::move(partition));
+    for (const double hidden : kHidden) {
+      for (Partition& partition : by_time.cheapest({}, most, hidden)) {
+        const bool known =
+            std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
+        if (!known && fits(partition)) {
+          partitions.push_back(std::move(partition));
+        }
       }
     }
   }

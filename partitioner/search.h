@@ -15,9 +15,9 @@
 // end all partitions that are faster than the one found are looked at, where there are few enough;
 // `effort.complete` says whether there were.
 //
-// The best few by the model are simulated, and the best few if all messages cost nothing that may
-// travel while ranks compute; the fastest of these is the result. Where that order differs from the
-// model's, only those few are compared.
+// The best few by the model are simulated, and the best few if a quarter, half, three quarters or
+// all of what may travel while ranks compute costs nothing; the fastest of these is the result.
+// Where that order differs from the model's, only those few are compared.
 //
 // A new dimension of the decision (an algorithm for gradient sums, optimizer state whole or
 // sharded) that concerns one group is a further variant of its choices, with its own cost and
