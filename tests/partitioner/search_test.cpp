@@ -329,3 +329,31 @@ TEST_CASE("a faster device gets more of the map") {
   const Plan plan = make_plan(network, result.candidates.front().partition, 1);
   CHECK(plan.tile(0, 1).owned.volume() > 2 * plan.tile(0, 0).owned.volume());
 }
+
+// How much of the messages hides behind computing changes with the links, and with it what is best.
+TEST_CASE("what is found for other links is not faster than what is found for these") {
+  Network network;
+  network.image = {3, 416, 416};
+  for (const LayerSpec& layer :
+       read_model(TESSERA_SOURCE_DIR "/models/yolov2-early.cfg").network.layers) {
+    add_layer(network, layer.operation, layer.inputs);
+  }
+  SearchOptions options;
+  options.counts_memory = false;
+  options.kernels = choose_kernels(network, KernelRule::Usual);
+  std::vector<ClusterProfile> clusters;
+  std::vector<Partition> found;
+  for (const double bits_per_s : {10e6, 20e6, 40e6, 100e6}) {
+    clusters.push_back(equal_devices({.count = 4, .link_bits_per_s = bits_per_s}));
+    found.push_back(
+        search_partition(network, clusters.back(), options).candidates.front().partition);
+  }
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    const double found_s = evaluated(network, clusters[i], options, found[i]).predicted_s();
+    for (std::size_t other = 0; other < clusters.size(); ++other) {
+      CAPTURE(i);
+      CAPTURE(other);
+      CHECK(evaluated(network, clusters[i], options, found[other]).predicted_s() >= 0.99 * found_s);
+    }
+  }
+}
