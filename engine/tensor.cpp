@@ -36,20 +36,20 @@ namespace {
 
 // Runs of cells of a region that lie evenly apart in a view and side by side in (N, C, H, W) order:
 // calls visit(cells, flat, stride, count) for each, where `flat` is the place of the first in that
-// order. They are rows; of a map of one cell, which is a vector, whole blocks of channels.
+// order. They are rows; of a single cell, whole blocks of channels.
 template <class T, class Visit>
 void for_each_run(View<T> view, const Region& region, Visit visit) {
   if (region.empty()) {
     return;
   }
   partitioner::expects(partitioner::contains(view.region, region), "a region lies in its view");
-  const bool is_vector = region.rows.size() * region.cols.size() == 1;
+  const bool is_cell = region.rows.size() * region.cols.size() == 1;
   Index flat = 0;
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for (Index c = region.channels.begin; c < region.channels.end;) {
       T* const channel =
           view.cell(n, region.rows.begin, region.cols.begin) + view.channel_offset(c);
-      if (is_vector) {
+      if (is_cell) {
         const Index lane = (c - view.region.channels.begin) % view.block;
         const Index count = std::min(view.block - lane, region.channels.end - c);
         visit(channel, flat, Index{1}, count);

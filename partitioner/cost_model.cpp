@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "partitioner/compute_model.h"
 #include "partitioner/layer_memory.h"
@@ -236,11 +235,10 @@ std::vector<RecomputedLayer> recomputed_work(const Network& network, const Group
 }
 
 double loss_seconds(const ClusterProfile& cluster) {
-  std::vector<int> ranks(cluster.devices.size());
-  std::iota(ranks.begin(), ranks.end(), 0);
   TransferLoad load(cluster);
   constexpr double kNumberBytes = 8;
-  load.add_all_to_all(ranks, kNumberBytes);  // how many bytes will come, then these
+  load.add_all_to_all(first_ranks(cluster.size()),
+                      kNumberBytes);  // how many bytes will come, then these
   return 2 * load.seconds();
 }
 

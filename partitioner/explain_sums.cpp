@@ -1,7 +1,6 @@
 #include "partitioner/explain_sums.h"
 
 #include <fmt/format.h>
-#include <numeric>
 
 #include "partitioner/quantities.h"
 #include "partitioner/text_table.h"
@@ -9,12 +8,6 @@
 namespace partitioner {
 
 namespace {
-
-std::vector<int> first_ranks(int count) {
-  std::vector<int> ranks(static_cast<std::size_t>(count));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
 
 std::string milliseconds(double seconds) {
   return fmt::format("{:.1f}", 1000 * seconds);

@@ -84,9 +84,9 @@ class GroupBytes {
     ParameterBytes parameters(options_, fixed_);
     for (int layer = group.first; layer <= group.last; ++layer) {
       parameters.add(layer_parameters(network, layer), group.tiles_of(layer));
-      outlives_ = group.recompute && last_backward_reader(network, layer) > group.last;
+      const bool outlives = group.recompute && last_backward_reader(network, layer) > group.last;
       for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
-        compute(layer, rank);
+        compute(layer, rank, outlives);
       }
     }
     for (const auto& [map, required] : group.required) {
@@ -130,13 +130,14 @@ class GroupBytes {
     }
   }
 
-  void compute(int layer, std::size_t rank) {
+  // `outlives`: later groups' backward passes read the layer's map.
+  void compute(int layer, std::size_t rank, bool outlives) {
     const Tile& tile = group_.tiles_of(layer)[rank];
     if (options_.workspace.of_layer) {
       scratch_[rank] = std::max(scratch_[rank], options_.workspace.of_layer(layer, tile));
     }
     if (options_.memory.training) {
-      hold(layer, rank, blocked_volume(tile.computed));
+      hold(layer, rank, blocked_volume(tile.computed), outlives);
       pass_back(layer, rank);
     }
   }
@@ -144,7 +145,7 @@ class GroupBytes {
   // Sums and winners stay from the layer's forward pass to its backward pass; so do maps that
   // cannot be had from sums again, but for those that a pool takes at once. In a recomputed group
   // most of this is there for its backward pass only.
-  void hold(int layer, std::size_t rank, Index cells) {
+  void hold(int layer, std::size_t rank, Index cells, bool outlives) {
     const Operation& operation = network_.layer(layer).operation;
     const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
     const Index map = cells * options_.memory.scalar_bytes;
@@ -155,7 +156,7 @@ class GroupBytes {
     held_[rank] += sums + winners;
     if (group_.recompute) {
       (again.output ? recomputed_ : kept_)[rank] += winners;
-      kept_[rank] += outlives_ ? map : 0;
+      kept_[rank] += outlives ? map : 0;
       recomputed_[rank] += sums + (again.output && !normalizes(operation) && !pooled ? map : 0);
       const Index gradient = layer == group_.last ? map : 0;  // is there when all has run again
       moment_[rank] = std::max(moment_[rank], recomputed_[rank] + gradient);
@@ -204,8 +205,6 @@ class GroupBytes {
   const GroupGeometry& group_;
   const SearchOptions& options_;
   std::vector<RecomputedLayer> again_;
-  bool outlives_ =
-      false;  // whether later groups' backward passes read the map of the layer at hand
   RankBytes fixed_;
   RankBytes held_;        // sums and winners, while the group's backward pass begins
   RankBytes kept_;        // from forward to backward pass

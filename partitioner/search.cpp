@@ -181,13 +181,14 @@ class Planner {
     for (PartitionSearch* const search : searches) {
       std::vector<Partition> best;
       for (const double most : {kInfiniteRate, 1.4, 1.15, 1.0, 0.85}) {
+        if (has_tried_enough(*search)) {
+          break;
+        }
         std::vector<Partition> free = cheapest(*search, {0, most});
         sort_by_time(free);
-        // A narrower share leaves no faster ones.
-        const bool is_slower =
-            !free.empty() && !best.empty() && modelled_s(free.front()) >= modelled_s(best.front());
-        if (is_slower || has_tried_enough(*search)) {
-          break;
+        if (!free.empty() && !best.empty() &&
+            modelled_s(free.front()) >= modelled_s(best.front())) {
+          break;  // a narrower share leaves no faster ones
         }
         auto fitting = at_lowest_price(*search, most, std::move(free));
         if (best.empty() ||

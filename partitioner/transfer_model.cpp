@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace partitioner {
 
@@ -204,6 +205,12 @@ const char* name_of(SumAlgorithm algorithm) {
       return "halving and doubling";
   }
   return "";
+}
+
+std::vector<int> first_ranks(int count) {
+  std::vector<int> ranks(static_cast<std::size_t>(count));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 double sum_seconds(const ClusterProfile& cluster,

@@ -77,6 +77,9 @@ inline constexpr SumAlgorithm kSumAlgorithms[] = {
     SumAlgorithm::Owners, SumAlgorithm::Star, SumAlgorithm::Ring, SumAlgorithm::HalvingDoubling};
 [[nodiscard]] const char* name_of(SumAlgorithm algorithm);
 
+// 0, 1, ..., count - 1.
+[[nodiscard]] std::vector<int> first_ranks(int count);
+
 // Seconds to sum `bytes` over the ranks, in buckets of at most `bucket_bytes` one after the other.
 [[nodiscard]] double sum_seconds(const ClusterProfile& cluster,
                                  SumAlgorithm algorithm,

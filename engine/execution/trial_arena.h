@@ -1,5 +1,5 @@
 // Memory for what is tried out: one array for everything, as a step has one for its maps. A large
-// array lies in large pages, and kernels are up to a quarter faster there; small arrays of their
+// array lies in large pages, and kernels are up to a fifth faster there; small arrays of their
 // own would be slower than what they stand for.
 
 #pragma once

@@ -78,9 +78,13 @@ bool holds(Pair& pair, Inside inside) {
 TEST_CASE(
     "what is copied out of one tensor and into another arrives in its place, and nothing else "
     "changes") {
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
     INFO("seed ", seed);
     Pair pair = random_pair(seed);
+    if (seed >= 100) {  // some channels of single cells go together
+      pair.region.rows.end = pair.region.rows.begin + 1;
+      pair.region.cols.end = pair.region.cols.begin + 1;
+    }
     std::vector<double> plain(static_cast<std::size_t>(pair.region.volume()));
     copy_out(View<const double>(pair.from.view()), pair.region, plain.data());
     const auto source = [&](Index n, Index c, Index row, Index col) {
