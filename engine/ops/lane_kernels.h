@@ -61,7 +61,8 @@ struct OuterSum {
 // The two products of Winograd's convolution, for one position of the transformed tiles. Arrays are
 // in blocks of kLanes channels, the elements from block to block given; all aligned.
 
-// sums[block][p][lane] = sum over c of weights[block][c][lane] * in[c / kLanes][p][c % kLanes]
+// sums[block][p][lane] += (or =) sum over c of weights[block][c][lane] * in[c / kLanes][p][c %
+// kLanes]
 template <class T>
 struct PixelProduct {
   const T* in = nullptr;
@@ -71,6 +72,7 @@ struct PixelProduct {
   Index weights_block = 0;
   T* sums = nullptr;
   Index sums_block = 0;
+  bool assign = true;
 };
 
 inline constexpr Index kProductChannels = 8;  // of a block of inputs that are done at once
@@ -180,7 +182,7 @@ struct LaneKernels {
   void (*add_transposed)(const Transpose<T>& job, Index rows, Index cols);  // adds
 
   Index product_pixels;  // the most that one call of pixel_product takes
-  // Assigns job.sums; 1 <= pixels <= product_pixels, 1 <= blocks <= kMostBlocks.
+  // 1 <= pixels <= product_pixels, 1 <= blocks <= kMostBlocks.
   void (*pixel_product)(const PixelProduct<T>& job, Index pixels, Index blocks);
   void (*weight_product)(const WeightProduct<T>& job, Index blocks);
 

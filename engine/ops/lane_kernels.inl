@@ -233,6 +233,9 @@ void dispatch_terms(const OuterSum<T>& job, Index terms, Index blocks) {
 template <class T, Index kCount, Index kBlocks>
 void product_pixels(const PixelProduct<T>& job) {
   Lanes<T> sums[kBlocks][kCount]{};
+  if (!job.assign) {
+    load_sums<T, kCount, kBlocks>(job.sums, kLanes, job.sums_block, sums);
+  }
   for (Index first = 0; first < job.channels; first += kLanes) {
     const T* pixels = job.in + first / kLanes * job.in_block;
     const T* weights = job.weights + first * kLanes;
@@ -254,13 +257,7 @@ void product_pixels(const PixelProduct<T>& job) {
       }
     }
   }
-#pragma GCC unroll 2
-  for (Index block = 0; block < kBlocks; ++block) {
-#pragma GCC unroll 16
-    for (Index p = 0; p < kCount; ++p) {
-      store_lanes(job.sums + block * job.sums_block + p * kLanes, sums[block][p]);
-    }
-  }
+  store_sums<T, kCount, kBlocks>(sums, kLanes, job.sums_block, job.sums);
 }
 
 // Terms in runs that the registers hold the sums of.

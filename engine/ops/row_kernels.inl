@@ -461,18 +461,24 @@ void pool_row(const PoolRow<T>& row) {
   }
 }
 
-template <class T, bool kAdd>
-void unpool_row(const UnpoolRow<T>& row) {
+// kCols of the window, or 0: as the row says.
+template <class T, bool kAdd, Index kCols>
+void unpool_windows(const UnpoolRow<T>& row) {
   const bool side_by_side = row.gradient_step == row.lanes && row.x_step == row.lanes;
   for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
     using N = Numbers<V, T>;
     const V zero{};
+    const Index cols = kCols == 0 ? row.cols : kCols;
     for (Index window = 0; window < row.windows; ++window) {
-      const V gradient = load_row<V>(row.gradient + window * row.gradient_step + lane);
-      const N winner = convert_numbers<N>(
-          load_row<Winners<V, T>>(row.winners + window * row.winners_step + lane));
+      const T* from = row.gradient + window * row.gradient_step + lane;
+      const Winner* won = row.winners + window * row.winners_step + lane;
+      prefetch_row(from);
+      prefetch_row(won);
+      const V gradient = load_row<V>(from);
+      const N winner = convert_numbers<N>(load_row<Winners<V, T>>(won));
       T* x = row.x + window * row.x_window + lane;
-      for (Index c = 0; c < row.cols; ++c) {
+#pragma GCC unroll 2
+      for (Index c = 0; c < cols; ++c) {
         T* to = x + c * row.x_step;
         const N number = N{} + static_cast<typename NumberOf<T>::Type>(row.first + c);
         const V share = winner == number ? gradient : zero;
@@ -480,6 +486,15 @@ void unpool_row(const UnpoolRow<T>& row) {
       }
     }
   });
+}
+
+template <class T, bool kAdd>
+void unpool_row(const UnpoolRow<T>& row) {
+  if (row.cols == 2) {
+    unpool_windows<T, kAdd, 2>(row);
+  } else {
+    unpool_windows<T, kAdd, 0>(row);
+  }
 }
 
 // What all cells of a depthwise job share: its taps, where their number is known, in registers.

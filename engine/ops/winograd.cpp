@@ -11,48 +11,55 @@ namespace {
 
 using partitioner::intersect;
 
-// Elements that are in work at once: few enough of filters to stay in a cache of the second level,
-// more of tiles, because filters of several parts are transformed again for each batch of tiles.
+// Elements that are in work at once: few enough of filters to stay in a cache of the second level
+// beside the tiles that they meet. Filters of several parts are transformed again for each batch of
+// tiles, so that batches are larger then.
 constexpr Index kFilterElements = Index{5} << 16U;
+constexpr Index kPartBlocks = 2 * kMostBlocks;
+constexpr Index kPartChannels = 4 * kLanes;
 constexpr Index kTileElements = Index{1} << 21U;
 constexpr Index kFewestTiles = 14;
 constexpr Index kMostTiles = 56;
 constexpr Index kMostTilesOfParts = 224;
 
-// A convolution goes through batches of tiles and, for each, through parts of its outputs'
-// channels.
+// A convolution goes through batches of tiles and, for each, through parts of its filters: some
+// outputs' channels and, for these, one run of inputs' channels after the other.
 struct Blocking {
-  Index tiles = 0;    // of a batch
-  Index blocks = 0;   // of a part
-  bool whole = true;  // whether a part is all of the outputs
+  Index tiles = 0;     // of a batch
+  Index blocks = 0;    // of outputs, of a part
+  Index channels = 0;  // of inputs, of a part
+  bool whole = true;   // whether a part is all filters
 };
 
 Blocking blocking_of(Index side, Index ins, Index outs) {
   const Index per_tile = positions_of(side) * kLanes;  // and block
-  const Index most = kFilterElements / (per_tile * blocks_of(ins) * kLanes);
-  Blocking blocking;
-  blocking.blocks = std::min(std::max(most / kMostBlocks, Index{1}) * kMostBlocks, blocks_of(outs));
-  blocking.whole = blocking.blocks == blocks_of(outs);
+  Blocking blocking{0, blocks_of(outs), blocks_of(ins) * kLanes, true};
+  if (per_tile * blocking.blocks * blocking.channels > kFilterElements) {
+    blocking.blocks = std::min(blocking.blocks, kPartBlocks);
+    blocking.channels = std::min(blocking.channels, kPartChannels);
+    blocking.whole = false;
+  }
   blocking.tiles = std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.blocks)),
                               kFewestTiles,
                               blocking.whole ? kMostTiles : kMostTilesOfParts);
   return blocking;
 }
 
-// Calls visit(Range) for the channels of each part.
+// Calls visit(Range) for runs of at most `most` channels that together are `channels`.
 template <class Visit>
-void for_each_part(const Blocking& blocking, const Range& channels, Visit visit) {
-  const Index step = blocking.blocks * kLanes;
-  for (Index begin = channels.begin; begin < channels.end; begin += step) {
-    visit(Range{begin, std::min(begin + step, channels.end)});
+void for_each_part(Index most, const Range& channels, Visit visit) {
+  for (Index begin = channels.begin; begin < channels.end; begin += most) {
+    visit(Range{begin, std::min(begin + most, channels.end)});
   }
 }
 
-// sums = filters * tiles at every position, for `count` tiles. Called by all threads of a team.
+// sums (+)= filters * tiles at every position, for `count` tiles. `first_channel` of the tiles is
+// the filters' first; the sums are assigned where it is 0. Called by all threads of a team.
 template <class T>
 void multiply(const TransformedFilters<T>& filters,
               Index positions,
               Index count,
+              Index first_channel,
               const TransformedTiles<T>& tiles,
               const TransformedTiles<T>& sums) {
   const LaneKernels<T>& kernels = lane_kernels<T>();
@@ -63,13 +70,14 @@ void multiply(const TransformedFilters<T>& filters,
       const Index block = pair * kMostBlocks;
       const Index blocks = std::min(kMostBlocks, sums.blocks - block);
       for_each_run(count, kernels.product_pixels, [&](Index first, Index pixels) {
-        kernels.pixel_product({tiles.at(position, 0, first),
+        kernels.pixel_product({tiles.at(position, first_channel / kLanes, first),
                                tiles.block_stride(),
                                filters.channels,
                                filters.at(position, block, 0),
                                filters.block_stride(),
                                sums.at(position, block, first),
-                               sums.block_stride()},
+                               sums.block_stride(),
+                               first_channel == 0},
                               pixels,
                               blocks);
       });
@@ -85,6 +93,10 @@ struct FilterSource {
   Index out_step = 0;
   Index in_step = 0;
   bool turned = false;
+
+  [[nodiscard]] FilterSource from(Index out, Index in) const {
+    return {taps + out * out_step + in * in_step, out_step, in_step, turned};
+  }
 };
 
 // Called by all threads of a team.
@@ -121,7 +133,7 @@ struct TiledConvolution {
 template <class T>
 TiledConvolution<T> part_of(TiledConvolution<T> job, const Range& channels) {
   const Index skipped = channels.begin - job.out.region.channels.begin;
-  job.filters.taps += skipped * job.filters.out_step;
+  job.filters = job.filters.from(skipped, 0);
   job.out.region.channels = channels;
   job.out.bias = job.out.bias == nullptr ? nullptr : job.out.bias + skipped;
   return job;
@@ -136,7 +148,7 @@ struct WinogradScratch {
   WinogradScratch(T* workspace, Index side, const Blocking& blocking, Index in_blocks)
       : tiles{nullptr, in_blocks, blocking.tiles} {
     const Index positions = positions_of(side);
-    const TransformedFilters<T> filters{workspace, blocking.blocks, in_blocks * kLanes};
+    const TransformedFilters<T> filters{workspace, blocking.blocks, blocking.channels};
     const TransformedTiles<T> sums{nullptr, blocking.blocks, blocking.tiles};
     const Index filter_elements = positions * filters.position_stride();
     tiles.data = workspace + filter_elements;
@@ -175,15 +187,17 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, T* workspace
   for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
     const Range batch{first, first + count};
     transform_squares(job.in, grid, batch, tiles);
-    for_each_part(blocking, outs, [&](const Range& channels) {
+    for_each_part(blocking.blocks * kLanes, outs, [&](const Range& channels) {
       const TiledConvolution<T> part = part_of(job, channels);
       const Index blocks = blocks_of(channels.size());
-      const TransformedFilters<T> filters{workspace, blocks, ins};
       const TransformedTiles<T> sums{tiles.at(positions, 0, 0), blocks, blocking.tiles};
-      if (first == 0 || !blocking.whole) {
-        transform_filters(job.side, channels.size(), part.filters, filters);
-      }
-      multiply(filters, positions, count, tiles, sums);
+      for_each_part(blocking.channels, {0, ins}, [&](const Range& inputs) {
+        const TransformedFilters<T> filters{workspace, blocks, inputs.size()};
+        if (first == 0 || !blocking.whole) {
+          transform_filters(job.side, channels.size(), part.filters.from(0, inputs.begin), filters);
+        }
+        multiply(filters, positions, count, inputs.begin, tiles, sums);
+      });
       transform_sums(sums, grid, batch, part.out);
       if (done) {
         finish_lines(grid, batch, part.out.region, done);
@@ -205,10 +219,11 @@ Region window_of(const ConvolutionShape& shape, const Region& region) {
           grow(region.cols, shape.padding, after)};
 }
 
-// sums (+)= tiles * gradients at every position, over `count` tiles. Called by all threads of a
-// team.
+// sums (+)= tiles * gradients at every position, over `count` tiles, of the tiles' channels from
+// `first_channel` on. Called by all threads of a team.
 template <class T>
 void add_products(const TransformedTiles<T>& tiles,
+                  Index first_channel,
                   const TransformedTiles<T>& gradients,
                   Index positions,
                   Index count,
@@ -222,34 +237,36 @@ void add_products(const TransformedTiles<T>& tiles,
       for (Index run = 0; run < runs; ++run) {
         const Index block = pair * kMostBlocks;
         const Index channel = run * kProductChannels;
-        lane_kernels<T>().weight_product(
-            {tiles.at(position, channel / kLanes, 0) + channel % kLanes,
-             gradients.at(position, block, 0),
-             gradients.block_stride(),
-             count,
-             sums.at(position, block, channel),
-             sums.block_stride(),
-             assign},
-            std::min(kMostBlocks, gradients.blocks - block));
+        const Index input = first_channel + channel;
+        lane_kernels<T>().weight_product({tiles.at(position, input / kLanes, 0) + input % kLanes,
+                                          gradients.at(position, block, 0),
+                                          gradients.block_stride(),
+                                          count,
+                                          sums.at(position, block, channel),
+                                          sums.block_stride(),
+                                          assign},
+                                         std::min(kMostBlocks, gradients.blocks - block));
       }
     }
   }
 }
 
-// Transforms `sums` back and adds them to `filters` filters of plain weights. Called by all threads
-// of a team.
+// Transforms `sums` back and adds them to the weights of `filters` filters for `inputs`. Called by
+// all threads of a team.
 template <class T>
 void add_filters(Index side,
                  const TransformedFilters<T>& sums,
                  const ConvolutionShape& shape,
                  Index filters,
+                 const Range& inputs,
                  T* weight_gradient) {
   const auto transform = lane_kernels<T>().transform_filter_gradients[transform_number(side)];
-  for_each_share(sums.blocks, shape.channels, [&](Index block, const Range& share) {
+  for_each_share(sums.blocks, inputs.size(), [&](Index block, const Range& share) {
     FilterGradientTransform<T> job;
     job.positions = sums.at(0, block, share.begin);
     job.position_step = sums.position_stride();
-    job.taps = weight_gradient + block * kLanes * shape.row() + share.begin * shape.taps();
+    job.taps = weight_gradient + block * kLanes * shape.row() +
+               (inputs.begin + share.begin) * shape.taps();
     job.lane_step = shape.row();
     job.channel_step = shape.taps();
     job.lanes = std::min(kLanes, filters - block * kLanes);
@@ -344,19 +361,22 @@ void winograd_backward_weights(const WinogradMethod& method,
   for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
     const Range batch{first, first + count};
     transform_squares(windows, grid, batch, tiles);
-    for_each_part(blocking, region.channels, [&](const Range& filters) {
+    for_each_part(blocking.blocks * kLanes, region.channels, [&](const Range& filters) {
       const Region outputs{region.images, filters, region.rows, region.cols};
       const SquareSource<T> source{
           kernels.transform_gradient[number], out_gradient, {side, 0, outputs}};
       const Index blocks = blocks_of(filters.size());
       const TransformedTiles<T> gradients{tiles.at(positions, 0, 0), blocks, blocking.tiles};
-      const TransformedFilters<T> sums{workspace, blocks, tiles.blocks * kLanes};
       transform_squares(source, grid, batch, gradients);
-      add_products(tiles, gradients, positions, count, first == 0 || !blocking.whole, sums);
-      if (batch.end == grid.count() || !blocking.whole) {
-        T* gradient = weight_gradient + (filters.begin - first_filter) * shape.row();
-        add_filters(side, sums, shape, filters.size(), gradient);
-      }
+      for_each_part(blocking.channels, {0, shape.channels}, [&](const Range& inputs) {
+        const TransformedFilters<T> sums{workspace, blocks, blocks_of(inputs.size()) * kLanes};
+        const bool assign = first == 0 || !blocking.whole;
+        add_products(tiles, inputs.begin, gradients, positions, count, assign, sums);
+        if (batch.end == grid.count() || !blocking.whole) {
+          T* gradient = weight_gradient + (filters.begin - first_filter) * shape.row();
+          add_filters(side, sums, shape, filters.size(), inputs, gradient);
+        }
+      });
     });
   });
 }

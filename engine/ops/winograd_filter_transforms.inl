@@ -47,45 +47,75 @@ template <class T, bool kAdd>
   }
 }
 
-// taps[tap][lane] = from[lane * lane_step + tap], 0 for further lanes.
+// Some input channels of kLanes filters: those of channel c and lane l begin at
+// l * lane_step + c * channel_step.
+struct FilterSteps {
+  Index lane_step = 0;
+  Index channel_step = 0;
+  Index lanes = 0;  // that there are
+  Index channels = 0;
+};
+
+// taps[channel][tap][lane] = from[lane][channel][tap], 0 for further lanes. Four lanes of all
+// channels before the next four: lanes are often whole pages apart, and a cache has room for few
+// such lines.
 template <class T>
 [[gnu::always_inline]] inline void gather_taps(const T* from,
-                                               Index lane_step,
-                                               Index lanes,
-                                               T* taps) {
-  const Index quads = lanes / 4 * 4;
+                                               const FilterSteps& steps,
+                                               T (*taps)[kTaps * kLanes]) {
+  const Index quads = steps.lanes / 4 * 4;
   for (Index lane = 0; lane < quads; lane += 4) {
-    const T* filters = from + lane * lane_step;
-    transpose_four<T, false>(filters, lane_step, taps + lane, kLanes);
-    transpose_four<T, false>(filters + 4, lane_step, taps + 4 * kLanes + lane, kLanes);
+    const T* filters = from + lane * steps.lane_step;
+    for (Index c = 0; c < steps.channels; ++c) {
 #pragma GCC unroll 4
-    for (Index i = 0; i < 4; ++i) {
-      taps[8 * kLanes + lane + i] = filters[i * lane_step + 8];
+      for (Index i = 0; i < 4; ++i) {
+        __builtin_prefetch(filters + i * steps.lane_step + kFiltersAtOnce * steps.channel_step);
+      }
+      transpose_four<T, false>(filters, steps.lane_step, taps[c] + lane, kLanes);
+      transpose_four<T, false>(
+          filters + 4, steps.lane_step, taps[c] + 4 * kLanes + lane, kLanes);
+#pragma GCC unroll 4
+      for (Index i = 0; i < 4; ++i) {
+        taps[c][8 * kLanes + lane + i] = filters[i * steps.lane_step + 8];
+      }
+      filters += steps.channel_step;
     }
   }
   for (Index lane = quads; lane < kLanes; ++lane) {
-    for (Index tap = 0; tap < kTaps; ++tap) {
-      taps[tap * kLanes + lane] = lane < lanes ? from[lane * lane_step + tap] : T{};
+    for (Index c = 0; c < steps.channels; ++c) {
+      const T* filter = from + lane * steps.lane_step + c * steps.channel_step;
+      for (Index tap = 0; tap < kTaps; ++tap) {
+        taps[c][tap * kLanes + lane] = lane < steps.lanes ? filter[tap] : T{};
+      }
     }
   }
 }
 
-// to[lane * lane_step + tap] += taps[tap][lane]
+// to[lane][channel][tap] += taps[channel][tap][lane], in the same order.
 template <class T>
-[[gnu::always_inline]] inline void add_taps(const T* taps, Index lane_step, Index lanes, T* to) {
-  const Index quads = lanes / 4 * 4;
+[[gnu::always_inline]] inline void add_taps(const T (*taps)[kTaps * kLanes],
+                                            const FilterSteps& steps,
+                                            T* to) {
+  const Index quads = steps.lanes / 4 * 4;
   for (Index lane = 0; lane < quads; lane += 4) {
-    T* filters = to + lane * lane_step;
-    transpose_four<T, true>(taps + lane, kLanes, filters, lane_step);
-    transpose_four<T, true>(taps + 4 * kLanes + lane, kLanes, filters + 4, lane_step);
+    T* filters = to + lane * steps.lane_step;
+    for (Index c = 0; c < steps.channels; ++c) {
+      transpose_four<T, true>(taps[c] + lane, kLanes, filters, steps.lane_step);
+      transpose_four<T, true>(
+          taps[c] + 4 * kLanes + lane, kLanes, filters + 4, steps.lane_step);
 #pragma GCC unroll 4
-    for (Index i = 0; i < 4; ++i) {
-      filters[i * lane_step + 8] += taps[8 * kLanes + lane + i];
+      for (Index i = 0; i < 4; ++i) {
+        filters[i * steps.lane_step + 8] += taps[c][8 * kLanes + lane + i];
+      }
+      filters += steps.channel_step;
     }
   }
-  for (Index lane = quads; lane < lanes; ++lane) {
-    for (Index tap = 0; tap < kTaps; ++tap) {
-      to[lane * lane_step + tap] += taps[tap * kLanes + lane];
+  for (Index lane = quads; lane < steps.lanes; ++lane) {
+    for (Index c = 0; c < steps.channels; ++c) {
+      T* filter = to + lane * steps.lane_step + c * steps.channel_step;
+      for (Index tap = 0; tap < kTaps; ++tap) {
+        filter[tap] += taps[c][tap * kLanes + lane];
+      }
     }
   }
 }
@@ -99,10 +129,9 @@ void transform_filters(const FilterTransform<T>& job) {
   for (Index begin = 0; begin < job.channels; begin += kFiltersAtOnce) {
     const Index left = job.channels - begin;
     const Index count = left < kFiltersAtOnce ? left : kFiltersAtOnce;
-    for (Index c = 0; c < count; ++c) {
-      gather_taps(
-          job.taps + (begin + c) * job.channel_step, job.lane_step, job.lanes, taps[c]);
-    }
+    gather_taps(job.taps + begin * job.channel_step,
+                {job.lane_step, job.channel_step, job.lanes, count},
+                taps);
     for_each_part<T>(count, [&](Index c, Index lane) __attribute__((always_inline)) {
       LanePart<T> filter[kTaps];
       LanePart<T> positions[kPositions];
@@ -129,8 +158,8 @@ void transform_filter_gradients(const FilterGradientTransform<T>& job) {
           positions, filter, [](const auto& in, auto& out) { weight_gradient_line<T>(in, out); });
       store_positions(filter, taps[c] + lane, kLanes);
     });
-    for (Index c = 0; c < count; ++c) {
-      add_taps(taps[c], job.lane_step, job.lanes, job.taps + (begin + c) * job.channel_step);
-    }
+    add_taps<T>(taps,
+                {job.lane_step, job.channel_step, job.lanes, count},
+                job.taps + begin * job.channel_step);
   }
 }
