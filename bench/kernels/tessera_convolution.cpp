@@ -37,7 +37,7 @@ TesseraConvolution<T>::TesseraConvolution(const ConvolutionCase& convolution,
       input_(with_border(input_map_, convolution.shape)),
       output_(output_map_),
       weight_(convolution.weights()),
-      workspace_(convolution_workspace(method_, output_map_.channels, output_map_)) {
+      workspace_(convolution_workspace(method_, output_map_, output_map_)) {
   if (pass != Pass::Forward) {
     copy_plain(values.output_gradient, output_map_, output_.view());
   }

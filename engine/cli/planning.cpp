@@ -51,10 +51,8 @@ partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
     const ConvolutionMethod method{convolution_shape(network, layer),
                                    kernels[static_cast<std::size_t>(layer)]};
     const bool to_data = network.layer(layer).inputs[0] != partitioner::kImage;
-    return convolution_workspace(method,
-                                 tile.computed.channels,
-                                 training ? tile.backward : partitioner::Region{},
-                                 to_data) *
+    return convolution_workspace(
+               method, tile.computed, training ? tile.backward : partitioner::Region{}, to_data) *
            partitioner::MemoryOptions{}.scalar_bytes;
   };
   const auto of_ranks = [&network, training](const partitioner::Plan& plan) {

@@ -99,7 +99,7 @@ ConvolutionPoint timed(ConvolutionPoint trial, double allowed_s) {
   const Region output = trial_output(trial);
   const Region input = trial_input(trial);
   const Index in_size = partitioner::blocked_volume(input);
-  const Index scratch_size = convolution_workspace(method, output.channels, output);
+  const Index scratch_size = convolution_workspace(method, output, output);
   TrialArena arena({in_size, partitioner::blocked_volume(output), in_size, scratch_size});
   const View<const float> in = filled(arena, input, 1);
   const View<float> out = filled(arena, output, 2);

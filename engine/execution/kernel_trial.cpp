@@ -98,7 +98,7 @@ class Trial {
  private:
   [[nodiscard]] Index workspace_of(ConvolutionKernel kernel) const {
     return convolution_workspace({shape_, partitioner::all_passes(kernel)},
-                                 tile_.computed.channels,
+                                 tile_.computed,
                                  tile_.backward,
                                  has_data_gradient_);
   }

@@ -146,7 +146,7 @@ Index trial_bytes(const ConvolutionPoint& trial) {
   const Region output = trial_output(trial);
   const Index scalars = 2 * blocked_volume(trial_input(trial)) + blocked_volume(output) +
                         2 * trial.filters * shape.row() +
-                        convolution_workspace(method, output.channels, output);
+                        convolution_workspace(method, output, output);
   return scalars * static_cast<Index>(sizeof(float));
 }
 

@@ -23,7 +23,7 @@ Index layer_workspace(const partitioner::Network& network,
   if (std::holds_alternative<partitioner::Convolution>(spec.operation)) {
     const bool to_data = spec.inputs[0] != partitioner::kImage || options.image_gradient;
     return convolution_workspace({convolution_shape(network, layer), plan.kernels_of(layer)},
-                                 tile.computed.channels,
+                                 tile.computed,
                                  options.training ? tile.backward : Region{},
                                  to_data);
   }
@@ -50,9 +50,9 @@ Index pass_bytes(const partitioner::Network& network,
   Index most = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const partitioner::Tile& tile = plan.tile(layer, rank);
-    if (!tile.computed.empty()) {
-      most = std::max(
-          most, convolution_workspace(kernel, pass, shape, tile.computed.channels, tile.backward));
+    const Region& region = pass == ConvolutionPass::Forward ? tile.computed : tile.backward;
+    if (!region.empty()) {
+      most = std::max(most, convolution_workspace(kernel, pass, shape, region));
     }
   }
   return most * kScalarBytes;

@@ -45,29 +45,29 @@ bool assigns_all(ConvolutionKernel kernel,
 Index convolution_workspace(ConvolutionKernel kernel,
                             ConvolutionPass pass,
                             const ConvolutionShape& shape,
-                            const Range& filters,
-                            const Region& output) {
+                            const Region& region) {
   if (const Index side = winograd_side(kernel); side > 0) {
-    return winograd_workspace(WinogradMethod{shape, side}, filters, pass);
+    return winograd_workspace(WinogradMethod{shape, side}, region, pass);
   }
   const bool is_direct = kernel == ConvolutionKernel::Direct && !is_depthwise(shape);
-  return is_direct && pass == ConvolutionPass::BackwardData ? direct_workspace(shape, output) : 0;
+  return is_direct && pass == ConvolutionPass::BackwardData ? direct_workspace(shape, region) : 0;
 }
 
 Index convolution_workspace(const ConvolutionMethod& method,
-                            const Range& filters,
-                            const Region& output,
+                            const Region& computed,
+                            const Region& backward,
                             bool to_data) {
   const auto& [shape, kernels] = method;
-  Index elements =
-      convolution_workspace(kernels.forward, ConvolutionPass::Forward, shape, filters, {});
-  if (!output.empty()) {
-    const auto backward = [&](ConvolutionKernel kernel, ConvolutionPass pass) {
-      elements = std::max(elements, convolution_workspace(kernel, pass, shape, filters, output));
-    };
-    backward(kernels.backward_weights, ConvolutionPass::BackwardWeights);
+  const auto needed = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& region) {
+    return convolution_workspace(kernel, pass, shape, region);
+  };
+  Index elements = needed(kernels.forward, ConvolutionPass::Forward, computed);
+  if (!backward.empty()) {
+    elements = std::max(
+        elements, needed(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward));
     if (to_data) {
-      backward(kernels.backward_data, ConvolutionPass::BackwardData);
+      elements = std::max(elements,
+                          needed(kernels.backward_data, ConvolutionPass::BackwardData, backward));
     }
   }
   return elements;

@@ -40,20 +40,18 @@ struct ConvolutionMethod {
 
 enum class ConvolutionPass { Forward, BackwardData, BackwardWeights };
 
-// Elements of scratch that a pass by a kernel needs over `filters` (the channels that a rank
-// computes); backward, the gradients are those of `output`.
+// Elements of scratch that a pass by a kernel needs for the outputs `region`, or any part of its
+// rows and columns: forward, those that are computed; backward, those whose gradients there are.
 [[nodiscard]] Index convolution_workspace(ConvolutionKernel kernel,
                                           ConvolutionPass pass,
                                           const ConvolutionShape& shape,
-                                          const Range& filters,
-                                          const Region& output);
+                                          const Region& region);
 
-// Elements of scratch that the passes need over `filters` (the channels that a rank computes) and,
-// backward, `output`, which is empty where there is no backward pass. Without `to_data` there is no
-// gradient of the input.
+// Elements of scratch that the passes need: forward for `computed`, and for `backward`, which is
+// empty where there is no backward pass. Without `to_data` there is no gradient of the input.
 [[nodiscard]] Index convolution_workspace(const ConvolutionMethod& method,
-                                          const Range& filters,
-                                          const Region& output,
+                                          const Region& computed,
+                                          const Region& backward,
                                           bool to_data = true);
 
 // Called once for each line of an output, or each of some parts of its channels, when its cells are

@@ -31,7 +31,8 @@ struct Blocking {
   bool whole = true;   // whether a part is all filters
 };
 
-Blocking blocking_of(Index side, Index ins, Index outs) {
+// For a grid of `tiles` tiles.
+Blocking blocking_of(Index side, Index ins, Index outs, Index tiles) {
   const Index per_tile = positions_of(side) * kLanes;  // and block
   Blocking blocking{0, blocks_of(outs), blocks_of(ins) * kLanes, true};
   if (per_tile * blocking.blocks * blocking.channels > kFilterElements) {
@@ -39,9 +40,10 @@ Blocking blocking_of(Index side, Index ins, Index outs) {
     blocking.channels = std::min(blocking.channels, kPartChannels);
     blocking.whole = false;
   }
-  blocking.tiles = std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.blocks)),
-                              kFewestTiles,
-                              blocking.whole ? kMostTiles : kMostTilesOfParts);
+  const Index most = std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.blocks)),
+                                kFewestTiles,
+                                blocking.whole ? kMostTiles : kMostTilesOfParts);
+  blocking.tiles = std::min(most, tiles);
   return blocking;
 }
 
@@ -179,7 +181,7 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, T* workspace
   const TileGrid grid(job.side, job.out.region);
   const Index ins = job.in.squares.cells.channels.size();
   const Range& outs = job.out.region.channels;
-  const Blocking blocking = blocking_of(job.side, ins, outs.size());
+  const Blocking blocking = blocking_of(job.side, ins, outs.size(), grid.count());
   const Index positions = positions_of(job.side);
   const WinogradScratch<T> scratch(workspace, job.side, blocking, blocks_of(ins));
   const TransformedTiles<T>& tiles = scratch.tiles;
@@ -277,14 +279,16 @@ void add_filters(Index side,
 
 }  // namespace
 
-Index winograd_workspace(const WinogradMethod& method, const Range& filters, ConvolutionPass pass) {
-  if (filters.empty()) {
+Index winograd_workspace(const WinogradMethod& method, const Region& region, ConvolutionPass pass) {
+  if (region.empty()) {
     return 0;
   }
   const bool to_data = pass == ConvolutionPass::BackwardData;
-  const Index ins = to_data ? filters.size() : method.shape.channels;
-  const Index outs = to_data ? method.shape.channels : filters.size();
-  const Blocking blocking = blocking_of(method.side, ins, outs);
+  const Index filters = region.channels.size();
+  const Index ins = to_data ? filters : method.shape.channels;
+  const Index outs = to_data ? method.shape.channels : filters;
+  const TileGrid grid(method.side, to_data ? window_of(method.shape, region) : region);
+  const Blocking blocking = blocking_of(method.side, ins, outs, grid.count());
   return WinogradScratch<float>(nullptr, method.side, blocking, blocks_of(ins)).elements;
 }
 
@@ -351,7 +355,7 @@ void winograd_backward_weights(const WinogradMethod& method,
   const std::size_t number = transform_number(side);
   const TileGrid grid(side, region);
   const Index positions = positions_of(side);
-  const Blocking blocking = blocking_of(side, shape.channels, region.channels.size());
+  const Blocking blocking = blocking_of(side, shape.channels, region.channels.size(), grid.count());
   const WinogradScratch<T> scratch(workspace, side, blocking, blocks_of(shape.channels));
   const TransformedTiles<T>& tiles = scratch.tiles;
   const SquareSource<T> windows{kernels.transform_input[number],

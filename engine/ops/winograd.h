@@ -18,9 +18,10 @@ struct WinogradMethod {
   Index side = 4;
 };
 
-// Elements of scratch that a pass over `filters` needs.
+// Elements of scratch that a pass over the outputs `region`, or any part of its rows and columns,
+// needs.
 [[nodiscard]] Index winograd_workspace(const WinogradMethod& method,
-                                       const Range& filters,
+                                       const Region& region,
                                        ConvolutionPass pass);
 
 // The passes, with the arguments of convolution.h.

@@ -13,8 +13,8 @@
 
 namespace {
 
-using engine::ConvolutionShape;
 using engine::Array;
+using engine::ConvolutionShape;
 using engine::Index;
 using engine::Region;
 using engine::Tensor;
@@ -134,7 +134,7 @@ std::vector<T> rows_of(const std::vector<double>& values, const engine::Range& r
 
 template <class T>
 Array<T> workspace_for(const Case& of, const Region& region) {
-  return Array<T>(convolution_workspace(of.method(), region.channels, region));
+  return Array<T>(convolution_workspace(of.method(), region, region));
 }
 
 // A buffer that holds what `region` requires, and perhaps more.
@@ -247,8 +247,7 @@ struct Gradients {
 
 // Gradients are added to what is there, `before` everywhere, or the input's is assigned.
 template <class T>
-Gradients<T> backward(
-    Case& of, const Region& region, T before, Draw& draw, bool assign = false) {
+Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw, bool assign = false) {
   Gradients<T> result;
   result.first = draw.between(0, region.channels.begin);
   const engine::Range held{result.first, of.shape.filters};
@@ -259,7 +258,7 @@ Gradients<T> backward(
   const Tensor<T> in = input_for<T>(of, region, draw);
   const Tensor<T> gradient =
       test::tensor_of<T>(of.out_gradient, draw.chance(0.5) ? region : of.output());
-  auto workspace = workspace_for<T>(of, {region.images, held, region.rows, region.cols});
+  auto workspace = workspace_for<T>(of, region);
   convolution_backward_weights(of.method(),
                                in.view(),
                                gradient.view(),
@@ -326,6 +325,24 @@ TEST_CASE("Winograd's kernels compute layers of many channels part by part") {
       check_forward<float>(deep_case(kernel, channels, filters), 0);
       check_backward<double>(deep_case(kernel, channels, filters), 0);
       check_backward<float>(deep_case(kernel, channels, filters), 0);
+    }
+  }
+}
+
+TEST_CASE("Winograd's kernels take no more scratch for some rows and columns, and less for few") {
+  for (const ConvolutionKernel kernel :
+       {ConvolutionKernel::Winograd2, ConvolutionKernel::Winograd4}) {
+    for (const Case& of : {large_case(kernel), deep_case(kernel, 661, 40)}) {
+      const Region all = of.output();
+      const Index needed = convolution_workspace(of.method(), all, all);
+      Draw draw(7);
+      for (int i = 0; i < 50; ++i) {
+        Region part = test::random_part(draw, all);
+        part.channels = all.channels;
+        CHECK(convolution_workspace(of.method(), part, part) <= needed);
+      }
+      const Region cell{{0, 1}, all.channels, {4, 5}, {4, 5}};
+      CHECK(convolution_workspace(of.method(), cell, cell) < needed);
     }
   }
 }
