@@ -147,15 +147,31 @@ std::vector<NormGradient> normalize_backward_sums(View<const T> in,
   LineValues<NormGradient> lines(region);
   lines.compute(runs, [&](const Range& run, Index n, Index row, auto& sums) {
     const LaneNorms<T> norms = lane_norms(by, run);
-    const Index lanes = gradient.lanes(run, in);
+    const LanesAt at{run, n, row, gradient.lanes(run, in)};
     alignas(kAlignment) double shift[kMostLanes] = {};
     alignas(kAlignment) double scale[kMostLanes] = {};
-    gradient.for_each_piece(
-        {run, n, row, lanes}, region.cols, [&](Index col, Index cells, const T* g, Index step) {
-          const T* x = line_start(in, run, n, row, col);
-          row_kernels<T>().gradient_sums(
-              {x, in.block, g, step, cells, lanes, &norms, by.activation}, shift, scale);
-        });
+    const auto add_cells = [&](const Range& cols) {
+      if (cols.empty()) {
+        return;
+      }
+      gradient.for_each_piece(at, cols, [&](Index col, Index cells, const T* g, Index step) {
+        const T* x = line_start(in, run, n, row, col);
+        row_kernels<T>().gradient_sums(
+            {x, in.block, g, step, cells, at.lanes, &norms, by.activation}, shift, scale);
+      });
+    };
+    const Range whole = gradient.whole_windows(row, region.cols);
+    if (whole.empty()) {
+      add_cells(region.cols);
+    } else {
+      add_cells({region.cols.begin, whole.begin});
+      const T* x = line_start(in, run, n, row, whole.begin);
+      PooledGradientRow<T> windows = gradient.windows(at, whole, x, in.block);
+      windows.norms = &norms;
+      windows.activation = by.activation;
+      row_kernels<T>().pooled_gradient_sums(windows, shift, scale);
+      add_cells({whole.end, region.cols.end});
+    }
     for (Index l = 0; l < run.size(); ++l) {
       sums[static_cast<std::size_t>(l)] = {shift[l], scale[l]};
     }

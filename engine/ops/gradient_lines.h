@@ -56,6 +56,39 @@ class GradientLines {
     }
   }
 
+  // Those of `cols` that lie in whole windows of a joined pool with a gradient.
+  [[nodiscard]] Range whole_windows(Index row, const Range& cols) const {
+    const Index out_row = joined_ ? window_of(row) : 0;
+    if (!joined_ || !partitioner::contains(site_.region.rows, {out_row, out_row + 1})) {
+      return {};
+    }
+    const Range outs = partitioner::intersect(
+        {window_of(cols.begin + site_.pool.size - 1), window_of(cols.end)}, site_.region.cols);
+    return outs.empty()
+               ? Range{}
+               : Range{window_begin(site_.pool, outs.begin), window_begin(site_.pool, outs.end)};
+  }
+
+  // What whole_windows() gave, of a line whose cell `cols.begin` is at `x`.
+  [[nodiscard]] PooledGradientRow<T> windows(const LanesAt& at,
+                                             const Range& cols,
+                                             const T* x,
+                                             Index x_step) const {
+    const Index size = site_.pool.size;
+    const Index out_row = window_of(at.row);
+    const Index out = window_of(cols.begin);
+    return {.x = x,
+            .x_step = x_step,
+            .gradient = line_start(gradient_, at.run, at.image, out_row, out),
+            .gradient_step = gradient_.block,
+            .winners = line_start(winners_, at.run, at.image, out_row, out),
+            .winners_step = winners_.block,
+            .windows = cols.size() / size,
+            .size = size,
+            .first = (at.row - window_begin(site_.pool, out_row)) * size,
+            .lanes = at.lanes};
+  }
+
   // Assigns cells `cols` of a line the gradients that they have won.
   void unpool(const LanesAt& at, const Range& cols, const CellRows<T>& to) const {
     const MaxPool& pool = site_.pool;

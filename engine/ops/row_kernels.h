@@ -106,6 +106,24 @@ struct UnpoolRow {
   Index x_window = 0;
 };
 
+// The sums of NormalizeGradientRow over one row of cells of a max-pool's windows side by side,
+// `size` cells each: out of the gradients of the windows, which only their winners have.
+template <class T>
+struct PooledGradientRow {
+  const T* x = nullptr;
+  Index x_step = 0;
+  const T* gradient = nullptr;  // of the windows
+  Index gradient_step = 0;
+  const Winner* winners = nullptr;
+  Index winners_step = 0;
+  Index windows = 0;
+  Index size = 0;
+  Index first = 0;  // number of the first cell of the row in its window
+  Index lanes = 0;
+  const LaneNorms<T>* norms = nullptr;
+  Activation activation = Activation::Linear;
+};
+
 // A tap of a depthwise convolution: where its cell of x and its weights lie.
 struct DepthwiseTap {
   Index x = 0;
@@ -170,6 +188,8 @@ struct RowKernels {
   // With g the gradient times the activation's slope: adds g to shift[lane], g * (x - mean) *
   // inverse to scale[lane].
   void (*gradient_sums)(const NormalizeGradientRow<T>& row, double* shift, double* scale);
+  // The same bits as gradient_sums of the cells' gradients.
+  void (*pooled_gradient_sums)(const PooledGradientRow<T>& row, double* shift, double* scale);
   // Assigns to[...] = by.scale * (g - by.shift - (x - by.mean) * by.inverse). `to` may be x.
   void (*normalize_gradient)(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to);
   // Adds each gradient of x to sums[lane].

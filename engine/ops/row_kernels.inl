@@ -253,47 +253,63 @@ void moments_row(
   });
 }
 
+// The norms of some lanes.
+template <class T, class V>
+struct VectorNorms {
+  V mean;
+  V inverse;
+  V scale;
+  V shift;
+
+  [[gnu::always_inline]] VectorNorms(const LaneNorms<T>& norms, Index lane)
+      : mean(load_row<V>(norms.mean + lane)),
+        inverse(load_row<V>(norms.inverse + lane)),
+        scale(load_row<V>(norms.scale + lane)),
+        shift(load_row<V>(norms.shift + lane)) {}
+
+  [[gnu::always_inline]] V normal(const V& x) const { return (x - mean) * inverse; }
+  [[gnu::always_inline]] V sum(const V& normal) const { return normal * scale + shift; }
+};
+
 template <class T, Kind kKind>
 void normalize_row(const NormalizeRow<T>& row) {
   const bool side_by_side = row.x_step == row.lanes && row.y_step == row.lanes;
   for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    const V mean = load_row<V>(row.norms->mean + lane);
-    const V inverse = load_row<V>(row.norms->inverse + lane);
-    const V scale = load_row<V>(row.norms->scale + lane);
-    const V shift = load_row<V>(row.norms->shift + lane);
+    const VectorNorms<T, V> norms(*row.norms, lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
       const T* x = row.x + cell * row.x_step + lane;
       prefetch_row(x);
-      const V normal = (load_row<V>(x) - mean) * inverse;
       store_row(row.y + cell * row.y_step + lane,
-                activated<T, kKind>(row.activation, V(normal * scale + shift)));
+                activated<T, kKind>(row.activation, norms.sum(norms.normal(load_row<V>(x)))));
     }
   });
 }
 
-// Reads one lane's norms once and then a row's cells, one after the other.
-template <class T, Kind kKind, class V>
-struct NormGradientReader {
-  const NormalizeGradientRow<T>& row;
-  Index lane;
-  V mean = load_row<V>(row.norms->mean + lane);
-  V inverse = load_row<V>(row.norms->inverse + lane);
-  V scale = load_row<V>(row.norms->scale + lane);
-  V shift = load_row<V>(row.norms->shift + lane);
+// Sums of gradients and of their products with normalised cells, over the lanes of a vector.
+template <class T, class V>
+struct GradientSums {
+  Doubles<T, V> shift;
+  Doubles<T, V> scale;
 
-  [[gnu::always_inline]] V x(Index cell) const {
-    return load_row<V>(row.x + cell * row.x_step + lane);
+  [[gnu::always_inline]] GradientSums(const double* shift_sums, const double* scale_sums)
+      : shift(load_doubles<T, V>(shift_sums)), scale(load_doubles<T, V>(scale_sums)) {}
+
+  [[gnu::always_inline]] void add(const V& gradient, const V& normal) {
+    const auto wide_gradient = to_doubles<T>(gradient);
+    const auto wide_normal = to_doubles<T>(normal);
+    for_each_double(
+        [](auto& shift_sum, auto& scale_sum, const auto& g, const auto& n) {
+          shift_sum += g;
+          scale_sum += g * n;
+        },
+        shift,
+        scale,
+        wide_gradient,
+        wide_normal);
   }
-  [[gnu::always_inline]] void prefetch(Index cell) const {
-    prefetch_row(row.x + cell * row.x_step + lane);
-    prefetch_row(row.gradient + cell * row.gradient_step + lane);
-  }
-  [[gnu::always_inline]] V normal(Index cell) const { return (x(cell) - mean) * inverse; }
-  [[gnu::always_inline]] V gradient(Index cell, const V& normal) const {
-    return through_activation<T, kKind>(
-        row.activation,
-        load_row<V>(row.gradient + cell * row.gradient_step + lane),
-        V(normal * scale + shift));
+  [[gnu::always_inline]] void store(double* shift_sums, double* scale_sums) const {
+    store_doubles(shift_sums, shift);
+    store_doubles(scale_sums, scale);
   }
 };
 
@@ -301,26 +317,19 @@ template <class T, Kind kKind>
 void gradient_sums_row(const NormalizeGradientRow<T>& row, double* shift_sums, double* scale_sums) {
   const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
   for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    const NormGradientReader<T, kKind, V> reader{row, lane};
-    auto shift_sum = load_doubles<T, V>(shift_sums + lane);
-    auto scale_sum = load_doubles<T, V>(scale_sums + lane);
+    const VectorNorms<T, V> norms(*row.norms, lane);
+    GradientSums<T, V> sums(shift_sums + lane, scale_sums + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
-      reader.prefetch(cell);
-      const V normal = reader.normal(cell);
-      const auto gradient = to_doubles<T>(reader.gradient(cell, normal));
-      const auto wide_normal = to_doubles<T>(normal);
-      for_each_double(
-          [](auto& shift, auto& scale, const auto& g, const auto& n) {
-            shift += g;
-            scale += g * n;
-          },
-          shift_sum,
-          scale_sum,
-          gradient,
-          wide_normal);
+      const T* x = row.x + cell * row.x_step + lane;
+      const T* gradient = row.gradient + cell * row.gradient_step + lane;
+      prefetch_row(x);
+      prefetch_row(gradient);
+      const V normal = norms.normal(load_row<V>(x));
+      sums.add(through_activation<T, kKind>(
+                   row.activation, load_row<V>(gradient), norms.sum(normal)),
+               normal);
     }
-    store_doubles(shift_sums + lane, shift_sum);
-    store_doubles(scale_sums + lane, scale_sum);
+    sums.store(shift_sums + lane, scale_sums + lane);
   });
 }
 
@@ -328,16 +337,18 @@ template <class T, Kind kKind>
 void normalize_gradient_row(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to) {
   const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
   for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    const NormGradientReader<T, kKind, V> reader{row, lane};
-    const V mean = load_row<V>(by.mean + lane);
-    const V inverse = load_row<V>(by.inverse + lane);
-    const V scale = load_row<V>(by.scale + lane);
-    const V shift = load_row<V>(by.shift + lane);
+    const VectorNorms<T, V> norms(*row.norms, lane);
+    const VectorNorms<T, V> through(by, lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
-      reader.prefetch(cell);
-      const V gradient = reader.gradient(cell, reader.normal(cell));
+      const T* from = row.x + cell * row.x_step + lane;
+      const T* gradients = row.gradient + cell * row.gradient_step + lane;
+      prefetch_row(from);
+      prefetch_row(gradients);
+      const V x = load_row<V>(from);
+      const V gradient = through_activation<T, kKind>(
+          row.activation, load_row<V>(gradients), norms.sum(norms.normal(x)));
       store_row(to + cell * row.x_step + lane,
-                V(scale * (gradient - shift - (reader.x(cell) - mean) * inverse)));
+                V(through.scale * (gradient - through.shift - through.normal(x))));
     }
   });
 }
@@ -495,6 +506,41 @@ void unpool_row(const UnpoolRow<T>& row) {
   } else {
     unpool_windows<T, kAdd, 0>(row);
   }
+}
+
+// kSize of the windows, or 0: as the row says.
+template <class T, Kind kKind, Index kSize>
+void pooled_gradient_sums_row(const PooledGradientRow<T>& row,
+                              double* shift_sums,
+                              double* scale_sums) {
+  const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
+  const Index size = kSize == 0 ? row.size : kSize;
+  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+    using N = Numbers<V, T>;
+    const VectorNorms<T, V> norms(*row.norms, lane);
+    GradientSums<T, V> sums(shift_sums + lane, scale_sums + lane);
+    for (Index window = 0; window < row.windows; ++window) {
+      const T* cells = row.x + window * size * row.x_step + lane;
+      const T* gradient = row.gradient + window * row.gradient_step + lane;
+      const Winner* won = row.winners + window * row.winners_step + lane;
+      prefetch_row(gradient);
+      prefetch_row(won);
+      const N winner = convert_numbers<N>(load_row<Winners<V, T>>(won));
+      V x{};
+      V share{};
+#pragma GCC unroll 2
+      for (Index c = 0; c < size; ++c) {
+        const T* cell = cells + c * row.x_step;
+        prefetch_row(cell);
+        const N number = N{} + static_cast<typename NumberOf<T>::Type>(row.first + c);
+        x = winner == number ? load_row<V>(cell) : x;
+        share = winner == number ? load_row<V>(gradient) : share;
+      }
+      const V normal = norms.normal(x);
+      sums.add(through_activation<T, kKind>(row.activation, share, norms.sum(normal)), normal);
+    }
+    sums.store(shift_sums + lane, scale_sums + lane);
+  });
 }
 
 // What all cells of a depthwise job share: its taps, where their number is known, in registers.
@@ -704,6 +750,17 @@ void gradient_sums_any(const NormalizeGradientRow<T>& row, double* shift, double
 }
 
 template <class T>
+void pooled_gradient_sums_any(const PooledGradientRow<T>& row, double* shift, double* scale) {
+  with_kind(row.activation, [&]<Kind kKind>() {
+    if (row.size == 2) {
+      pooled_gradient_sums_row<T, kKind, 2>(row, shift, scale);
+    } else {
+      pooled_gradient_sums_row<T, kKind, 0>(row, shift, scale);
+    }
+  });
+}
+
+template <class T>
 void normalize_gradient_any(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to) {
   with_kind(row.activation, [&]<Kind kKind>() { normalize_gradient_row<T, kKind>(row, by, to); });
 }
@@ -720,6 +777,7 @@ constexpr RowKernels<T> row_kernels_of_width() {
   kernels.activate = activate_any<T>;
   kernels.normalize = normalize_any<T>;
   kernels.gradient_sums = gradient_sums_any<T>;
+  kernels.pooled_gradient_sums = pooled_gradient_sums_any<T>;
   kernels.normalize_gradient = normalize_gradient_any<T>;
   kernels.activation_gradient = activation_gradient_any<T>;
   kernels.pool = pool_row<T>;
