@@ -237,9 +237,8 @@ std::vector<RecomputedLayer> recomputed_work(const Network& network, const Group
 double loss_seconds(const ClusterProfile& cluster) {
   TransferLoad load(cluster);
   constexpr double kNumberBytes = 8;
-  load.add_all_to_all(first_ranks(cluster.size()),
-                      kNumberBytes);  // how many bytes will come, then these
-  return 2 * load.seconds();
+  load.add_all_to_all(first_ranks(cluster.size()), kNumberBytes);
+  return 2 * load.seconds();  // how many bytes will come, then these
 }
 
 GroupCost inner_cost(const Network& network,

@@ -51,9 +51,7 @@ Index pass_bytes(const partitioner::Network& network,
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const partitioner::Tile& tile = plan.tile(layer, rank);
     const Region& region = pass == ConvolutionPass::Forward ? tile.computed : tile.backward;
-    if (!region.empty()) {
-      most = std::max(most, convolution_workspace(kernel, pass, shape, region));
-    }
+    most = std::max(most, convolution_workspace(kernel, pass, shape, region));
   }
   return most * kScalarBytes;
 }

@@ -161,17 +161,13 @@ std::vector<NormGradient> normalize_backward_sums(View<const T> in,
       });
     };
     const Range whole = gradient.whole_windows(row, region.cols);
-    if (whole.empty()) {
-      add_cells(region.cols);
-    } else {
-      add_cells({region.cols.begin, whole.begin});
+    add_cells({region.cols.begin, whole.begin});
+    if (!whole.empty()) {
       const T* x = line_start(in, run, n, row, whole.begin);
-      PooledGradientRow<T> windows = gradient.windows(at, whole, x, in.block);
-      windows.norms = &norms;
-      windows.activation = by.activation;
-      row_kernels<T>().pooled_gradient_sums(windows, shift, scale);
-      add_cells({whole.end, region.cols.end});
+      row_kernels<T>().pooled_gradient_sums(
+          {gradient.windows(at, whole), x, in.block, &norms, by.activation}, shift, scale);
     }
+    add_cells({whole.end, region.cols.end});
     for (Index l = 0; l < run.size(); ++l) {
       sums[static_cast<std::size_t>(l)] = {shift[l], scale[l]};
     }

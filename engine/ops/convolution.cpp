@@ -61,16 +61,10 @@ Index convolution_workspace(const ConvolutionMethod& method,
   const auto needed = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& region) {
     return convolution_workspace(kernel, pass, shape, region);
   };
-  Index elements = needed(kernels.forward, ConvolutionPass::Forward, computed);
-  if (!backward.empty()) {
-    elements = std::max(
-        elements, needed(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward));
-    if (to_data) {
-      elements = std::max(elements,
-                          needed(kernels.backward_data, ConvolutionPass::BackwardData, backward));
-    }
-  }
-  return elements;
+  return std::max(
+      {needed(kernels.forward, ConvolutionPass::Forward, computed),
+       needed(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward),
+       to_data ? needed(kernels.backward_data, ConvolutionPass::BackwardData, backward) : 0});
 }
 
 template <class T>

@@ -56,45 +56,30 @@ class GradientLines {
     }
   }
 
-  // Those of `cols` that lie in whole windows of a joined pool with a gradient.
+  // Those of `cols` that lie in whole windows of a joined pool with a gradient; else none, after
+  // the last.
   [[nodiscard]] Range whole_windows(Index row, const Range& cols) const {
-    const Index out_row = joined_ ? window_of(row) : 0;
-    if (!joined_ || !partitioner::contains(site_.region.rows, {out_row, out_row + 1})) {
-      return {};
+    const Range none{cols.end, cols.end};
+    if (!joined_ || !is_pooled(window_of(row))) {
+      return none;
     }
     const Range outs = partitioner::intersect(
         {window_of(cols.begin + site_.pool.size - 1), window_of(cols.end)}, site_.region.cols);
     return outs.empty()
-               ? Range{}
+               ? none
                : Range{window_begin(site_.pool, outs.begin), window_begin(site_.pool, outs.end)};
   }
 
-  // What whole_windows() gave, of a line whose cell `cols.begin` is at `x`.
-  [[nodiscard]] PooledGradientRow<T> windows(const LanesAt& at,
-                                             const Range& cols,
-                                             const T* x,
-                                             Index x_step) const {
-    const Index size = site_.pool.size;
-    const Index out_row = window_of(at.row);
-    const Index out = window_of(cols.begin);
-    return {.x = x,
-            .x_step = x_step,
-            .gradient = line_start(gradient_, at.run, at.image, out_row, out),
-            .gradient_step = gradient_.block,
-            .winners = line_start(winners_, at.run, at.image, out_row, out),
-            .winners_step = winners_.block,
-            .windows = cols.size() / size,
-            .size = size,
-            .first = (at.row - window_begin(site_.pool, out_row)) * size,
-            .lanes = at.lanes};
+  // The gradients of columns that whole_windows() gave.
+  [[nodiscard]] WinnerRow<T> windows(const LanesAt& at, const Range& cols) const {
+    return window_row(at, window_of(cols.begin), cols.size() / site_.pool.size, site_.pool.size, 0);
   }
 
   // Assigns cells `cols` of a line the gradients that they have won.
   void unpool(const LanesAt& at, const Range& cols, const CellRows<T>& to) const {
     const MaxPool& pool = site_.pool;
     const Index out_row = window_of(at.row);
-    const Index row_number = (at.row - window_begin(pool, out_row)) * pool.size;
-    const bool row_pooled = out_row >= site_.region.rows.begin && out_row < site_.region.rows.end;
+    const bool row_pooled = is_pooled(out_row);
     for (Index col = cols.begin; col < cols.end;) {
       const Index out = window_of(col);
       const Index offset = col - window_begin(pool, out);
@@ -107,17 +92,10 @@ class GradientLines {
         col += cells;
         continue;
       }
-      row_kernels<T>().unpool({.gradient = line_start(gradient_, at.run, at.image, out_row, out),
-                               .gradient_step = gradient_.block,
-                               .winners = line_start(winners_, at.run, at.image, out_row, out),
-                               .winners_step = winners_.block,
-                               .windows = wanted.size(),
-                               .cols = cells,
-                               .lanes = at.lanes,
-                               .first = row_number + offset,
-                               .x = to.at(at.row, col),
-                               .x_step = to.step,
-                               .x_window = pool.size * to.step});
+      row_kernels<T>().unpool({window_row(at, out, wanted.size(), cells, offset),
+                               to.at(at.row, col),
+                               to.step,
+                               pool.size * to.step});
       col += whole > 0 ? wanted.size() * pool.size : cells;
     }
   }
@@ -127,6 +105,22 @@ class GradientLines {
 
   [[nodiscard]] Index window_of(Index cell) const {
     return (cell + site_.pool.padding / 2) / site_.pool.size;  // == stride
+  }
+
+  [[nodiscard]] bool is_pooled(Index out_row) const {
+    return out_row >= site_.region.rows.begin && out_row < site_.region.rows.end;
+  }
+
+  // `cols` cells of each of some windows from `out` on, the first `offset` cells into its window.
+  [[nodiscard]] WinnerRow<T> window_row(
+      const LanesAt& at, Index out, Index windows, Index cols, Index offset) const {
+    const Index out_row = window_of(at.row);
+    WinnerRow<T> from = winner_row(gradient_, winners_, at.run, at.image, out_row, out);
+    from.windows = windows;
+    from.cols = cols;
+    from.lanes = at.lanes;
+    from.first = (at.row - window_begin(site_.pool, out_row)) * site_.pool.size + offset;
+    return from;
   }
 
   View<const T> gradient_;

@@ -45,19 +45,16 @@ void max_pool_backward(const PoolSite& site,
         for_each_window_run(
             pool, region.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
               for (Index r = rows.begin; r < rows.end; ++r) {
-                row_kernels<T>().add_unpooled(
-                    {.gradient = line_start(out_gradient, run, n, row, out),
-                     .gradient_step = out_gradient.block,
-                     .winners = line_start(winners, run, n, row, out),
-                     .winners_step = winners.block,
-                     .windows = count,
-                     .cols = cols.size(),
-                     .lanes = lanes,
-                     .first = (r - window_begin(pool, row)) * pool.size + cols.begin -
-                              window_begin(pool, out),
-                     .x = line_start(in_gradient, run, n, r, cols.begin),
-                     .x_step = in_gradient.block,
-                     .x_window = pool.stride * in_gradient.block});
+                WinnerRow<T> from = winner_row(out_gradient, winners, run, n, row, out);
+                from.windows = count;
+                from.cols = cols.size();
+                from.lanes = lanes;
+                from.first = (r - window_begin(pool, row)) * pool.size + cols.begin -
+                             window_begin(pool, out);
+                row_kernels<T>().add_unpooled({from,
+                                               line_start(in_gradient, run, n, r, cols.begin),
+                                               in_gradient.block,
+                                               pool.stride * in_gradient.block});
               }
             });
       }

@@ -77,6 +77,22 @@ template <class T>
           out.winners.block};
 }
 
+// The gradients and winners of windows from (row, col) on; which cells of them is left to say.
+template <class T>
+[[nodiscard]] WinnerRow<T> winner_row(const View<const T>& gradient,
+                                      const View<const Winner>& winners,
+                                      const Range& run,
+                                      Index n,
+                                      Index row,
+                                      Index col) {
+  WinnerRow<T> from;
+  from.gradient = line_start(gradient, run, n, row, col);
+  from.gradient_step = gradient.block;
+  from.winners = line_start(winners, run, n, row, col);
+  from.winners_step = winners.block;
+  return from;
+}
+
 // Windows side by side: those of output row `row`, columns `cols`.
 struct WindowLine {
   Index row = 0;

@@ -90,36 +90,34 @@ struct PoolRow {
   Index size = 0;   // from the number of a cell to that of the cell below
 };
 
-// One row of cells of such windows, on the way back.
+// One row of cells of a max-pool's windows side by side, on the way back: the gradients of the
+// windows, which only their winners have.
 template <class T>
-struct UnpoolRow {
+struct WinnerRow {
   const T* gradient = nullptr;  // of the windows
   Index gradient_step = 0;
   const Winner* winners = nullptr;
   Index winners_step = 0;
   Index windows = 0;
-  Index cols = 0;
+  Index cols = 0;  // of each window
   Index lanes = 0;
   Index first = 0;  // number of the first cell of the row in its window
+};
+
+template <class T>
+struct UnpoolRow {
+  WinnerRow<T> from;
   T* x = nullptr;
   Index x_step = 0;
   Index x_window = 0;
 };
 
-// The sums of NormalizeGradientRow over one row of cells of a max-pool's windows side by side,
-// `size` cells each: out of the gradients of the windows, which only their winners have.
+// The sums of NormalizeGradientRow over such cells; windows are cols * x_step apart.
 template <class T>
 struct PooledGradientRow {
+  WinnerRow<T> from;
   const T* x = nullptr;
   Index x_step = 0;
-  const T* gradient = nullptr;  // of the windows
-  Index gradient_step = 0;
-  const Winner* winners = nullptr;
-  Index winners_step = 0;
-  Index windows = 0;
-  Index size = 0;
-  Index first = 0;  // number of the first cell of the row in its window
-  Index lanes = 0;
   const LaneNorms<T>* norms = nullptr;
   Activation activation = Activation::Linear;
 };

@@ -472,27 +472,42 @@ void pool_row(const PoolRow<T>& row) {
   }
 }
 
+// What a window has for some lanes: its gradient, and the number of the cell that it goes to.
+template <class T, class V>
+struct WindowGradient {
+  V gradient;
+  Numbers<V, T> winner;
+
+  [[gnu::always_inline]] WindowGradient(const WinnerRow<T>& from, Index window, Index lane) {
+    const T* gradients = from.gradient + window * from.gradient_step + lane;
+    const Winner* winners = from.winners + window * from.winners_step + lane;
+    prefetch_row(gradients);
+    prefetch_row(winners);
+    gradient = load_row<V>(gradients);
+    winner = convert_numbers<Numbers<V, T>>(load_row<Winners<V, T>>(winners));
+  }
+
+  // `yes` where a cell has won, else `no`.
+  [[gnu::always_inline]] V where_won(Index cell, const V& yes, const V& no) const {
+    const auto number = Numbers<V, T>{} + static_cast<typename NumberOf<T>::Type>(cell);
+    return winner == number ? yes : no;
+  }
+};
+
 // kCols of the window, or 0: as the row says.
 template <class T, bool kAdd, Index kCols>
 void unpool_windows(const UnpoolRow<T>& row) {
-  const bool side_by_side = row.gradient_step == row.lanes && row.x_step == row.lanes;
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    using N = Numbers<V, T>;
-    const V zero{};
-    const Index cols = kCols == 0 ? row.cols : kCols;
-    for (Index window = 0; window < row.windows; ++window) {
-      const T* from = row.gradient + window * row.gradient_step + lane;
-      const Winner* won = row.winners + window * row.winners_step + lane;
-      prefetch_row(from);
-      prefetch_row(won);
-      const V gradient = load_row<V>(from);
-      const N winner = convert_numbers<N>(load_row<Winners<V, T>>(won));
+  const WinnerRow<T>& from = row.from;
+  const bool side_by_side = from.gradient_step == from.lanes && row.x_step == from.lanes;
+  const Index cols = kCols == 0 ? from.cols : kCols;
+  for_each_vector<T>(from.lanes, side_by_side, [&]<class V>(Index lane) {
+    for (Index window = 0; window < from.windows; ++window) {
+      const WindowGradient<T, V> of(from, window, lane);
       T* x = row.x + window * row.x_window + lane;
 #pragma GCC unroll 2
       for (Index c = 0; c < cols; ++c) {
         T* to = x + c * row.x_step;
-        const N number = N{} + static_cast<typename NumberOf<T>::Type>(row.first + c);
-        const V share = winner == number ? gradient : zero;
+        const V share = of.where_won(from.first + c, of.gradient, V{});
         store_row(to, kAdd ? V(load_row<V>(to) + share) : share);
       }
     }
@@ -501,40 +516,35 @@ void unpool_windows(const UnpoolRow<T>& row) {
 
 template <class T, bool kAdd>
 void unpool_row(const UnpoolRow<T>& row) {
-  if (row.cols == 2) {
+  if (row.from.cols == 2) {
     unpool_windows<T, kAdd, 2>(row);
   } else {
     unpool_windows<T, kAdd, 0>(row);
   }
 }
 
-// kSize of the windows, or 0: as the row says.
-template <class T, Kind kKind, Index kSize>
+// kCols of the windows, or 0: as the row says.
+template <class T, Kind kKind, Index kCols>
 void pooled_gradient_sums_row(const PooledGradientRow<T>& row,
                               double* shift_sums,
                               double* scale_sums) {
-  const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
-  const Index size = kSize == 0 ? row.size : kSize;
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
-    using N = Numbers<V, T>;
+  const WinnerRow<T>& from = row.from;
+  const bool side_by_side = row.x_step == from.lanes && from.gradient_step == from.lanes;
+  const Index cols = kCols == 0 ? from.cols : kCols;
+  for_each_vector<T>(from.lanes, side_by_side, [&]<class V>(Index lane) {
     const VectorNorms<T, V> norms(*row.norms, lane);
     GradientSums<T, V> sums(shift_sums + lane, scale_sums + lane);
-    for (Index window = 0; window < row.windows; ++window) {
-      const T* cells = row.x + window * size * row.x_step + lane;
-      const T* gradient = row.gradient + window * row.gradient_step + lane;
-      const Winner* won = row.winners + window * row.winners_step + lane;
-      prefetch_row(gradient);
-      prefetch_row(won);
-      const N winner = convert_numbers<N>(load_row<Winners<V, T>>(won));
+    for (Index window = 0; window < from.windows; ++window) {
+      const WindowGradient<T, V> of(from, window, lane);
+      const T* cells = row.x + window * cols * row.x_step + lane;
       V x{};
       V share{};
 #pragma GCC unroll 2
-      for (Index c = 0; c < size; ++c) {
+      for (Index c = 0; c < cols; ++c) {
         const T* cell = cells + c * row.x_step;
         prefetch_row(cell);
-        const N number = N{} + static_cast<typename NumberOf<T>::Type>(row.first + c);
-        x = winner == number ? load_row<V>(cell) : x;
-        share = winner == number ? load_row<V>(gradient) : share;
+        x = of.where_won(from.first + c, load_row<V>(cell), x);
+        share = of.where_won(from.first + c, of.gradient, share);
       }
       const V normal = norms.normal(x);
       sums.add(through_activation<T, kKind>(row.activation, share, norms.sum(normal)), normal);
@@ -752,7 +762,7 @@ void gradient_sums_any(const NormalizeGradientRow<T>& row, double* shift, double
 template <class T>
 void pooled_gradient_sums_any(const PooledGradientRow<T>& row, double* shift, double* scale) {
   with_kind(row.activation, [&]<Kind kKind>() {
-    if (row.size == 2) {
+    if (row.from.cols == 2) {
       pooled_gradient_sums_row<T, kKind, 2>(row, shift, scale);
     } else {
       pooled_gradient_sums_row<T, kKind, 0>(row, shift, scale);
