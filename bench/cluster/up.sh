@@ -82,7 +82,11 @@ bring_up() {
   use_cluster "$new_name"
   [ ! -e "$state" ] || fail "$cluster is already up; take it down with 'cluster --cluster $cluster down', or give this one another --name."
   [ ! -e "/run/netns/$(namespace_of switch)" ] || fail "something else has the network namespace $(namespace_of switch): give another --name."
-  if [ -z "$core_gflops" ] && any_speed; then core_gflops=$(core_speed) || exit 2; fi
+  measure_pace=no
+  if [ -z "$core_gflops" ] && any_speed; then
+    core_gflops=$(core_speed) || exit 2
+    measure_pace=yes
+  fi
   settle_cores "${core_gflops:-1}" "$wanted_dilation"
 
   mkdir -p "$all_state"
@@ -98,17 +102,9 @@ bring_up() {
     set_memory_limit "$name" "$(value "$name" memory_mib)"
     switch_on "$name"
   done
+  if [ "$slow_by" = pace ] && [ "$measure_pace" = yes ]; then settle_pace; fi
   trap - EXIT
   print_summary
-}
-
-# build_pace_library: not below /run, from where nothing may be executed.
-build_pace_library() {
-  local library
-  library=$(mktemp --tmpdir=/var/tmp tessera-cluster.XXXXXX.so)
-  echo "$library" >"$state/pace_library"
-  cc -O2 -shared -fPIC -o "$library" "$here/pace.c" ||
-    fail '--slow-by pace needs a C compiler: apt-get install gcc, or slow devices by quota.'
 }
 
 # quota_of DEVICE: where its ranks keep to their share by themselves, a whole core for each thread.
@@ -126,6 +122,7 @@ print_summary() {
       "${property[$name.speed]:+${property[$name.speed]} GFLOP/s}" "$(value "$name" cores)" \
       "$(value "$name" memory_mib)" "$(value "$name" rate_mbit)"
   done
+  [ ! -s "$state/paced" ] || echo "Shares are such that devices which compute all at once do so at these speeds; single runs had $(paced_range) of them."
   if [ "$dilation" = 1 ]; then
     echo 'Real time: a second here is a second on the devices.'
   else

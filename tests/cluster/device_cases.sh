@@ -74,12 +74,35 @@ test_a_rank_that_keeps_pace_gets_its_share_in_short_pauses() {
   wait "$!"
   for pid in $awake; do wait_until test ! -e "/proc/$pid"; done
   read -r share pause <"$folder/spun"
-  expect_between "$share" 0.24 0.33
+  # More where a host takes processors away: that time is taken off the pauses.
+  expect_between "$share" 0.24 0.37
   expect_between "$pause" 0.3 3
   expect_equal "$("$cluster_command" --cluster test-pace exec pi1 sh -c 'i=0; while [ $i -lt 9 ]; do i=$((i + 1)); done; echo $i')" 9
   ls /var/tmp/tessera-cluster.*.so
   "$cluster_command" --cluster test-pace down
   expect_equal "$(ls /run/tessera-cluster 2>/dev/null | grep -c test-pace)" 0
+}
+
+# The machine may have other work, so that the bounds are wide.
+test_ranks_that_keep_pace_compute_at_the_speed_of_their_device() {
+  local program=build/release/tessera said
+  [ -x "$program" ] || skip "no $program"
+  said=$("$cluster_command" up --devices 2 --speed 4 --name test-pace --slow-by pace --vectors generic --dilate 2 --size 160x160)
+  expect_text "$said" 'devices which compute all at once do so at these speeds'
+  "$cluster_command" --cluster test-pace run --timeout 120 --each "$program" time models/yolov2-early.cfg --size 160x160 --steps 3 --json |
+    grep -o '"gflops":[0-9.]*' | cut -d : -f 2 >"$folder/rates"
+  "$cluster_command" --cluster test-pace down
+  expect_equal "$(wc -l <"$folder/rates")" 2
+  while read -r rate; do expect_between "$rate" 5.5 11; done <"$folder/rates"
+}
+
+test_devices_too_small_for_the_timing_come_up_all_the_same() {
+  local said
+  [ -x build/release/tessera ] || skip "no build/release/tessera"
+  said=$("$cluster_command" up --devices 1 --memory 20 --name test-pace --slow-by pace 2>&1)
+  "$cluster_command" --cluster test-pace down
+  expect_text "$said" 'how fast they really compute is not known'
+  expect_text "$said" '4.5 GFLOP/s'
 }
 
 test_a_device_may_use_the_memory_it_has() {
