@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Does training end as well with something faster as without? Trains with both on several seeds; prints a table.
-#   bench/accuracy.sh kernels [EPOCHS [SEEDS]]      Winograd's kernels beside direct ones
-#   bench/accuracy.sh sums [EPOCHS [SEEDS]]         sums of gradients in 16 bits beside exact ones
-# EPOCHS: 8 if not given; SEEDS: "1 2 3"
+#   bench/accuracy.sh kernels [EPOCHS [SEEDS [DATA]]]      Winograd's kernels beside direct ones
+#   bench/accuracy.sh sums [EPOCHS [SEEDS]]                sums of gradients in 16 bits beside exact ones
+# EPOCHS: 8 if not given; SEEDS: "1 2 3"; DATA: "fashion coloured"
 #
 # kernels: models/fashion-resnet.cfg on Fashion-MNIST and models/small-vgg.cfg on pictures in colour that
 # bench/coloured_fashion.py makes of it, one rank. F(4x4,3x3) computes all three passes of every convolution that it can.
@@ -16,6 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 what=${1-}
 epochs=${2:-8}
 seeds=${3:-1 2 3}
+wanted=${4:-fashion coloured}
 program=${TESSERA:-build/release/tessera}
 fashion=/usr/share/datasets/fashion-mnist
 coloured=runs/coloured
@@ -31,6 +32,7 @@ describe() {
       launcher=(env OMP_NUM_THREADS=1 mpiexec.mpich -n 4)
       options=(--data-parallel-from 0)
       ;;
+    *) printf 'no pictures are called %s here\n' "$1" >&2 && exit 2 ;;
   esac
 }
 
@@ -79,8 +81,7 @@ case $what in
   kernels)
     [ -f "$coloured/test_batch.bin" ] || /usr/bin/python3 bench/coloured_fashion.py "$coloured"
     print_header direct winograd
-    compare fashion direct winograd
-    compare coloured direct winograd
+    for data in $wanted; do compare "$data" direct winograd; done
     ;;
   sums)
     print_header exact half
