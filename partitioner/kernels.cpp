@@ -9,7 +9,22 @@ namespace {
 // Below these a tile's transforms take longer than the multiplications that they save.
 constexpr Index kFewestChannels = 32;
 constexpr Index kFewestProducts = Index{32} * 64;  // input channels times filters
-constexpr Index kFewestCells = 12;                 // along a side of the map
+// Along a side of the map. On maps of few tiles the filters' transforms count, which are larger for
+// larger tiles.
+constexpr Index kFewestCells4 = 12;
+constexpr Index kFewestCells2 = 6;
+
+ConvolutionKernel usual_winograd(const Network& network, int layer) {
+  const LayerSpec& spec = network.layer(layer);
+  const Index channels = network.shape(spec.inputs[0]).channels;
+  const Index filters = spec.output.channels;
+  const Index cells = std::min(spec.output.rows, spec.output.cols);
+  if (std::min(channels, filters) < kFewestChannels || channels * filters < kFewestProducts ||
+      cells < kFewestCells2) {
+    return ConvolutionKernel::Direct;
+  }
+  return cells < kFewestCells4 ? ConvolutionKernel::Winograd2 : ConvolutionKernel::Winograd4;
+}
 
 ConvolutionKernel kernel_by(KernelRule rule, const Network& network, int layer) {
   if (rule == KernelRule::Reference) {
@@ -18,14 +33,8 @@ ConvolutionKernel kernel_by(KernelRule rule, const Network& network, int layer) 
   if (rule == KernelRule::Direct || !applies(ConvolutionKernel::Winograd4, network, layer)) {
     return ConvolutionKernel::Direct;
   }
-  const LayerSpec& spec = network.layer(layer);
-  const Index channels = network.shape(spec.inputs[0]).channels;
-  const Index filters = spec.output.channels;
-  const bool worth_it = channels >= kFewestChannels && filters >= kFewestChannels &&
-                        channels * filters >= kFewestProducts &&
-                        std::min(spec.output.rows, spec.output.cols) >= kFewestCells;
-  return rule == KernelRule::Winograd || worth_it ? ConvolutionKernel::Winograd4
-                                                  : ConvolutionKernel::Direct;
+  return rule == KernelRule::Winograd ? ConvolutionKernel::Winograd4
+                                      : usual_winograd(network, layer);
 }
 
 }  // namespace

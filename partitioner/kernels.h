@@ -53,7 +53,9 @@ enum class KernelRule {
   Direct,
   Winograd,  // F(4x4, 3x3) wherever it applies
   Reference,
-  Usual,  // F(4x4, 3x3) where its fewer multiplications are sure to outweigh its transforms
+  // F(4x4, 3x3), on small maps F(2x2, 3x3), where fewer multiplications are sure to outweigh
+  // transforms
+  Usual,
 };
 
 // "direct", "winograd", "reference", "usual"

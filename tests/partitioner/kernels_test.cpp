@@ -12,9 +12,9 @@ namespace {
 
 using namespace partitioner;  // NOLINT(google-build-using-namespace): a test of this namespace
 
-Network convolutions(const std::vector<Convolution>& layers) {
+Network convolutions(const std::vector<Convolution>& layers, Index side = 20) {
   Network network;
-  network.image = {64, 20, 20};
+  network.image = {64, side, side};
   for (const Convolution& layer : layers) {
     add_layer(network, layer, {network.size() - 1});
   }
@@ -72,4 +72,17 @@ TEST_CASE("the usual rule takes Winograd's kernels where there are channels enou
   CHECK(choose_kernels(network, KernelRule::Winograd) == everywhere);
   CHECK(choose_kernels(network, KernelRule::Direct).empty());
   CHECK(choose_kernels(network, KernelRule::Reference) == reference);
+}
+
+TEST_CASE("the usual rule takes smaller tiles on small maps and none on the smallest") {
+  const auto usual_at = [](Index side) {
+    const Network network = convolutions({{.filters = 64, .size = 3, .padding = 1}}, side);
+    return choose_kernels(network, KernelRule::Usual);
+  };
+  const std::vector<ConvolutionKernels> small{all_passes(ConvolutionKernel::Winograd2)};
+  const std::vector<ConvolutionKernels> large{all_passes(ConvolutionKernel::Winograd4)};
+  CHECK(usual_at(5).empty());
+  CHECK(usual_at(6) == small);
+  CHECK(usual_at(11) == small);
+  CHECK(usual_at(12) == large);
 }
