@@ -80,15 +80,22 @@ processors() { env -u OMP_NUM_THREADS nproc; }
 # settle_cores CORE_GFLOPS DILATION: turns speeds into processor shares, in device.cores. The dilation `max` is
 # the one that uses nine tenths of this machine. Prints nothing; sets $dilation.
 settle_cores() {
-  local name total=0
-  dilation=$2
+  local name total
   for name in "${names[@]}"; do
     property[$name.cores]=${property[$name.cpu]-$(awk -v p="${property[$name.speed]-}" -v g="$1" 'BEGIN { printf "%.6f", p / g }')}
-    total=$(awk -v a="$total" -v b="${property[$name.cores]}" 'BEGIN { print a + b }')
   done
+  total=$(for name in "${names[@]}"; do echo "${property[$name.cores]}"; done | sum_of_lines)
+  dilation=$2
   [ "$dilation" != max ] || dilation=$(awk -v n="$(processors)" -v total="$total" 'BEGIN { printf "%.3g", 0.9 * n / total }')
-  awk -v n="$(processors)" -v total="$total" -v k="$dilation" 'BEGIN { exit !(total * k > n) }' || return 0
-  warn "the devices want $(awk -v t="$total" -v k="$dilation" 'BEGIN { printf "%.2f", t * k }') processors and this machine has $(processors): times will mean nothing; --dilate max is the largest that fits."
+  warn_of_too_few_processors "$(awk -v t="$total" -v k="$dilation" 'BEGIN { print t * k }')" '--dilate max is the largest that fits'
+}
+
+sum_of_lines() { awk '{ total += $1 } END { print total }'; }
+
+# warn_of_too_few_processors WANTED ADVICE
+warn_of_too_few_processors() {
+  awk -v n="$(processors)" -v wanted="$1" 'BEGIN { exit !(wanted > n) }' || return 0
+  warn "the devices want $(printf '%.2f' "$1") processors and this machine has $(processors): times will mean nothing; $2."
 }
 
 # dilated NUMBER: as many times as the cluster is faster than its devices would be.

@@ -50,21 +50,23 @@ static void pause_for(double seconds) {
   nanosleep(&time, NULL);
 }
 
+// What keeping pace takes of the processor itself counts as used, and all of its time as a pause.
 static void keep_pace(int number) {
   (void)number;
   const int error = errno;
-  const double used_s = seconds_of(CLOCK_THREAD_CPUTIME_ID) - processor_before_s;
-  const double lost_s = waits() == waits_before ? seconds_of(CLOCK_MONOTONIC) - time_before_s - used_s : 0;
+  const double processor_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  const double time_s = seconds_of(CLOCK_MONOTONIC);
+  const double used_s = processor_s - processor_before_s;
+  const double lost_s = waits() == waits_before ? time_s - time_before_s - used_s : 0;
   owed_s += used_s * (1 / share - 1) - lost_s;
   if (owed_s > 0) {
-    const double start = seconds_of(CLOCK_MONOTONIC);
     pause_for(owed_s);
-    owed_s -= seconds_of(CLOCK_MONOTONIC) - start;
   }
+  note_state();
+  owed_s += (processor_before_s - processor_s) / share - (time_before_s - time_s);
   if (owed_s < -most_credit_s) {
     owed_s = -most_credit_s;
   }
-  note_state();
   errno = error;
 }
 

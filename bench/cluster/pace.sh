@@ -14,8 +14,10 @@ build_pace_library() {
 # for itself, on some machines by half. So all devices compute at once, and their shares are corrected by what came of it: roughly at
 # first, then by the median of three runs, and by the same factor for all of one speed, since a single run or device may have bad luck.
 settle_pace() {
+  local name
   if measure_paced 1; then correct_shares; else return 0; fi
   if measure_paced 3; then correct_shares; fi
+  warn_of_too_few_processors "$(for name in "${names[@]}"; do value "$name" cores; done | sum_of_lines)" 'give a smaller --dilate'
 }
 
 # measure_paced RUNS: leaves in $state/paced a line for each run and device with a speed, DEVICE PART MEDIAN: what part of its speed it
@@ -24,7 +26,7 @@ measure_paced() {
   local rates name number run
   for ((run = 0; run < $1; ++run)); do
     if ! rates=$("$here/cluster" --cluster "$cluster" run --timeout 900 --each \
-      "$program" time "$model" --size "$size" --steps 3 --json | grep -o '"gflops": *[0-9.]*' | grep -o '[0-9.]*$'); then
+      "$program" time "$model" --size "$size" --steps 3 --json | grep -o '"gflops":[0-9.]*' | cut -d : -f 2); then
       warn "$program could not time $model at $size on all devices: how fast they really compute is not known."
       return 1
     fi
@@ -34,11 +36,7 @@ measure_paced() {
       [ -z "${property[$name.speed]-}" ] || echo "$name ${property[$name.speed]} $(sed -n "${number}p" <<<"$rates")"
     done
   done >"$state/rates"
-  awk -v k="$dilation" '{ print $1, $2, $3 / ($2 * k) }' "$state/rates" | sort -k 2,2 -k 3,3g |
-    awk 'function finish(  i) { for (i = 1; i <= n; ++i) print line[i], (part[int((n + 1) / 2)] + part[int(n / 2) + 1]) / 2 }
-      $2 != speed { finish(); n = 0; speed = $2 }
-      { line[++n] = $1 " " $3; part[n] = $3 }
-      END { finish() }' >"$state/paced"
+  awk -v dilation="$dilation" -f "$here/../median.awk" -f "$here/pace.awk" "$state/rates" >"$state/paced"
 }
 
 # correct_shares: a share of a core or more would be no pace at all.
