@@ -208,6 +208,28 @@ double counted_flops(const ConvolutionTask& task) {
   return 2 * cells * as_double(products);
 }
 
+double step_multiply_adds(const Network& network,
+                          int layer,
+                          const ConvolutionKernels& kernels,
+                          const Region& computed,
+                          const Region& backward) {
+  const LayerSpec& spec = network.layer(layer);
+  const auto* shape = std::get_if<Convolution>(&spec.operation);
+  if (shape == nullptr) {
+    return 0;
+  }
+  const Index inputs = network.shape(spec.inputs[0]).channels;
+  const auto of = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
+    return counted_flops({*shape, inputs, kernel, pass, output}) / 2;
+  };
+  double sum = of(kernels.forward, ConvolutionPass::Forward, computed) +
+               of(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward);
+  if (wants_input_gradient(spec)) {
+    sum += of(kernels.backward_data, ConvolutionPass::BackwardData, backward);
+  }
+  return sum;
+}
+
 double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& task) {
   if (task.output.empty()) {
     return 0;

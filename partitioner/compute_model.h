@@ -27,6 +27,14 @@ struct ConvolutionTask {
 // Operations of the direct sum over the blocks and tiles that the kernel computes.
 [[nodiscard]] double counted_flops(const ConvolutionTask& task);
 
+// Multiply-adds of the passes of a convolutional layer in one step, counted like that: forward over
+// `computed`, backward over `backward`, of its output. 0 for every other layer.
+[[nodiscard]] double step_multiply_adds(const Network& network,
+                                        int layer,
+                                        const ConvolutionKernels& kernels,
+                                        const Region& computed,
+                                        const Region& backward);
+
 [[nodiscard]] double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& task);
 
 // One layer on one rank, without messages.

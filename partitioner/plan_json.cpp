@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "partitioner/compute_model.h"
 #include "partitioner/plan_report.h"
 #include "partitioner/plan_totals.h"
 
@@ -62,7 +63,31 @@ Json kernels_json(const Network& network, const Plan& plan) {
   return kernels;
 }
 
-Json group_json(const Plan& plan,
+// Of all passes of a step on one rank.
+double step_multiply_adds(const Network& network,
+                          const Plan& plan,
+                          const LayerRun& layers,
+                          int rank) {
+  double sum = 0;
+  for (int layer = layers.first; layer <= layers.last; ++layer) {
+    const Tile& tile = plan.tile(layer, rank);
+    sum += step_multiply_adds(network, layer, plan.kernels_of(layer), tile.computed, tile.backward);
+  }
+  return sum;
+}
+
+// The same on one device that does all.
+double step_multiply_adds_of_one(const Network& network, const Plan& plan) {
+  double sum = 0;
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const Region whole = whole_map(network, layer, plan.batch);
+    sum += step_multiply_adds(network, layer, plan.kernels_of(layer), whole, whole);
+  }
+  return sum;
+}
+
+Json group_json(const Network& network,
+                const Plan& plan,
                 int group,
                 const LayerRun& layers,
                 const std::vector<Totals>& ranks,
@@ -72,11 +97,13 @@ Json group_json(const Plan& plan,
                  {"ranks", Json::array()}};
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Work& work = ranks[static_cast<std::size_t>(rank)].work;
-    result["ranks"].push_back({{"rank", rank},
-                               {"owned", region_json(plan.tile(layers.last, rank).owned)},
-                               {"computed", region_json(plan.tile(layers.first, rank).computed)},
-                               {"multiply_adds", work.multiply_adds},
-                               {"redundant_multiply_adds", work.redundant}});
+    result["ranks"].push_back(
+        {{"rank", rank},
+         {"owned", region_json(plan.tile(layers.last, rank).owned)},
+         {"computed", region_json(plan.tile(layers.first, rank).computed)},
+         {"multiply_adds", work.multiply_adds},
+         {"redundant_multiply_adds", work.redundant},
+         {"step_multiply_adds", step_multiply_adds(network, plan, layers, rank)}});
   }
   result["messages"] = Json::array();
   result["collapses"] = Json::array();
@@ -128,13 +155,18 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
                  {"reader", plan.reader == kEveryRank ? Json("every") : Json(plan.reader)},
                  {"multiply_adds", totals.sum.work.multiply_adds},
                  {"redundant_multiply_adds", totals.sum.work.redundant},
+                 {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},
                  {"layers", layers_json(network)},
                  {"kernels", kernels_json(network, plan)},
                  {"groups", Json::array()}};
   const std::vector<LayerRun> groups = groups_of(plan);
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    result["groups"].push_back(group_json(
-        plan, static_cast<int>(group), groups[group], totals.by_group[group], scalar_bytes));
+    result["groups"].push_back(group_json(network,
+                                          plan,
+                                          static_cast<int>(group),
+                                          groups[group],
+                                          totals.by_group[group],
+                                          scalar_bytes));
   }
   result["gradient_sum"] = gradient_sum_json(totals);
   result["memory"] = memory_json(planned_memory_of_ranks(network, plan, options));

@@ -21,6 +21,17 @@ function link_bound(key, base,    seconds) {
   return seconds > 0 ? sprintf("%.1f", measured[base] / seconds) : "-"
 }
 
+# loss(key, seconds): in ms, and what share of the step.
+function loss(key, seconds) { return sprintf("%s (%.0f %%)", ms(seconds), 100 * seconds / measured[key]) }
+
+# losses(key, one): what a step takes beyond an even share of what one of the devices takes by itself; several are compared with `one`.
+function losses(key, one,    even) {
+  even = measured[one] / get(key, "devices")
+  printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", workload(key), get(key, "rate_mbit"), get(key, "devices"), get(key, "name"),
+    ms(measured[key]), ms(even), loss(key, spent(key, "computing_s") - even), loss(key, spent(key, "maps_s")),
+    loss(key, spent(key, "statistics_s")), loss(key, spent(key, "sums_s")), loss(key, spent(key, "idle_s"))
+}
+
 END {
   for (p = 1; p <= partitions; ++p) {
     key = names[p]
@@ -39,6 +50,14 @@ END {
       several ? times_as_fast(key, one) : "", times_as_fast(key, alone[workload(key)]),
       several ? get(key, "work_bound") : "", several ? link_bound(key, one) : "", several ? mib(get(key, "bytes")) : "",
       mib(largest(get(key, "peak_bytes")))
+  }
+  print "\n| workload | Mbit/s | devices | partition | step, ms | even share of one device | more computing | exchange of maps | statistics | sums of gradients | idle |"
+  print "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+  for (p = 1; p <= partitions; ++p) {
+    key = names[p]
+    one = beside[workload(key), get(key, "devices")]
+    if (one == "") one = alone[workload(key)]
+    if (count[key] && one != "" && get(key, "devices") > 1 && get(key, "name") != "each") losses(key, one)
   }
   printf "\nHighest load average before a measurement: %.2f\n", load
 }

@@ -17,18 +17,18 @@ function groups(    i, text, first, last) {
   return text
 }
 
-# work_bound(): how many times as fast as one device the computing can be, if the one with the most to do in each group is what
-# the others wait for, and all else takes no time.
+# work_bound(): how many times as fast as one device the convolutions of a step can be, in whole tiles and blocks of channels, if the
+# one with the most to do in each group is what the others wait for, and all else takes no time.
 function work_bound(    g, r, most, path, sum) {
   for (g = 0; ("groups." g ".layers.0") in of; ++g) {
     most = 0
     for (r = 0; ("groups." g ".ranks." r ".rank") in of; ++r) {
-      path = "groups." g ".ranks." r ".multiply_adds"
+      path = "groups." g ".ranks." r ".step_multiply_adds"
       if (of[path] + 0 > most) most = of[path] + 0
     }
     sum += most
   }
-  return sum > 0 ? (of["multiply_adds"] - of["redundant_multiply_adds"]) / sum : ""
+  return sum > 0 ? of["step_multiply_adds_of_one"] / sum : ""
 }
 
 function seconds(path) { return path in of ? sprintf("%.6g", dilation * of[path]) : "" }
@@ -38,8 +38,9 @@ function seconds(path) { return path in of ? sprintf("%.6g", dilation * of[path]
 END {
   computing = of["prediction.forward_s"] + of["prediction.backward_data_s"] + of["prediction.backward_weights_s"] \
     + of["prediction.other_s"] + of["prediction.update_s"]
-  printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4g,%s,%s,%s,%s\n", key, groups(), round, seconds("prediction.step_s"),
-    seconds("step_s.median"), seconds("step_s.min"), seconds("step_s.max"), of["prediction.messages"], of["prediction.bytes"],
+  printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4g,%s,%s,%s,%s\n", key, groups(), round, seconds("prediction.step_s"),
+    seconds("step_s.median"), seconds("step_s.min"), seconds("step_s.max"), seconds("parts.computing_s"), seconds("parts.maps_s"),
+    seconds("parts.statistics_s"), seconds("parts.sums_s"), seconds("parts.idle_s"), of["prediction.messages"], of["prediction.bytes"],
     of["prediction.busiest_bytes"], (computing > 0 ? of["prediction.redundant_s"] / computing : 0), work_bound(),
     list("memory", ".total"), list("peak_bytes", ""), limited_by, load
 }

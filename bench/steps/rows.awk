@@ -1,6 +1,12 @@
 # Reads the CSV of steps.sh for a table that follows as a further -f; wants median.awk before it. After it: names[1..partitions] in the order of the file, of
 # each KEY (the first eight columns) get(KEY, COLUMN), and the medians of its rounds, measured[KEY], with least[KEY] and most[KEY].
 
+# What a mean device spends a measured step with.
+function is_spent(name) { return name ~ /^(computing|maps|statistics|sums|idle)_s$/ }
+
+# spent(key, name): the median of its rounds, in seconds.
+function spent(key, name) { return median_of(key SUBSEP name) }
+
 function get(key, name) { return value[key, name] }
 
 # largest(list): of numbers with spaces between them.
@@ -36,6 +42,7 @@ FNR == 1 {
   key = $1 FS $2 FS $3 FS $4 FS $5 FS $6 FS $7 FS $8
   if (!(key in known)) { known[key] = 1; count[key] = 0; names[++partitions] = key }
   for (i = 1; i <= columns; ++i) if (header[i] != "peak_bytes" || $i != "") value[key, header[i]] = $i
+  for (i = 1; i <= columns; ++i) if (is_spent(header[i]) && $i != "") times[key, header[i], ++count[key, header[i]]] = $i
   if (get(key, "measured_s") != "") times[key, ++count[key]] = get(key, "measured_s")
   if ($columns > load) load = $columns
 }

@@ -5,7 +5,7 @@
 # on when it is started anew. README.md lists the columns.
 # shellcheck shell=bash
 
-readonly step_columns='cluster,devices,rate_mbit,dilation,model,size,batch,name,groups,round,predicted_s,measured_s,least_s,most_s,messages,bytes,busiest_bytes,redundant,work_bound,planned_bytes,peak_bytes,limited_by,load'
+readonly step_columns='cluster,devices,rate_mbit,dilation,model,size,batch,name,groups,round,predicted_s,measured_s,least_s,most_s,computing_s,maps_s,statistics_s,sums_s,idle_s,messages,bytes,busiest_bytes,redundant,work_bound,planned_bytes,peak_bytes,limited_by,load'
 
 # What every bench takes, with defaults that it may change before it reads its options.
 common_options=(program model size batch rounds steps timeout out figure table probe-seconds vectors dilate slow-by)
@@ -241,7 +241,7 @@ write_row() {
 }
 
 # time_step STEPS: of the partition of the last plan.
-time_step() { run "${launch[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$1" --partition "$partition" --json; }
+time_step() { run "${launch[@]}" "$program" time "$model" "${sized[@]}" --batch "$batch" --steps "$1" --partition "$partition" --parts --json; }
 
 # warm_up: a step that is not counted, if it is the first.
 warm_up() {

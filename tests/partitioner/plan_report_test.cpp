@@ -197,6 +197,44 @@ TEST_CASE("messages of the JSON form are those that the table counts") {
   CHECK(json["redundant_multiply_adds"] > 0);
 }
 
+// Of all groups and ranks.
+double step_multiply_adds(const Json& plan) {
+  double sum = 0;
+  for (const Json& group : plan["groups"]) {
+    for (const Json& rank : group["ranks"]) {
+      sum += rank["step_multiply_adds"].get<double>();
+    }
+  }
+  return sum;
+}
+
+TEST_CASE("the JSON form counts what fills whole tiles of Winograd's, in all passes of a step") {
+  const auto plan = [](int grid_rows, KernelRule kernels) {
+    const Shorthand shorthand{.grid_rows = grid_rows,
+                              .groups = {{0, 0}, {1, 1}, {2, 2}, {3, 3}},
+                              .kernels = kernels};
+    const Case of = make_case(classifier(), shorthand, 1);
+    return Json::parse(plan_json(of.network, of.plan, of.options));
+  };
+  const double cells = 32 * 32;
+  const double all = 2 * 16.0 * 3 * 9 * cells +    // pictures have no gradient
+                     3 * 32.0 * 16 * 9 * cells +
+                     3 * 64.0 * 32 * 9 * cells / 4;
+  const Json one = plan(1, KernelRule::Direct);
+  CHECK(one["step_multiply_adds_of_one"] == all);
+  CHECK(step_multiply_adds(one) == all);
+  const Json three = plan(3, KernelRule::Direct);
+  CHECK(three["step_multiply_adds_of_one"] == all);
+  CHECK(step_multiply_adds(three) == all);
+
+  const Json tiled = plan(3, KernelRule::Winograd);
+  CHECK(tiled["step_multiply_adds_of_one"] == all);  // 32 and 16 rows are whole tiles of 4
+  // Rows 0 to 11 touch three rows of tiles, 11 to 22 four.
+  CHECK(tiled["groups"][1]["ranks"][0]["step_multiply_adds"] == 3 * 32.0 * 16 * 9 * 12 * 32);
+  CHECK(tiled["groups"][1]["ranks"][1]["step_multiply_adds"] == 3 * 32.0 * 16 * 9 * 16 * 32);
+  CHECK(step_multiply_adds(tiled) > all);
+}
+
 TEST_CASE("a model's name that is no UTF-8 does not break the JSON form") {
   Case of = make_case(classifier(), {.groups = {}}, 1);
   of.options.model = "\xff\xfe\".cfg";
