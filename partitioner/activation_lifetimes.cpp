@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "partitioner/held_weights.h"
 #include "partitioner/layer_memory.h"
 #include "partitioner/layout.h"
 
@@ -16,7 +17,12 @@ class Lifetimes {
             int rank,
             const ArenaOptions& options,
             const std::vector<bool>& exchanged)
-      : network_(network), plan_(plan), rank_(rank), options_(options), exchanged_(exchanged) {
+      : network_(network),
+        plan_(plan),
+        rank_(rank),
+        options_(options),
+        exchanged_(exchanged),
+        held_weights_(held_weights(network, plan)) {
     const auto own = static_cast<std::size_t>(rank);
     const auto layers = static_cast<std::size_t>(network.size());
     arena_.values.assign(plan.buffers[own].size(), unused());
@@ -59,6 +65,11 @@ class Lifetimes {
   }
   [[nodiscard]] int first(int layer) const { return gradient_time(network_, layer); }
   [[nodiscard]] int second(int layer) const { return gradient_time(network_, layer) + 1; }
+  // When the gradient of the layer's weights is computed.
+  [[nodiscard]] int weights(int layer) const {
+    const int next = held_weights_[slot(layer)];
+    return next == kNoLayer ? second(layer) : first(next);
+  }
   [[nodiscard]] int again(int layer) const {
     return recompute_time(network_, group_end_[slot(layer)], layer);
   }
@@ -153,7 +164,9 @@ class Lifetimes {
       }
       if (in_backward) {
         const bool from_sums = inside && comes_from_recomputed_sums(map);
-        need(from_sums ? arena_.restored : values, buffer, second(layer));
+        auto& in_place = from_sums ? arena_.restored : values;
+        need(in_place, buffer, second(layer));
+        need(in_place, buffer, weights(layer));
       }
     }
   }
@@ -176,12 +189,14 @@ class Lifetimes {
     }
     if (keeps && options_.training) {
       need(*in_backward, second(layer));
+      need(*in_backward, weights(layer));
     }
     if (!keeps && options_.training) {
       MemorySlot& gradients = arena_.sum_gradients[slot(layer)];
       gradients.bytes = bytes;
       need(gradients, first(layer));
       need(gradients, second(layer));
+      need(gradients, weights(layer));
     }
   }
 
@@ -208,6 +223,9 @@ class Lifetimes {
       need(arena_.gradients, buffer, first(map));
       if (map == kImage || !normalizes(network_.layer(map).operation)) {
         need(arena_.gradients, buffer, second(map));
+        if (map != kImage) {
+          need(arena_.gradients, buffer, weights(map));
+        }
       }
       if (map != kImage && maker(map) != map) {
         need(arena_.gradients, buffer, first(maker(map)));
@@ -246,6 +264,7 @@ class Lifetimes {
         }
         if (backward_reads_inputs(network_.layer(reader).operation)) {
           need(restored, second(reader));
+          need(restored, weights(reader));
         }
       }
     }
@@ -278,7 +297,8 @@ class Lifetimes {
   int rank_;
   ArenaOptions options_;
   const std::vector<bool>& exchanged_;  // by map_slot
-  std::vector<int> group_end_;          // by layer: the last of its group
+  std::vector<int> held_weights_;
+  std::vector<int> group_end_;  // by layer: the last of its group
   ActivationArena arena_;
 };
 

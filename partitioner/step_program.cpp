@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "partitioner/compute_model.h"
+#include "partitioner/held_weights.h"
 #include "partitioner/interior.h"
 #include "partitioner/layer_memory.h"
 #include "partitioner/plan_totals.h"
@@ -17,7 +18,11 @@ namespace {
 class ProgramMaker {
  public:
   ProgramMaker(const Network& network, const Plan& plan, const ClusterProfile& cluster)
-      : network_(network), plan_(plan), cluster_(cluster), groups_(groups_of(plan)) {
+      : network_(network),
+        plan_(plan),
+        cluster_(cluster),
+        groups_(groups_of(plan)),
+        held_weights_(held_weights(network, plan)) {
     program_.ranks = plan.ranks;
     for (const Exchange& exchange : plan.exchanges) {
       first_reader_.push_back(first_reader(exchange));
@@ -187,7 +192,9 @@ class ProgramMaker {
           layer,
           [](const LayerSeconds& of) { return of.forward_s; },
           rest_of(early));
-      statistics(StepPart::ForwardStatistics, layer, &Tile::owned, kForwardStatistics);
+      const int sums = statistics(layer, &Tile::owned, kForwardStatistics);
+      start(StepPart::ForwardStatistics, layer, sums);
+      finish(StepPart::ForwardStatistics, layer, sums);
       compute(StepPart::Forward, layer, [](const LayerSeconds& of) { return of.other_forward_s; });
       start_forward(layer);
     }
@@ -195,6 +202,8 @@ class ProgramMaker {
 
   // With the last pass of a step gradients are complete, and their sums begin.
   void backward(bool ends_step) {
+    complete_ = network_.size();
+    int held = kNoLayer;
     for (int layer = network_.size() - 1; layer >= 0; --layer) {
       recompute_before(layer);
       for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
@@ -210,18 +219,35 @@ class ProgramMaker {
       }
       compute(
           StepPart::Backward, layer, [](const LayerSeconds& of) { return of.other_backward_s; });
-      statistics(StepPart::BackwardStatistics, layer, &Tile::backward, kBackwardStatistics);
+      const int sums = statistics(layer, &Tile::backward, kBackwardStatistics);
+      start(StepPart::BackwardStatistics, layer, sums);
+      if (held != kNoLayer && held_weights_[static_cast<std::size_t>(held)] == layer) {
+        weights(std::exchange(held, kNoLayer), layer + 1, ends_step);
+      }
+      finish(StepPart::BackwardStatistics, layer, sums);
       compute(StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_data_s; });
       for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
         if (first_reader_[i] == layer) {
           start(StepPart::BackwardMaps, plan_.exchanges[i].map, backward_[i]);
         }
       }
-      compute(
-          StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_weights_s; });
+      if (held_weights_[static_cast<std::size_t>(layer)] != kNoLayer) {
+        held = layer;
+      } else if (held == kNoLayer) {
+        weights(layer, layer, ends_step);
+      }
+    }
+  }
+
+  // After it the gradients of all weights from layer `complete` on are there.
+  void weights(int layer, int complete, bool ends_step) {
+    compute(
+        StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_weights_s; });
+    while (complete_ > complete) {
+      --complete_;
       for (const Bucket& bucket : buckets_) {
-        if (ends_step && bucket.first == layer) {
-          start(StepPart::GradientSum, layer, bucket.gradients);
+        if (ends_step && bucket.first == complete_) {
+          start(StepPart::GradientSum, complete_, bucket.gradients);
         }
       }
     }
@@ -245,9 +271,9 @@ class ProgramMaker {
     }
   }
 
-  void statistics(StepPart part, int layer, Region Tile::*contributes, double numbers) {
+  int statistics(int layer, Region Tile::*contributes, double numbers) {
     if (!normalizes(network_.layer(layer).operation)) {
-      return;
+      return kNoTransfer;
     }
     Transfer transfer;
     transfer.in_order = true;
@@ -255,9 +281,7 @@ class ProgramMaker {
         plan_.tiles[map_slot(layer)], contributes, numbers, [&](const Parcel& parcel) {
           transfer.parcels.push_back(parcel);
         });
-    const int number = add_transfer(std::move(transfer));
-    start(part, layer, number);
-    finish(part, layer, number);
+    return add_transfer(std::move(transfer));
   }
 
   void sum_loss() {
@@ -340,6 +364,7 @@ class ProgramMaker {
   const Plan& plan_;
   const ClusterProfile& cluster_;
   std::vector<LayerRun> groups_;
+  std::vector<int> held_weights_;
   std::vector<int> forward_;  // transfers, by exchange of the plan
   std::vector<int> backward_;
   std::vector<int> first_reader_;
@@ -347,6 +372,7 @@ class ProgramMaker {
   std::vector<std::vector<LayerSeconds>> seconds_;  // [layer][rank]
   std::vector<std::vector<double>> early_;          // [layer][rank], see early_shares()
   std::vector<Bucket> buckets_;                     // in the order of the backward pass
+  int complete_ = 0;  // in a backward pass: gradients of weights from this layer on are there
   StepProgram program_;
 };
 

@@ -18,16 +18,32 @@ ChannelSums::ChannelSums(const Communicator& communicator,
   }
 }
 
-void ChannelSums::gather(const std::vector<double>& mine, const Take& take) {
+void ChannelSums::gather(const std::vector<double>& mine,
+                         const Take& take,
+                         const std::function<void()>& meanwhile) {
+  const auto own = static_cast<std::size_t>(communicator_->rank());
+  partitioner::expects(static_cast<Index>(mine.size()) == roles_.contributes[own].size() * fields_,
+                       "a share for each channel that the rank contributes");
+  Requests requests;
+  post(mine.data(), requests);
+  if (meanwhile) {
+    meanwhile();
+  }
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::statistics_s);
+  requests.wait_all();
+  for (std::size_t rank = 0; rank < received_.size(); ++rank) {
+    const Range shared = intersect(roles_.contributes[rank], roles_.needs[own]);
+    if (!shared.empty()) {
+      take(static_cast<int>(rank),
+           shared,
+           rank == own ? share(mine.data(), shared) : std::as_const(received_[rank]).data());
+    }
+  }
+}
+
+void ChannelSums::post(const double* mine, Requests& requests) {
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::statistics_s);
   const auto own = static_cast<std::size_t>(communicator_->rank());
-  const Range& contributes = roles_.contributes[own];
-  partitioner::expects(static_cast<Index>(mine.size()) == contributes.size() * fields_,
-                       "a share for each channel that the rank contributes");
-  const auto share = [&](const Range& channels) {
-    return mine.data() + (channels.begin - contributes.begin) * fields_;
-  };
-  Requests requests;
   for (std::size_t rank = 0; rank < received_.size(); ++rank) {
     if (received_[rank].size() > 0) {
       communicator_->post_receive(requests,
@@ -37,21 +53,19 @@ void ChannelSums::gather(const std::vector<double>& mine, const Take& take) {
     }
   }
   for (std::size_t rank = 0; rank < received_.size(); ++rank) {
-    const Range shared = intersect(contributes, roles_.needs[rank]);
+    const Range shared = intersect(roles_.contributes[own], roles_.needs[rank]);
     if (rank != own && !shared.empty()) {
-      communicator_->post_send(
-          requests, static_cast<int>(rank), tag_, bytes_of(share(shared), shared.size() * fields_));
+      communicator_->post_send(requests,
+                               static_cast<int>(rank),
+                               tag_,
+                               bytes_of(share(mine, shared), shared.size() * fields_));
     }
   }
-  requests.wait_all();
-  for (std::size_t rank = 0; rank < received_.size(); ++rank) {
-    const Range shared = intersect(roles_.contributes[rank], roles_.needs[own]);
-    if (!shared.empty()) {
-      take(static_cast<int>(rank),
-           shared,
-           rank == own ? share(shared) : std::as_const(received_[rank]).data());
-    }
-  }
+}
+
+const double* ChannelSums::share(const double* mine, const Range& channels) const {
+  const Range& contributes = roles_.contributes[static_cast<std::size_t>(communicator_->rank())];
+  return mine + (channels.begin - contributes.begin) * fields_;
 }
 
 Index ChannelSums::bytes() const {

@@ -25,13 +25,20 @@ class ChannelSums {
 
   // `mine` is (channels that this rank contributes, fields). Calls take(rank, channels, values)
   // with the share of each contributing rank, in rank order, of the channels that this rank needs;
-  // `values` is (channels, fields).
+  // `values` is (channels, fields). `meanwhile`, where there is one, is called once while shares
+  // are under way.
   using Take = std::function<void(int rank, const Range& channels, const double* values)>;
-  void gather(const std::vector<double>& mine, const Take& take);
+  void gather(const std::vector<double>& mine,
+              const Take& take,
+              const std::function<void()>& meanwhile = {});
 
   [[nodiscard]] Index bytes() const;
 
  private:
+  void post(const double* mine, Requests& requests);
+  // Of what this rank contributes.
+  [[nodiscard]] const double* share(const double* mine, const Range& channels) const;
+
   const Communicator* communicator_;
   ChannelRoles roles_;
   Index fields_;

@@ -1,10 +1,12 @@
 #include "engine/execution/execution.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/execution/whole_maps.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/errors.h"
+#include "partitioner/held_weights.h"
 #include "partitioner/interior.h"
 
 namespace engine {
@@ -49,6 +51,7 @@ Execution<T>::Execution(const partitioner::Network& network,
     interiors_.push_back(interior(network, plan, layer, rank()));
   }
   groups_ = groups_of(plan);
+  held_weights_ = held_weights(network, plan);
   make_edges();
   workspace_ = Array<T>(
       workspace_elements(network, plan, rank(), {options.training, options.image_gradient}));
@@ -329,32 +332,61 @@ void Execution<T>::clear_output_gradient() {
   clear_gradients(network_->size());
 }
 
+// After it the gradients of all weights from layer `complete` on are there: their sums begin.
+template <class T>
+void Execution<T>::compute_weights(int layer, int complete, const Pass& pass) {
+  layers_[static_cast<std::size_t>(layer)]->backward_weights(maps_of(layer, Stage::Backward));
+  while (complete_ > complete) {
+    --complete_;
+    if (pass.ends_step) {
+      parameters_.start_sums(complete_, pass.batch_norm);
+    }
+  }
+}
+
+// What others have found for the gradient of a map.
+template <class T>
+void Execution<T>::finish_gradient(int map) {
+  for (Edge& edge : edges_) {
+    if (edge.plan->map == map && (map != kImage || options_.image_gradient)) {
+      edge.exchange.finish_add(gradient_view(edge.owned_buffer));
+    }
+  }
+  for (auto& [collapsed, exchange] : collapses_) {
+    if (collapsed == map) {
+      exchange.start_add(map_gradient(map));
+      exchange.finish_add(map_gradient(map));
+    }
+  }
+}
+
 template <class T>
 void Execution<T>::backward(const Pass& pass) {
-  const auto finish = [&](int map) {
-    for (Edge& edge : edges_) {
-      if (edge.plan->map == map && (map != kImage || options_.image_gradient)) {
-        edge.exchange.finish_add(gradient_view(edge.owned_buffer));
-      }
-    }
+  complete_ = network_->size();
+  int held = partitioner::kNoLayer;
+  const auto held_for = [this](int of) {
+    return of == partitioner::kNoLayer ? of : held_weights_[static_cast<std::size_t>(of)];
   };
   for (int layer = network_->size() - 1; layer >= 0; --layer) {
+    const auto compute_held = [&] {
+      compute_weights(std::exchange(held, partitioner::kNoLayer), layer + 1, pass);
+    };
     const int time = gradient_time(*network_, layer);
     const auto& group = groups_[static_cast<std::size_t>(plan_->group(layer))];
     if (layer == group.last) {
       recompute(group, pass);
     }
     clear_gradients(time);
-    finish(layer);
-    for (auto& [map, exchange] : collapses_) {
-      if (map == layer) {
-        exchange.start_add(map_gradient(layer));
-        exchange.finish_add(map_gradient(layer));
-      }
-    }
+    finish_gradient(layer);
     Layer<T>& at_work = *layers_[static_cast<std::size_t>(layer)];
     LayerMaps<T> maps = maps_of(layer, Stage::Backward);
+    if (held_for(held) == layer) {
+      maps.meanwhile = compute_held;
+    }
     at_work.backward_output(pass, maps);
+    if (held_for(held) == layer) {
+      compute_held();
+    }
     if (at_work.assigns_input_gradients()) {
       maps.first_gradients = begins_gradient(layer, time + 1);
     } else {
@@ -368,13 +400,14 @@ void Execution<T>::backward(const Pass& pass) {
         edge.exchange.start_add(gradient_view(edge.required_buffer));
       }
     }
-    at_work.backward_weights(maps);
-    if (pass.ends_step) {
-      parameters_.start_sums(layer, pass.batch_norm);
+    if (held_for(layer) != partitioner::kNoLayer) {
+      held = layer;
+    } else if (held == partitioner::kNoLayer) {
+      compute_weights(layer, layer, pass);
     }
   }
   clear_gradients(gradient_time(*network_, kImage));
-  finish(kImage);
+  finish_gradient(kImage);
 }
 
 template <class T>

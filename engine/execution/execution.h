@@ -113,6 +113,8 @@ class Execution {
   void restore_values(int time);
   void recompute(const partitioner::LayerRun& group, const Pass& pass);
   void clear_gradients(int time);
+  void finish_gradient(int map);
+  void compute_weights(int layer, int complete, const Pass& pass);
   [[nodiscard]] bool begins_gradient(int layer, int time) const;
   [[nodiscard]] int rank() const { return communicator_->rank(); }
 
@@ -126,6 +128,8 @@ class Execution {
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::vector<Region> interiors_;  // by layer
   std::vector<partitioner::LayerRun> groups_;
+  std::vector<int> held_weights_;  // by layer
+  int complete_ = 0;  // in a backward pass: gradients of weights from this layer on are there
   std::deque<Edge> edges_;
   std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
   Array<T> workspace_;

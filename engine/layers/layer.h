@@ -96,6 +96,9 @@ struct LayerMaps {
   // then call `complete_inputs`, and computes the rest. Only for layers that have an interior.
   Region interior = {};
   std::function<void()> complete_inputs = {};
+  // Something to compute that takes a while: backward_output() may call it, once, while it waits
+  // for others. It leaves nothing in `workspace` as it was.
+  std::function<void()> meanwhile = {};
 };
 
 template <class T>

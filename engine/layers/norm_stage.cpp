@@ -205,7 +205,8 @@ void NormStage<T>::backward_activation(const LayerMaps<T>& maps) {
 // statistics were taken over.
 template <class T>
 std::vector<NormGradient> NormStage<T>::sum_over_ranks(const Pass& pass,
-                                                       const std::vector<NormGradient>& mine) {
+                                                       const std::vector<NormGradient>& mine,
+                                                       const std::function<void()>& meanwhile) {
   const partitioner::Tile& tile = site_.tile();
   const Index first = tile.computed.channels.begin;
   std::vector<NormGradient> totals(norms_.size());
@@ -219,11 +220,12 @@ std::vector<NormGradient> NormStage<T>::sum_over_ranks(const Pass& pass,
   for (const NormGradient& of : mine) {
     share.insert(share.end(), {of.shift, of.scale});
   }
-  gradient_sums_->gather(share, [&](int, const Range& channels, const double* values) {
+  const auto add = [&](int, const Range& channels, const double* values) {
     for (Index c = channels.begin; c < channels.end; ++c, values += 2) {
       totals[static_cast<std::size_t>(c - first)] += {values[0], values[1]};
     }
-  });
+  };
+  gradient_sums_->gather(share, add, meanwhile);
   return totals;
 }
 
@@ -234,7 +236,9 @@ void NormStage<T>::backward_normalization(const Pass& pass, const LayerMaps<T>& 
   const GradientLines<T> gradients = output_gradients(maps);
   const Normalization<T> by = normalization(maps);
   const std::vector<NormGradient> totals = sum_over_ranks(
-      pass, normalize_backward_sums(View<const T>(maps.sums), tile.backward, by, gradients));
+      pass,
+      normalize_backward_sums(View<const T>(maps.sums), tile.backward, by, gradients),
+      maps.meanwhile);
   for (std::size_t c = 0; c < totals.size(); ++c) {
     parameters.bias_gradient[c] += static_cast<T>(totals[c].shift);
     parameters.scale_gradient[c] += static_cast<T>(totals[c].scale);

@@ -61,7 +61,8 @@ class NormStage {
   void backward_normalization(const Pass& pass, const LayerMaps<T>& maps);
   [[nodiscard]] GradientLines<T> output_gradients(const LayerMaps<T>& maps) const;
   [[nodiscard]] std::vector<NormGradient> sum_over_ranks(const Pass& pass,
-                                                         const std::vector<NormGradient>& mine);
+                                                         const std::vector<NormGradient>& mine,
+                                                         const std::function<void()>& meanwhile);
   [[nodiscard]] PoolSite pool_site(Region partitioner::Tile::*region) const;
   [[nodiscard]] bool has_pool() const { return site_.joined_pool != partitioner::kNoLayer; }
   std::vector<Moments> over_ranks(const Pass& pass, const std::vector<Moments>& owned);

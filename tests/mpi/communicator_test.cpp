@@ -124,6 +124,22 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("channel sums are handed over after what is to be done meanwhile, which is done once") {
+  const Communicator world = Communicator::world();
+  ChannelSums sums(world, overlapping_roles(world.size()), 1, 220);
+  int done = 0;
+  int taken = 0;
+  sums.gather(
+      {1, 2, 3},
+      [&](int, const Range&, const double*) {
+        CHECK(done == 1);
+        ++taken;
+      },
+      [&] { ++done; });
+  CHECK(done == 1);
+  CHECK(taken == world.size());
+}
+
 TEST_CASE(
     "a rank that needs no channel takes none, and one that contributes none is not waited for") {
   const Communicator world = Communicator::world();
