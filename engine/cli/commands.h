@@ -134,6 +134,7 @@ struct ProbeCommand {
   std::string out;
   std::string hostfile;  // beside which the profile goes, where `out` does not say
   bool force = false;    // replace a file that is there
+  bool apart = false;    // describe devices that measure alike each by itself
   int threads = 0;
   std::vector<std::string> kernels{"direct", "winograd4"};
   Index seconds = 40;

@@ -375,6 +375,9 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
            "cluster.toml in this folder)")
       ->excludes(out);
   app.add_flag("--force", command.force, "replace a profile that is there");
+  app.add_flag("--apart",
+               command.apart,
+               "describe each device by its own measurements, also those of one kind");
   add_count(app, "--threads", command.threads, "of each rank, as for time", kMostThreads);
   app.add_option("--kernels", command.kernels, "kernels of convolutions to time")
       ->type_name("NAME,...")
@@ -388,7 +391,8 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
             command.seconds,
             "about how long to measure; with less, large convolutions are left out",
             kMostSeconds);
-  add_json(app, command.json, "print JSON: devices, link, what was left out, file");
+  add_json(
+      app, command.json, "print JSON: devices, which are alike, link, what was left out, file");
 }
 
 void add_check(CLI::App& program, CheckCommand& command) {

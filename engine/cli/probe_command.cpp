@@ -11,6 +11,7 @@
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/link_probe.h"
+#include "engine/execution/alike_devices.h"
 #include "engine/execution/device_probe.h"
 #include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
@@ -34,8 +35,9 @@ constexpr double kSumPart = 0.1;
 constexpr double kUpdatePart = 0.02;
 
 struct ProbeResult {
-  ClusterProfile cluster;
-  std::vector<std::string> left_out;  // a sentence for each device that left something out
+  ClusterProfile cluster;               // each device as it was measured
+  std::vector<std::vector<int>> kinds;  // devices to be described by common numbers
+  std::vector<std::string> left_out;    // a sentence for each device that left something out
 };
 
 std::string file_to_write(const ProbeCommand& command) {
@@ -249,6 +251,20 @@ void round_numbers(ClusterProfile& cluster) {
   }
 }
 
+// "pi1 pi2 pi3", of each kind of several devices.
+std::vector<std::string> names_of_kinds(const ProbeResult& result) {
+  std::vector<std::string> names;
+  for (const std::vector<int>& kind : result.kinds) {
+    if (kind.size() > 1) {
+      std::string& text = names.emplace_back();
+      for (const int rank : kind) {
+        text += (text.empty() ? "" : " ") + result.cluster.device(rank).name;
+      }
+    }
+  }
+  return names;
+}
+
 std::string remarks(const ProbeCommand& command, const ProbeResult& result) {
   std::string text = fmt::format("# Measured by `tessera probe`: {}, {} each, {} s.\n",
                                  partitioner::counted(result.cluster.size(), "rank"),
@@ -258,6 +274,9 @@ std::string remarks(const ProbeCommand& command, const ProbeResult& result) {
                                 : fmt::format("# Convolutions: those of {}{}.\n",
                                               command.model,
                                               command.size.empty() ? "" : " of " + command.size);
+  for (const std::string& names : names_of_kinds(result)) {
+    text += fmt::format("# Alike, described by the medians of their measurements: {}.\n", names);
+  }
   for (const std::string& sentence : result.left_out) {
     text += fmt::format("# {}.\n", sentence);
   }
@@ -299,6 +318,9 @@ void print_table(const ProbeResult& result, const std::string& path) {
                                           : fmt::format("{} directions are different, see the file",
                                                         cluster.exceptions.size()));
   }
+  for (const std::string& names : names_of_kinds(result)) {
+    fmt::print("alike, in the profile by their medians: {}\n", names);
+  }
   for (const std::string& sentence : result.left_out) {
     fmt::print("{}\n", sentence);
   }
@@ -317,6 +339,7 @@ void print_json(const ProbeResult& result, const std::string& path) {
                        {"receive_bytes_per_s", device.receive_bytes_per_s}});
   }
   const nlohmann::ordered_json all{{"devices", devices},
+                                   {"alike", result.kinds},
                                    {"link",
                                     {{"latency_s", result.cluster.link.latency_s},
                                      {"bytes_per_s", result.cluster.link.bytes_per_s}}},
@@ -335,10 +358,15 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
     set_threads(command.threads);
   }
   ProbeResult result = probe(trials, static_cast<double>(command.seconds), communicator);
-  round_numbers(result.cluster);
+  if (!command.apart) {
+    result.kinds = alike_devices(result.cluster);
+  }
+  ClusterProfile described = result.cluster;
+  describe_alike(result.kinds, described);
+  round_numbers(described);
   const std::string path = file_to_write(command);
-  const std::string text = remarks(command, result) + to_text(result.cluster);
-  partitioner::expects(partitioner::parse_cluster_profile(text, path) == result.cluster,
+  const std::string text = remarks(command, result) + to_text(described);
+  partitioner::expects(partitioner::parse_cluster_profile(text, path) == described,
                        "a profile that is written can be read");
   throw_agreed(communicator,
                writes ? problem_of([&] { write_atomically(path, text); }) : std::nullopt);

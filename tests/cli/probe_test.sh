@@ -21,6 +21,11 @@ works 2 probe --seconds 1 --kernels direct --json --out "$folder/two.toml"
 expect 'it is JSON' valid_json "$folder/out"
 expect 'JSON has both devices' grep -qE '^\{"devices":\[\{"name":"[^"]*\.0",.*\{"name":"[^"]*\.1",.*"link":\{"latency_s":[^,]*,"bytes_per_s":' "$folder/out"
 
+expect 'JSON says which are alike' grep -qE '"alike":\[\[0(,1\]|\],\[1\])\]' "$folder/out"
+works 2 probe --seconds 1 --kernels direct --json --apart --out "$folder/apart.toml"
+expect 'kept apart, none are' grep -qF '"alike":[]' "$folder/out"
+expect 'nor in the profile' bash -c "! grep -q '^# Alike' '$folder/apart.toml'"
+
 # With little time: how many convolutions it left out, in a line for each device.
 works 2 probe models/yolov2-early.cfg --size 416x416 --seconds 1 --out "$folder/short.toml"
 expect 'it says how many' grep -qE '^# [^ ]+: [0-9]+ convolutions? left out for want of time or memory, such as [a-z]' "$folder/short.toml"
