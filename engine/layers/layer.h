@@ -97,7 +97,7 @@ struct LayerMaps {
   Region interior = {};
   std::function<void()> complete_inputs = {};
   // Something to compute that takes a while: backward_output() may call it, once, while it waits
-  // for others. It leaves nothing in `workspace` as it was.
+  // for others. It uses `workspace`.
   std::function<void()> meanwhile = {};
 };
 
