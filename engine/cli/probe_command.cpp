@@ -358,12 +358,13 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
     set_threads(command.threads);
   }
   ProbeResult result = probe(trials, static_cast<double>(command.seconds), communicator);
+  round_numbers(result.cluster);
   if (!command.apart) {
     result.kinds = alike_devices(result.cluster);
   }
   ClusterProfile described = result.cluster;
   describe_alike(result.kinds, described);
-  round_numbers(described);
+  round_numbers(described);  // half way between two numbers
   const std::string path = file_to_write(command);
   const std::string text = remarks(command, result) + to_text(described);
   partitioner::expects(partitioner::parse_cluster_profile(text, path) == described,

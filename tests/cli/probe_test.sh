@@ -20,7 +20,7 @@ expect 'it is measured, not infinite' bash -c "! grep -q '= inf' '$folder/three.
 works 2 probe --seconds 1 --kernels direct --json --out "$folder/two.toml"
 expect 'it is JSON' valid_json "$folder/out"
 expect 'JSON has both devices' grep -qE '^\{"devices":\[\{"name":"[^"]*\.0",.*\{"name":"[^"]*\.1",.*"link":\{"latency_s":[^,]*,"bytes_per_s":' "$folder/out"
-
+expect 'JSON has no more digits than measurements are exact to' grep -qE '"direct_flops_per_s":[1-9][0-9]{0,3}0*(\.0)?,' "$folder/out"
 expect 'JSON says which are alike' grep -qE '"alike":\[\[0(,1\]|\],\[1\])\]' "$folder/out"
 works 2 probe --seconds 1 --kernels direct --json --apart --out "$folder/apart.toml"
 expect 'kept apart, none are' grep -qF '"alike":[]' "$folder/out"
