@@ -65,9 +65,9 @@ class Lifetimes {
   }
   [[nodiscard]] int first(int layer) const { return gradient_time(network_, layer); }
   [[nodiscard]] int second(int layer) const { return gradient_time(network_, layer) + 1; }
-  // When the gradient of the layer's weights is computed.
+  // When the gradient of the layer's weights is computed; of the image as of a layer without.
   [[nodiscard]] int weights(int layer) const {
-    const int next = held_weights_[slot(layer)];
+    const int next = layer == kImage ? kNoLayer : held_weights_[slot(layer)];
     return next == kNoLayer ? second(layer) : first(next);
   }
   [[nodiscard]] int again(int layer) const {
@@ -77,13 +77,15 @@ class Lifetimes {
     return plan_.read_from[slot(rank_)][slot(layer)][input];
   }
 
-  static void need(MemorySlot& slot, int time) {
-    slot.from = std::min(slot.from, time);
-    slot.to = std::max(slot.to, time);
+  template <class... Times>
+  static void need(MemorySlot& slot, Times... times) {
+    slot.from = std::min({slot.from, times...});
+    slot.to = std::max({slot.to, times...});
   }
-  static void need(std::vector<MemorySlot>& slots, int buffer, int time) {
+  template <class... Times>
+  static void need(std::vector<MemorySlot>& slots, int buffer, Times... times) {
     if (buffer != kNoBuffer) {
-      need(slots[slot(buffer)], time);
+      need(slots[slot(buffer)], times...);
     }
   }
 
@@ -165,8 +167,7 @@ class Lifetimes {
       if (in_backward) {
         const bool from_sums = inside && comes_from_recomputed_sums(map);
         auto& in_place = from_sums ? arena_.restored : values;
-        need(in_place, buffer, second(layer));
-        need(in_place, buffer, weights(layer));
+        need(in_place, buffer, second(layer), weights(layer));
       }
     }
   }
@@ -188,15 +189,12 @@ class Lifetimes {
       need(*in_backward, again(layer));
     }
     if (keeps && options_.training) {
-      need(*in_backward, second(layer));
-      need(*in_backward, weights(layer));
+      need(*in_backward, second(layer), weights(layer));
     }
     if (!keeps && options_.training) {
       MemorySlot& gradients = arena_.sum_gradients[slot(layer)];
       gradients.bytes = bytes;
-      need(gradients, first(layer));
-      need(gradients, second(layer));
-      need(gradients, weights(layer));
+      need(gradients, first(layer), second(layer), weights(layer));
     }
   }
 
@@ -213,8 +211,7 @@ class Lifetimes {
       in_backward->bytes = winners.bytes;
       need(*in_backward, again(maker(layer)));
     }
-    need(*in_backward, second(layer));
-    need(*in_backward, first(maker(layer)));
+    need(*in_backward, second(layer), first(maker(layer)));
   }
 
   void gradients() {
@@ -222,10 +219,7 @@ class Lifetimes {
       const int buffer = plan_.producer(rank_, map);
       need(arena_.gradients, buffer, first(map));
       if (map == kImage || !normalizes(network_.layer(map).operation)) {
-        need(arena_.gradients, buffer, second(map));
-        if (map != kImage) {
-          need(arena_.gradients, buffer, weights(map));
-        }
+        need(arena_.gradients, buffer, second(map), weights(map));
       }
       if (map != kImage && maker(map) != map) {
         need(arena_.gradients, buffer, first(maker(map)));
@@ -263,8 +257,7 @@ class Lifetimes {
           need(restored, again(reader));
         }
         if (backward_reads_inputs(network_.layer(reader).operation)) {
-          need(restored, second(reader));
-          need(restored, weights(reader));
+          need(restored, second(reader), weights(reader));
         }
       }
     }

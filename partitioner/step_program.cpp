@@ -202,7 +202,6 @@ class ProgramMaker {
 
   // With the last pass of a step gradients are complete, and their sums begin.
   void backward(bool ends_step) {
-    complete_ = network_.size();
     int held = kNoLayer;
     for (int layer = network_.size() - 1; layer >= 0; --layer) {
       recompute_before(layer);
@@ -239,15 +238,15 @@ class ProgramMaker {
     }
   }
 
-  // After it the gradients of all weights from layer `complete` on are there.
+  // After it the gradients of all weights from layer `complete` on are there, of those before it
+  // in the pass they were.
   void weights(int layer, int complete, bool ends_step) {
     compute(
         StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_weights_s; });
-    while (complete_ > complete) {
-      --complete_;
+    for (int of = layer; of >= complete && ends_step; --of) {
       for (const Bucket& bucket : buckets_) {
-        if (ends_step && bucket.first == complete_) {
-          start(StepPart::GradientSum, complete_, bucket.gradients);
+        if (bucket.first == of) {
+          start(StepPart::GradientSum, of, bucket.gradients);
         }
       }
     }
@@ -372,7 +371,6 @@ class ProgramMaker {
   std::vector<std::vector<LayerSeconds>> seconds_;  // [layer][rank]
   std::vector<std::vector<double>> early_;          // [layer][rank], see early_shares()
   std::vector<Bucket> buckets_;                     // in the order of the backward pass
-  int complete_ = 0;  // in a backward pass: gradients of weights from this layer on are there
   StepProgram program_;
 };
 

@@ -1,6 +1,7 @@
 #include "engine/execution/alike_devices.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -19,6 +20,8 @@ using partitioner::Index;
 
 constexpr double kOfAKind = 1.0 / 8;
 constexpr double kSameRate = 1.0 / 5;
+constexpr std::array kInterfaceRates = {&DeviceProfile::send_bytes_per_s,
+                                        &DeviceProfile::receive_bytes_per_s};
 
 // Rates of interfaces aside: those are of cables and switches.
 template <class Device, class Visit>
@@ -132,6 +135,9 @@ void describe_kind(const std::vector<int>& kind, ClusterProfile& cluster) {
   });
   common.message_s = median_of(devices, [](const DeviceProfile& of) { return of.message_s; });
   common.convolutions = median_convolutions(devices);
+  for (const auto rate : kInterfaceRates) {
+    common.*rate = median_of(devices, [&](const DeviceProfile& of) { return of.*rate; });
+  }
   for (const int rank : kind) {
     DeviceProfile& device = cluster.devices[static_cast<std::size_t>(rank)];
     const DeviceProfile own = device;
@@ -139,11 +145,10 @@ void describe_kind(const std::vector<int>& kind, ClusterProfile& cluster) {
     device.name = own.name;
     device.memory_bytes = own.memory_bytes;
     device.program_bytes = own.program_bytes;
-    for (const auto rate :
-         {&DeviceProfile::send_bytes_per_s, &DeviceProfile::receive_bytes_per_s}) {
-      const double usual = median_of(devices, [&](const DeviceProfile& of) { return of.*rate; });
-      const bool same = std::abs(own.*rate - usual) < kSameRate * usual;
-      device.*rate = same ? usual : own.*rate;
+    for (const auto rate : kInterfaceRates) {
+      if (!(std::abs(own.*rate - common.*rate) < kSameRate * common.*rate)) {
+        device.*rate = own.*rate;
+      }
     }
   }
 }

@@ -332,15 +332,13 @@ void Execution<T>::clear_output_gradient() {
   clear_gradients(network_->size());
 }
 
-// After it the gradients of all weights from layer `complete` on are there: their sums begin.
+// After it the gradients of all weights from layer `complete` on are there: sums of the new ones
+// begin.
 template <class T>
 void Execution<T>::compute_weights(int layer, int complete, const Pass& pass) {
   layers_[static_cast<std::size_t>(layer)]->backward_weights(maps_of(layer, Stage::Backward));
-  while (complete_ > complete) {
-    --complete_;
-    if (pass.ends_step) {
-      parameters_.start_sums(complete_, pass.batch_norm);
-    }
+  for (int of = layer; of >= complete && pass.ends_step; --of) {
+    parameters_.start_sums(of, pass.batch_norm);
   }
 }
 
@@ -362,7 +360,6 @@ void Execution<T>::finish_gradient(int map) {
 
 template <class T>
 void Execution<T>::backward(const Pass& pass) {
-  complete_ = network_->size();
   int held = partitioner::kNoLayer;
   const auto held_for = [this](int of) {
     return of == partitioner::kNoLayer ? of : held_weights_[static_cast<std::size_t>(of)];

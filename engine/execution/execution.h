@@ -129,7 +129,6 @@ class Execution {
   std::vector<Region> interiors_;  // by layer
   std::vector<partitioner::LayerRun> groups_;
   std::vector<int> held_weights_;  // by layer
-  int complete_ = 0;  // in a backward pass: gradients of weights from this layer on are there
   std::deque<Edge> edges_;
   std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
   Array<T> workspace_;
