@@ -97,11 +97,30 @@ void add_in(const T* from, const Region& region, View<T> to) {
 
 template <class T>
 void set_zero(View<T> view, const Region& region) {
-  for_each_run(view, region, [](T* cells, Index, Index stride, Index count) {
-    for (Index i = 0; i < count; ++i) {
-      cells[i * stride] = T{};
+  if (region.empty()) {
+    return;
+  }
+  partitioner::expects(partitioner::contains(view.region, region), "a region lies in its view");
+  const Index first = region.channels.begin - view.region.channels.begin;
+  const Index end = region.channels.end - view.region.channels.begin;
+  for (Index n = region.images.begin; n < region.images.end; ++n) {
+    for (Index begin = first; begin < end;) {
+      const Index block_end = (view.whole_blocks(begin) + 1) * view.block;
+      const Index lanes = std::min(block_end, end) - begin;
+      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+        T* cells = view.cell(n, row, region.cols.begin) +
+                   view.channel_offset(begin + view.region.channels.begin);
+        if (lanes == view.block) {
+          std::fill_n(cells, region.cols.size() * lanes, T{});
+          continue;
+        }
+        for (Index col = 0; col < region.cols.size(); ++col) {
+          std::fill_n(cells + col * view.block, lanes, T{});
+        }
+      }
+      begin = block_end;
     }
-  });
+  }
 }
 
 template void copy_out<float>(View<const float>, const Region&, float*);

@@ -40,6 +40,11 @@ GradientNorms<T> gradient_norms(const Normalization<T>& by,
   return norms;
 }
 
+template <class T>
+auto lane_norms_by(const Normalization<T>& by) {
+  return [&by](const Range& run) { return lane_norms(by, run); };
+}
+
 }  // namespace
 
 template <class T>
@@ -82,7 +87,7 @@ void LineMoments<T>::add(const Range& channels, Index n, Index row) {
     return;
   }
   const double cells = static_cast<double>(region_.cols.size());
-  for (const Range& run : channel_runs(wanted, in_)) {
+  const auto add_run = [&](const Range& run) {
     alignas(kAlignment) double mean[kMostLanes];
     alignas(kAlignment) double squares[kMostLanes];
     row_kernels<T>().moments(line_start(in_, run, n, row, region_.cols.begin),
@@ -96,7 +101,8 @@ void LineMoments<T>::add(const Range& channels, Index n, Index row) {
       moments[static_cast<std::size_t>(l)] = {cells, mean[l], squares[l]};
     }
     lines_.put(run, n, row, moments.data());
-  }
+  };
+  for_each_channel_run(wanted, add_run, in_);
 }
 
 template <class T>
@@ -122,15 +128,15 @@ void normalize_forward(View<const T> in,
                        const Normalization<T>& by,
                        View<T> out) {
   const auto runs = channel_runs(region.channels, in, out);
+  const RunValues<LaneNorms<T>> norms(runs, lane_norms_by(by));
   for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
-    const LaneNorms<T> norms = lane_norms(by, run);
     row_kernels<T>().normalize({line_start(in, run, n, row, region.cols.begin),
                                 in.block,
                                 line_start(out, run, n, row, region.cols.begin),
                                 out.block,
                                 region.cols.size(),
                                 whole_lanes(run, in, out),
-                                &norms,
+                                &norms[run],
                                 by.activation});
   });
 }
@@ -144,9 +150,10 @@ std::vector<NormGradient> normalize_backward_sums(View<const T> in,
     return {};
   }
   const auto runs = gradient.runs(region.channels, in);
+  const RunValues<LaneNorms<T>> norms_of_runs(runs, lane_norms_by(by));
   LineValues<NormGradient> lines(region);
   lines.compute(runs, [&](const Range& run, Index n, Index row, auto& sums) {
-    const LaneNorms<T> norms = lane_norms(by, run);
+    const LaneNorms<T>& norms = norms_of_runs[run];
     const LanesAt at{run, n, row, gradient.lanes(run, in)};
     alignas(kAlignment) double shift[kMostLanes] = {};
     alignas(kAlignment) double scale[kMostLanes] = {};
@@ -184,10 +191,13 @@ void normalize_backward(View<T> in,
   const Region& owned = statistics.owned;
   const bool constant = statistics.count == 0;
   const auto runs = gradient.runs(region.channels, View<const T>(in));
+  const RunValues<LaneNorms<T>> norms_of_runs(runs, lane_norms_by(by));
+  const RunValues<GradientNorms<T>> through_runs(
+      runs, [&](const Range& run) { return gradient_norms(by, statistics, run); });
   for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
     const Index lanes = gradient.lanes(run, View<const T>(in));
-    const LaneNorms<T> norms = lane_norms(by, run);
-    const GradientNorms<T> through = gradient_norms(by, statistics, run);
+    const LaneNorms<T>& norms = norms_of_runs[run];
+    const GradientNorms<T>& through = through_runs[run];
     const auto apply = [&](const Range& cols, const LaneNorms<T>& how) {
       if (cols.empty()) {
         return;

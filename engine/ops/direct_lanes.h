@@ -119,8 +119,12 @@ class RunPixels {
       compute(SumsPlace<T>{cells + offsets_[0].view, step, block_stride_});
       return;
     }
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy{};
+    // Not set to zero as a whole: a pixel of few channels takes hardly longer to compute.
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy;
     if (loaded) {
+      for (Index block = 0; block < blocks_; ++block) {
+        std::fill_n(copy.data() + block * kSumsBlock, pixels * kLanes, T{});
+      }
       copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, auto count) {
         std::memcpy(sums, view, count * sizeof(T));
       });

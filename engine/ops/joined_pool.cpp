@@ -11,12 +11,15 @@ namespace {
 
 constexpr Index kMadeCells = 256;  // that are made before they are pooled; holds any window
 
-// Pools cells that make(run, lanes, from, cells, to) turns `cells` cells of `in` into.
-template <class T, class Make>
-void pool_made_lines(View<const T> in, const PoolSite& site, const Pooled<T>& out, Make make) {
+// Pools cells that make(by, lanes, from, cells, to) turns `cells` cells of `in` into, where `by` is
+// prepare(run).
+template <class T, class Prepare, class Make>
+void pool_made_lines(
+    View<const T> in, const PoolSite& site, const Pooled<T>& out, Prepare prepare, Make make) {
   const MaxPool& pool = site.pool;
   const View<Winner> winners = winner_cells(out);
   const auto runs = channel_runs(site.region.channels, in, out.values, winners);
+  const RunValues<decltype(prepare(Range{}))> by(runs, prepare);
   const Index at_once = kMadeCells / (pool.size * pool.size);
   for_each_line(site.region, runs, [&](const Range& run, Index n, Index out_row) {
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMadeCells * kMostLanes)> made;
@@ -30,7 +33,7 @@ void pool_made_lines(View<const T> in, const PoolSite& site, const Pooled<T>& ou
       const CellRows<T> lines{made.data(), rows.begin, cols.begin, cols.size() * lanes, lanes};
       for (Index row = rows.begin; row < rows.end; ++row) {
         const T* from = line_start(in, run, n, row, cols.begin);
-        make(run, lanes, from, cols.size(), lines.at(row, cols.begin));
+        make(by[run], lanes, from, cols.size(), lines.at(row, cols.begin));
       }
       pool_line(site,
                 CellRows<const T>{made.data(), rows.begin, cols.begin, lines.row_stride, lanes},
@@ -48,10 +51,14 @@ void normalize_pool_forward(View<const T> in,
                             const Normalization<T>& by,
                             const PoolSite& site,
                             const Pooled<T>& out) {
-  pool_made_lines(in, site, out, [&](const Range& run, Index lanes, const T* x, Index cells, T* y) {
-    const LaneNorms<T> norms = lane_norms(by, run);
-    row_kernels<T>().normalize({x, in.block, y, lanes, cells, lanes, &norms, by.activation});
-  });
+  pool_made_lines(
+      in,
+      site,
+      out,
+      [&](const Range& run) { return lane_norms(by, run); },
+      [&](const LaneNorms<T>& norms, Index lanes, const T* x, Index cells, T* y) {
+        row_kernels<T>().normalize({x, in.block, y, lanes, cells, lanes, &norms, by.activation});
+      });
 }
 
 template <class T>
@@ -59,9 +66,14 @@ void activate_pool_forward(Activation activation,
                            View<const T> in,
                            const PoolSite& site,
                            const Pooled<T>& out) {
-  pool_made_lines(in, site, out, [&](const Range&, Index lanes, const T* x, Index cells, T* y) {
-    row_kernels<T>().activate({x, in.block, lanes, cells, lanes}, activation, y);
-  });
+  pool_made_lines(
+      in,
+      site,
+      out,
+      [&](const Range&) { return activation; },
+      [&](Activation by, Index lanes, const T* x, Index cells, T* y) {
+        row_kernels<T>().activate({x, in.block, lanes, cells, lanes}, by, y);
+      });
 }
 
 template void normalize_pool_forward<float>(View<const float>,

@@ -45,12 +45,14 @@ class LineValues {
     const Index channels = region_.channels.size();
     std::vector<Value> totals(static_cast<std::size_t>(channels));
 #pragma omp parallel for schedule(static)
-    for (Index c = 0; c < channels; ++c) {
-      Value total{};
+    for (Index first = 0; first < channels; first += kMostLanes) {
+      const Index end = std::min(first + kMostLanes, channels);
       for (Index line = 0; line < lines_; ++line) {
-        add(total, values_[static_cast<std::size_t>(line * channels + c)]);
+        const Value* values = values_.data() + line * channels;
+        for (Index c = first; c < end; ++c) {
+          add(totals[static_cast<std::size_t>(c)], values[c]);
+        }
       }
-      totals[static_cast<std::size_t>(c)] = total;
     }
     return totals;
   }

@@ -16,22 +16,49 @@ namespace lines {
 template <class T>
 [[nodiscard]] Index block_end(const View<T>& view, Index c) {
   const Index local = c - view.region.channels.begin;
-  return view.region.channels.begin + (local / view.block + 1) * view.block;
+  return view.region.channels.begin + (view.whole_blocks(local) + 1) * view.block;
 }
 
 }  // namespace lines
 
-// Cuts `channels` into runs that are contiguous in every view.
+// Calls visit(run) for the runs of `channels` that are contiguous in every view.
+template <class Visit, class... T>
+void for_each_channel_run(const Range& channels, Visit visit, const View<T>&... views) {
+  for (Index begin = channels.begin; begin < channels.end;) {
+    const Index end = std::min({channels.end, lines::block_end(views, begin)...});
+    visit(Range{begin, end});
+    begin = end;
+  }
+}
+
 template <class... T>
 [[nodiscard]] std::vector<Range> channel_runs(const Range& channels, const View<T>&... views) {
   std::vector<Range> runs;
-  for (Index begin = channels.begin; begin < channels.end;) {
-    const Index end = std::min({channels.end, lines::block_end(views, begin)...});
-    runs.push_back({begin, end});
-    begin = end;
-  }
+  for_each_channel_run(
+      channels, [&](const Range& run) { runs.push_back(run); }, views...);
   return runs;
 }
+
+// What all lines of a run have in common, made once for each run.
+template <class Value>
+class RunValues {
+ public:
+  // Of make(run); `runs` must outlive it.
+  template <class Make>
+  RunValues(const std::vector<Range>& runs, Make make) : runs_(runs.data()) {
+    for (const Range& run : runs) {
+      values_.push_back(make(run));
+    }
+  }
+  // `run` is one of those runs itself, as for_each_line() hands them out.
+  const Value& operator[](const Range& run) const {
+    return values_[static_cast<std::size_t>(&run - runs_)];
+  }
+
+ private:
+  const Range* runs_;
+  std::vector<Value> values_;
+};
 
 // Whether the view's blocks have `block` channels and the run is one of them, or all that there are
 // of the last.

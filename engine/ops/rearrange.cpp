@@ -36,6 +36,7 @@ void for_each_pair(const CellMap& map,
                    Visit visit,
                    Index phase = kAllRows) {
   const Index shift = map.channel_shift;
+  const bool same_places = map.sample == 1 && map.repeat == 1 && map.every == 1;
   for_each_line(region,
                 paired_runs(map, out, region.channels, in),
                 [&](const Range& run, Index n, Index row) {
@@ -48,6 +49,14 @@ void for_each_pair(const CellMap& map,
                                         n,
                                         row * map.sample / map.repeat,
                                         in.region.cols.begin);
+                  if (same_places && run.size() == out.block && run.size() == in.block) {
+                    to += (region.cols.begin - out.region.cols.begin) * out.block;
+                    from += (region.cols.begin - in.region.cols.begin) * in.block;
+                    for (Index i = 0; i < region.cols.size() * run.size(); ++i) {
+                      visit(to[i], from[i]);
+                    }
+                    return;
+                  }
                   for (Index col = round_up(region.cols.begin, map.every); col < region.cols.end;
                        col += map.every) {
                     Out* to_cell = to + (col - out.region.cols.begin) * out.block;
