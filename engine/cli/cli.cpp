@@ -15,6 +15,7 @@
 #include "engine/cli/options.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/mpi_session.h"
+#include "engine/ops/lane_kernels.h"
 #include "engine/ops/threads.h"
 
 namespace engine {
@@ -75,6 +76,7 @@ int run_alone(const std::function<void()>& work) {
     return 0;
   }
   try {
+    expect_known_vectors();
     work();
     return 0;
   } catch (const std::exception& error) {
@@ -94,6 +96,7 @@ int run_together(int argc, char** argv, const std::function<int(const Communicat
     world = Communicator::world();
     share_processors(world.ranks_on_this_machine());
     try {
+      throw_agreed(world, problem_of(expect_known_vectors));
       return work(world);
     } catch (const AgreedError& error) {
       return world.rank() == 0 ? report(error) : kInputError;

@@ -256,6 +256,7 @@ class TrainingRun {
   }
 
   void save(Trainer& trainer) {
+    trainer.expect_finite_parameters();
     save_checkpoint(folder() / "checkpoint.safetensors",
                     {trainer.steps_done(), seed_, model_.text, fingerprint(model_.network)},
                     trainer.execution().parameters(),

@@ -43,23 +43,23 @@ enum class Draw : std::uint64_t {
 
 class Draws {
  public:
-  Draws(std::uint64_t seed, Index step, Index position)
+  Draws(std::uint64_t seed, Index epoch, Index place)
       : seed_(mix_bits(seed ^ kAugmentation)),
-        step_(static_cast<std::uint64_t>(step)),
-        position_(static_cast<std::uint64_t>(position)) {}
+        epoch_(static_cast<std::uint64_t>(epoch)),
+        place_(static_cast<std::uint64_t>(place)) {}
 
   [[nodiscard]] double between(double low, double high, Draw draw) const {
-    return low + (high - low) * random_uniform(seed_, step_, position_, number(draw));
+    return low + (high - low) * random_uniform(seed_, epoch_, place_, number(draw));
   }
 
   // A whole number from low to high, both possible.
   [[nodiscard]] Index whole(Index low, Index high, Draw draw) const {
     const auto choices = static_cast<std::uint64_t>(high - low) + 1;
-    return low + static_cast<Index>(random_bits(seed_, step_, position_, number(draw)) % choices);
+    return low + static_cast<Index>(random_bits(seed_, epoch_, place_, number(draw)) % choices);
   }
 
   [[nodiscard]] bool coin(Draw draw) const {
-    return random_bits(seed_, step_, position_, number(draw)) >> 63U != 0;
+    return random_bits(seed_, epoch_, place_, number(draw)) >> 63U != 0;
   }
 
   // Uniform from 1 to `most`, inverted half of the time: as often larger as smaller.
@@ -74,8 +74,8 @@ class Draws {
   static constexpr std::uint64_t kAugmentation =
       0x7069637475726573U;  // draws of other parts have other seeds
   std::uint64_t seed_;
-  std::uint64_t step_;
-  std::uint64_t position_;
+  std::uint64_t epoch_;
+  std::uint64_t place_;
 };
 
 // How a picture lies on the map that it is scaled to, in that map's pixels.
@@ -179,13 +179,17 @@ void check_convention(const PixelConvention& convention, Index channels, const s
                                    channels == 1 ? "" : "s"));
     }
   }
-  const bool usable = std::all_of(
-      convention.stddev.begin(), convention.stddev.end(), [](float s) { return s > 0; });
+  const bool usable = std::all_of(convention.mean.begin(),
+                                  convention.mean.end(),
+                                  [](float m) { return std::isfinite(m); }) &&
+                      std::all_of(convention.stddev.begin(), convention.stddev.end(), [](float s) {
+                        return s > 0 && std::isfinite(s);
+                      });
   if (!usable) {
-    throw InputError(
-        where,
-        0,
-        "a standard deviation to normalise pixels with is not above 0: give its true value");
+    throw InputError(where,
+                     0,
+                     "a mean to normalise pixels with is no finite number, or a standard "
+                     "deviation none above 0: give their true values");
   }
 }
 
@@ -256,9 +260,9 @@ Variation centre_variation(const RenderingRules& rules, const MapShape& picture)
 Variation draw_variation(const RenderingRules& rules,
                          const MapShape& picture,
                          std::uint64_t seed,
-                         Index step,
-                         Index position) {
-  const Draws draws(seed, step, position);
+                         Index epoch,
+                         Index place) {
+  const Draws draws(seed, epoch, place);
   Variation variation = placed(picture, rules.picture, draw_placement(rules, draws));
   const partitioner::AugmentationOptions& options = rules.augmentation;
   variation.mirrored =

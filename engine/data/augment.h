@@ -1,7 +1,7 @@
 // From a picture to the network's input: scaling, cutting out, turning, mirroring, colours.
 // README.md has the rules.
 //
-// Everything random is drawn by global position (seed, step, position in the batch), and every cell
+// Everything random is drawn by global position (seed, epoch, place in it), and every cell
 // of the input is computed from the picture on its own: any rank renders any region of any picture
 // alone, and gets the bits that another rank gets for the same cells.
 //
@@ -69,12 +69,12 @@ struct Variation {
 [[nodiscard]] Variation centre_variation(const RenderingRules& rules,
                                          const partitioner::MapShape& picture);
 
-// For training: what to do to the picture at `position` of the batch of `step`.
+// For training: what to do to the picture at `place` of an epoch, whatever the batches are.
 [[nodiscard]] Variation draw_variation(const RenderingRules& rules,
                                        const partitioner::MapShape& picture,
                                        std::uint64_t seed,
-                                       Index step,
-                                       Index position);
+                                       Index epoch,
+                                       Index place);
 
 // Assigns to `out`, (C, H, W) of `region`, those cells of the network's input. `region` lies in the
 // input map (its images are not looked at). Where pictures are of the input's size and only

@@ -27,13 +27,13 @@ struct ActivationFunction {
   template <class T>
   [[nodiscard]] static T value(T x) {
     if constexpr (kind == Activation::Relu) {
-      return x > 0 ? x : T(0);
+      return x <= 0 ? T(0) : x;  // what is no number stays none
     } else if constexpr (kind == Activation::Leaky) {
       return x > 0 ? x : T(0.1) * x;
     } else if constexpr (kind == Activation::Ramp) {
       return x > 0 ? T(1.1) * x : T(0.1) * x;
     } else if constexpr (kind == Activation::Relu6) {
-      return x > 0 ? (x < 6 ? x : T(6)) : T(0);
+      return x <= 0 ? T(0) : (x > 6 ? T(6) : x);
     } else if constexpr (kind == Activation::Elu) {
       return x >= 0 ? x : std::expm1(x);
     } else if constexpr (kind == Activation::Logistic) {

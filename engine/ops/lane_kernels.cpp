@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "engine/ops/lane_kernel_versions.h"
+#include "partitioner/errors.h"
 
 namespace engine {
 
@@ -56,6 +59,15 @@ const Kernels& pick(const Kernels& generic,
 }
 
 }  // namespace
+
+void expect_known_vectors() {
+  const char* asked = std::getenv("TESSERA_VECTORS");  // NOLINT(concurrency-mt-unsafe)
+  const std::string_view name = asked == nullptr ? "generic" : asked;
+  if (name != "generic" && name != "avx2" && name != "avx512") {
+    throw partitioner::InputError(
+        "TESSERA_VECTORS", 0, "\"" + std::string(name) + "\" is none of generic, avx2, avx512");
+  }
+}
 
 template <>
 const LaneKernels<float>& lane_kernels<float>() {

@@ -12,6 +12,10 @@ namespace engine {
 
 inline constexpr Index kLanes = 16;
 
+// Throws partitioner::InputError where the environment asks for vectors with TESSERA_VECTORS that
+// nobody knows: they are "generic", "avx2" and "avx512".
+void expect_known_vectors();
+
 // Part of a weighted sum: terms read at `offset` from the pixel, with kLanes weights each.
 template <class T>
 struct Tap {

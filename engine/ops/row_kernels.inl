@@ -81,13 +81,13 @@ template <class T, Kind kKind, class V>
   if constexpr (kKind == Kind::Linear) {
     return x;
   } else if constexpr (kKind == Kind::Relu) {
-    return x > 0 ? x : zero;
+    return x <= 0 ? zero : x;  // what is no number stays none, so that a loss shows it
   } else if constexpr (kKind == Kind::Leaky) {
     return x > 0 ? x : T(0.1) * x;
   } else if constexpr (kKind == Kind::Relu6) {
     const V most = zero + T(6);
-    const V capped = x < most ? x : most;
-    return x > 0 ? capped : zero;
+    const V capped = x > most ? most : x;
+    return x <= 0 ? zero : capped;
   } else if constexpr (kKind == Kind::Ramp) {
     return x > 0 ? T(1.1) * x : T(0.1) * x;
   } else if constexpr (kKind == Kind::Logistic && kHasFunctions<T>) {

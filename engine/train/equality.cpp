@@ -257,7 +257,7 @@ class Scales {
   }
 
   [[nodiscard]] double of(const std::string& name, const std::vector<double>& truth) const {
-    constexpr double kZeroInLayer = 1e-4;
+    constexpr double kZeroInLayer = 1e-3;
     constexpr double kZero = 1e-9;
     if (!name.ends_with("gradient")) {
       return largest(truth);

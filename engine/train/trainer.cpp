@@ -125,13 +125,28 @@ StepResult Trainer::step(Feed& feed) {
 }
 
 // Before a backward pass, after which sums of gradients are under way.
-void Trainer::expect_finite(double loss) const {
+void Trainer::expect_finite_loss(double loss) const {
   if (!std::isfinite(loss)) {
     throw Diverged(
         fmt::format("step {}: the loss is {}; training has diverged, try a lower learning_rate "
                     "or a longer burn_in",
                     steps_ + 1,
                     loss));
+  }
+}
+
+void Trainer::expect_finite_parameters() {
+  double mine = 0;
+  for (const Parameter<float>& parameter : execution_.parameters().all()) {
+    const auto values = parameter.values.span();
+    mine += static_cast<double>(std::count_if(
+        values.begin(), values.end(), [](float value) { return !std::isfinite(value); }));
+  }
+  if (sum_or_throw(*communicator_, mine, std::nullopt) > 0) {
+    throw Diverged(
+        fmt::format("step {}: there are weights that are no finite numbers; training has diverged, "
+                    "try a lower learning_rate or a longer burn_in",
+                    steps_));
   }
 }
 
@@ -152,7 +167,7 @@ StepResult Trainer::run_step(Feed& feed) {
         execution_.forward(pass);
         loss += sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
       });
-      expect_finite(loss);
+      expect_finite_loss(loss);
       timed(times.backward_s, [&] {
         execution_.clear_output_gradient();
         execution_.backward(pass);
@@ -188,6 +203,9 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
           std::max_element(first, first + static_cast<std::ptrdiff_t>(outputs)) - first;
       right += feed.labels()[n] >= 0 && best == feed.labels()[n] ? 1 : 0;
     }
+  }
+  if (std::isnan(loss)) {
+    throw AgreedError("the loss is no number: are there weights that are none?");
   }
   const double pictures = static_cast<double>(result.pictures);
   result.loss = loss / pictures;

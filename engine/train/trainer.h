@@ -66,6 +66,10 @@ class Trainer {
   // for them, as the next forward pass does, layer by layer.
   StepResult step(Feed& feed);
 
+  // Throws Diverged where a weight or a statistic of any rank is no finite number, which the next
+  // step's loss would show: such ones are not worth saving.
+  void expect_finite_parameters();
+
   // The same measurements without pictures: random ones, drawn by `seed`, of one pass.
   StepTimes time_random_step();
 
@@ -79,7 +83,7 @@ class Trainer {
   [[nodiscard]] StepResult run_step(Feed& feed);
   void keep_statistics();
   void restore_statistics();
-  void expect_finite(double loss) const;
+  void expect_finite_loss(double loss) const;
   // Number `part` of a step's passes.
   [[nodiscard]] Pass training_pass(Index part, const std::vector<int>* labels) const;
   void update();

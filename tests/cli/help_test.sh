@@ -36,6 +36,10 @@ refused '--progress: wobble not in .*line' "${train[@]}" --progress wobble
 refused '--data-parallel-from: "x"' "${train[@]}" --data-parallel-from x
 refused '128 images .* 3 subdivisions' "${train[@]}" --subdivisions 3
 refused '--mean' "${train[@]}" --mean grey
+export TESSERA_VECTORS=avx-2
+refused 'TESSERA_VECTORS: "avx-2" is none of generic, avx2, avx512' "${train[@]}"
+refused_alone 'TESSERA_VECTORS' plan models/lenet5.cfg
+unset TESSERA_VECTORS
 refused '--ranks: "0"' plan models/lenet5.cfg --ranks 0
 refused '--threads: "0"' time models/lenet5.cfg --threads 0
 refused '--precision: half not in' gradients models/lenet5.cfg --in a --out b --precision half

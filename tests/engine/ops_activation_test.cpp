@@ -49,6 +49,19 @@ TEST_CASE("the slope of every activation is its derivative, away from its kinks"
   }
 }
 
+TEST_CASE("what is no number stays none") {
+  const Region region{{0, 1}, {0, 16}, {0, 1}, {0, 5}};
+  for (const Activation activation : kActivations) {
+    INFO(activation_name(activation));
+    CHECK(std::isnan(value(activation, std::nan(""))));
+    Tensor<float> cells(region);
+    cells.view().at(0, 3, 0, 2) = std::nanf("");
+    activate_forward(activation, View<const float>(cells.view()), region, cells.view());
+    CHECK(std::isnan(cells.view().at(0, 3, 0, 2)));
+    CHECK(std::isfinite(cells.view().at(0, 4, 0, 2)));
+  }
+}
+
 TEST_CASE("no activation overflows or loses its value far from zero") {
   for (const Activation activation : kActivations) {
     for (const double x : {-1e4, 1e4}) {

@@ -3,6 +3,7 @@
 #include "engine/train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -95,6 +96,20 @@ TEST_CASE("after steps of training all ranks hold the same bits") {
       CHECK(copies_are_alike(trainer, world));
     }
   }
+}
+
+TEST_CASE("a weight of any rank that is no finite number is found on all") {
+  const Communicator world = Communicator::world();
+  const Network network = classifier();
+  constexpr Index kBatch = 4;
+  const partitioner::Plan plan =
+      make_plan(network, tiles_then_images(network, world.size()), kBatch / 2);
+  Trainer trainer(network, plan, world, options(kBatch, BatchNormMode::Sync));
+  CHECK_NOTHROW(trainer.expect_finite_parameters());
+  if (world.rank() == world.size() - 1) {
+    trainer.execution().parameters().all().front().values[0] = INFINITY;
+  }
+  CHECK_THROWS_AS(trainer.expect_finite_parameters(), engine::Diverged);
 }
 
 TEST_CASE("steps have the same bits whether somebody looks at the values in between or not") {
