@@ -179,6 +179,16 @@ Shorthand data_parallel(int ranks) {
   return shorthand;
 }
 
+std::optional<Partition> without_joins(const Network& network,
+                                       const ClusterProfile& cluster,
+                                       SearchOptions options) {
+  options.longest_group = 1;
+  options.candidates = 1;
+  const SearchResult result = search_partition(network, cluster, options);
+  return result.candidates.empty() ? std::nullopt
+                                   : std::optional(result.candidates.front().partition);
+}
+
 class Comparison {
  public:
   Comparison(const Network& network,
@@ -189,20 +199,19 @@ class Comparison {
 
   std::vector<ExplainedPlan> run() {
     add("chosen", chosen_);
-    add("next best", next_best());
-    add("no joins", without_joins());
-    add("one group", single_group(network_, cluster_, options_, chosen_));
-    add("grid", shorthand_partition(network_, options_, chosen_, plain_grid(cluster_.size())));
-    add("images", shorthand_partition(network_, options_, chosen_, data_parallel(cluster_.size())));
+    if (const auto partition = next_best()) {
+      add("next best", *partition);
+    }
+    for (const auto& [name, partition] : simple_rivals(network_, cluster_, options_, chosen_)) {
+      add(name, partition);
+    }
     return std::move(plans_);
   }
 
  private:
-  void add(const char* name, const std::optional<Partition>& partition) {
-    if (partition) {
-      plans_.push_back(explained(network_, cluster_, options_, *partition));
-      plans_.back().name = name;
-    }
+  void add(const std::string& name, const Partition& partition) {
+    plans_.push_back(explained(network_, cluster_, options_, partition));
+    plans_.back().name = name;
   }
 
   [[nodiscard]] std::optional<Partition> next_best() const {
@@ -212,15 +221,6 @@ class Comparison {
       }
     }
     return std::nullopt;
-  }
-
-  [[nodiscard]] std::optional<Partition> without_joins() const {
-    SearchOptions options = options_;
-    options.longest_group = 1;
-    options.candidates = 1;
-    const SearchResult result = search_partition(network_, cluster_, options);
-    return result.candidates.empty() ? std::nullopt
-                                     : std::optional(result.candidates.front().partition);
   }
 
   const Network& network_;
@@ -289,6 +289,27 @@ const char* what_limits(const TimeShares& time) {
       });
   constexpr double kLittle = 0.1;
   return most->seconds < kLittle * time.step_s() ? "computing" : most->name;
+}
+
+std::vector<std::pair<std::string, Partition>> simple_rivals(const Network& network,
+                                                             const ClusterProfile& cluster,
+                                                             const SearchOptions& options,
+                                                             const Partition& like) {
+  const auto shorthand = [&](const Shorthand& rule) {
+    return shorthand_partition(network, options, like, rule);
+  };
+  const std::pair<const char*, std::optional<Partition>> all[] = {
+      {"no joins", without_joins(network, cluster, options)},
+      {"one group", single_group(network, cluster, options, like)},
+      {"grid", shorthand(plain_grid(cluster.size()))},
+      {"images", shorthand(data_parallel(cluster.size()))}};
+  std::vector<std::pair<std::string, Partition>> rivals;
+  for (const auto& [name, partition] : all) {
+    if (partition) {
+      rivals.emplace_back(name, *partition);
+    }
+  }
+  return rivals;
 }
 
 std::vector<ExplainedPlan> compare_with_rivals(const Network& network,

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "partitioner/explain_sums.h"
@@ -78,7 +79,16 @@ struct ExplainedCount {
   std::optional<ExplainedPlan> best;  // nothing where nothing fits
 };
 
-// The partition and what it stands against.
+// What a partition stands against, by name, where there is such a thing: the best without joins,
+// the best single group, a grid of tiles, shares of images. Kernels, reader and sums are those of
+// `like`.
+[[nodiscard]] std::vector<std::pair<std::string, Partition>> simple_rivals(
+    const Network& network,
+    const ClusterProfile& cluster,
+    const SearchOptions& options,
+    const Partition& like);
+
+// The partition, the next best of a search, and the simple rivals.
 [[nodiscard]] std::vector<ExplainedPlan> compare_with_rivals(const Network& network,
                                                              const ClusterProfile& cluster,
                                                              const SearchOptions& options,

@@ -26,13 +26,25 @@ constexpr double kDearest = 1000;                   // price of all memory of a 
 // seconds. Small problems take far fewer.
 constexpr Index kManySteps = 8000000;
 
+// The next lower of the limits, eight to a doubling, under which to look as well.
+Index lower_rung(Index bytes) {
+  constexpr double kToADoubling = 8;
+  const double rung = std::ceil(kToADoubling * std::log2(static_cast<double>(bytes))) - 1;
+  return static_cast<Index>(std::exp2(rung / kToADoubling));
+}
+
 // One search: what fits, what is fastest, what takes least.
 class Planner {
  public:
-  Planner(const Network& network, const ClusterProfile& cluster, const SearchOptions& options)
+  // With `rungs` lower limits of memory are looked under as well, that many of them.
+  Planner(const Network& network,
+          const ClusterProfile& cluster,
+          const SearchOptions& options,
+          int rungs = kRungs)
       : network_(network),
         cluster_(cluster),
         options_(options),
+        rungs_(rungs),
         limits_(memory_limits(cluster, options)) {}
 
   SearchResult run() {
@@ -45,9 +57,13 @@ class Planner {
     fastest_s_ = modelled_s(fastest);
     std::erase_if(partitions, [this](const Partition& of) { return !fits(of); });
     if (options_.objective == Objective::Memory) {
-      partitions = {smallest(fastest)};
+      partitions = fastest_of_smallest(fastest);
     } else if (partitions.empty() || partitions.front() != fastest) {
       partitions = under_limits(std::move(partitions));
+      if (partitions.empty()) {
+        partitions = small_ones(fastest);
+      }
+      add_rungs(partitions);
     }
     if (partitions.empty()) {
       partitions = {smallest(fastest)};
@@ -73,6 +89,61 @@ class Planner {
   }
 
  private:
+  static constexpr int kRungs = 2;
+
+  // Searches under limits are not exact: one under a lower limit may find what is faster. Small
+  // problems have the time for it.
+  void add_rungs(std::vector<Partition>& partitions) {
+    constexpr Index kFewSteps = kManySteps / 8;
+    if (rungs_ == 0 || !options_.memory_limit_bytes ||
+        search_with_memory().effort().steps > kFewSteps) {
+      return;
+    }
+    SearchOptions lower = options_;
+    for (int rung = 0; rung < rungs_; ++rung) {
+      lower.memory_limit_bytes = lower_rung(*lower.memory_limit_bytes);
+      SearchResult found = Planner(network_, cluster_, lower, 0).run();
+      for (Candidate& candidate : found.candidates) {
+        partitions.push_back(std::move(candidate.partition));
+      }
+    }
+    sort_by_time(partitions);
+    partitions.erase(std::unique(partitions.begin(), partitions.end()), partitions.end());
+  }
+
+  // The fastest of those that take no more than the smallest.
+  std::vector<Partition> fastest_of_smallest(const Partition& start) {
+    const Partition least = smallest(start);
+    SearchOptions tight = options_;
+    tight.objective = Objective::Time;
+    tight.memory_limit_bytes = evaluated(network_, cluster_, options_, least).most_bytes();
+    std::vector<Partition> partitions = {least};
+    for (Candidate& candidate : Planner(network_, cluster_, tight, 0).run().candidates) {
+      partitions.push_back(std::move(candidate.partition));
+    }
+    return partitions;
+  }
+
+  // Those that fit of all that turn up in the search for the smallest.
+  std::vector<Partition> small_ones(const Partition& start) {
+    (void)smallest(start);
+    std::vector<Partition> found;
+    for (const Partition& partition : small_ones_) {
+      if (fits(partition)) {
+        found.push_back(partition);
+      }
+    }
+    sort_by_time(found);
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    found.resize(
+        std::min({found.size(), few_checks(), static_cast<std::size_t>(options_.candidates)}));
+    for (Partition& partition : found) {
+      partition = keeping_more(partition);
+    }
+    sort_by_time(found);
+    return found;
+  }
+
   // Adds what is fastest if some or all of what can hides, where a simulation will tell how much
   // does.
   void add_hiding(PartitionSearch& by_time, std::vector<Partition>& partitions) {
@@ -310,26 +381,40 @@ class Planner {
     }
   }
 
-  // Looks for the least share of memory that something may take by the count of the search; of all
-  // that turns up, the smallest in truth.
-  Partition smallest(const Partition& start) {
+  // Looks for the least share of what the fastest takes that something may take by the count of the
+  // search; of all that turns up, the smallest in truth. So the limits have no part in it, other
+  // than by what they are to each other.
+  const Partition& smallest(const Partition& start) {
+    if (!smallest_) {
+      std::vector<Index> taken = limits_;
+      for (std::size_t rank = 0; rank < taken.size(); ++rank) {
+        const auto bytes = static_cast<Index>(static_cast<double>(limits_[rank]) * load_of(start));
+        taken[rank] = std::max<Index>(bytes - cluster_.devices[rank].program_bytes, 1);
+      }
+      PartitionSearch search(network_, cluster_, options_, taken);
+      smallest_ = smallest_by(search, start);
+    }
+    return *smallest_;
+  }
+
+  Partition smallest_by(PartitionSearch& search, const Partition& start) {
     constexpr int kSteps = 7;
     constexpr double kFactor = 8;
     constexpr int kPrices = 4;
     constexpr int kBoundedPrices = 2;  // what a bound leaves is much the same at any higher price
     Partition best = start;
     double load = load_of(best);
-    double low = load / 16;
-    double high = 2 * load;
-    const Index since = search_with_memory().effort().steps;
-    for (int i = 0; i < kSteps && !has_tried_enough(search_with_memory(), since); ++i) {
+    double low = 1.0 / 16;
+    double high = 2;
+    for (int i = 0; i < kSteps && !has_tried_enough(search); ++i) {
       const double most = i == 0 ? kInfiniteRate : std::sqrt(low * high);
       const int prices = i == 0 ? kPrices : kBoundedPrices;
       bool found = false;
       double price = fastest_s_;
       for (int k = 0; k < prices; ++k, price *= kFactor) {
-        for (const Partition& partition : cheapest(search_with_memory(), {price, most})) {
+        for (const Partition& partition : cheapest(search, {price, most})) {
           const double of = load_of(partition);
+          small_ones_.push_back(partition);
           found = true;
           if (of < load) {
             load = of;
@@ -365,9 +450,12 @@ class Planner {
   const Network& network_;
   const ClusterProfile& cluster_;
   const SearchOptions& options_;
+  int rungs_;
   std::vector<Index> limits_;           // [rank]
   double fastest_s_ = 0;                // of a step, whatever memory it takes
   std::map<std::string, Known> known_;  // by text of the partition
+  std::optional<Partition> smallest_;
+  std::vector<Partition> small_ones_;  // that were met on the way to it
   std::unique_ptr<PartitionSearch> with_memory_;
   SearchOptions of_single_layers_;
   std::unique_ptr<PartitionSearch> single_layers_;  // where limits are in the way

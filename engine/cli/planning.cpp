@@ -1,5 +1,6 @@
 #include "engine/cli/planning.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <utility>
@@ -7,8 +8,10 @@
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/layers/workspace.h"
+#include "partitioner/explain.h"
 #include "partitioner/fitting.h"
 #include "partitioner/quantities.h"
+#include "partitioner/simulation.h"
 
 namespace engine {
 
@@ -142,18 +145,63 @@ partitioner::SearchOptions prediction_options(const partitioner::Network& networ
   return options;
 }
 
+namespace {
+
+// A search simulates only a few of the partitions that its model finds the fastest; what it is
+// compared with, found by other rules, may turn out faster, as may what another search finds, in
+// which gradients travel in pieces of the size that was found.
+partitioner::Partition fastest_of_rivals(const partitioner::Network& network,
+                                         const ClusterProfile& cluster,
+                                         const partitioner::SearchOptions& options,
+                                         partitioner::Candidate best) {
+  constexpr double kWorthIt = 0.998;
+  if (options.objective != partitioner::Objective::Time ||
+      !partitioner::is_simulable(network, cluster.size())) {
+    return best.partition;
+  }
+  const auto limits = memory_limits(cluster, options);
+  const auto challenge = [&](partitioner::Candidate rival) {
+    if (rival.predicted_s() < kWorthIt * best.predicted_s() &&
+        partitioner::largest_shortage(rival.memory, limits).missing_bytes() <= 0) {
+      best = std::move(rival);
+    }
+  };
+  partitioner::SearchOptions like = options;
+  like.sums = best.partition.sums;
+  if (like.sums.bucket_bytes != options.sums.bucket_bytes) {
+    for (partitioner::Candidate& rival : search_partition(network, cluster, like).candidates) {
+      challenge(std::move(rival));
+    }
+  }
+  for (const auto& [name, rival] : simple_rivals(network, cluster, like, best.partition)) {
+    challenge(evaluated(network, cluster, options, rival));
+  }
+  return best.partition;
+}
+
+}  // namespace
+
 partitioner::Partition search_automatically(const partitioner::Network& network,
                                             const ClusterProfile& cluster,
                                             const PartitionChoice& choice,
                                             const Workload& workload) {
-  const partitioner::SearchOptions options =
-      search_options(network, choice, workload, cluster.size());
-  const partitioner::SearchResult result = search_partition(network, cluster, options);
-  if (result.candidates.empty()) {
-    throw InputError(
-        workload.model, 0, why_nothing_fits(network, cluster, options, result.smallest.value()));
+  partitioner::SearchOptions options = search_options(network, choice, workload, cluster.size());
+  for (;;) {
+    const partitioner::SearchResult result = search_partition(network, cluster, options);
+    if (result.candidates.empty()) {
+      throw InputError(
+          workload.model, 0, why_nothing_fits(network, cluster, options, result.smallest.value()));
+    }
+    partitioner::Partition partition =
+        fastest_of_rivals(network, cluster, options, result.candidates.front());
+    limit_workspace(network, choice, workload.batch, partition);
+    if (partition.kernels == options.kernels) {
+      return partition;
+    }
+    // What is best with kernels that take less scratch; each time around some take less.
+    options.kernels = partition.kernels;
+    options.workspace = workspace_needs(network, options.kernels, workload.training);
   }
-  return result.candidates.front().partition;
 }
 
 partitioner::Partition agreed_partition(const partitioner::Network& network,

@@ -25,6 +25,12 @@ works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.t
 expect 'there are as many ranks as the profile has devices' grep -qF '"ranks":3' "$folder/out"
 expect 'nothing is assumed' test ! -s "$folder/err"
 cp "$folder/out" "$folder/plan.json"
+# workspace FILE: the most that a rank takes, of plan's JSON.
+workspace() { grep -o '"workspace":[0-9]*' "$1" | cut -d : -f 2 | sort -n | tail -n 1; }
+works 1 plan models/yolov2-early.cfg --size 304x304 --partition auto --cluster "$folder/three.toml" --batch 2 --json
+expect 'kernels take more scratch than 3 MiB, where they may' test "$(workspace "$folder/out")" -gt $((3 << 20))
+works 1 plan models/yolov2-early.cfg --size 304x304 --partition auto --cluster "$folder/three.toml" --batch 2 --json --workspace 3
+expect 'they keep to a limit' test "$(workspace "$folder/out")" -le $((3 << 20))
 works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 2 --save "$folder/again.toml"
 expect 'a search finds the same again' same_bytes "$folder/found.toml" "$folder/again.toml"
 works 1 plan models/yolov2-early.cfg --partition "$folder/found.toml" --cluster "$folder/three.toml" --batch 2 --json
