@@ -6,13 +6,12 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "engine/comm/exchange.h"
+#include "engine/execution/parameter_pieces.h"
 #include "engine/random.h"
 #include "partitioner/errors.h"
 
 namespace engine {
 
-using partitioner::Message;
 using partitioner::ParameterKind;
 using partitioner::ParameterPlan;
 
@@ -21,10 +20,6 @@ namespace {
 const char* suffix(ParameterKind kind) {
   constexpr std::array kNames{"weight", "bias", "bn.scale", "bn.mean", "bn.variance"};
   return kNames[static_cast<std::size_t>(kind)];
-}
-
-Region elements(const Range& range) {
-  return {{0, 1}, {0, 1}, {0, 1}, range};
 }
 
 // Darknet's deviation of a weight: sqrt(2 / inputs of an output cell), inputs being the row of
@@ -240,35 +235,20 @@ void ParameterSet<T>::forget_remainders() {
 
 template <class T>
 std::vector<T> ParameterSet<T>::gather(const Parameter<T>& parameter, const T* held) const {
-  std::vector<Message> messages;
-  for (int from = 0; from < communicator_->size(); ++from) {
-    for (const Range& run : parameter.plan->owned[static_cast<std::size_t>(from)]) {
-      messages.push_back({from, 0, elements(run)});
-    }
-  }
-  std::vector<T> whole(communicator_->rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
-  regrid(*communicator_,
-         messages,
-         View<const T>{held, elements(parameter.held), 1},
-         View<T>{whole.data(), elements({0, parameter.size()}), 1});
+  std::vector<T> whole;
+  whole.reserve(communicator_->rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
+  gather_pieces(*communicator_, owned_values(*parameter.plan), held, [&](std::span<const T> piece) {
+    whole.insert(whole.end(), piece.begin(), piece.end());
+  });
   return whole;
 }
 
 template <class T>
 void ParameterSet<T>::scatter(Parameter<T>& parameter, const std::vector<T>& whole, T* held) const {
-  std::vector<Message> messages;
-  for (int to = 0; to < communicator_->size(); ++to) {
-    const Range channels = parameter.plan->required[static_cast<std::size_t>(to)];
-    const Range range{channels.begin * parameter.plan->shape.row,
-                      channels.end * parameter.plan->shape.row};
-    if (!range.empty()) {
-      messages.push_back({0, to, elements(range)});
-    }
-  }
-  regrid(*communicator_,
-         messages,
-         View<const T>{whole.data(), elements({0, parameter.size()}), 1},
-         View<T>{held, elements(parameter.held), 1});
+  scatter_pieces(
+      *communicator_, held_values(*parameter.plan), held, [&](Index begin, std::span<T> piece) {
+        std::copy_n(whole.begin() + begin, piece.size(), piece.begin());
+      });
 }
 
 template <class T>

@@ -68,8 +68,8 @@ class ParameterSet {
   void forget_remainders();
 
   // All of a tensor on rank 0 (empty elsewhere), and from there to those who hold parts. All ranks
-  // call these together. `owner` says whose values count: those of the parameter itself, or of
-  // something laid out alike.
+  // call these together. `held` is the parameter's values, or something laid out alike. Where a
+  // tensor need not be in memory whole, see parameter_pieces.h.
   [[nodiscard]] std::vector<T> gather(const Parameter<T>& parameter, const T* held) const;
   void scatter(Parameter<T>& parameter, const std::vector<T>& whole, T* held) const;
 

@@ -1,11 +1,13 @@
 #include "engine/train/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
 
 #include "engine/comm/agreement.h"
+#include "engine/execution/parameter_pieces.h"
 #include "engine/files/darknet_weights.h"
 #include "engine/files/safetensors.h"
 
@@ -145,17 +147,18 @@ void save_checkpoint(const std::filesystem::path& path,
                                                     {"network", state.fingerprint},
                                                     {"model", state.model}});
   });
-  const auto write = [&](const Parameter<float>& parameter, const Array<float>& held) {
-    const std::vector<float> whole = parameters.gather(parameter, held.data());
-    root.run([&] { file->write(std::span<const float>(whole)); });
+  const auto write = [&](const std::vector<PlacedRun>& from, const Array<float>& mine) {
+    gather_pieces(communicator, from, mine.data(), [&](std::span<const float> piece) {
+      root.run([&] { file->write(piece); });
+    });
   };
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {
     const Parameter<float>& parameter = parameters.all()[i];
-    write(parameter, parameter.values);
+    write(owned_values(*parameter.plan), parameter.values);
     if (is_learnt(parameter.plan->kind)) {
-      write(parameter, optimizer.spread(parameters, i, optimizer.states()[i].first));
+      write(owned_alone(*parameter.plan), optimizer.states()[i].first);
       if (optimizer.adam()) {
-        write(parameter, optimizer.spread(parameters, i, optimizer.states()[i].second));
+        write(owned_alone(*parameter.plan), optimizer.states()[i].second);
       }
     }
   }
@@ -188,24 +191,20 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
     }
   });
   root.finish();
-  const auto read = [&](const std::string& name, Parameter<float>& parameter, Array<float>& held) {
-    std::vector<float> whole(communicator.rank() == 0 ? static_cast<std::size_t>(parameter.size())
-                                                      : 0);
-    root.run([&] { file->read<float>(name, 0, whole); });
-    parameters.scatter(parameter, whole, held.data());
-  };
+  const auto read =
+      [&](const std::string& name, const std::vector<PlacedRun>& to, Array<float>& mine) {
+        scatter_pieces(communicator, to, mine.data(), [&](Index begin, std::span<float> piece) {
+          root.run([&] { file->read(name, begin, piece); });
+        });
+      };
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {
     Parameter<float>& parameter = parameters.all()[i];
-    read(parameter_name(*parameter.plan), parameter, parameter.values);
-    const auto read_owned = [&](const char* part, Array<float>& owned) {
-      Array<float> held(parameter.held.size());
-      read(state_name(parameter, part), parameter, held);
-      optimizer.collect(parameters, i, held, owned);
-    };
+    OptimizerState<float>& remembered = optimizer.states()[i];
+    read(parameter_name(*parameter.plan), held_values(*parameter.plan), parameter.values);
     if (is_learnt(parameter.plan->kind)) {
-      read_owned("first", optimizer.states()[i].first);
+      read(state_name(parameter, "first"), owned_alone(*parameter.plan), remembered.first);
       if (optimizer.adam()) {
-        read_owned("second", optimizer.states()[i].second);
+        read(state_name(parameter, "second"), owned_alone(*parameter.plan), remembered.second);
       }
     }
   }
@@ -257,17 +256,19 @@ void load_weights(const std::filesystem::path& path,
   });
   root.finish();
   for (Parameter<float>& parameter : parameters.all()) {
-    std::vector<float> whole(communicator.rank() == 0 ? static_cast<std::size_t>(parameter.size())
-                                                      : 0);
-    root.run([&] {
-      if (darknet) {
-        whole = of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)],
-                        parameter.plan->kind);
-      } else {
-        file->read<float>(parameter_name(*parameter.plan), 0, whole);
-      }
-    });
-    parameters.scatter(parameter, whole, parameter.values.data());
+    const auto fill = [&](Index begin, std::span<float> piece) {
+      root.run([&] {
+        if (darknet) {
+          const std::vector<float>& whole =
+              of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)],
+                      parameter.plan->kind);
+          std::copy_n(whole.begin() + begin, piece.size(), piece.begin());
+        } else {
+          file->read(parameter_name(*parameter.plan), begin, piece);
+        }
+      });
+    };
+    scatter_pieces(communicator, held_values(*parameter.plan), parameter.values.data(), fill);
   }
   root.finish();
 }

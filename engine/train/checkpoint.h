@@ -5,8 +5,9 @@
 // What rounding has left of gradients and values, where these travel rounded, is not in it: a run
 // that goes on after saving forgets it, too, see ParameterSet::forget_remainders().
 //
-// Rank 0 reads and writes; a tensor at a time travels between it and its owners. All ranks call
-// these functions together, and errors are AgreedErrors on all of them.
+// Rank 0 reads and writes; a piece of a tensor at a time travels between it and its owners, so that
+// checkpoints take no memory to speak of. All ranks call these functions together, and errors are
+// AgreedErrors on all of them.
 
 #pragma once
 

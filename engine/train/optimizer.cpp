@@ -82,25 +82,6 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step
 }
 
 template <class T>
-Array<T> Optimizer<T>::spread(const ParameterSet<T>& parameters,
-                              std::size_t i,
-                              const Array<T>& owned) const {
-  const Parameter<T>& parameter = parameters.all()[i];
-  Array<T> result(parameter.held.size());
-  for_each_owned(parameter, rank_, [&](Index at, Index held) { result[held] = owned[at]; });
-  return result;
-}
-
-template <class T>
-void Optimizer<T>::collect(const ParameterSet<T>& parameters,
-                           std::size_t i,
-                           const Array<T>& held,
-                           Array<T>& owned) const {
-  for_each_owned(
-      parameters.all()[i], rank_, [&](Index at, Index element) { owned[at] = held[element]; });
-}
-
-template <class T>
 Index Optimizer<T>::bytes() const {
   Index bytes = 0;
   for (const OptimizerState<T>& state : states_) {

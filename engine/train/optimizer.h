@@ -17,7 +17,8 @@
 
 namespace engine {
 
-// Of one learnt parameter: what its owner remembers of the elements it owns, run after run.
+// Of one learnt parameter: what its owner remembers of the elements it owns, run after run as
+// owned_alone() of parameter_pieces.h places them.
 template <class T>
 struct OptimizerState {
   Array<T> first;   // velocity, or mean gradient
@@ -39,15 +40,6 @@ class Optimizer {
   // In the order of ParameterSet::all(); empty arrays where nothing is learnt.
   [[nodiscard]] std::vector<OptimizerState<T>>& states() { return states_; }
   [[nodiscard]] const std::vector<OptimizerState<T>>& states() const { return states_; }
-  // State of parameter i spread over the elements that this rank holds, 0 where others own them;
-  // and back.
-  [[nodiscard]] Array<T> spread(const ParameterSet<T>& parameters,
-                                std::size_t i,
-                                const Array<T>& owned) const;
-  void collect(const ParameterSet<T>& parameters,
-               std::size_t i,
-               const Array<T>& held,
-               Array<T>& owned) const;
 
   [[nodiscard]] bool adam() const { return options_.adam; }
   [[nodiscard]] Index bytes() const;

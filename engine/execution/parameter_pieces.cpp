@@ -1,0 +1,204 @@
+#include "engine/execution/parameter_pieces.h"
+
+#include <algorithm>
+
+namespace engine {
+
+using partitioner::ParameterPlan;
+
+namespace {
+
+constexpr int kPieceTag = 12;  // below those of exchanges
+constexpr int kReadyTag = 13;
+
+Range held_elements(const ParameterPlan& plan, std::size_t rank) {
+  const Range& channels = plan.required[rank];
+  return {channels.begin * plan.shape.row, channels.end * plan.shape.row};
+}
+
+void sort_by_elements(std::vector<PlacedRun>& runs) {
+  std::sort(runs.begin(), runs.end(), [](const PlacedRun& a, const PlacedRun& b) {
+    return a.elements.begin < b.elements.begin;
+  });
+}
+
+Index end_of(const std::vector<PlacedRun>& runs) {
+  Index end = 0;
+  for (const PlacedRun& run : runs) {
+    end = std::max(end, run.elements.end);
+  }
+  return end;
+}
+
+// Calls visit(piece) for all of `elements`, in order.
+template <class Visit>
+void for_each_piece(const Range& elements, Index longest, Visit visit) {
+  for (Index begin = elements.begin; begin < elements.end; begin += longest) {
+    visit(Range{begin, std::min(begin + longest, elements.end)});
+  }
+}
+
+// Where the run has `part`, in the array of its rank.
+template <class T>
+std::span<T> place_of(const PlacedRun& run, const Range& part, T* array) {
+  return {array + run.at + part.begin - run.elements.begin, static_cast<std::size_t>(part.size())};
+}
+
+// An owner waits until rank 0 is ready: MPI takes in small messages that nobody waits for yet, and
+// those of a large network would pile up while rank 0 waits for a disk.
+void send_when_asked(const Communicator& communicator, std::span<const std::byte> piece) {
+  Requests ready;
+  communicator.post_receive(ready, 0, kReadyTag, {});
+  ready.wait_all();
+  Requests sent;
+  communicator.post_send(sent, 0, kPieceTag, piece);
+  sent.wait_all();
+}
+
+void ask_and_receive(const Communicator& communicator, int owner, std::span<std::byte> piece) {
+  Requests requests;
+  communicator.post_receive(requests, owner, kPieceTag, piece);
+  communicator.post_send(requests, owner, kReadyTag, {});
+  requests.wait_all();
+}
+
+// Rank 0's part of scatter_pieces for one piece. `spare` is for what it has no place for itself.
+template <class T>
+void fill_and_send(const Communicator& communicator,
+                   const std::vector<PlacedRun>& to,
+                   T* mine,
+                   const FillPiece<T>& fill,
+                   const Range& piece,
+                   std::vector<T>& spare) {
+  const auto own = std::find_if(to.begin(), to.end(), [&](const PlacedRun& run) {
+    return run.rank == 0 && contains(run.elements, piece);
+  });
+  std::span<T> elements;
+  if (own != to.end()) {
+    elements = place_of(*own, piece, mine);
+  } else {
+    spare.resize(std::max(spare.size(), static_cast<std::size_t>(piece.size())));
+    elements = std::span(spare).first(static_cast<std::size_t>(piece.size()));
+  }
+  fill(piece.begin, elements);
+  Requests sends;
+  for (const PlacedRun& run : to) {
+    const Range part = intersect(run.elements, piece);
+    if (part.empty()) {
+      continue;
+    }
+    const std::span<T> sent = elements.subspan(static_cast<std::size_t>(part.begin - piece.begin),
+                                               static_cast<std::size_t>(part.size()));
+    if (run.rank != 0) {
+      communicator.post_send(sends, run.rank, kPieceTag, std::as_bytes(sent));
+    } else if (own == to.end()) {
+      std::copy(sent.begin(), sent.end(), place_of(run, part, mine).begin());
+    }
+  }
+  sends.wait_all();
+}
+
+}  // namespace
+
+std::vector<PlacedRun> owned_values(const ParameterPlan& plan) {
+  std::vector<PlacedRun> runs;
+  for (std::size_t rank = 0; rank < plan.owned.size(); ++rank) {
+    for (const Range& run : plan.owned[rank]) {
+      runs.push_back({static_cast<int>(rank), run, run.begin - held_elements(plan, rank).begin});
+    }
+  }
+  sort_by_elements(runs);
+  return runs;
+}
+
+std::vector<PlacedRun> owned_alone(const ParameterPlan& plan) {
+  std::vector<PlacedRun> runs;
+  for (std::size_t rank = 0; rank < plan.owned.size(); ++rank) {
+    Index at = 0;
+    for (const Range& run : plan.owned[rank]) {
+      runs.push_back({static_cast<int>(rank), run, at});
+      at += run.size();
+    }
+  }
+  sort_by_elements(runs);
+  return runs;
+}
+
+std::vector<PlacedRun> held_values(const ParameterPlan& plan) {
+  std::vector<PlacedRun> runs;
+  for (std::size_t rank = 0; rank < plan.required.size(); ++rank) {
+    const Range elements = held_elements(plan, rank);
+    if (!elements.empty()) {
+      runs.push_back({static_cast<int>(rank), elements, 0});
+    }
+  }
+  return runs;
+}
+
+template <class T>
+void gather_pieces(const Communicator& communicator,
+                   const std::vector<PlacedRun>& from,
+                   const T* mine,
+                   const TakePiece<T>& take,
+                   Index longest) {
+  const int rank = communicator.rank();
+  std::vector<T> arrived;
+  for (const PlacedRun& run : from) {
+    if (run.rank == 0) {
+      if (rank == 0) {
+        take(place_of(run, run.elements, mine));
+      }
+      continue;
+    }
+    for_each_piece(run.elements, longest, [&](const Range& piece) {
+      if (rank == 0) {
+        arrived.resize(static_cast<std::size_t>(piece.size()));
+        ask_and_receive(communicator, run.rank, std::as_writable_bytes(std::span(arrived)));
+        take(arrived);
+      } else if (rank == run.rank) {
+        send_when_asked(communicator, std::as_bytes(place_of(run, piece, mine)));
+      }
+    });
+  }
+}
+
+template <class T>
+void scatter_pieces(const Communicator& communicator,
+                    const std::vector<PlacedRun>& to,
+                    T* mine,
+                    const FillPiece<T>& fill,
+                    Index longest) {
+  std::vector<T> spare;
+  Requests receives;
+  for_each_piece({0, end_of(to)}, longest, [&](const Range& piece) {
+    if (communicator.rank() == 0) {
+      fill_and_send(communicator, to, mine, fill, piece, spare);
+      return;
+    }
+    for (const PlacedRun& run : to) {
+      const Range part = intersect(run.elements, piece);
+      if (run.rank == communicator.rank() && !part.empty()) {
+        communicator.post_receive(
+            receives, 0, kPieceTag, std::as_writable_bytes(place_of(run, part, mine)));
+      }
+    }
+  });
+  receives.wait_all();
+}
+
+template void gather_pieces(const Communicator&,
+                            const std::vector<PlacedRun>&,
+                            const float*,
+                            const TakePiece<float>&,
+                            Index);
+template void gather_pieces(const Communicator&,
+                            const std::vector<PlacedRun>&,
+                            const double*,
+                            const TakePiece<double>&,
+                            Index);
+template void scatter_pieces(
+    const Communicator&, const std::vector<PlacedRun>&, float*, const FillPiece<float>&, Index);
+template void scatter_pieces(
+    const Communicator&, const std::vector<PlacedRun>&, double*, const FillPiece<double>&, Index);
+
+}  // namespace engine
