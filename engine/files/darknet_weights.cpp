@@ -102,15 +102,20 @@ Header read_header(const InputFile& file) {
   return header;
 }
 
-// How many layers, from the first, fit into the file; throws where that is not what is allowed.
-int layers_present(const InputFile& file, const Network& network, Index begin, bool allow_partial) {
+// Where layers begin, of those from the first that fit into the file; throws where that is not what
+// is allowed.
+std::vector<Index> layers_present(const InputFile& file,
+                                  const Network& network,
+                                  Index begin,
+                                  bool allow_partial) {
   const std::string path = file.path().string();
   Index offset = begin;
+  std::vector<Index> begins;
   for (int layer = 0; layer < network.size(); ++layer) {
     const Index bytes = layer_bytes(network, layer);
     const Index left = file.size() - offset;
     if (allow_partial && left == 0 && bytes > 0) {
-      return layer;
+      return begins;
     }
     if (bytes > left) {
       throw InputError(path,
@@ -121,6 +126,7 @@ int layers_present(const InputFile& file, const Network& network, Index begin, b
                                    bytes,
                                    left));
     }
+    begins.push_back(offset);
     offset += bytes;
   }
   if (offset < file.size() && !allow_partial) {
@@ -131,20 +137,29 @@ int layers_present(const InputFile& file, const Network& network, Index begin, b
                                  offset,
                                  file.size()));
   }
-  return network.size();
+  return begins;
 }
 
-// (C, K) as it lies in old files to (K, C).
-std::vector<float> transposed(const std::vector<float>& values, Index outputs) {
-  const std::size_t rows = static_cast<std::size_t>(outputs);
-  const std::size_t cols = rows == 0 ? 0 : values.size() / rows;
-  std::vector<float> result(values.size());
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t col = 0; col < cols; ++col) {
-      result[row * cols + col] = values[col * rows + row];
+// Elements [begin, begin + out.size()) of (K, C) from (C, K), as it lies in old files from `offset`
+// on. Of each input the outputs that are wanted lie together.
+void read_transposed(const InputFile& file,
+                     Index offset,
+                     const ParameterShape& shape,
+                     Index begin,
+                     std::span<float> out) {
+  const Index end = begin + std::ssize(out);
+  const Index first = begin / shape.row;
+  std::vector<float> wanted(static_cast<std::size_t>((end + shape.row - 1) / shape.row - first));
+  for (Index input = 0; input < shape.row; ++input) {
+    file.read(offset + (input * shape.channels + first) * kFloatBytes,
+              std::as_writable_bytes(std::span(wanted)));
+    for (Index i = 0; i < std::ssize(wanted); ++i) {
+      const Index element = (first + i) * shape.row + input;
+      if (begin <= element && element < end) {
+        out[static_cast<std::size_t>(element - begin)] = wanted[static_cast<std::size_t>(i)];
+      }
     }
   }
-  return result;
 }
 
 // variance' + epsilon = (sqrt(variance) + 1e-6)^2, in double, rounded once.
@@ -188,32 +203,73 @@ void check_variances(const LayerWeights& layer, const std::string& path, const s
 
 }  // namespace
 
+DarknetWeightsReader::DarknetWeightsReader(const std::filesystem::path& path,
+                                           const Network& network,
+                                           double batch_norm_epsilon,
+                                           bool allow_partial)
+    : file_(path), network_(&network), batch_norm_epsilon_(batch_norm_epsilon) {
+  expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
+  const Header header = read_header(file_);
+  seen_ = header.seen;
+  transposed_ = header.transposed;
+  begins_ = layers_present(file_, network, header.bytes, allow_partial);
+}
+
+LayerWeights DarknetWeightsReader::vectors(int layer) const {
+  expects(0 <= layer && layer < layers_filled(), "the file has the layer");
+  LayerWeights result;
+  Index offset = begins_[static_cast<std::size_t>(layer)];
+  for (const Part& part : parts_of(*network_, layer)) {
+    if (part.values != &LayerWeights::weight) {
+      std::vector<float>& values = result.*part.values;
+      values.resize(static_cast<std::size_t>(part.count));
+      file_.read(offset, std::as_writable_bytes(std::span(values)));
+    }
+    offset += part.count * kFloatBytes;
+  }
+  check_variances(result, file_.path().string(), layer_text(*network_, layer));
+  normalise_as_ours(result, batch_norm_epsilon_);
+  return result;
+}
+
+void DarknetWeightsReader::read_weight(int layer, Index begin, std::span<float> out) const {
+  expects(0 <= layer && layer < layers_filled(), "the file has the layer");
+  const ParameterShape shape = partitioner::layer_parameters(*network_, layer).weight;
+  expects(begin >= 0 && begin + std::ssize(out) <= element_count(shape),
+          "elements to read lie in the tensor");
+  if (out.empty()) {
+    return;
+  }
+  Index offset = begins_[static_cast<std::size_t>(layer)];
+  for (const Part& part : parts_of(*network_, layer)) {
+    if (part.values == &LayerWeights::weight) {
+      break;
+    }
+    offset += part.count * kFloatBytes;
+  }
+  if (transposed_ &&
+      std::holds_alternative<partitioner::Connected>(network_->layer(layer).operation)) {
+    read_transposed(file_, offset, shape, begin, out);
+  } else {
+    file_.read(offset + begin * kFloatBytes, std::as_writable_bytes(out));
+  }
+}
+
 DarknetWeights read_darknet_weights(const std::filesystem::path& path,
                                     const Network& network,
                                     double batch_norm_epsilon,
                                     bool allow_partial) {
-  expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
-  const InputFile file(path);
-  const Header header = read_header(file);
+  const DarknetWeightsReader file(path, network, batch_norm_epsilon, allow_partial);
   DarknetWeights weights;
-  weights.seen = header.seen;
+  weights.seen = file.seen();
   weights.layers.resize(static_cast<std::size_t>(network.size()));
-  weights.layers_filled = layers_present(file, network, header.bytes, allow_partial);
-  Index offset = header.bytes;
+  weights.layers_filled = file.layers_filled();
   for (int index = 0; index < weights.layers_filled; ++index) {
     LayerWeights& layer = weights.layers[static_cast<std::size_t>(index)];
-    for (const Part& part : parts_of(network, index)) {
-      std::vector<float>& values = layer.*part.values;
-      values.resize(static_cast<std::size_t>(part.count));
-      file.read(offset, std::as_writable_bytes(std::span(values)));
-      offset += part.count * kFloatBytes;
-    }
-    const partitioner::LayerSpec& spec = network.layer(index);
-    if (header.transposed && std::holds_alternative<partitioner::Connected>(spec.operation)) {
-      layer.weight = transposed(layer.weight, spec.output.channels);
-    }
-    check_variances(layer, path.string(), layer_text(network, index));
-    normalise_as_ours(layer, batch_norm_epsilon);
+    layer = file.vectors(index);
+    const ParameterShape shape = partitioner::layer_parameters(network, index).weight;
+    layer.weight.resize(static_cast<std::size_t>(element_count(shape)));
+    file.read_weight(index, 0, layer.weight);
   }
   return weights;
 }

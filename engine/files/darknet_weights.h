@@ -15,8 +15,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <vector>
 
+#include "engine/files/input_file.h"
 #include "partitioner/network.h"
 
 namespace engine {
@@ -39,9 +41,38 @@ struct DarknetWeights {
       0;  // how many layers, from the first, the file has; all but in a partial file
 };
 
-// Throws InputError with path and layer where the file ends too early or too late. With
-// `allow_partial` it may end after any layer (as `darknet partial` cuts it; the layers after have
-// empty vectors) or go on after the last.
+// A file that has been found to be as long as the model's parameters. The vectors of a layer come
+// at once, its weight in pieces of any size: so a large file is never in memory whole. `network`
+// must outlive the reader.
+class DarknetWeightsReader {
+ public:
+  // Throws InputError with path and layer where the file ends too early or too late. With
+  // `allow_partial` it may end after any layer (as `darknet partial` cuts it) or go on after the
+  // last.
+  DarknetWeightsReader(const std::filesystem::path& path,
+                       const partitioner::Network& network,
+                       double batch_norm_epsilon = 1e-5,
+                       bool allow_partial = false);
+
+  [[nodiscard]] std::uint64_t seen() const { return seen_; }
+  [[nodiscard]] int layers_filled() const { return static_cast<int>(begins_.size()); }
+
+  // All of a layer but its weight. Throws InputError where a variance is negative.
+  [[nodiscard]] LayerWeights vectors(int layer) const;
+
+  // Assigns elements [begin, begin + out.size()) of the layer's weight.
+  void read_weight(int layer, Index begin, std::span<float> out) const;
+
+ private:
+  InputFile file_;
+  const partitioner::Network* network_;
+  double batch_norm_epsilon_;
+  std::uint64_t seen_ = 0;
+  bool transposed_ = false;    // weights of connected layers are (C, K)
+  std::vector<Index> begins_;  // of each layer that is there, in bytes
+};
+
+// All that a DarknetWeightsReader reads; layers that a partial file lacks have empty vectors.
 [[nodiscard]] DarknetWeights read_darknet_weights(const std::filesystem::path& path,
                                                   const partitioner::Network& network,
                                                   double batch_norm_epsilon = 1e-5,

@@ -232,6 +232,18 @@ std::vector<float>& of_kind(LayerWeights& weights, ParameterKind kind) {
   return weights.variance;
 }
 
+void read_parameter(const DarknetWeightsReader& file,
+                    const partitioner::ParameterPlan& plan,
+                    Index begin,
+                    std::span<float> piece) {
+  if (plan.kind == ParameterKind::Weight) {
+    file.read_weight(plan.layer, begin, piece);
+    return;
+  }
+  LayerWeights vectors = file.vectors(plan.layer);
+  std::copy_n(of_kind(vectors, plan.kind).begin() + begin, piece.size(), piece.begin());
+}
+
 }  // namespace
 
 void load_weights(const std::filesystem::path& path,
@@ -240,12 +252,11 @@ void load_weights(const std::filesystem::path& path,
                   ParameterSet<float>& parameters,
                   const Communicator& communicator) {
   RootWork root(communicator);
-  const bool darknet = path.extension() == ".weights";
   std::optional<SafetensorsReader> file;
-  DarknetWeights weights;
+  std::optional<DarknetWeightsReader> darknet;
   root.run([&] {
-    if (darknet) {
-      weights = read_darknet_weights(path, network, batch_norm_epsilon);
+    if (path.extension() == ".weights") {
+      darknet.emplace(path, network, batch_norm_epsilon);
       return;
     }
     file.emplace(path);
@@ -259,10 +270,7 @@ void load_weights(const std::filesystem::path& path,
     const auto fill = [&](Index begin, std::span<float> piece) {
       root.run([&] {
         if (darknet) {
-          const std::vector<float>& whole =
-              of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)],
-                      parameter.plan->kind);
-          std::copy_n(whole.begin() + begin, piece.size(), piece.begin());
+          read_parameter(*darknet, *parameter.plan, begin, piece);
         } else {
           file->read(parameter_name(*parameter.plan), begin, piece);
         }

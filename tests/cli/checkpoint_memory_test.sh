@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writing and reading a checkpoint takes no memory that is not planned.
+# Writing and reading a checkpoint, or weights, takes no memory that is not planned.
+# shellcheck disable=SC2016 # the $ are those of perl
 . tests/cli/support/harness.sh
 
 data=$folder/digits
@@ -46,3 +47,7 @@ trains() {
 trains one 1
 trains tiles 4 --grid 2x2 # the weights are with two ranks that do not write
 trains filters 3 --filter-parallel-from 0
+
+works 1 convert "$folder/heavy.cfg" --from "$folder/one/checkpoint.safetensors" --to "$folder/heavy.weights"
+works 2 train "$folder/heavy.cfg" --data "$data" --run "$folder/weights" --batch 2 --no-eval --steps 1 --filter-parallel-from 0 \
+  --weights "$folder/heavy.weights" && as_planned weights

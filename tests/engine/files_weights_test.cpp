@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@
 namespace {
 
 using engine::DarknetWeights;
+using engine::DarknetWeightsReader;
 using engine::LayerWeights;
 using engine::read_darknet_weights;
 using engine::write_darknet_weights;
@@ -247,6 +250,29 @@ TEST_CASE("old versions count images in 32 bits, and transpose connected weights
       for (std::size_t c = 0; c < 5; ++c) {
         CHECK(weights.layers[4].weight[k * 5 + c] ==
               stored[version.transposed ? c * 3 + k : k * 5 + c]);
+      }
+    }
+  }
+}
+
+TEST_CASE("a weight in pieces of any size is the weight at once") {
+  const TemporaryFolder folder;
+  const auto path = folder / "pieces.weights";
+  const Network network = small_network();
+  for (const int major : {0, 1001}) {  // the latter (C, K) where connected
+    put_bytes(path, darknet_bytes(header(major, 2, 0, major == 0 ? 8 : 4), darknet_layers()));
+    const DarknetWeights whole = read_darknet_weights(path, network);
+    const DarknetWeightsReader reader(path, network);
+    for (int layer = 0; layer < network.size(); ++layer) {
+      const std::vector<float>& expected = whole.layers[static_cast<std::size_t>(layer)].weight;
+      for (const std::size_t piece : {1, 4, 7, 1000}) {
+        std::vector<float> read(expected.size());
+        for (std::size_t begin = 0; begin < read.size(); begin += piece) {
+          reader.read_weight(layer,
+                             static_cast<engine::Index>(begin),
+                             std::span(read).subspan(begin, std::min(piece, read.size() - begin)));
+        }
+        CHECK(read == expected);
       }
     }
   }
