@@ -9,6 +9,9 @@ fail() {
 
 warn() { printf 'cluster: %s\n' "$1" >&2; }
 
+# expect_no_more COMMAND ARGUMENT...: what is left of the arguments of a command that needs no more of them.
+expect_no_more() { [ $# -eq 1 ] || fail "$1 does not take '$2': see --help."; }
+
 # Each problem_* prints one sentence if there is a problem, and nothing if there is none.
 
 problem_root() {

@@ -8,14 +8,27 @@ declare -A property
 readonly number_pattern='^([0-9]+([.][0-9]*)?|[.][0-9]+)$'
 readonly name_pattern='^[a-z]([a-z0-9-]{0,13}[a-z0-9])?$'
 
+readonly least_mbit=0.01 most_mbit=100000
+
 is_positive() { [[ $1 =~ $number_pattern ]] && awk -v number="$1" 'BEGIN { exit !(number > 0) }'; }
+
+# is_rate MBIT: what the kernel's `tbf` can keep to.
+is_rate() {
+  [[ $1 =~ $number_pattern ]] && awk -v mbit="$1" -v least="$least_mbit" -v most="$most_mbit" 'BEGIN { exit !(mbit >= least && mbit <= most) }'
+}
+
+# can_name_device NAME: it also becomes an interface beside those of the switch, where some names have a meaning of their own.
+can_name_device() {
+  case $1 in switch | bridge | localhost | lo | all | default) return 1 ;; esac
+  [[ $1 =~ $name_pattern ]]
+}
 
 # add_device WHERE NAME PROPERTY=VALUE...: WHERE is for messages. What is left out is as on a Raspberry Pi 3.
 add_device() {
   local where=$1 name=$2 pair key
   shift 2
-  [[ $name =~ $name_pattern ]] && [ "$name" != switch ] && [ "$name" != bridge ] && [ "$name" != localhost ] ||
-    fail "$where: '$name' cannot name a device: use up to 15 small letters, digits and hyphens, a letter first."
+  can_name_device "$name" ||
+    fail "$where: '$name' cannot name a device: use up to 15 small letters, digits and hyphens, a letter first; not switch, bridge, localhost, lo, all, default."
   [ -z "${property[$name.memory]-}" ] || fail "$where: there are two devices called $name."
   for pair in memory=900 rate=100 threads=1 "$@"; do
     key=${pair%%=*}
@@ -24,6 +37,7 @@ add_device() {
       *) fail "$where: unknown property '$pair'; a device has speed or cpu, memory, rate and threads." ;;
     esac
     [[ $pair == *=* ]] && is_positive "${pair#*=}" || fail "$where: $key wants a number above 0, as in $key=4."
+    [ "$key" != rate ] || is_rate "${pair#*=}" || fail "$where: rate wants a number from $least_mbit to $most_mbit, in Mbit/s."
     property[$name.$key]=${pair#*=}
   done
   [[ ${property[$name.memory]}${property[$name.threads]} =~ ^[0-9]+$ ]] || fail "$where: memory (MiB) and threads are whole numbers."
@@ -98,5 +112,17 @@ warn_of_too_few_processors() {
   warn "the devices want $(printf '%.2f' "$1") processors and this machine has $(processors): times will mean nothing; $2."
 }
 
+# times NUMBER FACTOR
+times() { awk -v number="$1" -v k="$2" 'BEGIN { printf "%.6g", number * k }'; }
+
+# expect_dilated_rates: a dilation is not to take links out of what can be kept to.
+expect_dilated_rates() {
+  local name
+  for name in "${names[@]}"; do
+    is_rate "$(times "${property[$name.rate]}" "$dilation")" ||
+      fail "$name has a link of ${property[$name.rate]} Mbit/s, which dilated by $dilation is not from $least_mbit to $most_mbit."
+  done
+}
+
 # dilated NUMBER: as many times as the cluster is faster than its devices would be.
-dilated() { awk -v number="$1" -v k="$(<"$state/dilation")" 'BEGIN { printf "%.6g", number * k }'; }
+dilated() { times "$1" "$(<"$state/dilation")"; }

@@ -55,14 +55,14 @@ set_rate() {
 
 # shape NAMESPACE INTERFACE MBIT QUEUE_S LEAST_QUEUE_BYTES
 # A wire carries 24 bytes a frame that are not in its length here: preamble, checksum, gap. Tokens for half a
-# millisecond, or two where timers are too coarse for the rate, but at least for two frames.
+# millisecond, or two where timers are too coarse for the rate, but at least for two frames. %.0f, since mawk's %d ends at 2^31.
 shape() {
   local rate burst limit
   read -r rate burst limit < <(awk -v mbit="$3" -v queue_s="$4" -v least="$5" 'BEGIN {
     bytes_per_s = mbit * 1e6 / 8
     burst = bytes_per_s * (mbit > 200 ? 2e-3 : 0.5e-3)
     limit = bytes_per_s * queue_s
-    printf "%d %d %d\n", mbit * 1e6, burst < 3200 ? 3200 : burst, limit < least ? least : limit
+    printf "%.0f %.0f %.0f\n", mbit * 1e6, burst < 3200 ? 3200 : burst, limit < least ? least : limit
   }')
   tc -n "$1" qdisc replace dev "$2" root tbf rate "${rate}bit" burst "$burst" limit "$limit" overhead 24
 }

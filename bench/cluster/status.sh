@@ -51,6 +51,7 @@ status_json() {
 }
 
 show_status() {
+  [ $# -eq 0 ] || expect_no_more "status $1" "${@:2}"
   case ${1-} in
     '') printf '%s, %s times as fast as its devices\n' "$cluster" "$(<"$state/dilation")" && status_rows | status_table ;;
     --csv) status_rows | status_csv ;;

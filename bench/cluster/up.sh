@@ -88,6 +88,7 @@ bring_up() {
     measure_pace=yes
   fi
   settle_cores "${core_gflops:-1}" "$wanted_dilation"
+  expect_dilated_rates
 
   mkdir -p "$all_state"
   mkdir "$state" 2>/dev/null || fail "$cluster is just being made by somebody else."

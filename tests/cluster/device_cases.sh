@@ -119,6 +119,17 @@ test_more_memory_than_the_limit_ends_the_program_and_is_told() {
   expect_equal "$(status_of pi2 oom_kills)" $((kills + 1))
 }
 
+test_power_goes_off_and_on_for_all_that_are_named_or_for_none() {
+  expect_refusal "has no device 'pi9'" one poweroff pi1 pi9
+  expect_equal "$(status_of pi1 power)" on
+  one poweroff pi1 pi2
+  expect_equal "$(status_of pi1 power) $(status_of pi2 power) $(status_of pi3 power)" 'off off on'
+  expect_refusal 'pi3 is on already' one poweron pi1 pi3
+  expect_equal "$(status_of pi1 power)" off
+  one poweron pi1 pi2
+  expect_equal "$(one exec pi2 hostname)" pi2
+}
+
 test_power_off_ends_all_processes_and_power_on_starts_afresh() {
   one exec pi3 sleep 4321 || true &
   wait_until one exec pi3 pgrep -f 'sleep 4321'

@@ -72,7 +72,23 @@ test_up_refuses_what_is_wrong_in_one_sentence() {
   expect_refusal "$folder/bad.devices, line 2: unknown property 'color=red'" "$cluster_command" up "$folder/bad.devices"
   printf 'pi1\npi1\n' >"$folder/bad.devices"
   expect_refusal 'two devices called pi1' "$cluster_command" up "$folder/bad.devices"
+  local name
+  for name in lo all default switch; do
+    printf '%s cpu=0.1\n' "$name" >"$folder/bad.devices"
+    expect_refusal "'$name' cannot name a device" "$cluster_command" up "$folder/bad.devices"
+  done
+  expect_refusal 'rate wants a number from 0.01 to 100000' "$cluster_command" up --devices 1 --cpu 0.1 --rate 0.001
+  expect_refusal 'rate wants a number from 0.01 to 100000' "$cluster_command" up --devices 1 --cpu 0.1 --rate 100001
+  expect_refusal 'dilated by 0.001 is not' "$cluster_command" up --devices 1 --cpu 0.1 --rate 1 --dilate 0.001 --name bad
   expect_equal "$(traces bad)" ''
+}
+
+test_arguments_that_would_be_ignored_are_refused() {
+  expect_refusal "check does not take 'foo'" "$cluster_command" check foo
+  expect_refusal "link pi1 down does not take 'extra'" one link pi1 down extra
+  expect_refusal "link pi1 rate 10 does not take 'extra'" one link pi1 rate 10 extra
+  expect_refusal "status --csv does not take '--json'" one status --csv --json
+  expect_equal "$(status_of pi1 cable) $(status_of pi1 rate_mbit)" 'in 100'
 }
 
 test_missing_rights_and_commands_are_named() {

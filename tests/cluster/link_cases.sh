@@ -14,6 +14,25 @@ test_link_takes_another_rate() {
   one link pi1 rate 100
 }
 
+test_link_keeps_its_rate_where_another_is_refused() {
+  local rate
+  for rate in '' 0 0.0000000001 0.009 100001 fast; do
+    expect_refusal 'a rate is a number from 0.01 to 100000' one link pi1 rate "$rate"
+  done
+  expect_equal "$(status_of pi1 rate_mbit)" 100
+}
+
+# kernel_rate: of the link of pi1 as the kernel has it.
+kernel_rate() { ip netns exec tessera-test-one-pi1 tc qdisc show dev eth0 | grep -o 'rate [^ ]*'; }
+
+test_link_takes_the_least_and_the_highest_rate() {
+  one link pi1 rate 0.01
+  expect_equal "$(kernel_rate)" 'rate 10Kbit'
+  one link pi1 rate 100000
+  expect_equal "$(kernel_rate)" 'rate 100Gbit'
+  one link pi1 rate 100
+}
+
 test_link_counts_what_it_carries() {
   local before after
   before=$(status_of pi1 sent_bytes)
