@@ -2,8 +2,17 @@
 # interfaces, `eth0` there and a port of the device's name here, shaped in both directions.
 # shellcheck shell=bash
 
-# namespace_of DEVICE: its name for `ip netns`. The switch is called so, too.
-namespace_of() { printf 'tessera-%s-%s' "$cluster" "$1"; }
+# namespace_of DEVICE: its name for `ip netns`. The switch is called so, too. Names of clusters and devices may have hyphens but no
+# dots, so that no two clusters have a namespace in common.
+namespace_of() { printf 'tessera-%s.%s' "$cluster" "$1"; }
+
+# expect_no_namespaces DEVICE...: they are still to be made, and `down` is not to delete what somebody else made.
+expect_no_namespaces() {
+  local device
+  for device in "$@"; do
+    [ ! -e "/run/netns/$(namespace_of "$device")" ] || fail "something else has the network namespace $(namespace_of "$device"): give another --name."
+  done
+}
 
 make_switch() {
   local switch

@@ -81,7 +81,7 @@ bring_up() {
   read_up_options "$@"
   use_cluster "$new_name"
   [ ! -e "$state" ] || fail "$cluster is already up; take it down with 'cluster --cluster $cluster down', or give this one another --name."
-  [ ! -e "/run/netns/$(namespace_of switch)" ] || fail "something else has the network namespace $(namespace_of switch): give another --name."
+  expect_no_namespaces switch "${names[@]}"
   measure_pace=no
   if [ -z "$core_gflops" ] && any_speed; then
     core_gflops=$(core_speed) || exit 2

@@ -62,7 +62,7 @@ PYTHON
 }
 
 # pids_awake: of the loops that keep processors from sleeping during a run.
-pids_awake() { ip netns pids tessera-test-pace-switch; }
+pids_awake() { ip netns pids tessera-test-pace.switch; }
 is_awake() { [ "$(pids_awake | xargs -r -n 1 chrt -p | grep -c SCHED_IDLE)" = "$(nproc)" ]; }
 
 test_a_rank_that_keeps_pace_gets_its_share_in_short_pauses() {
@@ -79,7 +79,7 @@ test_a_rank_that_keeps_pace_gets_its_share_in_short_pauses() {
   expect_equal "$("$cluster_command" --cluster test-pace exec pi1 sh -c 'i=0; while [ $i -lt 9 ]; do i=$((i + 1)); done; echo $i')" 9
   ls /var/tmp/tessera-cluster.*.so
   "$cluster_command" --cluster test-pace down
-  expect_equal "$(ls /run/tessera-cluster 2>/dev/null | grep -c test-pace)" 0
+  expect_equal "$(traces test-pace)" ''
 }
 
 # The machine may have other work, so that the bounds are wide.

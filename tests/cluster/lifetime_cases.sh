@@ -9,8 +9,31 @@ test_down_leaves_nothing_behind_and_can_be_repeated() {
   "$cluster_command" --cluster test-two down
   expect_equal "$(traces test-two)" ''
   expect_equal "$(pgrep -fc 'sleep 4323' || true)" 0
-  "$cluster_command" --cluster test-two down
+  expect_equal "$("$cluster_command" --cluster test-two down 2>&1)" 'cluster: no cluster called test-two is up.'
   expect_equal "$(one exec pi1 hostname)" pi1
+}
+
+test_down_takes_no_cluster_that_is_not_named_before_it() {
+  expect_refusal "down does not take 'test-two'" one down test-two
+  expect_refusal "down does not take 'nonsense'" "$cluster_command" down nonsense
+  expect_equal "$(one exec pi1 hostname)" pi1
+}
+
+test_clusters_whose_names_run_together_stay_apart() {
+  printf 'more-pi1 cpu=0.1\n' >"$folder/short.devices"
+  printf 'pi1 cpu=0.1\n' >"$folder/long.devices"
+  "$cluster_command" up "$folder/short.devices" --name test-two >/dev/null
+  "$cluster_command" up "$folder/long.devices" --name test-two-more >/dev/null
+  "$cluster_command" --cluster test-two-more down
+  expect_equal "$("$cluster_command" --cluster test-two exec more-pi1 hostname)" more-pi1
+  "$cluster_command" --cluster test-two down
+}
+
+test_up_leaves_a_namespace_that_something_else_made() {
+  ip netns add tessera-test-two.pi2
+  expect_refusal 'something else has the network namespace tessera-test-two.pi2' "$cluster_command" up --devices 2 --cpu 0.1 --name test-two
+  expect_equal "$(traces test-two)" tessera-test-two.pi2
+  ip netns delete tessera-test-two.pi2
 }
 
 test_down_copes_with_a_first_process_that_was_killed() {

@@ -23,7 +23,7 @@ test_link_keeps_its_rate_where_another_is_refused() {
 }
 
 # kernel_rate: of the link of pi1 as the kernel has it.
-kernel_rate() { ip netns exec tessera-test-one-pi1 tc qdisc show dev eth0 | grep -o 'rate [^ ]*'; }
+kernel_rate() { ip netns exec tessera-test-one.pi1 tc qdisc show dev eth0 | grep -o 'rate [^ ]*'; }
 
 test_link_takes_the_least_and_the_highest_rate() {
   one link pi1 rate 0.01

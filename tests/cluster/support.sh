@@ -8,8 +8,8 @@ one() { "$cluster_command" --cluster test-one "$@"; }
 
 take_all_down() {
   local name
-  for name in test-one test-two test-early test-pace; do
-    "$cluster_command" --cluster "$name" down
+  for name in test-one test-two test-two-more test-early test-pace; do
+    [ ! -d "/run/tessera-cluster/$name" ] || "$cluster_command" --cluster "$name" down
   done
 }
 
@@ -71,7 +71,7 @@ mbit_per_s() {
 
 # traces NAME: all that is left of a cluster.
 traces() {
-  ip netns list | grep "^tessera-$1-" || true
+  ip netns list | grep -F "tessera-$1." || true
   find /sys/fs/cgroup -maxdepth 2 -name "tessera-cluster-$1" 2>/dev/null
   find /run/tessera-cluster -maxdepth 1 -name "$1" 2>/dev/null || true
   grep -lz "^TESSERA_CLUSTER_INIT=$1/" /proc/[0-9]*/environ 2>/dev/null || true
