@@ -105,6 +105,36 @@ each_alone() {
   return "$code"
 }
 
+# expect_hosts_on MPIEXEC_OPTION...: that the devices which a host file would take are there and on; else mpiexec, which notices only in
+# the midst of starting, adds lines of its own. With options other than these two it may take others, and is left to notice.
+expect_hosts_on() {
+  local file='' ranks=0 device
+  while [[ $# -ge 2 && $1 == -* ]]; do
+    case $1 in
+      -f) file=$2 ;;
+      -n) ranks=$2 ;;
+      *) return 0 ;;
+    esac
+    shift 2
+  done
+  [ -r "$file" ] || return 0
+  for device in $(hosts_of "$file" "$ranks"); do
+    expect_device "$device"
+    device_pid "$device" >/dev/null || fail "$device is off; switch it on with: cluster poweron $device"
+  done
+}
+
+# hosts_of FILE RANKS: the first of a host file that have room for so many ranks; 0: all.
+hosts_of() {
+  awk -v ranks="$2" '{ sub(/#.*/, "") }
+    NF {
+      split($1, part, ":")
+      print part[1]
+      room += part[2] > 0 ? part[2] : 1
+      if (ranks > 0 && room >= ranks) exit
+    }' "$1"
+}
+
 run_program() {
   local from='' ranks_per_device=1 seconds='' each=no code=0 before started
   while [ $# -gt 0 ]; do
@@ -126,6 +156,7 @@ run_program() {
   [ -z "$seconds" ] || is_positive "$seconds" || fail '--timeout wants a number of seconds above 0.'
   [ "$each" = no ] || [ "$from$ranks_per_device" = 1 ] || fail '--each starts one rank on each device: it takes neither --from nor --ppn.'
   require root launcher
+  expect_hosts_on "$@"
   hostfile=$(mktemp "$state/hostfile.XXXXXX")
   run_id=${hostfile##*.}
   awake=()

@@ -51,6 +51,19 @@ test_run_ends_what_is_out_of_reach() {
   expect_equal "$(pgrep -fc 'sleep 4324' || true)" 0
 }
 
+test_run_refuses_host_files_of_devices_that_are_not_there() {
+  expect_refusal "has no device 'pi4'" one run --timeout 20 -- -f hostfiles/pi3x4 hostname
+  expect_equal "$(one run --timeout 30 -- -f hostfiles/pi3x4 -n 3 hostname | sort | tr '\n' ' ')" 'pi1 pi2 pi3 '
+}
+
+# Options other than -f and -n leave it to mpiexec to find out.
+test_run_ends_when_mpiexec_finds_no_device() {
+  local said code=0
+  said=$(one run --timeout 20 -- -hosts pi1,pi9 -n 2 hostname 2>&1) || code=$?
+  expect_text "$said" "has no device 'pi9'"
+  expect_between "$code" 1 123 || expect_between "$code" 125 255
+}
+
 test_run_ends_when_a_device_cannot_be_reached() {
   local said code=0
   one poweroff pi3
