@@ -73,6 +73,17 @@ own_flag() {
   esac
 }
 
+# expect_choices: that what says which groupings can be understood, before anything takes time.
+expect_choices() {
+  local groups
+  expect_numbers whole longest most
+  expect_numbers positive within
+  expect_numbers list equal
+  for groups in "${groupings[@]}"; do
+    [[ $groups =~ ^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$ ]] || fail "--groups wants layers as in 0-3,4-7, not '$groups'."
+  done
+}
+
 choose_place() {
   [ $((${up:+1} + ${cluster:+1} + ${hostfile:+1} + ${local:+1} + 0)) -eq 1 ] || fail 'say where, with one of --up, --cluster, --hostfile, --local.'
   if [ -n "$up" ]; then
@@ -109,12 +120,15 @@ all_groupings() {
   awk -v layers="$layers" -v within="$within" -f bench/group_size/groupings.awk "$scratch/joined" | sort -g | head -n "$most" | cut -d ' ' -f 2
 }
 
-# choose_groupings: fills `groupings`.
+# choose_groupings: fills `groupings`, which has those that were named.
 choose_groupings() {
-  local layers count
+  local layers count groups
   plan single "${cut[@]}" || fail 'this model cannot be cut so: see above.'
   layers=$(tiled_layers)
   [ "$layers" -gt 0 ] || fail 'this grid cuts no layer into tiles: give another one with --grid.'
+  for groups in "${groupings[@]}"; do
+    plan "groups $groups" "${cut[@]}" --groups "$groups" || fail 'such groups cannot be measured: see above.'
+  done
   for count in $equal; do
     groupings+=("$(equal_groups "$count" "$layers")")
   done
@@ -141,6 +155,7 @@ report() {
 }
 
 read_options "$@"
+expect_choices
 prepare
 choose_place
 setting "$model" "$size" "$batch"

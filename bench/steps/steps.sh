@@ -69,6 +69,25 @@ read_options() {
     printf -v "${option//-/_}" '%s' "$2"
     shift 2
   done
+  expect_numbers whole batch rounds steps
+  expect_numbers positive timeout probe-seconds
+  [ "$dilate" = max ] || expect_numbers positive dilate
+}
+
+# expect_numbers whole|positive|list OPTION...: that their values are a whole number, any number, or whole numbers with spaces between
+# them, all above 0.
+expect_numbers() {
+  local kind=$1 option name pattern wanted
+  shift
+  case $kind in
+    whole) pattern='^[1-9][0-9]{0,8}$' wanted='a whole number above 0' ;;
+    positive) pattern='^[0-9]*([1-9][0-9]*[.]?[0-9]*|[.][0-9]*[1-9][0-9]*)$' wanted='a number above 0' ;;
+    list) pattern='^ *([1-9][0-9]{0,8}( +|$))*$' wanted='whole numbers above 0, with spaces between them' ;;
+  esac
+  for option in "$@"; do
+    name=${option//-/_}
+    [[ ${!name} =~ $pattern ]] || fail "--$option wants $wanted, not '${!name}'."
+  done
 }
 
 # in_folder FILE: its folder is made.
@@ -93,8 +112,10 @@ emulate() {
   leave_cluster
   # Set before it is up: an interrupted `up` takes down what it made, and `down` does nothing then.
   made_cluster=bench-$$
-  bench/cluster/cluster up "$@" --name "$made_cluster" --vectors "$vectors" --dilate "$dilate" --slow-by "$slow_by" --program "$program" >"$scratch/up" ||
+  bench/cluster/cluster up "$@" --name "$made_cluster" --vectors "$vectors" --dilate "$dilate" --slow-by "$slow_by" --program "$program" >"$scratch/up" || {
+    made_cluster=
     fail "the cluster $label cannot be made: see above."
+  }
   use_cluster "$made_cluster"
   cluster_label=$label
   warm=no
