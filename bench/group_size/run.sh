@@ -7,6 +7,7 @@ bench=bench/group_size/run.sh
 . bench/steps/steps.sh
 
 own_options=(grid data-parallel-from equal longest within most up cluster hostfile local kernels)
+own_settings=(grid data-parallel-from kernels)
 out=runs/group_size.csv
 figure=runs/group_size.svg
 grid=

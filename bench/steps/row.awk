@@ -38,9 +38,9 @@ function seconds(path) { return path in of ? sprintf("%.6g", dilation * of[path]
 END {
   computing = of["prediction.forward_s"] + of["prediction.backward_data_s"] + of["prediction.backward_weights_s"] \
     + of["prediction.other_s"] + of["prediction.update_s"]
-  printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4g,%s,%s,%s,%s\n", key, groups(), round, seconds("prediction.step_s"),
+  printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4g,%s,%s,%s,%s,%s\n", key, groups(), round, seconds("prediction.step_s"),
     seconds("step_s.median"), seconds("step_s.min"), seconds("step_s.max"), seconds("parts.computing_s"), seconds("parts.maps_s"),
     seconds("parts.statistics_s"), seconds("parts.sums_s"), seconds("parts.idle_s"), of["prediction.messages"], of["prediction.bytes"],
     of["prediction.busiest_bytes"], (computing > 0 ? of["prediction.redundant_s"] / computing : 0), work_bound(),
-    list("memory", ".total"), list("peak_bytes", ""), limited_by, load
+    list("memory", ".total"), list("peak_bytes", ""), limited_by, settings, load
 }

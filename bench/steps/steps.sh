@@ -5,7 +5,7 @@
 # on when it is started anew. README.md lists the columns.
 # shellcheck shell=bash
 
-readonly step_columns='cluster,devices,rate_mbit,dilation,model,size,batch,name,groups,round,predicted_s,measured_s,least_s,most_s,computing_s,maps_s,statistics_s,sums_s,idle_s,messages,bytes,busiest_bytes,redundant,work_bound,planned_bytes,peak_bytes,limited_by,load'
+readonly step_columns='cluster,devices,rate_mbit,dilation,model,size,batch,name,groups,round,predicted_s,measured_s,least_s,most_s,computing_s,maps_s,statistics_s,sums_s,idle_s,messages,bytes,busiest_bytes,redundant,work_bound,planned_bytes,peak_bytes,limited_by,settings,load'
 
 # What every bench takes, with defaults that it may change before it reads its options.
 common_options=(program model size batch rounds steps timeout out figure table probe-seconds vectors dilate slow-by)
@@ -23,6 +23,8 @@ probe_seconds=40
 vectors=generic
 dilate=1.5
 slow_by=pace
+
+own_settings=() # those of a bench's own_options that change what it measures and that no other column of a row tells
 
 common_help() {
   cat <<HELP
@@ -101,6 +103,7 @@ devices=0      # of them
 rate_mbit=     # of each device's link, where it is known
 dilation=1     # of the times that are measured
 cluster_label= # in the CSV
+made_with=     # what makes it another cluster of the same label
 warm=no        # whether anything has trained there: what comes first takes up to a third longer
 made_cluster=  # to be taken down
 running=       # process of what is being measured
@@ -118,6 +121,7 @@ emulate() {
   }
   use_cluster "$made_cluster"
   cluster_label=$label
+  made_with="up $*; vectors ${vectors:-widest}; slow-by $slow_by"
   warm=no
 }
 
@@ -132,6 +136,7 @@ use_cluster() {
       !seen[$c]++ { rates = rates (rates == "" ? "" : " ") $c } END { print rates }')
   dilation=$(flat_json <"$scratch/status.json" | value dilation)
   cluster_label=$1
+  made_with=
 }
 
 # use_hostfile FILE: real machines, a rank for each line of MPICH's host file.
@@ -140,6 +145,7 @@ use_hostfile() {
   launch=(timeout "$timeout" mpiexec.mpich -f "$1" -bind-to none)
   devices=$(sed 's/#.*//' "$1" | awk 'NF { split($1, part, ":"); ranks += part[2] > 0 ? part[2] : 1 } END { print ranks + 0 }')
   cluster_label=$(basename "$1")
+  made_with="hostfile $1"
 }
 
 # use_this_machine RANKS
@@ -148,6 +154,7 @@ use_this_machine() {
   launch=(timeout "$timeout" env OMP_NUM_THREADS=1 mpiexec.mpich -n "$1")
   devices=$1
   cluster_label=local-$1
+  made_with=
 }
 
 leave_cluster() {
@@ -217,17 +224,42 @@ run() {
 
 last_complaint() { grep -v '^$' "$scratch/log" | tail -n 1; }
 
+# settings_of_rows: what a measurement depends on beside the columns before its name.
+settings_of_rows() {
+  local option name text="program $program; steps $steps${made_with:+; $made_with}"
+  for option in "${own_settings[@]}"; do
+    name=${option//-/_}
+    [ -z "${!name}" ] || text+="; $option ${!name}"
+  done
+  tr , ' ' <<<"$text"
+}
+
+# expect_same_settings: what is in $out already is not measured again, and so must have been measured like what is still to come.
+expect_same_settings() {
+  local before
+  before=$(awk -F, -v key="$(row_key '')" -v settings="$row_settings" '
+    NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "settings") column = i; next }
+    index($0, key) == 1 && $column != settings { print $column; exit }' "$out")
+  [ -z "$before" ] ||
+    fail "$out has rows of $cluster_label, $model_name, $size, batch $batch with other settings ($before) than these ($row_settings): give another file with --out, or delete those rows."
+}
+
 # setting MODEL SIZE BATCH: what the next measurements are of; "own" is the model's size. Probes the cluster once for each.
 setting() {
+  local probed_with
   model=$1 size=$2 batch=$3
   model_name=$(basename "$model" .cfg)
   sized=()
   [ "$size" = own ] || sized=(--size "$size")
+  row_settings=$(settings_of_rows)
+  expect_same_settings
   profile=$(in_folder "runs/profiles/$cluster_label-$dilation-$model_name-$size.cluster.toml")
-  if [ ! -s "$profile" ] || [ "$program" -nt "$profile" ]; then
+  probed_with="program $program; probe-seconds $probe_seconds${made_with:+; $made_with}"
+  if [ ! -s "$profile" ] || [ "$program" -nt "$profile" ] || [ "$(cat "$profile.settings" 2>/dev/null)" != "$probed_with" ]; then
     say "probing $cluster_label for $model_name, $size"
     run "${launch[@]}" "$program" probe "$model" "${sized[@]}" --seconds "$probe_seconds" --out "$profile" --force ||
       fail "tessera probe: $(last_complaint)"
+    echo "$probed_with" >"$profile.settings"
   fi
 }
 
@@ -257,7 +289,7 @@ is_measured() {
 write_row() {
   local load
   read -r load _ </proc/loadavg
-  awk -v key="$(row_key "$1")" -v round="$2" -v limited_by="$3" -v dilation="$dilation" -v load="$load" \
+  awk -v key="$(row_key "$1")" -v round="$2" -v limited_by="$3" -v dilation="$dilation" -v settings="$row_settings" -v load="$load" \
     -f bench/steps/row.awk "$scratch/plan" "$scratch/measured" >>"$out"
 }
 

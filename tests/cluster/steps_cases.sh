@@ -1,4 +1,4 @@
-# Benches of training steps, bench/steps: what they refuse.
+# Benches of training steps, bench/steps: what they refuse, and when they go on from what was measured before.
 # shellcheck shell=bash disable=SC2154 # variables of run.sh and support.sh
 
 group_size() { timeout 120 bench/group_size/run.sh --cluster test-one --out "$folder/steps.csv" --figure "$folder/steps.svg" "$@"; }
@@ -15,6 +15,18 @@ test_steps_refuse_numbers_that_are_none() {
 # measure_lenet OPTION...: one round of groups of one layer and of what is found.
 measure_lenet() {
   group_size --model models/lenet5.cfg --size own --batch 3 --equal 1 --rounds 1 --steps 1 --probe-seconds 3 "$@" 2>&1
+}
+
+test_steps_go_on_only_with_the_same_settings() {
+  [ -x build/release/tessera ] || skip 'no build/release/tessera'
+  measure_lenet --grid 1x3
+  expect_equal "$(wc -l <"$folder/steps.csv")" 3
+  expect_refusal 'with other settings' measure_lenet --grid 3x1
+  expect_refusal 'with other settings' measure_lenet --grid 1x3 --kernels reference
+  expect_refusal 'with other settings' measure_lenet --grid 1x3 --steps 2
+  measure_lenet --grid 1x3 --equal '1 2'
+  expect_equal "$(tail -n +2 "$folder/steps.csv" | cut -d , -f 8,10 | tr '\n' ' ')" '0 1 2 3,1 auto,1 0-1 2-3,1 '
+  rm runs/profiles/test-one-1-lenet5-own.cluster.toml*
 }
 
 test_steps_refuse_groups_of_layers_that_are_not_there() {
