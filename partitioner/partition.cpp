@@ -1,37 +1,22 @@
 #include "partitioner/partition.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
 #include <string_view>
 
 #include "partitioner/errors.h"
+#include "partitioner/fingerprint.h"
 
 namespace partitioner {
 
 namespace {
 
-constexpr Index kMostParts = 1'000'000;  // of a cut, and tiles of a group
-
-// FNV-1a (Fowler, Noll, Vo), 64 bits, over everything that geometry or the set of
-// parameters depends on.
-class Fingerprint {
+// Of everything that geometry or the set of parameters depends on.
+class NetworkFingerprint : public Fingerprint {
  public:
-  void add(Index value) {
-    auto bits = static_cast<std::uint64_t>(value);
-    for (int byte = 0; byte < 8; ++byte) {
-      hash_ = (hash_ ^ (bits & 0xffU)) * 0x100000001b3ULL;
-      bits >>= 8U;
-    }
-  }
-  void add(std::string_view text) {
-    add(static_cast<Index>(text.size()));
-    for (const char letter : text) {
-      add(static_cast<Index>(static_cast<unsigned char>(letter)));
-    }
-  }
+  using Fingerprint::add;
   void add(const MapShape& shape) {
     add(shape.channels);
     add(shape.rows);
@@ -78,11 +63,6 @@ class Fingerprint {
   void operator()(const Dropout& /*layer*/) {}
   void operator()(const Cost& /*layer*/) {}
   void operator()(const Crop& /*layer*/) {}
-
-  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", hash_); }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
 // One partition on its way through validate(): where it came from, and how a fault in it is
@@ -101,8 +81,8 @@ class Validation {
                       partition_.network,
                       fingerprint(network_)));
     }
-    if (partition_.ranks < 1 || partition_.ranks > kMostParts) {
-      fail(fmt::format("{} ranks, expected 1 to {}", partition_.ranks, kMostParts));
+    if (partition_.ranks < 1 || partition_.ranks > kMostRanks) {
+      fail(fmt::format("{} ranks, expected 1 to {}", partition_.ranks, kMostRanks));
     }
     if (partition_.reader < kEveryRank || partition_.reader >= partition_.ranks) {
       fail(fmt::format("the reader is rank {}, expected \"every\" or a rank from 0 to {}",
@@ -199,9 +179,9 @@ class Validation {
   }
 
   void check_cut(std::size_t index, const char* name, const Cut& cut, Index extent) const {
-    if (cut.parts < 1 || cut.parts > kMostParts) {
+    if (cut.parts < 1 || cut.parts > kMostRanks) {
       fail(index,
-           fmt::format("{} is cut into {} parts, expected 1 to {}", name, cut.parts, kMostParts));
+           fmt::format("{} is cut into {} parts, expected 1 to {}", name, cut.parts, kMostRanks));
     }
     if (cut.boundaries.empty()) {
       return;
@@ -238,9 +218,9 @@ class Validation {
     const Group& group = partition_.groups[index];
     Index tiles = 1;
     for (const Cut* cut : {&group.images, &group.channels, &group.rows, &group.cols}) {
-      tiles *= cut->parts;  // at most kMostParts each, so the product cannot overflow here
-      if (tiles > kMostParts) {
-        fail(index, fmt::format("more than {} tiles: cut it into fewer parts", kMostParts));
+      tiles *= cut->parts;  // at most kMostRanks each, so the product cannot overflow here
+      if (tiles > kMostRanks) {
+        fail(index, fmt::format("more than {} tiles: cut it into fewer parts", kMostRanks));
       }
     }
     if (tiles != static_cast<Index>(group.ranks.size())) {
@@ -286,7 +266,7 @@ std::vector<Index> cut_boundaries(const Cut& cut, Index extent) {
 }
 
 std::string fingerprint(const Network& network) {
-  Fingerprint print;
+  NetworkFingerprint print;
   print.add(network.image);
   print.add(static_cast<Index>(network.size()));
   for (const LayerSpec& layer : network.layers) {

@@ -82,12 +82,22 @@ struct Shorthand {
   bool recompute_all = false;
 };
 
-inline constexpr Index kMostTiles = 1'000'000;
+// Of a partition, and tiles of a group: the plan of more would take minutes and many GiB.
+inline constexpr Index kMostRanks = 10'000;
 
-// "2x3" -> rows, columns, whose product is `most` or less. Throws InputError that names `option`.
+// What rows times columns of a text like "2x3" are, and how many of them there may be.
+struct GridUnit {
+  const char* name;
+  const char* example;
+  Index most;
+};
+inline constexpr GridUnit kTiles{"tiles", "2x3", kMostRanks};
+inline constexpr GridUnit kPixels{"pixels", "224x224", 1'000'000'000};
+
+// "2x3" -> rows, columns. Throws InputError that names `option`.
 [[nodiscard]] std::pair<Index, Index> parse_grid(const std::string& text,
                                                  const std::string& option,
-                                                 Index most = kMostTiles);
+                                                 const GridUnit& unit = kTiles);
 
 // "0-3,4-7,8" -> first and last layer of each group.
 [[nodiscard]] std::vector<std::pair<int, int>> parse_groups(const std::string& text,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <limits>
 #include <string_view>
 
 #include "partitioner/errors.h"
@@ -89,15 +90,14 @@ class Maker {
   static int grid_tiles(const Shorthand& shorthand) {
     const Index rows = shorthand.grid_rows;
     const Index cols = shorthand.grid_cols;
-    if (rows < 1 || cols < 1 || rows > kMostTiles || cols > kMostTiles ||
-        rows * cols > kMostTiles) {
+    if (rows < 1 || cols < 1 || rows > kMostRanks / cols) {
       throw InputError(kGridOption,
                        0,
                        fmt::format("{}x{} is no grid: give rows x columns, each at least 1 and at "
                                    "most {} tiles in all",
                                    rows,
                                    cols,
-                                   kMostTiles));
+                                   kMostRanks));
     }
     return static_cast<int>(rows * cols);
   }
@@ -315,16 +315,28 @@ class Maker {
 
 }  // namespace
 
-std::pair<Index, Index> parse_grid(const std::string& text, const std::string& option, Index most) {
+std::pair<Index, Index> parse_grid(const std::string& text,
+                                   const std::string& option,
+                                   const GridUnit& unit) {
+  constexpr Index kMostRows = std::numeric_limits<Index>::max();
   const std::size_t cross = text.find('x');
   const std::string_view all = text;
-  const Index rows = whole_number(all.substr(0, cross), most);
-  const Index cols = cross == std::string::npos ? -1 : whole_number(all.substr(cross + 1), most);
-  if (rows < 1 || cols < 1 || rows * cols > most) {
+  const Index rows = whole_number(all.substr(0, cross), kMostRows);
+  const Index cols =
+      cross == std::string::npos ? -1 : whole_number(all.substr(cross + 1), kMostRows);
+  if (rows < 1 || cols < 1) {
+    throw InputError(option,
+                     0,
+                     fmt::format("expected rows x columns of {}, for example {}, found \"{}\"",
+                                 unit.name,
+                                 unit.example,
+                                 text));
+  }
+  if (rows > unit.most / cols) {  // their product may be beyond any number
     throw InputError(
         option,
         0,
-        fmt::format("\"{}\" is no grid: expected rows x columns of tiles, for example 2x3", text));
+        fmt::format("{} is more than {} {}, the most there may be", text, unit.most, unit.name));
   }
   return {rows, cols};
 }

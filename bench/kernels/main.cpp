@@ -56,7 +56,7 @@ partitioner::Network read_network(const Options& options) {
   if (options.size.empty()) {
     return network;
   }
-  const auto [rows, cols] = partitioner::parse_grid(options.size, "--size");
+  const auto [rows, cols] = partitioner::parse_grid(options.size, "--size", partitioner::kPixels);
   partitioner::Network resized;
   resized.image = {network.image.channels, rows, cols};
   for (const partitioner::LayerSpec& layer : network.layers) {

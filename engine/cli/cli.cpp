@@ -12,7 +12,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "engine/cli/command_line.h"
 #include "engine/cli/options.h"
+#include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/mpi_session.h"
 #include "engine/ops/lane_kernels.h"
@@ -69,33 +71,26 @@ bool speaks() {
   return rank == nullptr || std::string_view(rank) == "0";
 }
 
-// For commands that need no other ranks; where there are some all the same, they have nothing to
-// do.
-int run_alone(const std::function<void()>& work) {
-  if (!speaks()) {
-    return 0;
-  }
-  try {
-    expect_known_vectors();
-    work();
-    return 0;
-  } catch (const std::exception& error) {
-    return report(error);
-  }
-}
+// How the program was started.
+struct Start {
+  int argc = 0;
+  char** argv = nullptr;
+  CommandLine line;
+};
 
-// Runs work on all ranks. An AgreedError is one on all of them, so each may end in order; anything
-// else may be this rank's alone, so it takes the others down with it.
-int run_together(int argc, char** argv, const std::function<int(const Communicator&)>& work) {
+// Runs work on all ranks, once they agree that it is what all of them were started for. An
+// AgreedError is one on all of them, so each may end in order; anything else may be this rank's
+// alone, so it takes the others down with it.
+int run_together(Start& start, const std::function<int(const Communicator&)>& work) {
   // Our own line says why.
   ::setenv("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1", 0);  // NOLINT(concurrency-mt-unsafe)
   std::optional<MpiSession> session;
   Communicator world;
   try {
-    session.emplace(argc, argv);
+    session.emplace(start.argc, start.argv);
     world = Communicator::world();
-    share_processors(world.ranks_on_this_machine());
     try {
+      expect_same_start(start.line, world);
       throw_agreed(world, problem_of(expect_known_vectors));
       return work(world);
     } catch (const AgreedError& error) {
@@ -110,14 +105,39 @@ int run_together(int argc, char** argv, const std::function<int(const Communicat
   }
 }
 
-int run_command(const CLI::App& program, const Commands& commands, int argc, char** argv) {
+// For work that needs no other ranks. Where there are some all the same, rank 0 does it; that they
+// agree comes first, since one that was started for something else would wait for the others.
+int run_alone(Start& start, const std::function<void()>& work) {
+  if (ranks_started() > 1) {
+    const int exit_code = run_together(start, [](const Communicator& /*world*/) { return 0; });
+    if (exit_code != 0 || !speaks()) {
+      return exit_code;
+    }
+  }
+  try {
+    expect_known_vectors();
+    work();
+    return 0;
+  } catch (const std::exception& error) {
+    return report(error);
+  }
+}
+
+int run_command(const CLI::App& program, const Commands& commands, Start& start) {
+  if (!start.line.problem.empty()) {
+    return run_alone(start, [&] { throw partitioner::InputError(start.line.problem); });
+  }
+  if (!start.line.answer.empty()) {
+    return run_alone(start, [&] { fmt::print("{}", start.line.answer); });
+  }
   if (program.got_subcommand("plan")) {
-    return run_alone([&] { run_plan(commands.plan); });
+    return run_alone(start, [&] { run_plan(commands.plan); });
   }
   if (program.got_subcommand("convert")) {
-    return run_alone([&] { run_convert(commands.convert); });
+    return run_alone(start, [&] { run_convert(commands.convert); });
   }
-  return run_together(argc, argv, [&](const Communicator& world) {
+  return run_together(start, [&](const Communicator& world) {
+    share_processors(world.ranks_on_this_machine());
     if (program.got_subcommand("check")) {
       return run_check(commands.check, world) ? 0 : kCheckFailed;
     }
@@ -138,40 +158,18 @@ int run_command(const CLI::App& program, const Commands& commands, int argc, cha
   });
 }
 
-// What is wrong with the command line, and whose help to look at.
-std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
-  const auto given = program.get_subcommands();
-  if (!given.empty()) {
-    return fmt::format("{} (see tessera {} --help)", error.what(), given.front()->get_name());
-  }
-  std::string names;
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
-  return fmt::format("the first word is to be what to do, one of {} (see tessera --help)", names);
-}
-
 }  // namespace
 
 int run_program(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a reason to die
   CLI::App program(kAbout, "tessera");
   program.require_subcommand(1);
-  program.set_version_flag("--version", "tessera 0.1.0", "show the version and end");
+  program.set_version_flag("--version", program_version(), "show the version and end");
   program.set_help_flag("-h,--help", "show this help and end");
   Commands commands;
   add_commands(program, commands);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    return speaks() ? program.exit(help) : 0;
-  } catch (const CLI::ParseError& error) {
-    if (speaks()) {
-      fmt::print(stderr, "tessera: {}\n", complaint(program, error));
-    }
-    return kInputError;
-  }
-  return finish_output(run_command(program, commands, argc, argv));
+  Start start{argc, argv, read_command_line(program, argc, argv)};
+  return finish_output(run_command(program, commands, start));
 }
 
 }  // namespace engine

@@ -307,8 +307,11 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   CLI::App& app = *program.add_subcommand(
       "plan", "print what a partition means: regions, messages, work, memory");
   add_model(app, command.model);
-  add_count(
-      app, "--ranks", command.ranks, "ranks there are (default: as many as the grid has tiles)");
+  add_count(app,
+            "--ranks",
+            command.ranks,
+            "ranks there are (default: as many as the grid has tiles)",
+            partitioner::kMostRanks);
   add_count(app, "--batch", command.batch, "images a pass (default: the model's)");
   add_size(app, command.size);
   add_text(app, "--save", command.save, "FILE", "write the partition there, for --partition");

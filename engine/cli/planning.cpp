@@ -7,9 +7,11 @@
 
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
+#include "engine/comm/sameness.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/explain.h"
 #include "partitioner/fitting.h"
+#include "partitioner/plan_fingerprint.h"
 #include "partitioner/quantities.h"
 #include "partitioner/simulation.h"
 
@@ -204,14 +206,31 @@ partitioner::Partition search_automatically(const partitioner::Network& network,
   }
 }
 
+namespace {
+
+void expect_same_plan(const partitioner::Network& network,
+                      const partitioner::Partition& partition,
+                      Index batch,
+                      const Communicator& communicator) {
+  if (communicator.size() > 1) {
+    const partitioner::Plan plan = make_plan(network, partition, batch);
+    expect_same(fingerprint(plan), "plan of the same partition", communicator);
+  }
+}
+
+}  // namespace
+
 partitioner::Partition agreed_partition(const partitioner::Network& network,
                                         const PartitionChoice& choice,
                                         const Workload& workload,
                                         const Communicator& communicator) {
   if (!choice.automatic()) {
-    return agreed(communicator, [&] {
+    auto partition = agreed(communicator, [&] {
       return choose_partition(network, choice, communicator.size(), workload.batch);
     });
+    expect_same(to_text(partition), choice.file.empty() ? "partition" : choice.file, communicator);
+    expect_same_plan(network, partition, workload.batch, communicator);
+    return partition;
   }
   std::optional<std::string> text;
   throw_agreed(communicator, problem_of([&] {
@@ -220,7 +239,10 @@ partitioner::Partition agreed_partition(const partitioner::Network& network,
                    text = to_text(search_automatically(network, cluster, choice, workload));
                  }
                }));
-  return partitioner::parse_partition(communicator.agree(text).value(), "--partition auto");
+  auto partition =
+      partitioner::parse_partition(communicator.agree(text).value(), "--partition auto");
+  expect_same_plan(network, partition, workload.batch, communicator);
+  return partition;
 }
 
 }  // namespace engine

@@ -55,7 +55,7 @@ struct Workload {
     const Workload& workload);
 
 // The partition of a command that all ranks run together: chosen or, with --partition auto, found
-// by rank 0 and sent to all. Errors are AgreedErrors.
+// by rank 0 and sent to all. Errors are AgreedErrors; one is that ranks come to different plans.
 [[nodiscard]] partitioner::Partition agreed_partition(const partitioner::Network& network,
                                                       const PartitionChoice& choice,
                                                       const Workload& workload,

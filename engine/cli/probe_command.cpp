@@ -1,11 +1,9 @@
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <unistd.h>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/setup.h"
@@ -15,6 +13,7 @@
 #include "engine/execution/device_probe.h"
 #include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
+#include "engine/host_name.h"
 #include "engine/ops/threads.h"
 #include "engine/train/update_probe.h"
 #include "partitioner/quantities.h"
@@ -76,12 +75,6 @@ std::vector<ConvolutionPoint> trials_of(const ProbeCommand& command,
   const partitioner::Network network =
       agreed(communicator, [&] { return resized(model.network, command.size); });
   return model_trials(network, kernels_of(command));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 std::string words_of(const ConvolutionPoint& trial) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/comm/agreement.h"
+#include "engine/comm/sameness.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/cluster_profile.h"
 #include "partitioner/quantities.h"
@@ -17,6 +18,7 @@ using partitioner::InputError;
 
 partitioner::ModelFile load_model(const std::string& path, const Communicator& communicator) {
   auto model = agreed(communicator, [&] { return partitioner::read_model(path); });
+  expect_same(model.text, path, communicator);
   if (communicator.rank() == 0) {
     for (const std::string& warning : model.warnings) {
       fmt::print(stderr, "tessera: warning: {}\n", warning);
@@ -25,28 +27,11 @@ partitioner::ModelFile load_model(const std::string& path, const Communicator& c
   return model;
 }
 
-namespace {
-
-std::pair<Index, Index> parse_size(const std::string& text) {
-  constexpr Index kMostPixels = 1'000'000'000;
-  try {
-    return partitioner::parse_grid(text, "--size", kMostPixels);
-  } catch (const InputError&) {
-    throw InputError(
-        "--size",
-        0,
-        fmt::format("\"{}\" is no size: expected rows x columns of pixels, for example 224x224",
-                    text));
-  }
-}
-
-}  // namespace
-
 partitioner::Network resized(const partitioner::Network& network, const std::string& size) {
   if (size.empty()) {
     return network;
   }
-  const auto [rows, cols] = parse_size(size);
+  const auto [rows, cols] = partitioner::parse_grid(size, "--size", partitioner::kPixels);
   partitioner::Network result;
   result.image = {network.image.channels, rows, cols};
   for (const partitioner::LayerSpec& layer : network.layers) {

@@ -12,7 +12,8 @@
 
 namespace engine {
 
-// Reads a model file on every rank and says its warnings on rank 0.
+// Reads a model file on every rank and says its warnings on rank 0. AgreedError where a rank has
+// another file.
 [[nodiscard]] partitioner::ModelFile load_model(const std::string& path,
                                                 const Communicator& communicator);
 

@@ -44,8 +44,12 @@ void settle_transport() {
 
 }  // namespace
 
+int ranks_started() {
+  return started("PMI_SIZE");
+}
+
 bool spans_machines() {
-  return started("PMI_SIZE") > started("MPI_LOCALNRANKS");
+  return ranks_started() > started("MPI_LOCALNRANKS");
 }
 
 MpiSession::MpiSession(int& argc, char**& argv) {

@@ -17,6 +17,9 @@ class MpiSession {
   [[noreturn]] static void abort(int exit_code);
 };
 
+// Ranks that mpiexec started, as it says: 1 without it. It needs no MPI.
+[[nodiscard]] int ranks_started();
+
 // Whether ranks run on several machines, as mpiexec says: the same on all of them. False where it
 // says nothing.
 [[nodiscard]] bool spans_machines();

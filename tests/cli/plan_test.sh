@@ -25,6 +25,11 @@ expect 'the ranks are those of the command line' grep -qF '"ranks":6' "$folder/o
 works 1 plan models/yolov2-early.cfg --ranks 4 --data-parallel-from 0 --batch 2
 works 1 plan models/yolov2-early.cfg --ranks 4 --grid 2x2 --filter-parallel-from 12
 
+# More ranks or pixels than a plan is made for.
+refused_alone '^tessera: --ranks: "1000000000" is no whole number from 1 to 10000' plan models/lenet5.cfg --ranks 1000000000
+refused_alone '^tessera: --grid: 600x600 is more than 10000 tiles' plan models/yolov2-early.cfg --grid 600x600
+refused_alone '^tessera: --size: 1000000x1000000 is more than 1000000000 pixels' plan models/yolov2-early.cfg --size 1000000x1000000
+
 # A limit of scratch takes kernels that need less, and says where none does.
 works 1 plan models/yolov2-early.cfg --size 416x416 --batch 1
 expect 'large layers have Winograd kernels' grep -qE '^kernels .*winograd4 for layers 2 4 6 8 10 12 14$' "$folder/out"

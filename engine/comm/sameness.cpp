@@ -1,0 +1,46 @@
+#include "engine/comm/sameness.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <vector>
+
+#include "engine/comm/agreement.h"
+#include "engine/host_name.h"
+#include "partitioner/fingerprint.h"
+
+namespace engine {
+
+namespace {
+
+std::vector<std::string> texts_of_ranks(const std::string& mine, const Communicator& communicator) {
+  std::vector<std::string> texts;
+  for (const auto& bytes : communicator.gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
+    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::string rank_on(int rank, std::string_view host) {
+  return fmt::format("rank {} ({})", rank, host);
+}
+
+void expect_same(std::string_view text, const std::string& what, const Communicator& communicator) {
+  partitioner::Fingerprint print;
+  print.add(text);
+  const std::vector<std::string> prints = texts_of_ranks(print.text(), communicator);
+  const auto other = std::find_if(
+      prints.begin(), prints.end(), [&](const std::string& its) { return its != prints[0]; });
+  if (other == prints.end()) {
+    return;
+  }
+  const std::vector<std::string> hosts = texts_of_ranks(host_name(), communicator);
+  const auto rank = static_cast<std::size_t>(other - prints.begin());
+  throw AgreedError(fmt::format("{} has another {} than {}: all ranks need the same",
+                                rank_on(static_cast<int>(rank), hosts[rank]),
+                                what,
+                                rank_on(0, hosts[0])));
+}
+
+}  // namespace engine
