@@ -179,17 +179,19 @@ void check_convention(const PixelConvention& convention, Index channels, const s
                                    channels == 1 ? "" : "s"));
     }
   }
-  const bool usable = std::all_of(convention.mean.begin(),
-                                  convention.mean.end(),
-                                  [](float m) { return std::isfinite(m); }) &&
-                      std::all_of(convention.stddev.begin(), convention.stddev.end(), [](float s) {
-                        return s > 0 && std::isfinite(s);
-                      });
+  const auto finite = [](float value) { return std::isfinite(value); };
+  if (!std::all_of(convention.mean.begin(), convention.mean.end(), finite)) {
+    throw InputError(
+        where, 0, "a mean to normalise pixels with is no finite number: give its true value");
+  }
+  const bool usable = std::all_of(convention.stddev.begin(),
+                                  convention.stddev.end(),
+                                  [&finite](float s) { return s > 0 && finite(s); });
   if (!usable) {
     throw InputError(where,
                      0,
-                     "a mean to normalise pixels with is no finite number, or a standard "
-                     "deviation none above 0: give their true values");
+                     "a standard deviation to normalise pixels with is no finite number above 0: "
+                     "give its true value");
   }
 }
 

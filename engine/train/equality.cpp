@@ -257,7 +257,7 @@ class Scales {
   }
 
   [[nodiscard]] double of(const std::string& name, const std::vector<double>& truth) const {
-    constexpr double kZeroInLayer = 1e-3;
+    constexpr double kZeroInLayer = 1e-4;
     constexpr double kZero = 1e-9;
     if (!name.ends_with("gradient")) {
       return largest(truth);
@@ -286,7 +286,9 @@ void compare_tensors(const Outcomes& outcomes, EqualityReport& report) {
     const bool flipped = report.flipped_signs + report.flipped_winners > 0;
     const double single_bound = std::max(kSingleErrorRatio * line.one_tile_single_error,
                                          flipped ? kFlipBound : kSingleFloor);
-    line.within_bounds = line.double_difference <= kDoubleBound &&
+    const double double_bound =
+        std::max(kDoubleBound, kSingleErrorRatio * kDoubleRounding * line.one_tile_single_error);
+    line.within_bounds = line.double_difference <= double_bound &&
                          std::isfinite(line.single_error) && line.single_error <= single_bound;
     report.lines.push_back(line);
   }

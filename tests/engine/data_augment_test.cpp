@@ -332,4 +332,8 @@ TEST_CASE("rules that cannot be followed are refused with the model's name") {
   CHECK(has(refusal(rules), "net.cfg: 2 numbers"));
   rules.convention = {{}, {0.0F}};
   CHECK(has(refusal(rules), "net.cfg: a standard deviation"));
+  rules.convention = {{}, {INFINITY}};
+  CHECK(has(refusal(rules), "net.cfg: a standard deviation"));
+  rules.convention = {{std::nanf("")}, {}};
+  CHECK(has(refusal(rules), "net.cfg: a mean"));
 }
