@@ -88,7 +88,9 @@ class GradientLines {
       const Range wanted =
           partitioner::intersect({out, out + std::max<Index>(whole, 1)}, site_.region.cols);
       if (!row_pooled || wanted.begin != out || wanted.empty()) {
-        std::fill_n(to.at(at.row, col), cells * to.step, T{});
+        for (Index cell = col; cell < col + cells; ++cell) {  // other lanes may be others' channels
+          std::fill_n(to.at(at.row, cell), at.lanes, T{});
+        }
         col += cells;
         continue;
       }

@@ -178,6 +178,18 @@ TEST_CASE("the gradients that a joined pool's winners get are those that the poo
       same = same && part.view().at(n, c, row, col) == expected.view().at(n, c, row, col);
     });
     CHECK(same);
+    // Beside channels that are none of theirs, which stay as they are.
+    Region beside = wanted;
+    beside.channels = in.region.channels;
+    Tensor<float> wide(beside);
+    std::fill(wide.values().span().begin(), wide.values().span().end(), 7.0F);
+    copy_lines(lines, wanted, wide.view());
+    test::for_each_cell(beside, [&](Index n, Index c, Index row, Index col) {
+      const bool theirs = c >= wanted.channels.begin && c < wanted.channels.end;
+      same = same &&
+             wide.view().at(n, c, row, col) == (theirs ? expected.view().at(n, c, row, col) : 7.0F);
+    });
+    CHECK(same);
   }
 }
 
