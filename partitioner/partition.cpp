@@ -13,6 +13,8 @@ namespace partitioner {
 
 namespace {
 
+constexpr Index kMostParts = 1'000'000;  // of a cut, and tiles of a group
+
 // Of everything that geometry or the set of parameters depends on.
 class NetworkFingerprint : public Fingerprint {
  public:
@@ -81,8 +83,8 @@ class Validation {
                       partition_.network,
                       fingerprint(network_)));
     }
-    if (partition_.ranks < 1 || partition_.ranks > kMostRanks) {
-      fail(fmt::format("{} ranks, expected 1 to {}", partition_.ranks, kMostRanks));
+    if (partition_.ranks < 1 || partition_.ranks > kMostParts) {
+      fail(fmt::format("{} ranks, expected 1 to {}", partition_.ranks, kMostParts));
     }
     if (partition_.reader < kEveryRank || partition_.reader >= partition_.ranks) {
       fail(fmt::format("the reader is rank {}, expected \"every\" or a rank from 0 to {}",
@@ -179,9 +181,9 @@ class Validation {
   }
 
   void check_cut(std::size_t index, const char* name, const Cut& cut, Index extent) const {
-    if (cut.parts < 1 || cut.parts > kMostRanks) {
+    if (cut.parts < 1 || cut.parts > kMostParts) {
       fail(index,
-           fmt::format("{} is cut into {} parts, expected 1 to {}", name, cut.parts, kMostRanks));
+           fmt::format("{} is cut into {} parts, expected 1 to {}", name, cut.parts, kMostParts));
     }
     if (cut.boundaries.empty()) {
       return;
@@ -218,9 +220,9 @@ class Validation {
     const Group& group = partition_.groups[index];
     Index tiles = 1;
     for (const Cut* cut : {&group.images, &group.channels, &group.rows, &group.cols}) {
-      tiles *= cut->parts;  // at most kMostRanks each, so the product cannot overflow here
-      if (tiles > kMostRanks) {
-        fail(index, fmt::format("more than {} tiles: cut it into fewer parts", kMostRanks));
+      tiles *= cut->parts;  // at most kMostParts each, so the product cannot overflow here
+      if (tiles > kMostParts) {
+        fail(index, fmt::format("more than {} tiles: cut it into fewer parts", kMostParts));
       }
     }
     if (tiles != static_cast<Index>(group.ranks.size())) {

@@ -82,7 +82,7 @@ struct Shorthand {
   bool recompute_all = false;
 };
 
-// Of a partition, and tiles of a group: the plan of more would take minutes and many GiB.
+// That a command line may ask for: the plan of more would take minutes and many GiB.
 inline constexpr Index kMostRanks = 10'000;
 
 // What rows times columns of a text like "2x3" are, and how many of them there may be.
