@@ -11,7 +11,9 @@
 // Under a limit of memory, what groups add to the fullest device has a price in seconds, which is
 // raised until something fits and lowered again until hardly anything does (Lagrangian relaxation).
 // Ways that take more than the limit in the backward pass of some group are dropped. Both count
-// about what is taken, so all partitions that are found are checked with planned_memory(). In the
+// about what is taken, so all partitions that are found are checked with planned_memory(). Two lower
+// limits of a fixed ladder are searched as well, and where nothing is found, what the search for the
+// smallest partition met, which starts from what the fastest takes and not from the limits. In the
 // end all partitions that are faster than the one found are looked at, where there are few enough;
 // `effort.complete` says whether there were.
 //
