@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
+#include <string>
 #include <tuple>
 
 #include "partitioner/cluster_profile.h"
@@ -71,8 +73,9 @@ class Reader {
     const toml::table table = toml_.parse(text);
     toml_.check_keys(table, {"link", "device", "between", "all_reduce"});
     ClusterProfile result;
+    std::set<std::string> names;
     for (const toml::table* device : toml_.tables(table, "device")) {
-      add_devices(*device, result.devices);
+      add_devices(*device, result.devices, names);
     }
     if (result.devices.empty()) {
       toml_.fail(table, "no devices: describe them under [[device]]");
@@ -99,7 +102,10 @@ class Reader {
   }
 
  private:
-  void add_devices(const toml::table& table, std::vector<DeviceProfile>& devices) const {
+  // `taken` are the names of all devices so far.
+  void add_devices(const toml::table& table,
+                   std::vector<DeviceProfile>& devices,
+                   std::set<std::string>& taken) const {
     toml_.check_keys(table,
                      {"names",
                       "memory_bytes",
@@ -137,6 +143,9 @@ class Reader {
     }
     for (const toml::node& name : *names.as_array()) {
       device.name = toml_.text(name, "names");
+      if (!taken.insert(device.name).second) {
+        toml_.fail(name, fmt::format("`names` has \"{}\" for a second device", device.name));
+      }
       devices.push_back(device);
     }
   }

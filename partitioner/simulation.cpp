@@ -133,8 +133,9 @@ class Simulation {
   // Whether all that the rank waits for has come and gone.
   bool finish(std::size_t rank, const StepAction& action) {
     const auto transfer = static_cast<std::size_t>(action.transfer);
+    const bool waits_for_sends = program_.transfers[transfer].waits_for_sends;
     Part& part = parts_[transfer][rank];
-    if (part.arrived < part.incoming || part.departed < part.outgoing) {
+    if (part.arrived < part.incoming || (waits_for_sends && part.departed < part.outgoing)) {
       return false;
     }
     std::stable_sort(part.arrivals.begin(), part.arrivals.end(), [](const auto& a, const auto& b) {
@@ -147,7 +148,9 @@ class Simulation {
       wait_until(rank, action, arrival.time);
       spend(rank, Doing::Receive, action, arrival.unpack_s);
     }
-    wait_until(rank, action, part.last_departure_s);
+    if (waits_for_sends) {
+      wait_until(rank, action, part.last_departure_s);
+    }
     return true;
   }
 

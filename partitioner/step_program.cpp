@@ -63,6 +63,7 @@ class ProgramMaker {
   int map_transfer(const Exchange& exchange, bool forward) {
     Transfer transfer;
     transfer.in_order = !forward;
+    transfer.waits_for_sends = false;
     for (const Message& message : exchange.messages) {
       if (message.from != message.to) {
         const double bytes = region_bytes(message.region);

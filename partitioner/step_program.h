@@ -16,6 +16,7 @@ struct Transfer {
   std::vector<Parcel> parcels;  // in the order in which a rank sends its own
   bool in_order = false;        // all must be there before the first is taken in: sums
   bool bulk = false;            // lets others go first: gradients and values of parameters
+  bool waits_for_sends = true;  // else a rank goes on when it has what it receives: maps
 };
 
 enum class StepPart {

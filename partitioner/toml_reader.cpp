@@ -14,6 +14,7 @@ namespace partitioner {
 namespace {
 
 constexpr std::size_t kMostBytes = 64U << 20U;
+constexpr double kLeastPositive = 1e-18;  // what is divided by less may become infinite
 
 int line_of(const toml::source_region& source) {
   return static_cast<int>(source.begin.line);
@@ -106,8 +107,8 @@ double TomlReader::number(const toml::node& node, const char* key) const {
 double TomlReader::positive(const toml::table& table, const char* key) const {
   const toml::node& node = required(table, key);
   const double value = number(node, key);
-  if (!(value > 0)) {
-    fail(node, fmt::format("`{}` is {}, expected more than 0", key, value));
+  if (!(value >= kLeastPositive)) {
+    fail(node, fmt::format("`{}` is {}, expected {} or more", key, value, kLeastPositive));
   }
   return value;
 }

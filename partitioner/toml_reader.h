@@ -39,7 +39,7 @@ class TomlReader {
 
   // Values of keys that must be there.
   [[nodiscard]] Index integer(const toml::table& table, const char* key, Index least) const;
-  [[nodiscard]] double positive(const toml::table& table, const char* key) const;      // or inf
+  [[nodiscard]] double positive(const toml::table& table, const char* key) const;      // 1e-18 to inf
   [[nodiscard]] double not_negative(const toml::table& table, const char* key) const;  // finite
   [[nodiscard]] std::string text(const toml::node& node, const char* key) const;
 

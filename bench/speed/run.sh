@@ -31,7 +31,7 @@ machine should have nothing else to do.
   --counts 'N...'       of devices; default: $counts
   --rates 'MBIT...'     of links; default: $rates
   --batches 'N...'      default: $batches
-  --speed GFLOPS        of a device; default: $speed
+  --speed GFLOPS        of a device in a step of that model and size; default: $speed
   --partitions 'NAME...'
                         of several devices: each (every device by itself), auto, auto-half (gradients and values sent in 16 bits),
                         layers, one-group; default: $partitions
@@ -79,11 +79,13 @@ measure_cluster() {
 
 measure_all() {
   local count rate kind=pi3
+  local as_fast_with=(--model "$model")
+  [ "$size" = own ] || as_fast_with+=(--size "$size")
   [ "$speed" = 4.5 ] || kind=${speed}gflops
   for count in $counts; do
     for rate in $rates; do
       if [ "$count" -eq 1 ] && [ "$rate" != "${rates%% *}" ]; then continue; fi
-      emulate "${kind}x$count-$rate" --devices "$count" --rate "$rate" --speed "$speed"
+      emulate "${kind}x$count-$rate" --devices "$count" --rate "$rate" --speed "$speed" "${as_fast_with[@]}"
       measure_cluster "$rate"
     done
   done

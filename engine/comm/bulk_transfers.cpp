@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI counts
 // Between 0.2 and 1 ms a step takes as long; each look costs processor time.
 constexpr std::chrono::microseconds kNap{500};
+constexpr int kNoMessageTag = kBulkTag + 1;
 
 struct Message {
   std::byte* bytes = nullptr;  // only read where it is sent
@@ -46,6 +47,18 @@ struct Piece {
   std::size_t size = 0;
 };
 
+bool two_threads_may_call() {
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  return provided == MPI_THREAD_MULTIPLE;
+}
+
+// Any call that looks for a message moves all of them; this one never finds one.
+void make_progress() {
+  int found = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, kNoMessageTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+}
+
 }  // namespace
 
 struct BulkTransfers::State {
@@ -56,12 +69,15 @@ struct BulkTransfers::State {
   std::vector<Piece> pieces;  // of the requests
   std::vector<int> done;
   partitioner::Index pieces_of_lane = 1;
+  int guards = 0;
   bool by_wire = true;
-  bool watched = false;  // by wait()
+  bool has_thread = false;  // or would have one if anything were under way
+  bool watched = false;     // by wait()
   bool stopping = false;
   std::thread thread;
 
   void post(int peer, bool sends, const Message& message);
+  void wake_thread();
   bool advance();
   void post_pieces(Lane& lane);
   void take_in(const Piece& piece);
@@ -77,12 +93,12 @@ void BulkTransfers::State::post(int peer, bool sends, const Message& message) {
   Lane& lane = lanes[2 * static_cast<std::size_t>(peer) + (sends ? 0 : 1)];
   lane.messages.push_back(message);
   post_pieces(lane);
-  if (by_wire && !thread.joinable()) {
-    int provided = 0;
-    MPI_Query_thread(&provided);
-    if (provided == MPI_THREAD_MULTIPLE) {
-      thread = std::thread([this] { run(); });
-    }
+  wake_thread();
+}
+
+void BulkTransfers::State::wake_thread() {
+  if (has_thread && !thread.joinable()) {
+    thread = std::thread([this] { run(); });
   }
   wake.notify_one();
 }
@@ -158,7 +174,10 @@ bool BulkTransfers::State::advance() {
 void BulkTransfers::State::run() {
   std::unique_lock lock(mutex);
   while (!stopping) {
-    wake.wait(lock, [this] { return stopping || (!requests.empty() && !watched); });
+    wake.wait(lock, [this] { return stopping || ((!requests.empty() || guards > 0) && !watched); });
+    if (requests.empty() && !stopping) {
+      make_progress();
+    }
     while (!stopping && !watched && advance()) {
     }
     lock.unlock();
@@ -170,6 +189,7 @@ void BulkTransfers::State::run() {
 BulkTransfers::BulkTransfers(const Communicator& communicator, bool by_wire)
     : state_(std::make_unique<State>()) {
   state_->by_wire = by_wire;
+  state_->has_thread = by_wire && communicator.size() > 1 && two_threads_may_call();
   state_->pieces_of_lane = partitioner::pieces_under_way(communicator.size());
   for (int peer = 0; peer < communicator.size(); ++peer) {
     state_->lanes.push_back({peer, true, 0, {}});
@@ -215,6 +235,27 @@ void BulkTransfers::wait(Batch& batch) {
   }
   state.watched = false;
   state.wake.notify_one();
+}
+
+bool BulkTransfers::progresses() const {
+  return state_->has_thread;
+}
+
+ProgressGuard::ProgressGuard(BulkTransfers& transfers) : transfers_(&transfers) {
+  BulkTransfers::State& state = *transfers.state_;
+  const std::lock_guard lock(state.mutex);
+  ++state.guards;
+  state.wake_thread();
+}
+
+ProgressGuard::ProgressGuard(ProgressGuard&& other) noexcept
+    : transfers_(std::exchange(other.transfers_, nullptr)) {}
+
+ProgressGuard::~ProgressGuard() {
+  if (transfers_ != nullptr) {
+    const std::lock_guard lock(transfers_->state_->mutex);
+    --transfers_->state_->guards;
+  }
 }
 
 }  // namespace engine

@@ -3,10 +3,11 @@
 // batch normalisation, takes the same connection and has to get between two pieces.
 //
 // MPI moves nothing unless it is called, so a thread of its own looks after the pieces, with naps
-// between looks. It sleeps where nothing is under way, and while wait() looks itself. With one rank
-// there is no thread, nor where MPI does not let two threads call it: then wait() does all of it.
-// In the memory of one machine there is no wire to share, and a thread would only take time from
-// kernels: there messages go whole, and wait() does all of it, too.
+// between looks, and makes MPI move all else that is under way: see ProgressGuard. It sleeps where
+// nothing is, and while wait() looks itself. With one rank there is no thread, nor where MPI does
+// not let two threads call it: then wait() does all of it. In the memory of one machine there is no
+// wire to share, and a thread would only take time from kernels: there messages go whole, and
+// wait() does all of it, too.
 
 #pragma once
 
@@ -44,9 +45,27 @@ class BulkTransfers {
   // Until all of the batch has come and gone.
   void wait(Batch& batch);
 
+  // Whether there is a thread to move messages while kernels compute.
+  [[nodiscard]] bool progresses() const;
+
  private:
+  friend class ProgressGuard;
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// While it lives, messages move that others have posted, such as halos: for who computes meanwhile.
+class ProgressGuard {
+ public:
+  explicit ProgressGuard(BulkTransfers& transfers);
+  ~ProgressGuard();
+  ProgressGuard(ProgressGuard&& other) noexcept;
+  ProgressGuard(const ProgressGuard&) = delete;
+  ProgressGuard& operator=(const ProgressGuard&) = delete;
+  ProgressGuard& operator=(ProgressGuard&&) = delete;
+
+ private:
+  BulkTransfers* transfers_;
 };
 
 }  // namespace engine

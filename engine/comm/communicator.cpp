@@ -61,6 +61,19 @@ void Requests::wait_all() {
   }
 }
 
+bool Requests::all_done() {
+  State& state = *state_;
+  if (state.requests.empty()) {
+    return true;
+  }
+  int done = 0;
+  MPI_Testall(mpi_count(state.requests.size()), state.requests.data(), &done, MPI_STATUSES_IGNORE);
+  if (done != 0) {
+    state = {};
+  }
+  return done != 0;
+}
+
 Communicator Communicator::world() {
   Communicator world;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank_);

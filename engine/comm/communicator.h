@@ -29,6 +29,8 @@ class Requests {
   // before; -1 when all have been.
   int wait_any();
   void wait_all();
+  // Whether all are done: a look, without waiting. Not while wait_any() has named only some.
+  [[nodiscard]] bool all_done();
 
  private:
   friend class Communicator;

@@ -9,8 +9,11 @@ using partitioner::Message;
 template <class T>
 Exchange<T>::Exchange(const Communicator& communicator,
                       const std::vector<Message>& messages,
-                      int tag)
-    : communicator_(&communicator), tag_(tag) {
+                      int tag,
+                      BulkTransfers* transfers)
+    : communicator_(&communicator),
+      tag_(tag),
+      transfers_(transfers != nullptr && transfers->progresses() ? transfers : nullptr) {
   const int rank = communicator.rank();
   for (const Message& message : messages) {
     const auto parcel = [&](int peer) {
@@ -27,8 +30,41 @@ Exchange<T>::Exchange(const Communicator& communicator,
 }
 
 template <class T>
+void Exchange<T>::begin() {
+  finish_sends();  // of parcels that are about to be filled
+  is_started_ = true;
+  if (transfers_ != nullptr && (!incoming_.empty() || !outgoing_.empty())) {
+    progress_.emplace(*transfers_);
+  }
+}
+
+template <class T>
+void Exchange<T>::end() {
+  is_started_ = false;
+  if (progress_) {
+    look_after_sends();
+  } else {
+    finish_sends();
+  }
+}
+
+template <class T>
+void Exchange<T>::look_after_sends() {
+  if (progress_ && !is_started_ && sends_.all_done()) {
+    progress_.reset();
+  }
+}
+
+template <class T>
+void Exchange<T>::finish_sends() {
+  sends_.wait_all();
+  progress_.reset();
+}
+
+template <class T>
 void Exchange<T>::start_copy(View<const T> owned) {
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::maps_s);
+  begin();
   for (Parcel& parcel : incoming_) {
     communicator_->post_receive(
         receives_, parcel.peer, tag_, bytes_of(parcel.cells.data(), parcel.cells.size()));
@@ -55,12 +91,13 @@ void Exchange<T>::finish_copy(View<T> required) {
     const Parcel& parcel = incoming_[static_cast<std::size_t>(i)];
     copy_in(parcel.cells.data(), parcel.region, required);
   }
-  sends_.wait_all();
+  end();
 }
 
 template <class T>
 void Exchange<T>::start_add(View<T> required) {
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::maps_s);
+  begin();
   const int tag = tag_ + 1;
   for (Parcel& parcel : outgoing_) {
     communicator_->post_receive(
@@ -103,7 +140,7 @@ void Exchange<T>::finish_add(View<T> owned) {
   if (!local_added) {
     add_local();
   }
-  sends_.wait_all();
+  end();
 }
 
 template <class T>

@@ -14,6 +14,15 @@ using partitioner::InputError;
 
 constexpr Index kTestEvery = 10;
 
+// Whether it is a file, or a link to one; throws InputError for a link to nothing.
+bool is_picture_file(const fs::directory_entry& entry) {
+  std::error_code error;
+  if (!entry.exists(error) && entry.is_symlink(error)) {
+    throw InputError(entry.path().string(), 0, "this link leads to no picture: mend or remove it");
+  }
+  return entry.is_regular_file(error);
+}
+
 // Names in `folder` that are folders, or pictures; sorted, hidden ones left out.
 std::vector<std::string> names_in(const fs::path& folder, bool folders) {
   std::vector<std::string> names;
@@ -21,10 +30,13 @@ std::vector<std::string> names_in(const fs::path& folder, bool folders) {
   fs::directory_iterator entries(folder, error);
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     const fs::path name = entries->path().filename();
+    if (name.string().front() == '.') {
+      continue;
+    }
     std::error_code unreadable;
     const bool wanted = folders ? entries->is_directory(unreadable)
-                                : is_picture_name(name) && entries->is_regular_file(unreadable);
-    if (wanted && name.string().front() != '.') {
+                                : is_picture_name(name) && is_picture_file(*entries);
+    if (wanted) {
       names.push_back(name.string());
     }
   }

@@ -95,14 +95,16 @@ void Execution<T>::make_edges() {
                       first_reader,
                       Exchange<T>(*communicator_,
                                   used ? exchange.messages : std::vector<Message>{},
-                                  edge_tag(*network_, i)),
+                                  edge_tag(*network_, i),
+                                  &parameters_.transfers()),
                       by_message});
   }
   for (std::size_t i = 0; i < plan_->collapses.size(); ++i) {
     collapses_.emplace_back(plan_->collapses[i].map,
                             Exchange<T>(*communicator_,
                                         plan_->collapses[i].messages,
-                                        edge_tag(*network_, plan_->exchanges.size() + i)));
+                                        edge_tag(*network_, plan_->exchanges.size() + i),
+                                        &parameters_.transfers()));
   }
 }
 
@@ -307,6 +309,26 @@ void Execution<T>::forward(const Pass& pass) {
     parameters_.finish_sharing(layer);
     layers_[static_cast<std::size_t>(layer)]->forward(pass, maps);
     start(layer);
+    look_after_sends();
+  }
+  finish_sends();
+}
+
+template <class T>
+void Execution<T>::look_after_sends() {
+  for (Edge& edge : edges_) {
+    edge.exchange.look_after_sends();
+  }
+}
+
+template <class T>
+void Execution<T>::finish_sends() {
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::maps_s);
+  for (Edge& edge : edges_) {
+    edge.exchange.finish_sends();
+  }
+  for (auto& [map, exchange] : collapses_) {
+    exchange.finish_sends();
   }
 }
 
@@ -402,9 +424,11 @@ void Execution<T>::backward(const Pass& pass) {
     } else if (held == partitioner::kNoLayer) {
       compute_weights(layer, layer, pass);
     }
+    look_after_sends();
   }
   clear_gradients(gradient_time(*network_, kImage));
   finish_gradient(kImage);
+  finish_sends();
 }
 
 template <class T>

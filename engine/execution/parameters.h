@@ -73,6 +73,9 @@ class ParameterSet {
   [[nodiscard]] std::vector<T> gather(const Parameter<T>& parameter, const T* held) const;
   void scatter(Parameter<T>& parameter, const std::vector<T>& whole, T* held) const;
 
+  // By which all of this travels while kernels compute; what else does may go with it.
+  [[nodiscard]] BulkTransfers& transfers() { return transfers_; }
+
   [[nodiscard]] Index value_bytes() const;
   [[nodiscard]] Index gradient_bytes() const;
   [[nodiscard]] Index message_bytes() const;

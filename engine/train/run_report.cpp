@@ -117,19 +117,25 @@ std::string kept_lines(const std::filesystem::path& path, Index resumed_step) {
 }  // namespace
 
 Metrics::Metrics(const std::filesystem::path& path, Index resumed_step) : path_(path) {
-  write_atomically(path, resumed_step > 0 ? kept_lines(path, resumed_step) : "");
+  const std::string kept = resumed_step > 0 ? kept_lines(path, resumed_step) : "";
+  write_atomically(path, kept);
+  bytes_ = kept.size();
   file_.open(path, std::ios::app);
 }
 
 void Metrics::add_line(const std::string& line) {
   file_ << line << '\n' << std::flush;
   if (!file_) {
+    const std::string why = std::strerror(errno);
+    file_.close();
+    std::error_code ignored;  // then half a line stays, which who resumes leaves out
+    std::filesystem::resize_file(path_, bytes_, ignored);
     throw InputError(
         path_.string(),
         0,
-        fmt::format("cannot write ({}): free space there or give another folder with --run",
-                    std::strerror(errno)));
+        fmt::format("cannot write ({}): free space there or give another folder with --run", why));
   }
+  bytes_ += line.size() + 1;
 }
 
 void Metrics::add_step(Index step, const StepResult& result, Index images) {

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -32,7 +33,7 @@ class Metrics {
   // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on.
   Metrics(const std::filesystem::path& path, Index resumed_step);
 
-  // Throw InputError where the line cannot be written.
+  // Throw InputError where the line cannot be written; no part of it stays.
   void add_step(Index step, const StepResult& result, Index images);
   void add_evaluation(Index step, double epoch, const EvaluationResult& result);
 
@@ -41,6 +42,7 @@ class Metrics {
 
   std::filesystem::path path_;
   std::ofstream file_;
+  std::uintmax_t bytes_ = 0;  // of whole lines
 };
 
 // Prints on standard output and goes on where that cannot be written: training is worth more than

@@ -14,7 +14,8 @@ double measure_updated_weights_per_s(double allowed_s) {
   add_layer(network, layer, {partitioner::kImage});
   const partitioner::Plan plan =
       make_plan(network, make_partition(network, partitioner::Shorthand{}), 1);
-  ParameterSet<float> parameters(network, plan, Communicator::self(), true);
+  const Communicator alone = Communicator::self();
+  ParameterSet<float> parameters(network, plan, alone, true);
   parameters.initialize(1);
   Optimizer<float> optimizer({}, parameters, 0);
   Index step = 0;

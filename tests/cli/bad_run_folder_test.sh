@@ -57,6 +57,13 @@ if mount -t tmpfs -o size=800k tmpfs "$folder/disk" 2>/dev/null; then
     run_on_disk "$ranks" 40 --checkpoint-every 100
     expect_refusal 'disk/run/[a-z]*\.[a-z]*: .*free (some )?space'
   done
+  # Room for some lines of metrics and the beginning of another.
+  truncate -s -16384 "$folder/disk/filler"
+  for ranks in 1 4; do
+    run_on_disk "$ranks" 400 --checkpoint-every 1000
+    expect_refusal 'disk/run/metrics\.jsonl: .*free space'
+    expect 'there are lines, all of them whole' test -s "$folder/disk/run/metrics.jsonl" -a -z "$(tail -c 1 "$folder/disk/run/metrics.jsonl")"
+  done
 else
   echo 'no small disk can be mounted here: that part is left out'
 fi

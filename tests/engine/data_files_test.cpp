@@ -259,6 +259,15 @@ TEST_CASE("class folders that cannot be used are refused with their path") {
     write_sample(folder / "test/a/1.png");
     CHECK(has(opening(folder.path()), folder.path().string() + ":"));
   }
+  SUBCASE("a link to a picture that is not there") {
+    write_sample(folder / "train/a/1.png");
+    fs::create_symlink(folder / "train/a/1.png", folder / "train/a/2.png");
+    CHECK(open_dataset(folder.path(), Split::Train, 3).size() == 2);
+    fs::create_symlink(folder / "train/a/0.png", folder / "train/a/3.png");
+    CHECK(has(opening(folder.path()), (folder / "train/a/3.png").string() + ": this link"));
+    fs::rename(folder / "train/a/3.png", folder / "train/a/.3.png");  // hidden
+    CHECK(open_dataset(folder.path(), Split::Train, 3).size() == 2);
+  }
   SUBCASE("too few to test with") {
     write_sample(folder / "a/1.png");
     CHECK(has(opening(folder.path(), Split::Test),

@@ -1,6 +1,10 @@
 #include "engine/comm/bulk_transfers.h"
 
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <span>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -104,6 +108,37 @@ TEST_CASE("other messages arrive while bulk messages are under way") {
     transfers.wait(batch);
     CHECK(arrived(world, mail));
   }
+}
+
+TEST_CASE("messages of others move while nobody calls MPI") {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kTag = 8;
+  constexpr std::size_t kLarge = std::size_t{8} << 20U;  // more than is sent without consent
+  const Communicator world = Communicator::world();
+  const int next = (world.rank() + 1) % world.size();
+  const int before = (world.rank() + world.size() - 1) % world.size();
+  BulkTransfers transfers(world, true);
+  CHECK(transfers.progresses() == (world.size() > 1));
+  std::vector<unsigned char> sent(kLarge, 7);
+  std::vector<unsigned char> received(kLarge);
+  engine::Requests requests;
+  world.post_receive(requests, before, kTag, std::as_writable_bytes(std::span(received)));
+  world.barrier();
+  {
+    const engine::ProgressGuard guard(transfers);
+    world.post_send(requests, next, kTag, std::as_bytes(std::span<const unsigned char>(sent)));
+    const std::atomic_ref<unsigned char> last(received.back());
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(60);
+    while (world.size() > 1 && last.load() == 0 && Clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (world.size() > 1) {
+      CHECK(static_cast<int>(last.load()) == 7);
+    }
+    world.barrier();
+  }
+  requests.wait_all();
+  CHECK(received == sent);
 }
 
 TEST_CASE("an empty batch is not waited for") {

@@ -17,6 +17,7 @@
 
 namespace {
 
+using engine::BulkTransfers;
 using engine::Communicator;
 using engine::Exchange;
 using engine::Index;
@@ -78,7 +79,8 @@ void check_adjoint(const Communicator& world,
                    const Region& owned,
                    const Region& required,
                    std::uint64_t seed) {
-  Exchange<double> exchange(world, messages, kTag);
+  BulkTransfers transfers(world, seed % 2 == 0);
+  Exchange<double> exchange(world, messages, kTag, &transfers);
   Tensor<double> x(owned);
   Tensor<double> copied(required);
   fill(x, seed, world.rank());
@@ -293,6 +295,35 @@ TEST_CASE("gradients are added in rank order, whichever arrives first") {
       CHECK(values_of(total) == expected);
     }
   }
+}
+
+TEST_CASE("who sends and receives nothing goes on before its messages have left") {
+  const Communicator world = Communicator::world();
+  const int rank = world.rank();
+  const Region whole{{0, 1}, {0, 16}, {0, 512}, {0, 512}};  // 32 MiB: too much to be sent unasked
+  BulkTransfers transfers(world, true);
+  std::vector<Message> messages;
+  for (int to = 1; to < world.size(); ++to) {
+    messages.push_back({0, to, whole});
+  }
+  Exchange<double> exchange(world, messages, kTag, &transfers);
+  Tensor<double> from(rank == 0 ? whole : Region{});
+  Tensor<double> to(rank == 0 ? Region{} : whole);
+  if (rank == 0) {
+    fill(from, 1, 0);
+    exchange.start_copy(View<const double>(from.view()));
+    exchange.finish_copy(to.view());
+    from.view().data[0] = -1;  // it has been packed
+  }
+  world.barrier();  // nobody has looked for a message yet
+  if (rank != 0) {
+    exchange.start_copy(View<const double>(from.view()));
+    exchange.finish_copy(to.view());
+    Tensor<double> expected(whole);
+    fill(expected, 1, 0);
+    CHECK(values_of(to) == values_of(expected));
+  }
+  exchange.finish_sends();
 }
 
 TEST_CASE("exchanges under way at once may be started and finished in any order on each rank") {

@@ -168,6 +168,22 @@ TEST_CASE("interfaces carry each byte once, and never more than their rate") {
   }
 }
 
+TEST_CASE("who sends waits until its messages have left where the transfer says so") {
+  for (const bool waits_for_sends : {true, false}) {
+    const Transfer transfer{.parcels = {{0, 1, 1000}},
+                            .waits_for_sends = waits_for_sends};  // 10 s on the wire
+    StepProgram program{.ranks = 2, .transfers = {transfer}, .actions = {}};
+    for (const auto kind : {StepAction::Kind::Start, StepAction::Kind::Finish}) {
+      program.actions.push_back({.kind = kind, .transfer = 0, .seconds = {}});
+    }
+    program.actions.push_back({.kind = StepAction::Kind::Compute, .seconds = {5, 0}});
+    const SimulatedStep step = simulate(program, wires(2));
+    CHECK(step.timelines[0].back().end_s == doctest::Approx(waits_for_sends ? 15 : 5));
+    CHECK(step.timelines[1].back().end_s == doctest::Approx(10));
+    CHECK(step.step_s == doctest::Approx(waits_for_sends ? 15 : 10));
+  }
+}
+
 TEST_CASE("on one device model and simulation are the same sum") {
   Draw draw(31);
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
