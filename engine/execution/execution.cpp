@@ -315,21 +315,25 @@ void Execution<T>::forward(const Pass& pass) {
 }
 
 template <class T>
-void Execution<T>::look_after_sends() {
+template <class Visit>
+void Execution<T>::for_each_exchange(Visit visit) {
   for (Edge& edge : edges_) {
-    edge.exchange.look_after_sends();
+    visit(edge.exchange);
   }
+  for (auto& [map, exchange] : collapses_) {
+    visit(exchange);
+  }
+}
+
+template <class T>
+void Execution<T>::look_after_sends() {
+  for_each_exchange([](Exchange<T>& exchange) { exchange.look_after_sends(); });
 }
 
 template <class T>
 void Execution<T>::finish_sends() {
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::maps_s);
-  for (Edge& edge : edges_) {
-    edge.exchange.finish_sends();
-  }
-  for (auto& [map, exchange] : collapses_) {
-    exchange.finish_sends();
-  }
+  for_each_exchange([](Exchange<T>& exchange) { exchange.finish_sends(); });
 }
 
 template <class T>

@@ -114,6 +114,8 @@ class Execution {
   void recompute(const partitioner::LayerRun& group, const Pass& pass);
   void clear_gradients(int time);
   void finish_gradient(int map);
+  template <class Visit>
+  void for_each_exchange(Visit visit);
   void look_after_sends();
   void finish_sends();
   void compute_weights(int layer, int complete, const Pass& pass);
