@@ -142,6 +142,9 @@ std::vector<GroupChoice> GroupChoices::make(int first) {
       const auto group = arranged_group(network_, first, last, arrangement, options_.batch);
       if (group) {
         add_variants(*group, choices);
+        if (const auto on_tiles = cut_on_tiles(network_, kernels_, arrangement, *group)) {
+          add_variants(*on_tiles, choices);
+        }
       }
     }
   }

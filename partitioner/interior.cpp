@@ -10,23 +10,31 @@ constexpr Index kGrid = 4;           // side of the largest Winograd tile
 constexpr Index kRun = 28;           // cells that kernels compute side by side, a multiple of all
 constexpr Index kFewestCells = 512;  // fewer would pay more for packing weights twice
 
-// The rank gets cells of the map from others, for layers from this one on.
-bool waits_for(const Network& network, const Plan& plan, int layer, int map, int rank) {
+// Winograd's kernels transform all filters again for each part of the border. On a Raspberry Pi 3
+// that takes as long for a filter as 100 Mbit/s take to bring this many cells of a channel.
+constexpr double kCellsPerFilter = 1.5;
+
+// Cells of a channel of the map that the rank gets from others, for layers from this one on.
+Index awaited_cells(const Network& network, const Plan& plan, int layer, int map, int rank) {
   const int group = plan.group(layer);
   for (int before = layer - 1; before >= 0 && plan.group(before) == group; --before) {
     const auto& inputs = network.layer(before).inputs;
     if (std::find(inputs.begin(), inputs.end(), map) != inputs.end()) {
-      return false;  // that one has waited already
+      return 0;  // that one has waited already
     }
   }
+  Index cells = 0;
   for (const Exchange& exchange : plan.exchanges) {
-    if (exchange.map == map && exchange.group == group) {
-      return std::any_of(exchange.messages.begin(), exchange.messages.end(), [&](const Message& m) {
-        return m.to == rank && m.from != rank;
-      });
+    if (exchange.map != map || exchange.group != group) {
+      continue;
+    }
+    for (const Message& message : exchange.messages) {
+      if (message.to == rank && message.from != rank) {
+        cells += message.region.volume() / message.region.channels.size();
+      }
     }
   }
-  return false;
+  return cells;
 }
 
 Index up_to_multiple(Index value, Index of) {
@@ -73,7 +81,8 @@ Region interior(const Network& network, const Plan& plan, int layer, int rank) {
   const int buffer =
       plan.read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)][0];
   const bool in_place = buffer != kNoBuffer && buffer == plan.producer(rank, map);
-  if (!in_place || !waits_for(network, plan, layer, map, rank)) {
+  const Index awaited = in_place ? awaited_cells(network, plan, layer, map, rank) : 0;
+  if (awaited == 0) {
     return {};
   }
   const Region& computed = plan.tile(layer, rank).computed;
@@ -91,8 +100,13 @@ Region interior(const Network& network, const Plan& plan, int layer, int rank) {
                         computed.cols,
                         by_tiles ? kGrid : kRun);
   const Index cells = computed.images.size() * computed.rows.size() * computed.cols.size();
-  const bool worth_it = cells >= kFewestCells && 3 * result.volume() >= computed.volume();
-  return worth_it ? result : Region{};
+  if (cells < kFewestCells || 3 * result.volume() < computed.volume()) {
+    return {};
+  }
+  const auto filters = static_cast<double>(computed.channels.size()) *
+                       static_cast<double>(border(computed, result).size());
+  const bool hides_enough = static_cast<double>(awaited) >= kCellsPerFilter * filters;
+  return !by_tiles || hides_enough ? result : Region{};
 }
 
 std::vector<TilePart> border(const Region& computed, const Region& interior) {

@@ -25,21 +25,25 @@ std::vector<std::size_t> device_counts(std::size_t devices) {
   return counts;
 }
 
-// All that cut into `tiles` tiles.
+// All that cut into `tiles` tiles. Channels go with images, rows or columns, not with two of them.
 std::vector<Arrangement> shapes(Index tiles, Index batch, bool all) {
   std::vector<Arrangement> result;
   for (Index images = 1; images <= std::min(tiles, batch); ++images) {
     if (tiles % images != 0) {
       continue;
     }
-    const Index rest = tiles / images;
-    for (Index rows = 1; rows <= rest; ++rows) {
-      if (rest % rows == 0 && (all || rows >= rest / rows)) {
-        result.push_back({images, 1, rows, rest / rows, {}, {}});
+    const Index of_image = tiles / images;
+    for (Index channels = 1; channels <= of_image; ++channels) {
+      if (of_image % channels != 0 || (!all && channels > 1 && channels < of_image)) {
+        continue;
       }
-    }
-    if (rest > 1) {
-      result.push_back({images, rest, 1, 1, {}, {}});
+      const Index cells = of_image / channels;
+      for (Index rows = 1; rows <= cells; ++rows) {
+        const int cuts = (images > 1 ? 1 : 0) + (rows > 1 ? 1 : 0) + (rows < cells ? 1 : 0);
+        if (cells % rows == 0 && (all || rows >= cells / rows) && (channels == 1 || cuts <= 1)) {
+          result.push_back({images, channels, rows, cells / rows, {}, {}});
+        }
+      }
     }
   }
   return result;
@@ -72,6 +76,36 @@ Cut weighted_cut(const std::vector<double>& weights, Index extent, Index step) {
   }
   cut.boundaries.push_back(extent);
   return cut;
+}
+
+// What tiles of `step` cells the busiest part has to compute, by its weight.
+double busiest_part(const std::vector<Index>& boundaries,
+                    const std::vector<double>& weights,
+                    double step) {
+  double most = 0;
+  for (std::size_t part = 0; part < weights.size(); ++part) {
+    const double tiles = std::ceil(static_cast<double>(boundaries[part + 1]) / step) -
+                         std::floor(static_cast<double>(boundaries[part]) / step);
+    most = std::max(most, tiles / weights[part]);
+  }
+  return most;
+}
+
+// The last convolution at or before `last` by Winograd's tiles, in a group that begins at `first`:
+// the side of its tiles, in cells of the output of `last`. Nothing where there is none.
+std::optional<double> tile_step(const Network& network,
+                                const std::vector<ConvolutionKernels>& kernels,
+                                int first,
+                                int last) {
+  for (int layer = last; layer >= first; --layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    const Index side = at < kernels.size() ? winograd_side(kernels[at].forward) : 0;
+    if (side > 0) {
+      return static_cast<double>(side) * static_cast<double>(network.shape(last).rows) /
+             static_cast<double>(network.shape(layer).rows);
+    }
+  }
+  return std::nullopt;
 }
 
 Cut cut_of(const std::vector<double>& weights, Index parts, Index stride, Index extent) {
@@ -176,6 +210,34 @@ std::optional<Group> arranged_group(
                      channel_block(out.channels));
   }
   return group;
+}
+
+std::optional<Group> cut_on_tiles(const Network& network,
+                                  const std::vector<ConvolutionKernels>& kernels,
+                                  const Arrangement& arrangement,
+                                  const Group& group) {
+  const std::optional<double> step = tile_step(network, kernels, group.first, group.last);
+  if (!step || *step < 2) {
+    return std::nullopt;
+  }
+  std::vector<double> weights = arrangement.weights;
+  weights.resize(arrangement.ranks.size(), 1.0);
+  Group result = group;
+  const auto move = [&](Cut& cut, Index stride, Index extent) {
+    if (cut.parts == 1) {
+      return;
+    }
+    const std::vector<double> of_parts = part_weights(weights, cut.parts, stride);
+    const Cut moved = weighted_cut(of_parts, extent, static_cast<Index>(*step));
+    if (busiest_part(moved.boundaries, of_parts, *step) <
+        busiest_part(cut_boundaries(cut, extent), of_parts, *step)) {
+      cut = moved;
+    }
+  };
+  const MapShape& out = network.shape(group.last);
+  move(result.cols, 1, out.cols);
+  move(result.rows, arrangement.cols, out.rows);
+  return result == group ? std::nullopt : std::optional(result);
 }
 
 }  // namespace partitioner

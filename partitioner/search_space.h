@@ -32,14 +32,24 @@ struct Arrangement {
                                                 const std::vector<ConvolutionKernels>& kernels,
                                                 const ClusterProfile& cluster);
 
-// All ways to divide the work among the fastest 1, 2, 3, ... devices: grids of rows and columns,
-// images, output channels, and their products. Up to eight devices every number of them and every
-// product; with more, powers of two and all of them, and no grids that are wider than high.
+// Ways to divide the work among the fastest 1, 2, 3, ... devices: grids of rows and columns,
+// images, output channels, and their products, but no channels with two others. Up to eight devices
+// every number of them; with more, powers of two and all of them, no grids that are wider than
+// high, and channels with images alone.
 [[nodiscard]] std::vector<Arrangement> arrangements(const std::vector<double>& speeds, Index batch);
 
 // The group that an arrangement makes of layers [first, last], or nothing where it does not fit:
 // fewer cells than parts, or channels cut behind which a layer needs all of them.
 [[nodiscard]] std::optional<Group> arranged_group(
     const Network& network, int first, int last, const Arrangement& arrangement, Index batch);
+
+// The same group with rows or columns cut on the grid of Winograd's tiles of its last convolution,
+// or nothing where that shares them out no more evenly: a tile that a boundary goes through is
+// computed on both sides of it. Neighbours of a convolution before it in the group may lose by
+// that.
+[[nodiscard]] std::optional<Group> cut_on_tiles(const Network& network,
+                                                const std::vector<ConvolutionKernels>& kernels,
+                                                const Arrangement& arrangement,
+                                                const Group& group);
 
 }  // namespace partitioner

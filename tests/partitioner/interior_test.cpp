@@ -103,3 +103,20 @@ TEST_CASE("there is no interior where nothing is under way, or little could be c
   const Plan narrow = plan_of(network, test::cols_cut(6));
   CHECK(interior(network, narrow, 1, 3).empty());
 }
+
+TEST_CASE("cells that come sooner than filters are transformed again are waited for") {
+  constexpr Index kFew = 16;
+  constexpr Index kMany = 256;
+  const auto begins_early = [](Index filters, KernelRule rule) {
+    Network network;
+    network.image = {3, 100, 131};
+    add_layer(network, Convolution{.filters = 8, .size = 1}, {kImage});
+    add_layer(network, Convolution{.filters = filters, .size = 3, .padding = 1}, {0});
+    Partition partition = test::partition_of(network, 2, {{0, 0}, {1, 1}}, {test::cols_cut(2)});
+    partition.kernels = choose_kernels(network, rule);
+    return !interior(network, make_plan(network, partition, 2), 1, 0).empty();
+  };
+  CHECK(begins_early(kFew, KernelRule::Winograd));
+  CHECK(!begins_early(kMany, KernelRule::Winograd));  // two images' 100 cells for each channel
+  CHECK(begins_early(kMany, KernelRule::Direct));
+}

@@ -43,6 +43,8 @@ Problem random_problem(std::uint64_t seed, std::size_t most_layers = 4) {
   }
   problem.options.memory.picture_batches = 1;
   problem.options.longest_group = static_cast<int>(most_layers);
+  problem.options.kernels =
+      choose_kernels(problem.network, draw.chance(0.5) ? KernelRule::Winograd : KernelRule::Direct);
   problem.options.cost.passes = draw.between(1, 2);
   problem.options.reader =
       draw.chance(0.5) ? kEveryRank : static_cast<int>(draw.between(0, devices - 1));
@@ -65,6 +67,7 @@ class EveryPartition {
     partition_.network = fingerprint(problem.network);
     partition_.ranks = problem.cluster.size();
     partition_.reader = problem.options.reader;
+    partition_.kernels = problem.options.kernels;
   }
 
   void run(int first = 0) {
@@ -81,18 +84,26 @@ class EveryPartition {
         if (!group) {
           continue;
         }
-        add(*group, last);
-        for (int layer = first; layer < last; ++layer) {
-          group->collapse.push_back(layer);
-        }
-        if (last > first) {
-          add(*group, last);
+        add_variants(*group);
+        group = cut_on_tiles(problem_.network, problem_.options.kernels, arrangement, *group);
+        if (group) {
+          add_variants(*group);
         }
       }
     }
   }
 
  private:
+  void add_variants(Group group) {
+    add(group, group.last);
+    for (int layer = group.first; layer < group.last; ++layer) {
+      group.collapse.push_back(layer);
+    }
+    if (group.last > group.first) {
+      add(group, group.last);
+    }
+  }
+
   void add(Group group, int last) {
     for (const bool recompute : {false, true}) {
       if (!recompute || recomputes_) {
@@ -328,6 +339,56 @@ TEST_CASE("a faster device gets more of the map") {
   REQUIRE(group.tiles() == 2);
   const Plan plan = make_plan(network, result.candidates.front().partition, 1);
   CHECK(plan.tile(0, 1).owned.volume() > 2 * plan.tile(0, 0).owned.volume());
+}
+
+TEST_CASE("boundaries lie on the grid of Winograd's tiles where that shares them out more evenly") {
+  Network network;
+  network.image = {8, 152, 76};
+  add_layer(network, Convolution{.filters = 8, .size = 3, .padding = 1}, {kImage});
+  add_layer(network, MaxPool{.size = 2, .stride = 2}, {0});
+  const auto cut = [&network](int last, Index rows, Index cols, std::vector<double> weights = {}) {
+    Arrangement arrangement{1, 1, rows, cols, {}, std::move(weights)};
+    arrangement.ranks.resize(static_cast<std::size_t>(rows * cols));
+    const std::optional<Group> equal = arranged_group(network, 0, last, arrangement, 1);
+    REQUIRE(equal);
+    return cut_on_tiles(
+        network, choose_kernels(network, KernelRule::Winograd), arrangement, *equal);
+  };
+  // 38 tiles high: equal rows have 13, 14 and 13 of them.
+  const std::optional<Group> thirds = cut(0, 3, 1);
+  REQUIRE(thirds);
+  CHECK(thirds->rows.boundaries == std::vector<Index>{0, 52, 100, 152});
+  CHECK(thirds->cols == Cut{});
+  // 19 tiles wide: some part has 7 in any case.
+  CHECK(!cut(0, 1, 3));
+  // The pool halves all: 8 rows of its output come from 4 tiles.
+  const std::optional<Group> pooled = cut(1, 8, 1);
+  REQUIRE(pooled);
+  for (const Index boundary : pooled->rows.boundaries) {
+    CHECK(boundary % 2 == 0);
+  }
+  // Three quarters of 38 tiles.
+  const std::optional<Group> unequal = cut(0, 2, 1, {3, 1});
+  CHECK((!unequal || unequal->rows.boundaries[1] % 4 == 0));
+  Arrangement halves{1, 1, 2, 1, {0, 1}, {}};
+  const std::optional<Group> equal = arranged_group(network, 0, 0, halves, 1);
+  CHECK(!cut_on_tiles(network, {}, halves, *equal));  // direct kernels have no tiles
+}
+
+TEST_CASE("channels and cells are cut together where that is faster than either") {
+  Network network;
+  network.image = {256, 38, 38};
+  add_layer(network, Convolution{.filters = 512, .size = 3, .padding = 1}, {kImage});
+  SearchOptions options;
+  options.kernels = choose_kernels(network, KernelRule::Winograd);
+  // 32 blocks of channels and 10 rows of tiles: 6 of 32, or 2 of 10 by 5 of 10, are more than a
+  // sixth; 11 of 32 by 5 of 10 hardly is.
+  const SearchResult result =
+      search_partition(network, equal_devices({.count = 6, .link_bits_per_s = 1e12}), options);
+  REQUIRE(!result.candidates.empty());
+  const Group& group = result.candidates.front().partition.groups.front();
+  CHECK(group.channels.parts == 3);
+  CHECK(group.rows.parts * group.cols.parts == 2);
 }
 
 // How much of the messages hides behind computing changes with the links, and with it what is best.
