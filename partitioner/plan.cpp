@@ -7,6 +7,7 @@
 
 #include "partitioner/cut_mapping.h"
 #include "partitioner/errors.h"
+#include "partitioner/forward_parts.h"
 
 namespace partitioner {
 
@@ -63,6 +64,7 @@ class PlanMaker {
       share_parameters(layer);
     }
     send_truth();
+    split_exchanges(network_, plan_);
     return std::move(plan_);
   }
 

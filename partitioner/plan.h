@@ -27,11 +27,13 @@ struct Message {
 };
 
 // One map on its way to one group, sorted by receiver, then sender. A message from a rank to itself
-// moves cells between two of its buffers.
+// moves cells between two of its buffers. Where ranks begin with the first images of a tile while
+// others are still under way, a map has an exchange for each part: see forward_parts.h.
 struct Exchange {
   int map = kImage;
   int group = 0;  // that reads the map; for a collapse, the group that the map belongs to
   std::vector<Message> messages;
+  int part = 0;
 };
 
 // One map on one rank.
@@ -90,7 +92,7 @@ struct Plan {
       produced_in;  // [rank][map + 1] -> buffer that the map's layer writes, or kNoBuffer
   std::vector<std::vector<std::vector<int>>>
       read_from;                    // [rank][layer][input] -> buffer, or kNoBuffer
-  std::vector<Exchange> exchanges;  // by map, then group
+  std::vector<Exchange> exchanges;  // by map, then group, then part
   std::vector<Exchange>
       collapses;  // by map; messages from owner to computing rank, run backward only
   std::vector<ParameterPlan> parameters;    // by layer, then kind

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "partitioner/compute_model.h"
+#include "partitioner/forward_parts.h"
 #include "partitioner/held_weights.h"
-#include "partitioner/interior.h"
 #include "partitioner/layer_memory.h"
 #include "partitioner/plan_totals.h"
 #include "partitioner/step_messages.h"
@@ -25,14 +25,14 @@ class ProgramMaker {
         held_weights_(held_weights(network, plan)) {
     program_.ranks = plan.ranks;
     for (const Exchange& exchange : plan.exchanges) {
-      first_reader_.push_back(first_reader(exchange));
+      first_reader_.push_back(first_reader(network, plan, exchange.map, exchange.group));
     }
   }
 
   StepProgram make(const CostOptions& options) {
     for (int layer = 0; layer < network_.size(); ++layer) {
       seconds_.push_back(seconds_of_ranks(layer));
-      early_.push_back(early_shares(layer));
+      shares_.push_back(shares_of_parts(layer));
     }
     for (const SumBucket& layers : sum_buckets(network_, plan_.sums)) {
       buckets_.push_back(bucket(layers));
@@ -89,17 +89,6 @@ class ProgramMaker {
     }
   }
 
-  [[nodiscard]] int first_reader(const Exchange& exchange) const {
-    for (int layer = 0; layer < network_.size(); ++layer) {
-      const auto& inputs = network_.layer(layer).inputs;
-      if (plan_.group(layer) == exchange.group &&
-          std::find(inputs.begin(), inputs.end(), exchange.map) != inputs.end()) {
-        return layer;
-      }
-    }
-    return network_.size();
-  }
-
   [[nodiscard]] std::vector<LayerSeconds> seconds_of_ranks(int layer) const {
     std::vector<LayerSeconds> seconds;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -125,23 +114,27 @@ class ProgramMaker {
     }
   }
 
-  // The share of each rank's forward pass that it computes while cells are under way.
-  [[nodiscard]] std::vector<double> early_shares(int layer) const {
-    std::vector<double> shares(static_cast<std::size_t>(plan_.ranks));
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      const Region early = interior(network_, plan_, layer, rank);
-      if (!early.empty()) {
-        shares[static_cast<std::size_t>(rank)] =
-            static_cast<double>(early.volume()) /
-            static_cast<double>(plan_.tile(layer, rank).computed.volume());
+  // By the exchanges that have to be there, none at first: the share of each rank's forward pass
+  // that it computes then.
+  [[nodiscard]] std::vector<std::vector<double>> shares_of_parts(int layer) const {
+    std::size_t parts = 1;
+    for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
+      if (first_reader_[i] == layer) {
+        parts = std::max(parts, static_cast<std::size_t>(plan_.exchanges[i].part) + 1);
       }
     }
-    return shares;
-  }
-
-  static std::vector<double> rest_of(std::vector<double> shares) {
-    for (double& share : shares) {
-      share = 1 - share;
+    std::vector shares(parts + 1, std::vector<double>(static_cast<std::size_t>(plan_.ranks)));
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      const Region& computed = plan_.tile(layer, rank).computed;
+      const std::vector<TilePart> of_rank = forward_parts(network_, plan_, layer, rank);
+      for (const TilePart& part : of_rank) {
+        shares[static_cast<std::size_t>(part.awaits)][at] +=
+            static_cast<double>(part.region.volume()) / static_cast<double>(computed.volume());
+      }
+      if (of_rank.empty()) {
+        shares[parts][at] = 1;
+      }
     }
     return shares;
   }
@@ -180,19 +173,19 @@ class ProgramMaker {
           finish(StepPart::ValueShare, layer, bucket.values);
         }
       }
-      const std::vector<double>& early = early_[static_cast<std::size_t>(layer)];
-      compute(
-          StepPart::Forward, layer, [](const LayerSeconds& of) { return of.forward_s; }, early);
-      for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
-        if (first_reader_[i] == layer) {
-          finish(StepPart::ForwardMaps, plan_.exchanges[i].map, forward_[i]);
+      const auto& shares = shares_[static_cast<std::size_t>(layer)];
+      for (std::size_t there = 0; there < shares.size(); ++there) {
+        for (std::size_t i = 0; i < plan_.exchanges.size(); ++i) {
+          if (first_reader_[i] == layer && plan_.exchanges[i].part + 1 == static_cast<int>(there)) {
+            finish(StepPart::ForwardMaps, plan_.exchanges[i].map, forward_[i]);
+          }
         }
+        compute(
+            StepPart::Forward,
+            layer,
+            [](const LayerSeconds& of) { return of.forward_s; },
+            shares[there]);
       }
-      compute(
-          StepPart::Forward,
-          layer,
-          [](const LayerSeconds& of) { return of.forward_s; },
-          rest_of(early));
       const int sums = statistics(layer, &Tile::owned, kForwardStatistics);
       start(StepPart::ForwardStatistics, layer, sums);
       finish(StepPart::ForwardStatistics, layer, sums);
@@ -368,10 +361,10 @@ class ProgramMaker {
   std::vector<int> forward_;  // transfers, by exchange of the plan
   std::vector<int> backward_;
   std::vector<int> first_reader_;
-  std::vector<int> collapses_;                      // by collapse of the plan
-  std::vector<std::vector<LayerSeconds>> seconds_;  // [layer][rank]
-  std::vector<std::vector<double>> early_;          // [layer][rank], see early_shares()
-  std::vector<Bucket> buckets_;                     // in the order of the backward pass
+  std::vector<int> collapses_;                            // by collapse of the plan
+  std::vector<std::vector<LayerSeconds>> seconds_;        // [layer][rank]
+  std::vector<std::vector<std::vector<double>>> shares_;  // by layer, see shares_of_parts()
+  std::vector<Bucket> buckets_;                           // in the order of the backward pass
   StepProgram program_;
 };
 

@@ -87,8 +87,8 @@ enter_device() {
     export TESSERA_VECTORS
   fi
   if [ -s "$state/pace_library" ]; then
-    TESSERA_PACE=$(value "$device" cores) LD_PRELOAD=$(<"$state/pace_library")
-    export TESSERA_PACE LD_PRELOAD
+    TESSERA_PACE=$(value "$device" cores) TESSERA_PACE_LOOP=$(<"$state/pace_loop") LD_PRELOAD=$(<"$state/pace_library")
+    export TESSERA_PACE TESSERA_PACE_LOOP LD_PRELOAD
   fi
   exec nsenter --target "$pid" --net --uts --ipc --mount --pid -- env --chdir="$PWD" "$@"
 }

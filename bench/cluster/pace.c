@@ -2,34 +2,30 @@
 // TESSERA_PACE. Every quarter of a millisecond the rank stands still for as long as it takes to come down to its share.
 //
 // Unlike a quota of a control group it does so at once instead of every 10 ms or so, and time spent waiting for messages earns
-// no right to be faster later: as on a slow processor. Time in which the rank would have computed, but other devices or other guests of
-// the host had the processor, is taken off its pauses: a real device shares with nobody. The first thread alone is slowed, so that a rank
-// has to have one thread.
+// no right to be faster later: as on a slow processor. A real device shares with nobody: time in which the rank would have computed, but other
+// devices or other guests of the host had the processor, is taken off its pauses, and time in which its core was slower than one that
+// nothing disturbs counts as less, by the loop that takes TESSERA_PACE_LOOP seconds there. The first thread alone is slowed, so
+// that a rank has to have one thread.
 
-#define _GNU_SOURCE
+#include "core_now.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-static const long interval_ns = 250000;
 static const double most_credit_s = 0.2;  // of pauses that took longer than they should, and of time that others had
 
 static double share;
+static double undisturbed_loop_s;
+static timer_t timer;
 static double processor_before_s;
 static double time_before_s;
 static long waits_before;
 static double owed_s;
-
-static double seconds_of(clockid_t clock) {
-  struct timespec time;
-  clock_gettime(clock, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 // How often the thread has given the processor away by itself: for a message, a lock, a pause.
 static long waits(void) {
@@ -38,10 +34,12 @@ static long waits(void) {
   return usage.ru_nvcsw;
 }
 
-static void note_state(void) {
+static void begin_turn(void) {
+  const struct itimerspec once = {{0, 0}, {0, 250000}};
   waits_before = waits();
   time_before_s = seconds_of(CLOCK_MONOTONIC);
   processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  timer_settime(timer, 0, &once, NULL);
 }
 
 static void pause_for(double seconds) {
@@ -50,7 +48,7 @@ static void pause_for(double seconds) {
   nanosleep(&time, NULL);
 }
 
-// What keeping pace takes of the processor itself counts as used, and all of its time as a pause.
+// What keeping pace takes by itself is a part of the pause.
 static void keep_pace(int number) {
   (void)number;
   const int error = errno;
@@ -58,22 +56,29 @@ static void keep_pace(int number) {
   const double time_s = seconds_of(CLOCK_MONOTONIC);
   const double used_s = processor_s - processor_before_s;
   const double lost_s = waits() == waits_before ? time_s - time_before_s - used_s : 0;
-  owed_s += used_s * (1 / share - 1) - lost_s;
-  if (owed_s > 0) {
-    pause_for(owed_s);
+  const double undisturbed_s = used_s * undisturbed_loop_s / time_loop_twice();
+  owed_s += undisturbed_s / share - used_s - lost_s;
+  const double pause_s = owed_s - (seconds_of(CLOCK_MONOTONIC) - time_s);
+  if (pause_s > 0) {
+    pause_for(pause_s);
   }
-  note_state();
-  owed_s += (processor_before_s - processor_s) / share - (time_before_s - time_s);
+  begin_turn();
+  owed_s -= time_before_s - time_s;
   if (owed_s < -most_credit_s) {
     owed_s = -most_credit_s;
   }
   errno = error;
 }
 
+static double positive_number(const char* name) {
+  const char* text = getenv(name);
+  return text == NULL ? 0 : atof(text);
+}
+
 __attribute__((constructor)) static void start(void) {
-  const char* text = getenv("TESSERA_PACE");
-  share = text == NULL || getenv("PMI_RANK") == NULL ? 0 : atof(text);
-  if (share <= 0 || share >= 1) {
+  share = getenv("PMI_RANK") == NULL ? 0 : positive_number("TESSERA_PACE");
+  undisturbed_loop_s = positive_number("TESSERA_PACE_LOOP");
+  if (share <= 0 || share >= 1 || undisturbed_loop_s <= 0) {
     return;
   }
   prctl(PR_SET_TIMERSLACK, 1);  // pauses are shorter than what is added to them otherwise
@@ -82,11 +87,7 @@ __attribute__((constructor)) static void start(void) {
   sigaction(number, &action, NULL);
   struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
   event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-  timer_t timer;
-  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) {
-    return;
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
+    begin_turn();
   }
-  note_state();
-  const struct itimerspec every = {{0, interval_ns}, {0, interval_ns}};
-  timer_settime(timer, 0, &every, NULL);
 }

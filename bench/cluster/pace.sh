@@ -1,12 +1,13 @@
 # Devices that keep to their share of a processor by pauses of their ranks: pace.c, and how large shares have to be.
 # shellcheck shell=bash
 
-# build_pace_library: not below /run, from where nothing may be executed.
+# build_pace_library: not below /run, from where nothing may be executed. In $state/pace_loop the seconds that its loop takes on a core of
+# this machine that nothing disturbs.
 build_pace_library() {
   local library
   library=$(mktemp --tmpdir=/var/tmp tessera-cluster.XXXXXX.so)
   echo "$library" >"$state/pace_library"
-  cc -O2 -shared -fPIC -o "$library" "$here/pace.c" ||
+  cc -O2 -o "$library" "$here/core_now.c" && "$library" >"$state/pace_loop" && cc -O2 -shared -fPIC -o "$library" "$here/pace.c" ||
     fail '--slow-by pace needs a C compiler: apt-get install gcc, or slow devices by quota.'
 }
 

@@ -21,8 +21,10 @@ namespace {
 
 // In shared memory pieces cost more than what is in them.
 constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI counts
-// Between 0.2 and 1 ms a step takes as long; each look costs processor time.
-constexpr std::chrono::microseconds kNap{500};
+// A look costs kernels processor time, and where nobody looks for long the wire stands idle.
+constexpr std::chrono::microseconds kShortestNap{250};
+constexpr std::chrono::microseconds kLongestNap{4000};
+constexpr std::chrono::microseconds kNapWhileGuarded{2000};  // at most: somebody will wait soon
 constexpr int kNoMessageTag = kBulkTag + 1;
 
 struct Message {
@@ -74,6 +76,7 @@ struct BulkTransfers::State {
   bool has_thread = false;  // or would have one if anything were under way
   bool watched = false;     // by wait()
   bool stopping = false;
+  bool ran_dry = false;  // a lane whose pieces were all done when somebody looked
   std::thread thread;
 
   void post(int peer, bool sends, const Message& message);
@@ -163,6 +166,7 @@ bool BulkTransfers::State::advance() {
   requests.resize(left);
   pieces.resize(left);
   for (Lane* const lane : moved) {
+    ran_dry = ran_dry || lane->pieces == 0;
     while (!lane->messages.empty() && lane->messages.front().done == lane->messages.front().size) {
       lane->messages.pop_front();
     }
@@ -171,17 +175,22 @@ bool BulkTransfers::State::advance() {
   return true;
 }
 
+// Naps become longer until a lane runs dry in one.
 void BulkTransfers::State::run() {
   std::unique_lock lock(mutex);
+  std::chrono::microseconds nap = kShortestNap;
   while (!stopping) {
     wake.wait(lock, [this] { return stopping || ((!requests.empty() || guards > 0) && !watched); });
     if (requests.empty() && !stopping) {
       make_progress();
     }
+    ran_dry = false;
     while (!stopping && !watched && advance()) {
     }
+    nap = std::clamp(
+        ran_dry ? nap / 2 : nap * 2, kShortestNap, guards > 0 ? kNapWhileGuarded : kLongestNap);
     lock.unlock();
-    std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(nap);
     lock.lock();
   }
 }

@@ -1,13 +1,14 @@
 #include "engine/execution/execution.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "engine/execution/whole_maps.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/errors.h"
+#include "partitioner/forward_parts.h"
 #include "partitioner/held_weights.h"
-#include "partitioner/interior.h"
 
 namespace engine {
 
@@ -16,6 +17,8 @@ using partitioner::kNoBuffer;
 using partitioner::Message;
 
 namespace {
+
+constexpr int kAllExchanges = std::numeric_limits<int>::max();
 
 // Tags: layers first, then exchanges and collapses, two each.
 int layer_tag(int layer) {
@@ -48,7 +51,7 @@ Execution<T>::Execution(const partitioner::Network& network,
   activations_ = Array<std::byte>(arena_.bytes);
   for (int layer = 0; layer < network.size(); ++layer) {
     layers_.push_back(make_layer<T>(site(layer)));
-    interiors_.push_back(interior(network, plan, layer, rank()));
+    forward_parts_.push_back(partitioner::forward_parts(network, plan, layer, rank()));
   }
   groups_ = groups_of(plan);
   held_weights_ = held_weights(network, plan);
@@ -76,17 +79,12 @@ void Execution<T>::make_edges() {
   const auto own = static_cast<std::size_t>(rank());
   for (std::size_t i = 0; i < plan_->exchanges.size(); ++i) {
     const partitioner::Exchange& exchange = plan_->exchanges[i];
-    int first_reader = network_->size();
-    int required_buffer = kNoBuffer;
-    for (int layer = network_->size() - 1; layer >= 0; --layer) {
-      const auto& inputs = network_->layer(layer).inputs;
-      for (std::size_t input = 0; input < inputs.size(); ++input) {
-        if (inputs[input] == exchange.map && plan_->group(layer) == exchange.group) {
-          first_reader = layer;
-          required_buffer = plan_->read_from[own][static_cast<std::size_t>(layer)][input];
-        }
-      }
-    }
+    const int first_reader =
+        partitioner::first_reader(*network_, *plan_, exchange.map, exchange.group);
+    const auto& inputs = network_->layer(first_reader).inputs;
+    const auto input = std::find(inputs.begin(), inputs.end(), exchange.map) - inputs.begin();
+    const int required_buffer = plan_->read_from[own][static_cast<std::size_t>(first_reader)]
+                                                [static_cast<std::size_t>(input)];
     const bool by_message = exchange.map != kImage || plan_->reader != partitioner::kEveryRank;
     const bool used = by_message || options_.image_gradient;
     edges_.push_back({&exchange,
@@ -279,6 +277,17 @@ void Execution<T>::recompute(const partitioner::LayerRun& group, const Pass& pas
   }
 }
 
+// The exchanges of `layer`'s inputs whose parts are numbered from `first` on and below `end`.
+template <class T>
+void Execution<T>::finish_inputs(int layer, int first, int end) {
+  for (Edge& edge : edges_) {
+    const int part = edge.plan->part;
+    if (edge.first_reader == layer && edge.by_message && part >= first && part < end) {
+      edge.exchange.finish_copy(value_view(edge.required_buffer));
+    }
+  }
+}
+
 template <class T>
 void Execution<T>::forward(const Pass& pass) {
   const auto start = [&](int produced) {
@@ -292,22 +301,19 @@ void Execution<T>::forward(const Pass& pass) {
   start(kImage);
   for (int layer = 0; layer < network_->size(); ++layer) {
     clear_frames(layer);
-    const auto finish = [this, layer] {
-      for (Edge& edge : edges_) {
-        if (edge.first_reader == layer && edge.by_message) {
-          edge.exchange.finish_copy(value_view(edge.required_buffer));
-        }
-      }
-    };
     LayerMaps<T> maps = maps_of(layer, Stage::Forward);
-    maps.interior = interiors_[static_cast<std::size_t>(layer)];
-    if (maps.interior.empty()) {
-      finish();
-    } else {
-      maps.complete_inputs = finish;
+    maps.parts = forward_parts_[static_cast<std::size_t>(layer)];
+    int there = 0;
+    maps.await_inputs = [this, layer, &there](int exchanges) {
+      finish_inputs(layer, there, exchanges);
+      there = std::max(there, exchanges);
+    };
+    if (maps.parts.empty()) {
+      maps.await_inputs(kAllExchanges);
     }
     parameters_.finish_sharing(layer);
     layers_[static_cast<std::size_t>(layer)]->forward(pass, maps);
+    maps.await_inputs(kAllExchanges);  // those that bring this rank nothing
     start(layer);
     look_after_sends();
   }

@@ -112,6 +112,7 @@ class Execution {
   void clear_frames(int time);
   void restore_values(int time);
   void recompute(const partitioner::LayerRun& group, const Pass& pass);
+  void finish_inputs(int layer, int first, int end);
   void clear_gradients(int time);
   void finish_gradient(int map);
   template <class Visit>
@@ -130,7 +131,7 @@ class Execution {
   Array<std::byte> activations_;  // in the arena's slots
   ParameterSet<T> parameters_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;
-  std::vector<Region> interiors_;  // by layer
+  std::vector<std::vector<partitioner::TilePart>> forward_parts_;  // by layer
   std::vector<partitioner::LayerRun> groups_;
   std::vector<int> held_weights_;  // by layer
   std::deque<Edge> edges_;

@@ -1,7 +1,7 @@
 #include "engine/layers/kinds.h"
 #include "engine/layers/norm_stage.h"
 #include "engine/layers/workspace.h"
-#include "partitioner/interior.h"
+#include "partitioner/forward_parts.h"
 
 namespace engine {
 
@@ -32,15 +32,12 @@ class ConvolutionalLayer : public Layer<T> {
       }
       convolve(maps, out);
     };
-    const Region& computed = site_.tile().computed;
-    if (maps.complete_inputs) {
-      compute({maps.interior, maps.interior.cols == computed.cols});
-      maps.complete_inputs();
-      for (const TilePart& part : partitioner::border(computed, maps.interior)) {
-        compute(part);
-      }
-    } else {
-      compute({computed, true});
+    for (const TilePart& part : maps.parts) {
+      maps.await_inputs(part.awaits);
+      compute(part);
+    }
+    if (maps.parts.empty()) {
+      compute({site_.tile().computed});
     }
     stage_.forward(pass, maps, moments);
   }

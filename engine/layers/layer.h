@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/comm/communicator.h"
@@ -14,6 +15,7 @@
 #include "engine/ops/row_kernels.h"
 #include "engine/tensor.h"
 #include "partitioner/activation_arena.h"
+#include "partitioner/forward_parts.h"
 
 namespace engine {
 
@@ -92,10 +94,10 @@ struct LayerMaps {
   // Nothing is in the gradients of the inputs yet: where the layer assigns_input_gradients(), it
   // has to assign these.
   bool first_gradients = false;
-  // Cells of the input are still under way: forward() may compute the outputs of `interior`, must
-  // then call `complete_inputs`, and computes the rest. Only for layers that have an interior.
-  Region interior = {};
-  std::function<void()> complete_inputs = {};
+  // Where there are any, cells of the input are still under way: forward() computes these parts one
+  // after the other, and calls `await_inputs` before each with what the part `awaits`.
+  std::span<const partitioner::TilePart> parts = {};
+  std::function<void(int exchanges)> await_inputs = {};
   // Something to compute that takes a while: backward_output() may call it, once, while it waits
   // for others. It uses `workspace`.
   std::function<void()> meanwhile = {};

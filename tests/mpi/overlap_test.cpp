@@ -7,7 +7,7 @@
 #include "tests/support/cuts.h"
 #include <doctest/doctest.h>
 
-#include "partitioner/interior.h"
+#include "partitioner/forward_parts.h"
 
 namespace {
 
@@ -28,6 +28,13 @@ Network wide_network(bool normalizes) {
     return normalizes ? normalized(plain) : plain;
   };
   return test::chain({3, 130, 150}, {layer(3), layer(3), layer(5), layer(3, 2)});
+}
+
+// Rows, then output channels: their ranks want all of a map and compute its images in turn.
+Partition in_turn(const Network& network) {
+  const Cuts rows = test::rows_cut(ranks());
+  const Cuts channels = test::channels_cut(ranks());
+  return test::partition_of(network, ranks(), kApart, {rows, channels, rows, channels});
 }
 
 bool some_layer_begins_early(const Network& network, const Partition& partition) {
@@ -71,5 +78,33 @@ TEST_CASE("beginning early changes no bit of the forward pass") {
     if (engine::Communicator::world().rank() == 0) {
       CHECK(found.at("output").values == test::on_one_tile<float>(network, in).at("output").values);
     }
+  }
+}
+
+TEST_CASE("images that are computed in turn as they arrive are what one tile computes") {
+  constexpr partitioner::Index kImages = 5;
+  for (const bool normalizes : {false, true}) {
+    const Network network = wide_network(normalizes);
+    Partition partition = in_turn(network);
+    int parts = 0;
+    for (const partitioner::Exchange& exchange : make_plan(network, partition, kImages).exchanges) {
+      parts = std::max(parts, exchange.part + 1);
+    }
+    CHECK(parts == (ranks() > 1 ? 4 : 1));
+    check_like_one_tile(network, partition, kImages);
+    const auto winograd = ConvolutionKernel::Winograd4;
+    partition.kernels.assign(kApart.size(), {});
+    partition.kernels[0] = partition.kernels[1] = {winograd, winograd, winograd};
+    check_like_one_tile(network, partition, kImages);
+  }
+}
+
+TEST_CASE("computing images in turn changes no bit of the forward pass") {
+  const Network network = wide_network(false);
+  const auto in = test::random_tensors(network, 3, 11);
+  const auto found = engine::vector_jacobian_product<float>(
+      {.network = network, .partition = in_turn(network)}, in, engine::Communicator::world());
+  if (engine::Communicator::world().rank() == 0) {
+    CHECK(found.at("output").values == test::on_one_tile<float>(network, in).at("output").values);
   }
 }

@@ -90,22 +90,25 @@ Region required_by_group(const test::RandomCase& random,
   return intersect(required, whole_map(random.network, of.map, random.batch));
 }
 
+// In all parts of an exchange, of which `first` is one.
 void check_cells_sent(const test::RandomCase& random,
                       const Plan& plan,
-                      const Exchange& exchange,
+                      const Exchange& first,
                       int to) {
-  const Region required = required_by_group(random, plan, exchange, to);
+  const Region required = required_by_group(random, plan, first, to);
   Index sent = 0;
   bool from_itself = false;
-  for (const Message& message : exchange.messages) {
-    if (message.to == to) {
-      sent += message.region.volume();
-      from_itself = from_itself || message.from == to;
-      CHECK(contains(required, message.region));
+  for (const Exchange& exchange : plan.exchanges) {
+    for (const Message& message : exchange.messages) {
+      if (exchange.map == first.map && exchange.group == first.group && message.to == to) {
+        sent += message.region.volume();
+        from_itself = from_itself || message.from == to;
+        CHECK(contains(required, message.region));
+      }
     }
   }
   // Cells that a rank has where it reads them do not travel.
-  const Region own = intersect(plan.tile(exchange.map, to).owned, required);
+  const Region own = intersect(plan.tile(first.map, to).owned, required);
   CHECK(sent == required.volume() - (from_itself ? 0 : own.volume()));
 }
 

@@ -1,4 +1,4 @@
-#include "partitioner/interior.h"
+#include "partitioner/forward_parts.h"
 
 #include "tests/support/cuts.h"
 #include <doctest/doctest.h>
@@ -119,4 +119,81 @@ TEST_CASE("cells that come sooner than filters are transformed again are waited 
   CHECK(begins_early(kFew, KernelRule::Winograd));
   CHECK(!begins_early(kMany, KernelRule::Winograd));  // two images' 100 cells for each channel
   CHECK(begins_early(kMany, KernelRule::Direct));
+}
+
+namespace {
+
+// Rows, then output channels, for which a rank wants all of the map.
+struct InTurn {
+  Index filters = 16;
+  Index side = 40;
+  Index images = 6;
+};
+
+Network two_cuts(const InTurn& of) {
+  Network network;
+  network.image = {3, of.side, of.side};
+  add_layer(network, Convolution{.filters = 8, .size = 1}, {kImage});
+  add_layer(network, Convolution{.filters = of.filters, .size = 3, .padding = 1}, {0});
+  return network;
+}
+
+Plan plan_in_turn(const Network& network, Index images) {
+  const Partition partition =
+      test::partition_of(network, 4, {{0, 0}, {1, 1}}, {test::rows_cut(4), test::channels_cut(4)});
+  return make_plan(network, partition, images);
+}
+
+std::size_t parts_of_rank(const InTurn& of) {
+  const Network network = two_cuts(of);
+  return forward_parts(network, plan_in_turn(network, of.images), 1, 0).size();
+}
+
+// What the rank has of the map when exchanges below `part` have come.
+Index cells_there(const Plan& plan, int rank, const Region& read, int part) {
+  Index cells = intersect(plan.tile(0, rank).owned, read).volume();
+  for (const Exchange& exchange : plan.exchanges) {
+    for (const Message& message : exchange.messages) {
+      if (exchange.map == 0 && exchange.part < part && message.to == rank) {
+        cells += intersect(message.region, read).volume();
+      }
+    }
+  }
+  return cells;
+}
+
+}  // namespace
+
+TEST_CASE("images of a tile are computed in turn, each when its cells have come") {
+  const Network network = two_cuts({});
+  const Plan plan = plan_in_turn(network, 6);
+  CHECK(check(network, plan).empty());
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const Region& computed = plan.tile(1, rank).computed;
+    const std::vector<TilePart> parts = forward_parts(network, plan, 1, rank);
+    CHECK(parts.size() == 4);
+    Index image = computed.images.begin;
+    for (const TilePart& part : parts) {
+      Region expected = computed;
+      expected.images = {image, part.region.images.end};
+      CHECK(part.region == expected);
+      CHECK(part.ends_lines);
+      image = part.region.images.end;
+      const Region read =
+          intersect(required_input(network, 1, 0, part.region), whole_map(network, 0, plan.batch));
+      CHECK(cells_there(plan, rank, read, part.awaits) == read.volume());
+      CHECK(cells_there(plan, rank, read, part.awaits - 1) < read.volume());
+    }
+    CHECK(image == computed.images.end);
+  }
+}
+
+TEST_CASE("images are computed all at once where turns would not hide enough") {
+  CHECK(parts_of_rank({.images = 2}) == 2);
+  CHECK(parts_of_rank({.images = 1}) == 0);
+  CHECK(parts_of_rank({.side = 8}) == 0);         // 48 cells of an image are awaited
+  CHECK(parts_of_rank({.filters = 32768}) == 0);  // each turn packs 8192 filters
+  // Nothing is awaited.
+  const Network network = two_cuts({});
+  CHECK(forward_parts(network, make_plan(network, single_tile(network), 6), 1, 0).empty());
 }
