@@ -189,6 +189,9 @@ void PartitionSearch::bound_with_last_map() {
           break;
         }
         double of = price(*choice) + rest_after(*choice);
+        if (of >= least) {
+          continue;
+        }
         for (const MapRegions& reads : choice->reads) {
           of += reads.map == map ? exchange_of(map, owned, reads.regions, least - of).price : 0;
         }
