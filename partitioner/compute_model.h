@@ -50,6 +50,14 @@ struct LayerSeconds {
   }
 };
 
+// Seconds that a layer computes in a step, by pass; the backward pass with what is recomputed for
+// it.
+struct PassSeconds {
+  double forward_s = 0;
+  double backward_s = 0;  // without the weights
+  double weights_s = 0;   // gradients of weights
+};
+
 // Of one layer of a recomputed group that runs again. A joined pool takes its time as if it ran by
 // itself.
 [[nodiscard]] inline double recompute_seconds(const LayerSeconds& of,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "partitioner/compute_model.h"
 #include "partitioner/explain_sums.h"
 #include "partitioner/plan_totals.h"
 #include "partitioner/search.h"
@@ -45,6 +46,12 @@ struct TimeShares {
                                      const ClusterProfile& cluster,
                                      const SearchOptions& options,
                                      const Partition& partition);
+
+// What a mean device computes in a step, by layer.
+[[nodiscard]] std::vector<PassSeconds> mean_computing(const Network& network,
+                                                      const ClusterProfile& cluster,
+                                                      const SearchOptions& options,
+                                                      const Partition& partition);
 
 // What costs the most beside computing, or "computing" where nothing else costs a tenth of the
 // step.

@@ -25,7 +25,9 @@ std::vector<std::size_t> device_counts(std::size_t devices) {
   return counts;
 }
 
-// All that cut into `tiles` tiles. Channels go with images, rows or columns, not with two of them.
+// All that cut into `tiles` tiles, many rows first: of two that take equally long a search keeps the
+// first, and rows keep lines long and halos together in memory. Channels go with images, rows or
+// columns, not with two of them.
 std::vector<Arrangement> shapes(Index tiles, Index batch, bool all) {
   std::vector<Arrangement> result;
   for (Index images = 1; images <= std::min(tiles, batch); ++images) {
@@ -38,7 +40,7 @@ std::vector<Arrangement> shapes(Index tiles, Index batch, bool all) {
         continue;
       }
       const Index cells = of_image / channels;
-      for (Index rows = 1; rows <= cells; ++rows) {
+      for (Index rows = cells; rows >= 1; --rows) {
         const int cuts = (images > 1 ? 1 : 0) + (rows > 1 ? 1 : 0) + (rows < cells ? 1 : 0);
         if (cells % rows == 0 && (all || rows >= cells / rows) && (channels == 1 || cuts <= 1)) {
           result.push_back({images, channels, rows, cells / rows, {}, {}});

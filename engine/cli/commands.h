@@ -124,6 +124,7 @@ struct TimeCommand {
   Index steps = 5;
   PartitionChoice partition;
   bool parts = false;
+  bool layers = false;
   bool json = false;
 };
 void run_time(const TimeCommand& command, const Communicator& communicator);

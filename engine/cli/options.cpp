@@ -353,6 +353,10 @@ void add_time(CLI::App& program, TimeCommand& command) {
                command.parts,
                "also say where the time of a mean rank went, beside what was predicted where there "
                "is a profile of the cluster");
+  app.add_flag("--layers",
+               command.layers,
+               "also say what each layer took to compute: on a mean rank, at most on any, and as "
+               "predicted where there is a profile");
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
   add_sums(app, command.partition);

@@ -1,5 +1,6 @@
 #include "engine/cli/step_parts.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -9,11 +10,12 @@
 
 namespace engine {
 
+using partitioner::PassSeconds;
+
 namespace {
 
-double mean_of_ranks(double mine, const Communicator& communicator) {
-  const std::vector<double> all = communicator.of_ranks(mine);
-  return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+double mean(const std::vector<double>& of) {
+  return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
 }
 
 struct NamedPart {
@@ -31,6 +33,32 @@ std::vector<NamedPart> named(const StepParts& parts) {
           {"step_s", "step", parts.step_s()}};
 }
 
+partitioner::SearchOptions options_without_loss(const partitioner::Network& network,
+                                                const PartitionChoice& choice,
+                                                const Workload& workload,
+                                                const partitioner::Partition& partition) {
+  partitioner::SearchOptions options = prediction_options(network, choice, workload, partition);
+  options.cost.has_loss = false;
+  return options;
+}
+
+struct NamedPass {
+  const char* key;
+  const char* name;
+  double PassSeconds::*seconds;
+};
+constexpr NamedPass kPasses[] = {{"forward_s", "forward", &PassSeconds::forward_s},
+                                 {"backward_s", "backward", &PassSeconds::backward_s},
+                                 {"weights_s", "weights", &PassSeconds::weights_s}};
+
+nlohmann::ordered_json pass_json(const PassSeconds& seconds) {
+  nlohmann::ordered_json json;
+  for (const NamedPass& pass : kPasses) {
+    json[pass.key] = seconds.*pass.seconds;
+  }
+  return json;
+}
+
 }  // namespace
 
 StepParts measured_parts(const std::vector<StepTimes>& times,
@@ -43,16 +71,16 @@ StepParts measured_parts(const std::vector<StepTimes>& times,
     sum.exchanges.statistics_s += step.exchanges.statistics_s;
     sum.exchanges.sums_s += step.exchanges.sums_s;
   }
-  const auto mean = [&](double seconds) {
-    return mean_of_ranks(seconds, communicator) / static_cast<double>(times.size());
+  const auto mean_of_ranks = [&](double seconds) {
+    return mean(communicator.of_ranks(seconds)) / static_cast<double>(times.size());
   };
   const double steps_s = std::accumulate(longest_s.begin(), longest_s.end(), 0.0);
   StepParts parts;
-  parts.computing_s = mean(sum.step_s - sum.exchanges.total_s());
-  parts.exchanges.maps_s = mean(sum.exchanges.maps_s);
-  parts.exchanges.statistics_s = mean(sum.exchanges.statistics_s);
-  parts.exchanges.sums_s = mean(sum.exchanges.sums_s);
-  parts.idle_s = mean(steps_s - sum.step_s);
+  parts.computing_s = mean_of_ranks(sum.step_s - sum.exchanges.total_s());
+  parts.exchanges.maps_s = mean_of_ranks(sum.exchanges.maps_s);
+  parts.exchanges.statistics_s = mean_of_ranks(sum.exchanges.statistics_s);
+  parts.exchanges.sums_s = mean_of_ranks(sum.exchanges.sums_s);
+  parts.idle_s = mean_of_ranks(steps_s - sum.step_s);
   return parts;
 }
 
@@ -63,10 +91,11 @@ std::optional<StepParts> predicted_parts(const PartitionChoice& choice,
   if (!profiled_devices(choice)) {
     return std::nullopt;
   }
-  partitioner::SearchOptions options = prediction_options(network, choice, workload, partition);
-  options.cost.has_loss = false;
   const partitioner::TimeShares time =
-      time_shares(network, described_cluster(choice, partition.ranks), options, partition);
+      time_shares(network,
+                  described_cluster(choice, partition.ranks),
+                  options_without_loss(network, choice, workload, partition),
+                  partition);
   return StepParts{
       time.computing_s(), {time.maps_s, time.statistics_s, time.gradients_s}, time.idle_s};
 }
@@ -93,6 +122,77 @@ nlohmann::ordered_json parts_json(const StepParts& parts) {
   nlohmann::ordered_json json;
   for (const NamedPart& part : named(parts)) {
     json[part.key] = part.seconds;
+  }
+  return json;
+}
+
+std::vector<LayerComputing> measured_layers(const std::vector<PassSeconds>& mine,
+                                            Index steps,
+                                            const Communicator& communicator) {
+  std::vector<LayerComputing> layers;
+  for (const PassSeconds& layer : mine) {
+    LayerComputing& result = layers.emplace_back();
+    for (const NamedPass& pass : kPasses) {
+      const std::vector<double> of_ranks =
+          communicator.of_ranks(layer.*pass.seconds / static_cast<double>(steps));
+      result.mean.*pass.seconds = mean(of_ranks);
+      result.most.*pass.seconds = *std::max_element(of_ranks.begin(), of_ranks.end());
+    }
+  }
+  return layers;
+}
+
+std::optional<std::vector<PassSeconds>> predicted_layers(const PartitionChoice& choice,
+                                                         const partitioner::Network& network,
+                                                         const Workload& workload,
+                                                         const partitioner::Partition& partition) {
+  if (!profiled_devices(choice)) {
+    return std::nullopt;
+  }
+  return mean_computing(network,
+                        described_cluster(choice, partition.ranks),
+                        options_without_loss(network, choice, workload, partition),
+                        partition);
+}
+
+std::string layers_table(const partitioner::Network& network,
+                         const std::vector<LayerComputing>& measured,
+                         const std::optional<std::vector<PassSeconds>>& predicted) {
+  std::vector<partitioner::Column> columns{{"layer"}, {"kind", partitioner::Align::Left}};
+  for (const NamedPass& pass : kPasses) {
+    columns.push_back({fmt::format("{}, s", pass.name)});
+    columns.push_back({"most"});
+    if (predicted) {
+      columns.push_back({"predicted"});
+    }
+  }
+  partitioner::TextTable table(columns);
+  const auto cell = [](double seconds) { return fmt::format("{:.4f}", seconds); };
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    std::vector<std::string> row{fmt::format("{}", i),
+                                 partitioner::kind_name(network.layers[i].operation)};
+    for (const NamedPass& pass : kPasses) {
+      row.push_back(cell(measured[i].mean.*pass.seconds));
+      row.push_back(cell(measured[i].most.*pass.seconds));
+      if (predicted) {
+        row.push_back(cell((*predicted)[i].*pass.seconds));
+      }
+    }
+    table.add_row(row);
+  }
+  return table.text();
+}
+
+nlohmann::ordered_json layers_json(const std::vector<LayerComputing>& measured,
+                                   const std::optional<std::vector<PassSeconds>>& predicted) {
+  auto json = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    nlohmann::ordered_json layer{{"mean", pass_json(measured[i].mean)},
+                                 {"most", pass_json(measured[i].most)}};
+    if (predicted) {
+      layer["predicted"] = pass_json((*predicted)[i]);
+    }
+    json.push_back(std::move(layer));
   }
   return json;
 }

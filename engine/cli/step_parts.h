@@ -1,4 +1,5 @@
-// Where the time of a step went on a mean rank, beside where it was predicted to go.
+// Where the time of a step went on a mean rank, by what it was for and by layer, beside where it
+// was predicted to go.
 
 #pragma once
 
@@ -38,5 +39,33 @@ struct StepParts {
 [[nodiscard]] std::string parts_table(const StepParts& measured,
                                       const std::optional<StepParts>& predicted);
 [[nodiscard]] nlohmann::ordered_json parts_json(const StepParts& parts);
+
+// What a mean rank computed in a step, by layer, and what the slowest one did.
+struct LayerComputing {
+  partitioner::PassSeconds mean;
+  partitioner::PassSeconds most;  // of any rank, each pass by itself
+};
+
+// `mine` are seconds of `steps` steps on this rank, by layer. All ranks call this together.
+[[nodiscard]] std::vector<LayerComputing> measured_layers(
+    const std::vector<partitioner::PassSeconds>& mine,
+    Index steps,
+    const Communicator& communicator);
+
+// Of a mean rank, by the profile that the choice leads to; nothing where there is none.
+[[nodiscard]] std::optional<std::vector<partitioner::PassSeconds>> predicted_layers(
+    const PartitionChoice& choice,
+    const partitioner::Network& network,
+    const Workload& workload,
+    const partitioner::Partition& partition);
+
+// A row a layer.
+[[nodiscard]] std::string layers_table(
+    const partitioner::Network& network,
+    const std::vector<LayerComputing>& measured,
+    const std::optional<std::vector<partitioner::PassSeconds>>& predicted);
+[[nodiscard]] nlohmann::ordered_json layers_json(
+    const std::vector<LayerComputing>& measured,
+    const std::optional<std::vector<partitioner::PassSeconds>>& predicted);
 
 }  // namespace engine

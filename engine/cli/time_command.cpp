@@ -36,6 +36,7 @@ struct Measurement {
   StepTimes median;
   double exchange_s = 0;
   StepParts parts;  // of a mean step, too
+  std::vector<LayerComputing> layers;
   double gflops = 0;
   std::vector<Index> peak_bytes;
 
@@ -52,6 +53,7 @@ Measurement measure(Trainer& trainer, Index steps, const Communicator& communica
   std::vector<StepTimes> times;
   times.reserve(static_cast<std::size_t>(steps));
   (void)trainer.time_random_step();  // warm-up: page faults, first messages
+  (void)trainer.execution().take_computing_times();
   communicator.barrier();
   // One after the other, as in training: new values travel from one step into the next.
   for (Index step = 0; step < steps; ++step) {
@@ -75,17 +77,35 @@ Measurement measure(Trainer& trainer, Index steps, const Communicator& communica
   result.exchange_s = median_of([](const StepTimes& step) { return step.exchanges.total_s(); });
   result.median.step_s = median(result.step_s);
   result.parts = measured_parts(times, result.step_s, communicator);
+  result.layers = measured_layers(trainer.execution().take_computing_times(), steps, communicator);
   result.peak_bytes = communicator.of_ranks(peak_resident_bytes());
   return result;
 }
 
-// What --parts adds to the measurement.
-struct WantedParts {
-  bool wanted = false;
-  std::optional<StepParts> predicted;  // where a profile says what the devices can do
+// What --parts and --layers add to the measurement: predictions where a profile says what the
+// devices can do.
+struct Details {
+  bool parts = false;
+  bool layers = false;
+  std::optional<StepParts> predicted_parts;
+  std::optional<std::vector<partitioner::PassSeconds>> predicted_layers;
 };
 
-void print_json(const Measurement& measured, const WantedParts& parts) {
+Details details_of(const TimeCommand& command,
+                   const partitioner::Network& network,
+                   const Workload& workload,
+                   const partitioner::Partition& partition) {
+  Details details{command.parts, command.layers, std::nullopt, std::nullopt};
+  if (command.parts) {
+    details.predicted_parts = predicted_parts(command.partition, network, workload, partition);
+  }
+  if (command.layers) {
+    details.predicted_layers = predicted_layers(command.partition, network, workload, partition);
+  }
+  return details;
+}
+
+void print_json(const Measurement& measured, const Details& details) {
   nlohmann::ordered_json json{{"step_s",
                                {{"median", measured.median.step_s},
                                 {"min", measured.least_s()},
@@ -96,11 +116,14 @@ void print_json(const Measurement& measured, const WantedParts& parts) {
                               {"exchange_s", measured.exchange_s},
                               {"gflops", measured.gflops},
                               {"peak_bytes", measured.peak_bytes}};
-  if (parts.wanted) {
+  if (details.parts) {
     json["parts"] = parts_json(measured.parts);
   }
-  if (parts.predicted) {
-    json["predicted_parts"] = parts_json(*parts.predicted);
+  if (details.predicted_parts) {
+    json["predicted_parts"] = parts_json(*details.predicted_parts);
+  }
+  if (details.layers) {
+    json["layers"] = layers_json(measured.layers, details.predicted_layers);
   }
   fmt::print("{}\n", json.dump());
 }
@@ -133,11 +156,10 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
       .model = command.model, .batch = command.batch, .adam = model.training.adam};
   const partitioner::Partition partition =
       agreed_partition(model.network, command.partition, workload, communicator);
-  WantedParts parts{command.parts, std::nullopt};
+  Details details;
   throw_agreed(communicator, problem_of([&] {
-                 if (command.parts && communicator.rank() == 0) {
-                   parts.predicted =
-                       predicted_parts(command.partition, model.network, workload, partition);
+                 if (communicator.rank() == 0) {
+                   details = details_of(command, model.network, workload, partition);
                  }
                }));
   warn_of_idle_ranks(partition, communicator);
@@ -160,7 +182,7 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
     return;
   }
   if (command.json) {
-    print_json(measured, parts);
+    print_json(measured, details);
     return;
   }
   fmt::print("{}, {}x{}, batch {}, {}, {} each, {}\n",
@@ -174,7 +196,11 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   print_table(measured);
   if (command.parts) {
     fmt::print("\nA mean step of a mean rank; waiting for a message counts for what it brings.\n{}",
-               parts_table(measured.parts, parts.predicted));
+               parts_table(measured.parts, details.predicted_parts));
+  }
+  if (command.layers) {
+    fmt::print("\nComputing by layer in a mean step, on a mean rank and at most on any.\n{}",
+               layers_table(model.network, measured.layers, details.predicted_layers));
   }
 }
 

@@ -44,18 +44,37 @@ TrialArena arena_of_maps(int maps) {
       std::vector<Index>(static_cast<std::size_t>(maps), partitioner::blocked_volume(kMap)));
 }
 
-// Where a device gets a share of a processor, it stands still for longer than a trial takes, so
-// that a trial may be seen between two such times, or with one too many. So a thread that computes
-// alone is timed by what it takes of the processor, which share_out() turns into seconds that pass.
-// Of several threads one may wait for the others.
-bool counts_processor_time() {
-  return threads() == 1;
+// How long this thread stood still at the most while it wanted to run, as far as a look at it
+// shows.
+double longest_standstill_s() {
+  constexpr double kLookSeconds = 0.25;
+  const double end = now_s() + kLookSeconds;
+  double longest = 0;
+  for (double last = now_s(); last < end;) {
+    const double now = now_s();
+    longest = std::max(longest, now - last);
+    last = now;
+  }
+  return longest;
 }
 
-template <class Work>
-double trial_seconds(double allowed_s, Work work) {
-  return median_seconds(allowed_s, work, counts_processor_time() ? processor_s : now_s);
-}
+// Where a device gets a share of a processor, it may stand still for longer than a sample takes, so
+// that one may lie between two such times, or have one too many. There a thread that computes alone
+// is timed by what it takes of the processor, which share_out() turns into seconds that pass. Of
+// several threads one may wait for the others.
+class TrialTimer {
+ public:
+  [[nodiscard]] bool counts_processor_time() const { return counts_processor_time_; }
+
+  // Of a piece of work that is done again and again for about `allowed_s`.
+  template <class Work>
+  [[nodiscard]] double seconds(double allowed_s, Work work) const {
+    return median_seconds(allowed_s, work, counts_processor_time_ ? processor_s : now_s);
+  }
+
+ private:
+  bool counts_processor_time_ = threads() == 1 && longest_standstill_s() > kSampleSeconds / 4;
+};
 
 // How much of a processor this thread has had since this was made, at most 1.
 class ProcessorShare {
@@ -94,7 +113,7 @@ double bytes_of_maps(double maps) {
 }
 
 // Fills in the times of a trial.
-ConvolutionPoint timed(ConvolutionPoint trial, double allowed_s) {
+ConvolutionPoint timed(const TrialTimer& timer, ConvolutionPoint trial, double allowed_s) {
   const ConvolutionMethod method{trial_shape(trial), partitioner::all_passes(trial.kernel)};
   const Region output = trial_output(trial);
   const Region input = trial_input(trial);
@@ -109,14 +128,14 @@ ConvolutionPoint timed(ConvolutionPoint trial, double allowed_s) {
   fill(weight.data(), weight.size(), 3);
   Array<float> weight_gradient(weight.size());
   const double pass_s = allowed_s / 3;
-  trial.forward_s = trial_seconds(pass_s, [&] {
+  trial.forward_s = timer.seconds(pass_s, [&] {
     convolution_forward<float>(method, in, weight.data(), nullptr, {out, output}, scratch);
   });
-  trial.backward_data_s = trial_seconds(pass_s, [&] {
+  trial.backward_data_s = timer.seconds(pass_s, [&] {
     convolution_backward_data<float>(
         method, out, {weight.data(), 0}, output, {in_gradient, input, true}, scratch);
   });
-  trial.backward_weights_s = trial_seconds(pass_s, [&] {
+  trial.backward_weights_s = timer.seconds(pass_s, [&] {
     convolution_backward_weights<float>(
         method, in, out, output, 0, weight_gradient.data(), scratch);
   });
@@ -138,6 +157,7 @@ double flops_per_s(const std::vector<ConvolutionPoint>& points, bool winograd) {
 
 // Common trials first: what can be expected of the others comes from them.
 void measure_convolutions(const DeviceProbeOptions& options,
+                          const TrialTimer& timer,
                           double seconds,
                           const ProcessorShare& share,
                           DeviceMeasurements& measurements) {
@@ -145,7 +165,7 @@ void measure_convolutions(const DeviceProbeOptions& options,
   std::vector<ConvolutionPoint>& points = measurements.profile.convolutions;
   for (const ConvolutionPoint& trial : common_trials()) {
     constexpr double kPart = 0.05;
-    points.push_back(timed(trial, kPart * seconds));
+    points.push_back(timed(timer, trial, kPart * seconds));
   }
   const double direct_flops_per_s = flops_per_s(points, false);
   const double winograd_flops_per_s = flops_per_s(points, true);
@@ -157,7 +177,7 @@ void measure_convolutions(const DeviceProbeOptions& options,
   }
   constexpr double kSafety = 0.8;  // other shapes may be slower
   const double computing_s =
-      kSafety * (end - now_s()) * (counts_processor_time() ? share.so_far() : 1);
+      kSafety * (end - now_s()) * (timer.counts_processor_time() ? share.so_far() : 1);
   const TrialChoice choice = choose_trials(
       wanted, {computing_s, options.memory_bytes, direct_flops_per_s, winograd_flops_per_s});
   measurements.left_out = choice.left_out;
@@ -171,7 +191,7 @@ void measure_convolutions(const DeviceProbeOptions& options,
     const double flops = trial_flops(trial);
     const double left_s = end - now_s();
     if (left_s > 0) {
-      points.push_back(timed(trial, left_s / 2 * (1 / left + flops / flops_left)));
+      points.push_back(timed(timer, trial, left_s / 2 * (1 / left + flops / flops_left)));
     } else {
       measurements.left_out.push_back(trial);
     }
@@ -181,7 +201,7 @@ void measure_convolutions(const DeviceProbeOptions& options,
 }
 
 // With statistics: what batch normalisation does on a device of its own.
-PassRates normalize_rates(double allowed_s) {
+PassRates normalize_rates(const TrialTimer& timer, double allowed_s) {
   const auto channels = static_cast<std::size_t>(kMap.channels.size());
   const std::vector<ChannelNorm<float>> norms(channels);
   const std::vector<float> scale(channels, 1);
@@ -191,34 +211,34 @@ PassRates normalize_rates(double allowed_s) {
   TrialArena arena = arena_of_maps(2);
   const View<float> sums = filled(arena, kMap, 1);
   const View<float> out = arena.take(kMap);
-  const double forward_s = trial_seconds(allowed_s / 2, [&] {
+  const double forward_s = timer.seconds(allowed_s / 2, [&] {
     (void)channel_moments(View<const float>(sums), kMap);
     normalize_forward(View<const float>(sums), kMap, by, out);
   });
   const GradientLines<float> gradient{View<const float>(out)};
   const auto count = static_cast<double>(kMap.rows.size() * kMap.cols.size());
-  const double backward_s = trial_seconds(allowed_s / 2, [&] {
+  const double backward_s = timer.seconds(allowed_s / 2, [&] {
     const auto totals = normalize_backward_sums(View<const float>(sums), kMap, by, gradient);
     normalize_backward(sums, kMap, by, {totals, count, kMap}, gradient);
   });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
-PassRates activate_rates(double allowed_s) {
+PassRates activate_rates(const TrialTimer& timer, double allowed_s) {
   constexpr auto kActivation = partitioner::Activation::Leaky;
   TrialArena arena = arena_of_maps(2);
   const View<float> map = filled(arena, kMap, 1);
   const View<float> gradient = filled(arena, kMap, 2);
   const View<const float> values = map;
   const double forward_s =
-      trial_seconds(allowed_s / 2, [&] { activate_forward(kActivation, values, kMap, map); });
-  const double backward_s = trial_seconds(
+      timer.seconds(allowed_s / 2, [&] { activate_forward(kActivation, values, kMap, map); });
+  const double backward_s = timer.seconds(
       allowed_s / 2, [&] { (void)activate_backward(kActivation, values, values, kMap, gradient); });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
 // 2x2 of stride 2.
-PassRates pool_rates(double allowed_s) {
+PassRates pool_rates(const TrialTimer& timer, double allowed_s) {
   Region output = kMap;
   output.rows.end /= 2;
   output.cols.end /= 2;
@@ -228,10 +248,10 @@ PassRates pool_rates(double allowed_s) {
   const View<float> out = arena.take(output);
   Tensor<Winner> winners(output);
   const View<float> in_gradient = arena.take(kMap);
-  const double forward_s = trial_seconds(allowed_s / 2, [&] {
+  const double forward_s = timer.seconds(allowed_s / 2, [&] {
     max_pool_forward<float>(site, in, {out, winners.view()});
   });
-  const double backward_s = trial_seconds(allowed_s / 2, [&] {
+  const double backward_s = timer.seconds(allowed_s / 2, [&] {
     max_pool_backward<float>(site, out, std::as_const(winners).view(), in_gradient);
   });
   constexpr double kMaps = 1.25;
@@ -239,18 +259,18 @@ PassRates pool_rates(double allowed_s) {
 }
 
 // A shortcut: the sum of two maps.
-PassRates elementwise_rates(double allowed_s) {
+PassRates elementwise_rates(const TrialTimer& timer, double allowed_s) {
   TrialArena arena = arena_of_maps(5);
   const View<const float> a = filled(arena, kMap, 1);
   const View<const float> b = filled(arena, kMap, 2);
   const View<float> sum = arena.take(kMap);
-  const double forward_s = trial_seconds(allowed_s / 2, [&] {
+  const double forward_s = timer.seconds(allowed_s / 2, [&] {
     copy_cells<float>({}, 1, false, a, kMap, sum);
     copy_cells<float>({}, 1, true, b, kMap, sum);
   });
   const View<float> a_gradient = arena.take(kMap);
   const View<float> b_gradient = arena.take(kMap);
-  const double backward_s = trial_seconds(allowed_s / 2, [&] {
+  const double backward_s = timer.seconds(allowed_s / 2, [&] {
     copy_cells_backward<float>({}, 1, sum, kMap, a_gradient);
     copy_cells_backward<float>({}, 1, sum, kMap, b_gradient);
   });
@@ -259,7 +279,7 @@ PassRates elementwise_rates(double allowed_s) {
 }
 
 // Read and written by as many threads as operators have.
-double memory_bytes_per_s(double allowed_s) {
+double memory_bytes_per_s(const TrialTimer& timer, double allowed_s) {
   constexpr std::size_t kPart = 8U << 20U;
   const auto parts = static_cast<std::size_t>(threads());
   const std::vector<char> from(parts * kPart, 1);
@@ -267,7 +287,7 @@ double memory_bytes_per_s(double allowed_s) {
   const auto copy = [&](std::size_t part) {
     std::memcpy(to.data() + part * kPart, from.data() + part * kPart, kPart);
   };
-  const double seconds = trial_seconds(allowed_s, [&] {
+  const double seconds = timer.seconds(allowed_s, [&] {
     std::vector<std::jthread> others;
     for (std::size_t part = 1; part < parts; ++part) {
       others.emplace_back(copy, part);
@@ -278,13 +298,13 @@ double memory_bytes_per_s(double allowed_s) {
 }
 
 // Packing and unpacking of a few rows, as messages between tiles have them.
-double copied_bytes_per_s(double allowed_s) {
+double copied_bytes_per_s(const TrialTimer& timer, double allowed_s) {
   Region halo = kMap;
   halo.rows = {8, 12};
   TrialArena arena = arena_of_maps(1);
   const View<float> map = filled(arena, kMap, 1);
   Array<float> packed(halo.volume());
-  const double both_s = trial_seconds(allowed_s, [&] {
+  const double both_s = timer.seconds(allowed_s, [&] {
     copy_out(View<const float>(map), halo, packed.data());
     copy_in(std::as_const(packed).data(), halo, map);
   });
@@ -297,18 +317,19 @@ DeviceMeasurements measure_device(const DeviceProbeOptions& options) {
   constexpr double kPart = 0.03;  // of the time, for each of what follows
   const double part_s = kPart * options.seconds;
   const double start = now_s();
+  const TrialTimer timer;
   const ProcessorShare share;
   DeviceMeasurements measurements;
   DeviceProfile& profile = measurements.profile;
-  profile.copied_bytes_per_s = copied_bytes_per_s(part_s);
-  profile.memory_bytes_per_s = memory_bytes_per_s(part_s);
-  profile.normalize = normalize_rates(part_s);
-  profile.activate = activate_rates(part_s);
-  profile.pool = pool_rates(part_s);
-  profile.elementwise = elementwise_rates(part_s);
-  measure_convolutions(options, start + options.seconds - now_s(), share, measurements);
+  profile.copied_bytes_per_s = copied_bytes_per_s(timer, part_s);
+  profile.memory_bytes_per_s = memory_bytes_per_s(timer, part_s);
+  profile.normalize = normalize_rates(timer, part_s);
+  profile.activate = activate_rates(timer, part_s);
+  profile.pool = pool_rates(timer, part_s);
+  profile.elementwise = elementwise_rates(timer, part_s);
+  measure_convolutions(options, timer, start + options.seconds - now_s(), share, measurements);
   measurements.processor_share = share.so_far();
-  if (counts_processor_time()) {
+  if (timer.counts_processor_time()) {
     share_out(measurements.processor_share, profile);
   }
   return measurements;

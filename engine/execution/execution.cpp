@@ -15,6 +15,7 @@ namespace engine {
 using partitioner::kImage;
 using partitioner::kNoBuffer;
 using partitioner::Message;
+using partitioner::PassSeconds;
 
 namespace {
 
@@ -40,7 +41,8 @@ Execution<T>::Execution(const partitioner::Network& network,
       plan_(&plan),
       communicator_(&communicator),
       options_(options),
-      parameters_(network, plan, communicator, options.training) {
+      parameters_(network, plan, communicator, options.training),
+      clock_(communicator, network.size()) {
   partitioner::expects(plan.ranks == communicator.size(),
                        "a plan is made for as many ranks as there are");
   arena_ =
@@ -269,6 +271,7 @@ template <class T>
 void Execution<T>::recompute(const partitioner::LayerRun& group, const Pass& pass) {
   for (int layer = group.first; layer <= group.last; ++layer) {
     if (arena_.again[static_cast<std::size_t>(layer)].runs) {
+      clock_.start(layer, &PassSeconds::backward_s);
       const int time = recompute_time(*network_, group.last, layer);
       clear_frames(time);
       restore_values(time);
@@ -300,6 +303,7 @@ void Execution<T>::forward(const Pass& pass) {
   clear_frames(kImage);
   start(kImage);
   for (int layer = 0; layer < network_->size(); ++layer) {
+    clock_.start(layer, &PassSeconds::forward_s);
     clear_frames(layer);
     LayerMaps<T> maps = maps_of(layer, Stage::Forward);
     maps.parts = forward_parts_[static_cast<std::size_t>(layer)];
@@ -317,6 +321,7 @@ void Execution<T>::forward(const Pass& pass) {
     start(layer);
     look_after_sends();
   }
+  clock_.stop();
   finish_sends();
 }
 
@@ -368,6 +373,7 @@ void Execution<T>::clear_output_gradient() {
 // begin.
 template <class T>
 void Execution<T>::compute_weights(int layer, int complete, const Pass& pass) {
+  const LayerClock::Aside aside(clock_, layer, &PassSeconds::weights_s);
   layers_[static_cast<std::size_t>(layer)]->backward_weights(maps_of(layer, Stage::Backward));
   for (int of = layer; of >= complete && pass.ends_step; --of) {
     parameters_.start_sums(of, pass.batch_norm);
@@ -405,6 +411,7 @@ void Execution<T>::backward(const Pass& pass) {
     if (layer == group.last) {
       recompute(group, pass);
     }
+    clock_.start(layer, &PassSeconds::backward_s);
     clear_gradients(time);
     finish_gradient(layer);
     Layer<T>& at_work = *layers_[static_cast<std::size_t>(layer)];
@@ -436,6 +443,7 @@ void Execution<T>::backward(const Pass& pass) {
     }
     look_after_sends();
   }
+  clock_.stop();
   clear_gradients(gradient_time(*network_, kImage));
   finish_gradient(kImage);
   finish_sends();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/comm/exchange.h"
+#include "engine/execution/layer_clock.h"
 #include "engine/execution/parameters.h"
 #include "engine/layers/layer.h"
 #include "partitioner/activation_arena.h"
@@ -86,6 +87,10 @@ class Execution {
   [[nodiscard]] const partitioner::Plan& plan() const { return *plan_; }
   [[nodiscard]] const Communicator& communicator() const { return *communicator_; }
   [[nodiscard]] ExecutionMemory memory() const;
+  // By layer, what passes since the last call took to compute here.
+  [[nodiscard]] std::vector<partitioner::PassSeconds> take_computing_times() {
+    return clock_.take();
+  }
 
  private:
   // A map on its way to a group, with the buffers at both ends.
@@ -137,6 +142,7 @@ class Execution {
   std::deque<Edge> edges_;
   std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
   Array<T> workspace_;
+  LayerClock clock_;
 };
 
 }  // namespace engine

@@ -10,13 +10,15 @@
 
 namespace engine {
 
+// What a sample takes at least, where there is time.
+inline constexpr double kSampleSeconds = 0.04;
+
 // The median of up to five samples, in about `allowed_s`, at least two calls of `work`: the first
 // one does not count (page faults, cold caches). A sample is the mean of as many calls as take some
 // hundredths of a second, so that devices which are given a share of a processor now and then are
 // measured more as they are on average. Seconds are those of `clock`.
 template <class Work>
 [[nodiscard]] double median_seconds(double allowed_s, Work work, double (*clock)() = now_s) {
-  constexpr double kSampleSeconds = 0.04;
   constexpr std::size_t kMostSamples = 5;
   const double start = now_s();
   work();

@@ -33,5 +33,19 @@ works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --parts -
 for parts in parts predicted_parts; do
   expect "$parts add up" add_up "$folder/out" $parts
 done
+# layers_sum FILE: the layers' means of a line of JSON and the update are most of its computing, and the layers no more than that.
+layers_sum() {
+  awk 'BEGIN { RS = "[{}\\[\\],]" } /"computing_s"/ { sub(/.*:/, ""); computing = $0 } /"update_s"/ { sub(/.*:/, ""); update = $0 }
+    prev ~ /"mean":$/ { in_mean = 3 } in_mean > 0 && /_s":/ { v = $0; sub(/.*:/, "", v); sum += v; --in_mean } { prev = $0 }
+    END { exit !(sum > 0 && sum <= 1.001 * computing && sum + update > 0.5 * computing) }' "$1"
+}
+# By layer, exchanges aside.
+works 4 time models/yolov2-early.cfg --size 64x64 --batch 2 --grid 2x2 --groups 0-3,4-11 --recompute 0-3 --steps 2 --layers
+expect 'a row a layer' test "$(grep -cE '^ +[0-9]+  (convolutional|maxpool)( +[0-9.]+){6}$' "$folder/out")" = 16
+works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --layers --cluster hostfiles/pi3x4.cluster.toml
+expect 'with predictions' grep -qE '^ +0  convolutional( +[0-9.]+){9}$' "$folder/out"
+works 1 time models/yolov2-early.cfg --size 64x64 --steps 2 --layers --parts --json
+expect 'it is JSON' valid_json "$folder/out"
+expect 'layers are what is computed' layers_sum "$folder/out"
 run 4 time models/lenet5.cfg --steps 1 --parts --cluster hostfiles/pi3x2.cluster.toml
 expect_refusal 'it describes 2 devices, there are 4 ranks'
