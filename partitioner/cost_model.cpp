@@ -5,7 +5,6 @@
 
 #include "partitioner/compute_model.h"
 #include "partitioner/layer_memory.h"
-#include "partitioner/overlaps.h"
 #include "partitioner/step_messages.h"
 
 namespace partitioner {
@@ -55,20 +54,39 @@ class Segments {
   double total_ = 0;
 };
 
-class InnerCost {
+}  // namespace
+
+double StepCost::total() const {
+  double seconds = static_cast<double>(passes) * loss_s;
+  for (const GroupCost& group : groups) {
+    seconds += group.total(passes);
+  }
+  return seconds;
+}
+
+std::vector<RecomputedLayer> recomputed_work(const Network& network, const GroupGeometry& group) {
+  if (!group.recompute) {
+    return std::vector<RecomputedLayer>(group.tiles.size());
+  }
+  return recomputed_work(network, {group.first, group.last}, group.collapses);
+}
+
+double loss_seconds(const ClusterProfile& cluster) {
+  TransferLoad load(cluster);
+  constexpr double kNumberBytes = 8;
+  load.add_all_to_all(first_ranks(cluster.size()), kNumberBytes);
+  return 2 * load.seconds();  // how many bytes will come, then these
+}
+
+// One group.
+class GroupCosts::Adder {
  public:
-  InnerCost(const Network& network,
-            const GroupGeometry& group,
-            const std::vector<ConvolutionKernels>& kernels,
-            const GradientSums& sums,
-            const ClusterProfile& cluster)
-      : network_(network),
+  Adder(GroupCosts& costs, const GroupGeometry& group)
+      : costs_(costs),
+        network_(costs.network_),
         group_(group),
-        kernels_(kernels),
-        sums_(sums),
-        cluster_(cluster),
-        again_(recomputed_work(network, group)),
-        load_(cluster),
+        again_(recomputed_work(network_, group)),
+        load_(costs.cluster_),
         segments_(group.ranks()) {
     cost_.ranks.resize(static_cast<std::size_t>(group.ranks()));
   }
@@ -89,7 +107,10 @@ class InnerCost {
     for (const RankSeconds& rank : cost_.ranks) {
       cost_.recompute_s = std::max(cost_.recompute_s, rank.recompute_s);
     }
-    sum_parameters();
+    const SumSeconds sums = costs_.sum_seconds(group_);
+    cost_.gradient_sum_s = sums.gradients_s;
+    cost_.update_s = sums.update_s;
+    cost_.value_share_s = sums.values_s;
     return std::move(cost_);
   }
 
@@ -97,13 +118,11 @@ class InnerCost {
   std::vector<LayerSeconds> seconds_of_ranks(int layer) {
     std::vector<LayerSeconds> seconds;
     const auto& tiles = group_.tiles_of(layer);
-    const ConvolutionKernels& kernels = kernels_[static_cast<std::size_t>(layer)];
     const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
     for (std::size_t rank = 0; rank < tiles.size(); ++rank) {
       const Tile& tile = tiles[rank];
-      const DeviceProfile& device = cluster_.device(static_cast<int>(rank));
-      const LayerSeconds all =
-          layer_seconds(network_, layer, kernels, device, tile.computed, tile.backward);
+      const auto device = static_cast<int>(rank);
+      const LayerSeconds all = costs_.times_.of(layer, device, tile.computed, tile.backward);
       RankSeconds& sum = cost_.ranks[rank];
       sum.forward_s += all.forward_s;
       sum.backward_data_s += all.backward_data_s;
@@ -111,8 +130,7 @@ class InnerCost {
       sum.other_s += all.other_forward_s + all.other_backward_s;
       sum.recompute_s += recompute_seconds(all, again);
       if (tile.computed != tile.owned) {
-        const LayerSeconds owned =
-            layer_seconds(network_, layer, kernels, device, tile.owned, tile.owned);
+        const LayerSeconds owned = costs_.times_.of(layer, device, tile.owned, tile.owned);
         sum.redundant_s += all.total() - owned.total();
         sum.redundant_s += recompute_seconds(all, again) - recompute_seconds(owned, again);
       }
@@ -175,41 +193,9 @@ class InnerCost {
     }
   }
 
-  // In a message from one rank to another what the group's layers have: buckets may reach beyond
-  // it, or divide it.
-  void sum_parameters() {
-    SharedElements gradients;
-    SharedElements values;
-    std::vector<double> updates(cost_.ranks.size());
-    for (int layer = group_.first; layer <= group_.last; ++layer) {
-      for (const SharedParameter& parameter :
-           shared_parameters(network_, layer, group_.tiles_of(layer))) {
-        for (const SharedRun& run : parameter.runs) {
-          add_shares(run, values);
-          if (parameter.gradient_sent) {
-            add_shares(run, gradients);
-          }
-        }
-        for_each_share(parameter, [&](int owner, Index elements) {
-          updates[static_cast<std::size_t>(owner)] +=
-              static_cast<double>(elements) / cluster_.device(owner).updated_weights_per_s;
-        });
-      }
-    }
-    load_.clear();
-    add_messages(gradients, sums_.precision, false, load_);
-    cost_.gradient_sum_s = load_.seconds();
-    load_.clear();
-    add_messages(values, sums_.precision, true, load_);
-    cost_.value_share_s = load_.seconds();
-    cost_.update_s = *std::max_element(updates.begin(), updates.end());
-  }
-
+  GroupCosts& costs_;
   const Network& network_;
   const GroupGeometry& group_;
-  const std::vector<ConvolutionKernels>& kernels_;
-  const GradientSums& sums_;
-  const ClusterProfile& cluster_;
   std::vector<RecomputedLayer> again_;
   TransferLoad load_;
   Segments segments_;
@@ -217,47 +203,71 @@ class InnerCost {
   GroupCost cost_;
 };
 
-}  // namespace
+GroupCosts::GroupCosts(const Network& network,
+                       const std::vector<ConvolutionKernels>& kernels,
+                       const GradientSums& sums,
+                       const ClusterProfile& cluster)
+    : network_(network), sums_(sums), cluster_(cluster), times_(network, kernels, cluster) {}
 
-double StepCost::total() const {
-  double seconds = static_cast<double>(passes) * loss_s;
-  for (const GroupCost& group : groups) {
-    seconds += group.total(passes);
+GroupCost GroupCosts::inner(const GroupGeometry& group) {
+  return Adder(*this, group).compute();
+}
+
+GroupCosts::SumSeconds GroupCosts::sum_seconds(const GroupGeometry& group) {
+  std::vector<Index> key{group.first};
+  for (const auto& tiles : group.tiles) {
+    for (const Tile& tile : tiles) {
+      const Range channels = tile.computed.empty() ? Range{} : tile.computed.channels;
+      key.insert(key.end(), {channels.begin, channels.end});
+    }
   }
+  const auto found = known_sums_.lower_bound(key);
+  if (found != known_sums_.end() && found->first == key) {
+    return found->second;
+  }
+  return known_sums_.emplace_hint(found, std::move(key), summed(group))->second;
+}
+
+// In a message from one rank to another what the group's layers have: buckets may reach beyond it,
+// or divide it.
+GroupCosts::SumSeconds GroupCosts::summed(const GroupGeometry& group) const {
+  SharedElements gradients;
+  SharedElements values;
+  std::vector<double> updates(static_cast<std::size_t>(group.ranks()));
+  for (int layer = group.first; layer <= group.last; ++layer) {
+    for (const SharedParameter& parameter :
+         shared_parameters(network_, layer, group.tiles_of(layer))) {
+      for (const SharedRun& run : parameter.runs) {
+        add_shares(run, values);
+        if (parameter.gradient_sent) {
+          add_shares(run, gradients);
+        }
+      }
+      for_each_share(parameter, [&](int owner, Index elements) {
+        updates[static_cast<std::size_t>(owner)] +=
+            static_cast<double>(elements) / cluster_.device(owner).updated_weights_per_s;
+      });
+    }
+  }
+  SumSeconds seconds;
+  TransferLoad load(cluster_);
+  add_messages(gradients, sums_.precision, false, load);
+  seconds.gradients_s = load.seconds();
+  load.clear();
+  add_messages(values, sums_.precision, true, load);
+  seconds.values_s = load.seconds();
+  seconds.update_s = *std::max_element(updates.begin(), updates.end());
   return seconds;
 }
 
-std::vector<RecomputedLayer> recomputed_work(const Network& network, const GroupGeometry& group) {
-  if (!group.recompute) {
-    return std::vector<RecomputedLayer>(group.tiles.size());
-  }
-  return recomputed_work(network, {group.first, group.last}, group.collapses);
-}
-
-double loss_seconds(const ClusterProfile& cluster) {
-  TransferLoad load(cluster);
-  constexpr double kNumberBytes = 8;
-  load.add_all_to_all(first_ranks(cluster.size()), kNumberBytes);
-  return 2 * load.seconds();  // how many bytes will come, then these
-}
-
-GroupCost inner_cost(const Network& network,
-                     const GroupGeometry& group,
-                     const std::vector<ConvolutionKernels>& kernels,
-                     const GradientSums& sums,
-                     const ClusterProfile& cluster) {
-  return InnerCost(network, group, kernels, sums, cluster).compute();
-}
-
-ExchangeSeconds exchange_seconds(const std::vector<Region>& owned,
+ExchangeSeconds exchange_seconds(const OverlapIndex& owned,
                                  const std::vector<Region>& required,
                                  ExchangeLoads& loads) {
   loads.forward.clear();
   loads.backward.clear();
-  const OverlapIndex owners(owned);
   for (std::size_t rank = 0; rank < required.size(); ++rank) {
     const auto to = static_cast<int>(rank);
-    owners.for_each(required[rank], [&](int from, const Region& shared) {
+    owned.for_each(required[rank], [&](int from, const Region& shared) {
       if (from != to) {
         loads.forward.add({from, to, region_bytes(shared)});
         loads.backward.add({to, from, region_bytes(shared)});
@@ -280,23 +290,19 @@ class StepCostSum {
               int reader,
               const ClusterProfile& cluster,
               const CostOptions& options)
-      : network_(network),
-        kernels_(kernels),
-        sums_(sums),
-        reader_(reader),
-        cluster_(cluster),
-        loads_(cluster) {
+      : reader_(reader), costs_(network, kernels, sums, cluster), loads_(cluster) {
     cost_.passes = options.passes;
     cost_.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
   }
 
   void add(const GroupGeometry& group, const Owners& owners) {
-    GroupCost of_group = inner_cost(network_, group, kernels_, sums_, cluster_);
+    GroupCost of_group = costs_.inner(group);
     for (const auto& [map, required] : group.required) {
       if (map == kImage && reader_ == kEveryRank) {
         continue;
       }
-      const ExchangeSeconds seconds = exchange_seconds(owners[map_slot(map)], required, loads_);
+      const ExchangeSeconds seconds =
+          exchange_seconds(OverlapIndex(owners[map_slot(map)]), required, loads_);
       of_group.forward_exchange_s += seconds.forward_s;
       of_group.backward_exchange_s += map != kImage ? seconds.backward_s : 0;
     }
@@ -306,11 +312,8 @@ class StepCostSum {
   [[nodiscard]] const StepCost& cost() const { return cost_; }
 
  private:
-  const Network& network_;
-  const std::vector<ConvolutionKernels>& kernels_;
-  const GradientSums& sums_;
   int reader_;
-  const ClusterProfile& cluster_;
+  GroupCosts costs_;
   ExchangeLoads loads_;
   StepCost cost_;
 };

@@ -17,10 +17,13 @@
 
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "partitioner/cluster_profile.h"
+#include "partitioner/compute_model.h"
 #include "partitioner/group_geometry.h"
+#include "partitioner/overlaps.h"
 #include "partitioner/plan.h"
 #include "partitioner/recomputation.h"
 #include "partitioner/transfer_model.h"
@@ -98,11 +101,35 @@ struct StepCost {
                                                            const GroupGeometry& group);
 
 // The share of a group's cost that is its own: all but the exchanges of maps with other groups.
-[[nodiscard]] GroupCost inner_cost(const Network& network,
-                                   const GroupGeometry& group,
-                                   const std::vector<ConvolutionKernels>& kernels,
-                                   const GradientSums& sums,
-                                   const ClusterProfile& cluster);
+// What comes back in other groups is worked out once.
+class GroupCosts {
+ public:
+  // The arguments must outlive it; `kernels` are of all layers.
+  GroupCosts(const Network& network,
+             const std::vector<ConvolutionKernels>& kernels,
+             const GradientSums& sums,
+             const ClusterProfile& cluster);
+
+  [[nodiscard]] GroupCost inner(const GroupGeometry& group);
+
+ private:
+  class Adder;
+
+  // Of a group's parameters.
+  struct SumSeconds {
+    double gradients_s = 0;
+    double update_s = 0;
+    double values_s = 0;
+  };
+  [[nodiscard]] SumSeconds sum_seconds(const GroupGeometry& group);
+  [[nodiscard]] SumSeconds summed(const GroupGeometry& group) const;
+
+  const Network& network_;
+  const GradientSums& sums_;
+  const ClusterProfile& cluster_;
+  LayerTimes times_;
+  std::map<std::vector<Index>, SumSeconds> known_sums_;  // by layers and each rank's channels
+};
 
 // Ranks that own `owned` of a map send those who require it `required`; backward the same
 // messages run the other way.
@@ -115,7 +142,7 @@ struct ExchangeLoads {  // room to work in, for many calls
   TransferLoad forward;
   TransferLoad backward;
 };
-[[nodiscard]] ExchangeSeconds exchange_seconds(const std::vector<Region>& owned,
+[[nodiscard]] ExchangeSeconds exchange_seconds(const OverlapIndex& owned,
                                                const std::vector<Region>& required,
                                                ExchangeLoads& loads);
 

@@ -118,26 +118,29 @@ ExplainedPlan explained_step(const Network& network,
   return plan;
 }
 
-// The fastest partition whose only group has all layers.
+// The fastest partition whose only group has all layers, the sending of pictures apart.
 std::optional<Partition> single_group(const Network& network,
                                       const ClusterProfile& cluster,
                                       const SearchOptions& options,
                                       const Partition& like) {
   std::optional<Partition> best;
   double best_s = kInfiniteRate;
+  std::vector<ConvolutionKernels> kernels = like.kernels;
+  kernels.resize(network.layers.size());
+  GroupCosts costs(network, kernels, like.sums, cluster);
   for (const Arrangement& arrangement :
        arrangements(device_speeds(network, options.kernels, cluster), options.batch)) {
     const auto group = arranged_group(network, 0, network.size() - 1, arrangement, options.batch);
     if (!group || (cluster.size() > 1 && group->tiles() == 1)) {
       continue;
     }
-    Partition partition = like;
-    partition.groups = {*group};
     const double seconds =
-        step_cost(network, partition, options.batch, cluster, options.cost).total();
+        costs.inner(group_geometry(network, *group, cluster.size(), options.batch))
+            .total(options.cost.passes);
     if (seconds < best_s) {
       best_s = seconds;
-      best = partition;
+      best = like;
+      best->groups = {*group};
     }
   }
   return best;

@@ -14,9 +14,11 @@ constexpr Index kGrid = 4;           // side of the largest Winograd tile
 constexpr Index kRun = 28;           // cells that kernels compute side by side, a multiple of all
 constexpr Index kFewestCells = 512;  // fewer would pay more for packing weights twice
 
-// Winograd's kernels transform all filters again for each part of the border. On a Raspberry Pi 3
-// that takes as long for a filter as 100 Mbit/s take to bring this many cells of a channel.
-constexpr double kCellsPerFilter = 1.5;
+// Kernels bring all filters into their order again for each part; Winograd's transform them. On a
+// Raspberry Pi 3 that takes as long for a filter as 100 Mbit/s take to bring this many cells of a
+// channel.
+constexpr double kCellsPerTransform = 1.5;
+constexpr double kCellsPerWeight = 0.04;  // of a filter's window
 
 constexpr Index kMostParts = 4;             // that images are computed in
 constexpr Index kFewestAwaitedCells = 256;  // of all channels, in each of these parts
@@ -37,6 +39,17 @@ Index awaited_cells(const Network& network, const Plan& plan, int layer, int map
     }
   }
   return volume / network.shape(map).channels;
+}
+
+// What preparing the filters of one more part of the tile takes, in cells that could come
+// meanwhile.
+double cells_per_part(const Network& network, const Plan& plan, int layer, int rank) {
+  const auto filters = static_cast<double>(plan.tile(layer, rank).computed.channels.size());
+  if (winograd_side(plan.kernels_of(layer).forward) > 0) {
+    return kCellsPerTransform * filters;
+  }
+  const Index size = std::get<Convolution>(network.layer(layer).operation).size;
+  return kCellsPerWeight * filters * static_cast<double>(size * size);
 }
 
 Index up_to_multiple(Index value, Index of) {
@@ -85,9 +98,8 @@ Index parts_of_images(const Network& network, const Plan& plan, int layer, int r
   if (awaited < 2 * kFewestAwaitedCells || !interior(network, plan, layer, rank).empty()) {
     return 1;
   }
-  const auto filters = static_cast<double>(computed.channels.size());
   const auto worth_it =
-      static_cast<Index>(static_cast<double>(awaited) / (kCellsPerFilter * filters));
+      static_cast<Index>(static_cast<double>(awaited) / cells_per_part(network, plan, layer, rank));
   return std::max<Index>(
       1, std::min({computed.images.size(), worth_it, awaited / kFewestAwaitedCells, kMostParts}));
 }
@@ -171,10 +183,9 @@ Region interior(const Network& network, const Plan& plan, int layer, int rank) {
   if (cells < kFewestCells || 3 * result.volume() < computed.volume()) {
     return {};
   }
-  const auto filters = static_cast<double>(computed.channels.size()) *
-                       static_cast<double>(border(computed, result).size());
-  const bool hides_enough = static_cast<double>(awaited) >= kCellsPerFilter * filters;
-  return !by_tiles || hides_enough ? result : Region{};
+  const double prepared = cells_per_part(network, plan, layer, rank) *
+                          static_cast<double>(border(computed, result).size());
+  return static_cast<double>(awaited) >= prepared ? result : Region{};
 }
 
 std::vector<TilePart> border(const Region& computed, const Region& interior) {

@@ -70,6 +70,7 @@ GroupChoices::GroupChoices(const Network& network,
       options_(options),
       limits_(std::move(limits)),
       kernels_(options.kernels),
+      costs_(network, kernels_, options.sums, cluster),
       arrangements_(arrangements(device_speeds(network, options.kernels, cluster), options.batch)),
       last_reader_(network.layers.size() + 1, -1) {
   kernels_.resize(network.layers.size());
@@ -182,7 +183,7 @@ void GroupChoices::add_variants(const Group& group,
                                 GroupGeometry geometry,
                                 std::vector<GroupChoice>& choices) {
   geometry.recompute = counts_memory() && options_.memory.training;
-  GroupCost cost = inner_cost(network_, geometry, kernels_, options_.sums, cluster_);
+  GroupCost cost = costs_.inner(geometry);
   const double recompute_s = std::exchange(cost.recompute_s, 0);
   geometry.recompute = false;
   choices.push_back(choice_of(group, geometry));

@@ -58,6 +58,8 @@ class GroupChoices {
                const ClusterProfile& cluster,
                const SearchOptions& options,
                std::vector<Index> limits);
+  GroupChoices(const GroupChoices&) = delete;
+  GroupChoices& operator=(const GroupChoices&) = delete;
 
   // With `limits`, bytes of each rank, loads are counted, and choices that alone exceed a limit are
   // left out. Of the groups that begin with layer `first`, by last layer:
@@ -83,6 +85,7 @@ class GroupChoices {
   const SearchOptions& options_;
   std::vector<Index> limits_;                // [rank]; empty: memory is not counted
   std::vector<ConvolutionKernels> kernels_;  // of every layer
+  GroupCosts costs_;
   std::vector<Arrangement> arrangements_;
   std::vector<int> last_reader_;           // by map slot
   std::vector<int> last_backward_reader_;  // by layer

@@ -402,7 +402,8 @@ PartitionSearch::Reads PartitionSearch::exchange_of(int map,
   }
   if (!of.exact) {
     of.exact = true;
-    of.seconds = exchange_seconds(owners, readers, loads_);
+    const auto index = owners_.try_emplace(owned, owners).first;
+    of.seconds = exchange_seconds(index->second, readers, loads_);
     of.load = exchange_load(owners, readers, comes_from_sums, options_.memory, limits_);
   }
   const double backward_s = map == kImage ? 0 : (1 - hidden_) * of.seconds.backward_s;

@@ -133,6 +133,7 @@ class PartitionSearch {
   std::vector<std::map<State, std::vector<int>>> states_;  // by next layer; ways by price
   std::vector<int> ends_;                                  // ways to the end, by price
   std::unordered_map<std::uint64_t, ExchangePrice> exchanges_;
+  std::unordered_map<int, OverlapIndex> owners_;  // by number of their regions
   ExchangeLoads loads_;
   SearchEffort effort_;
 };

@@ -80,7 +80,7 @@ class Planner {
         result_.candidates.begin(), result_.candidates.end(), [](const auto& a, const auto& b) {
           return a.predicted_s() < b.predicted_s();
         });
-    tune_buckets(result_.candidates.front());
+    tune_buckets(result_.candidates);
     if (!fits(partitions.front())) {
       result_.smallest = std::move(result_.candidates.front());
       result_.candidates.clear();
@@ -163,21 +163,29 @@ class Planner {
   }
 
   // How many bytes travel together changes what hides behind what, not what is sent: so it is
-  // looked for once the rest is decided, where a simulation will tell.
-  void tune_buckets(Candidate& best) {
-    if (!best.simulated_s || options_.objective != Objective::Time) {
+  // looked for once the rest is decided, where a simulation will tell; then whether another of the
+  // candidates is faster so.
+  void tune_buckets(std::vector<Candidate>& candidates) {
+    if (!candidates.front().simulated_s || options_.objective != Objective::Time) {
       return;
     }
-    Partition partition = best.partition;
+    const auto challenge = [&](Partition partition, Index bucket_bytes) {
+      Candidate& best = candidates.front();
+      partition.sums.bucket_bytes = bucket_bytes;
+      if (partition != best.partition && fits(partition)) {
+        Candidate tuned = evaluated(network_, cluster_, options_, partition);
+        if (tuned.predicted_s() < kWorthIt * best.predicted_s()) {
+          best = std::move(tuned);
+        }
+      }
+    };
     for (const Index bytes : kBucketBytes) {
-      partition.sums.bucket_bytes = bytes;
-      if (bytes == options_.sums.bucket_bytes || !fits(partition)) {
-        continue;
-      }
-      Candidate tuned = evaluated(network_, cluster_, options_, partition);
-      if (tuned.predicted_s() < kWorthIt * best.predicted_s()) {
-        best = std::move(tuned);
-      }
+      challenge(candidates.front().partition, bytes);
+    }
+    const Index tuned = candidates.front().partition.sums.bucket_bytes;
+    for (std::size_t other = 1; other < candidates.size() && tuned != options_.sums.bucket_bytes;
+         ++other) {
+      challenge(candidates[other].partition, tuned);
     }
   }
 

@@ -1,7 +1,7 @@
 #include "partitioner/step_messages.h"
 
+#include <algorithm>
 #include <array>
-#include <set>
 
 #include "partitioner/layer_memory.h"
 
@@ -16,13 +16,15 @@ Range channels_of(const Region& region) {
 }  // namespace
 
 std::vector<SharedRun> shared_runs(const ParameterShape& shape, const std::vector<Tile>& tiles) {
-  std::set<Index> ends{0, shape.channels};
+  std::vector<Index> ends{0, shape.channels};
   for (const Tile& tile : tiles) {
     const Range channels = channels_of(tile.computed);
     if (!channels.empty()) {
-      ends.insert({channels.begin, channels.end});
+      ends.insert(ends.end(), {channels.begin, channels.end});
     }
   }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   std::vector<SharedRun> runs;
   for (auto end = std::next(ends.begin()); end != ends.end(); ++end) {
     const Range channels{*std::prev(end), *end};

@@ -116,25 +116,19 @@ void TransferLoad::clear() {
     pair_bytes_[pair] = 0;
   }
   used_pairs_.clear();
-  pack_s_ = unpack_s_ = wire_s_ = latency_s_ = 0;
+  link_s_ = latency_s_ = 0;
   loaded_ = false;
 }
 
 void TransferLoad::load(int rank, const Flow& out, const Flow& in) {
-  const DeviceProfile& device = cluster_->device(rank);
   Interface& interface = interfaces_[static_cast<std::size_t>(rank)];
-  interface.pack_s += out.messages * device.message_s + out.bytes / device.copied_bytes_per_s;
-  interface.unpack_s += in.messages * device.message_s + in.bytes / device.copied_bytes_per_s;
-  interface.out_s += out.bytes / device.send_bytes_per_s;
-  interface.in_s += in.bytes / device.receive_bytes_per_s;
-  pack_s_ = std::max(pack_s_, interface.pack_s);
-  unpack_s_ = std::max(unpack_s_, interface.unpack_s);
-  wire_s_ = std::max({wire_s_, interface.out_s, interface.in_s});
+  interface.out.add(out);
+  interface.in.add(in);
 }
 
 void TransferLoad::cross(const LinkProfile& link, double bytes) {
   loaded_ = true;
-  wire_s_ = std::max(wire_s_, bytes / link.bytes_per_s);
+  link_s_ = std::max(link_s_, bytes / link.bytes_per_s);
   latency_s_ = std::max(latency_s_, link.latency_s);
 }
 
@@ -190,7 +184,21 @@ void TransferLoad::add_one_to_all(const std::vector<int>& ranks,
 }
 
 double TransferLoad::seconds() const {
-  return pack_s_ + wire_s_ + latency_s_ + unpack_s_;
+  double pack_s = 0;
+  double unpack_s = 0;
+  double wire_s = link_s_;
+  for (std::size_t rank = 0; rank < interfaces_.size(); ++rank) {
+    const DeviceProfile& device = cluster_->devices[rank];
+    const auto& [out, in] = interfaces_[rank];
+    const auto processor_s = [&device](const Flow& flow) {
+      return flow.messages * device.message_s + flow.bytes / device.copied_bytes_per_s;
+    };
+    pack_s = std::max(pack_s, processor_s(out));
+    unpack_s = std::max(unpack_s, processor_s(in));
+    wire_s = std::max(
+        {wire_s, out.bytes / device.send_bytes_per_s, in.bytes / device.receive_bytes_per_s});
+  }
+  return pack_s + wire_s + latency_s_ + unpack_s;
 }
 
 const char* name_of(SumAlgorithm algorithm) {

@@ -41,15 +41,18 @@ class TransferLoad {
   [[nodiscard]] bool empty() const { return !loaded_; }
 
  private:
-  struct Interface {
-    double pack_s = 0;
-    double unpack_s = 0;
-    double out_s = 0;
-    double in_s = 0;
-  };
   struct Flow {
     double bytes = 0;
     double messages = 0;
+
+    void add(const Flow& other) {
+      bytes += other.bytes;
+      messages += other.messages;
+    }
+  };
+  struct Interface {
+    Flow out;
+    Flow in;
   };
   void load(int rank, const Flow& out, const Flow& in);
   void cross(const LinkProfile& link, double bytes);
@@ -58,9 +61,7 @@ class TransferLoad {
   std::vector<Interface> interfaces_;
   std::vector<double> pair_bytes_;  // [from * ranks + to]
   std::vector<std::size_t> used_pairs_;
-  double pack_s_ = 0;  // the largest of each
-  double unpack_s_ = 0;
-  double wire_s_ = 0;
+  double link_s_ = 0;  // the largest of each
   double latency_s_ = 0;
   bool loaded_ = false;
   bool pairs_matter_ = false;  // some interface is faster than a link

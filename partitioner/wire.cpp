@@ -16,7 +16,7 @@ Wire::Wire(const ClusterProfile& cluster, double bulk_under_way)
 
 int Wire::send(int from, int to, double bytes, double time, Kind kind) {
   expects(time >= time_, "messages are sent in the order of time");
-  flows_.push_back({from, to, bytes, 0, kind});
+  flows_.push_back({from, to, bytes, 0, kind, cluster_->between(from, to).bytes_per_s});
   const int message = static_cast<int>(flows_.size()) - 1;
   starts_.push({time, message});
   return message;
@@ -58,9 +58,7 @@ void Wire::line_up(int message) {
 double Wire::fair_share(const Flow& flow) const {
   const Interface& out = out_[static_cast<std::size_t>(flow.from)];
   const Interface& in = in_[static_cast<std::size_t>(flow.to)];
-  return std::min({out.rate / out.flows,
-                   in.rate / in.flows,
-                   cluster_->between(flow.from, flow.to).bytes_per_s});
+  return std::min({out.rate / out.flows, in.rate / in.flows, flow.link_rate});
 }
 
 // Progressive filling (Bertsekas, Gallager 1992): the flow with the least share is given it for
@@ -70,24 +68,26 @@ void Wire::share_rates() {
     out_[i] = {cluster_->devices[i].send_bytes_per_s, 0};
     in_[i] = {cluster_->devices[i].receive_bytes_per_s, 0};
   }
-  std::vector<int> open = moving_;
-  for (const int message : open) {
+  open_ = moving_;
+  for (const int message : open_) {
     ++out_[static_cast<std::size_t>(flow(message).from)].flows;
     ++in_[static_cast<std::size_t>(flow(message).to)].flows;
   }
-  while (!open.empty()) {
+  while (!open_.empty()) {
+    shares_.clear();
     double least = kInfiniteRate;
-    for (const int message : open) {
-      least = std::min(least, fair_share(flow(message)));
+    for (const int message : open_) {
+      shares_.push_back(fair_share(flow(message)));
+      least = std::min(least, shares_.back());
     }
     constexpr double kRounding = 1 + 1e-12;  // flows that are equal but for rounding go together
-    std::vector<int> rest;
-    std::vector<int> given;
-    for (const int message : open) {
-      (fair_share(flow(message)) <= least * kRounding ? given : rest).push_back(message);
-    }
-    for (const int message : given) {
-      Flow& of = flow(message);
+    std::size_t rest = 0;
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      if (shares_[i] > least * kRounding) {
+        open_[rest++] = open_[i];
+        continue;
+      }
+      Flow& of = flow(open_[i]);
       of.rate = least;
       for (Interface* interface :
            {&out_[static_cast<std::size_t>(of.from)], &in_[static_cast<std::size_t>(of.to)]}) {
@@ -96,7 +96,7 @@ void Wire::share_rates() {
         --interface->flows;
       }
     }
-    open = std::move(rest);
+    open_.resize(rest);
   }
   shared_ = true;
 }

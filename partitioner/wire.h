@@ -37,6 +37,7 @@ class Wire {
     double left = 0;  // bytes
     double rate = 0;
     Kind kind = Kind::Urgent;
+    double link_rate = 0;
   };
   struct Start {
     double time = 0;
@@ -70,6 +71,8 @@ class Wire {
   };
   std::vector<Interface> out_;
   std::vector<Interface> in_;
+  std::vector<int> open_;       // messages that have no rate yet
+  std::vector<double> shares_;  // of these
 };
 
 }  // namespace partitioner

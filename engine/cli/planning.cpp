@@ -150,8 +150,7 @@ partitioner::SearchOptions prediction_options(const partitioner::Network& networ
 namespace {
 
 // A search simulates only a few of the partitions that its model finds the fastest; what it is
-// compared with, found by other rules, may turn out faster, as may what another search finds, in
-// which gradients travel in pieces of the size that was found.
+// compared with, found by other rules, may turn out faster.
 partitioner::Partition fastest_of_rivals(const partitioner::Network& network,
                                          const ClusterProfile& cluster,
                                          const partitioner::SearchOptions& options,
@@ -170,11 +169,6 @@ partitioner::Partition fastest_of_rivals(const partitioner::Network& network,
   };
   partitioner::SearchOptions like = options;
   like.sums = best.partition.sums;
-  if (like.sums.bucket_bytes != options.sums.bucket_bytes) {
-    for (partitioner::Candidate& rival : search_partition(network, cluster, like).candidates) {
-      challenge(std::move(rival));
-    }
-  }
   for (const auto& [name, rival] : simple_rivals(network, cluster, like, best.partition)) {
     challenge(evaluated(network, cluster, options, rival));
   }

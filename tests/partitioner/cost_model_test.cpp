@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/support/chain.h"
 #include "tests/support/random_cluster.h"
 #include <doctest/doctest.h>
 
@@ -98,6 +99,42 @@ TEST_CASE("the rate of a shape between two that were measured lies between their
   const double one = seconds(device, point_3x3(32, 20, 0));
   CHECK(one > 1.0);  // at the rate of the second
   CHECK(one < 2.0);  // at the rate of the first
+}
+
+TEST_CASE("what is worked out once for alike tiles and devices is what each of them takes") {
+  Draw draw(11);
+  const Network network = test::chain(
+      {3, 40, 40}, {convolution_3x3(64), MaxPool{2, 2, 0}, test::convolution(20, 3, 2)});
+  ClusterProfile cluster = equal_devices({.count = 3});
+  cluster.devices[1].convolutions = {point_3x3(3, 20, 0.5), point_3x3(3, 40, 1.5)};
+  cluster.devices[2].name = "same";
+  std::vector<ConvolutionKernels> kernels(network.layers.size());
+  kernels[0] = all_passes(ConvolutionKernel::Winograd4);
+  LayerTimes times(network, kernels, cluster);
+  for (int trial = 0; trial < 2000; ++trial) {
+    const auto layer = static_cast<int>(draw.between(0, network.size() - 1));
+    const auto rank = static_cast<int>(draw.between(0, 2));
+    const auto part = [&draw](Index extent) {
+      const Index begin = draw.between(0, extent - 1);
+      return Range{begin, draw.between(begin + 1, extent)};
+    };
+    const MapShape& shape = network.shape(layer);
+    const Region computed{{0, 2}, part(shape.channels), part(shape.rows), part(shape.cols)};
+    const Region backward = draw.between(0, 3) == 0 ? Region{} : computed;
+    CAPTURE(layer);
+    const LayerSeconds known = times.of(layer, rank, computed, backward);
+    const LayerSeconds own = layer_seconds(network,
+                                           layer,
+                                           kernels[static_cast<std::size_t>(layer)],
+                                           cluster.device(rank),
+                                           computed,
+                                           backward);
+    CHECK(known.forward_s == own.forward_s);
+    CHECK(known.backward_data_s == own.backward_data_s);
+    CHECK(known.backward_weights_s == own.backward_weights_s);
+    CHECK(known.other_forward_s == own.other_forward_s);
+    CHECK(known.other_backward_s == own.other_backward_s);
+  }
 }
 
 TEST_CASE("every algorithm takes no less than a sum over all ranks must") {

@@ -128,6 +128,7 @@ struct InTurn {
   Index filters = 16;
   Index side = 40;
   Index images = 6;
+  KernelRule rule = KernelRule::Direct;
 };
 
 Network two_cuts(const InTurn& of) {
@@ -138,15 +139,16 @@ Network two_cuts(const InTurn& of) {
   return network;
 }
 
-Plan plan_in_turn(const Network& network, Index images) {
-  const Partition partition =
+Plan plan_in_turn(const Network& network, Index images, KernelRule rule = KernelRule::Direct) {
+  Partition partition =
       test::partition_of(network, 4, {{0, 0}, {1, 1}}, {test::rows_cut(4), test::channels_cut(4)});
+  partition.kernels = choose_kernels(network, rule);
   return make_plan(network, partition, images);
 }
 
 std::size_t parts_of_rank(const InTurn& of) {
   const Network network = two_cuts(of);
-  return forward_parts(network, plan_in_turn(network, of.images), 1, 0).size();
+  return forward_parts(network, plan_in_turn(network, of.images, of.rule), 1, 0).size();
 }
 
 // What the rank has of the map when exchanges below `part` have come.
@@ -191,8 +193,11 @@ TEST_CASE("images of a tile are computed in turn, each when its cells have come"
 TEST_CASE("images are computed all at once where turns would not hide enough") {
   CHECK(parts_of_rank({.images = 2}) == 2);
   CHECK(parts_of_rank({.images = 1}) == 0);
-  CHECK(parts_of_rank({.side = 8}) == 0);         // 48 cells of an image are awaited
-  CHECK(parts_of_rank({.filters = 32768}) == 0);  // each turn packs 8192 filters
+  CHECK(parts_of_rank({.side = 8}) == 0);  // 48 cells of an image are awaited
+  // Each turn packs, or transforms, a quarter of the filters.
+  CHECK(parts_of_rank({.filters = 1 << 17}) == 0);
+  CHECK(parts_of_rank({.filters = 1 << 13}) == 4);
+  CHECK(parts_of_rank({.filters = 1 << 13, .rule = KernelRule::Winograd}) == 2);
   // Nothing is awaited.
   const Network network = two_cuts({});
   CHECK(forward_parts(network, make_plan(network, single_tile(network), 6), 1, 0).empty());
