@@ -1,9 +1,11 @@
 #include "engine/cli/step_parts.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 #include "partitioner/explain.h"
 #include "partitioner/text_table.h"
@@ -14,8 +16,9 @@ using partitioner::PassSeconds;
 
 namespace {
 
-double mean(const std::vector<double>& of) {
-  return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+double mean_of_ranks(double mine, const Communicator& communicator) {
+  const std::vector<double> all = communicator.of_ranks(mine);
+  return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
 }
 
 struct NamedPart {
@@ -71,16 +74,16 @@ StepParts measured_parts(const std::vector<StepTimes>& times,
     sum.exchanges.statistics_s += step.exchanges.statistics_s;
     sum.exchanges.sums_s += step.exchanges.sums_s;
   }
-  const auto mean_of_ranks = [&](double seconds) {
-    return mean(communicator.of_ranks(seconds)) / static_cast<double>(times.size());
+  const auto mean = [&](double seconds) {
+    return mean_of_ranks(seconds, communicator) / static_cast<double>(times.size());
   };
   const double steps_s = std::accumulate(longest_s.begin(), longest_s.end(), 0.0);
   StepParts parts;
-  parts.computing_s = mean_of_ranks(sum.step_s - sum.exchanges.total_s());
-  parts.exchanges.maps_s = mean_of_ranks(sum.exchanges.maps_s);
-  parts.exchanges.statistics_s = mean_of_ranks(sum.exchanges.statistics_s);
-  parts.exchanges.sums_s = mean_of_ranks(sum.exchanges.sums_s);
-  parts.idle_s = mean_of_ranks(steps_s - sum.step_s);
+  parts.computing_s = mean(sum.step_s - sum.exchanges.total_s());
+  parts.exchanges.maps_s = mean(sum.exchanges.maps_s);
+  parts.exchanges.statistics_s = mean(sum.exchanges.statistics_s);
+  parts.exchanges.sums_s = mean(sum.exchanges.sums_s);
+  parts.idle_s = mean(steps_s - sum.step_s);
   return parts;
 }
 
@@ -129,14 +132,19 @@ nlohmann::ordered_json parts_json(const StepParts& parts) {
 std::vector<LayerComputing> measured_layers(const std::vector<PassSeconds>& mine,
                                             Index steps,
                                             const Communicator& communicator) {
-  std::vector<LayerComputing> layers;
-  for (const PassSeconds& layer : mine) {
-    LayerComputing& result = layers.emplace_back();
-    for (const NamedPass& pass : kPasses) {
-      const std::vector<double> of_ranks =
-          communicator.of_ranks(layer.*pass.seconds / static_cast<double>(steps));
-      result.mean.*pass.seconds = mean(of_ranks);
-      result.most.*pass.seconds = *std::max_element(of_ranks.begin(), of_ranks.end());
+  const auto of_ranks = communicator.gather_all(std::as_bytes(std::span(mine)));
+  std::vector<LayerComputing> layers(mine.size());
+  for (const auto& bytes : of_ranks) {
+    std::vector<PassSeconds> of_rank(mine.size());
+    std::memcpy(of_rank.data(), bytes.data(), bytes.size());
+    for (std::size_t layer = 0; layer < mine.size(); ++layer) {
+      for (const NamedPass& pass : kPasses) {
+        const double seconds = of_rank[layer].*pass.seconds / static_cast<double>(steps);
+        double& mean = layers[layer].mean.*pass.seconds;
+        double& most = layers[layer].most.*pass.seconds;
+        mean += seconds / static_cast<double>(of_ranks.size());
+        most = std::max(most, seconds);
+      }
     }
   }
   return layers;
