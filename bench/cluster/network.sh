@@ -85,5 +85,11 @@ set_cable() { ip -n "$(namespace_of switch)" link set dev "$1" "$2"; }
 # cable_is_in DEVICE
 cable_is_in() { [ -n "$(ip -n "$(namespace_of switch)" -o link show dev "$1" up 2>/dev/null)" ]; }
 
-# wire_bytes PID: bytes sent and received through eth0 in that process's network namespace.
-wire_bytes() { awk '$1 == "eth0:" { print $10, $2 }' "/proc/$1/net/dev"; }
+# wire_bytes DEVICE: bytes sent and received, as the wire has them: frames that cross it together each with their headers, which an interface
+# counts once for all of them.
+wire_bytes() {
+  echo "$(queued_bytes "$(namespace_of "$1")" eth0) $(queued_bytes "$(namespace_of switch)" "$1")"
+}
+
+# queued_bytes NAMESPACE INTERFACE: that have left its queue.
+queued_bytes() { tc -n "$1" -s qdisc show dev "$2" root | awk '$1 == "Sent" { print $2 }'; }

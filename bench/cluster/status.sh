@@ -5,12 +5,12 @@ readonly status_columns='device power cable cores cpu_s periods throttled_period
 
 # status_rows: the columns above, a device a line; ? for what a device that is off does not have.
 status_rows() {
-  local name pid power cable wire
+  local name power cable wire
   for name in $(device_names); do
     power=off wire='? ?'
-    if pid=$(device_pid "$name"); then
+    if device_pid "$name" >/dev/null; then
       power=on
-      wire=$(wire_bytes "$pid")
+      wire=$(wire_bytes "$name")
     fi
     cable=out
     if cable_is_in "$name"; then cable=in; fi
