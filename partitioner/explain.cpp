@@ -248,25 +248,20 @@ std::vector<PassSeconds> mean_computing(const Network& network,
                                         const Partition& partition) {
   const Plan plan = make_plan(network, partition, options.batch);
   const double share = static_cast<double>(options.cost.passes) / cluster.size();
+  LayerTimes times(network, plan.kernels, cluster);
   std::vector<PassSeconds> result(network.layers.size());
-  for (const LayerRun& group : groups_of(plan)) {
-    const bool recomputes = plan.recomputes(plan.group(group.first));
-    const auto again = recomputes ? recomputed_work(network, group, plan.collapses)
-                                  : std::vector<RecomputedLayer>(network.layers.size());
+  for (std::size_t g = 0; g < partition.groups.size(); ++g) {
+    const GroupGeometry group = group_of_plan(network, plan, static_cast<int>(g));
+    const std::vector<RecomputedLayer> again = recomputed_work(network, group);
     for (int layer = group.first; layer <= group.last; ++layer) {
       PassSeconds& sum = result[static_cast<std::size_t>(layer)];
       for (int rank = 0; rank < cluster.size(); ++rank) {
         const Tile& tile = plan.tile(layer, rank);
-        const LayerSeconds of = layer_seconds(network,
-                                              layer,
-                                              plan.kernels_of(layer),
-                                              cluster.device(rank),
-                                              tile.computed,
-                                              tile.backward);
-        const RecomputedLayer& how = again[static_cast<std::size_t>(layer - group.first)];
+        const LayerSeconds& of = times.of(layer, rank, tile.computed, tile.backward);
         sum.forward_s += share * (of.forward_s + of.other_forward_s);
         sum.backward_s +=
-            share * (of.backward_data_s + of.other_backward_s + recompute_seconds(of, how));
+            share * (of.backward_data_s + of.other_backward_s +
+                     recompute_seconds(of, again[static_cast<std::size_t>(layer - group.first)]));
         sum.weights_s += share * of.backward_weights_s;
       }
     }
