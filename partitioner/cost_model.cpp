@@ -262,19 +262,15 @@ GroupCosts::SumSeconds GroupCosts::summed(const GroupGeometry& group) const {
 
 ExchangeSeconds exchange_seconds(const OverlapIndex& owned,
                                  const std::vector<Region>& required,
-                                 ExchangeLoads& loads) {
-  loads.forward.clear();
-  loads.backward.clear();
+                                 TransferLoad& load) {
+  load.clear();
   for (std::size_t rank = 0; rank < required.size(); ++rank) {
     const auto to = static_cast<int>(rank);
     owned.for_each(required[rank], [&](int from, const Region& shared) {
-      if (from != to) {
-        loads.forward.add({from, to, region_bytes(shared)});
-        loads.backward.add({to, from, region_bytes(shared)});
-      }
+      load.add({from, to, region_bytes(shared)});
     });
   }
-  return {loads.forward.seconds(), loads.backward.seconds()};
+  return {load.seconds(), load.reversed_seconds()};
 }
 
 namespace {
@@ -290,7 +286,7 @@ class StepCostSum {
               int reader,
               const ClusterProfile& cluster,
               const CostOptions& options)
-      : reader_(reader), costs_(network, kernels, sums, cluster), loads_(cluster) {
+      : reader_(reader), costs_(network, kernels, sums, cluster), load_(cluster) {
     cost_.passes = options.passes;
     cost_.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
   }
@@ -302,7 +298,7 @@ class StepCostSum {
         continue;
       }
       const ExchangeSeconds seconds =
-          exchange_seconds(OverlapIndex(owners[map_slot(map)]), required, loads_);
+          exchange_seconds(OverlapIndex(owners[map_slot(map)]), required, load_);
       of_group.forward_exchange_s += seconds.forward_s;
       of_group.backward_exchange_s += map != kImage ? seconds.backward_s : 0;
     }
@@ -314,7 +310,7 @@ class StepCostSum {
  private:
   int reader_;
   GroupCosts costs_;
-  ExchangeLoads loads_;
+  TransferLoad load_;
   StepCost cost_;
 };
 

@@ -137,13 +137,9 @@ struct ExchangeSeconds {
   double forward_s = 0;
   double backward_s = 0;
 };
-struct ExchangeLoads {  // room to work in, for many calls
-  explicit ExchangeLoads(const ClusterProfile& cluster) : forward(cluster), backward(cluster) {}
-  TransferLoad forward;
-  TransferLoad backward;
-};
+// `load` of the cluster is room to work in.
 [[nodiscard]] ExchangeSeconds exchange_seconds(const OverlapIndex& owned,
                                                const std::vector<Region>& required,
-                                               ExchangeLoads& loads);
+                                               TransferLoad& load);
 
 }  // namespace partitioner

@@ -50,7 +50,7 @@ PartitionSearch::PartitionSearch(const Network& network,
       options_(options),
       limits_(std::move(limits)),
       choices_(network, cluster, options, limits_),
-      loads_(cluster) {
+      load_(cluster) {
   for (int first = 0; first < network.size(); ++first) {
     all_.push_back(choices_.from(first));
     effort_.groups += static_cast<Index>(all_.back().size());
@@ -155,15 +155,15 @@ void PartitionSearch::bound_without_exchanges() {
 }
 
 void PartitionSearch::leave_out_dear_choices() {
-  std::vector<double> from_start(by_first_.size() + 1, kInfiniteRate);
-  from_start[0] = 0;
+  from_start_.assign(by_first_.size() + 1, kInfiniteRate);
+  from_start_[0] = 0;
   for (std::size_t first = 0; first < by_first_.size(); ++first) {
     for (const GroupChoice* choice : by_first_[first]) {
-      double& there = from_start[static_cast<std::size_t>(choice->group.last) + 1];
-      there = std::min(there, from_start[first] + price(*choice));
+      double& there = from_start_[static_cast<std::size_t>(choice->group.last) + 1];
+      there = std::min(there, from_start_[first] + price(*choice));
     }
     std::erase_if(by_first_[first], [&](const GroupChoice* choice) {
-      return too_dear(from_start[first] + least_through(*choice));
+      return too_dear(from_start_[first] + least_through(*choice));
     });
   }
 }
@@ -173,7 +173,8 @@ double PartitionSearch::least_through(const GroupChoice& choice) const {
 }
 
 // The least price from each layer on, by who owns the map just before it, if exchanges of all other
-// maps cost nothing. In a chain of layers that is what it really takes.
+// maps cost nothing. In a chain of layers that is what it really takes. What is too dear may be
+// dearer than it says.
 void PartitionSearch::bound_with_last_map() {
   for (const auto& choices : by_first_) {
     for (const GroupChoice* choice : choices) {
@@ -182,8 +183,9 @@ void PartitionSearch::bound_with_last_map() {
   }
   for (std::size_t first = by_first_.size(); first-- > 0;) {
     const int map = static_cast<int>(first) - 1;
+    const double too_dear = (best_ * slack_ - from_start_[first]) * (1 + kRounding);
     for (auto& [owned, least] : to_end_from_[first]) {
-      least = kInfiniteRate;
+      least = too_dear;
       for (const GroupChoice* choice : by_first_[first]) {
         if (least_through(*choice) >= least) {
           break;
@@ -403,7 +405,7 @@ PartitionSearch::Reads PartitionSearch::exchange_of(int map,
   if (!of.exact) {
     of.exact = true;
     const auto index = owners_.try_emplace(owned, owners).first;
-    of.seconds = exchange_seconds(index->second, readers, loads_);
+    of.seconds = exchange_seconds(index->second, readers, load_);
     of.load = exchange_load(owners, readers, comes_from_sums, options_.memory, limits_);
   }
   const double backward_s = map == kImage ? 0 : (1 - hidden_) * of.seconds.backward_s;

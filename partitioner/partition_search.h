@@ -123,7 +123,8 @@ class PartitionSearch {
   MemoryPrice memory_;
   double hidden_ = 0;
   std::vector<std::vector<const GroupChoice*>> by_first_;  // that may be of use, the best first
-  std::vector<double> to_end_;  // by layer: the least price from it on without exchanges
+  std::vector<double> to_end_;      // by layer: the least price from it on without exchanges
+  std::vector<double> from_start_;  // ... and up to it
   // By layer and owners of the map before it: the same with exchanges of that map.
   std::vector<std::unordered_map<int, double>> to_end_from_;
   bool keeps_all_ = false;       // ways to a state and variants of groups, beaten or not
@@ -134,7 +135,7 @@ class PartitionSearch {
   std::vector<int> ends_;                                  // ways to the end, by price
   std::unordered_map<std::uint64_t, ExchangePrice> exchanges_;
   std::unordered_map<int, OverlapIndex> owners_;  // by number of their regions
-  ExchangeLoads loads_;
+  TransferLoad load_;
   SearchEffort effort_;
 };
 

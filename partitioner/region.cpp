@@ -5,17 +5,6 @@
 
 namespace partitioner {
 
-Range intersect(const Range& a, const Range& b) {
-  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
-}
-
-Region intersect(const Region& a, const Region& b) {
-  return {intersect(a.images, b.images),
-          intersect(a.channels, b.channels),
-          intersect(a.rows, b.rows),
-          intersect(a.cols, b.cols)};
-}
-
 Region hull(const Region& a, const Region& b) {
   if (a.empty()) {
     return b;

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iosfwd>
 #include <vector>
@@ -37,11 +38,18 @@ struct Region {
   friend constexpr bool operator==(const Region&, const Region&) = default;
 };
 
-[[nodiscard]] Range intersect(const Range& a, const Range& b);
+[[nodiscard]] constexpr Range intersect(const Range& a, const Range& b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
 
 // The part in both a and b. Empty regions differ in value and are alike in meaning: ask empty()
 // first.
-[[nodiscard]] Region intersect(const Region& a, const Region& b);
+[[nodiscard]] constexpr Region intersect(const Region& a, const Region& b) {
+  return {intersect(a.images, b.images),
+          intersect(a.channels, b.channels),
+          intersect(a.rows, b.rows),
+          intersect(a.cols, b.cols)};
+}
 
 // The smallest region that holds a and b; an empty one adds nothing.
 [[nodiscard]] Region hull(const Region& a, const Region& b);

@@ -184,12 +184,36 @@ void TransferLoad::add_one_to_all(const std::vector<int>& ranks,
 }
 
 double TransferLoad::seconds() const {
+  return seconds(&Interface::out, &Interface::in, link_s_, latency_s_);
+}
+
+double TransferLoad::reversed_seconds() const {
+  double link_s = link_s_;
+  double latency_s = latency_s_;
+  if (!cluster_->exceptions.empty()) {  // links may differ by direction
+    link_s = latency_s = 0;
+    for (const std::size_t pair : used_pairs_) {
+      const auto from = static_cast<int>(pair / interfaces_.size());
+      const auto to = static_cast<int>(pair % interfaces_.size());
+      const LinkProfile& link = cluster_->between(to, from);
+      link_s = std::max(link_s, pair_bytes_[pair] / link.bytes_per_s);
+      latency_s = std::max(latency_s, link.latency_s);
+    }
+  }
+  return seconds(&Interface::in, &Interface::out, link_s, latency_s);
+}
+
+double TransferLoad::seconds(Flow Interface::*sent,
+                             Flow Interface::*received,
+                             double link_s,
+                             double latency_s) const {
   double pack_s = 0;
   double unpack_s = 0;
-  double wire_s = link_s_;
+  double wire_s = link_s;
   for (std::size_t rank = 0; rank < interfaces_.size(); ++rank) {
     const DeviceProfile& device = cluster_->devices[rank];
-    const auto& [out, in] = interfaces_[rank];
+    const Flow& out = interfaces_[rank].*sent;
+    const Flow& in = interfaces_[rank].*received;
     const auto processor_s = [&device](const Flow& flow) {
       return flow.messages * device.message_s + flow.bytes / device.copied_bytes_per_s;
     };
@@ -198,7 +222,7 @@ double TransferLoad::seconds() const {
     wire_s = std::max(
         {wire_s, out.bytes / device.send_bytes_per_s, in.bytes / device.receive_bytes_per_s});
   }
-  return pack_s + wire_s + latency_s_ + unpack_s;
+  return pack_s + wire_s + latency_s + unpack_s;
 }
 
 const char* name_of(SumAlgorithm algorithm) {

@@ -38,6 +38,8 @@ class TransferLoad {
                       bool outward);
 
   [[nodiscard]] double seconds() const;
+  // ... of the same messages from their receivers to their senders.
+  [[nodiscard]] double reversed_seconds() const;
   [[nodiscard]] bool empty() const { return !loaded_; }
 
  private:
@@ -56,6 +58,10 @@ class TransferLoad {
   };
   void load(int rank, const Flow& out, const Flow& in);
   void cross(const LinkProfile& link, double bytes);
+  [[nodiscard]] double seconds(Flow Interface::*sent,
+                               Flow Interface::*received,
+                               double link_s,
+                               double latency_s) const;
 
   const ClusterProfile* cluster_;
   std::vector<Interface> interfaces_;

@@ -55,18 +55,12 @@ void Wire::line_up(int message) {
   shared_ = shared_ && queue.front() != message;
 }
 
-double Wire::fair_share(const Flow& flow) const {
-  const Interface& out = out_[static_cast<std::size_t>(flow.from)];
-  const Interface& in = in_[static_cast<std::size_t>(flow.to)];
-  return std::min({out.rate / out.flows, in.rate / in.flows, flow.link_rate});
-}
-
 // Progressive filling (Bertsekas, Gallager 1992): the flow with the least share is given it for
 // good, and what it takes is no longer there for the others.
 void Wire::share_rates() {
   for (std::size_t i = 0; i < out_.size(); ++i) {
-    out_[i] = {cluster_->devices[i].send_bytes_per_s, 0};
-    in_[i] = {cluster_->devices[i].receive_bytes_per_s, 0};
+    out_[i] = {cluster_->devices[i].send_bytes_per_s, 0, 0};
+    in_[i] = {cluster_->devices[i].receive_bytes_per_s, 0, 0};
   }
   open_ = moving_;
   for (const int message : open_) {
@@ -74,10 +68,18 @@ void Wire::share_rates() {
     ++in_[static_cast<std::size_t>(flow(message).to)].flows;
   }
   while (!open_.empty()) {
+    for (auto* interfaces : {&out_, &in_}) {
+      for (Interface& interface : *interfaces) {
+        interface.share = interface.flows > 0 ? interface.rate / interface.flows : 0;
+      }
+    }
     shares_.clear();
     double least = kInfiniteRate;
     for (const int message : open_) {
-      shares_.push_back(fair_share(flow(message)));
+      const Flow& of = flow(message);
+      const double out = out_[static_cast<std::size_t>(of.from)].share;
+      const double in = in_[static_cast<std::size_t>(of.to)].share;
+      shares_.push_back(std::min({out, in, of.link_rate}));
       least = std::min(least, shares_.back());
     }
     constexpr double kRounding = 1 + 1e-12;  // flows that are equal but for rounding go together

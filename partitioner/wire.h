@@ -50,7 +50,6 @@ class Wire {
   void line_up(int message);
   void share_rates();
   [[nodiscard]] Departure leave(int message);
-  [[nodiscard]] double fair_share(const Flow& flow) const;
   [[nodiscard]] std::size_t pair(const Flow& flow) const;
   Flow& flow(int message) { return flows_[static_cast<std::size_t>(message)]; }
 
@@ -64,10 +63,11 @@ class Wire {
   std::size_t finished_ = 0;
   double time_ = 0;
   bool shared_ = true;  // rates are those of `moving_`
-  // Of each interface while rates are shared out: what is left, and among how many.
+  // Of each interface while rates are shared out: what is left, among how many, and so for each.
   struct Interface {
     double rate = 0;
     int flows = 0;
+    double share = 0;
   };
   std::vector<Interface> out_;
   std::vector<Interface> in_;
