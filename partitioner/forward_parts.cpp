@@ -14,10 +14,11 @@ constexpr Index kGrid = 4;           // side of the largest Winograd tile
 constexpr Index kRun = 28;           // cells that kernels compute side by side, a multiple of all
 constexpr Index kFewestCells = 512;  // fewer would pay more for packing weights twice
 
-// Kernels bring all filters into their order again for each part; Winograd's transform them. On a
-// Raspberry Pi 3 that takes as long for a filter as 100 Mbit/s take to bring this many cells of a
-// channel.
+// Kernels bring all filters into their order again for each part; Winograd's transform those that
+// they do not keep, and read the others. On a Raspberry Pi 3 that takes as long for a filter as
+// 100 Mbit/s take to bring this many cells of a channel.
 constexpr double kCellsPerTransform = 1.5;
+constexpr double kCellsPerKept = 0.25;
 constexpr double kCellsPerWeight = 0.04;  // of a filter's window
 
 constexpr Index kMostParts = 4;             // that images are computed in
@@ -41,10 +42,21 @@ Index awaited_cells(const Network& network, const Plan& plan, int layer, int map
   return volume / network.shape(map).channels;
 }
 
-// What preparing the filters of one more part of the tile takes, in cells that could come
+// Whether the rank transforms the layer's filters once for all parts of its tile.
+bool keeps_filters(const Network& network, const Plan& plan, int layer, int rank) {
+  const Index side = winograd_side(plan.kernels_of(layer).forward);
+  const Index channels = network.shape(network.layer(layer).inputs[0]).channels;
+  const Index filters = plan.tile(layer, rank).computed.channels.size();
+  return side > 0 && keeps_winograd_filters(side, channels, filters);
+}
+
+// What bringing the filters of one more part of the tile takes, in cells that could come
 // meanwhile.
 double cells_per_part(const Network& network, const Plan& plan, int layer, int rank) {
   const auto filters = static_cast<double>(plan.tile(layer, rank).computed.channels.size());
+  if (keeps_filters(network, plan, layer, rank)) {
+    return kCellsPerKept * filters;
+  }
   if (winograd_side(plan.kernels_of(layer).forward) > 0) {
     return kCellsPerTransform * filters;
   }
@@ -107,6 +119,13 @@ Index parts_of_images(const Network& network, const Plan& plan, int layer, int r
 Range images_of_part(const Range& images, Index part, Index parts) {
   return {images.begin + images.size() * part / parts,
           images.begin + images.size() * (part + 1) / parts};
+}
+
+// Whether there is something to wait for meanwhile.
+bool prepares_filters(const Network& network, const Plan& plan, int layer, int rank) {
+  return std::holds_alternative<Convolution>(network.layer(layer).operation) &&
+         keeps_filters(network, plan, layer, rank) &&
+         awaited_cells(network, plan, layer, network.layer(layer).inputs[0], rank) > 0;
 }
 
 // The exchange of what `layer` waits for, in parts.
@@ -213,6 +232,9 @@ std::vector<TilePart> forward_parts(const Network& network, const Plan& plan, in
     Region region = computed;
     region.images = images_of_part(computed.images, part, count);
     parts.push_back({region, true, static_cast<int>(part) + 1});
+  }
+  if (parts.empty() && prepares_filters(network, plan, layer, rank)) {
+    parts.push_back({computed, true, 1});
   }
   return parts;
 }

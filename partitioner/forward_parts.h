@@ -31,7 +31,8 @@ struct TilePart {
 [[nodiscard]] std::vector<TilePart> border(const Region& computed, const Region& interior);
 
 // All parts of the layer's tile: its interior and its border, or images in turn as they arrive.
-// None where the tile is computed as a whole when all of its input is there.
+// Where the tile is computed as a whole when all of its input is there: one part, if something can
+// be done for it before, else none.
 [[nodiscard]] std::vector<TilePart> forward_parts(const Network& network,
                                                   const Plan& plan,
                                                   int layer,

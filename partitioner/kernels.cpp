@@ -39,6 +39,19 @@ ConvolutionKernel kernel_by(KernelRule rule, const Network& network, int layer) 
 
 }  // namespace
 
+Index winograd_filter_elements(Index side, Index channels, Index filters) {
+  constexpr Index kBlock = 16;  // channels are computed in blocks of so many
+  constexpr Index kTaps = 3;
+  const Index positions = (side + kTaps - 1) * (side + kTaps - 1);
+  const auto in_blocks = [](Index count) { return (count + kBlock - 1) / kBlock * kBlock; };
+  return positions * in_blocks(channels) * in_blocks(filters);
+}
+
+bool keeps_winograd_filters(Index side, Index channels, Index filters) {
+  constexpr Index kMostElements = Index{1} << 21U;
+  return winograd_filter_elements(side, channels, filters) <= kMostElements;
+}
+
 std::string_view name_of(ConvolutionKernel kernel) {
   switch (kernel) {
     case ConvolutionKernel::Direct:

@@ -28,6 +28,12 @@ inline constexpr ConvolutionKernel kConvolutionKernels[] = {ConvolutionKernel::D
                                                   : 0;
 }
 
+// Elements of a layer's filters, transformed, as Winograd's kernels lay them out; and whether a
+// pass transforms them once and keeps them until it ends. Of more it keeps a part at a time and
+// transforms each part again for each batch of tiles.
+[[nodiscard]] Index winograd_filter_elements(Index side, Index channels, Index filters);
+[[nodiscard]] bool keeps_winograd_filters(Index side, Index channels, Index filters);
+
 // "direct", "winograd2", "winograd4", "reference"
 [[nodiscard]] std::string_view name_of(ConvolutionKernel kernel);
 [[nodiscard]] std::optional<ConvolutionKernel> kernel_named(std::string_view name);

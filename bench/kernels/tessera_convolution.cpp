@@ -57,7 +57,7 @@ void TesseraConvolution<T>::run() {
   switch (pass_) {
     case Pass::Forward:
       return engine::convolution_forward<T>(
-          method_, input, weight, nullptr, {output_.view(), output_map_}, workspace_.data());
+          method_, input, {weight}, {output_.view(), output_map_}, workspace_.data());
     case Pass::BackwardData:
       return engine::convolution_backward_data<T>(method_,
                                                   output,

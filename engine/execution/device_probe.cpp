@@ -129,7 +129,7 @@ ConvolutionPoint timed(const TrialTimer& timer, ConvolutionPoint trial, double a
   Array<float> weight_gradient(weight.size());
   const double pass_s = allowed_s / 3;
   trial.forward_s = timer.seconds(pass_s, [&] {
-    convolution_forward<float>(method, in, weight.data(), nullptr, {out, output}, scratch);
+    convolution_forward<float>(method, in, {weight.data()}, {out, output}, scratch);
   });
   trial.backward_data_s = timer.seconds(pass_s, [&] {
     convolution_backward_data<float>(

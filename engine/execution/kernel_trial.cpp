@@ -78,7 +78,7 @@ class Trial {
     const float* weight = weight_.data();
     return {
         least_seconds([&] {
-          convolution_forward<float>(method, in, weight, nullptr, {out_, tile_.computed}, scratch_);
+          convolution_forward<float>(method, in, {weight}, {out_, tile_.computed}, scratch_);
         }),
         has_data_gradient_ ? least_seconds([&] {
           convolution_backward_data<float>(method,

@@ -25,12 +25,16 @@ class ConvolutionalLayer : public Layer<T> {
     const LineDone line_done = [&](const Range& channels, Index n, Index row) {
       moments->add(channels, n, row);
     };
+    const bool prepared =
+        !maps.parts.empty() &&
+        convolution_prepare<T>(
+            method_, maps.parameters.weight, site_.tile().computed.channels.size(), maps.workspace);
     const auto compute = [&](const TilePart& part) {
       ConvolutionOutput<T> out{stage_.sums(maps), part.region};
       if (moments && part.ends_lines) {
         out.done = line_done;
       }
-      convolve(maps, out);
+      convolve(maps, out, prepared);
     };
     for (const TilePart& part : maps.parts) {
       maps.await_inputs(part.awaits);
@@ -43,7 +47,7 @@ class ConvolutionalLayer : public Layer<T> {
   }
 
   void recompute(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    convolve(maps, {stage_.sums(maps), site_.tile().computed});
+    convolve(maps, {stage_.sums(maps), site_.tile().computed}, false);
     stage_.recompute(maps);
   }
 
@@ -79,13 +83,10 @@ class ConvolutionalLayer : public Layer<T> {
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:
-  void convolve(const LayerMaps<T>& maps, const ConvolutionOutput<T>& out) const {
-    convolution_forward(method_,
-                        maps.inputs[0],
-                        static_cast<const T*>(maps.parameters.weight),
-                        static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias),
-                        out,
-                        maps.workspace);
+  void convolve(const LayerMaps<T>& maps, const ConvolutionOutput<T>& out, bool prepared) const {
+    const ForwardFilters<T> filters{
+        maps.parameters.weight, normalized_ ? nullptr : maps.parameters.bias, prepared};
+    convolution_forward(method_, maps.inputs[0], filters, out, maps.workspace);
   }
 
   Site site_;

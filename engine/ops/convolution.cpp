@@ -68,10 +68,19 @@ Index convolution_workspace(const ConvolutionMethod& method,
 }
 
 template <class T>
+bool convolution_prepare(const ConvolutionMethod& method,
+                         const T* weight,
+                         Index filters,
+                         T* workspace) {
+  const Index side = winograd_side(method.kernels.forward);
+  return side > 0 &&
+         winograd_prepare(WinogradMethod{method.shape, side}, weight, filters, workspace);
+}
+
+template <class T>
 void convolution_forward(const ConvolutionMethod& method,
                          View<const T> in,
-                         const T* weight,
-                         const T* bias,
+                         const ForwardFilters<T>& filters,
                          const ConvolutionOutput<T>& out,
                          T* workspace) {
   if (out.region.empty()) {
@@ -80,13 +89,13 @@ void convolution_forward(const ConvolutionMethod& method,
   const ConvolutionShape& shape = method.shape;
   const ConvolutionKernel kernel = method.kernels.forward;
   if (kernel == ConvolutionKernel::Reference) {
-    reference_forward(shape, in, weight, bias, out);
+    reference_forward(shape, in, filters.weight, filters.bias, out);
   } else if (const Index side = winograd_side(kernel); side > 0) {
-    winograd_forward(WinogradMethod{shape, side}, in, weight, bias, out, workspace);
+    winograd_forward(WinogradMethod{shape, side}, in, filters, out, workspace);
   } else if (is_depthwise(shape)) {
-    depthwise_forward(shape, in, weight, bias, out);
+    depthwise_forward(shape, in, filters.weight, filters.bias, out);
   } else {
-    direct_forward(shape, in, weight, bias, out);
+    direct_forward(shape, in, filters.weight, filters.bias, out);
   }
 }
 
@@ -150,10 +159,10 @@ void convolution_backward_weights(const ConvolutionMethod& method,
   }
 }
 
+template bool convolution_prepare<float>(const ConvolutionMethod&, const float*, Index, float*);
 template void convolution_forward<float>(const ConvolutionMethod&,
                                          View<const float>,
-                                         const float*,
-                                         const float*,
+                                         const ForwardFilters<float>&,
                                          const ConvolutionOutput<float>&,
                                          float*);
 template void convolution_backward_data<float>(const ConvolutionMethod&,
@@ -169,10 +178,10 @@ template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   Index,
                                                   float*,
                                                   float*);
+template bool convolution_prepare<double>(const ConvolutionMethod&, const double*, Index, double*);
 template void convolution_forward<double>(const ConvolutionMethod&,
                                           View<const double>,
-                                          const double*,
-                                          const double*,
+                                          const ForwardFilters<double>&,
                                           const ConvolutionOutput<double>&,
                                           double*);
 template void convolution_backward_data<double>(const ConvolutionMethod&,

@@ -66,14 +66,29 @@ struct ConvolutionOutput {
   LineDone done = {};  // or none
 };
 
-// `weight` is (filters.size(), C/groups, F, F), `bias` is (filters.size()) or null, for the filters
-// of out.region.channels. Assigns out.cells on out.region. `workspace` has the elements that
-// convolution_workspace() says, aligned.
+// For the filters of out.region.channels: `weight` is (filters, C/groups, F, F), `bias` is
+// (filters) or null.
+template <class T>
+struct ForwardFilters {
+  const T* weight = nullptr;
+  const T* bias = nullptr;
+  bool prepared = false;  // by convolution_prepare()
+};
+
+// Brings `filters` filters into the workspace as the kernel takes them there for every part of a
+// tile, where it does: else returns false.
+template <class T>
+[[nodiscard]] bool convolution_prepare(const ConvolutionMethod& method,
+                                       const T* weight,
+                                       Index filters,
+                                       T* workspace);
+
+// Assigns out.cells on out.region. `workspace` has the elements that convolution_workspace() says,
+// aligned.
 template <class T>
 void convolution_forward(const ConvolutionMethod& method,
                          View<const T> in,
-                         const T* weight,
-                         const T* bias,
+                         const ForwardFilters<T>& filters,
                          const ConvolutionOutput<T>& out,
                          T* workspace);
 

@@ -10,10 +10,12 @@ namespace engine {
 namespace {
 
 using partitioner::intersect;
+using partitioner::keeps_winograd_filters;
+using partitioner::winograd_filter_elements;
 
-// Elements that are in work at once: few enough of filters to stay in a cache of the second level
-// beside the tiles that they meet. Filters of several parts are transformed again for each batch of
-// tiles, so that batches are larger then.
+// Elements of filters that are in work at once: few enough to stay in a cache of the second level
+// beside the tiles that they meet. Of more, the parts that tiles meet stay there, one after the
+// other: batches of tiles are larger then.
 constexpr Index kFilterElements = Index{5} << 16U;
 constexpr Index kPartBlocks = 2 * kMostBlocks;
 constexpr Index kPartChannels = 4 * kLanes;
@@ -25,24 +27,30 @@ constexpr Index kMostTilesOfParts = 224;
 // A convolution goes through batches of tiles and, for each, through parts of its filters: some
 // outputs' channels and, for these, one run of inputs' channels after the other.
 struct Blocking {
-  Index tiles = 0;     // of a batch
-  Index blocks = 0;    // of outputs, of a part
-  Index channels = 0;  // of inputs, of a part
-  bool whole = true;   // whether a part is all filters
+  Index tiles = 0;          // of a batch
+  Index part_blocks = 0;    // of outputs, of a part
+  Index part_channels = 0;  // of inputs, of a part
+  bool kept = true;         // whether there is room for all filters, or for a part
+  Index blocks = 0;         // of outputs that there is room for
+  Index channels = 0;       // of inputs that there is room for
 };
 
 // For a grid of `tiles` tiles.
 Blocking blocking_of(Index side, Index ins, Index outs, Index tiles) {
   const Index per_tile = positions_of(side) * kLanes;  // and block
-  Blocking blocking{0, blocks_of(outs), blocks_of(ins) * kLanes, true};
-  if (per_tile * blocking.blocks * blocking.channels > kFilterElements) {
-    blocking.blocks = std::min(blocking.blocks, kPartBlocks);
-    blocking.channels = std::min(blocking.channels, kPartChannels);
-    blocking.whole = false;
-  }
-  const Index most = std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.blocks)),
-                                kFewestTiles,
-                                blocking.whole ? kMostTiles : kMostTilesOfParts);
+  const Index blocks = blocks_of(outs);
+  const Index channels = blocks_of(ins) * kLanes;
+  const bool whole = winograd_filter_elements(side, ins, outs) <= kFilterElements;
+  Blocking blocking;
+  blocking.kept = keeps_winograd_filters(side, ins, outs);
+  blocking.part_blocks = whole ? blocks : std::min(blocks, kPartBlocks);
+  blocking.part_channels = whole ? channels : std::min(channels, kPartChannels);
+  blocking.blocks = blocking.kept ? blocks : blocking.part_blocks;
+  blocking.channels = blocking.kept ? channels : blocking.part_channels;
+  const Index most =
+      std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.part_blocks)),
+                 kFewestTiles,
+                 whole ? kMostTiles : kMostTilesOfParts);
   blocking.tiles = std::min(most, tiles);
   return blocking;
 }
@@ -55,13 +63,14 @@ void for_each_part(Index most, const Range& channels, Visit visit) {
   }
 }
 
-// sums (+)= filters * tiles at every position, for `count` tiles. `first_channel` of the tiles is
-// the filters' first; the sums are assigned where it is 0. Called by all threads of a team.
+// sums (+)= filters * tiles at every position, for `count` tiles and the tiles' channels `inputs`,
+// which the filters begin with; the sums are assigned where these are the first. Called by all
+// threads of a team.
 template <class T>
 void multiply(const TransformedFilters<T>& filters,
               Index positions,
               Index count,
-              Index first_channel,
+              const Range& inputs,
               const TransformedTiles<T>& tiles,
               const TransformedTiles<T>& sums) {
   const LaneKernels<T>& kernels = lane_kernels<T>();
@@ -72,14 +81,14 @@ void multiply(const TransformedFilters<T>& filters,
       const Index block = pair * kMostBlocks;
       const Index blocks = std::min(kMostBlocks, sums.blocks - block);
       for_each_run(count, kernels.product_pixels, [&](Index first, Index pixels) {
-        kernels.pixel_product({tiles.at(position, first_channel / kLanes, first),
+        kernels.pixel_product({tiles.at(position, inputs.begin / kLanes, first),
                                tiles.block_stride(),
-                               filters.channels,
+                               inputs.size(),
                                filters.at(position, block, 0),
                                filters.block_stride(),
                                sums.at(position, block, first),
                                sums.block_stride(),
-                               first_channel == 0},
+                               inputs.begin == 0},
                               pixels,
                               blocks);
       });
@@ -101,14 +110,20 @@ struct FilterSource {
   }
 };
 
-// Called by all threads of a team.
+template <class T>
+FilterSource<T> filters_forward(const ConvolutionShape& shape, const T* weight) {
+  return {weight, shape.row(), shape.taps(), false};
+}
+
+// Of `outs` outputs and `ins` inputs. Called by all threads of a team.
 template <class T>
 void transform_filters(Index side,
                        Index outs,
+                       Index ins,
                        const FilterSource<T>& from,
                        const TransformedFilters<T>& to) {
   const auto transform = lane_kernels<T>().transform_filters[transform_number(side)];
-  for_each_share(to.blocks, to.channels, [&](Index block, const Range& share) {
+  for_each_share(blocks_of(outs), ins, [&](Index block, const Range& share) {
     FilterTransform<T> job;
     job.taps = from.taps + block * kLanes * from.out_step + share.begin * from.in_step;
     job.lane_step = from.out_step;
@@ -144,18 +159,30 @@ TiledConvolution<T> part_of(TiledConvolution<T> job, const Range& channels) {
 // Scratch of a pass: filters, or their gradients, then tiles and sums (or gradients) of one batch.
 template <class T>
 struct WinogradScratch {
+  TransformedFilters<T> filters;
   TransformedTiles<T> tiles;
   Index elements = 0;
 
   WinogradScratch(T* workspace, Index side, const Blocking& blocking, Index in_blocks)
-      : tiles{nullptr, in_blocks, blocking.tiles} {
+      : filters{workspace, blocking.blocks, blocking.channels},
+        tiles{nullptr, in_blocks, blocking.tiles},
+        kept_(blocking.kept) {
     const Index positions = positions_of(side);
-    const TransformedFilters<T> filters{workspace, blocking.blocks, blocking.channels};
-    const TransformedTiles<T> sums{nullptr, blocking.blocks, blocking.tiles};
+    const TransformedTiles<T> sums{nullptr, blocking.part_blocks, blocking.tiles};
     const Index filter_elements = positions * filters.position_stride();
     tiles.data = workspace + filter_elements;
     elements = filter_elements + positions * (tiles.position_stride() + sums.position_stride());
   }
+
+  // Where a part of the filters lies, counted from the first output and input on.
+  [[nodiscard]] TransformedFilters<T> part(Index out, Index in) const {
+    TransformedFilters<T> there = filters;
+    there.data = kept_ ? filters.at(0, out / kLanes, in) : filters.data;
+    return there;
+  }
+
+ private:
+  bool kept_;
 };
 
 // Calls `done` for the lines whose last tile is one of the batch. Called by all threads of a team.
@@ -176,8 +203,9 @@ void finish_lines(const TileGrid& grid,
   }
 }
 
+// `prepared`: the filters are there, all of them.
 template <class T>
-void convolve(const TiledConvolution<T>& job, const LineDone& done, T* workspace) {
+void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepared, T* workspace) {
   const TileGrid grid(job.side, job.out.region);
   const Index ins = job.in.squares.cells.channels.size();
   const Range& outs = job.out.region.channels;
@@ -189,16 +217,20 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, T* workspace
   for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
     const Range batch{first, first + count};
     transform_squares(job.in, grid, batch, tiles);
-    for_each_part(blocking.blocks * kLanes, outs, [&](const Range& channels) {
+    for_each_part(blocking.part_blocks * kLanes, outs, [&](const Range& channels) {
       const TiledConvolution<T> part = part_of(job, channels);
       const Index blocks = blocks_of(channels.size());
       const TransformedTiles<T> sums{tiles.at(positions, 0, 0), blocks, blocking.tiles};
-      for_each_part(blocking.channels, {0, ins}, [&](const Range& inputs) {
-        const TransformedFilters<T> filters{workspace, blocks, inputs.size()};
-        if (first == 0 || !blocking.whole) {
-          transform_filters(job.side, channels.size(), part.filters.from(0, inputs.begin), filters);
+      for_each_part(blocking.part_channels, {0, ins}, [&](const Range& inputs) {
+        const auto filters = scratch.part(channels.begin - outs.begin, inputs.begin);
+        if (!prepared && (first == 0 || !blocking.kept)) {
+          transform_filters(job.side,
+                            channels.size(),
+                            inputs.size(),
+                            part.filters.from(0, inputs.begin),
+                            filters);
         }
-        multiply(filters, positions, count, inputs.begin, tiles, sums);
+        multiply(filters, positions, count, inputs, tiles, sums);
       });
       transform_sums(sums, grid, batch, part.out);
       if (done) {
@@ -221,25 +253,25 @@ Region window_of(const ConvolutionShape& shape, const Region& region) {
           grow(region.cols, shape.padding, after)};
 }
 
-// sums (+)= tiles * gradients at every position, over `count` tiles, of the tiles' channels from
-// `first_channel` on. Called by all threads of a team.
+// sums (+)= tiles * gradients at every position, over `count` tiles, of the tiles' channels
+// `inputs`, which the sums begin with. Called by all threads of a team.
 template <class T>
 void add_products(const TransformedTiles<T>& tiles,
-                  Index first_channel,
+                  const Range& inputs,
                   const TransformedTiles<T>& gradients,
                   Index positions,
                   Index count,
                   bool assign,
                   const TransformedFilters<T>& sums) {
   const Index pairs = (gradients.blocks + kMostBlocks - 1) / kMostBlocks;
-  const Index runs = sums.channels / kProductChannels;
+  const Index runs = blocks_of(inputs.size()) * kLanes / kProductChannels;
 #pragma omp for collapse(3) schedule(static)
   for (Index position = 0; position < positions; ++position) {
     for (Index pair = 0; pair < pairs; ++pair) {
       for (Index run = 0; run < runs; ++run) {
         const Index block = pair * kMostBlocks;
         const Index channel = run * kProductChannels;
-        const Index input = first_channel + channel;
+        const Index input = inputs.begin + channel;
         lane_kernels<T>().weight_product({tiles.at(position, input / kLanes, 0) + input % kLanes,
                                           gradients.at(position, block, 0),
                                           gradients.block_stride(),
@@ -263,7 +295,7 @@ void add_filters(Index side,
                  const Range& inputs,
                  T* weight_gradient) {
   const auto transform = lane_kernels<T>().transform_filter_gradients[transform_number(side)];
-  for_each_share(sums.blocks, inputs.size(), [&](Index block, const Range& share) {
+  for_each_share(blocks_of(filters), inputs.size(), [&](Index block, const Range& share) {
     FilterGradientTransform<T> job;
     job.positions = sums.at(0, block, share.begin);
     job.position_step = sums.position_stride();
@@ -293,10 +325,22 @@ Index winograd_workspace(const WinogradMethod& method, const Region& region, Con
 }
 
 template <class T>
+bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filters, T* workspace) {
+  const ConvolutionShape& shape = method.shape;
+  const Blocking blocking = blocking_of(method.side, shape.channels, filters, 1);
+  if (!blocking.kept) {
+    return false;
+  }
+  const TransformedFilters<T> to{workspace, blocking.blocks, blocking.channels};
+#pragma omp parallel
+  transform_filters(method.side, filters, shape.channels, filters_forward(shape, weight), to);
+  return true;
+}
+
+template <class T>
 void winograd_forward(const WinogradMethod& method,
                       View<const T> in,
-                      const T* weight,
-                      const T* bias,
+                      const ForwardFilters<T>& filters,
                       const ConvolutionOutput<T>& out,
                       T* workspace) {
   const Region& region = out.region;
@@ -309,9 +353,9 @@ void winograd_forward(const WinogradMethod& method,
   job.in = {kernels.transform_input[number],
             in,
             {window_side(side), -shape.padding, window_of(shape, region)}};
-  job.filters = {weight, shape.row(), shape.taps(), false};
-  job.out = {kernels.transform_sums[number], out.cells, region, bias, false};
-  convolve(job, out.done, workspace);
+  job.filters = filters_forward(shape, filters.weight);
+  job.out = {kernels.transform_sums[number], out.cells, region, filters.bias, false};
+  convolve(job, out.done, filters.prepared, workspace);
 }
 
 template <class T>
@@ -338,7 +382,7 @@ void winograd_backward_data(const WinogradMethod& method,
   job.filters = {weight, shape.taps(), shape.row(), true};
   job.out = {
       kernels.transform_sums[number], in_gradient.cells, inputs, nullptr, !in_gradient.assign};
-  convolve(job, {}, workspace);
+  convolve(job, {}, false, workspace);
 }
 
 template <class T>
@@ -365,18 +409,18 @@ void winograd_backward_weights(const WinogradMethod& method,
   for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
     const Range batch{first, first + count};
     transform_squares(windows, grid, batch, tiles);
-    for_each_part(blocking.blocks * kLanes, region.channels, [&](const Range& filters) {
+    for_each_part(blocking.part_blocks * kLanes, region.channels, [&](const Range& filters) {
       const Region outputs{region.images, filters, region.rows, region.cols};
       const SquareSource<T> source{
           kernels.transform_gradient[number], out_gradient, {side, 0, outputs}};
       const Index blocks = blocks_of(filters.size());
       const TransformedTiles<T> gradients{tiles.at(positions, 0, 0), blocks, blocking.tiles};
       transform_squares(source, grid, batch, gradients);
-      for_each_part(blocking.channels, {0, shape.channels}, [&](const Range& inputs) {
-        const TransformedFilters<T> sums{workspace, blocks, blocks_of(inputs.size()) * kLanes};
-        const bool assign = first == 0 || !blocking.whole;
-        add_products(tiles, inputs.begin, gradients, positions, count, assign, sums);
-        if (batch.end == grid.count() || !blocking.whole) {
+      for_each_part(blocking.part_channels, {0, shape.channels}, [&](const Range& inputs) {
+        const auto sums = scratch.part(filters.begin - region.channels.begin, inputs.begin);
+        const bool assign = first == 0 || !blocking.kept;
+        add_products(tiles, inputs, gradients, positions, count, assign, sums);
+        if (batch.end == grid.count() || !blocking.kept) {
           T* gradient = weight_gradient + (filters.begin - first_filter) * shape.row();
           add_filters(side, sums, shape, filters.size(), inputs, gradient);
         }
@@ -385,16 +429,16 @@ void winograd_backward_weights(const WinogradMethod& method,
   });
 }
 
+template bool winograd_prepare<float>(const WinogradMethod&, const float*, Index, float*);
 template void winograd_forward<float>(const WinogradMethod&,
                                       View<const float>,
-                                      const float*,
-                                      const float*,
+                                      const ForwardFilters<float>&,
                                       const ConvolutionOutput<float>&,
                                       float*);
+template bool winograd_prepare<double>(const WinogradMethod&, const double*, Index, double*);
 template void winograd_forward<double>(const WinogradMethod&,
                                        View<const double>,
-                                       const double*,
-                                       const double*,
+                                       const ForwardFilters<double>&,
                                        const ConvolutionOutput<double>&,
                                        double*);
 template void winograd_backward_data<float>(const WinogradMethod&,

@@ -27,10 +27,12 @@ struct WinogradMethod {
 // The passes, with the arguments of convolution.h.
 
 template <class T>
+bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filters, T* workspace);
+
+template <class T>
 void winograd_forward(const WinogradMethod& method,
                       View<const T> in,
-                      const T* weight,
-                      const T* bias,
+                      const ForwardFilters<T>& filters,
                       const ConvolutionOutput<T>& out,
                       T* workspace);
 

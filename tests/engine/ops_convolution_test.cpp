@@ -154,8 +154,14 @@ Tensor<T> forward(Case& of, const Region& region, Draw& draw) {
   const auto bias = rows_of<T>(of.bias, region.channels, 1);
   Tensor<T> out(draw.chance(0.5) ? region : of.output());
   auto workspace = workspace_for<T>(of, region);
-  convolution_forward<T>(
-      of.method(), in.view(), weight.data(), bias.data(), {out.view(), region}, workspace.data());
+  const bool prepared =
+      draw.chance(0.5) &&
+      convolution_prepare<T>(of.method(), weight.data(), region.channels.size(), workspace.data());
+  convolution_forward<T>(of.method(),
+                         in.view(),
+                         {weight.data(), bias.data(), prepared},
+                         {out.view(), region},
+                         workspace.data());
   return out;
 }
 

@@ -107,24 +107,29 @@ TEST_CASE("there is no interior where nothing is under way, or little could be c
 TEST_CASE("cells that come sooner than filters are transformed again are waited for") {
   constexpr Index kFew = 16;
   constexpr Index kMany = 256;
-  const auto begins_early = [](Index filters, KernelRule rule) {
+  constexpr Index kTooMany = 1024;  // to keep all of them transformed
+  const auto begins_early = [](Index channels, Index filters, KernelRule rule) {
     Network network;
     network.image = {3, 100, 131};
-    add_layer(network, Convolution{.filters = 8, .size = 1}, {kImage});
+    add_layer(network, Convolution{.filters = channels, .size = 1}, {kImage});
     add_layer(network, Convolution{.filters = filters, .size = 3, .padding = 1}, {0});
     Partition partition = test::partition_of(network, 2, {{0, 0}, {1, 1}}, {test::cols_cut(2)});
     partition.kernels = choose_kernels(network, rule);
     return !interior(network, make_plan(network, partition, 2), 1, 0).empty();
   };
-  CHECK(begins_early(kFew, KernelRule::Winograd));
-  CHECK(!begins_early(kMany, KernelRule::Winograd));  // two images' 100 cells for each channel
-  CHECK(begins_early(kMany, KernelRule::Direct));
+  CHECK(begins_early(kFew, kFew, KernelRule::Winograd));
+  CHECK(begins_early(kFew, kMany, KernelRule::Winograd));
+  // Two images' 100 cells for each channel come before the filters are there again.
+  CHECK(!begins_early(kTooMany, kMany, KernelRule::Winograd));
+  CHECK(!begins_early(kFew, kTooMany, KernelRule::Winograd));
+  CHECK(begins_early(kTooMany, kMany, KernelRule::Direct));
 }
 
 namespace {
 
 // Rows, then output channels, for which a rank wants all of the map.
 struct InTurn {
+  Index channels = 8;
   Index filters = 16;
   Index side = 40;
   Index images = 6;
@@ -134,7 +139,7 @@ struct InTurn {
 Network two_cuts(const InTurn& of) {
   Network network;
   network.image = {3, of.side, of.side};
-  add_layer(network, Convolution{.filters = 8, .size = 1}, {kImage});
+  add_layer(network, Convolution{.filters = of.channels, .size = 1}, {kImage});
   add_layer(network, Convolution{.filters = of.filters, .size = 3, .padding = 1}, {0});
   return network;
 }
@@ -193,11 +198,14 @@ TEST_CASE("images of a tile are computed in turn, each when its cells have come"
 TEST_CASE("images are computed all at once where turns would not hide enough") {
   CHECK(parts_of_rank({.images = 2}) == 2);
   CHECK(parts_of_rank({.images = 1}) == 0);
+  // Filters are transformed while cells are under way.
+  CHECK(parts_of_rank({.images = 1, .rule = KernelRule::Winograd}) == 1);
   CHECK(parts_of_rank({.side = 8}) == 0);  // 48 cells of an image are awaited
   // Each turn packs, or transforms, a quarter of the filters.
   CHECK(parts_of_rank({.filters = 1 << 17}) == 0);
   CHECK(parts_of_rank({.filters = 1 << 13}) == 4);
-  CHECK(parts_of_rank({.filters = 1 << 13, .rule = KernelRule::Winograd}) == 2);
+  CHECK(parts_of_rank({.filters = 1 << 13, .rule = KernelRule::Winograd}) == 4);  // keeps them
+  CHECK(parts_of_rank({.channels = 40, .filters = 1 << 13, .rule = KernelRule::Winograd}) == 2);
   // Nothing is awaited.
   const Network network = two_cuts({});
   CHECK(forward_parts(network, make_plan(network, single_tile(network), 6), 1, 0).empty());
