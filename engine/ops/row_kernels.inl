@@ -743,9 +743,22 @@ void activate_row(const RowPair<T>& rows, Activation activation, T* y) {
   });
 }
 
+// Narrow cells side by side are numbers like any others: the widest vectors take most of them.
 template <class T>
 void activate_any(const RowPair<T>& rows, Activation activation, T* y) {
-  with_kind(activation, [&]<Kind kKind>() { activate_row<T, kKind>(rows, activation, y); });
+  const bool dense = rows.x_step == rows.lanes && rows.y_step == rows.lanes &&
+                     kMostLanes % rows.lanes == 0;
+  const Index cells = dense ? rows.cells * rows.lanes / kMostLanes : 0;  // kMostLanes each
+  const Index taken = cells * kMostLanes;
+  const RowPair<T> rest{rows.x + taken,
+                        rows.x_step,
+                        rows.y_step,
+                        rows.cells - taken / rows.lanes,
+                        rows.lanes};
+  with_kind(activation, [&]<Kind kKind>() {
+    activate_row<T, kKind>({rows.x, kMostLanes, kMostLanes, cells, kMostLanes}, activation, y);
+    activate_row<T, kKind>(rest, activation, y + taken);
+  });
 }
 
 template <class T>

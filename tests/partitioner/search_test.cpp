@@ -391,6 +391,31 @@ TEST_CASE("channels and cells are cut together where that is faster than either"
   CHECK(group.rows.parts * group.cols.parts == 2);
 }
 
+// Rows lie together in memory; where both take the same, their halos are what to send.
+TEST_CASE("of equally fast cuts the search takes rows") {
+  Network network;
+  network.image = {8, 96, 96};
+  add_layer(network, Convolution{.filters = 16, .size = 3, .padding = 1}, {kImage});
+  add_layer(network, Convolution{.filters = 16, .size = 3, .padding = 1}, {0});
+  const ClusterProfile cluster = equal_devices({.count = 2});
+  SearchOptions options;
+  const auto predicted = [&](const Cut& rows, const Cut& cols) {
+    Partition partition = search_partition(network, cluster, options).candidates.front().partition;
+    for (Group& group : partition.groups) {
+      group.images = group.channels = {};
+      group.rows = rows;
+      group.cols = cols;
+    }
+    return evaluated(network, cluster, options, partition).modelled_s;
+  };
+  REQUIRE(predicted({2, {}}, {}) == doctest::Approx(predicted({}, {2, {}})));
+  for (const Group& group :
+       search_partition(network, cluster, options).candidates.front().partition.groups) {
+    CHECK(group.rows.parts == 2);
+    CHECK(group.cols.parts == 1);
+  }
+}
+
 // How much of the messages hides behind computing changes with the links, and with it what is best.
 TEST_CASE("what is found for other links is not faster than what is found for these") {
   Network network;
