@@ -409,8 +409,8 @@ TEST_CASE("of equally fast cuts the search takes rows") {
     return evaluated(network, cluster, options, partition).modelled_s;
   };
   REQUIRE(predicted({2, {}}, {}) == doctest::Approx(predicted({}, {2, {}})));
-  for (const Group& group :
-       search_partition(network, cluster, options).candidates.front().partition.groups) {
+  const SearchResult found = search_partition(network, cluster, options);
+  for (const Group& group : found.candidates.front().partition.groups) {
     CHECK(group.rows.parts == 2);
     CHECK(group.cols.parts == 1);
   }
