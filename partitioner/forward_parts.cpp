@@ -135,6 +135,7 @@ std::vector<Exchange> parts_of(const Network& network,
                                int layer) {
   std::vector<Exchange> result;
   std::vector<Index> parts_of_ranks;
+  parts_of_ranks.reserve(static_cast<std::size_t>(plan.ranks));
   for (int rank = 0; rank < plan.ranks; ++rank) {
     parts_of_ranks.push_back(parts_of_images(network, plan, layer, rank));
   }

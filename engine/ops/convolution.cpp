@@ -57,7 +57,8 @@ Index convolution_workspace(const ConvolutionMethod& method,
                             const Region& computed,
                             const Region& backward,
                             bool to_data) {
-  const auto& [shape, kernels] = method;
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernels& kernels = method.kernels;
   const auto needed = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& region) {
     return convolution_workspace(kernel, pass, shape, region);
   };
