@@ -24,8 +24,10 @@ constexpr double kCellsPerWeight = 0.04;  // of a filter's window
 constexpr Index kMostParts = 4;             // that images are computed in
 constexpr Index kFewestAwaitedCells = 256;  // of all channels, in each of these parts
 
-// Cells of all channels of the map that the rank gets from others, for layers from this one on.
-Index awaited_cells(const Network& network, const Plan& plan, int layer, int map, int rank) {
+// Cells of all channels of the layer's input that the rank gets from others, for layers from this
+// one on.
+Index awaited_cells(const Network& network, const Plan& plan, int layer, int rank) {
+  const int map = network.layer(layer).inputs[0];
   const int group = plan.group(layer);
   if (first_reader(network, plan, map, group) != layer) {
     return 0;  // that one has waited already
@@ -106,7 +108,7 @@ Index parts_of_images(const Network& network, const Plan& plan, int layer, int r
   if (computed.images.size() < 2) {
     return 1;
   }
-  const Index awaited = awaited_cells(network, plan, layer, network.layer(layer).inputs[0], rank);
+  const Index awaited = awaited_cells(network, plan, layer, rank);
   if (awaited < 2 * kFewestAwaitedCells || !interior(network, plan, layer, rank).empty()) {
     return 1;
   }
@@ -121,11 +123,10 @@ Range images_of_part(const Range& images, Index part, Index parts) {
           images.begin + images.size() * (part + 1) / parts};
 }
 
-// Whether there is something to wait for meanwhile.
+// Whether the rank transforms the layer's filters while it waits for cells.
 bool prepares_filters(const Network& network, const Plan& plan, int layer, int rank) {
   return std::holds_alternative<Convolution>(network.layer(layer).operation) &&
-         keeps_filters(network, plan, layer, rank) &&
-         awaited_cells(network, plan, layer, network.layer(layer).inputs[0], rank) > 0;
+         keeps_filters(network, plan, layer, rank) && awaited_cells(network, plan, layer, rank) > 0;
 }
 
 // The exchange of what `layer` waits for, in parts.
@@ -181,7 +182,7 @@ Region interior(const Network& network, const Plan& plan, int layer, int rank) {
   const int buffer =
       plan.read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)][0];
   const bool in_place = buffer != kNoBuffer && buffer == plan.producer(rank, map);
-  const Index awaited = in_place ? awaited_cells(network, plan, layer, map, rank) : 0;
+  const Index awaited = in_place ? awaited_cells(network, plan, layer, rank) : 0;
   if (awaited == 0) {
     return {};
   }

@@ -331,9 +331,10 @@ bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filte
   if (!blocking.kept) {
     return false;
   }
-  const TransformedFilters<T> to{workspace, blocking.blocks, blocking.channels};
+  const WinogradScratch<T> scratch(workspace, method.side, blocking, blocks_of(shape.channels));
 #pragma omp parallel
-  transform_filters(method.side, filters, shape.channels, filters_forward(shape, weight), to);
+  transform_filters(
+      method.side, filters, shape.channels, filters_forward(shape, weight), scratch.filters);
   return true;
 }
 

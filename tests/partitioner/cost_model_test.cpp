@@ -163,6 +163,29 @@ TEST_CASE("every algorithm takes no less than a sum over all ranks must") {
   }
 }
 
+TEST_CASE("messages turned round take as long as if they were sent so") {
+  constexpr int kDevices = 4;
+  int unlike = 0;  // directions
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    CAPTURE(seed);
+    Draw draw(seed);
+    const ClusterProfile cluster = test::random_cluster(draw, kDevices);
+    TransferLoad sent(cluster);
+    TransferLoad turned(cluster);
+    for (int message = 0; message < 6; ++message) {
+      const auto from = static_cast<int>(draw.between(0, kDevices - 1));
+      const auto to = static_cast<int>(draw.between(0, kDevices - 1));
+      const auto bytes = static_cast<double>(draw.between(1, 1 << 20));
+      sent.add({from, to, bytes});
+      turned.add({to, from, bytes});
+    }
+    CHECK(sent.reversed_seconds() == doctest::Approx(turned.seconds()));
+    CHECK(turned.reversed_seconds() == doctest::Approx(sent.seconds()));
+    unlike += sent.seconds() != turned.seconds() ? 1 : 0;
+  }
+  CHECK(unlike > 0);
+}
+
 TEST_CASE("buckets are summed one after the other") {
   const ClusterProfile cluster = equal_devices({.count = 4});
   const auto sum = [&cluster](double bytes, double bucket) {

@@ -391,7 +391,7 @@ TEST_CASE("channels and cells are cut together where that is faster than either"
   CHECK(group.rows.parts * group.cols.parts == 2);
 }
 
-// Rows lie together in memory; where both take the same, their halos are what to send.
+// Rows of a map lie together in memory, columns in as many pieces as there are rows.
 TEST_CASE("of equally fast cuts the search takes rows") {
   Network network;
   network.image = {8, 96, 96};
