@@ -315,15 +315,9 @@ class BackwardData {
         read_.cell(n, row_taps_[static_cast<std::size_t>(row)].out, col_taps_[phase].out);
     T* cells = gradient_.cell(n, input_.rows.begin + row, first_col);
     const Index step = shape_.stride * gradient_.block;
-    for_each_run(count, lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
+    for_each_run(count, sums.most_pixels(), [&](Index begin, Index pixels) {
       job.in = read + begin * read_.block;
-      sums.update(
-          cells + begin * step, step, pixels, job.start == nullptr, [&](const SumsPlace<T>& place) {
-            job.sums = place.sums;
-            job.sums_step = place.step;
-            job.sums_block = place.block;
-            lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
-          });
+      sums.sum(job, cells + begin * step, step, pixels);
     });
   }
 

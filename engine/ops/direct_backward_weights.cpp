@@ -34,7 +34,7 @@ std::vector<Piece> pieces_of(const Region& region) {
 }
 
 // kLanes channels of a piece of an output gradient, side by side: borrowed where they lie so, else
-// copied.
+// copied. Where there is but one block of kNarrowLanes, those.
 template <class T>
 struct LanesOfGradient {
   const T* data = nullptr;
@@ -46,7 +46,7 @@ LanesOfGradient<T> gather_lanes(View<const T> gradient,
                                 const Lane& lane,
                                 const Piece& piece,
                                 T* copy) {
-  if (is_block(lane, gradient)) {
+  if (is_block(lane, gradient) || is_narrow_block(lane, gradient)) {
     return {gradient.cell(piece.image, piece.rows.begin, piece.cols.begin) +
                 gradient.channel_offset(lane.channels.begin),
             gradient.row_stride()};
@@ -112,6 +112,7 @@ class BackwardWeights {
     const Index sums_block = terms.size() * kLanes;
     std::fill_n(sums.data(), run.blocks * sums_block, T{});
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kPiecePixels * kLanes)> copy{};
+    const bool narrow = is_narrow_block(lane_of(run, 0), out_gradient_);
     for (const Piece& piece : pieces_) {
       OuterSum<T> job = job_of(run, piece, copy.data());
       job.sums_block = sums_block;
@@ -119,7 +120,11 @@ class BackwardWeights {
       for_each_run(terms.size(), kOuterTerms, [&](Index first, Index count) {
         job.offsets = offsets + first;
         job.sums = sums.data() + first * kLanes;
-        lane_kernels<T>().outer_sum(job, count, run.blocks);
+        if (narrow) {
+          lane_kernels<T>().narrow_outer_sum(job, count);
+        } else {
+          lane_kernels<T>().outer_sum(job, count, run.blocks);
+        }
       });
     }
     for (Index block = 0; block < run.blocks; ++block) {

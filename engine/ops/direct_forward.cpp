@@ -129,16 +129,9 @@ class Forward {
                                row * shape_.stride - shape_.padding,
                                region_.cols.begin * shape_.stride - shape_.padding);
     T* cells = out_.cell(n, row, region_.cols.begin);
-    const bool loaded = job.start == nullptr;
-    for_each_run(region_.cols.size(), lane_kernels<T>().sum_pixels, [&](Index begin, Index pixels) {
+    for_each_run(region_.cols.size(), sums.most_pixels(), [&](Index begin, Index pixels) {
       job.in = window + begin * job.in_step;
-      sums.update(
-          cells + begin * out_.block, out_.block, pixels, loaded, [&](const SumsPlace<T>& place) {
-            job.sums = place.sums;
-            job.sums_step = place.step;
-            job.sums_block = place.block;
-            lane_kernels<T>().weighted_sum(job, pixels, sums.blocks());
-          });
+      sums.sum(job, cells + begin * out_.block, out_.block, pixels);
     });
   }
 

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <type_traits>
 #include <vector>
 
 #include "engine/ops/direct.h"
@@ -60,6 +58,12 @@ template <class T>
   return is_whole_block(lane.channels, view, kLanes);
 }
 
+// Whether the lane is all of a view, in a block of kNarrowLanes.
+template <class T>
+[[nodiscard]] bool is_narrow_block(const Lane& lane, const View<T>& view) {
+  return view.block == kNarrowLanes && lane.channels == view.region.channels;
+}
+
 // Neighbouring lanes of one group that are computed together.
 struct LaneRun {
   Index first = 0;  // number of the first lane
@@ -80,16 +84,8 @@ using PackedWeights = std::array<T, static_cast<std::size_t>(kMostBlocks* kChunk
 
 inline constexpr Index kSumsBlock = kLanes * 16;  // of up to 16 pixels
 
-// Where sums are, as the kernels want them.
-template <class T>
-struct SumsPlace {
-  T* sums = nullptr;
-  Index step = 0;
-  Index block = 0;
-};
-
 // Neighbouring pixels of a view that sums of a run of lanes go to: themselves where their blocks
-// are whole, else through a copy.
+// are whole, or one block of kNarrowLanes, else through a copy.
 template <class T>
 class RunPixels {
  public:
@@ -97,7 +93,7 @@ class RunPixels {
       : blocks_(blocks),
         whole_(std::all_of(
             lanes, lanes + blocks, [&](const Lane& lane) { return is_block(lane, view); })),
-        half_block_(view.block == kLanes / 2 && lanes->channels == view.region.channels),
+        narrow_block_(is_narrow_block(*lanes, view)),
         block_stride_(view.block_stride()) {
     for (Index block = 0; block < blocks; ++block) {
       const Range& channels = lanes[block].channels;
@@ -107,32 +103,37 @@ class RunPixels {
             view.channel_offset(c), lane / kLanes * kSumsBlock + lane % kLanes};
       }
     }
+    narrow_ = !whole_ && lane_count_ <= kNarrowLanes;
   }
 
-  [[nodiscard]] Index blocks() const { return blocks_; }
+  // Pixels that are best summed at once.
+  [[nodiscard]] Index most_pixels() const {
+    return narrow_ ? lane_kernels<T>().narrow_pixels : lane_kernels<T>().sum_pixels;
+  }
 
-  // Calls compute(place) for `pixels` pixels, `step` elements apart from the one at `cells` on.
-  // Where `loaded`, the place holds what the view does.
-  template <class Compute>
-  void update(T* cells, Index step, Index pixels, bool loaded, Compute compute) const {
-    if (whole_) {
-      compute(SumsPlace<T>{cells + offsets_[0].view, step, block_stride_});
+  // The sums of `job`, which lacks only where they are, for `pixels` pixels that are `step`
+  // elements apart from the one at `cells` on.
+  void sum(WeightedSum<T>& job, T* cells, Index step, Index pixels) const {
+    if (whole_ || narrow_block_) {
+      job.sums = cells + offsets_[0].view;
+      job.sums_step = step;
+      job.sums_block = block_stride_;
+      call_kernel(job, pixels);
       return;
     }
     // Not set to zero as a whole: a pixel of few channels takes hardly longer to compute.
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy;
-    if (loaded) {
+    if (job.start == nullptr) {
       for (Index block = 0; block < blocks_; ++block) {
         std::fill_n(copy.data() + block * kSumsBlock, pixels * kLanes, T{});
       }
-      copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, auto count) {
-        std::memcpy(sums, view, count * sizeof(T));
-      });
+      for_each_cell(cells, step, pixels, copy.data(), [](T& view, T& sum) { sum = view; });
     }
-    compute(SumsPlace<T>{copy.data(), kLanes, kSumsBlock});
-    copy_lanes(cells, step, pixels, copy.data(), [](T* view, T* sums, auto count) {
-      std::memcpy(view, sums, count * sizeof(T));
-    });
+    job.sums = copy.data();
+    job.sums_step = kLanes;
+    job.sums_block = kSumsBlock;
+    call_kernel(job, pixels);
+    for_each_cell(cells, step, pixels, copy.data(), [](T& view, T& sum) { view = sum; });
   }
 
  private:
@@ -140,27 +141,30 @@ class RunPixels {
     Index view = 0;
     Index sums = 0;
   };
-  template <std::size_t count>
-  using Count = std::integral_constant<std::size_t, count>;
 
-  // Calls copy(lanes in the view, lanes of sums, count), where the count is known to the compiler.
+  void call_kernel(const WeightedSum<T>& job, Index pixels) const {
+    if (narrow_) {
+      lane_kernels<T>().narrow_sum(job, pixels);
+    } else {
+      lane_kernels<T>().weighted_sum(job, pixels, blocks_);
+    }
+  }
+
+  // Calls copy(number in the view, its copy) for all lanes of the pixels.
   template <class Copy>
-  void copy_lanes(T* cells, Index step, Index pixels, T* sums, Copy copy) const {
+  void for_each_cell(T* cells, Index step, Index pixels, T* sums, Copy copy) const {
     for (Index p = 0; p < pixels; ++p) {
-      if (half_block_) {
-        copy(cells + p * step + offsets_[0].view, sums + p * kLanes, Count<kLanes / 2>{});
-        continue;
-      }
       for (Index lane = 0; lane < lane_count_; ++lane) {
         const Offsets& offsets = offsets_[static_cast<std::size_t>(lane)];
-        copy(cells + p * step + offsets.view, sums + p * kLanes + offsets.sums, Count<1>{});
+        copy(cells[p * step + offsets.view], sums[p * kLanes + offsets.sums]);
       }
     }
   }
 
   Index blocks_;
   bool whole_;
-  bool half_block_;  // all channels of a view are one block of kLanes / 2
+  bool narrow_block_;    // the only lane
+  bool narrow_ = false;  // no more than kNarrowLanes channels, none of them in whole blocks
   Index block_stride_;
   Index lane_count_ = 0;
   std::array<Offsets, static_cast<std::size_t>(kMostBlocks* kLanes)> offsets_{};

@@ -14,11 +14,13 @@ namespace engine {
 namespace generic {
 inline constexpr Index kVectorBytes = 16;
 #if defined(__aarch64__)
-inline constexpr Index kPixels = 6;        // of a direct sum at once: 32 registers
-inline constexpr Index kTerms = 6;         // of a sum of outer products at once
-inline constexpr Index kProductTerms = 4;  // likewise of Winograd's, of kProductChannels
+inline constexpr Index kPixels = 6;         // of a direct sum at once: 32 registers
+inline constexpr Index kNarrowPixels = 12;  // likewise of a narrow one
+inline constexpr Index kTerms = 6;          // of a sum of outer products at once
+inline constexpr Index kProductTerms = 4;   // likewise of Winograd's, of kProductChannels
 #else
 inline constexpr Index kPixels = 3;
+inline constexpr Index kNarrowPixels = 6;
 inline constexpr Index kTerms = 3;
 inline constexpr Index kProductTerms = 2;
 #endif
@@ -37,6 +39,7 @@ extern const RowKernels<double> kDoubleRows;
 namespace avx2 {
 inline constexpr Index kVectorBytes = 32;
 inline constexpr Index kPixels = 6;  // 16 registers
+inline constexpr Index kNarrowPixels = 14;
 inline constexpr Index kTerms = 4;
 inline constexpr Index kProductTerms = 4;
 inline constexpr Index kSumBlocks = 1;
@@ -52,6 +55,7 @@ extern const RowKernels<double> kDoubleRows;
 namespace avx512 {
 inline constexpr Index kVectorBytes = 64;
 inline constexpr Index kPixels = 14;  // 32 registers
+inline constexpr Index kNarrowPixels = 14;
 inline constexpr Index kTerms = 8;
 inline constexpr Index kProductTerms = 8;
 inline constexpr Index kSumBlocks = 2;

@@ -11,6 +11,7 @@
 namespace engine {
 
 inline constexpr Index kLanes = 16;
+inline constexpr Index kNarrowLanes = kLanes / 2;  // where that many channels are all
 
 // Throws partitioner::InputError where the environment asks for vectors with TESSERA_VECTORS that
 // nobody knows: they are "generic", "avx2" and "avx512".
@@ -48,8 +49,8 @@ inline constexpr Index kOuterTerms = 8;
 // sums[block][t][lane] += sum over pixels, row by row, of gradient[block][lane] * in[offsets[t]]
 template <class T>
 struct OuterSum {
-  const T* gradient =
-      nullptr;  // kLanes output channels of the first pixel, aligned; pixels are kLanes apart
+  const T* gradient = nullptr;  // kLanes output channels of the first pixel, aligned; pixels are
+                                // kLanes apart, or for a narrow sum kNarrowLanes
   Index gradient_row = 0;  // elements from row to row
   Index gradient_block = 0;
   const T* in = nullptr;
@@ -181,6 +182,12 @@ struct LaneKernels {
   void (*weighted_sum)(const WeightedSum<T>& job, Index pixels, Index blocks);
   // Adds to job.sums; 1 <= terms <= kOuterTerms, 1 <= blocks <= sum_blocks.
   void (*outer_sum)(const OuterSum<T>& job, Index terms, Index blocks);
+
+  // The same of one block, of whose lanes only the first kNarrowLanes count: others of the sums are
+  // not touched, those of weights and start not read.
+  Index narrow_pixels;  // the most that one call of narrow_sum takes
+  void (*narrow_sum)(const WeightedSum<T>& job, Index pixels);
+  void (*narrow_outer_sum)(const OuterSum<T>& job, Index terms);
 
   void (*transpose)(const Transpose<T>& job, Index rows, Index cols);       // assigns
   void (*add_transposed)(const Transpose<T>& job, Index rows, Index cols);  // adds

@@ -5,24 +5,24 @@
 #include "engine/ops/lanes.inl"
 
 // Sums of pixels, or what they start with: `step` from pixel to pixel.
-template <class T, Index kCount, Index kBlocks>
+template <class T, Index kWidth, Index kCount, Index kBlocks>
 [[gnu::always_inline]] inline void load_sums(const T* from,
                                              Index step,
                                              Index block_step,
-                                             Lanes<T> (&sums)[kBlocks][kCount]) {
+                                             Lanes<T, kWidth> (&sums)[kBlocks][kCount]) {
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
     const T* pixel = from + block * block_step;
 #pragma GCC unroll 16
     for (Index p = 0; p < kCount; ++p) {
-      sums[block][p] = load_lanes(pixel);
+      sums[block][p] = load_lanes<kWidth>(pixel);
       pixel += step;
     }
   }
 }
 
-template <class T, Index kCount, Index kBlocks>
-[[gnu::always_inline]] inline void store_sums(const Lanes<T> (&sums)[kBlocks][kCount],
+template <class T, Index kWidth, Index kCount, Index kBlocks>
+[[gnu::always_inline]] inline void store_sums(const Lanes<T, kWidth> (&sums)[kBlocks][kCount],
                                               Index step,
                                               Index block_step,
                                               T* to) {
@@ -50,24 +50,23 @@ template <class T, Index kStep>
 }
 
 // Steps between pixels that are not kStep are job.in_step: kStep is 0.
-template <class T, Index kCount, Index kStep, Index kBlocks>
+template <class T, Index kWidth, Index kCount, Index kStep, Index kBlocks>
 void sum_pixels(const WeightedSum<T>& job) {
-  Lanes<T> sums[kBlocks][kCount];
+  Lanes<T, kWidth> sums[kBlocks][kCount];
   if (job.start == nullptr) {
-    load_sums<T, kCount, kBlocks>(job.sums, job.sums_step, job.sums_block, sums);
+    load_sums(job.sums, job.sums_step, job.sums_block, sums);
   } else {
-    load_sums<T, kCount, kBlocks>(job.start, 0, kLanes, sums);
+    load_sums(job.start, 0, kLanes, sums);
   }
   const Index step = job.in_step;
   for (Index i = 0; i < job.tap_count; ++i) {
     const T* in = job.in + job.taps[i].offset;
     const T* weights = job.taps[i].weights;
     for (Index t = 0; t < job.terms; ++t) {
-      Lanes<T> weight[kBlocks];
+      Lanes<T, kWidth> weight[kBlocks];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
-        weight[block] =
-            load_lanes(weights + block * job.weights_block + t * kLanes);
+        weight[block] = load_lanes<kWidth>(weights + block * job.weights_block + t * kLanes);
       }
       const T* pixels = in + job.offsets[t];
 #pragma GCC unroll 16
@@ -80,7 +79,7 @@ void sum_pixels(const WeightedSum<T>& job) {
       }
     }
   }
-  store_sums<T, kCount, kBlocks>(sums, job.sums_step, job.sums_block, job.sums);
+  store_sums(sums, job.sums_step, job.sums_block, job.sums);
 }
 
 // sum_pixels for 1, 2, ... pixels, each of one block and of kSumBlocks.
@@ -89,7 +88,7 @@ struct SumPixels;
 template <class T, Index kStep, Index... kBefore>
 struct SumPixels<T, kStep, std::integer_sequence<Index, kBefore...>> {
   static constexpr void (*kOfCount[])(const WeightedSum<T>&) = {
-      sum_pixels<T, kBefore / 2 + 1, kStep, kBefore % 2 == 0 ? 1 : kSumBlocks>...};
+      sum_pixels<T, kLanes, kBefore / 2 + 1, kStep, kBefore % 2 == 0 ? 1 : kSumBlocks>...};
 };
 
 template <class T>
@@ -100,6 +99,24 @@ void sum_any(const WeightedSum<T>& job, Index pixels, Index blocks) {
     SumPixels<T, kLanes, Counts>::kOfCount[which](job);
   } else {
     SumPixels<T, 0, Counts>::kOfCount[which](job);
+  }
+}
+
+template <class T, Index kStep, class Counts>
+struct NarrowSums;
+template <class T, Index kStep, Index... kBefore>
+struct NarrowSums<T, kStep, std::integer_sequence<Index, kBefore...>> {
+  static constexpr void (*kOfCount[])(const WeightedSum<T>&) = {
+      sum_pixels<T, kNarrowLanes, kBefore + 1, kStep, 1>...};
+};
+
+template <class T>
+void narrow_sum_any(const WeightedSum<T>& job, Index pixels) {
+  using Counts = std::make_integer_sequence<Index, kNarrowPixels>;
+  if (job.in_step == kLanes) {
+    NarrowSums<T, kLanes, Counts>::kOfCount[pixels - 1](job);
+  } else {
+    NarrowSums<T, 0, Counts>::kOfCount[pixels - 1](job);
   }
 }
 
@@ -174,28 +191,26 @@ void transpose_any(const Transpose<T>& job, Index rows, Index cols) {
   }
 }
 
-template <class T, Index kCount, Index kBlocks>
+template <class T, Index kWidth, Index kCount, Index kBlocks>
 void outer_terms(const OuterSum<T>& job) {
-  Lanes<T> sums[kBlocks][kCount];
+  Lanes<T, kWidth> sums[kBlocks][kCount];
   Index offset[kCount];
 #pragma GCC unroll 8
   for (Index t = 0; t < kCount; ++t) {
     offset[t] = job.offsets[t];
 #pragma GCC unroll 2
     for (Index block = 0; block < kBlocks; ++block) {
-      sums[block][t] =
-          load_lanes(job.sums + block * job.sums_block + t * kLanes);
+      sums[block][t] = load_lanes<kWidth>(job.sums + block * job.sums_block + t * kLanes);
     }
   }
   for (Index row = 0; row < job.rows; ++row) {
     const T* gradients = job.gradient + row * job.gradient_row;
     const T* in = job.in + row * job.in_row;
     for (Index col = 0; col < job.cols; ++col) {
-      Lanes<T> gradient[kBlocks];
+      Lanes<T, kWidth> gradient[kBlocks];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
-        gradient[block] = load_lanes(
-            gradients + block * job.gradient_block + col * kLanes);
+        gradient[block] = load_lanes<kWidth>(gradients + block * job.gradient_block + col * kWidth);
       }
 #pragma GCC unroll 8
       for (Index t = 0; t < kCount; ++t) {
@@ -223,18 +238,57 @@ void dispatch_terms(const OuterSum<T>& job, Index terms, Index blocks) {
     if (terms != kCount) {
       dispatch_terms<T, kCount - 1>(job, terms, blocks);
     } else if (blocks == 1) {
-      outer_terms<T, kCount, 1>(job);
+      outer_terms<T, kLanes, kCount, 1>(job);
     } else {
-      outer_terms<T, kCount, kSumBlocks>(job);
+      outer_terms<T, kLanes, kCount, kSumBlocks>(job);
     }
   }
+}
+
+template <class T, Index kCount>
+void dispatch_narrow_terms(const OuterSum<T>& job, Index terms) {
+  if constexpr (kCount > 0) {
+    if (terms == kCount) {
+      outer_terms<T, kNarrowLanes, kCount, 1>(job);
+    } else {
+      dispatch_narrow_terms<T, kCount - 1>(job, terms);
+    }
+  }
+}
+
+// Calls sum(job, terms) for terms in runs of at most `most`, that the registers hold the sums of.
+template <class T, class Sum>
+[[gnu::always_inline]] inline void for_runs_of_terms(const OuterSum<T>& job, Index terms, Index most, Sum sum) {
+  const Index runs = (terms + most - 1) / most;
+  for (Index run = 0; run < runs; ++run) {
+    const Index first = terms * run / runs;
+    OuterSum<T> part = job;
+    part.offsets += first;
+    part.sums += first * kLanes;
+    sum(part, terms * (run + 1) / runs - first);
+  }
+}
+
+template <class T>
+void outer_sum_any(const OuterSum<T>& job, Index terms, Index blocks) {
+  for_runs_of_terms(job, terms, kTerms, [&](const OuterSum<T>& part, Index count) {
+    dispatch_terms<T, kTerms>(part, count, blocks);
+  });
+}
+
+template <class T>
+void narrow_outer_sum_any(const OuterSum<T>& job, Index terms) {
+  constexpr Index kMost = 2 * kTerms < kOuterTerms ? 2 * kTerms : kOuterTerms;
+  for_runs_of_terms(job, terms, kMost, [&](const OuterSum<T>& part, Index count) {
+    dispatch_narrow_terms<T, kMost>(part, count);
+  });
 }
 
 template <class T, Index kCount, Index kBlocks>
 void product_pixels(const PixelProduct<T>& job) {
   Lanes<T> sums[kBlocks][kCount]{};
   if (!job.assign) {
-    load_sums<T, kCount, kBlocks>(job.sums, kLanes, job.sums_block, sums);
+    load_sums(job.sums, kLanes, job.sums_block, sums);
   }
   for (Index first = 0; first < job.channels; first += kLanes) {
     const T* pixels = job.in + first / kLanes * job.in_block;
@@ -244,8 +298,7 @@ void product_pixels(const PixelProduct<T>& job) {
       Lanes<T> weight[kBlocks];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
-        weight[block] =
-            load_lanes(weights + block * job.weights_block + c * kLanes);
+        weight[block] = load_lanes(weights + block * job.weights_block + c * kLanes);
       }
 #pragma GCC unroll 16
       for (Index p = 0; p < kCount; ++p) {
@@ -257,20 +310,7 @@ void product_pixels(const PixelProduct<T>& job) {
       }
     }
   }
-  store_sums<T, kCount, kBlocks>(sums, kLanes, job.sums_block, job.sums);
-}
-
-// Terms in runs that the registers hold the sums of.
-template <class T>
-void outer_sum_any(const OuterSum<T>& job, Index terms, Index blocks) {
-  const Index runs = (terms + kTerms - 1) / kTerms;
-  for (Index run = 0; run < runs; ++run) {
-    const Index first = terms * run / runs;
-    OuterSum<T> part = job;
-    part.offsets += first;
-    part.sums += first * kLanes;
-    dispatch_terms<T, kTerms>(part, terms * (run + 1) / runs - first, blocks);
-  }
+  store_sums(sums, kLanes, job.sums_block, job.sums);
 }
 
 // So many blocks that the registers hold the sums of.
@@ -311,8 +351,7 @@ void product_weights(const WeightProduct<T>& job) {
     Lanes<T> gradient[kBlocks];
 #pragma GCC unroll 2
     for (Index block = 0; block < kBlocks; ++block) {
-      gradient[block] = load_lanes(job.gradient +
-                                                           block * job.gradient_block + p * kLanes);
+      gradient[block] = load_lanes(job.gradient + block * job.gradient_block + p * kLanes);
     }
 #pragma GCC unroll 8
     for (Index c = 0; c < kProductTerms; ++c) {
@@ -360,6 +399,9 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.sum_pixels = kPixels;
   kernels.weighted_sum = sum_any<T>;
   kernels.outer_sum = outer_sum_any<T>;
+  kernels.narrow_pixels = kNarrowPixels;
+  kernels.narrow_sum = narrow_sum_any<T>;
+  kernels.narrow_outer_sum = narrow_outer_sum_any<T>;
   kernels.transpose = transpose_any<T, false>;
   kernels.add_transposed = transpose_any<T, true>;
   kernels.product_pixels = kPixels;

@@ -1,57 +1,63 @@
-// kLanes numbers side by side, in as many of the machine's vectors as they take: compilers keep those in registers, where
-// they would put one wide vector that the machine does not have into memory.
+// kLanes numbers side by side, or kNarrowLanes, in as many of the machine's vectors as they take: compilers keep those in
+// registers, where they would put one wide vector that the machine does not have into memory.
 
-template <class T>
-constexpr Index kPartLanes = kVectorBytes / static_cast<Index>(sizeof(T));
+// Numbers of a part: what the machine's vector holds, or all if they are fewer.
+template <class T, Index kWidth = kLanes>
+constexpr Index kPartLanes = kVectorBytes / static_cast<Index>(sizeof(T)) < kWidth
+                                 ? kVectorBytes / static_cast<Index>(sizeof(T))
+                                 : kWidth;
 
-template <class T>
+template <class T, Index kWidth>
 struct PartOf {
-  using Type [[gnu::vector_size(kVectorBytes), gnu::aligned(kVectorBytes), gnu::may_alias]] = T;
+  static constexpr Index kBytes = kPartLanes<T, kWidth> * static_cast<Index>(sizeof(T));
+  using Type [[gnu::vector_size(kBytes), gnu::aligned(kBytes), gnu::may_alias]] = T;
 };
 
 // One of the machine's vectors.
-template <class T>
-using LanePart = typename PartOf<T>::Type;
+template <class T, Index kWidth = kLanes>
+using LanePart = typename PartOf<T, kWidth>::Type;
 
-template <class T>
-[[gnu::always_inline]] inline LanePart<T> load_part(const T* from) {
-  return *reinterpret_cast<const LanePart<T>*>(from);
+template <Index kWidth = kLanes, class T>
+[[gnu::always_inline]] inline LanePart<T, kWidth> load_part(const T* from) {
+  return *reinterpret_cast<const LanePart<T, kWidth>*>(from);
 }
 
-template <class T>
-[[gnu::always_inline]] inline void store_part(T* to, const LanePart<T>& part) {
-  *reinterpret_cast<LanePart<T>*>(to) = part;
+template <Index kWidth = kLanes, class T>
+[[gnu::always_inline]] inline void store_part(T* to, const LanePart<T, kWidth>& part) {
+  *reinterpret_cast<LanePart<T, kWidth>*>(to) = part;
 }
 
-template <class T>
+template <class T, Index kWidth = kLanes>
 struct Lanes {
-  static constexpr Index kParts = kLanes / kPartLanes<T>;
-  LanePart<T> parts[kParts];
+  static constexpr Index kParts = kWidth / kPartLanes<T, kWidth>;
+  LanePart<T, kWidth> parts[kParts];
 };
 
-template <class T>
-[[gnu::always_inline]] inline Lanes<T> load_lanes(const T* from) {
-  Lanes<T> lanes;
+template <Index kWidth = kLanes, class T>
+[[gnu::always_inline]] inline Lanes<T, kWidth> load_lanes(const T* from) {
+  Lanes<T, kWidth> lanes;
 #pragma GCC unroll 8
-  for (Index i = 0; i < Lanes<T>::kParts; ++i) {
-    lanes.parts[i] = load_part(from + i * kPartLanes<T>);
+  for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
+    lanes.parts[i] = load_part<kWidth>(from + i * kPartLanes<T, kWidth>);
   }
   return lanes;
 }
 
-template <class T>
-[[gnu::always_inline]] inline void store_lanes(T* to, const Lanes<T>& lanes) {
+template <class T, Index kWidth>
+[[gnu::always_inline]] inline void store_lanes(T* to, const Lanes<T, kWidth>& lanes) {
 #pragma GCC unroll 8
-  for (Index i = 0; i < Lanes<T>::kParts; ++i) {
-    store_part(to + i * kPartLanes<T>, lanes.parts[i]);
+  for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
+    store_part<kWidth>(to + i * kPartLanes<T, kWidth>, lanes.parts[i]);
   }
 }
 
 // sum += lanes * number, in one rounding where the machine has that.
-template <class T>
-[[gnu::always_inline]] inline void add_product(Lanes<T>& sum, const Lanes<T>& lanes, T number) {
+template <class T, Index kWidth>
+[[gnu::always_inline]] inline void add_product(Lanes<T, kWidth>& sum,
+                                               const Lanes<T, kWidth>& lanes,
+                                               T number) {
 #pragma GCC unroll 8
-  for (Index i = 0; i < Lanes<T>::kParts; ++i) {
+  for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
     sum.parts[i] += lanes.parts[i] * number;
   }
 }
