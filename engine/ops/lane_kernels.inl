@@ -258,7 +258,10 @@ void dispatch_narrow_terms(const OuterSum<T>& job, Index terms) {
 
 // Calls sum(job, terms) for terms in runs of at most `most`, that the registers hold the sums of.
 template <class T, class Sum>
-[[gnu::always_inline]] inline void for_runs_of_terms(const OuterSum<T>& job, Index terms, Index most, Sum sum) {
+[[gnu::always_inline]] inline void for_runs_of_terms(const OuterSum<T>& job,
+                                                     Index terms,
+                                                     Index most,
+                                                     Sum sum) {
   const Index runs = (terms + most - 1) / most;
   for (Index run = 0; run < runs; ++run) {
     const Index first = terms * run / runs;

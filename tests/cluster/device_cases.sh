@@ -156,3 +156,20 @@ test_power_off_ends_all_processes_and_power_on_starts_afresh() {
   expect_equal "$(one exec pi3 hostname)" pi3
   expect_between "$(mbit_per_s pi1 pi3 1000000)" 60 96
 }
+
+# rate_of OUT COMMAND...: of direct kernels, in operations a second, as `tessera probe` under COMMAND finds it.
+rate_of() {
+  local out=$1
+  shift
+  OMP_NUM_THREADS=1 "$@" build/release/tessera probe --threads 1 --kernels direct --seconds 5 --out "$out" >/dev/null 2>&1 || return 1
+  sed -n 's/^direct_flops_per_s = //p' "$out"
+}
+
+# A device of a quota stands still for longer than a trial takes.
+test_a_probe_finds_a_device_as_slow_as_its_share_makes_it() {
+  [ -x build/release/tessera ] || skip 'no build/release/tessera'
+  local whole share
+  whole=$(rate_of "$folder/whole.toml" env)
+  share=$(rate_of "$folder/share.toml" one exec pi1)
+  expect_between "$(awk -v whole="$whole" -v share="$share" 'BEGIN { print share / whole }')" 0.32 0.46
+}
