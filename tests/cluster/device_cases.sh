@@ -161,15 +161,22 @@ test_power_off_ends_all_processes_and_power_on_starts_afresh() {
 rate_of() {
   local out=$1
   shift
-  OMP_NUM_THREADS=1 "$@" build/release/tessera probe --threads 1 --kernels direct --seconds 5 --out "$out" >/dev/null 2>&1 || return 1
+  OMP_NUM_THREADS=1 "$@" build/release/tessera probe --force --threads 1 --kernels direct --seconds 5 --out "$out" \
+    >/dev/null 2>&1 || return 1
   sed -n 's/^direct_flops_per_s = //p' "$out"
 }
 
-# A device of a quota stands still for longer than a trial takes.
+# A device of a quota stands still for longer than a trial takes. Both are probed at the same time, processors being
+# faster now and slower then.
 test_a_probe_finds_a_device_as_slow_as_its_share_makes_it() {
   [ -x build/release/tessera ] || skip 'no build/release/tessera'
-  local whole share
-  whole=$(rate_of "$folder/whole.toml" env)
-  share=$(rate_of "$folder/share.toml" one exec pi1)
-  expect_between "$(awk -v whole="$whole" -v share="$share" 'BEGIN { print share / whole }')" 0.32 0.46
+  local whole share shares=()
+  for _ in 1 2 3; do
+    rate_of "$folder/whole.toml" env >"$folder/whole" &
+    share=$(rate_of "$folder/share.toml" one exec pi1)
+    wait $!
+    whole=$(cat "$folder/whole")
+    shares+=("$(awk -v whole="$whole" -v share="$share" 'BEGIN { print share / whole }')")
+  done
+  expect_between "$(printf '%s\n' "${shares[@]}" | sort -g | sed -n 2p)" 0.3 0.46
 }
