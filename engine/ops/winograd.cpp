@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/ops/direct_lanes.h"
+#include "engine/ops/winograd_blocking.h"
 #include "engine/ops/winograd_squares.h"
 
 namespace engine {
@@ -10,50 +11,6 @@ namespace engine {
 namespace {
 
 using partitioner::intersect;
-using partitioner::keeps_winograd_filters;
-using partitioner::winograd_filter_elements;
-
-// Elements of filters that are in work at once: few enough to stay in a cache of the second level
-// beside the tiles that they meet. Of more, the parts that tiles meet stay there, one after the
-// other: batches of tiles are larger then.
-constexpr Index kFilterElements = Index{5} << 16U;
-constexpr Index kPartBlocks = 2 * kMostBlocks;
-constexpr Index kPartChannels = 4 * kLanes;
-constexpr Index kTileElements = Index{1} << 21U;
-constexpr Index kFewestTiles = 14;
-constexpr Index kMostTiles = 56;
-constexpr Index kMostTilesOfParts = 224;
-
-// A convolution goes through batches of tiles and, for each, through parts of its filters: some
-// outputs' channels and, for these, one run of inputs' channels after the other.
-struct Blocking {
-  Index tiles = 0;          // of a batch
-  Index part_blocks = 0;    // of outputs, of a part
-  Index part_channels = 0;  // of inputs, of a part
-  bool kept = true;         // whether there is room for all filters, or for a part
-  Index blocks = 0;         // of outputs that there is room for
-  Index channels = 0;       // of inputs that there is room for
-};
-
-// For a grid of `tiles` tiles.
-Blocking blocking_of(Index side, Index ins, Index outs, Index tiles) {
-  const Index per_tile = positions_of(side) * kLanes;  // and block
-  const Index blocks = blocks_of(outs);
-  const Index channels = blocks_of(ins) * kLanes;
-  const bool whole = winograd_filter_elements(side, ins, outs) <= kFilterElements;
-  Blocking blocking;
-  blocking.kept = keeps_winograd_filters(side, ins, outs);
-  blocking.part_blocks = whole ? blocks : std::min(blocks, kPartBlocks);
-  blocking.part_channels = whole ? channels : std::min(channels, kPartChannels);
-  blocking.blocks = blocking.kept ? blocks : blocking.part_blocks;
-  blocking.channels = blocking.kept ? channels : blocking.part_channels;
-  const Index most =
-      std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.part_blocks)),
-                 kFewestTiles,
-                 whole ? kMostTiles : kMostTilesOfParts);
-  blocking.tiles = std::min(most, tiles);
-  return blocking;
-}
 
 // Calls visit(Range) for runs of at most `most` channels that together are `channels`.
 template <class Visit>
@@ -156,41 +113,11 @@ TiledConvolution<T> part_of(TiledConvolution<T> job, const Range& channels) {
   return job;
 }
 
-// Scratch of a pass: filters, or their gradients, then tiles and sums (or gradients) of one batch.
-template <class T>
-struct WinogradScratch {
-  TransformedFilters<T> filters;
-  TransformedTiles<T> tiles;
-  Index elements = 0;
-
-  WinogradScratch(T* workspace, Index side, const Blocking& blocking, Index in_blocks)
-      : filters{workspace, blocking.blocks, blocking.channels},
-        tiles{nullptr, in_blocks, blocking.tiles},
-        kept_(blocking.kept) {
-    const Index positions = positions_of(side);
-    const TransformedTiles<T> sums{nullptr, blocking.part_blocks, blocking.tiles};
-    const Index filter_elements = positions * filters.position_stride();
-    tiles.data = workspace + filter_elements;
-    elements = filter_elements + positions * (tiles.position_stride() + sums.position_stride());
-  }
-
-  // Where a part of the filters lies, counted from the first output and input on.
-  [[nodiscard]] TransformedFilters<T> part(Index out, Index in) const {
-    TransformedFilters<T> there = filters;
-    there.data = kept_ ? filters.at(0, out / kLanes, in) : filters.data;
-    return there;
-  }
-
- private:
-  bool kept_;
-};
-
-// Calls `done` for the lines whose last tile is one of the batch. Called by all threads of a team.
-void finish_lines(const TileGrid& grid,
-                  const Range& batch,
-                  const Region& region,
-                  const LineDone& done) {
-  const Range rows = grid.rows_that_end_in(batch);
+// Calls `done` for the lines of rows of tiles. Called by all threads of a team.
+void finish_rows(const TileGrid& grid,
+                 const Range& rows,
+                 const Region& region,
+                 const LineDone& done) {
   const Index blocks = blocks_of(region.channels.size());
 #pragma omp for collapse(2) schedule(static)
   for (Index number = rows.begin; number < rows.end; ++number) {
@@ -203,27 +130,38 @@ void finish_lines(const TileGrid& grid,
   }
 }
 
-// `prepared`: the filters are there, all of them.
+// What all teams of a convolution go by.
 template <class T>
-void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepared, T* workspace) {
-  const TileGrid grid(job.side, job.out.region);
-  const Index ins = job.in.squares.cells.channels.size();
-  const Range& outs = job.out.region.channels;
-  const Blocking blocking = blocking_of(job.side, ins, outs.size(), grid.count());
+struct TeamWork {
+  const TiledConvolution<T>& job;
+  const TileGrid grid;
+  const LineDone& done;
+  const Blocking blocking;
+  const WinogradScratch<T> scratch;
+  Index teams = 1;
+  bool prepared = false;  // the filters are there, all of them
+};
+
+// The tiles of one team. Called by all its threads.
+template <class T>
+void convolve_tiles(const TeamWork<T>& work, Index team) {
+  const TiledConvolution<T>& job = work.job;
+  const Blocking& blocking = work.blocking;
+  const Range own = share_of(team, work.teams, work.grid.count());
+  const TransformedTiles<T> tiles = work.scratch.tiles(1, team, work.teams);
   const Index positions = positions_of(job.side);
-  const WinogradScratch<T> scratch(workspace, job.side, blocking, blocks_of(ins));
-  const TransformedTiles<T>& tiles = scratch.tiles;
-#pragma omp parallel
-  for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
-    const Range batch{first, first + count};
-    transform_squares(job.in, grid, batch, tiles);
+  const Range& outs = job.out.region.channels;
+  const Range own_rows = work.grid.rows_begun_in(own);
+  for_each_run(own.size(), tiles.tiles, [&](Index first, Index count) {
+    const Range batch{own.begin + first, own.begin + first + count};
+    transform_squares(job.in, work.grid, batch, tiles);
     for_each_part(blocking.part_blocks * kLanes, outs, [&](const Range& channels) {
       const TiledConvolution<T> part = part_of(job, channels);
-      const Index blocks = blocks_of(channels.size());
-      const TransformedTiles<T> sums{tiles.at(positions, 0, 0), blocks, blocking.tiles};
-      for_each_part(blocking.part_channels, {0, ins}, [&](const Range& inputs) {
-        const auto filters = scratch.part(channels.begin - outs.begin, inputs.begin);
-        if (!prepared && (first == 0 || !blocking.kept)) {
+      const auto sums = work.scratch.sums(tiles, blocks_of(channels.size()));
+      const Range ins{0, job.in.squares.cells.channels.size()};
+      for_each_part(blocking.part_channels, ins, [&](const Range& inputs) {
+        const auto filters = work.scratch.part(0, channels.begin - outs.begin, inputs.begin);
+        if (!work.prepared && (first == 0 || !blocking.kept)) {
           transform_filters(job.side,
                             channels.size(),
                             inputs.size(),
@@ -232,12 +170,48 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepare
         }
         multiply(filters, positions, count, inputs, tiles, sums);
       });
-      transform_sums(sums, grid, batch, part.out);
-      if (done) {
-        finish_lines(grid, batch, part.out.region, done);
+      transform_sums(sums, work.grid, batch, part.out);
+      if (work.done) {
+        const Range rows = intersect(work.grid.rows_ended_in(batch), own_rows);
+        finish_rows(work.grid, rows, part.out.region, work.done);
       }
     });
   });
+}
+
+// Lines of tiles of several teams: no team saw all of them done.
+template <class T>
+void finish_shared_rows(const TeamWork<T>& work) {
+  const Region& region = work.job.out.region;
+  for (Index team = 1; team < work.teams; ++team) {
+    const Index tiles = work.grid.count();
+    const Range rows = work.grid.rows_ended_in(share_of(team, work.teams, tiles));
+    const Range begun = work.grid.rows_begun_in(share_of(team, work.teams, tiles));
+    if (!rows.empty() && rows.begin < begun.begin) {
+#pragma omp parallel
+      finish_rows(work.grid, {rows.begin, rows.begin + 1}, region, work.done);
+    }
+  }
+}
+
+// `prepared`: the filters are there, all of them.
+template <class T>
+void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepared, T* workspace) {
+  const TileGrid grid(job.side, job.out.region);
+  const Index ins = job.in.squares.cells.channels.size();
+  const Index outs = job.out.region.channels.size();
+  const Blocking blocking = blocking_of(job.side, ins, outs, grid.count());
+  const WinogradScratch<T> scratch(workspace, job.side, blocking, blocks_of(ins));
+  const Index teams = threads() <= most_teams(blocking) ? threads() : 1;
+  if (teams > 1 && !prepared) {
+#pragma omp parallel
+    transform_filters(job.side, outs, ins, job.filters, scratch.filters());
+  }
+  const TeamWork<T> work{job, grid, done, blocking, scratch, teams, prepared || teams > 1};
+  run_teams(teams, [&](Index team) { convolve_tiles(work, team); });
+  if (done) {
+    finish_shared_rows(work);
+  }
 }
 
 Range grow(const Range& range, Index before, Index after) {
@@ -309,6 +283,71 @@ void add_filters(Index side,
   });
 }
 
+// What all teams go by that sum the gradients of filters.
+template <class T>
+struct WeightWork {
+  const ConvolutionShape& shape;
+  const SquareSource<T> windows;
+  const SquareSource<T> squares;  // of the output's gradient
+  const TileGrid grid;
+  const Blocking blocking;
+  const WinogradScratch<T> scratch;
+  Index runs = 1;
+  Index teams = 1;
+  T* weight_gradient = nullptr;  // of the first filter
+};
+
+// Sums what one run of tiles says. If it is the only one, adds that to the gradients of the weights.
+// Called by all threads of the team.
+template <class T>
+void sum_run(const WeightWork<T>& work, Index run, Index team) {
+  const Index side = work.grid.side();
+  const Index positions = positions_of(side);
+  const Blocking& blocking = work.blocking;
+  const Range own = share_of(run, work.runs, work.grid.count());
+  const TransformedTiles<T> tiles = work.scratch.tiles(work.runs, team, work.teams);
+  const Range& outs = work.squares.squares.cells.channels;
+  for_each_run(own.size(), tiles.tiles, [&](Index first, Index count) {
+    const Range batch{own.begin + first, own.begin + first + count};
+    transform_squares(work.windows, work.grid, batch, tiles);
+    for_each_part(blocking.part_blocks * kLanes, outs, [&](const Range& filters) {
+      SquareSource<T> source = work.squares;
+      source.squares.cells.channels = filters;
+      const auto gradients = work.scratch.sums(tiles, blocks_of(filters.size()));
+      transform_squares(source, work.grid, batch, gradients);
+      for_each_part(blocking.part_channels, {0, work.shape.channels}, [&](const Range& inputs) {
+        const auto sums = work.scratch.part(run, filters.begin - outs.begin, inputs.begin);
+        const bool assign = first == 0 || !blocking.kept;
+        add_products(tiles, inputs, gradients, positions, count, assign, sums);
+        if (work.runs == 1 && (batch.end == own.end || !blocking.kept)) {
+          T* gradient = work.weight_gradient + (filters.begin - outs.begin) * work.shape.row();
+          add_filters(side, sums, work.shape, filters.size(), inputs, gradient);
+        }
+      });
+    });
+  });
+}
+
+// Adds the sums of all runs, in their order, to the gradients of the weights. Called by all threads.
+template <class T>
+void add_runs(const WeightWork<T>& work) {
+  const TransformedFilters<T> total = work.scratch.filters(0);
+  const Index elements = work.scratch.filter_elements();
+#pragma omp for schedule(static)
+  for (Index line = 0; line < elements / kLanes; ++line) {
+    T* sum = total.data + line * kLanes;
+    for (Index run = 1; run < work.runs; ++run) {
+      const T* of_run = sum + run * elements;
+      for (Index lane = 0; lane < kLanes; ++lane) {
+        sum[lane] += of_run[lane];
+      }
+    }
+  }
+  const Range ins{0, work.shape.channels};
+  const Index outs = work.squares.squares.cells.channels.size();
+  add_filters(work.grid.side(), total, work.shape, outs, ins, work.weight_gradient);
+}
+
 }  // namespace
 
 Index winograd_workspace(const WinogradMethod& method, const Region& region, ConvolutionPass pass) {
@@ -321,7 +360,10 @@ Index winograd_workspace(const WinogradMethod& method, const Region& region, Con
   const Index outs = to_data ? method.shape.channels : filters;
   const TileGrid grid(method.side, to_data ? window_of(method.shape, region) : region);
   const Blocking blocking = blocking_of(method.side, ins, outs, grid.count());
-  return WinogradScratch<float>(nullptr, method.side, blocking, blocks_of(ins)).elements;
+  const bool to_weights = pass == ConvolutionPass::BackwardWeights;
+  const Index filter_arrays = to_weights ? sum_runs(blocking, method.side, grid.count()) : 1;
+  const WinogradScratch<float> scratch(nullptr, method.side, blocking, blocks_of(ins));
+  return scratch.elements(filter_arrays);
 }
 
 template <class T>
@@ -334,7 +376,7 @@ bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filte
   const WinogradScratch<T> scratch(workspace, method.side, blocking, blocks_of(shape.channels));
 #pragma omp parallel
   transform_filters(
-      method.side, filters, shape.channels, filters_forward(shape, weight), scratch.filters);
+      method.side, filters, shape.channels, filters_forward(shape, weight), scratch.filters());
   return true;
 }
 
@@ -395,39 +437,36 @@ void winograd_backward_weights(const WinogradMethod& method,
                                T* weight_gradient,
                                T* workspace) {
   const ConvolutionShape& shape = method.shape;
-  const Index side = method.side;
   const LaneKernels<T>& kernels = lane_kernels<T>();
-  const std::size_t number = transform_number(side);
-  const TileGrid grid(side, region);
-  const Index positions = positions_of(side);
-  const Blocking blocking = blocking_of(side, shape.channels, region.channels.size(), grid.count());
-  const WinogradScratch<T> scratch(workspace, side, blocking, blocks_of(shape.channels));
-  const TransformedTiles<T>& tiles = scratch.tiles;
+  const std::size_t number = transform_number(method.side);
+  const TileGrid grid(method.side, region);
+  const Blocking blocking =
+      blocking_of(method.side, shape.channels, region.channels.size(), grid.count());
   const SquareSource<T> windows{kernels.transform_input[number],
                                 in,
-                                {window_side(side), -shape.padding, window_of(shape, region)}};
-#pragma omp parallel
-  for_each_run(grid.count(), blocking.tiles, [&](Index first, Index count) {
-    const Range batch{first, first + count};
-    transform_squares(windows, grid, batch, tiles);
-    for_each_part(blocking.part_blocks * kLanes, region.channels, [&](const Range& filters) {
-      const Region outputs{region.images, filters, region.rows, region.cols};
-      const SquareSource<T> source{
-          kernels.transform_gradient[number], out_gradient, {side, 0, outputs}};
-      const Index blocks = blocks_of(filters.size());
-      const TransformedTiles<T> gradients{tiles.at(positions, 0, 0), blocks, blocking.tiles};
-      transform_squares(source, grid, batch, gradients);
-      for_each_part(blocking.part_channels, {0, shape.channels}, [&](const Range& inputs) {
-        const auto sums = scratch.part(filters.begin - region.channels.begin, inputs.begin);
-        const bool assign = first == 0 || !blocking.kept;
-        add_products(tiles, inputs, gradients, positions, count, assign, sums);
-        if (batch.end == grid.count() || !blocking.kept) {
-          T* gradient = weight_gradient + (filters.begin - first_filter) * shape.row();
-          add_filters(side, sums, shape, filters.size(), inputs, gradient);
-        }
-      });
-    });
+                                {window_side(method.side), -shape.padding, window_of(shape, region)}};
+  const SquareSource<T> squares{
+      kernels.transform_gradient[number], out_gradient, {method.side, 0, region}};
+  const Index runs = sum_runs(blocking, method.side, grid.count());
+  const WeightWork<T> work{shape,
+                           windows,
+                           squares,
+                           grid,
+                           blocking,
+                           {workspace, method.side, blocking, blocks_of(shape.channels)},
+                           runs,
+                           runs % threads() == 0 ? threads() : 1,
+                           weight_gradient + (region.channels.begin - first_filter) * shape.row()};
+  run_teams(work.teams, [&](Index team) {
+    const Range own = share_of(team, work.teams, runs);
+    for (Index run = own.begin; run < own.end; ++run) {
+      sum_run(work, run, team);
+    }
   });
+  if (runs > 1) {
+#pragma omp parallel
+    add_runs(work);
+  }
 }
 
 template bool winograd_prepare<float>(const WinogradMethod&, const float*, Index, float*);

@@ -52,9 +52,14 @@ class TileGrid {
   [[nodiscard]] Index side() const { return side_; }
   [[nodiscard]] Index count() const { return images_.size() * rows_.size() * cols_.size(); }
 
-  // Rows of tiles are numbered by image, then row: those whose last tile is one of `tiles`.
-  [[nodiscard]] Range rows_that_end_in(const Range& tiles) const {
+  // Rows of tiles are numbered by image, then row: those whose last tile is one of `tiles`, and
+  // those whose first one is.
+  [[nodiscard]] Range rows_ended_in(const Range& tiles) const {
     return {tiles.begin / cols_.size(), tiles.end / cols_.size()};
+  }
+  [[nodiscard]] Range rows_begun_in(const Range& tiles) const {
+    const Index cols = cols_.size();
+    return {(tiles.begin + cols - 1) / cols, (tiles.end + cols - 1) / cols};
   }
 
   // The lines of `region` in a row of tiles.

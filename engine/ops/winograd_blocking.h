@@ -1,0 +1,112 @@
+// How Winograd's kernels go through a map: in batches of tiles and, for each, through parts of the
+// filters; and what each thread does of it. Only winograd.cpp includes this.
+
+#pragma once
+
+#include <algorithm>
+
+#include "engine/ops/winograd_tiles.h"
+#include "partitioner/kernels.h"
+
+namespace engine {
+
+// A convolution goes through batches of tiles and, for each, through parts of its filters: some
+// outputs' channels and, for these, one run of inputs' channels after the other.
+struct Blocking {
+  Index tiles = 0;          // of a batch
+  Index part_blocks = 0;    // of outputs, of a part
+  Index part_channels = 0;  // of inputs, of a part
+  bool kept = true;         // whether there is room for all filters, or for a part
+  Index blocks = 0;         // of outputs that there is room for
+  Index channels = 0;       // of inputs that there is room for
+};
+
+// For a grid of `tiles` tiles.
+[[nodiscard]] Blocking blocking_of(Index side, Index ins, Index outs, Index tiles);
+
+// Threads work in teams, each on tiles of its own: another processor's come late. This is the most
+// teams that there is room for, whatever the number of threads: memory is planned without it.
+[[nodiscard]] Index most_teams(const Blocking& blocking);
+
+// Gradients of filters are summed over so many runs of the tiles apart and then added up in order,
+// however many teams there are: they have the same bits for any number of threads.
+[[nodiscard]] Index sum_runs(const Blocking& blocking, Index side, Index tiles);
+
+// Number `share` of `shares` shares as equal as can be.
+[[nodiscard]] inline Range share_of(Index share, Index shares, Index count) {
+  return {count * share / shares, count * (share + 1) / shares};
+}
+
+// Calls work(team) for each of `teams` teams: by all threads at once if it is one, else by one
+// thread each.
+template <class Work>
+void run_teams(Index teams, Work work) {
+  if (teams == 1) {
+#pragma omp parallel
+    work(Index{0});
+    return;
+  }
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast<int>(teams))
+  for (Index team = 0; team < teams; ++team) {
+#pragma omp parallel num_threads(1)  // what a team shares out, this thread does by itself
+    work(team);
+  }
+}
+
+// Scratch of a pass: an array of filters, or some of gradients of filters, then for each team tiles
+// and sums (or gradients) of one batch.
+template <class T>
+class WinogradScratch {
+ public:
+  WinogradScratch(T* workspace, Index side, const Blocking& blocking, Index in_blocks)
+      : workspace_(workspace),
+        positions_(positions_of(side)),
+        in_blocks_(in_blocks),
+        blocking_(blocking) {}
+
+  // Of so many arrays of filters and any number of teams that there is room for.
+  [[nodiscard]] Index elements(Index filter_arrays) const {
+    const Index per_tile = (in_blocks_ + blocking_.part_blocks) * kLanes;
+    const Index padding = most_teams(blocking_) * 2 * kLanes;
+    return filter_arrays * filter_elements() +
+           positions_ * (blocking_.tiles * per_tile + padding);
+  }
+
+  [[nodiscard]] TransformedFilters<T> filters(Index array = 0) const {
+    return {workspace_ + array * filter_elements(), blocking_.blocks, blocking_.channels};
+  }
+
+  // Where a part of the filters lies, counted from the first output and input on.
+  [[nodiscard]] TransformedFilters<T> part(Index array, Index out, Index in) const {
+    TransformedFilters<T> there = filters(array);
+    if (blocking_.kept) {
+      there.data = there.at(0, out / kLanes, in);
+    }
+    return there;
+  }
+
+  // Those of a batch of one of `teams` teams, behind `filter_arrays` arrays of filters.
+  [[nodiscard]] TransformedTiles<T> tiles(Index filter_arrays, Index team, Index teams) const {
+    TransformedTiles<T> tiles{nullptr, in_blocks_, blocking_.tiles / teams};
+    const Index stride = tiles.position_stride() + sums(tiles, blocking_.part_blocks).position_stride();
+    tiles.data = workspace_ + filter_arrays * filter_elements() + team * positions_ * stride;
+    return tiles;
+  }
+
+  // Behind the tiles of a batch: sums, or gradients, of `blocks` blocks of outputs.
+  [[nodiscard]] TransformedTiles<T> sums(const TransformedTiles<T>& tiles, Index blocks) const {
+    return {tiles.at(positions_, 0, 0), blocks, tiles.tiles};
+  }
+
+  [[nodiscard]] Index filter_elements() const {
+    return positions_ * TransformedFilters<T>{nullptr, blocking_.blocks, blocking_.channels}.position_stride();
+  }
+
+ private:
+  T* workspace_;
+  Index positions_;
+  Index in_blocks_;
+  Blocking blocking_;
+};
+
+}  // namespace engine
