@@ -2,6 +2,7 @@
 
 #include "engine/ops/direct_lanes.h"
 #include "engine/ops/met_taps.h"
+#include "engine/ops/window_rows.h"
 
 namespace engine {
 
@@ -339,10 +340,13 @@ class BackwardData {
 
 // All taps of a cell are in one chunk, of which the first filters' begins.
 bool direct_assigns(const ConvolutionShape& shape) {
-  return shape.taps() <= kChunkTaps && shape.size >= shape.stride;
+  return has_window_rows(shape) || (shape.taps() <= kChunkTaps && shape.size >= shape.stride);
 }
 
 Index direct_workspace(const ConvolutionShape& shape, const Region& output) {
+  if (!output.empty() && has_window_rows(shape)) {
+    return window_rows_workspace(shape, output.channels.size());
+  }
   if (output.empty() || !has_frame(shape)) {
     return 0;
   }
@@ -359,6 +363,10 @@ void direct_backward_data(const ConvolutionShape& shape,
                           const Region& region,
                           const InputGradient<T>& in_gradient,
                           T* workspace) {
+  if (has_window_rows(shape)) {
+    window_rows_backward_data(shape, out_gradient, filters, region, in_gradient, workspace);
+    return;
+  }
   BackwardData<T>(shape, region, filters, in_gradient, workspace).run(out_gradient);
 }
 

@@ -51,7 +51,7 @@ template <class T>
 struct OuterSum {
   const T* gradient = nullptr;  // kLanes output channels of the first pixel, aligned; pixels are
                                 // kLanes apart, or for a narrow sum kNarrowLanes
-  Index gradient_row = 0;  // elements from row to row
+  Index gradient_row = 0;       // elements from row to row
   Index gradient_block = 0;
   const T* in = nullptr;
   Index in_row = 0;
@@ -61,6 +61,22 @@ struct OuterSum {
   const Index* offsets = nullptr;
   T* sums = nullptr;  // (terms, kLanes) of each block, aligned
   Index sums_block = 0;
+};
+
+// Sums over windows of neighbouring outputs in a row: pixel p has the number of cell x, lane l of
+// its window's row at sums[p * sums_step + x * kNarrowLanes + l]; windows are `stride` cells apart.
+// cells[x - first][lane] += those of all windows that have cell x, counted from where the first
+// window begins, window after window.
+template <class T>
+struct WindowSums {
+  const T* sums = nullptr;
+  Index sums_step = 0;
+  Index pixels = 0;
+  Index stride = 1;
+  Index size = 0;   // cells of a window's row
+  Index first = 0;  // of the cells that there are
+  Index end = 0;
+  T* cells = nullptr;  // kNarrowLanes each, aligned
 };
 
 // The two products of Winograd's convolution, for one position of the transformed tiles. Arrays are
@@ -188,6 +204,7 @@ struct LaneKernels {
   Index narrow_pixels;  // the most that one call of narrow_sum takes
   void (*narrow_sum)(const WeightedSum<T>& job, Index pixels);
   void (*narrow_outer_sum)(const OuterSum<T>& job, Index terms);
+  void (*add_windows)(const WindowSums<T>& job);
 
   void (*transpose)(const Transpose<T>& job, Index rows, Index cols);       // assigns
   void (*add_transposed)(const Transpose<T>& job, Index rows, Index cols);  // adds

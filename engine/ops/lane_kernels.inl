@@ -120,6 +120,27 @@ void narrow_sum_any(const WeightedSum<T>& job, Index pixels) {
   }
 }
 
+template <class T>
+void add_windows_any(const WindowSums<T>& job) {
+  Index least = 0;  // the first window that has the cell
+  for (Index x = job.first; x < job.end; ++x) {
+    while (least * job.stride + job.size <= x) {
+      ++least;
+    }
+    T* cell = job.cells + (x - job.first) * kNarrowLanes;
+    Lanes<T, kNarrowLanes> sum = load_lanes<kNarrowLanes>(cell);
+    for (Index p = least; p < job.pixels && p * job.stride <= x; ++p) {
+      const T* of_window = job.sums + p * job.sums_step + (x - p * job.stride) * kNarrowLanes;
+      const auto term = load_lanes<kNarrowLanes>(of_window);
+#pragma GCC unroll 8
+      for (Index i = 0; i < Lanes<T, kNarrowLanes>::kParts; ++i) {
+        sum.parts[i] += term.parts[i];
+      }
+    }
+    store_lanes(cell, sum);
+  }
+}
+
 // Squares of a matrix that are transposed in registers.
 template <class T>
 constexpr Index kSquare = kSquareBytes / static_cast<Index>(sizeof(T));
@@ -405,6 +426,7 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.narrow_pixels = kNarrowPixels;
   kernels.narrow_sum = narrow_sum_any<T>;
   kernels.narrow_outer_sum = narrow_outer_sum_any<T>;
+  kernels.add_windows = add_windows_any<T>;
   kernels.transpose = transpose_any<T, false>;
   kernels.add_transposed = transpose_any<T, true>;
   kernels.product_pixels = kPixels;

@@ -297,8 +297,8 @@ struct WeightWork {
   T* weight_gradient = nullptr;  // of the first filter
 };
 
-// Sums what one run of tiles says. If it is the only one, adds that to the gradients of the weights.
-// Called by all threads of the team.
+// Sums what one run of tiles says. If it is the only one, adds that to the gradients of the
+// weights. Called by all threads of the team.
 template <class T>
 void sum_run(const WeightWork<T>& work, Index run, Index team) {
   const Index side = work.grid.side();
@@ -328,7 +328,8 @@ void sum_run(const WeightWork<T>& work, Index run, Index team) {
   });
 }
 
-// Adds the sums of all runs, in their order, to the gradients of the weights. Called by all threads.
+// Adds the sums of all runs, in their order, to the gradients of the weights. Called by all
+// threads.
 template <class T>
 void add_runs(const WeightWork<T>& work) {
   const TransformedFilters<T> total = work.scratch.filters(0);
@@ -442,9 +443,10 @@ void winograd_backward_weights(const WinogradMethod& method,
   const TileGrid grid(method.side, region);
   const Blocking blocking =
       blocking_of(method.side, shape.channels, region.channels.size(), grid.count());
-  const SquareSource<T> windows{kernels.transform_input[number],
-                                in,
-                                {window_side(method.side), -shape.padding, window_of(shape, region)}};
+  const SquareSource<T> windows{
+      kernels.transform_input[number],
+      in,
+      {window_side(method.side), -shape.padding, window_of(shape, region)}};
   const SquareSource<T> squares{
       kernels.transform_gradient[number], out_gradient, {method.side, 0, region}};
   const Index runs = sum_runs(blocking, method.side, grid.count());

@@ -46,7 +46,7 @@ void run_teams(Index teams, Work work) {
     work(Index{0});
     return;
   }
-#pragma omp parallel for schedule(static, 1) num_threads(static_cast<int>(teams))
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(teams))
   for (Index team = 0; team < teams; ++team) {
 #pragma omp parallel num_threads(1)  // what a team shares out, this thread does by itself
     work(team);
@@ -68,8 +68,7 @@ class WinogradScratch {
   [[nodiscard]] Index elements(Index filter_arrays) const {
     const Index per_tile = (in_blocks_ + blocking_.part_blocks) * kLanes;
     const Index padding = most_teams(blocking_) * 2 * kLanes;
-    return filter_arrays * filter_elements() +
-           positions_ * (blocking_.tiles * per_tile + padding);
+    return filter_arrays * filter_elements() + positions_ * (blocking_.tiles * per_tile + padding);
   }
 
   [[nodiscard]] TransformedFilters<T> filters(Index array = 0) const {
@@ -88,7 +87,8 @@ class WinogradScratch {
   // Those of a batch of one of `teams` teams, behind `filter_arrays` arrays of filters.
   [[nodiscard]] TransformedTiles<T> tiles(Index filter_arrays, Index team, Index teams) const {
     TransformedTiles<T> tiles{nullptr, in_blocks_, blocking_.tiles / teams};
-    const Index stride = tiles.position_stride() + sums(tiles, blocking_.part_blocks).position_stride();
+    const Index stride =
+        tiles.position_stride() + sums(tiles, blocking_.part_blocks).position_stride();
     tiles.data = workspace_ + filter_arrays * filter_elements() + team * positions_ * stride;
     return tiles;
   }
@@ -99,7 +99,8 @@ class WinogradScratch {
   }
 
   [[nodiscard]] Index filter_elements() const {
-    return positions_ * TransformedFilters<T>{nullptr, blocking_.blocks, blocking_.channels}.position_stride();
+    return positions_ *
+           TransformedFilters<T>{nullptr, blocking_.blocks, blocking_.channels}.position_stride();
   }
 
  private:
