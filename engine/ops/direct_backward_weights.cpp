@@ -1,4 +1,5 @@
 #include "engine/ops/direct_lanes.h"
+#include "engine/ops/direct_plane.h"
 
 namespace engine {
 
@@ -183,7 +184,11 @@ void direct_backward_weights(const ConvolutionShape& shape,
                              Index first_filter,
                              T* weight_gradient) {
   T* first = weight_gradient + (region.channels.begin - first_filter) * shape.row();
-  BackwardWeights<T>(shape, in, out_gradient, region, first).run();
+  if (is_plane(shape, in, region, out_gradient)) {
+    plane_backward_weights(shape, in, out_gradient, region, first);
+  } else {
+    BackwardWeights<T>(shape, in, out_gradient, region, first).run();
+  }
 }
 
 template void direct_backward_weights<float>(

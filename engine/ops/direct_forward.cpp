@@ -1,4 +1,5 @@
 #include "engine/ops/direct_lanes.h"
+#include "engine/ops/direct_plane.h"
 
 namespace engine {
 
@@ -155,7 +156,11 @@ void direct_forward(const ConvolutionShape& shape,
                     const T* weight,
                     const T* bias,
                     const ConvolutionOutput<T>& out) {
-  Forward<T>(shape, in, out, weight, bias).run();
+  if (is_plane<T>(shape, in, out.region, out.cells)) {
+    plane_forward(shape, in, weight, bias, out);
+  } else {
+    Forward<T>(shape, in, out, weight, bias).run();
+  }
 }
 
 template void direct_forward<float>(const ConvolutionShape&,

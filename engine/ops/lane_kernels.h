@@ -79,6 +79,38 @@ struct WindowSums {
   T* cells = nullptr;  // kNarrowLanes each, aligned
 };
 
+// Sums whose lanes are pixels of one row, for some filters. Vectors of kLanes pixels begin at
+// starts[vector] and may overlap.
+// cells[(starts[vector] + lane) * cells_step + k] = start[k] + sum over t of weights[t][k] *
+// in[starts[vector] + lane + offsets[t]]; cells_step lanes of each cell are assigned, those beyond
+// the filters something.
+template <class T>
+struct PlaneSum {
+  const T* in = nullptr;
+  const Index* offsets = nullptr;
+  Index terms = 0;
+  const T* weights = nullptr;  // (terms, kNarrowLanes), 0 beyond the filters
+  const T* start = nullptr;    // (kNarrowLanes), likewise
+  const Index* starts = nullptr;
+  Index vectors = 0;
+  T* cells = nullptr;
+  Index cells_step = 0;  // kNarrowLanes or fewer
+};
+
+// The same way back: sums[t][k][lane] += sum over rows and vectors of
+// gradient[row][vector][k][lane] * in[row * in_row + starts[vector] + lane + offsets[t]]
+template <class T>
+struct PlaneOuterSum {
+  const T* gradient = nullptr;  // (rows, vectors, kNarrowLanes, kLanes), aligned
+  const T* in = nullptr;
+  Index in_row = 0;
+  Index rows = 0;
+  const Index* starts = nullptr;
+  Index vectors = 0;
+  const Index* offsets = nullptr;
+  T* sums = nullptr;  // (terms, kNarrowLanes, kLanes), aligned
+};
+
 // The two products of Winograd's convolution, for one position of the transformed tiles. Arrays are
 // in blocks of kLanes channels, the elements from block to block given; all aligned.
 
@@ -205,6 +237,9 @@ struct LaneKernels {
   void (*narrow_sum)(const WeightedSum<T>& job, Index pixels);
   void (*narrow_outer_sum)(const OuterSum<T>& job, Index terms);
   void (*add_windows)(const WindowSums<T>& job);
+  // 1 <= filters <= kNarrowLanes.
+  void (*plane_sum)(const PlaneSum<T>& job, Index filters);
+  void (*plane_outer_sum)(const PlaneOuterSum<T>& job, Index filters, Index terms);
 
   void (*transpose)(const Transpose<T>& job, Index rows, Index cols);       // assigns
   void (*add_transposed)(const Transpose<T>& job, Index rows, Index cols);  // adds

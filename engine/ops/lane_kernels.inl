@@ -413,6 +413,7 @@ void product_weights_any(const WeightProduct<T>& job, Index blocks) {
   }
 }
 
+#include "engine/ops/plane_kernels.inl"
 #include "engine/ops/winograd_transforms.inl"
 #include "engine/ops/winograd_filter_transforms.inl"
 
@@ -427,6 +428,8 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.narrow_sum = narrow_sum_any<T>;
   kernels.narrow_outer_sum = narrow_outer_sum_any<T>;
   kernels.add_windows = add_windows_any<T>;
+  kernels.plane_sum = plane_sum_any<T>;
+  kernels.plane_outer_sum = plane_outer_sum_any<T>;
   kernels.transpose = transpose_any<T, false>;
   kernels.add_transposed = transpose_any<T, true>;
   kernels.product_pixels = kPixels;

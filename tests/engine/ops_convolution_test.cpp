@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -102,6 +103,23 @@ Case random_case(std::uint64_t seed, ConvolutionKernel kernel) {
     network = random_convolution(draw, kernel);
   }
   return case_of(*network, draw.between(1, 3), seed, kernel);
+}
+
+// What direct kernels compute otherwise: a map of one channel and wide enough rows, or inputs whose
+// channels are half a vector. Around the sizes where they begin and end to.
+Case few_channels_case(std::uint64_t seed) {
+  Draw draw(seed);
+  partitioner::Network network;
+  const bool plane = draw.chance(0.5);
+  const Index size = plane ? draw.between(1, 8) : draw.between(2, 10);
+  network.image = {plane ? 1 : draw.between(4, 10), draw.between(8, 14), draw.between(14, 70)};
+  add_layer(network,
+            partitioner::Convolution{.filters = plane ? draw.between(1, 10) : draw.between(1, 40),
+                                     .size = size,
+                                     .stride = plane ? 1 : draw.between(1, 4),
+                                     .padding = draw.between(size > 8 ? 1 : 0, size - 1)},
+            {partitioner::kImage});
+  return case_of(network, draw.between(1, 3), seed, ConvolutionKernel::Direct);
 }
 
 constexpr Index kManyChannels = 200;
@@ -221,16 +239,21 @@ Region comparable_part(Draw& draw, const Case& of) {
 }
 
 template <class T>
+void check_pieces(Case of, std::uint64_t seed) {
+  Draw draw(seed + 2000);
+  const Tensor<T> whole = forward<T>(of, of.output(), draw);
+  for (int piece = 0; piece < 4; ++piece) {
+    const Region region = comparable_part(draw, of);
+    const Tensor<T> part = forward<T>(of, region, draw);
+    CHECK_MESSAGE(
+        same_bits(part.view(), whole.view(), region), name_of(of.kernel), ", seed ", seed);
+  }
+}
+
+template <class T>
 void check_pieces(ConvolutionKernel kernel) {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
-    Case of = random_case(seed, kernel);
-    Draw draw(seed + 2000);
-    const Tensor<T> whole = forward<T>(of, of.output(), draw);
-    for (int piece = 0; piece < 4; ++piece) {
-      const Region region = comparable_part(draw, of);
-      const Tensor<T> part = forward<T>(of, region, draw);
-      CHECK_MESSAGE(same_bits(part.view(), whole.view(), region), name_of(kernel), ", seed ", seed);
-    }
+    check_pieces<T>(random_case(seed, kernel), seed);
   }
 }
 
@@ -319,6 +342,17 @@ TEST_CASE("every kernel computes the naive convolution's gradients, and adds the
   }
 }
 
+TEST_CASE(
+    "direct kernels compute convolutions of few channels, and cells have the same bits in parts") {
+  for (std::uint64_t seed = 0; seed < 2 * kCases; ++seed) {
+    check_forward<double>(few_channels_case(seed), seed);
+    check_forward<float>(few_channels_case(seed), seed);
+    check_backward<double>(few_channels_case(seed), seed);
+    check_backward<float>(few_channels_case(seed), seed);
+    check_pieces<float>(few_channels_case(seed), seed);
+  }
+}
+
 TEST_CASE("Winograd's kernels compute layers of many channels part by part") {
   for (const ConvolutionKernel kernel :
        {ConvolutionKernel::Winograd2, ConvolutionKernel::Winograd4}) {
@@ -379,15 +413,32 @@ TEST_CASE("gradients that fall outside the image are dropped") {
   });
 }
 
+// Tiles enough for threads to have runs of them apart, in rows that belong to several.
+Case wide_case(ConvolutionKernel kernel) {
+  partitioner::Network network;
+  network.image = {20, 37, 150};
+  add_layer(network,
+            partitioner::Convolution{.filters = 40, .size = 3, .padding = 1},
+            {partitioner::kImage});
+  return case_of(network, 2, 3, kernel);
+}
+
+Case case_for_threads(std::uint64_t seed, ConvolutionKernel kernel) {
+  if (winograd_side(kernel) > 0 && seed < 2) {
+    return seed == 0 ? large_case(kernel) : wide_case(kernel);
+  }
+  const bool few_channels = kernel == ConvolutionKernel::Direct && seed % 2 == 1;
+  return few_channels ? few_channels_case(seed) : random_case(seed, kernel);
+}
+
 void check_threads(ConvolutionKernel kernel) {
   const int before = omp_get_max_threads();
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const bool large = seed == 0 && winograd_side(kernel) > 0;
-    Case of = large ? large_case(kernel) : random_case(seed, kernel);
+    Case of = case_for_threads(seed, kernel);
     const Region whole = of.output();
     std::optional<Tensor<float>> out;
     std::optional<Gradients<float>> gradients;
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : {1, 2, 3, 4}) {
       omp_set_num_threads(threads);
       Draw draw(seed);  // the same buffers each time
       Tensor<float> found = forward<float>(of, whole, draw);
@@ -407,10 +458,82 @@ void check_threads(ConvolutionKernel kernel) {
   omp_set_num_threads(before);
 }
 
-TEST_CASE("a convolution has the same bits with 1, 2 and 3 threads, forward and backward") {
+TEST_CASE("a convolution has the same bits with 1 to 4 threads, forward and backward") {
   for (const ConvolutionKernel kernel : partitioner::kConvolutionKernels) {
     check_threads(kernel);
   }
+}
+
+// Every line that a forward pass says is done, with what its cells were then.
+struct DoneLine {
+  engine::Range channels;
+  Index image;
+  Index row;
+  std::vector<float> cells;
+};
+
+std::vector<DoneLine> done_lines(Case& of, Tensor<float>& out) {
+  const Region region = of.output();
+  const Tensor<float> in = test::tensor_of<float>(of.in, of.required(region));
+  const auto weight = rows_of<float>(of.weight, region.channels, of.shape.row());
+  auto workspace = workspace_for<float>(of, region);
+  std::vector<DoneLine> lines;
+  const engine::LineDone done = [&](const engine::Range& channels, Index image, Index row) {
+    DoneLine line{channels, image, row, {}};
+    for (Index c = channels.begin; c < channels.end; ++c) {
+      for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+        line.cells.push_back(out.view().at(image, c, row, col));
+      }
+    }
+#pragma omp critical(done_lines)
+    lines.push_back(line);
+  };
+  convolution_forward<float>(
+      of.method(), in.view(), {weight.data()}, {out.view(), region, done}, workspace.data());
+  return lines;
+}
+
+void check_done_lines(Case of, int threads) {
+  INFO(name_of(of.kernel), ", ", threads, " threads");
+  const Region region = of.output();
+  Tensor<float> out(region);
+  std::fill_n(out.values().data(), out.values().size(), std::nanf(""));
+  const std::vector<DoneLine> lines = done_lines(of, out);
+  Index cells = 0;
+  for (const DoneLine& line : lines) {
+    Index at = 0;
+    bool same = true;
+    for (Index c = line.channels.begin; c < line.channels.end; ++c) {
+      for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+        same = same && line.cells[static_cast<std::size_t>(at++)] ==
+                           out.view().at(line.image, c, line.row, col);
+      }
+    }
+    CHECK(same);
+    cells += at;
+  }
+  const auto order = [](const DoneLine& a, const DoneLine& b) {
+    return std::tuple(a.image, a.row, a.channels.begin) <
+           std::tuple(b.image, b.row, b.channels.begin);
+  };
+  const std::set<DoneLine, decltype(order)> distinct(lines.begin(), lines.end(), order);
+  CHECK(distinct.size() == lines.size());
+  CHECK(cells == region.volume());
+}
+
+TEST_CASE("each line is done once, when all its cells are there") {
+  const int before = omp_get_max_threads();
+  for (const int threads : {1, 2, 3, 4, 7}) {
+    omp_set_num_threads(threads);
+    check_done_lines(wide_case(ConvolutionKernel::Direct), threads);
+    check_done_lines(wide_case(ConvolutionKernel::Winograd2), threads);
+    check_done_lines(wide_case(ConvolutionKernel::Winograd4), threads);
+    check_done_lines(large_case(ConvolutionKernel::Winograd4), threads);
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      check_done_lines(few_channels_case(seed), threads);
+    }
+  }
+  omp_set_num_threads(before);
 }
 
 }  // namespace

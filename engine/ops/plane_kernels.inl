@@ -1,0 +1,177 @@
+// Sums whose lanes are neighbouring pixels of a row: see PlaneSum and PlaneOuterSum in lane_kernels.h.
+
+// Vectors that may begin anywhere.
+template <Index kWidth, class T>
+[[gnu::always_inline]] inline Lanes<T, kWidth> load_pixels(const T* from) {
+  using Part = LanePart<T, kWidth>;
+  struct [[gnu::packed, gnu::may_alias]] Anywhere {
+    Part part;
+  };
+  Lanes<T, kWidth> lanes;
+#pragma GCC unroll 8
+  for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
+    lanes.parts[i] = reinterpret_cast<const Anywhere*>(from + i * kPartLanes<T, kWidth>)->part;
+  }
+  return lanes;
+}
+
+// Of a vector, or of some side by side: how many pixels the registers hold sums of.
+constexpr Index kPlaneWidth = kPlanePixels < kLanes ? kPlanePixels : kLanes;
+constexpr Index kPlaneVectors = kPlanePixels / kPlaneWidth;
+
+// `pixel`: the first of kPlaneWidth pixels of each of the vectors, counted from where it begins.
+template <class T, Index kFilters, Index kVectors>
+[[gnu::always_inline]] inline void sum_plane(const PlaneSum<T>& job,
+                                             const Index* starts,
+                                             Index pixel,
+                                             T (&planes)[kVectors][kNarrowLanes][kLanes]) {
+  Lanes<T, kPlaneWidth> sums[kFilters][kVectors];
+#pragma GCC unroll 8
+  for (Index k = 0; k < kFilters; ++k) {
+#pragma GCC unroll 2
+    for (Index v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 8
+      for (Index i = 0; i < Lanes<T, kPlaneWidth>::kParts; ++i) {
+        sums[k][v].parts[i] = LanePart<T, kPlaneWidth>{} + job.start[k];
+      }
+    }
+  }
+  for (Index t = 0; t < job.terms; ++t) {
+    const T* in = job.in + job.offsets[t] + pixel;
+    Lanes<T, kPlaneWidth> pixels[kVectors];
+#pragma GCC unroll 2
+    for (Index v = 0; v < kVectors; ++v) {
+      pixels[v] = load_pixels<kPlaneWidth>(in + starts[v]);
+    }
+#pragma GCC unroll 8
+    for (Index k = 0; k < kFilters; ++k) {
+      const T weight = job.weights[t * kNarrowLanes + k];
+#pragma GCC unroll 2
+      for (Index v = 0; v < kVectors; ++v) {
+        add_product(sums[k][v], pixels[v], weight);
+      }
+    }
+  }
+#pragma GCC unroll 2
+  for (Index v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 8
+    for (Index k = 0; k < kFilters; ++k) {
+      store_lanes(planes[v][k] + pixel, sums[k][v]);
+    }
+  }
+}
+
+template <class T, Index kFilters, Index kVectors>
+void plane_vectors(const PlaneSum<T>& job, const Index* starts) {
+  alignas(64) T planes[kVectors][kNarrowLanes][kLanes]{};
+#pragma GCC unroll 4
+  for (Index pixel = 0; pixel < kLanes; pixel += kPlaneWidth) {
+    sum_plane<T, kFilters, kVectors>(job, starts, pixel, planes);
+  }
+  for (Index v = 0; v < kVectors; ++v) {
+    T* cells = job.cells + starts[v] * job.cells_step;
+    transpose_any<T, false>({planes[v][0], kLanes, cells, job.cells_step}, job.cells_step, kLanes);
+  }
+}
+
+template <class T, Index kFilters>
+void plane_row(const PlaneSum<T>& job) {
+  Index v = 0;
+  for (; v + kPlaneVectors <= job.vectors; v += kPlaneVectors) {
+    plane_vectors<T, kFilters, kPlaneVectors>(job, job.starts + v);
+  }
+  for (; v < job.vectors; ++v) {
+    plane_vectors<T, kFilters, 1>(job, job.starts + v);
+  }
+}
+
+template <class T>
+void plane_sum_any(const PlaneSum<T>& job, Index filters) {
+  static_assert(kNarrowLanes == 8);
+  if (filters <= 2) {
+    plane_row<T, 2>(job);
+  } else if (filters <= 4) {
+    plane_row<T, 4>(job);
+  } else if (filters <= 6) {
+    plane_row<T, 6>(job);
+  } else {
+    plane_row<T, 8>(job);
+  }
+}
+
+template <class T, Index kFilters, Index kCount>
+void plane_outer(const PlaneOuterSum<T>& job) {
+  Lanes<T> sums[kCount][kFilters];
+#pragma GCC unroll 8
+  for (Index t = 0; t < kCount; ++t) {
+#pragma GCC unroll 8
+    for (Index k = 0; k < kFilters; ++k) {
+      sums[t][k] = load_lanes(job.sums + (t * kNarrowLanes + k) * kLanes);
+    }
+  }
+  const T* gradient = job.gradient;
+  for (Index row = 0; row < job.rows; ++row) {
+    for (Index v = 0; v < job.vectors; ++v) {
+      const T* in = job.in + row * job.in_row + job.starts[v];
+#pragma GCC unroll 8
+      for (Index t = 0; t < kCount; ++t) {
+        const Lanes<T> pixels = load_pixels<kLanes>(in + job.offsets[t]);
+#pragma GCC unroll 8
+        for (Index k = 0; k < kFilters; ++k) {
+          const Lanes<T> of_filter = load_lanes(gradient + k * kLanes);
+#pragma GCC unroll 8
+          for (Index i = 0; i < Lanes<T>::kParts; ++i) {
+            sums[t][k].parts[i] += of_filter.parts[i] * pixels.parts[i];
+          }
+        }
+      }
+      gradient += kNarrowLanes * kLanes;
+    }
+  }
+#pragma GCC unroll 8
+  for (Index t = 0; t < kCount; ++t) {
+#pragma GCC unroll 8
+    for (Index k = 0; k < kFilters; ++k) {
+      store_lanes(job.sums + (t * kNarrowLanes + k) * kLanes, sums[t][k]);
+    }
+  }
+}
+
+// As many terms at once as the registers hold sums of.
+template <class T, Index kFilters>
+void plane_outer_terms(PlaneOuterSum<T> job, Index terms) {
+  constexpr Index kMost = kPlaneSums / kFilters < 1 ? 1 : kPlaneSums / kFilters;
+  for (; terms >= kMost; terms -= kMost) {
+    plane_outer<T, kFilters, kMost>(job);
+    job.offsets += kMost;
+    job.sums += kMost * kNarrowLanes * kLanes;
+  }
+  for (; terms > 0; --terms) {
+    plane_outer<T, kFilters, 1>(job);
+    job.offsets += 1;
+    job.sums += kNarrowLanes * kLanes;
+  }
+}
+
+// Two filters more at once, up to kPlaneFilters.
+template <class T, Index kFilters>
+void dispatch_plane_filters(const PlaneOuterSum<T>& job, Index filters, Index terms) {
+  if constexpr (kFilters > 2) {
+    if (filters <= kFilters - 2) {
+      return dispatch_plane_filters<T, kFilters - 2>(job, filters, terms);
+    }
+  }
+  plane_outer_terms<T, kFilters>(job, terms);
+}
+
+template <class T>
+void plane_outer_sum_any(const PlaneOuterSum<T>& job, Index filters, Index terms) {
+  for (Index k = 0; k < filters; k += kPlaneFilters) {
+    PlaneOuterSum<T> part = job;
+    part.gradient += k * kLanes;
+    part.sums += k * kLanes;
+    const Index left = filters - k;
+    dispatch_plane_filters<T, kPlaneFilters>(
+        part, left < kPlaneFilters ? left : kPlaneFilters, terms);
+  }
+}
