@@ -184,7 +184,8 @@ void direct_backward_weights(const ConvolutionShape& shape,
                              Index first_filter,
                              T* weight_gradient) {
   T* first = weight_gradient + (region.channels.begin - first_filter) * shape.row();
-  if (is_plane(shape, in, region, out_gradient)) {
+  if (lane_kernels<T>().plane_outer_sum != nullptr &&
+      is_plane(shape, in, region, out_gradient)) {
     plane_backward_weights(shape, in, out_gradient, region, first);
   } else {
     BackwardWeights<T>(shape, in, out_gradient, region, first).run();

@@ -239,6 +239,8 @@ struct LaneKernels {
   void (*add_windows)(const WindowSums<T>& job);
   // 1 <= filters <= kNarrowLanes.
   void (*plane_sum)(const PlaneSum<T>& job, Index filters);
+  // None where vectors are so short that it would have to read each number for each sum, as others
+  // do that need no planes.
   void (*plane_outer_sum)(const PlaneOuterSum<T>& job, Index filters, Index terms);
 
   void (*transpose)(const Transpose<T>& job, Index rows, Index cols);       // assigns

@@ -429,7 +429,9 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.narrow_outer_sum = narrow_outer_sum_any<T>;
   kernels.add_windows = add_windows_any<T>;
   kernels.plane_sum = plane_sum_any<T>;
-  kernels.plane_outer_sum = plane_outer_sum_any<T>;
+  if constexpr (kVectorBytes >= kLanes * static_cast<Index>(sizeof(float))) {
+    kernels.plane_outer_sum = plane_outer_sum_any<T>;
+  }
   kernels.transpose = transpose_any<T, false>;
   kernels.add_transposed = transpose_any<T, true>;
   kernels.product_pixels = kPixels;

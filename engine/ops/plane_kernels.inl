@@ -15,33 +15,43 @@ template <Index kWidth, class T>
   return lanes;
 }
 
-// Of a vector, or of some side by side: how many pixels the registers hold sums of.
-constexpr Index kPlaneWidth = kPlanePixels < kLanes ? kPlanePixels : kLanes;
-constexpr Index kPlaneVectors = kPlanePixels / kPlaneWidth;
+// Pixels of a vector whose sums for some filters the registers hold at once.
+template <class T, Index kFilters>
+constexpr Index plane_width() {
+  Index width = kPartLanes<T>;
+  while (width < kLanes && 2 * width / kPartLanes<T> * kFilters <= kPlaneSums) {
+    width *= 2;
+  }
+  return width;
+}
 
-// `pixel`: the first of kPlaneWidth pixels of each of the vectors, counted from where it begins.
-template <class T, Index kFilters, Index kVectors>
+// Vectors at once, where the registers hold more than one.
+template <class T, Index kFilters>
+constexpr Index kPlaneVectors = 2 * kLanes / kPartLanes<T> * kFilters <= kPlaneSums ? 2 : 1;
+
+// Of kWidth pixels from `pixel` on of each of the vectors.
+template <class T, Index kFilters, Index kVectors, Index kWidth>
 [[gnu::always_inline]] inline void sum_plane(const PlaneSum<T>& job,
                                              const Index* starts,
                                              Index pixel,
                                              T (&planes)[kVectors][kNarrowLanes][kLanes]) {
-  Lanes<T, kPlaneWidth> sums[kFilters][kVectors];
+  Lanes<T, kWidth> sums[kFilters][kVectors];
 #pragma GCC unroll 8
   for (Index k = 0; k < kFilters; ++k) {
 #pragma GCC unroll 2
     for (Index v = 0; v < kVectors; ++v) {
 #pragma GCC unroll 8
-      for (Index i = 0; i < Lanes<T, kPlaneWidth>::kParts; ++i) {
-        sums[k][v].parts[i] = LanePart<T, kPlaneWidth>{} + job.start[k];
+      for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
+        sums[k][v].parts[i] = LanePart<T, kWidth>{} + job.start[k];
       }
     }
   }
   for (Index t = 0; t < job.terms; ++t) {
     const T* in = job.in + job.offsets[t] + pixel;
-    Lanes<T, kPlaneWidth> pixels[kVectors];
+    Lanes<T, kWidth> pixels[kVectors];
 #pragma GCC unroll 2
     for (Index v = 0; v < kVectors; ++v) {
-      pixels[v] = load_pixels<kPlaneWidth>(in + starts[v]);
+      pixels[v] = load_pixels<kWidth>(in + starts[v]);
     }
 #pragma GCC unroll 8
     for (Index k = 0; k < kFilters; ++k) {
@@ -64,9 +74,9 @@ template <class T, Index kFilters, Index kVectors>
 template <class T, Index kFilters, Index kVectors>
 void plane_vectors(const PlaneSum<T>& job, const Index* starts) {
   alignas(64) T planes[kVectors][kNarrowLanes][kLanes]{};
-#pragma GCC unroll 4
-  for (Index pixel = 0; pixel < kLanes; pixel += kPlaneWidth) {
-    sum_plane<T, kFilters, kVectors>(job, starts, pixel, planes);
+  constexpr Index kWidth = plane_width<T, kFilters>();
+  for (Index pixel = 0; pixel < kLanes; pixel += kWidth) {
+    sum_plane<T, kFilters, kVectors, kWidth>(job, starts, pixel, planes);
   }
   for (Index v = 0; v < kVectors; ++v) {
     T* cells = job.cells + starts[v] * job.cells_step;
@@ -76,9 +86,10 @@ void plane_vectors(const PlaneSum<T>& job, const Index* starts) {
 
 template <class T, Index kFilters>
 void plane_row(const PlaneSum<T>& job) {
+  constexpr Index kMost = kPlaneVectors<T, kFilters>;
   Index v = 0;
-  for (; v + kPlaneVectors <= job.vectors; v += kPlaneVectors) {
-    plane_vectors<T, kFilters, kPlaneVectors>(job, job.starts + v);
+  for (; v + kMost <= job.vectors; v += kMost) {
+    plane_vectors<T, kFilters, kMost>(job, job.starts + v);
   }
   for (; v < job.vectors; ++v) {
     plane_vectors<T, kFilters, 1>(job, job.starts + v);
@@ -140,7 +151,8 @@ void plane_outer(const PlaneOuterSum<T>& job) {
 // As many terms at once as the registers hold sums of.
 template <class T, Index kFilters>
 void plane_outer_terms(PlaneOuterSum<T> job, Index terms) {
-  constexpr Index kMost = kPlaneSums / kFilters < 1 ? 1 : kPlaneSums / kFilters;
+  constexpr Index kSums = kPlaneSums * kPartLanes<T> / kLanes / kFilters;
+  constexpr Index kMost = kSums < 1 ? 1 : kSums;
   for (; terms >= kMost; terms -= kMost) {
     plane_outer<T, kFilters, kMost>(job);
     job.offsets += kMost;
@@ -153,25 +165,15 @@ void plane_outer_terms(PlaneOuterSum<T> job, Index terms) {
   }
 }
 
-// Two filters more at once, up to kPlaneFilters.
-template <class T, Index kFilters>
-void dispatch_plane_filters(const PlaneOuterSum<T>& job, Index filters, Index terms) {
-  if constexpr (kFilters > 2) {
-    if (filters <= kFilters - 2) {
-      return dispatch_plane_filters<T, kFilters - 2>(job, filters, terms);
-    }
-  }
-  plane_outer_terms<T, kFilters>(job, terms);
-}
-
 template <class T>
 void plane_outer_sum_any(const PlaneOuterSum<T>& job, Index filters, Index terms) {
-  for (Index k = 0; k < filters; k += kPlaneFilters) {
-    PlaneOuterSum<T> part = job;
-    part.gradient += k * kLanes;
-    part.sums += k * kLanes;
-    const Index left = filters - k;
-    dispatch_plane_filters<T, kPlaneFilters>(
-        part, left < kPlaneFilters ? left : kPlaneFilters, terms);
+  if (filters <= 2) {
+    plane_outer_terms<T, 2>(job, terms);
+  } else if (filters <= 4) {
+    plane_outer_terms<T, 4>(job, terms);
+  } else if (filters <= 6) {
+    plane_outer_terms<T, 6>(job, terms);
+  } else {
+    plane_outer_terms<T, 8>(job, terms);
   }
 }

@@ -7,19 +7,22 @@ struct IntegersOf {
   using Type [[gnu::vector_size(sizeof(V)), gnu::aligned(4)]] = int;
 };
 
-// exp(x) as 2^n * exp(r) with |r| <= ln 2 / 2: a Taylor polynomial of degree 7 in r is exact to
-// rounding. x is held inside what a float can express.
+// exp(x) as (1 + rest) * scale, a power of two.
 template <class V>
-[[gnu::always_inline]] inline V exp_of(V x) {
+struct ReducedExp {
+  V rest;
+  V scale;
+};
+
+// x = n * ln 2 + r, |r| <= ln 2 / 2: a Taylor polynomial of degree 7 in r is exact to rounding, and for
+// small x, where the scale is 1, relative to the rest. Of x whose power a float can express.
+template <class V>
+[[gnu::always_inline]] inline ReducedExp<V> reduced_exp(const V& x) {
   using Integers = typename IntegersOf<V>::Type;
   constexpr float kLog2e = 1.44269504F;
   constexpr float kLn2High = 0.693359375F;  // few bits: its multiples are exact
   constexpr float kLn2Low = -2.12194440e-4F;
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
-  const V least = V{} - 87.0F;
-  const V most = V{} + 88.0F;
-  x = x < least ? least : x;
-  x = x > most ? most : x;
   const V shifted = x * kLog2e + kRound;
   const V n = shifted - kRound;
   const V r = (x - n * kLn2High) - n * kLn2Low;
@@ -28,10 +31,20 @@ template <class V>
   p = p * r + 1.0F / 24;
   p = p * r + 1.0F / 6;
   p = p * r + 0.5F;
-  p = p * r * r + r + 1.0F;
   const Integers power = __builtin_convertvector(n, Integers);
   const Integers scale = (power + 127) << 23;
-  return p * reinterpret_cast<V>(scale);
+  return {p * r * r + r, reinterpret_cast<V>(scale)};
+}
+
+// x is held inside what a float can express.
+template <class V>
+[[gnu::always_inline]] inline V exp_of(V x) {
+  const V least = V{} - 87.0F;
+  const V most = V{} + 88.0F;
+  x = x < least ? least : x;
+  x = x > most ? most : x;
+  const ReducedExp<V> exp = reduced_exp(x);
+  return (exp.rest + 1.0F) * exp.scale;
 }
 
 template <class V>
@@ -39,16 +52,17 @@ template <class V>
   return 1.0F / (1.0F + exp_of(V(-x)));
 }
 
-// Near 0 by its Taylor series, elsewhere by exp.
+// t / (t + 2) with t = exp(2 |x|) - 1, and the sign of x.
 template <class V>
-[[gnu::always_inline]] inline V tanh_of(const V& x) {
-  const V size = x < 0.0F ? -x : x;
-  const V square = x * x;
-  V series = square * (-1382.0F / 155925) + 62.0F / 2835;
-  series = series * square - 17.0F / 315;
-  series = series * square + 2.0F / 15;
-  series = series * square - 1.0F / 3;
-  series = series * square * x + x;
-  const V far = 1.0F - 2.0F / (exp_of(V(size + size)) + 1.0F);
-  return size < 0.25F ? series : (x < 0.0F ? -far : far);
+[[gnu::always_inline]] inline V tanh_of(V x) {
+  using Integers = typename IntegersOf<V>::Type;
+  constexpr int kSign = -2147483647 - 1;
+  const auto bits = reinterpret_cast<Integers>(x);
+  V size = reinterpret_cast<V>(bits & ~kSign);
+  const V most = V{} + 10.0F;  // from about 9 on it rounds to 1
+  size = size > most ? most : size;
+  const ReducedExp<V> exp = reduced_exp(V(size + size));
+  const V less_one = exp.rest * exp.scale + (exp.scale - 1.0F);
+  const V result = less_one / (less_one + 2.0F);
+  return reinterpret_cast<V>(reinterpret_cast<Integers>(result) | (bits & kSign));
 }
