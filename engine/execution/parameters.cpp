@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/execution/parameter_pieces.h"
+#include "engine/ops/update.h"
 #include "engine/random.h"
 #include "partitioner/errors.h"
 
@@ -153,7 +154,7 @@ void ParameterSet<T>::initialize(std::uint64_t seed) {
 template <class T>
 void ParameterSet<T>::clear_gradients() {
   for (Parameter<T>& parameter : parameters_) {
-    std::fill_n(parameter.gradient.data(), parameter.gradient.size(), T{});
+    set_zero(parameter.gradient.data(), parameter.gradient.size());
   }
 }
 
