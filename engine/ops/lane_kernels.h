@@ -51,7 +51,7 @@ template <class T>
 struct OuterSum {
   const T* gradient = nullptr;  // kLanes output channels of the first pixel, aligned; pixels are
                                 // kLanes apart, or for a narrow sum kNarrowLanes
-  Index gradient_row = 0;  // elements from row to row
+  Index gradient_row = 0;       // elements from row to row
   Index gradient_block = 0;
   const T* in = nullptr;
   Index in_row = 0;
@@ -61,6 +61,51 @@ struct OuterSum {
   const Index* offsets = nullptr;
   T* sums = nullptr;  // (terms, kLanes) of each block, aligned
   Index sums_block = 0;
+};
+
+// Products with rows of weights as they lie, for few pixels: to pack weights would take longer than
+// to meet them. Terms are added up in the same order as by the sums of packed ones.
+
+inline constexpr Index kFewPixels = 4;
+
+// sums[p][row] += sum over t of weights[row * weights_row + t] * in[p * in_step + offsets[t]]
+template <class T>
+struct RowSums {
+  const T* weights = nullptr;
+  Index weights_row = 0;
+  Index terms = 0;
+  const T* in = nullptr;
+  Index in_step = 0;
+  const Index* offsets = nullptr;
+  T* sums = nullptr;  // (pixels, kLanes)
+};
+
+// sums[p * sums_step + t] += sum over rows of weights[row * weights_row + t] * in[p * in_step +
+// offsets[row]]
+template <class T>
+struct ColumnSums {
+  const T* weights = nullptr;
+  Index weights_row = 0;
+  Index terms = 0;
+  const T* in = nullptr;
+  Index in_step = 0;
+  const Index* offsets = nullptr;
+  T* sums = nullptr;
+  Index sums_step = 0;
+};
+
+// weights[row * weights_row + t] += sum over p of in[p * in_step + t] * gradient[p * gradient_step
+// + offsets[row]]
+template <class T>
+struct OuterRows {
+  T* weights = nullptr;
+  Index weights_row = 0;
+  Index terms = 0;
+  const T* in = nullptr;
+  Index in_step = 0;
+  const T* gradient = nullptr;
+  Index gradient_step = 0;
+  const Index* offsets = nullptr;
 };
 
 // The two products of Winograd's convolution, for one position of the transformed tiles. Arrays are
@@ -188,6 +233,11 @@ struct LaneKernels {
   Index narrow_pixels;  // the most that one call of narrow_sum takes
   void (*narrow_sum)(const WeightedSum<T>& job, Index pixels);
   void (*narrow_outer_sum)(const OuterSum<T>& job, Index terms);
+
+  // 1 <= pixels <= kFewPixels.
+  void (*row_sums)(const RowSums<T>& job, Index rows, Index pixels);  // rows <= kLanes
+  void (*column_sums)(const ColumnSums<T>& job, Index rows, Index pixels);
+  void (*outer_rows)(const OuterRows<T>& job, Index rows, Index pixels);
 
   void (*transpose)(const Transpose<T>& job, Index rows, Index cols);       // assigns
   void (*add_transposed)(const Transpose<T>& job, Index rows, Index cols);  // adds

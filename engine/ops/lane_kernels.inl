@@ -392,6 +392,7 @@ void product_weights_any(const WeightProduct<T>& job, Index blocks) {
   }
 }
 
+#include "engine/ops/connected_rows.inl"
 #include "engine/ops/winograd_transforms.inl"
 #include "engine/ops/winograd_filter_transforms.inl"
 
@@ -405,6 +406,9 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.narrow_pixels = kNarrowPixels;
   kernels.narrow_sum = narrow_sum_any<T>;
   kernels.narrow_outer_sum = narrow_outer_sum_any<T>;
+  kernels.row_sums = row_sums_any<T>;
+  kernels.column_sums = column_sums_any<T>;
+  kernels.outer_rows = outer_rows_any<T>;
   kernels.transpose = transpose_any<T, false>;
   kernels.add_transposed = transpose_any<T, true>;
   kernels.product_pixels = kPixels;
