@@ -71,7 +71,7 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
       report.cells,
       report.bits_must_agree
           ? ""
-          : " (batch normalisation, dense layers and Winograd's kernels may round differently)");
+          : " (batch normalisation and Winograd's kernels may round differently)");
   fmt::print(
       "flipped signs {}, winners {} from one tile (one tile, from double precision: {} and {})\n",
       report.flipped_signs,

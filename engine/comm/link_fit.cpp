@@ -1,46 +1,52 @@
 #include "engine/comm/link_fit.h"
 
+#include <cmath>
+
+#include <Eigen/QR>
+
 #include "partitioner/errors.h"
 
 namespace engine {
 
 namespace {
 
-// Sums over transfers, each weighted by 1 / seconds.
-struct WeightedSums {
-  double ones = 0;
-  double bytes = 0;
-  double bytes_bytes = 0;
-  double seconds = 0;
-  double bytes_seconds = 0;
-};
+// An equation for each transfer, latency + bytes * s_per_byte = seconds, divided by the root of the
+// seconds: (transfers, 2) and (transfers).
+struct Equations {
+  Eigen::MatrixX2d terms;
+  Eigen::VectorXd seconds;
 
-WeightedSums sums_of(const std::vector<TimedTransfer>& transfers) {
-  WeightedSums sums;
-  for (const TimedTransfer& transfer : transfers) {
-    const double weight = 1 / transfer.seconds;
-    sums.ones += weight;
-    sums.bytes += weight * transfer.bytes;
-    sums.bytes_bytes += weight * transfer.bytes * transfer.bytes;
-    sums.seconds += weight * transfer.seconds;
-    sums.bytes_seconds += weight * transfer.bytes * transfer.seconds;
+  explicit Equations(const std::vector<TimedTransfer>& transfers)
+      : terms(static_cast<Eigen::Index>(transfers.size()), 2),
+        seconds(static_cast<Eigen::Index>(transfers.size())) {
+    Eigen::Index row = 0;
+    for (const TimedTransfer& transfer : transfers) {
+      const double root = std::sqrt(transfer.seconds);
+      terms.row(row) << 1 / root, transfer.bytes / root;
+      seconds(row++) = root;
+    }
   }
-  return sums;
-}
+};
 
 }  // namespace
 
 partitioner::LinkProfile fit_link(const std::vector<TimedTransfer>& transfers) {
-  const WeightedSums sums = sums_of(transfers);
-  partitioner::expects(sums.bytes_seconds > 0, "a rate is fitted to transfers of some bytes");
-  const double spread = sums.ones * sums.bytes_bytes - sums.bytes * sums.bytes;
-  const double slope = sums.ones * sums.bytes_seconds - sums.bytes * sums.seconds;
-  const double start = sums.bytes_bytes * sums.seconds - sums.bytes * sums.bytes_seconds;
-  constexpr double kLeastSpread = 1e-9;  // of sizes: with less, rounding would be what is fitted
-  if (spread <= kLeastSpread * sums.ones * sums.bytes_bytes || slope <= 0 || start < 0) {
-    return {0, sums.bytes_bytes / sums.bytes_seconds};
+  const Equations equations(transfers);
+  const auto bytes = equations.terms.col(1);
+  partitioner::expects(bytes.squaredNorm() > 0, "a rate is fitted to transfers of some bytes");
+  const Eigen::RowVector2d scales = equations.terms.colwise().norm();
+  Eigen::ColPivHouseholderQR<Eigen::MatrixX2d> line(equations.terms *
+                                                    scales.asDiagonal().inverse());
+  // Rounding would be what is fitted where sizes are more alike, or the latency is less.
+  constexpr double kLeastSpread = 3e-5;
+  constexpr double kLeastLatency = 1e-9;  // of a transfer's time
+  line.setThreshold(kLeastSpread);
+  const Eigen::Vector2d solution = line.solve(equations.seconds);
+  if (line.rank() < 2 || solution(1) <= 0 ||
+      solution(0) <= kLeastLatency * equations.seconds.norm()) {
+    return {0, bytes.squaredNorm() / bytes.dot(equations.seconds)};
   }
-  return {start / spread, spread / slope};
+  return {solution(0) / scales(0), scales(1) / solution(1)};
 }
 
 }  // namespace engine

@@ -34,71 +34,37 @@ class ConnectedLayer : public Layer<T> {
   }
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    const Region& region = site_.tile().backward;
-    if (region.empty() || maps.input_gradients[0].data == nullptr) {
-      return;
+    if (maps.input_gradients[0].data != nullptr) {
+      connected_backward_data(
+          site_.input_shape(),
+          stage_.sum_gradients(maps),
+          Filters<T>{maps.parameters.weight, site_.tile().computed.channels.begin},
+          site_.tile().backward,
+          InputGradient<T>{maps.input_gradients[0], site_.input_map(), maps.first_gradients});
     }
-    const Features at = features(region, maps.workspace);
-    copy_out(stage_.sum_gradients(maps), region, at.out);
-    connected_backward_data(at.size,
-                            static_cast<const T*>(at.out),
-                            static_cast<const T*>(maps.parameters.weight + skipped(region)),
-                            at.in);
-    add_in(static_cast<const T*>(at.in), input(region), maps.input_gradients[0]);
   }
 
   void backward_weights(const LayerMaps<T>& maps) override {
-    const Region& region = site_.tile().backward;
-    if (region.empty()) {
-      return;
-    }
-    const Features at = features(region, maps.workspace);
-    copy_out(stage_.sum_gradients(maps), region, at.out);
-    copy_out(maps.inputs[0], input(region), at.in);
-    connected_backward_weights(at.size,
-                               static_cast<const T*>(at.in),
-                               static_cast<const T*>(at.out),
-                               maps.parameters.weight_gradient + skipped(region));
+    connected_backward_weights(site_.input_shape(),
+                               maps.inputs[0],
+                               stage_.sum_gradients(maps),
+                               site_.tile().backward,
+                               site_.tile().computed.channels.begin,
+                               maps.parameters.weight_gradient);
   }
 
+  [[nodiscard]] bool assigns_input_gradients() const override { return true; }
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:
-  struct Features {
-    ConnectedSize size;
-    T* in;   // (N, C)
-    T* out;  // (N, K)
-  };
-
   void multiply(const LayerMaps<T>& maps) const {
-    const Region& region = site_.tile().computed;
-    if (region.empty()) {
-      return;
-    }
-    const Features at = features(region, maps.workspace);
-    copy_out(maps.inputs[0], input(region), at.in);
-    connected_forward(at.size,
-                      static_cast<const T*>(at.in),
-                      static_cast<const T*>(maps.parameters.weight),
-                      static_cast<const T*>(normalized_ ? nullptr : maps.parameters.bias),
-                      at.out);
-    copy_in(static_cast<const T*>(at.out), region, stage_.sums(maps));
-  }
-
-  [[nodiscard]] Features features(const Region& region, T* workspace) const {
-    const ConnectedSize size{
-        region.images.size(), site_.input_shape().volume(), region.channels.size()};
-    return {size, workspace, workspace + size.images * size.inputs};
-  }
-
-  // Weights of channels that the tile has before those of `region`.
-  [[nodiscard]] Index skipped(const Region& region) const {
-    return (region.channels.begin - site_.tile().computed.channels.begin) *
-           site_.input_shape().volume();
-  }
-
-  [[nodiscard]] Region input(const Region& region) const {
-    return partitioner::required_input(*site_.network, site_.layer, 0, region);
+    const T* bias = normalized_ ? nullptr : maps.parameters.bias;
+    connected_forward<T>(site_.input_shape(),
+                         maps.inputs[0],
+                         maps.parameters.weight,
+                         bias,
+                         stage_.sums(maps),
+                         site_.tile().computed);
   }
 
   Site site_;

@@ -27,10 +27,6 @@ Index layer_workspace(const partitioner::Network& network,
                                  options.training ? tile.backward : Region{},
                                  to_data);
   }
-  if (std::holds_alternative<partitioner::Connected>(spec.operation)) {
-    const Index inputs = network.shape(spec.inputs[0]).volume();
-    return tile.computed.volume() + tile.computed.images.size() * inputs;
-  }
   if (std::holds_alternative<partitioner::Softmax>(spec.operation)) {
     const Index arrays = options.training ? 3 : 1;
     return arrays * required_input(network, layer, 0, tile.computed).volume();

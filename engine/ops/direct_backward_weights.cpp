@@ -65,14 +65,6 @@ LanesOfGradient<T> gather_lanes(View<const T> gradient,
   return {copy, row_stride};
 }
 
-// Lanes that are computed together, where the gradients of all of them are borrowed.
-template <class T>
-std::vector<LaneRun> whole_runs(const std::vector<Lane>& lanes, View<const T> gradient) {
-  const bool borrowed = std::all_of(
-      lanes.begin(), lanes.end(), [&](const Lane& lane) { return is_block(lane, gradient); });
-  return lane_runs(lanes, borrowed ? lane_kernels<T>().sum_blocks : 1);
-}
-
 template <class T>
 class BackwardWeights {
  public:

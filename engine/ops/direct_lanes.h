@@ -72,6 +72,15 @@ struct LaneRun {
 
 [[nodiscard]] std::vector<LaneRun> lane_runs(const std::vector<Lane>& lanes, Index most_blocks);
 
+// Lanes that are computed together, where the gradients of all of them are borrowed.
+template <class T>
+[[nodiscard]] std::vector<LaneRun> whole_runs(const std::vector<Lane>& lanes,
+                                              View<const T> gradient) {
+  const bool borrowed = std::all_of(
+      lanes.begin(), lanes.end(), [&](const Lane& lane) { return is_block(lane, gradient); });
+  return lane_runs(lanes, borrowed ? lane_kernels<T>().sum_blocks : 1);
+}
+
 // Terms of a sum whose weights, of all lanes of a run, are packed at once: they stay in the nearest
 // cache while all pixels meet them.
 inline constexpr Index kChunkTerms = 192;

@@ -111,6 +111,51 @@ struct PlaneOuterSum {
   T* sums = nullptr;  // (terms, kNarrowLanes, kLanes), aligned
 };
 
+// Products with rows of weights as they lie, for few pixels: to pack weights would take longer than
+// to meet them. Terms are added up in the same order as by the sums of packed ones.
+
+inline constexpr Index kFewPixels = 4;
+
+// sums[p][row] += sum over t of weights[row * weights_row + t] * in[p * in_step + offsets[t]]
+template <class T>
+struct RowSums {
+  const T* weights = nullptr;
+  Index weights_row = 0;
+  Index terms = 0;
+  const T* in = nullptr;
+  Index in_step = 0;
+  const Index* offsets = nullptr;
+  T* sums = nullptr;  // (pixels, kLanes)
+};
+
+// sums[p * sums_step + t] += sum over rows of weights[row * weights_row + t] * in[p * in_step +
+// offsets[row]]
+template <class T>
+struct ColumnSums {
+  const T* weights = nullptr;
+  Index weights_row = 0;
+  Index terms = 0;
+  const T* in = nullptr;
+  Index in_step = 0;
+  const Index* offsets = nullptr;
+  T* sums = nullptr;
+  Index sums_step = 0;
+};
+
+// weights[row * weights_row + t] += sum over p of in[p * in_step + t] * gradient[p * gradient_step
+// + offsets[row]]
+template <class T>
+struct OuterRows {
+  T* weights = nullptr;
+  Index weights_row = 0;
+  Index terms = 0;
+  const T* in = nullptr;
+  Index in_step = 0;
+  const T* gradient = nullptr;
+  Index gradient_step = 0;
+  const Index* offsets = nullptr;
+};
+
 // The two products of Winograd's convolution, for one position of the transformed tiles. Arrays are
 // in blocks of kLanes channels, the elements from block to block given; all aligned.
 
@@ -242,6 +287,11 @@ struct LaneKernels {
   // None where vectors are so short that it would have to read each number for each sum, as others
   // do that need no planes.
   void (*plane_outer_sum)(const PlaneOuterSum<T>& job, Index filters, Index terms);
+
+  // 1 <= pixels <= kFewPixels.
+  void (*row_sums)(const RowSums<T>& job, Index rows, Index pixels);  // rows <= kLanes
+  void (*column_sums)(const ColumnSums<T>& job, Index rows, Index pixels);
+  void (*outer_rows)(const OuterRows<T>& job, Index rows, Index pixels);
 
   void (*transpose)(const Transpose<T>& job, Index rows, Index cols);       // assigns
   void (*add_transposed)(const Transpose<T>& job, Index rows, Index cols);  // adds

@@ -226,8 +226,9 @@ bool bits_must_agree(const partitioner::Network& network, const partitioner::Par
   }
   for (const partitioner::LayerSpec& spec : network.layers) {
     const auto* convolution = std::get_if<partitioner::Convolution>(&spec.operation);
+    const auto* connected = std::get_if<partitioner::Connected>(&spec.operation);
     if ((convolution != nullptr && convolution->batch_normalize) ||
-        std::holds_alternative<partitioner::Connected>(spec.operation)) {
+        (connected != nullptr && connected->batch_normalize)) {
       return false;
     }
   }

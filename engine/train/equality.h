@@ -48,7 +48,7 @@ struct EqualityReport {
   Index single_flipped_signs =
       0;  // of one tile, between single and double: what rounding does by itself
   Index single_flipped_winners = 0;
-  bool bits_must_agree = true;  // direct kernels, no batch normalisation, no dense layers
+  bool bits_must_agree = true;  // direct kernels, no batch normalisation
   bool within_bounds = true;
 };
 
