@@ -7,12 +7,13 @@
 namespace {
 
 // Threads that have nothing to do are to sleep soon, so that they leave the processor to other
-// ranks while this one waits for messages. OpenMP's library reads how long to spin when it is
-// loaded, before main(), and cannot be told later: so the program starts itself once more.
+// ranks while this one waits for messages, but not between two loops of a step: to wake one takes
+// longer than many of them. OpenMP's library reads how long to spin when it is loaded, before
+// main(), and cannot be told later: so the program starts itself once more.
 void spin_briefly(char** argv) {
   // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread yet
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr) {
-    ::setenv("GOMP_SPINCOUNT", "1000", 0);
+    ::setenv("GOMP_SPINCOUNT", "10000", 0);
     std::error_code error;
     const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
     ::execv(program.c_str(),

@@ -148,7 +148,7 @@ case $about_torch in
 esac
 # Idle threads of all peers spin alike, as briefly as Tessera's do by themselves; spinning longer than the scheduler's
 # time slice ruins whoever shares a processor.
-[ -n "${GOMP_SPINCOUNT-}${OMP_WAIT_POLICY-}" ] || export GOMP_SPINCOUNT=1000
+[ -n "${GOMP_SPINCOUNT-}${OMP_WAIT_POLICY-}" ] || export GOMP_SPINCOUNT=10000
 mkdir -p "$(dirname "$out")"
 scratch=$(mktemp -d)
 log=$scratch/log

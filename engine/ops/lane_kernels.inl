@@ -120,24 +120,25 @@ void narrow_sum_any(const WeightedSum<T>& job, Index pixels) {
   }
 }
 
+// Cell by cell of windows, from the last on: windows come from left to right to each.
 template <class T>
 void add_windows_any(const WindowSums<T>& job) {
-  Index least = 0;  // the first window that has the cell
-  for (Index x = job.first; x < job.end; ++x) {
-    while (least * job.stride + job.size <= x) {
-      ++least;
+  for (Index in_window = job.size - 1; in_window >= 0; --in_window) {
+    Index p = 0;
+    while (p * job.stride + in_window < job.first) {
+      ++p;
     }
-    T* cell = job.cells + (x - job.first) * kNarrowLanes;
-    Lanes<T, kNarrowLanes> sum = load_lanes<kNarrowLanes>(cell);
-    for (Index p = least; p < job.pixels && p * job.stride <= x; ++p) {
-      const T* of_window = job.sums + p * job.sums_step + (x - p * job.stride) * kNarrowLanes;
-      const auto term = load_lanes<kNarrowLanes>(of_window);
+    for (; p < job.pixels && p * job.stride + in_window < job.end; ++p) {
+      T* cell = job.cells + (p * job.stride + in_window - job.first) * kNarrowLanes;
+      const auto term =
+          load_lanes<kNarrowLanes>(job.sums + p * job.sums_step + in_window * kNarrowLanes);
+      Lanes<T, kNarrowLanes> sum = load_lanes<kNarrowLanes>(cell);
 #pragma GCC unroll 8
       for (Index i = 0; i < Lanes<T, kNarrowLanes>::kParts; ++i) {
         sum.parts[i] += term.parts[i];
       }
+      store_lanes(cell, sum);
     }
-    store_lanes(cell, sum);
   }
 }
 
