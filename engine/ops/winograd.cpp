@@ -450,6 +450,7 @@ void winograd_backward_weights(const WinogradMethod& method,
   const SquareSource<T> squares{
       kernels.transform_gradient[number], out_gradient, {method.side, 0, region}};
   const Index runs = sum_runs(blocking, method.side, grid.count());
+  const bool apart = runs % threads() == 0 && threads() <= most_teams(blocking);
   const WeightWork<T> work{shape,
                            windows,
                            squares,
@@ -457,7 +458,7 @@ void winograd_backward_weights(const WinogradMethod& method,
                            blocking,
                            {workspace, method.side, blocking, blocks_of(shape.channels)},
                            runs,
-                           runs % threads() == 0 ? threads() : 1,
+                           apart ? threads() : 1,
                            weight_gradient + (region.channels.begin - first_filter) * shape.row()};
   run_teams(work.teams, [&](Index team) {
     const Range own = share_of(team, work.teams, runs);
