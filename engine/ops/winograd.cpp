@@ -12,14 +12,6 @@ namespace {
 
 using partitioner::intersect;
 
-// Calls visit(Range) for runs of at most `most` channels that together are `channels`.
-template <class Visit>
-void for_each_part(Index most, const Range& channels, Visit visit) {
-  for (Index begin = channels.begin; begin < channels.end; begin += most) {
-    visit(Range{begin, std::min(begin + most, channels.end)});
-  }
-}
-
 // sums (+)= filters * tiles at every position, for `count` tiles and the tiles' channels `inputs`,
 // which the filters begin with; the sums are assigned where these are the first. Called by all
 // threads of a team.
@@ -214,141 +206,6 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepare
   }
 }
 
-Range grow(const Range& range, Index before, Index after) {
-  return {range.begin - before, range.end + after};
-}
-
-// The input cells that a 3x3 convolution requires for `region`.
-Region window_of(const ConvolutionShape& shape, const Region& region) {
-  const Index after = kFilterSide - 1 - shape.padding;
-  return {region.images,
-          {0, shape.channels},
-          grow(region.rows, shape.padding, after),
-          grow(region.cols, shape.padding, after)};
-}
-
-// sums (+)= tiles * gradients at every position, over `count` tiles, of the tiles' channels
-// `inputs`, which the sums begin with. Called by all threads of a team.
-template <class T>
-void add_products(const TransformedTiles<T>& tiles,
-                  const Range& inputs,
-                  const TransformedTiles<T>& gradients,
-                  Index positions,
-                  Index count,
-                  bool assign,
-                  const TransformedFilters<T>& sums) {
-  const Index pairs = (gradients.blocks + kMostBlocks - 1) / kMostBlocks;
-  const Index runs = blocks_of(inputs.size()) * kLanes / kProductChannels;
-#pragma omp for collapse(3) schedule(static)
-  for (Index position = 0; position < positions; ++position) {
-    for (Index pair = 0; pair < pairs; ++pair) {
-      for (Index run = 0; run < runs; ++run) {
-        const Index block = pair * kMostBlocks;
-        const Index channel = run * kProductChannels;
-        const Index input = inputs.begin + channel;
-        lane_kernels<T>().weight_product({tiles.at(position, input / kLanes, 0) + input % kLanes,
-                                          gradients.at(position, block, 0),
-                                          gradients.block_stride(),
-                                          count,
-                                          sums.at(position, block, channel),
-                                          sums.block_stride(),
-                                          assign},
-                                         std::min(kMostBlocks, gradients.blocks - block));
-      }
-    }
-  }
-}
-
-// Transforms `sums` back and adds them to the weights of `filters` filters for `inputs`. Called by
-// all threads of a team.
-template <class T>
-void add_filters(Index side,
-                 const TransformedFilters<T>& sums,
-                 const ConvolutionShape& shape,
-                 Index filters,
-                 const Range& inputs,
-                 T* weight_gradient) {
-  const auto transform = lane_kernels<T>().transform_filter_gradients[transform_number(side)];
-  for_each_share(blocks_of(filters), inputs.size(), [&](Index block, const Range& share) {
-    FilterGradientTransform<T> job;
-    job.positions = sums.at(0, block, share.begin);
-    job.position_step = sums.position_stride();
-    job.taps = weight_gradient + block * kLanes * shape.row() +
-               (inputs.begin + share.begin) * shape.taps();
-    job.lane_step = shape.row();
-    job.channel_step = shape.taps();
-    job.lanes = std::min(kLanes, filters - block * kLanes);
-    job.channels = share.size();
-    transform(job);
-  });
-}
-
-// What all teams go by that sum the gradients of filters.
-template <class T>
-struct WeightWork {
-  const ConvolutionShape& shape;
-  const SquareSource<T> windows;
-  const SquareSource<T> squares;  // of the output's gradient
-  const TileGrid grid;
-  const Blocking blocking;
-  const WinogradScratch<T> scratch;
-  Index runs = 1;
-  Index teams = 1;
-  T* weight_gradient = nullptr;  // of the first filter
-};
-
-// Sums what one run of tiles says. If it is the only one, adds that to the gradients of the
-// weights. Called by all threads of the team.
-template <class T>
-void sum_run(const WeightWork<T>& work, Index run, Index team) {
-  const Index side = work.grid.side();
-  const Index positions = positions_of(side);
-  const Blocking& blocking = work.blocking;
-  const Range own = share_of(run, work.runs, work.grid.count());
-  const TransformedTiles<T> tiles = work.scratch.tiles(work.runs, team, work.teams);
-  const Range& outs = work.squares.squares.cells.channels;
-  for_each_run(own.size(), tiles.tiles, [&](Index first, Index count) {
-    const Range batch{own.begin + first, own.begin + first + count};
-    transform_squares(work.windows, work.grid, batch, tiles);
-    for_each_part(blocking.part_blocks * kLanes, outs, [&](const Range& filters) {
-      SquareSource<T> source = work.squares;
-      source.squares.cells.channels = filters;
-      const auto gradients = work.scratch.sums(tiles, blocks_of(filters.size()));
-      transform_squares(source, work.grid, batch, gradients);
-      for_each_part(blocking.part_channels, {0, work.shape.channels}, [&](const Range& inputs) {
-        const auto sums = work.scratch.part(run, filters.begin - outs.begin, inputs.begin);
-        const bool assign = first == 0 || !blocking.kept;
-        add_products(tiles, inputs, gradients, positions, count, assign, sums);
-        if (work.runs == 1 && (batch.end == own.end || !blocking.kept)) {
-          T* gradient = work.weight_gradient + (filters.begin - outs.begin) * work.shape.row();
-          add_filters(side, sums, work.shape, filters.size(), inputs, gradient);
-        }
-      });
-    });
-  });
-}
-
-// Adds the sums of all runs, in their order, to the gradients of the weights. Called by all
-// threads.
-template <class T>
-void add_runs(const WeightWork<T>& work) {
-  const TransformedFilters<T> total = work.scratch.filters(0);
-  const Index elements = work.scratch.filter_elements();
-#pragma omp for schedule(static)
-  for (Index line = 0; line < elements / kLanes; ++line) {
-    T* sum = total.data + line * kLanes;
-    for (Index run = 1; run < work.runs; ++run) {
-      const T* of_run = sum + run * elements;
-      for (Index lane = 0; lane < kLanes; ++lane) {
-        sum[lane] += of_run[lane];
-      }
-    }
-  }
-  const Range ins{0, work.shape.channels};
-  const Index outs = work.squares.squares.cells.channels.size();
-  add_filters(work.grid.side(), total, work.shape, outs, ins, work.weight_gradient);
-}
-
 }  // namespace
 
 Index winograd_workspace(const WinogradMethod& method, const Region& region, ConvolutionPass pass) {
@@ -429,49 +286,6 @@ void winograd_backward_data(const WinogradMethod& method,
   convolve(job, {}, false, workspace);
 }
 
-template <class T>
-void winograd_backward_weights(const WinogradMethod& method,
-                               View<const T> in,
-                               View<const T> out_gradient,
-                               const Region& region,
-                               Index first_filter,
-                               T* weight_gradient,
-                               T* workspace) {
-  const ConvolutionShape& shape = method.shape;
-  const LaneKernels<T>& kernels = lane_kernels<T>();
-  const std::size_t number = transform_number(method.side);
-  const TileGrid grid(method.side, region);
-  const Blocking blocking =
-      blocking_of(method.side, shape.channels, region.channels.size(), grid.count());
-  const SquareSource<T> windows{
-      kernels.transform_input[number],
-      in,
-      {window_side(method.side), -shape.padding, window_of(shape, region)}};
-  const SquareSource<T> squares{
-      kernels.transform_gradient[number], out_gradient, {method.side, 0, region}};
-  const Index runs = sum_runs(blocking, method.side, grid.count());
-  const bool apart = runs % threads() == 0 && threads() <= most_teams(blocking);
-  const WeightWork<T> work{shape,
-                           windows,
-                           squares,
-                           grid,
-                           blocking,
-                           {workspace, method.side, blocking, blocks_of(shape.channels)},
-                           runs,
-                           apart ? threads() : 1,
-                           weight_gradient + (region.channels.begin - first_filter) * shape.row()};
-  run_teams(work.teams, [&](Index team) {
-    const Range own = share_of(team, work.teams, runs);
-    for (Index run = own.begin; run < own.end; ++run) {
-      sum_run(work, run, team);
-    }
-  });
-  if (runs > 1) {
-#pragma omp parallel
-    add_runs(work);
-  }
-}
-
 template bool winograd_prepare<float>(const WinogradMethod&, const float*, Index, float*);
 template void winograd_forward<float>(const WinogradMethod&,
                                       View<const float>,
@@ -496,19 +310,4 @@ template void winograd_backward_data<double>(const WinogradMethod&,
                                              const Region&,
                                              const InputGradient<double>&,
                                              double*);
-template void winograd_backward_weights<float>(const WinogradMethod&,
-                                               View<const float>,
-                                               View<const float>,
-                                               const Region&,
-                                               Index,
-                                               float*,
-                                               float*);
-template void winograd_backward_weights<double>(const WinogradMethod&,
-                                                View<const double>,
-                                                View<const double>,
-                                                const Region&,
-                                                Index,
-                                                double*,
-                                                double*);
-
 }  // namespace engine

@@ -1,5 +1,6 @@
 // How Winograd's kernels go through a map: in batches of tiles and, for each, through parts of the
-// filters; and what each thread does of it. Only winograd.cpp includes this.
+// filters; and what each thread does of it. Only winograd.cpp and winograd_weights.cpp include
+// this.
 
 #pragma once
 
@@ -28,6 +29,14 @@ struct Blocking {
 // teams that there is room for, whatever the number of threads: memory is planned without it.
 [[nodiscard]] Index most_teams(const Blocking& blocking);
 
+// Calls visit(Range) for runs of at most `most` channels that together are `channels`.
+template <class Visit>
+void for_each_part(Index most, const Range& channels, Visit visit) {
+  for (Index begin = channels.begin; begin < channels.end; begin += most) {
+    visit(Range{begin, std::min(begin + most, channels.end)});
+  }
+}
+
 // Gradients of filters are summed over so many runs of the tiles apart and then added up in order,
 // however many teams there are: they have the same bits for any number of threads.
 [[nodiscard]] Index sum_runs(const Blocking& blocking, Index side, Index tiles);
@@ -46,7 +55,8 @@ void run_teams(Index teams, Work work) {
     work(Index{0});
     return;
   }
-#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(teams))
+  const int threads = static_cast<int>(teams);
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
   for (Index team = 0; team < teams; ++team) {
 #pragma omp parallel num_threads(1)  // what a team shares out, this thread does by itself
     work(team);
@@ -86,11 +96,12 @@ class WinogradScratch {
 
   // Those of a batch of one of `teams` teams, behind `filter_arrays` arrays of filters.
   [[nodiscard]] TransformedTiles<T> tiles(Index filter_arrays, Index team, Index teams) const {
-    TransformedTiles<T> tiles{nullptr, in_blocks_, blocking_.tiles / teams};
+    const Index batch = blocking_.tiles / teams;
     const Index stride =
-        tiles.position_stride() + sums(tiles, blocking_.part_blocks).position_stride();
-    tiles.data = workspace_ + filter_arrays * filter_elements() + team * positions_ * stride;
-    return tiles;
+        TransformedTiles<T>{nullptr, in_blocks_, batch}.position_stride() +
+        TransformedTiles<T>{nullptr, blocking_.part_blocks, batch}.position_stride();
+    T* first = workspace_ + filter_arrays * filter_elements();
+    return {first + team * positions_ * stride, in_blocks_, batch};
   }
 
   // Behind the tiles of a batch: sums, or gradients, of `blocks` blocks of outputs.

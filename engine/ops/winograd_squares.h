@@ -1,15 +1,30 @@
 // Winograd's transforms of tiles between the views of maps and transformed tiles: in place where a
-// view's blocks are vectors of channels, else by way of a copy. Only winograd.cpp includes this.
+// view's blocks are vectors of channels, else by way of a copy. Only winograd.cpp and
+// winograd_weights.cpp include this.
 
 #pragma once
 
 #include <algorithm>
 #include <array>
 
+#include "engine/ops/convolution.h"
 #include "engine/ops/lines.h"
 #include "engine/ops/winograd_tiles.h"
 
 namespace engine {
+
+[[nodiscard]] inline Range grow(const Range& range, Index before, Index after) {
+  return {range.begin - before, range.end + after};
+}
+
+// The input cells that a 3x3 convolution requires for `region`.
+[[nodiscard]] inline Region window_of(const ConvolutionShape& shape, const Region& region) {
+  const Index after = kFilterSide - 1 - shape.padding;
+  return {region.images,
+          {0, shape.channels},
+          grow(region.rows, shape.padding, after),
+          grow(region.cols, shape.padding, after)};
+}
 
 // Where the arrays of LaneKernels have the transforms of tiles of side x side outputs.
 [[nodiscard]] inline std::size_t transform_number(Index side) {
