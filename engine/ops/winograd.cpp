@@ -134,40 +134,70 @@ struct TeamWork {
   bool prepared = false;  // the filters are there, all of them
 };
 
+// Some output channels of a batch of tiles, which are transformed; `array` is where their filters
+// and sums go, those of all are where they belong. Called by all threads of a team.
+template <class T>
+void convolve_part(const TeamWork<T>& work,
+                   const TransformedTiles<T>& tiles,
+                   const Range& batch,
+                   const Range& channels,
+                   Index array) {
+  const TiledConvolution<T>& job = work.job;
+  const Blocking& blocking = work.blocking;
+  const TiledConvolution<T> part = part_of(job, channels);
+  const auto sums = work.scratch.sums(tiles, blocks_of(channels.size()), array);
+  const Range ins{0, job.in.squares.cells.channels.size()};
+  for_each_part(blocking.part_channels, ins, [&](const Range& inputs) {
+    const Index first = channels.begin - job.out.region.channels.begin;
+    const auto filters = work.scratch.part(array, first, inputs.begin);
+    if (!work.prepared && (batch.begin == 0 || !blocking.kept)) {
+      transform_filters(
+          job.side, channels.size(), inputs.size(), part.filters.from(0, inputs.begin), filters);
+    }
+    multiply(filters, positions_of(job.side), batch.size(), inputs, tiles, sums);
+  });
+  transform_sums(sums, work.grid, batch, part.out);
+}
+
 // The tiles of one team. Called by all its threads.
 template <class T>
 void convolve_tiles(const TeamWork<T>& work, Index team) {
   const TiledConvolution<T>& job = work.job;
-  const Blocking& blocking = work.blocking;
   const Range own = share_of(team, work.teams, work.grid.count());
-  const TransformedTiles<T> tiles = work.scratch.tiles(1, team, work.teams);
-  const Index positions = positions_of(job.side);
-  const Range& outs = job.out.region.channels;
+  const TransformedTiles<T> tiles = work.scratch.tiles(work.blocking.arrays, team, work.teams);
   const Range own_rows = work.grid.rows_begun_in(own);
   for_each_run(own.size(), tiles.tiles, [&](Index first, Index count) {
     const Range batch{own.begin + first, own.begin + first + count};
     transform_squares(job.in, work.grid, batch, tiles);
-    for_each_part(blocking.part_blocks * kLanes, outs, [&](const Range& channels) {
-      const TiledConvolution<T> part = part_of(job, channels);
-      const auto sums = work.scratch.sums(tiles, blocks_of(channels.size()));
-      const Range ins{0, job.in.squares.cells.channels.size()};
-      for_each_part(blocking.part_channels, ins, [&](const Range& inputs) {
-        const auto filters = work.scratch.part(0, channels.begin - outs.begin, inputs.begin);
-        if (!work.prepared && (first == 0 || !blocking.kept)) {
-          transform_filters(job.side,
-                            channels.size(),
-                            inputs.size(),
-                            part.filters.from(0, inputs.begin),
-                            filters);
-        }
-        multiply(filters, positions, count, inputs, tiles, sums);
-      });
-      transform_sums(sums, work.grid, batch, part.out);
+    const Index size = work.blocking.part_blocks * kLanes;
+    for_each_part(size, job.out.region.channels, [&](const Range& channels) {
+      convolve_part(work, tiles, batch, channels, 0);
       if (work.done) {
         const Range rows = intersect(work.grid.rows_ended_in(batch), own_rows);
-        finish_rows(work.grid, rows, part.out.region, work.done);
+        finish_rows(work.grid, rows, part_of(job, channels).out.region, work.done);
       }
     });
+  });
+}
+
+// All tiles, of which each team has some output channels: filters of a part are transformed and
+// meet the tiles in one place.
+template <class T>
+void convolve_channels(const TeamWork<T>& work, Index teams) {
+  const TiledConvolution<T>& job = work.job;
+  const TransformedTiles<T> tiles = work.scratch.tiles(work.blocking.arrays, 0, 1);
+  for_each_run(work.grid.count(), tiles.tiles, [&](Index first, Index count) {
+    const Range batch{first, first + count};
+#pragma omp parallel
+    transform_squares(job.in, work.grid, batch, tiles);
+    const auto work_part = [&](const Range& channels, Index team) {
+      convolve_part(work, tiles, batch, channels, team);
+      if (work.done) {
+        const Region region = part_of(job, channels).out.region;
+        finish_rows(work.grid, work.grid.rows_ended_in(batch), region, work.done);
+      }
+    };
+    run_part_teams(work.blocking, teams, job.out.region.channels, work_part);
   });
 }
 
@@ -200,6 +230,10 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepare
     transform_filters(job.side, outs, ins, job.filters, scratch.filters());
   }
   const TeamWork<T> work{job, grid, done, blocking, scratch, teams, prepared || teams > 1};
+  if (threads() > 1 && threads() <= blocking.arrays) {
+    convolve_channels(work, threads());
+    return;
+  }
   run_teams(teams, [&](Index team) { convolve_tiles(work, team); });
   if (done) {
     finish_shared_rows(work);
@@ -219,7 +253,8 @@ Index winograd_workspace(const WinogradMethod& method, const Region& region, Con
   const TileGrid grid(method.side, to_data ? window_of(method.shape, region) : region);
   const Blocking blocking = blocking_of(method.side, ins, outs, grid.count());
   const bool to_weights = pass == ConvolutionPass::BackwardWeights;
-  const Index filter_arrays = to_weights ? sum_runs(blocking, method.side, grid.count()) : 1;
+  const Index filter_arrays =
+      to_weights && blocking.kept ? sum_runs(blocking, method.side, grid.count()) : blocking.arrays;
   const WinogradScratch<float> scratch(nullptr, method.side, blocking, blocks_of(ins));
   return scratch.elements(filter_arrays);
 }

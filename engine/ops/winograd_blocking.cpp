@@ -10,6 +10,7 @@ namespace {
 constexpr Index kFilterElements = Index{5} << 16U;
 constexpr Index kPartBlocks = 2 * kMostBlocks;
 constexpr Index kPartChannels = 4 * kLanes;
+constexpr Index kPartArrays = 2;
 constexpr Index kTileElements = Index{1} << 21U;
 constexpr Index kFewestTiles = 14;
 constexpr Index kMostTiles = 56;
@@ -34,6 +35,7 @@ Blocking blocking_of(Index side, Index ins, Index outs, Index tiles) {
   blocking.part_channels = whole ? channels : std::min(channels, kPartChannels);
   blocking.blocks = blocking.kept ? blocks : blocking.part_blocks;
   blocking.channels = blocking.kept ? channels : blocking.part_channels;
+  blocking.arrays = blocking.kept || blocking.part_blocks == blocks ? 1 : kPartArrays;
   const Index most =
       std::clamp(kTileElements / (per_tile * (blocks_of(ins) + blocking.part_blocks)),
                  kFewestTiles,

@@ -20,6 +20,7 @@ struct Blocking {
   bool kept = true;         // whether there is room for all filters, or for a part
   Index blocks = 0;         // of outputs that there is room for
   Index channels = 0;       // of inputs that there is room for
+  Index arrays = 1;         // such rooms, and rooms for sums, where parts come one after the other
 };
 
 // For a grid of `tiles` tiles.
@@ -63,6 +64,19 @@ void run_teams(Index teams, Work work) {
   }
 }
 
+// Calls work(channels, team) for the parts of `channels`, each team some of them.
+template <class Work>
+void run_part_teams(const Blocking& blocking, Index teams, const Range& channels, Work work) {
+  const Index size = blocking.part_blocks * kLanes;
+  const Index parts = (channels.size() + size - 1) / size;
+  run_teams(teams, [&](Index team) {
+    const Range own = share_of(team, teams, parts);
+    const Range of_team{channels.begin + own.begin * size,
+                        std::min(channels.begin + own.end * size, channels.end)};
+    for_each_part(size, of_team, [&](const Range& part) { work(part, team); });
+  });
+}
+
 // Scratch of a pass: an array of filters, or some of gradients of filters, then for each team tiles
 // and sums (or gradients) of one batch.
 template <class T>
@@ -76,8 +90,8 @@ class WinogradScratch {
 
   // Of so many arrays of filters and any number of teams that there is room for.
   [[nodiscard]] Index elements(Index filter_arrays) const {
-    const Index per_tile = (in_blocks_ + blocking_.part_blocks) * kLanes;
-    const Index padding = most_teams(blocking_) * 2 * kLanes;
+    const Index per_tile = (in_blocks_ + blocking_.arrays * blocking_.part_blocks) * kLanes;
+    const Index padding = most_teams(blocking_) * (1 + blocking_.arrays) * kLanes;
     return filter_arrays * filter_elements() + positions_ * (blocking_.tiles * per_tile + padding);
   }
 
@@ -105,8 +119,12 @@ class WinogradScratch {
   }
 
   // Behind the tiles of a batch: sums, or gradients, of `blocks` blocks of outputs.
-  [[nodiscard]] TransformedTiles<T> sums(const TransformedTiles<T>& tiles, Index blocks) const {
-    return {tiles.at(positions_, 0, 0), blocks, tiles.tiles};
+  [[nodiscard]] TransformedTiles<T> sums(const TransformedTiles<T>& tiles,
+                                         Index blocks,
+                                         Index array = 0) const {
+    const TransformedTiles<T> of_part{nullptr, blocking_.part_blocks, tiles.tiles};
+    T* first = tiles.at(positions_, 0, 0);
+    return {first + array * positions_ * of_part.position_stride(), blocks, tiles.tiles};
   }
 
   [[nodiscard]] Index filter_elements() const {

@@ -63,6 +63,12 @@ void add_filters(Index side,
   });
 }
 
+struct WeightBatch {
+  Range tiles;
+  bool assign = false;  // sums, or add to them
+  bool last = false;    // of those that are summed
+};
+
 // What all teams go by that sum the gradients of filters.
 template <class T>
 struct WeightWork {
@@ -77,33 +83,67 @@ struct WeightWork {
   T* weight_gradient = nullptr;  // of the first filter
 };
 
+// What a batch of tiles, which are transformed, says of some filters. Their sums are number
+// `array`: those of all filters, or of a part. If `last`, adds them to the gradients of the
+// weights. Called by all threads of a team.
+template <class T>
+void sum_part(const WeightWork<T>& work,
+              const TransformedTiles<T>& tiles,
+              const WeightBatch& batch,
+              const Range& filters,
+              Index array) {
+  const Index side = work.grid.side();
+  const Blocking& blocking = work.blocking;
+  const Index first = filters.begin - work.squares.squares.cells.channels.begin;
+  SquareSource<T> source = work.squares;
+  source.squares.cells.channels = filters;
+  const auto gradients =
+      work.scratch.sums(tiles, blocks_of(filters.size()), blocking.kept ? 0 : array);
+  transform_squares(source, work.grid, batch.tiles, gradients);
+  for_each_part(blocking.part_channels, {0, work.shape.channels}, [&](const Range& inputs) {
+    const auto sums = work.scratch.part(array, first, inputs.begin);
+    const Index count = batch.tiles.size();
+    add_products(tiles, inputs, gradients, positions_of(side), count, batch.assign, sums);
+    if (batch.last) {
+      T* gradient = work.weight_gradient + first * work.shape.row();
+      add_filters(side, sums, work.shape, filters.size(), inputs, gradient);
+    }
+  });
+}
+
 // Sums what one run of tiles says. If it is the only one, adds that to the gradients of the
 // weights. Called by all threads of the team.
 template <class T>
 void sum_run(const WeightWork<T>& work, Index run, Index team) {
-  const Index side = work.grid.side();
-  const Index positions = positions_of(side);
   const Blocking& blocking = work.blocking;
   const Range own = share_of(run, work.runs, work.grid.count());
-  const TransformedTiles<T> tiles = work.scratch.tiles(work.runs, team, work.teams);
-  const Range& outs = work.squares.squares.cells.channels;
+  const Index arrays = blocking.kept ? work.runs : blocking.arrays;
+  const TransformedTiles<T> tiles = work.scratch.tiles(arrays, team, work.teams);
   for_each_run(own.size(), tiles.tiles, [&](Index first, Index count) {
-    const Range batch{own.begin + first, own.begin + first + count};
-    transform_squares(work.windows, work.grid, batch, tiles);
+    WeightBatch batch{{own.begin + first, own.begin + first + count}};
+    batch.assign = first == 0 || !blocking.kept;
+    batch.last = work.runs == 1 && (batch.tiles.end == own.end || !blocking.kept);
+    transform_squares(work.windows, work.grid, batch.tiles, tiles);
+    const Range& outs = work.squares.squares.cells.channels;
     for_each_part(blocking.part_blocks * kLanes, outs, [&](const Range& filters) {
-      SquareSource<T> source = work.squares;
-      source.squares.cells.channels = filters;
-      const auto gradients = work.scratch.sums(tiles, blocks_of(filters.size()));
-      transform_squares(source, work.grid, batch, gradients);
-      for_each_part(blocking.part_channels, {0, work.shape.channels}, [&](const Range& inputs) {
-        const auto sums = work.scratch.part(run, filters.begin - outs.begin, inputs.begin);
-        const bool assign = first == 0 || !blocking.kept;
-        add_products(tiles, inputs, gradients, positions, count, assign, sums);
-        if (work.runs == 1 && (batch.end == own.end || !blocking.kept)) {
-          T* gradient = work.weight_gradient + (filters.begin - outs.begin) * work.shape.row();
-          add_filters(side, sums, work.shape, filters.size(), inputs, gradient);
-        }
-      });
+      sum_part(work, tiles, batch, filters, run);
+    });
+  });
+}
+
+// Adds what all tiles say to the gradients of the weights, of which each team has those of some
+// filters.
+template <class T>
+void sum_channels(const WeightWork<T>& work, Index teams) {
+  const Blocking& blocking = work.blocking;
+  const TransformedTiles<T> tiles = work.scratch.tiles(blocking.arrays, 0, 1);
+  for_each_run(work.grid.count(), tiles.tiles, [&](Index first, Index count) {
+    const WeightBatch batch{{first, first + count}, true, true};
+#pragma omp parallel
+    transform_squares(work.windows, work.grid, batch.tiles, tiles);
+    const Range& outs = work.squares.squares.cells.channels;
+    run_part_teams(blocking, teams, outs, [&](const Range& filters, Index team) {
+      sum_part(work, tiles, batch, filters, team);
     });
   });
 }
@@ -162,6 +202,10 @@ void winograd_backward_weights(const WinogradMethod& method,
                            runs,
                            apart ? threads() : 1,
                            weight_gradient + (region.channels.begin - first_filter) * shape.row()};
+  if (threads() > 1 && threads() <= blocking.arrays) {
+    sum_channels(work, threads());
+    return;
+  }
   run_teams(work.teams, [&](Index team) {
     const Range own = share_of(team, work.teams, runs);
     for (Index run = own.begin; run < own.end; ++run) {
