@@ -57,14 +57,7 @@ class Forward {
  private:
   void compute(const LaneRun& run, const Range& images) const {
     const Lane* lanes = lanes_.data() + run.first;
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kLanes)> biases{};
-    if (bias_ != nullptr) {
-      for (Index block = 0; block < run.blocks; ++block) {
-        std::copy_n(bias_ + lanes[block].channels.begin - region_.channels.begin,
-                    lanes[block].channels.size(),
-                    biases.data() + block * kLanes);
-      }
-    }
+    const SumStart<T> biases = bias_start(bias_, region_.channels.begin, lanes, run.blocks);
     const RunPixels<T> sums(out_, lanes, run.blocks);
     alignas(kAlignment) PackedWeights<T> weights;
     const Tap<T> tap{0, weights.data()};
@@ -74,25 +67,22 @@ class Forward {
     job.tap_count = 1;
     for_each_chunk(features_, [&](Index first, Index terms) {
       for (Index block = 0; block < run.blocks; ++block) {
-        pack(lanes[block], first, terms, weights.data() + block * terms * kLanes);
+        const Index skipped = lanes[block].channels.begin - region_.channels.begin;
+        pack_rows(lanes[block],
+                  weight_ + skipped * features_ + first,
+                  features_,
+                  terms,
+                  weights.data() + block * terms * kLanes);
       }
       job.offsets = offsets_.data() + first;
       job.terms = terms;
       job.weights_block = terms * kLanes;
-      job.start = first == 0 ? biases.data() : nullptr;
+      job.start = first == 0 ? biases.values : nullptr;
       for_each_run(images.size(), sums.most_pixels(), [&](Index begin, Index count) {
         job.in = in_.cell(images.begin + begin, 0, 0);
         sums.sum(job, out_.cell(images.begin + begin, 0, 0), out_.image_stride(), count);
       });
     });
-  }
-
-  void pack(const Lane& lane, Index first, Index terms, T* to) const {
-    if (lane.channels.size() < kLanes) {
-      std::fill_n(to, terms * kLanes, T{});
-    }
-    const T* from = weight_ + (lane.channels.begin - region_.channels.begin) * features_ + first;
-    lane_kernels<T>().transpose({from, features_, to, kLanes}, lane.channels.size(), terms);
   }
 
   Index features_;
@@ -206,9 +196,6 @@ class BackwardData {
   }
 
   void add(Index run, const Chunk& chunk, const Range& images, const T* weights) const {
-    alignas(
-        kAlignment) static constexpr std::array<T, static_cast<std::size_t>(kMostBlocks * kLanes)>
-        kZeros{};
     const RunPixels<T>& sums = sums_[static_cast<std::size_t>(run)];
     Tap<T> tap{0, weights};
     WeightedSum<T> job;
@@ -218,7 +205,7 @@ class BackwardData {
     job.offsets = offsets_.data() + chunk.outputs.begin;
     job.terms = chunk.outputs.size();
     job.weights_block = chunk.terms() * kLanes;
-    job.start = assign_ && chunk.outputs.begin == 0 ? kZeros.data() : nullptr;
+    job.start = assign_ && chunk.outputs.begin == 0 ? kZeroStart<T>.values : nullptr;
     for (Index cell = chunk.cells.begin; cell < chunk.cells.end; ++cell) {
       for_each_run(images.size(), sums.most_pixels(), [&](Index begin, Index count) {
         const Index n = images.begin + begin;
@@ -291,15 +278,9 @@ class BackwardWeights {
     for_each_run(region_.images.size(), kPieceImages, [&](Index begin, Index images) {
       OuterSum<T> job = job_of(run, region_.images.begin + begin, images, copy.data());
       job.sums_block = sums_block;
-      for_each_run(terms.size(), kOuterTerms, [&](Index first, Index count) {
-        job.offsets = offsets_.data() + terms.begin + first;
-        job.sums = sums.data() + first * kLanes;
-        if (narrow) {
-          lane_kernels<T>().narrow_outer_sum(job, count);
-        } else {
-          lane_kernels<T>().outer_sum(job, count, run.blocks);
-        }
-      });
+      job.offsets = offsets_.data() + terms.begin;
+      job.sums = sums.data();
+      add_outer_sums(job, terms.size(), run.blocks, narrow);
     });
     for (Index block = 0; block < run.blocks; ++block) {
       const Range& ks = lane_of(run, block).channels;

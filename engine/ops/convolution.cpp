@@ -4,6 +4,7 @@
 
 #include "engine/ops/depthwise.h"
 #include "engine/ops/direct.h"
+#include "engine/ops/met_taps.h"
 #include "engine/ops/reference.h"
 #include "engine/ops/winograd.h"
 
@@ -17,17 +18,13 @@ using partitioner::winograd_side;
 
 // The cells of the map that windows of `region` meet.
 Region met_by(const ConvolutionShape& shape, const Region& region, const Region& map) {
-  const auto reach = [&](const Range& out) {
-    return Range{out.begin * shape.stride - shape.padding,
-                 (out.end - 1) * shape.stride - shape.padding + shape.size};
-  };
   const Range groups{region.channels.begin / shape.group_filters(),
                      (region.channels.end - 1) / shape.group_filters() + 1};
   return intersect(map,
                    {region.images,
                     {groups.begin * shape.group_channels(), groups.end * shape.group_channels()},
-                    reach(region.rows),
-                    reach(region.cols)});
+                    window_cells(shape, region.rows),
+                    window_cells(shape, region.cols)});
 }
 
 // Whether the kernel assigns each wanted cell of an input's gradient itself where it is asked to.

@@ -71,8 +71,8 @@ class BackwardData {
         gradient.map,
         {region.images,
          {first_group * shape.group_channels(), (last_group + 1) * shape.group_channels()},
-         reach(region.rows),
-         reach(region.cols)});
+         window_cells(shape, region.rows),
+         window_cells(shape, region.cols)});
     lanes_ = lanes_of(input_.channels, shape.group_channels());
     runs_ = lane_runs(lanes_, lane_kernels<T>().sum_blocks);
     for (Index row = input_.rows.begin; row < input_.rows.end; ++row) {
@@ -105,11 +105,6 @@ class BackwardData {
   }
 
  private:
-  [[nodiscard]] Range reach(const Range& out) const {
-    return {out.begin * shape_.stride - shape_.padding,
-            (out.end - 1) * shape_.stride - shape_.padding + shape_.size};
-  }
-
   // The rows of the region that rows of the input meet.
   [[nodiscard]] Range met_by(const Range& rows) const {
     const auto floor = [this](Index cell) {
@@ -225,9 +220,6 @@ class BackwardData {
                  const T* weights,
                  bool assign,
                  const RunPixels<T>& sums) const {
-    alignas(
-        kAlignment) static constexpr std::array<T, static_cast<std::size_t>(kMostBlocks * kLanes)>
-        kZeros{};
     const std::vector<Index> offsets = channel_offsets(chunk.filters);
     std::vector<Tap<T>> taps;
     taps.reserve(static_cast<std::size_t>(chunk.taps.size()));
@@ -236,7 +228,7 @@ class BackwardData {
     job.offsets = offsets.data();
     job.terms = chunk.filters.size();
     job.weights_block = chunk.terms() * kLanes;
-    job.start = assign ? kZeros.data() : nullptr;
+    job.start = assign ? kZeroStart<T>.values : nullptr;
     for (Index line = lines.numbers.begin; line < lines.numbers.end; ++line) {
       const Index n = lines.first_image + line / lines.rows.size();
       const Index row = lines.rows.begin - input_.rows.begin + line % lines.rows.size();

@@ -109,16 +109,9 @@ class BackwardWeights {
     for (const Piece& piece : pieces_) {
       OuterSum<T> job = job_of(run, piece, copy.data());
       job.sums_block = sums_block;
-      const Index* offsets = offsets_of(run) + terms.begin;
-      for_each_run(terms.size(), kOuterTerms, [&](Index first, Index count) {
-        job.offsets = offsets + first;
-        job.sums = sums.data() + first * kLanes;
-        if (narrow) {
-          lane_kernels<T>().narrow_outer_sum(job, count);
-        } else {
-          lane_kernels<T>().outer_sum(job, count, run.blocks);
-        }
-      });
+      job.offsets = offsets_of(run) + terms.begin;
+      job.sums = sums.data();
+      add_outer_sums(job, terms.size(), run.blocks, narrow);
     }
     for (Index block = 0; block < run.blocks; ++block) {
       const Range& ks = lane_of(run, block).channels;
@@ -176,8 +169,7 @@ void direct_backward_weights(const ConvolutionShape& shape,
                              Index first_filter,
                              T* weight_gradient) {
   T* first = weight_gradient + (region.channels.begin - first_filter) * shape.row();
-  if (lane_kernels<T>().plane_outer_sum != nullptr &&
-      is_plane(shape, in, region, out_gradient)) {
+  if (lane_kernels<T>().plane_outer_sum != nullptr && is_plane(shape, in, region, out_gradient)) {
     plane_backward_weights(shape, in, out_gradient, region, first);
   } else {
     BackwardWeights<T>(shape, in, out_gradient, region, first).run();

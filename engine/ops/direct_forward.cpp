@@ -74,19 +74,17 @@ class Forward {
   // Lines are rows of all images, one after the other.
   void compute(const LaneRun& run, const Range& lines) const {
     const Lane* lanes = lanes_.data() + run.first;
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kLanes)> biases{};
-    if (bias_ != nullptr) {
-      for (Index block = 0; block < run.blocks; ++block) {
-        std::copy_n(bias_ + lanes[block].channels.begin - region_.channels.begin,
-                    lanes[block].channels.size(),
-                    biases.data() + block * kLanes);
-      }
-    }
+    const SumStart<T> biases = bias_start(bias_, region_.channels.begin, lanes, run.blocks);
     const RunPixels<T> sums(out_, lanes, run.blocks);
     alignas(kAlignment) PackedWeights<T> weights;
     for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index terms) {
       for (Index block = 0; block < run.blocks; ++block) {
-        pack(lanes[block], first, terms, weights.data() + block * terms * kLanes);
+        const Index skipped = lanes[block].channels.begin - region_.channels.begin;
+        pack_rows(lanes[block],
+                  weight_ + skipped * shape_.row() + first,
+                  shape_.row(),
+                  terms,
+                  weights.data() + block * terms * kLanes);
       }
       const Tap<T> tap{0, weights.data()};
       WeightedSum<T> job;
@@ -97,7 +95,7 @@ class Forward {
           offsets_[static_cast<std::size_t>(lanes->group - lanes_.front().group)].data() + first;
       job.terms = terms;
       job.weights_block = terms * kLanes;
-      job.start = first == 0 ? biases.data() : nullptr;
+      job.start = first == 0 ? biases.values : nullptr;
       for (Index line = lines.begin; line < lines.end; ++line) {
         compute_line(sums, line, job);
         if (done_ && first + terms == shape_.row()) {
@@ -113,14 +111,6 @@ class Forward {
             region_.images.begin + line / region_.rows.size(),
             region_.rows.begin + line % region_.rows.size());
     }
-  }
-
-  void pack(const Lane& lane, Index first, Index terms, T* to) const {
-    if (lane.channels.size() < kLanes) {
-      std::fill_n(to, terms * kLanes, T{});
-    }
-    const T* from = weight_ + (lane.channels.begin - region_.channels.begin) * shape_.row() + first;
-    lane_kernels<T>().transpose({from, shape_.row(), to, kLanes}, lane.channels.size(), terms);
   }
 
   void compute_line(const RunPixels<T>& sums, Index line, WeightedSum<T>& job) const {

@@ -87,6 +87,39 @@ inline constexpr Index kChunkTerms = 192;
 template <class T>
 using PackedWeights = std::array<T, static_cast<std::size_t>(kMostBlocks* kChunkTerms* kLanes)>;
 
+// What sums of a run of lanes start with: nothing, or the biases of its channels.
+template <class T>
+struct SumStart {
+  alignas(kAlignment) T values[kMostBlocks * kLanes] = {};
+};
+template <class T>
+inline constexpr SumStart<T> kZeroStart{};
+
+// `bias`: of the channels from `first_channel` on, or null.
+template <class T>
+[[nodiscard]] SumStart<T> bias_start(const T* bias,
+                                     Index first_channel,
+                                     const Lane* lanes,
+                                     Index blocks) {
+  SumStart<T> start;
+  for (Index block = 0; block < blocks && bias != nullptr; ++block) {
+    const Range& channels = lanes[block].channels;
+    std::copy_n(
+        bias + channels.begin - first_channel, channels.size(), start.values + block * kLanes);
+  }
+  return start;
+}
+
+// Packs `terms` terms of rows of weights, `row` apart, the first of the lane's at `from`: (terms,
+// kLanes), 0 beyond the lane's channels.
+template <class T>
+void pack_rows(const Lane& lane, const T* from, Index row, Index terms, T* to) {
+  if (lane.channels.size() < kLanes) {
+    std::fill_n(to, terms * kLanes, T{});
+  }
+  lane_kernels<T>().transpose({from, row, to, kLanes}, lane.channels.size(), terms);
+}
+
 // In how many parts each run had better compute `lines` rows of cells that read `line_bytes` each:
 // so that what a part reads stays in cache.
 [[nodiscard]] Index parts_of(Index lines, Index line_bytes, Index runs);
@@ -191,6 +224,22 @@ void for_each_run(Index count, Index most, Visit visit) {
     visit(begin, size);
     begin += size;
   }
+}
+
+// Adds what `terms` terms, whose offsets and sums the job begins with, get of the gradients of a
+// run; `narrow`: of one block of kNarrowLanes.
+template <class T>
+void add_outer_sums(const OuterSum<T>& job, Index terms, Index blocks, bool narrow) {
+  for_each_run(terms, kOuterTerms, [&](Index first, Index count) {
+    OuterSum<T> part = job;
+    part.offsets += first;
+    part.sums += first * kLanes;
+    if (narrow) {
+      lane_kernels<T>().narrow_outer_sum(part, count);
+    } else {
+      lane_kernels<T>().outer_sum(part, count, blocks);
+    }
+  });
 }
 
 }  // namespace engine

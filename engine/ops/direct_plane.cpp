@@ -169,8 +169,7 @@ void plane_backward_weights(const ConvolutionShape& shape,
                             const Region& region,
                             T* weight_gradient) {
   const Index terms = shape.row();
-  const Index chunks =
-      std::max<Index>(std::min<Index>(threads(), terms), (terms + kMostTerms - 1) / kMostTerms);
+  const Index chunks = parts_for_threads((terms + kMostTerms - 1) / kMostTerms, terms, 1);
 #pragma omp parallel for schedule(static)
   for (Index chunk = 0; chunk < chunks; ++chunk) {
     const Range of_chunk{terms * chunk / chunks, terms * (chunk + 1) / chunks};

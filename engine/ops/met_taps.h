@@ -14,6 +14,12 @@ struct MetTaps {
   Index out = 0;
 };
 
+// The cells that windows of outputs in `outs` have, in one dimension.
+[[nodiscard]] inline Range window_cells(const ConvolutionShape& shape, const Range& outs) {
+  return {outs.begin * shape.stride - shape.padding,
+          (outs.end - 1) * shape.stride - shape.padding + shape.size};
+}
+
 // Those of outputs in `outs`.
 [[nodiscard]] inline MetTaps met_taps(const ConvolutionShape& shape,
                                       Index cell,

@@ -34,9 +34,11 @@ class WindowRows {
         gradient_(in_gradient.cells),
         assign_(in_gradient.assign),
         weights_(weights),
-        input_(intersect(
-            in_gradient.map,
-            {region.images, {0, shape.channels}, reach(region.rows), reach(region.cols)})) {
+        input_(intersect(in_gradient.map,
+                         {region.images,
+                          {0, shape.channels},
+                          window_cells(shape, region.rows),
+                          window_cells(shape, region.cols)})) {
     partitioner::expects(
         gradient_.block == kNarrowLanes && gradient_.region.channels == input_.channels,
         "a narrow block holds all channels");
@@ -72,11 +74,6 @@ class WindowRows {
  private:
   [[nodiscard]] Index filters() const {
     return region_.channels.size();
-  }
-
-  [[nodiscard]] Range reach(const Range& out) const {
-    return {out.begin * shape_.stride - shape_.padding,
-            (out.end - 1) * shape_.stride - shape_.padding + shape_.size};
   }
 
   void add_row(Index n, Index row) const {
@@ -119,9 +116,6 @@ class WindowRows {
 
   // Assigns sums (pixels, kMostWindowLanes).
   void sum_windows(const T* outputs, const T* weights, Index pixels, T* sums) const {
-    alignas(
-        kAlignment) static constexpr std::array<T, static_cast<std::size_t>(kMostBlocks * kLanes)>
-        kZeros{};
     WeightedSum<T> job;
     job.in = outputs;
     job.in_step = read_.block;
@@ -129,7 +123,7 @@ class WindowRows {
     job.offsets = offsets_.data();
     job.terms = filters();
     job.weights_block = filters() * kLanes;
-    job.start = kZeros.data();
+    job.start = kZeroStart<T>.values;
     job.sums_step = kMostWindowLanes;
     job.sums_block = kLanes;
     const Index whole = shape_.size * kNarrowLanes / kLanes;

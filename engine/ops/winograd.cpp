@@ -134,49 +134,55 @@ struct TeamWork {
   bool prepared = false;  // the filters are there, all of them
 };
 
-// Some output channels of a batch of tiles, which are transformed; `array` is where their filters
-// and sums go, those of all are where they belong. Called by all threads of a team.
+// Tiles that are transformed, and the rows of tiles that are complete when they are computed.
+template <class T>
+struct TileBatch {
+  TransformedTiles<T> tiles;
+  Range numbers;
+  Range rows;
+};
+
+// Some output channels of a batch; `array` is where their filters and sums go, those of all filters
+// are where they belong. Called by all threads of a team.
 template <class T>
 void convolve_part(const TeamWork<T>& work,
-                   const TransformedTiles<T>& tiles,
-                   const Range& batch,
+                   const TileBatch<T>& batch,
                    const Range& channels,
                    Index array) {
   const TiledConvolution<T>& job = work.job;
   const Blocking& blocking = work.blocking;
   const TiledConvolution<T> part = part_of(job, channels);
-  const auto sums = work.scratch.sums(tiles, blocks_of(channels.size()), array);
+  const auto sums = work.scratch.sums(batch.tiles, blocks_of(channels.size()), array);
   const Range ins{0, job.in.squares.cells.channels.size()};
   for_each_part(blocking.part_channels, ins, [&](const Range& inputs) {
     const Index first = channels.begin - job.out.region.channels.begin;
     const auto filters = work.scratch.part(array, first, inputs.begin);
-    if (!work.prepared && (batch.begin == 0 || !blocking.kept)) {
+    if (!work.prepared && (batch.numbers.begin == 0 || !blocking.kept)) {
       transform_filters(
           job.side, channels.size(), inputs.size(), part.filters.from(0, inputs.begin), filters);
     }
-    multiply(filters, positions_of(job.side), batch.size(), inputs, tiles, sums);
+    const Index count = batch.numbers.size();
+    multiply(filters, positions_of(job.side), count, inputs, batch.tiles, sums);
   });
-  transform_sums(sums, work.grid, batch, part.out);
+  transform_sums(sums, work.grid, batch.numbers, part.out);
+  if (work.done) {
+    finish_rows(work.grid, batch.rows, part.out.region, work.done);
+  }
 }
 
 // The tiles of one team. Called by all its threads.
 template <class T>
 void convolve_tiles(const TeamWork<T>& work, Index team) {
-  const TiledConvolution<T>& job = work.job;
   const Range own = share_of(team, work.teams, work.grid.count());
   const TransformedTiles<T> tiles = work.scratch.tiles(work.blocking.arrays, team, work.teams);
-  const Range own_rows = work.grid.rows_begun_in(own);
   for_each_run(own.size(), tiles.tiles, [&](Index first, Index count) {
-    const Range batch{own.begin + first, own.begin + first + count};
-    transform_squares(job.in, work.grid, batch, tiles);
-    const Index size = work.blocking.part_blocks * kLanes;
-    for_each_part(size, job.out.region.channels, [&](const Range& channels) {
-      convolve_part(work, tiles, batch, channels, 0);
-      if (work.done) {
-        const Range rows = intersect(work.grid.rows_ended_in(batch), own_rows);
-        finish_rows(work.grid, rows, part_of(job, channels).out.region, work.done);
-      }
-    });
+    const Range numbers{own.begin + first, own.begin + first + count};
+    const Range rows = intersect(work.grid.rows_ended_in(numbers), work.grid.rows_begun_in(own));
+    const TileBatch<T> batch{tiles, numbers, rows};
+    transform_squares(work.job.in, work.grid, numbers, tiles);
+    for_each_part(work.blocking.part_blocks * kLanes,
+                  work.job.out.region.channels,
+                  [&](const Range& channels) { convolve_part(work, batch, channels, 0); });
   });
 }
 
@@ -184,20 +190,16 @@ void convolve_tiles(const TeamWork<T>& work, Index team) {
 // meet the tiles in one place.
 template <class T>
 void convolve_channels(const TeamWork<T>& work, Index teams) {
-  const TiledConvolution<T>& job = work.job;
   const TransformedTiles<T> tiles = work.scratch.tiles(work.blocking.arrays, 0, 1);
   for_each_run(work.grid.count(), tiles.tiles, [&](Index first, Index count) {
-    const Range batch{first, first + count};
+    const Range numbers{first, first + count};
+    const TileBatch<T> batch{tiles, numbers, work.grid.rows_ended_in(numbers)};
 #pragma omp parallel
-    transform_squares(job.in, work.grid, batch, tiles);
-    const auto work_part = [&](const Range& channels, Index team) {
-      convolve_part(work, tiles, batch, channels, team);
-      if (work.done) {
-        const Region region = part_of(job, channels).out.region;
-        finish_rows(work.grid, work.grid.rows_ended_in(batch), region, work.done);
-      }
-    };
-    run_part_teams(work.blocking, teams, job.out.region.channels, work_part);
+    transform_squares(work.job.in, work.grid, numbers, tiles);
+    run_part_teams(
+        work.blocking, teams, work.job.out.region.channels, [&](const Range& channels, Index team) {
+          convolve_part(work, batch, channels, team);
+        });
   });
 }
 

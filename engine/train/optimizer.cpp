@@ -46,19 +46,20 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
 
 template <class T>
 void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step) {
-  const double rate = learning_rate(options_, step);
+  const T rate = static_cast<T>(learning_rate(options_, step));
   Parameter<T>& parameter = parameters.all()[i];
   OptimizerState<T>& state = states_[i];
   const bool decays = parameter.plan->kind == partitioner::ParameterKind::Weight;
   const T decay = decays ? static_cast<T>(options_.decay) : T(0);
   const double steps = static_cast<double>(step);
-  const AdamRule<T> adam{static_cast<T>(rate / (1 - std::pow(options_.adam_beta1, steps))),
-                         static_cast<T>(options_.adam_beta1),
-                         static_cast<T>(options_.adam_beta2),
-                         static_cast<T>(1 / (1 - std::pow(options_.adam_beta2, steps))),
-                         static_cast<T>(options_.adam_epsilon),
-                         decay};
-  const MomentumRule<T> momentum{static_cast<T>(rate), static_cast<T>(options_.momentum), decay};
+  const AdamRule<T> adam{
+      static_cast<T>(static_cast<double>(rate) / (1 - std::pow(options_.adam_beta1, steps))),
+      static_cast<T>(options_.adam_beta1),
+      static_cast<T>(options_.adam_beta2),
+      static_cast<T>(1 / (1 - std::pow(options_.adam_beta2, steps))),
+      static_cast<T>(options_.adam_epsilon),
+      decay};
+  const MomentumRule<T> momentum{rate, static_cast<T>(options_.momentum), decay};
   for_each_owned_run(parameter, rank_, [&](Index at, Index held, Index count) {
     const T* gradient = parameter.gradient.data() + held;
     T* value = parameter.values.data() + held;
