@@ -65,9 +65,10 @@ class Lifetimes {
   }
   [[nodiscard]] int first(int layer) const { return gradient_time(network_, layer); }
   [[nodiscard]] int second(int layer) const { return gradient_time(network_, layer) + 1; }
-  // When the gradient of the layer's weights is computed; of the image as of a layer without.
+  // When the last of the gradient of the layer's weights is computed; of the image as of a layer
+  // without.
   [[nodiscard]] int weights(int layer) const {
-    const int next = layer == kImage ? kNoLayer : held_weights_[slot(layer)];
+    const int next = layer == kImage ? kNoLayer : held_weights_[slot(layer)].next;
     return next == kNoLayer ? second(layer) : first(next);
   }
   [[nodiscard]] int again(int layer) const {
@@ -290,7 +291,7 @@ class Lifetimes {
   int rank_;
   ArenaOptions options_;
   const std::vector<bool>& exchanged_;  // by map_slot
-  std::vector<int> held_weights_;
+  std::vector<HeldWeights> held_weights_;
   std::vector<int> group_end_;  // by layer: the last of its group
   ActivationArena arena_;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "partitioner/layer_memory.h"
-#include "partitioner/recomputation.h"
 
 namespace partitioner {
 
@@ -48,26 +47,53 @@ bool is_held(const Network& network, const Plan& plan, int layer, int next) {
       !normalizes(network.layer(next).operation)) {
     return false;
   }
-  const int last = layer - 1;
-  for (int map = next; map <= last; ++map) {
+  for (int map = next; map < layer; ++map) {
     if (ends_recomputed_group(plan, map)) {
       return false;
     }
   }
-  return !travels(plan.exchanges, next, last) && !travels(plan.collapses, next, last);
+  return true;
+}
+
+// The multiple of `step` that is nearest to the middle.
+Index middle(const Range& range, Index step) {
+  return (range.begin + range.end + step) / (2 * step) * step;
 }
 
 }  // namespace
 
-std::vector<int> held_weights(const Network& network, const Plan& plan) {
-  std::vector<int> held(static_cast<std::size_t>(network.size()), kNoLayer);
+std::vector<HeldWeights> held_weights(const Network& network, const Plan& plan) {
+  std::vector<HeldWeights> held(static_cast<std::size_t>(network.size()));
   for (int layer = 0; plan.ranks > 1 && layer < network.size(); ++layer) {
     const int next = next_at_work(network, layer);
     if (is_held(network, plan, layer, next)) {
-      held[static_cast<std::size_t>(layer)] = next;
+      const int last = layer - 1;
+      held[static_cast<std::size_t>(layer)] = {
+          next, travels(plan.exchanges, next, last) || travels(plan.collapses, next, last)};
     }
   }
   return held;
+}
+
+WeightParts weight_parts(const HeldWeights& held,
+                         ConvolutionKernel kernel,
+                         const Region& backward) {
+  if (held.next == kNoLayer) {
+    return {backward, {}};
+  }
+  if (!held.half) {
+    return {{}, backward};
+  }
+  WeightParts parts{backward, backward};
+  const bool by_images = backward.images.size() > 1;
+  Range Region::*const cut = by_images ? &Region::images : &Region::rows;
+  const Index at = middle(backward.*cut, by_images ? 1 : std::max<Index>(winograd_side(kernel), 1));
+  if (at <= (backward.*cut).begin || at >= (backward.*cut).end) {
+    return {backward, {}};
+  }
+  (parts.at_once.*cut).end = at;
+  (parts.held.*cut).begin = at;
+  return parts;
 }
 
 }  // namespace partitioner

@@ -1,19 +1,39 @@
 // What a rank computes while the sums of a normalised layer's backward pass are on their way: the
-// gradient of the weights of the layer before it in that pass, which nobody waits for.
+// gradient of the weights of the layer before it in that pass, which nobody waits for. Where
+// messages with gradients of the maps in between are under way as well, half of it hides these.
 
 #pragma once
 
 #include <vector>
 
 #include "partitioner/plan.h"
+#include "partitioner/recomputation.h"
 
 namespace partitioner {
 
-// By layer: the normalised layer, its only input or what a max-pool in between reads, for whose
-// sums its weights are held back. kNoLayer where their gradient is computed at once: on one
-// rank, where messages with gradients of the maps in between are under
-// way, which it hides instead, or where a recomputed group ends in between, since what runs again
-// takes memory.
-[[nodiscard]] std::vector<int> held_weights(const Network& network, const Plan& plan);
+struct HeldWeights {
+  // The normalised layer, the only input or what a max-pool in between reads, for whose sums the
+  // weights are held back. kNoLayer where their gradient is computed at once: on one rank, or where
+  // a recomputed group ends in between, since what runs again takes memory.
+  int next = kNoLayer;
+  bool half = false;  // of the cells that they are the sum of, the others are summed at once
+
+  friend bool operator==(const HeldWeights&, const HeldWeights&) = default;
+};
+
+// By layer.
+[[nodiscard]] std::vector<HeldWeights> held_weights(const Network& network, const Plan& plan);
+
+// Cells of a layer's output, by when the gradient of its weights is summed over them.
+struct WeightParts {
+  Region at_once;
+  Region held;
+};
+
+// Of the layer's tile.backward on a rank. Halves are images or, of a single one, rows, whole tiles
+// of `kernel`; what cannot be halved like that is summed at once.
+[[nodiscard]] WeightParts weight_parts(const HeldWeights& held,
+                                       ConvolutionKernel kernel,
+                                       const Region& backward);
 
 }  // namespace partitioner

@@ -214,8 +214,9 @@ class ProgramMaker {
           StepPart::Backward, layer, [](const LayerSeconds& of) { return of.other_backward_s; });
       const int sums = statistics(layer, &Tile::backward, kBackwardStatistics);
       start(StepPart::BackwardStatistics, layer, sums);
-      if (held != kNoLayer && held_weights_[static_cast<std::size_t>(held)] == layer) {
-        weights(std::exchange(held, kNoLayer), layer + 1, ends_step);
+      if (held != kNoLayer && held_weights_[static_cast<std::size_t>(held)].next == layer) {
+        weights(held, &WeightParts::held);
+        start_gradients(std::exchange(held, kNoLayer), layer + 1, ends_step);
       }
       finish(StepPart::BackwardStatistics, layer, sums);
       compute(StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_data_s; });
@@ -224,20 +225,32 @@ class ProgramMaker {
           start(StepPart::BackwardMaps, plan_.exchanges[i].map, backward_[i]);
         }
       }
-      if (held_weights_[static_cast<std::size_t>(layer)] != kNoLayer) {
+      weights(layer, &WeightParts::at_once);
+      if (held_weights_[static_cast<std::size_t>(layer)].next != kNoLayer) {
         held = layer;
       } else if (held == kNoLayer) {
-        weights(layer, layer, ends_step);
+        start_gradients(layer, layer, ends_step);
       }
     }
   }
 
-  // After it the gradients of all weights from layer `complete` on are there, of those before it
-  // in the pass they were.
-  void weights(int layer, int complete, bool ends_step) {
-    compute(
-        StepPart::Backward, layer, [](const LayerSeconds& of) { return of.backward_weights_s; });
-    for (int of = layer; of >= complete && ends_step; --of) {
+  void weights(int layer, Region WeightParts::*part) {
+    const HeldWeights& held = held_weights_[static_cast<std::size_t>(layer)];
+    std::vector<double> shares(static_cast<std::size_t>(plan_.ranks));
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const Region& backward = plan_.tile(layer, rank).backward;
+      const auto parts = weight_parts(held, plan_.kernels_of(layer).backward_weights, backward);
+      const auto cells = static_cast<double>((parts.*part).volume());
+      shares[static_cast<std::size_t>(rank)] =
+          backward.empty() ? 0 : cells / static_cast<double>(backward.volume());
+    }
+    const auto seconds = [](const LayerSeconds& of) { return of.backward_weights_s; };
+    compute(StepPart::Backward, layer, seconds, shares);
+  }
+
+  // The gradients of all weights from layer `complete` to `last` are there now.
+  void start_gradients(int last, int complete, bool ends_step) {
+    for (int of = last; of >= complete && ends_step; --of) {
       for (const Bucket& bucket : buckets_) {
         if (bucket.first == of) {
           start(StepPart::GradientSum, of, bucket.gradients);
@@ -357,7 +370,7 @@ class ProgramMaker {
   const Plan& plan_;
   const ClusterProfile& cluster_;
   std::vector<LayerRun> groups_;
-  std::vector<int> held_weights_;
+  std::vector<HeldWeights> held_weights_;
   std::vector<int> forward_;  // transfers, by exchange of the plan
   std::vector<int> backward_;
   std::vector<int> first_reader_;

@@ -8,7 +8,6 @@
 #include "engine/layers/workspace.h"
 #include "partitioner/errors.h"
 #include "partitioner/forward_parts.h"
-#include "partitioner/held_weights.h"
 
 namespace engine {
 
@@ -57,6 +56,11 @@ Execution<T>::Execution(const partitioner::Network& network,
   }
   groups_ = groups_of(plan);
   held_weights_ = held_weights(network, plan);
+  for (int layer = 0; layer < network.size(); ++layer) {
+    weight_parts_.push_back(weight_parts(held_weights_[static_cast<std::size_t>(layer)],
+                                         plan.kernels_of(layer).backward_weights,
+                                         plan.tile(layer, rank()).backward));
+  }
   make_edges();
   workspace_ = Array<T>(
       workspace_elements(network, plan, rank(), {options.training, options.image_gradient}));
@@ -369,14 +373,21 @@ void Execution<T>::clear_output_gradient() {
   clear_gradients(network_->size());
 }
 
-// After it the gradients of all weights from layer `complete` on are there: sums of the new ones
-// begin.
 template <class T>
-void Execution<T>::compute_weights(int layer, int complete, const Pass& pass) {
-  const LayerClock::Aside aside(clock_, layer, &PassSeconds::weights_s);
-  layers_[static_cast<std::size_t>(layer)]->backward_weights(maps_of(layer, Stage::Backward));
-  for (int of = layer; of >= complete && pass.ends_step; --of) {
-    parameters_.start_sums(of, pass.batch_norm);
+void Execution<T>::compute_weights(int layer, const Region& cells) {
+  if (!cells.empty()) {
+    const LayerClock::Aside aside(clock_, layer, &PassSeconds::weights_s);
+    layers_[static_cast<std::size_t>(layer)]->backward_weights(maps_of(layer, Stage::Backward),
+                                                               cells);
+  }
+}
+
+// The gradients of all weights from layer `complete` to `last` are there now.
+template <class T>
+void Execution<T>::start_sums(int last, int complete, const Pass& pass) {
+  const LayerClock::Aside aside(clock_, last, &PassSeconds::weights_s);
+  for (int layer = last; layer >= complete && pass.ends_step; --layer) {
+    parameters_.start_sums(layer, pass.batch_norm);
   }
 }
 
@@ -400,11 +411,12 @@ template <class T>
 void Execution<T>::backward(const Pass& pass) {
   int held = partitioner::kNoLayer;
   const auto held_for = [this](int of) {
-    return of == partitioner::kNoLayer ? of : held_weights_[static_cast<std::size_t>(of)];
+    return of == partitioner::kNoLayer ? of : held_weights_[static_cast<std::size_t>(of)].next;
   };
   for (int layer = network_->size() - 1; layer >= 0; --layer) {
     const auto compute_held = [&] {
-      compute_weights(std::exchange(held, partitioner::kNoLayer), layer + 1, pass);
+      compute_weights(held, weight_parts_[static_cast<std::size_t>(held)].held);
+      start_sums(std::exchange(held, partitioner::kNoLayer), layer + 1, pass);
     };
     const int time = gradient_time(*network_, layer);
     const auto& group = groups_[static_cast<std::size_t>(plan_->group(layer))];
@@ -436,10 +448,11 @@ void Execution<T>::backward(const Pass& pass) {
         edge.exchange.start_add(gradient_view(edge.required_buffer));
       }
     }
+    compute_weights(layer, weight_parts_[static_cast<std::size_t>(layer)].at_once);
     if (held_for(layer) != partitioner::kNoLayer) {
       held = layer;
     } else if (held == partitioner::kNoLayer) {
-      compute_weights(layer, layer, pass);
+      start_sums(layer, layer, pass);
     }
     look_after_sends();
   }

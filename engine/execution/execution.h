@@ -13,6 +13,7 @@
 #include "engine/execution/parameters.h"
 #include "engine/layers/layer.h"
 #include "partitioner/activation_arena.h"
+#include "partitioner/held_weights.h"
 
 namespace engine {
 
@@ -124,7 +125,8 @@ class Execution {
   void for_each_exchange(Visit visit);
   void look_after_sends();
   void finish_sends();
-  void compute_weights(int layer, int complete, const Pass& pass);
+  void compute_weights(int layer, const Region& cells);
+  void start_sums(int last, int complete, const Pass& pass);
   [[nodiscard]] bool begins_gradient(int layer, int time) const;
   [[nodiscard]] int rank() const { return communicator_->rank(); }
 
@@ -138,7 +140,8 @@ class Execution {
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::vector<std::vector<partitioner::TilePart>> forward_parts_;  // by layer
   std::vector<partitioner::LayerRun> groups_;
-  std::vector<int> held_weights_;  // by layer
+  std::vector<partitioner::HeldWeights> held_weights_;  // by layer
+  std::vector<partitioner::WeightParts> weight_parts_;  // by layer
   std::deque<Edge> edges_;
   std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
   Array<T> workspace_;

@@ -44,11 +44,11 @@ class ConnectedLayer : public Layer<T> {
     }
   }
 
-  void backward_weights(const LayerMaps<T>& maps) override {
+  void backward_weights(const LayerMaps<T>& maps, const Region& cells) override {
     connected_backward_weights(site_.input_shape(),
                                maps.inputs[0],
                                stage_.sum_gradients(maps),
-                               site_.tile().backward,
+                               cells,
                                site_.tile().computed.channels.begin,
                                maps.parameters.weight_gradient);
   }

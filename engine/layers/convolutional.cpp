@@ -69,11 +69,11 @@ class ConvolutionalLayer : public Layer<T> {
     }
   }
 
-  void backward_weights(const LayerMaps<T>& maps) override {
+  void backward_weights(const LayerMaps<T>& maps, const Region& cells) override {
     convolution_backward_weights(method_,
                                  maps.inputs[0],
                                  stage_.sum_gradients(maps),
-                                 site_.tile().backward,
+                                 cells,
                                  site_.tile().computed.channels.begin,
                                  maps.parameters.weight_gradient,
                                  maps.workspace);

@@ -126,8 +126,9 @@ class Layer {
   // to parameter gradients, unless backward_weights() does. May overwrite the former.
   virtual void backward(const Pass& pass, const LayerMaps<T>& maps) = 0;
 
-  // What is left to do when input_gradients are on their way to others.
-  virtual void backward_weights(const LayerMaps<T>& /*maps*/) {}
+  // What is left to do when input_gradients are on their way to others: adds to the gradients of
+  // weights what some output cells, of tile().backward, say.
+  virtual void backward_weights(const LayerMaps<T>& /*maps*/, const Region& /*cells*/) {}
 
   // Whether backward() looks at first_gradients; else gradients begin with 0.
   [[nodiscard]] virtual bool assigns_input_gradients() const { return false; }

@@ -41,7 +41,8 @@ struct ConvolutionMethod {
 enum class ConvolutionPass { Forward, BackwardData, BackwardWeights };
 
 // Elements of scratch that a pass by a kernel needs for the outputs `region`, or any part of its
-// rows and columns: forward, those that are computed; backward, those whose gradients there are.
+// images, rows and columns: forward, those that are computed; backward, those whose gradients there
+// are.
 [[nodiscard]] Index convolution_workspace(ConvolutionKernel kernel,
                                           ConvolutionPass pass,
                                           const ConvolutionShape& shape,

@@ -16,10 +16,19 @@ using test::convolution;
 using test::normalized;
 
 using Groups = std::vector<std::pair<int, int>>;
-using Layers = std::vector<int>;
+using Held = std::vector<HeldWeights>;
 
 constexpr int kRanks = 2;
-const Layers kNone = {kNoLayer, kNoLayer, kNoLayer, kNoLayer, kNoLayer};
+const HeldWeights kAtOnce = {};
+const Held kNone(5, kAtOnce);
+
+HeldWeights whole(int next) {
+  return {next, false};
+}
+
+HeldWeights half(int next) {
+  return {next, true};
+}
 
 // A pool between the second and the third convolution, and a layer that sees all cells at the end.
 Network small_network() {
@@ -35,7 +44,7 @@ Partition cut(const Network& network, const Groups& groups, const test::Cuts& cu
   return test::partition_of(network, kRanks, groups, {cuts});
 }
 
-Layers held(const Network& network, const Partition& partition) {
+Held held(const Network& network, const Partition& partition) {
   return held_weights(network, make_plan(network, partition, 2));
 }
 
@@ -43,32 +52,32 @@ Layers held(const Network& network, const Partition& partition) {
 
 TEST_CASE("weights are held for the normalised layer whose gradients come next, pools left out") {
   const Network network = small_network();
-  const Layers all = {kNoLayer, 0, kNoLayer, 1, 3};
+  const Held all = {kAtOnce, whole(0), kAtOnce, whole(1), whole(3)};
   CHECK(held(network, cut(network, {{0, 4}}, test::images_cut(kRanks))) == all);
   CHECK(held(network, cut(network, {{0, 0}, {1, 4}}, test::images_cut(kRanks))) == all);
 }
 
-TEST_CASE("weights hide messages of maps rather than sums") {
+TEST_CASE("half of the weights hides messages of maps where there are some as well") {
   const Network network = small_network();
   const test::Cuts rows = test::rows_cut(kRanks);
   Partition fused = cut(network, {{0, 3}, {4, 4}}, rows);
   fused.groups[1].rows = {};
   fused.groups[1].images = {kRanks, {}};
-  CHECK(held(network, fused) == Layers{kNoLayer, 0, kNoLayer, 1, kNoLayer});
+  CHECK(held(network, fused) == Held{kAtOnce, whole(0), kAtOnce, whole(1), half(3)});
   fused.groups[0].collapse = {0};
-  CHECK(held(network, fused) == Layers{kNoLayer, kNoLayer, kNoLayer, 1, kNoLayer});
+  CHECK(held(network, fused) == Held{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
   // Of layers apart, 3x3 windows read what the other rank has; a pool and a 1x1 convolution do not.
   Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, rows);
   apart.groups[4].rows = {};
   apart.groups[4].images = {kRanks, {}};
-  CHECK(held(network, apart) == Layers{kNoLayer, kNoLayer, kNoLayer, 1, kNoLayer});
+  CHECK(held(network, apart) == Held{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
 }
 
 TEST_CASE("weights are not held while a recomputed group runs again") {
   const Network network = small_network();
   Partition partition = cut(network, {{0, 1}, {2, 4}}, test::images_cut(kRanks));
   partition.groups[0].recompute = true;
-  CHECK(held(network, partition) == Layers{kNoLayer, 0, kNoLayer, kNoLayer, 3});
+  CHECK(held(network, partition) == Held{kAtOnce, whole(0), kAtOnce, kAtOnce, whole(3)});
 }
 
 TEST_CASE("weights are held for nobody where one rank has all, or nothing is normalised") {
@@ -77,7 +86,7 @@ TEST_CASE("weights are held for nobody where one rank has all, or nothing is nor
   const Network plain =
       chain({3, 16, 16}, {convolution(8, 3), convolution(8, 3), convolution(8, 3)});
   CHECK(held(plain, cut(plain, {{0, 2}}, test::images_cut(kRanks))) ==
-        Layers{kNoLayer, kNoLayer, kNoLayer});
+        Held(3, kAtOnce));
 }
 
 TEST_CASE("weights are held only where a layer reads nothing but the one before") {
@@ -88,7 +97,75 @@ TEST_CASE("weights are held only where a layer reads nothing but the one before"
   add_layer(network, normalized(convolution(8, 3)), {0});
   add_layer(network, normalized(convolution(8, 3)), {2});
   CHECK(held(network, cut(network, {{0, 3}}, test::images_cut(kRanks))) ==
-        Layers{kNoLayer, 0, kNoLayer, 2});
+        Held{kAtOnce, whole(0), kAtOnce, whole(2)});
+}
+
+TEST_CASE("halves of the cells are images, or rows of whole tiles of the kernel") {
+  const auto split = [](Range images, Range rows, ConvolutionKernel kernel) {
+    const Region all{images, {0, 8}, rows, {0, 16}};
+    const WeightParts parts = weight_parts(half(0), kernel, all);
+    CHECK(parts.at_once.volume() + parts.held.volume() == all.volume());
+    CHECK(hull(parts.at_once, parts.held) == all);
+    CHECK(intersect(parts.at_once, parts.held).empty());
+    return parts;
+  };
+  const ConvolutionKernel direct = ConvolutionKernel::Direct;
+  const ConvolutionKernel winograd = ConvolutionKernel::Winograd4;
+  CHECK(split({2, 5}, {4, 7}, winograd).held.images == Range{4, 5});
+  CHECK(split({0, 1}, {4, 9}, direct).held.rows == Range{7, 9});
+  CHECK(split({0, 1}, {4, 17}, winograd).held.rows == Range{12, 17});
+  CHECK(split({0, 1}, {6, 9}, winograd).held.rows == Range{8, 9});
+  CHECK(split({0, 1}, {6, 15}, ConvolutionKernel::Winograd2).held.rows == Range{10, 15});
+}
+
+TEST_CASE("cells that cannot be halved are summed at once, held ones later, all others at once") {
+  const Region all{{0, 1}, {0, 8}, {5, 8}, {0, 16}};
+  const WeightParts at_once = weight_parts(half(0), ConvolutionKernel::Winograd4, all);
+  CHECK(at_once.at_once == all);
+  CHECK(at_once.held.empty());
+  const WeightParts held = weight_parts(whole(0), ConvolutionKernel::Direct, all);
+  CHECK(held.at_once.empty());
+  CHECK(held.held == all);
+  CHECK(weight_parts(kAtOnce, ConvolutionKernel::Direct, all).at_once == all);
+  const WeightParts none = weight_parts(half(0), ConvolutionKernel::Direct, {});
+  CHECK(none.at_once.empty());
+  CHECK(none.held.empty());
+}
+
+TEST_CASE("a step computes one half while maps travel, the other while sums do") {
+  const Network network = small_network();
+  Partition apart =
+      cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, test::rows_cut(kRanks));
+  apart.groups[4].rows = {};
+  apart.groups[4].images = {kRanks, {}};
+  const Plan plan = make_plan(network, apart, 2);
+  const ClusterProfile cluster = equal_devices({.count = kRanks});
+  int maps = 0;  // transfers of the gradient of layer 0, and of its sums, under way
+  int sums = 0;
+  std::vector<double> while_maps;
+  std::vector<double> while_sums;
+  for (const StepAction& action :
+       step_program(network, plan, cluster, {.passes = 1, .has_loss = false}).actions) {
+    const int more = action.kind == StepAction::Kind::Start ? 1 : -1;
+    if (action.kind == StepAction::Kind::Compute) {
+      if (maps > 0) {
+        CHECK(action.layer == 1);
+        while_maps.push_back(action.seconds[0]);
+      }
+      if (sums > 0) {
+        CHECK(action.layer == 1);
+        while_sums.push_back(action.seconds[0]);
+      }
+    } else if (action.layer == 0 && action.part == StepPart::BackwardMaps) {
+      maps += more;
+    } else if (action.layer == 0 && action.part == StepPart::BackwardStatistics) {
+      sums += more;
+    }
+  }
+  REQUIRE(while_maps.size() == 1);
+  REQUIRE(while_sums.size() == 1);
+  CHECK(while_maps[0] > 0);
+  CHECK(while_sums[0] == while_maps[0]);
 }
 
 TEST_CASE("a step computes held weights between sending sums and waiting for those of others") {
