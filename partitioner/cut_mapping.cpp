@@ -93,6 +93,18 @@ Step channel_step(const Network& network, int layer, std::size_t input) {
 
 }  // namespace
 
+MapCut cut_of_output(const Network& network, const Group& group, Index batch) {
+  const MapShape& out = network.shape(group.last);
+  MapCut cut{cut_boundaries(group.images, batch),
+             cut_boundaries(group.channels, out.channels),
+             cut_boundaries(group.rows, out.rows),
+             cut_boundaries(group.cols, out.cols)};
+  for (const Cut& band : group.bands) {
+    cut.bands.push_back(cut_boundaries(band, batch));
+  }
+  return cut;
+}
+
 MapCut cut_of_input(const Network& network, int layer, std::size_t input, const MapCut& cut) {
   const MapShape& output = network.shape(layer);
   const MapShape& source = network.shape(network.layer(layer).inputs[input]);
@@ -101,28 +113,45 @@ MapCut cut_of_input(const Network& network, int layer, std::size_t input, const 
   return {cut.images,
           map_down(cut.channels, channel.mapping, output.channels, source.channels, channel.factor),
           map_down(cut.rows, spatial.mapping, output.rows, source.rows, spatial.factor),
-          map_down(cut.cols, spatial.mapping, output.cols, source.cols, spatial.factor)};
+          map_down(cut.cols, spatial.mapping, output.cols, source.cols, spatial.factor),
+          cut.bands};
 }
 
 MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to) {
   return {cut.images,
           map_down(cut.channels, proportional, from.channels, to.channels, 1),
           map_down(cut.rows, proportional, from.rows, to.rows, 1),
-          map_down(cut.cols, proportional, from.cols, to.cols, 1)};
+          map_down(cut.cols, proportional, from.cols, to.cols, 1),
+          cut.bands};
 }
 
 Region tile_region(const MapCut& cut, Index tile) {
-  const auto pick = [&tile](const Boundaries& boundaries) {
-    const Index parts = static_cast<Index>(boundaries.size()) - 1;
-    const auto at = static_cast<std::size_t>(tile % parts);
-    tile /= parts;
+  const auto parts_of = [](const Boundaries& boundaries) {
+    return static_cast<Index>(boundaries.size()) - 1;
+  };
+  const auto part = [](const Boundaries& boundaries, Index number) {
+    const auto at = static_cast<std::size_t>(number);
     return Range{boundaries[at], boundaries[at + 1]};
   };
+  const auto pick = [&](const Boundaries& boundaries) {
+    const Index number = tile % parts_of(boundaries);
+    tile /= parts_of(boundaries);
+    return part(boundaries, number);
+  };
+  Index band = 0;
+  const Boundaries* images = &cut.images;
+  if (!cut.bands.empty()) {
+    images = cut.bands.data();
+    const Index of_images = parts_of(cut.channels) * parts_of(cut.cols);
+    for (; tile >= parts_of(*images) * of_images; ++images, ++band) {
+      tile -= parts_of(*images) * of_images;
+    }
+  }
   Region region;
   region.cols = pick(cut.cols);
-  region.rows = pick(cut.rows);
+  region.rows = cut.bands.empty() ? pick(cut.rows) : part(cut.rows, band);
   region.channels = pick(cut.channels);
-  region.images = pick(cut.images);
+  region.images = pick(*images);
   return region;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "partitioner/network.h"
+#include "partitioner/partition.h"
 #include "partitioner/region.h"
 
 namespace partitioner {
@@ -16,7 +17,11 @@ struct MapCut {
   Boundaries channels;
   Boundaries rows;
   Boundaries cols;
+  std::vector<Boundaries> bands = {};  // of images, in each part of the rows: see Group::bands
 };
+
+// Of the output of the group's last layer.
+[[nodiscard]] MapCut cut_of_output(const Network& network, const Group& group, Index batch);
 
 // The cut of a layer's input number `input` that goes with `cut` of its output. It follows strides,
 // so that tiles meet where windows begin; the first and the last tile reach to the edge.
@@ -28,7 +33,7 @@ struct MapCut {
 // The same cut of a map of another shape, in proportion.
 [[nodiscard]] MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to);
 
-// Tile number `tile` of a cut; columns are numbered innermost, then rows, channels, images.
+// Tile number `tile` of a cut, in the order of Group::ranks.
 [[nodiscard]] Region tile_region(const MapCut& cut, Index tile);
 
 }  // namespace partitioner

@@ -29,10 +29,7 @@ std::vector<MapCut> cuts_of(const Network& network, const Group& group, Index ba
   const auto cut_of = [&](int map) -> MapCut& {
     return cuts[static_cast<std::size_t>(map - group.first)];
   };
-  cuts.back() = {cut_boundaries(group.images, batch),
-                 cut_boundaries(group.channels, out.channels),
-                 cut_boundaries(group.rows, out.rows),
-                 cut_boundaries(group.cols, out.cols)};
+  cuts.back() = cut_of_output(network, group, batch);
   for (int map = group.last - 1; map >= group.first; --map) {
     const auto [layer, input] = first_reader(network, group, map);
     cut_of(map) = layer >= 0 ? cut_of_input(network, layer, input, cut_of(layer))

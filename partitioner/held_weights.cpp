@@ -42,17 +42,18 @@ bool ends_recomputed_group(const Plan& plan, int layer) {
   return plan.recomputes(plan.group(layer)) && plan.group(layer + 1) != plan.group(layer);
 }
 
-bool is_held(const Network& network, const Plan& plan, int layer, int next) {
-  if (next == kNoLayer || !has_weights(network.layer(layer)) ||
-      !normalizes(network.layer(next).operation)) {
-    return false;
-  }
-  for (int map = next; map < layer; ++map) {
+bool may_be_held(const Network& network, int layer, int next) {
+  return next != kNoLayer && has_weights(network.layer(layer)) &&
+         normalizes(network.layer(next).operation);
+}
+
+bool recomputed_group_ends(const Plan& plan, int first, int last) {
+  for (int map = first; map <= last; ++map) {
     if (ends_recomputed_group(plan, map)) {
-      return false;
+      return true;
     }
   }
-  return true;
+  return false;
 }
 
 // The multiple of `step` that is nearest to the middle.
@@ -66,10 +67,11 @@ std::vector<HeldWeights> held_weights(const Network& network, const Plan& plan) 
   std::vector<HeldWeights> held(static_cast<std::size_t>(network.size()));
   for (int layer = 0; plan.ranks > 1 && layer < network.size(); ++layer) {
     const int next = next_at_work(network, layer);
-    if (is_held(network, plan, layer, next)) {
+    if (may_be_held(network, layer, next)) {
       const int last = layer - 1;
       held[static_cast<std::size_t>(layer)] = {
-          next, travels(plan.exchanges, next, last) || travels(plan.collapses, next, last)};
+          recomputed_group_ends(plan, next, last) ? kNoLayer : next,
+          travels(plan.exchanges, next, last) || travels(plan.collapses, next, last)};
     }
   }
   return held;
@@ -78,22 +80,20 @@ std::vector<HeldWeights> held_weights(const Network& network, const Plan& plan) 
 WeightParts weight_parts(const HeldWeights& held,
                          ConvolutionKernel kernel,
                          const Region& backward) {
-  if (held.next == kNoLayer) {
-    return {backward, {}};
+  const bool is_held = held.next != kNoLayer;
+  if (backward.empty()) {
+    return {};
   }
-  if (!held.half) {
-    return {{}, backward};
-  }
-  WeightParts parts{backward, backward};
   const bool by_images = backward.images.size() > 1;
   Range Region::*const cut = by_images ? &Region::images : &Region::rows;
   const Index at = middle(backward.*cut, by_images ? 1 : std::max<Index>(winograd_side(kernel), 1));
-  if (at <= (backward.*cut).begin || at >= (backward.*cut).end) {
-    return {backward, {}};
+  if (!held.half || at <= (backward.*cut).begin || at >= (backward.*cut).end) {
+    return is_held && !held.half ? WeightParts{{}, {backward}} : WeightParts{{backward}, {}};
   }
-  (parts.at_once.*cut).end = at;
-  (parts.held.*cut).begin = at;
-  return parts;
+  Region first = backward;
+  Region second = backward;
+  (first.*cut).end = (second.*cut).begin = at;
+  return is_held ? WeightParts{{first}, {second}} : WeightParts{{first, second}, {}};
 }
 
 }  // namespace partitioner

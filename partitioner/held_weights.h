@@ -16,7 +16,9 @@ struct HeldWeights {
   // weights are held back. kNoLayer where their gradient is computed at once: on one rank, or where
   // a recomputed group ends in between, since what runs again takes memory.
   int next = kNoLayer;
-  bool half = false;  // of the cells that they are the sum of, the others are summed at once
+  // Of the cells that the gradient is a sum over, the first half is summed at once. Also where
+  // nothing is held back for a recomputed group: recomputing changes no bit.
+  bool half = false;
 
   friend bool operator==(const HeldWeights&, const HeldWeights&) = default;
 };
@@ -24,10 +26,11 @@ struct HeldWeights {
 // By layer.
 [[nodiscard]] std::vector<HeldWeights> held_weights(const Network& network, const Plan& plan);
 
-// Cells of a layer's output, by when the gradient of its weights is summed over them.
+// Cells of a layer's output, by when the gradient of its weights is summed over them: one part
+// after the other.
 struct WeightParts {
-  Region at_once;
-  Region held;
+  std::vector<Region> at_once;
+  std::vector<Region> held;
 };
 
 // Of the layer's tile.backward on a rank. Halves are images or, of a single one, rows, whole tiles

@@ -164,6 +164,7 @@ class Validation {
     check_cut(index, "channels", group.channels, map.channels);
     check_cut(index, "rows", group.rows, map.rows);
     check_cut(index, "cols", group.cols, map.cols);
+    check_bands(index);
     check_ranks(index);
     int previous = group.first - 1;
     for (const int layer : group.collapse) {
@@ -204,8 +205,9 @@ class Validation {
                        at.front(),
                        at.back(),
                        extent,
-                       std::string_view(name) == "images" ? "images of a pass"
-                                                          : "whole of the last layer's output"));
+                       std::string_view(name).starts_with("images")
+                           ? "images of a pass"
+                           : "whole of the last layer's output"));
     }
     for (std::size_t i = 1; i < at.size(); ++i) {
       if (at[i] < at[i - 1]) {
@@ -216,11 +218,31 @@ class Validation {
     }
   }
 
+  void check_bands(std::size_t index) const {
+    const Group& group = partition_.groups[index];
+    if (group.bands.empty()) {
+      return;
+    }
+    if (group.images != Cut{}) {
+      fail(index,
+           "has both images and bands: bands say how images are cut in each part of the rows");
+    }
+    if (static_cast<Index>(group.bands.size()) != group.rows.parts) {
+      fail(index,
+           fmt::format("{} bands for {} parts of the rows: give one for each",
+                       group.bands.size(),
+                       group.rows.parts));
+    }
+    for (const Cut& band : group.bands) {
+      check_cut(index, "images of a band", band, batch_);
+    }
+  }
+
   void check_ranks(std::size_t index) const {
     const Group& group = partition_.groups[index];
     Index tiles = 1;
-    for (const Cut* cut : {&group.images, &group.channels, &group.rows, &group.cols}) {
-      tiles *= cut->parts;  // at most kMostParts each, so the product cannot overflow here
+    for (const Index parts : {group.image_parts(), group.channels.parts, group.cols.parts}) {
+      tiles *= parts;  // at most kMostParts squared each, so the product cannot overflow here
       if (tiles > kMostParts) {
         fail(index, fmt::format("more than {} tiles: cut it into fewer parts", kMostParts));
       }

@@ -5,6 +5,10 @@
 // A cut lies on the output map of the group's last layer. Tiles are numbered images outermost, then
 // channels, rows, columns; a rank has at most one tile of a group, ranks without one are idle
 // there.
+//
+// Images may be cut differently in each part of the rows, called a band: four images on six ranks
+// are shared out evenly by an image on each of four ranks down to two thirds of the rows, and two
+// images on each of the other two ranks from there on.
 
 #pragma once
 
@@ -43,10 +47,19 @@ struct Group {
   std::vector<int>
       collapse;  // layers of the group whose gradient is added up at its owners before it goes on
   bool recompute = false;  // see recomputation.h
+  // How images are cut in each part of the rows, instead of `images`, which is one part then. Tiles
+  // are numbered by bands first. Empty: alike in all.
+  std::vector<Cut> bands = {};
 
-  [[nodiscard]] Index tiles() const {
-    return images.parts * channels.parts * rows.parts * cols.parts;
+  // How often images are cut, all parts of the rows counted.
+  [[nodiscard]] Index image_parts() const {
+    Index parts = 0;
+    for (const Cut& band : bands) {
+      parts += band.parts;
+    }
+    return bands.empty() ? images.parts * rows.parts : parts;
   }
+  [[nodiscard]] Index tiles() const { return image_parts() * channels.parts * cols.parts; }
   friend bool operator==(const Group&, const Group&) = default;
 };
 

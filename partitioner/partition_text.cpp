@@ -21,9 +21,12 @@ constexpr std::string_view kHeader =
     "[net].\n"
     "# A group is a run of layers, first to last, without messages inside. `images`, `channels`,\n"
     "# `rows` and `cols` cut its last layer's output: a number of equal parts, or the boundaries\n"
-    "# [0, ..., extent]; what is not cut is left out. `ranks` has one rank for each tile, counted "
-    "by\n"
-    "# images, then channels, rows and columns. `collapse` lists layers whose gradient is summed "
+    "# [0, ..., extent]; what is not cut is left out. `bands` instead of `images` cuts these for "
+    "each\n"
+    "# part of the rows: a list of numbers of parts, or of lists of boundaries. `ranks` has one "
+    "rank\n"
+    "# for each tile, counted by bands, then images, channels, rows and columns. `collapse` lists "
+    "layers whose gradient is summed "
     "at\n"
     "# its owners before it goes on. With `recompute = true` the maps of a group are not kept for "
     "the\n"
@@ -38,6 +41,15 @@ std::string cut_line(const char* name, const Cut& cut) {
     return cut.parts == 1 ? "" : fmt::format("{} = {}\n", name, cut.parts);
   }
   return fmt::format("{} = [{}]\n", name, fmt::join(cut.boundaries, ", "));
+}
+
+std::string bands_line(const std::vector<Cut>& bands) {
+  std::vector<std::string> cuts;
+  for (const Cut& band : bands) {
+    cuts.push_back(band.boundaries.empty() ? std::to_string(band.parts)
+                                           : fmt::format("[{}]", fmt::join(band.boundaries, ", ")));
+  }
+  return bands.empty() ? "" : fmt::format("bands = [{}]\n", fmt::join(cuts, ", "));
 }
 
 class Reader {
@@ -102,27 +114,52 @@ class Reader {
   }
 
   [[nodiscard]] Cut cut(const toml::table& table, const char* key) const {
-    Cut result;
     const toml::node* node = table.get(key);
-    if (node == nullptr) {
-      return result;
-    }
-    if (node->is_array()) {
-      result.boundaries = integers(*node, key, kMostCells);
+    return node == nullptr ? Cut{} : cut(*node, key);
+  }
+
+  [[nodiscard]] Cut cut(const toml::node& node, const char* key) const {
+    Cut result;
+    if (node.is_array()) {
+      result.boundaries = integers(node, key, kMostCells);
       if (result.boundaries.size() < 2) {
-        toml_.fail(*node,
+        toml_.fail(node,
                    fmt::format("`{}` needs at least two boundaries, from 0 to the extent", key));
       }
       result.parts = static_cast<Index>(result.boundaries.size()) - 1;
     } else {
-      result.parts = toml_.integer(*node, key, 1, kMost);
+      result.parts = toml_.integer(node, key, 1, kMost);
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<Cut> bands(const toml::table& table) const {
+    std::vector<Cut> result;
+    const toml::node* node = table.get("bands");
+    if (node == nullptr) {
+      return result;
+    }
+    if (!node->is_array() || node->as_array()->empty()) {
+      toml_.fail(*node,
+                 "`bands` is not a list: expected a cut of the images for each part of the rows");
+    }
+    for (const toml::node& band : *node->as_array()) {
+      result.push_back(cut(band, "bands"));
     }
     return result;
   }
 
   [[nodiscard]] Group group(const toml::table& table) const {
-    toml_.check_keys(
-        table, {"layers", "images", "channels", "rows", "cols", "ranks", "collapse", "recompute"});
+    toml_.check_keys(table,
+                     {"layers",
+                      "images",
+                      "channels",
+                      "rows",
+                      "cols",
+                      "bands",
+                      "ranks",
+                      "collapse",
+                      "recompute"});
     Group result;
     const toml::node& layers = toml_.required(table, "layers");
     const std::vector<int> ends = numbers(layers, "layers");
@@ -138,6 +175,7 @@ class Reader {
     result.channels = cut(table, "channels");
     result.rows = cut(table, "rows");
     result.cols = cut(table, "cols");
+    result.bands = bands(table);
     result.ranks = numbers(toml_.required(table, "ranks"), "ranks");
     if (const toml::node* collapse = table.get("collapse")) {
       result.collapse = numbers(*collapse, "collapse");
@@ -252,7 +290,7 @@ std::string to_text(const Partition& partition) {
   for (const Group& group : partition.groups) {
     text += fmt::format("\n[[group]]\nlayers = [{}, {}]\n", group.first, group.last);
     text += cut_line("images", group.images) + cut_line("channels", group.channels) +
-            cut_line("rows", group.rows) + cut_line("cols", group.cols);
+            cut_line("rows", group.rows) + cut_line("cols", group.cols) + bands_line(group.bands);
     text += fmt::format("ranks = [{}]\n", fmt::join(group.ranks, ", "));
     if (!group.collapse.empty()) {
       text += fmt::format("collapse = [{}]\n", fmt::join(group.collapse, ", "));

@@ -85,10 +85,7 @@ class PlanMaker {
   void own_group(const Group& group) {
     std::map<int, MapCut> cuts;
     const MapShape& out = network_.shape(group.last);
-    const MapCut last{cut_boundaries(group.images, plan_.batch),
-                      cut_boundaries(group.channels, out.channels),
-                      cut_boundaries(group.rows, out.rows),
-                      cut_boundaries(group.cols, out.cols)};
+    const MapCut last = cut_of_output(network_, group, plan_.batch);
     cuts[group.last] = last;
     for (int map = group.last - 1; map >= group.first; --map) {
       const auto& readers = consumers_of(map);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utility>
 
 namespace partitioner {
@@ -31,10 +32,20 @@ std::vector<std::string> cut_words(const Group& group) {
   if (group.images.parts > 1) {
     cuts.push_back(fmt::format("images in {}", group.images.parts));
   }
+  if (!group.bands.empty()) {
+    std::vector<Index> parts;
+    for (const Cut& band : group.bands) {
+      parts.push_back(band.parts);
+    }
+    cuts.push_back(fmt::format("bands of images in {}", fmt::join(parts, " and ")));
+  }
   if (group.channels.parts > 1) {
     cuts.push_back(fmt::format("channels in {}", group.channels.parts));
   }
-  if (group.rows.parts * group.cols.parts > 1) {
+  if (!group.bands.empty() && group.cols.parts > 1) {
+    cuts.push_back(fmt::format("columns in {}", group.cols.parts));
+  }
+  if (group.bands.empty() && group.rows.parts * group.cols.parts > 1) {
     cuts.push_back(fmt::format("{}x{} tiles", group.rows.parts, group.cols.parts));
   }
   if (cuts.empty()) {

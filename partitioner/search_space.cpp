@@ -25,9 +25,9 @@ std::vector<std::size_t> device_counts(std::size_t devices) {
   return counts;
 }
 
-// All that cut into `tiles` tiles, many rows first: of two that take equally long a search keeps the
-// first, and rows keep lines long and halos together in memory. Channels go with images, rows or
-// columns, not with two of them.
+// All that cut into `tiles` tiles, many rows first: of two that take equally long a search keeps
+// the first, and rows keep lines long and halos together in memory. Channels go with images, rows
+// or columns, not with two of them.
 std::vector<Arrangement> shapes(Index tiles, Index batch, bool all) {
   std::vector<Arrangement> result;
   for (Index images = 1; images <= std::min(tiles, batch); ++images) {
@@ -51,12 +51,56 @@ std::vector<Arrangement> shapes(Index tiles, Index batch, bool all) {
   return result;
 }
 
+// Two bands that together have as many parts of images as make `tiles` tiles. Where both have as
+// many a grid does it.
+std::vector<Arrangement> banded_shapes(Index tiles, Index batch, bool all) {
+  std::vector<Arrangement> result;
+  for (Index cols = 1; cols <= (all ? tiles : 1); ++cols) {
+    for (Index second = 1; tiles % cols == 0 && 2 * second < tiles / cols; ++second) {
+      const Index first = tiles / cols - second;
+      if (first <= batch && batch % first == 0 && batch % second == 0) {
+        result.push_back({1, 1, 2, cols, {}, {}, {first, second}});
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<Arrangement> all_shapes(Index tiles, Index batch, bool all) {
+  std::vector<Arrangement> result = shapes(tiles, batch, all);
+  for (Arrangement& banded : banded_shapes(tiles, batch, all)) {
+    result.push_back(std::move(banded));
+  }
+  return result;
+}
+
 // The sums of the tiles' weights along one dimension of `parts`, in which neighbours are `stride`
 // tiles apart.
 std::vector<double> part_weights(const std::vector<double>& weights, Index parts, Index stride) {
   std::vector<double> sums(static_cast<std::size_t>(parts));
   for (std::size_t tile = 0; tile < weights.size(); ++tile) {
     sums[static_cast<std::size_t>(static_cast<Index>(tile) / stride % parts)] += weights[tile];
+  }
+  return sums;
+}
+
+std::vector<double> tile_weights(const Arrangement& arrangement) {
+  const std::vector<double> equal(arrangement.ranks.size(), 1.0);
+  return arrangement.weights.empty() ? equal : arrangement.weights;
+}
+
+// Of the parts of the rows.
+std::vector<double> row_weights(const Arrangement& arrangement) {
+  const std::vector<double> weights = tile_weights(arrangement);
+  if (arrangement.bands.empty()) {
+    return part_weights(weights, arrangement.rows, arrangement.cols);
+  }
+  std::vector<double> sums;
+  auto tile = weights.begin();
+  for (const Index parts : arrangement.bands) {
+    const auto end = tile + parts * arrangement.cols;
+    sums.push_back(std::accumulate(tile, end, 0.0));
+    tile = end;
   }
   return sums;
 }
@@ -93,6 +137,21 @@ double busiest_part(const std::vector<Index>& boundaries,
   return most;
 }
 
+// Two parts that meet at the multiple of `step` that leaves the busiest of them the least.
+Cut fairest_halves(const std::vector<double>& weights, Index extent, Index step) {
+  Cut fairest = weighted_cut(weights, extent, step);
+  const auto busiest = [&](const Cut& cut) {
+    return busiest_part(cut.boundaries, weights, static_cast<double>(step));
+  };
+  for (Index boundary = step; boundary < extent; boundary += step) {
+    const Cut cut{2, {0, boundary, extent}};
+    if (busiest(cut) < busiest(fairest)) {
+      fairest = cut;
+    }
+  }
+  return fairest;
+}
+
 // The last convolution at or before `last` by Winograd's tiles, in a group that begins at `first`:
 // the side of its tiles, in cells of the output of `last`. Nothing where there is none.
 std::optional<double> tile_step(const Network& network,
@@ -114,6 +173,21 @@ Cut cut_of(const std::vector<double>& weights, Index parts, Index stride, Index 
   return weights.empty() || parts == 1
              ? Cut{parts, {}}
              : weighted_cut(part_weights(weights, parts, stride), extent, 1);
+}
+
+// The rows of a group in bands by the weights of each, its images by those of its tiles.
+void cut_bands(const Arrangement& arrangement, Index batch, Index rows, Group& group) {
+  group.rows = weighted_cut(row_weights(arrangement), rows, 1);
+  auto first = arrangement.weights.begin();
+  for (const Index parts : arrangement.bands) {
+    const Index tiles = parts * arrangement.cols;
+    std::vector<double> of_band;
+    if (!arrangement.weights.empty()) {
+      of_band.assign(first, first + tiles);
+      first += tiles;
+    }
+    group.bands.push_back(cut_of(of_band, parts, arrangement.cols, batch));
+  }
 }
 
 // Whether a part of the layer's output channels requires no more than those channels of its input.
@@ -177,7 +251,7 @@ std::vector<Arrangement> arrangements(const std::vector<double>& speeds, Index b
     const auto [slowest, fastest] = std::minmax_element(weights.begin(), weights.end());
     const bool unequal = *fastest > *slowest * kUnequal;
     for (Arrangement& shape :
-         shapes(static_cast<Index>(count), batch, speeds.size() <= kFewDevices)) {
+         all_shapes(static_cast<Index>(count), batch, speeds.size() <= kFewDevices)) {
       shape.ranks = ranks;
       result.push_back(shape);
       if (unequal) {
@@ -192,7 +266,7 @@ std::vector<Arrangement> arrangements(const std::vector<double>& speeds, Index b
 std::optional<Group> arranged_group(
     const Network& network, int first, int last, const Arrangement& arrangement, Index batch) {
   const MapShape& out = network.shape(last);
-  const auto& [images, channels, rows, cols, ranks, weights] = arrangement;
+  const auto& [images, channels, rows, cols, ranks, weights, bands] = arrangement;
   if (images > batch || channels > out.channels || rows > out.rows || cols > out.cols ||
       (channels > 1 && !can_cut_channels(network, first, last))) {
     return std::nullopt;
@@ -205,11 +279,12 @@ std::optional<Group> arranged_group(
   group.rows = cut_of(weights, rows, cols, out.rows);
   group.images = cut_of(weights, images, channels * rows * cols, batch);
   if (channels > 1) {  // in whole blocks, so that all kernels compute as many as they keep
-    const std::vector<double> equal(ranks.size(), 1.0);
-    group.channels =
-        weighted_cut(part_weights(weights.empty() ? equal : weights, channels, rows * cols),
-                     out.channels,
-                     channel_block(out.channels));
+    group.channels = weighted_cut(part_weights(tile_weights(arrangement), channels, rows * cols),
+                                  out.channels,
+                                  channel_block(out.channels));
+  }
+  if (!bands.empty()) {
+    cut_bands(arrangement, batch, out.rows, group);
   }
   return group;
 }
@@ -222,23 +297,22 @@ std::optional<Group> cut_on_tiles(const Network& network,
   if (!step || *step < 2) {
     return std::nullopt;
   }
-  std::vector<double> weights = arrangement.weights;
-  weights.resize(arrangement.ranks.size(), 1.0);
   Group result = group;
-  const auto move = [&](Cut& cut, Index stride, Index extent) {
+  const auto move = [&](Cut& cut, const std::vector<double>& of_parts, Index extent) {
     if (cut.parts == 1) {
       return;
     }
-    const std::vector<double> of_parts = part_weights(weights, cut.parts, stride);
-    const Cut moved = weighted_cut(of_parts, extent, static_cast<Index>(*step));
+    const auto whole_step = static_cast<Index>(*step);
+    const Cut moved = cut.parts == 2 ? fairest_halves(of_parts, extent, whole_step)
+                                     : weighted_cut(of_parts, extent, whole_step);
     if (busiest_part(moved.boundaries, of_parts, *step) <
         busiest_part(cut_boundaries(cut, extent), of_parts, *step)) {
       cut = moved;
     }
   };
   const MapShape& out = network.shape(group.last);
-  move(result.cols, 1, out.cols);
-  move(result.rows, arrangement.cols, out.rows);
+  move(result.cols, part_weights(tile_weights(arrangement), arrangement.cols, 1), out.cols);
+  move(result.rows, row_weights(arrangement), out.rows);
   return result == group ? std::nullopt : std::optional(result);
 }
 

@@ -19,8 +19,9 @@ struct Arrangement {
   Index channels = 1;
   Index rows = 1;
   Index cols = 1;
-  std::vector<int> ranks;       // of tiles, as a Group has them
-  std::vector<double> weights;  // of tiles: shares to cut by; empty for equal parts
+  std::vector<int> ranks;         // of tiles, as a Group has them
+  std::vector<double> weights;    // of tiles: shares to cut by; empty for equal parts
+  std::vector<Index> bands = {};  // parts of images in each part of the rows, instead of `images`
 };
 
 // The devices from the fastest to the slowest, by the time of the whole network on each; equal ones
@@ -33,9 +34,10 @@ struct Arrangement {
                                                 const ClusterProfile& cluster);
 
 // Ways to divide the work among the fastest 1, 2, 3, ... devices: grids of rows and columns,
-// images, output channels, and their products, but no channels with two others. Up to eight devices
-// every number of them; with more, powers of two and all of them, no grids that are wider than
-// high, and channels with images alone.
+// images, output channels, and their products, but no channels with two others; two bands of
+// images, with columns or without, where the batch can be divided equally in each. Up to eight
+// devices every number of them; with more, powers of two and all of them, no grids that are wider
+// than high, and channels with images alone.
 [[nodiscard]] std::vector<Arrangement> arrangements(const std::vector<double>& speeds, Index batch);
 
 // The group that an arrangement makes of layers [first, last], or nothing where it does not fit:

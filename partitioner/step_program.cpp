@@ -234,15 +234,16 @@ class ProgramMaker {
     }
   }
 
-  void weights(int layer, Region WeightParts::*part) {
+  void weights(int layer, std::vector<Region> WeightParts::*part) {
     const HeldWeights& held = held_weights_[static_cast<std::size_t>(layer)];
     std::vector<double> shares(static_cast<std::size_t>(plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const Region& backward = plan_.tile(layer, rank).backward;
       const auto parts = weight_parts(held, plan_.kernels_of(layer).backward_weights, backward);
-      const auto cells = static_cast<double>((parts.*part).volume());
-      shares[static_cast<std::size_t>(rank)] =
-          backward.empty() ? 0 : cells / static_cast<double>(backward.volume());
+      for (const Region& cells : parts.*part) {
+        shares[static_cast<std::size_t>(rank)] +=
+            static_cast<double>(cells.volume()) / static_cast<double>(backward.volume());
+      }
     }
     const auto seconds = [](const LayerSeconds& of) { return of.backward_weights_s; };
     compute(StepPart::Backward, layer, seconds, shares);

@@ -374,9 +374,9 @@ void Execution<T>::clear_output_gradient() {
 }
 
 template <class T>
-void Execution<T>::compute_weights(int layer, const Region& cells) {
-  if (!cells.empty()) {
-    const LayerClock::Aside aside(clock_, layer, &PassSeconds::weights_s);
+void Execution<T>::compute_weights(int layer, const std::vector<Region>& parts) {
+  const LayerClock::Aside aside(clock_, layer, &PassSeconds::weights_s);
+  for (const Region& cells : parts) {
     layers_[static_cast<std::size_t>(layer)]->backward_weights(maps_of(layer, Stage::Backward),
                                                                cells);
   }

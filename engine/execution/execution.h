@@ -125,7 +125,7 @@ class Execution {
   void for_each_exchange(Visit visit);
   void look_after_sends();
   void finish_sends();
-  void compute_weights(int layer, const Region& cells);
+  void compute_weights(int layer, const std::vector<Region>& parts);
   void start_sums(int last, int complete, const Pass& pass);
   [[nodiscard]] bool begins_gradient(int layer, int time) const;
   [[nodiscard]] int rank() const { return communicator_->rank(); }

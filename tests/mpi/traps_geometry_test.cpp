@@ -52,6 +52,31 @@ TEST_CASE("a border stays zero behind a layer that normalises in place") {
       test::partition_of(network, ranks(), {{0, 0}, {1, 1}, {2, 2}}, {test::grid(ranks())}));
 }
 
+TEST_CASE("images that are cut otherwise in each part of the rows are the same images") {
+  // All ranks but one have an image each of the upper rows, the last all images of the others; and
+  // the other way round in the next group, so that both halves of an image change hands.
+  const Network network = chain({2, 14, 12},
+                                {normalized(convolution(5, 3)),
+                                 MaxPool{2, 2, 0},
+                                 normalized(convolution(4, 3)),
+                                 convolution(3, 3)});
+  const auto many = static_cast<Index>(std::max(ranks() - 1, 1));
+  Partition partition = test::partition_of(network, ranks(), {{0, 1}, {2, 3}}, {Cuts{}});
+  for (partitioner::Group& group : partition.groups) {
+    const bool first = group.first == 0;
+    group.rows = ranks() > 1 ? partitioner::Cut{2, {0, 4, 7}} : partitioner::Cut{};
+    group.bands = {{first ? many : 1, {}}};
+    if (ranks() > 1) {
+      group.bands.push_back({first ? 1 : many, {}});
+    }
+    group.ranks.clear();
+    for (int tile = 0; tile < static_cast<int>(group.tiles()); ++tile) {
+      group.ranks.push_back(ranks() - 1 - tile);
+    }
+  }
+  check_like_one_tile(network, partition, many);
+}
+
 TEST_CASE("uneven tiles weigh each cell alike in averages and statistics") {
   const Network network = chain({3, 14, 12},
                                 {normalized(convolution(6, 3)),

@@ -78,6 +78,13 @@ TEST_CASE("weights are not held while a recomputed group runs again") {
   Partition partition = cut(network, {{0, 1}, {2, 4}}, test::images_cut(kRanks));
   partition.groups[0].recompute = true;
   CHECK(held(network, partition) == Held{kAtOnce, whole(0), kAtOnce, kAtOnce, whole(3)});
+  // Halves stay halves, so that their sum has the same bits.
+  Partition rows = cut(network, {{0, 0}, {1, 4}}, test::rows_cut(kRanks));
+  rows.groups[1].rows = {};
+  rows.groups[1].images = {kRanks, {}};
+  CHECK(held(network, rows)[1] == half(0));
+  rows.groups[0].recompute = true;
+  CHECK(held(network, rows)[1] == HeldWeights{kNoLayer, true});
 }
 
 TEST_CASE("weights are held for nobody where one rank has all, or nothing is normalised") {
@@ -85,8 +92,7 @@ TEST_CASE("weights are held for nobody where one rank has all, or nothing is nor
   CHECK(held(network, test::partition_of(network, 1, {{0, 4}}, {{}})) == kNone);
   const Network plain =
       chain({3, 16, 16}, {convolution(8, 3), convolution(8, 3), convolution(8, 3)});
-  CHECK(held(plain, cut(plain, {{0, 2}}, test::images_cut(kRanks))) ==
-        Held(3, kAtOnce));
+  CHECK(held(plain, cut(plain, {{0, 2}}, test::images_cut(kRanks))) == Held(3, kAtOnce));
 }
 
 TEST_CASE("weights are held only where a layer reads nothing but the one before") {
@@ -101,41 +107,46 @@ TEST_CASE("weights are held only where a layer reads nothing but the one before"
 }
 
 TEST_CASE("halves of the cells are images, or rows of whole tiles of the kernel") {
-  const auto split = [](Range images, Range rows, ConvolutionKernel kernel) {
+  const auto second_half = [](Range images, Range rows, ConvolutionKernel kernel) {
     const Region all{images, {0, 8}, rows, {0, 16}};
     const WeightParts parts = weight_parts(half(0), kernel, all);
-    CHECK(parts.at_once.volume() + parts.held.volume() == all.volume());
-    CHECK(hull(parts.at_once, parts.held) == all);
-    CHECK(intersect(parts.at_once, parts.held).empty());
-    return parts;
+    REQUIRE(parts.at_once.size() == 1);
+    REQUIRE(parts.held.size() == 1);
+    const Region& first = parts.at_once[0];
+    const Region& second = parts.held[0];
+    CHECK(first.volume() + second.volume() == all.volume());
+    CHECK(hull(first, second) == all);
+    CHECK(intersect(first, second).empty());
+    // The same parts in the same order where neither is held.
+    CHECK(weight_parts({kNoLayer, true}, kernel, all).at_once == std::vector{first, second});
+    return second;
   };
   const ConvolutionKernel direct = ConvolutionKernel::Direct;
   const ConvolutionKernel winograd = ConvolutionKernel::Winograd4;
-  CHECK(split({2, 5}, {4, 7}, winograd).held.images == Range{4, 5});
-  CHECK(split({0, 1}, {4, 9}, direct).held.rows == Range{7, 9});
-  CHECK(split({0, 1}, {4, 17}, winograd).held.rows == Range{12, 17});
-  CHECK(split({0, 1}, {6, 9}, winograd).held.rows == Range{8, 9});
-  CHECK(split({0, 1}, {6, 15}, ConvolutionKernel::Winograd2).held.rows == Range{10, 15});
+  CHECK(second_half({2, 5}, {4, 7}, winograd).images == Range{4, 5});
+  CHECK(second_half({0, 1}, {4, 9}, direct).rows == Range{7, 9});
+  CHECK(second_half({0, 1}, {4, 17}, winograd).rows == Range{12, 17});
+  CHECK(second_half({0, 1}, {6, 9}, winograd).rows == Range{8, 9});
+  CHECK(second_half({0, 1}, {6, 15}, ConvolutionKernel::Winograd2).rows == Range{10, 15});
 }
 
 TEST_CASE("cells that cannot be halved are summed at once, held ones later, all others at once") {
   const Region all{{0, 1}, {0, 8}, {5, 8}, {0, 16}};
-  const WeightParts at_once = weight_parts(half(0), ConvolutionKernel::Winograd4, all);
-  CHECK(at_once.at_once == all);
-  CHECK(at_once.held.empty());
-  const WeightParts held = weight_parts(whole(0), ConvolutionKernel::Direct, all);
-  CHECK(held.at_once.empty());
-  CHECK(held.held == all);
-  CHECK(weight_parts(kAtOnce, ConvolutionKernel::Direct, all).at_once == all);
-  const WeightParts none = weight_parts(half(0), ConvolutionKernel::Direct, {});
-  CHECK(none.at_once.empty());
-  CHECK(none.held.empty());
+  const auto parts = [](const HeldWeights& held, ConvolutionKernel kernel, const Region& cells) {
+    const WeightParts of = weight_parts(held, kernel, cells);
+    return std::pair(of.at_once, of.held);
+  };
+  const std::vector<Region> none;
+  const std::pair at_once(std::vector{all}, none);
+  CHECK(parts(half(0), ConvolutionKernel::Winograd4, all) == at_once);
+  CHECK(parts(kAtOnce, ConvolutionKernel::Direct, all) == at_once);
+  CHECK(parts(whole(0), ConvolutionKernel::Direct, all) == std::pair(none, std::vector{all}));
+  CHECK(parts(half(0), ConvolutionKernel::Direct, {}) == std::pair(none, none));
 }
 
 TEST_CASE("a step computes one half while maps travel, the other while sums do") {
   const Network network = small_network();
-  Partition apart =
-      cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, test::rows_cut(kRanks));
+  Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, test::rows_cut(kRanks));
   apart.groups[4].rows = {};
   apart.groups[4].images = {kRanks, {}};
   const Plan plan = make_plan(network, apart, 2);

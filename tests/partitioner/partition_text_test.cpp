@@ -66,6 +66,9 @@ TEST_CASE("the text of a partition reads back as the same partition") {
           list->push_back(static_cast<int>(draw.between(0, 99)));
         }
       }
+      for (Index band = draw.among<Index>({0, 0, 1, 2, 3}); band > 0; --band) {
+        group.bands.push_back(random_cut(draw));
+      }
       group.recompute = draw.chance(0.5);
       partition.groups.push_back(group);
     }
@@ -118,6 +121,10 @@ TEST_CASE("a faulty partition file is refused with its name and the line") {
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nrows = [0]\n", "p.toml:6: `rows`"},
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nrows = \"2\"\n", "p.toml:6: `rows`"},
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0, \"1\"]\n", "p.toml:5: `ranks`"},
+      {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nbands = 2\n", "p.toml:6: `bands`"},
+      {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nbands = []\n", "p.toml:6: `bands`"},
+      {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nbands = [2, 0]\n", "p.toml:6: `bands`"},
+      {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nbands = [[0]]\n", "p.toml:6: `bands`"},
       {head + "[[group]]\nlayers = [0, 1]\nranks = [0]\nrecompute = 1\n", "p.toml:6: `recompute`"},
       {head + "kernels = \"direct\"\n", "p.toml:3: `kernels`"},
       {head + "[[kernels]]\nforward = \"direct\"\n", "p.toml:3: `layers` is missing"},

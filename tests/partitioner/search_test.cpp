@@ -341,6 +341,44 @@ TEST_CASE("a faster device gets more of the map") {
   CHECK(plan.tile(0, 1).owned.volume() > 2 * plan.tile(0, 0).owned.volume());
 }
 
+TEST_CASE("bands share images out to devices of which there are no multiple") {
+  Network network;
+  network.image = {8, 38, 38};
+  add_layer(network, Convolution{.filters = 8, .size = 3, .padding = 1}, {kImage});
+  const std::vector<ConvolutionKernels> kernels = choose_kernels(network, KernelRule::Winograd);
+  const auto banded = [&](const std::vector<double>& speeds, Index batch) {
+    std::vector<Group> groups;
+    for (const Arrangement& of : arrangements(speeds, batch)) {
+      if (!of.bands.empty() && of.ranks.size() == speeds.size()) {
+        const std::optional<Group> group = arranged_group(network, 0, 0, of, batch);
+        REQUIRE(group);
+        groups.push_back(cut_on_tiles(network, kernels, of, *group).value_or(*group));
+        Partition partition;
+        partition.network = fingerprint(network);
+        partition.ranks = static_cast<int>(speeds.size());
+        partition.groups = {groups.back()};
+        validate(partition, network, batch, "bands");
+      }
+    }
+    return groups;
+  };
+  const std::vector<double> six(6, 1.0);
+  CHECK(banded(six, 1).empty());
+  CHECK(banded(six, 3).empty());
+  const std::vector<Group> fours = banded(six, 4);
+  REQUIRE(fours.size() == 2);
+  CHECK(fours[0].bands == std::vector<Cut>{{4, {}}, {2, {}}});
+  CHECK(fours[0].rows.boundaries == std::vector<Index>{0, 28, 38});  // 7 and 2 times 3 tiles
+  CHECK(fours[1].bands == std::vector<Cut>{{2, {}}, {1, {}}});
+  CHECK(fours[1].cols.parts == 2);
+  // Of unequal devices once by their number and once by their speeds.
+  const std::vector<Group> unequal = banded({3, 1, 1}, 2);
+  REQUIRE(unequal.size() == 2);
+  CHECK(unequal[0].bands == std::vector<Cut>{{2, {}}, {1, {}}});
+  CHECK(unequal[1].bands == std::vector<Cut>{{2, {0, 1, 2}}, {1, {}}});
+  CHECK(unequal[1].rows.boundaries.at(1) > unequal[0].rows.boundaries.at(1));
+}
+
 TEST_CASE("boundaries lie on the grid of Winograd's tiles where that shares them out more evenly") {
   Network network;
   network.image = {8, 152, 76};

@@ -212,7 +212,13 @@ Group random_group(Draw& draw, const Network& network, Index batch, int ranks, i
   do {
     counts = {parts(), parts(), parts(), parts()};
   } while (counts[0] * counts[1] * counts[2] * counts[3] > ranks);
-  group.images = random_cut(draw, counts[0], batch);
+  if (draw.chance(0.3)) {
+    for (Index band = 0; band < counts[2]; ++band) {
+      group.bands.push_back(random_cut(draw, draw.between(1, counts[0]), batch));
+    }
+  } else {
+    group.images = random_cut(draw, counts[0], batch);
+  }
   group.channels = random_cut(draw, counts[1], out.channels);
   group.rows = random_cut(draw, counts[2], out.rows);
   group.cols = random_cut(draw, counts[3], out.cols);
