@@ -137,15 +137,17 @@ double busiest_part(const std::vector<Index>& boundaries,
   return most;
 }
 
-// Two parts that meet at the multiple of `step` that leaves the busiest of them the least.
+// Two parts that meet at the multiple of `step`, of those around the one in proportion, that leaves
+// the busiest of them the least.
 Cut fairest_halves(const std::vector<double>& weights, Index extent, Index step) {
   Cut fairest = weighted_cut(weights, extent, step);
   const auto busiest = [&](const Cut& cut) {
     return busiest_part(cut.boundaries, weights, static_cast<double>(step));
   };
-  for (Index boundary = step; boundary < extent; boundary += step) {
-    const Cut cut{2, {0, boundary, extent}};
-    if (busiest(cut) < busiest(fairest)) {
+  const Index first = fairest.boundaries[1] / step - 1;
+  for (Index steps = std::max<Index>(first, 1); steps <= first + 3; ++steps) {
+    const Cut cut{2, {0, steps * step, extent}};
+    if (steps * step < extent && busiest(cut) < busiest(fairest)) {
       fairest = cut;
     }
   }
