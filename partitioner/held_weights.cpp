@@ -84,11 +84,14 @@ WeightParts weight_parts(const HeldWeights& held,
   if (backward.empty()) {
     return {};
   }
+  if (!held.half) {
+    return is_held ? WeightParts{{}, {backward}} : WeightParts{{backward}, {}};
+  }
   const bool by_images = backward.images.size() > 1;
   Range Region::*const cut = by_images ? &Region::images : &Region::rows;
   const Index at = middle(backward.*cut, by_images ? 1 : std::max<Index>(winograd_side(kernel), 1));
-  if (!held.half || at <= (backward.*cut).begin || at >= (backward.*cut).end) {
-    return is_held && !held.half ? WeightParts{{}, {backward}} : WeightParts{{backward}, {}};
+  if (at <= (backward.*cut).begin || at >= (backward.*cut).end) {
+    return {{backward}, {}};
   }
   Region first = backward;
   Region second = backward;

@@ -4,12 +4,9 @@
 #include <functional>
 #include <string>
 
-#include "tests/support/chain.h"
 #include "tests/support/random_network.h"
 #include "tests/support/refusals.h"
 #include <doctest/doctest.h>
-
-#include "partitioner/cut_mapping.h"
 
 namespace {
 
@@ -83,24 +80,6 @@ TEST_CASE("parts of an even cut differ by at most one cell and together are the 
 TEST_CASE("given boundaries are kept as they are") {
   const std::vector<Index> uneven = {0, 1, 1, 7};
   CHECK(cut_boundaries({.parts = 3, .boundaries = uneven}, 7) == uneven);
-}
-
-TEST_CASE("bands cut images for each part of the rows, and count tiles by bands first") {
-  Group group;
-  group.rows = {2, {0, 4, 6}};
-  group.bands = {{3, {}}, {2, {0, 1, 3}}};
-  group.cols = {2, {}};
-  CHECK(group.tiles() == 10);
-  const Network network = test::chain({3, 6, 8}, {test::convolution(5, 3)});
-  const MapCut cut = cut_of_output(network, group, 3);
-  const Range channels{0, 5};
-  CHECK(tile_region(cut, 0) == Region{{0, 1}, channels, {0, 4}, {0, 4}});
-  CHECK(tile_region(cut, 1) == Region{{0, 1}, channels, {0, 4}, {4, 8}});
-  CHECK(tile_region(cut, 5) == Region{{2, 3}, channels, {0, 4}, {4, 8}});
-  CHECK(tile_region(cut, 6) == Region{{0, 1}, channels, {4, 6}, {0, 4}});
-  CHECK(tile_region(cut, 9) == Region{{1, 3}, channels, {4, 6}, {4, 8}});
-  // The input's rows follow, the images stay.
-  CHECK(tile_region(cut_of_input(network, 0, 0, cut), 6) == Region{{0, 1}, {0, 3}, {4, 6}, {0, 4}});
 }
 
 TEST_CASE("a fingerprint depends on every number that geometry depends on, and on nothing else") {
