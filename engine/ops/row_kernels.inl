@@ -188,11 +188,13 @@ template <class T, class V>
   } else if constexpr (D::kParts == 1) {
     wide.parts[0] = __builtin_convertvector(x, typename D::Part);
   } else {
+    // Halves of what is converted as a whole: GCC 12 converts half a vector in twice as many steps.
     static_assert(D::kParts == 2);
     constexpr auto kNumbers = std::make_integer_sequence<Index, D::kOfPart>{};
-    wide.parts[0] = __builtin_convertvector(part_of<T, 0>(x, kNumbers), typename D::Part);
-    wide.parts[1] =
-        __builtin_convertvector((part_of<T, D::kOfPart>(x, kNumbers)), typename D::Part);
+    const auto whole =
+        __builtin_convertvector(x, typename RowVector<double, kCountOf<T, V>>::Type);
+    wide.parts[0] = part_of<T, 0>(whole, kNumbers);
+    wide.parts[1] = part_of<T, D::kOfPart>(whole, kNumbers);
   }
   return wide;
 }
@@ -226,28 +228,50 @@ template <class D, class... More, class Function>
   }
 }
 
+// What add(sum, cell) adds to a sum for each of the cells: to several sums in turn, so that
+// additions do not wait for each other, which are added up in the end.
+template <class T, class V, class Add>
+[[gnu::always_inline]] inline Doubles<T, V> sum_cells(Index cells, Add add) {
+  constexpr Index kSums = 4;
+  Doubles<T, V> sums[kSums]{};
+  Index cell = 0;
+  for (; cell + kSums <= cells; cell += kSums) {
+#pragma GCC unroll 4
+    for (Index i = 0; i < kSums; ++i) {
+      add(sums[i], cell + i);
+    }
+  }
+  for (; cell < cells; ++cell) {
+    add(sums[0], cell);
+  }
+#pragma GCC unroll 4
+  for (Index i = 1; i < kSums; ++i) {
+    for_each_double([](auto& total, const auto& of) { total += of; }, sums[0], sums[i]);
+  }
+  return sums[0];
+}
+
 template <class T>
 void moments_row(
     const T* x, Index step, Index cells, Index lanes, double* mean, double* squares) {
   for_each_vector<T>(lanes, step == lanes, [&]<class V>(Index lane) {
-    Doubles<T, V> sum{};
-    for (Index cell = 0; cell < cells; ++cell) {
-      const auto value = to_doubles<T>(load_row<V>(x + cell * step + lane));
+    using D = Doubles<T, V>;
+    D middle = sum_cells<T, V>(cells, [&](D& sum, Index cell) __attribute__((always_inline)) {
+      const D value = to_doubles<T>(load_row<V>(x + cell * step + lane));
       for_each_double([](auto& total, const auto& of) { total += of; }, sum, value);
-    }
-    Doubles<T, V> middle = sum;
+    });
     for_each_double([&](auto& of) { of /= static_cast<double>(cells); }, middle);
-    Doubles<T, V> deviations{};
-    for (Index cell = 0; cell < cells; ++cell) {
-      const auto value = to_doubles<T>(load_row<V>(x + cell * step + lane));
-      for_each_double(
-          [](auto& total, const auto& of, const auto& from) {
-            total += (of - from) * (of - from);
-          },
-          deviations,
-          value,
-          middle);
-    }
+    const D deviations =
+        sum_cells<T, V>(cells, [&](D& sum, Index cell) __attribute__((always_inline)) {
+          const D value = to_doubles<T>(load_row<V>(x + cell * step + lane));
+          for_each_double(
+              [](auto& total, const auto& of, const auto& from) {
+                total += (of - from) * (of - from);
+              },
+              sum,
+              value,
+              middle);
+        });
     store_doubles(mean + lane, middle);
     store_doubles(squares + lane, deviations);
   });
