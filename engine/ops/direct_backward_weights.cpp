@@ -91,8 +91,8 @@ class BackwardWeights {
                                            (terms + kOuterTerms - 1) / kOuterTerms,
                                            run_count);
 #pragma omp parallel for collapse(2) schedule(static)
-    for (Index i = 0; i < run_count; ++i) {
-      for (Index chunk = 0; chunk < chunks; ++chunk) {
+    for (Index chunk = 0; chunk < chunks; ++chunk) {
+      for (Index i = 0; i < run_count; ++i) {
         sum(runs_[static_cast<std::size_t>(i)],
             {terms * chunk / chunks, terms * (chunk + 1) / chunks});
       }

@@ -213,8 +213,11 @@ void transpose_any(const Transpose<T>& job, Index rows, Index cols) {
   }
 }
 
+// Each run of output channels reads the input anew, often from memory: asks for what the next
+// pixels, or the next piece, will read.
 template <class T, Index kWidth, Index kCount, Index kBlocks>
 void outer_terms(const OuterSum<T>& job) {
+  constexpr Index kAhead = 3072;  // bytes
   Lanes<T, kWidth> sums[kBlocks][kCount];
   Index offset[kCount];
 #pragma GCC unroll 8
@@ -234,6 +237,7 @@ void outer_terms(const OuterSum<T>& job) {
       for (Index block = 0; block < kBlocks; ++block) {
         gradient[block] = load_lanes<kWidth>(gradients + block * job.gradient_block + col * kWidth);
       }
+      __builtin_prefetch(in + offset[0] + kAhead / static_cast<Index>(sizeof(T)));
 #pragma GCC unroll 8
       for (Index t = 0; t < kCount; ++t) {
         const T pixel = in[offset[t]];
