@@ -24,7 +24,7 @@ void multiply(const TransformedFilters<T>& filters,
               const TransformedTiles<T>& sums) {
   const LaneKernels<T>& kernels = lane_kernels<T>();
   const Index pairs = (sums.blocks + kMostBlocks - 1) / kMostBlocks;
-#pragma omp for collapse(2) schedule(static)
+#pragma omp for collapse(2) schedule(static) nowait
   for (Index position = 0; position < positions; ++position) {
     for (Index pair = 0; pair < pairs; ++pair) {
       const Index block = pair * kMostBlocks;
@@ -43,6 +43,7 @@ void multiply(const TransformedFilters<T>& filters,
       });
     }
   }
+  wait_for_team();
 }
 
 // Where the weights from an input to an output channel, both counted from 0, lie: at taps + out *
@@ -111,7 +112,7 @@ void finish_rows(const TileGrid& grid,
                  const Region& region,
                  const LineDone& done) {
   const Index blocks = blocks_of(region.channels.size());
-#pragma omp for collapse(2) schedule(static)
+#pragma omp for collapse(2) schedule(static) nowait
   for (Index number = rows.begin; number < rows.end; ++number) {
     for (Index block = 0; block < blocks; ++block) {
       const TileGrid::Lines lines = grid.lines_of(number, region);
@@ -120,6 +121,7 @@ void finish_rows(const TileGrid& grid,
       }
     }
   }
+  wait_for_team();
 }
 
 // What all teams of a convolution go by.
@@ -194,8 +196,7 @@ void convolve_channels(const TeamWork<T>& work, Index teams) {
   for_each_run(work.grid.count(), tiles.tiles, [&](Index first, Index count) {
     const Range numbers{first, first + count};
     const TileBatch<T> batch{tiles, numbers, work.grid.rows_ended_in(numbers)};
-#pragma omp parallel
-    transform_squares(work.job.in, work.grid, numbers, tiles);
+    run_team([&] { transform_squares(work.job.in, work.grid, numbers, tiles); });
     run_part_teams(
         work.blocking, teams, work.job.out.region.channels, [&](const Range& channels, Index team) {
           convolve_part(work, batch, channels, team);
@@ -212,8 +213,9 @@ void finish_shared_rows(const TeamWork<T>& work) {
     const Range rows = work.grid.rows_ended_in(share_of(team, work.teams, tiles));
     const Range begun = work.grid.rows_begun_in(share_of(team, work.teams, tiles));
     if (!rows.empty() && rows.begin < begun.begin) {
-#pragma omp parallel
-      finish_rows(work.grid, {rows.begin, rows.begin + 1}, region, work.done);
+      run_team([&] {
+        finish_rows(work.grid, {rows.begin, rows.begin + 1}, region, work.done);
+      });
     }
   }
 }
@@ -228,8 +230,7 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepare
   const WinogradScratch<T> scratch(workspace, job.side, blocking, blocks_of(ins));
   const Index teams = threads() <= most_teams(blocking) ? threads() : 1;
   if (teams > 1 && !prepared) {
-#pragma omp parallel
-    transform_filters(job.side, outs, ins, job.filters, scratch.filters());
+    run_team([&] { transform_filters(job.side, outs, ins, job.filters, scratch.filters()); });
   }
   const TeamWork<T> work{job, grid, done, blocking, scratch, teams, prepared || teams > 1};
   if (threads() > 1 && threads() <= blocking.arrays) {
@@ -269,9 +270,10 @@ bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filte
     return false;
   }
   const WinogradScratch<T> scratch(workspace, method.side, blocking, blocks_of(shape.channels));
-#pragma omp parallel
-  transform_filters(
-      method.side, filters, shape.channels, filters_forward(shape, weight), scratch.filters());
+  const FilterSource<T> from = filters_forward(shape, weight);
+  run_team([&] {
+    transform_filters(method.side, filters, shape.channels, from, scratch.filters());
+  });
   return true;
 }
 

@@ -52,8 +52,7 @@ void for_each_part(Index most, const Range& channels, Visit visit) {
 template <class Work>
 void run_teams(Index teams, Work work) {
   if (teams == 1) {
-#pragma omp parallel
-    work(Index{0});
+    run_team([&] { work(Index{0}); });
     return;
   }
   const int threads = static_cast<int>(teams);

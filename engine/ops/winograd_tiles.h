@@ -4,9 +4,8 @@
 
 #pragma once
 
-#include <omp.h>
-
 #include "engine/ops/lane_kernels.h"
+#include "engine/ops/threads.h"
 
 namespace engine {
 
@@ -124,7 +123,7 @@ struct TransformedFilters {
 template <class Visit>
 void for_each_share(Index blocks, Index items, Visit visit) {
   const Index shares = omp_get_num_threads();
-#pragma omp for schedule(static)
+#pragma omp for schedule(static) nowait
   for (Index share = 0; share < shares; ++share) {
     const Index end = blocks * items * (share + 1) / shares;
     for (Index begin = blocks * items * share / shares; begin < end;) {
@@ -134,6 +133,7 @@ void for_each_share(Index blocks, Index items, Visit visit) {
       begin = next;
     }
   }
+  wait_for_team();
 }
 
 }  // namespace engine

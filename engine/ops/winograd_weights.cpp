@@ -19,7 +19,7 @@ void add_products(const TransformedTiles<T>& tiles,
                   const TransformedFilters<T>& sums) {
   const Index pairs = (gradients.blocks + kMostBlocks - 1) / kMostBlocks;
   const Index runs = blocks_of(inputs.size()) * kLanes / kProductChannels;
-#pragma omp for collapse(3) schedule(static)
+#pragma omp for collapse(3) schedule(static) nowait
   for (Index position = 0; position < positions; ++position) {
     for (Index pair = 0; pair < pairs; ++pair) {
       for (Index run = 0; run < runs; ++run) {
@@ -37,6 +37,7 @@ void add_products(const TransformedTiles<T>& tiles,
       }
     }
   }
+  wait_for_team();
 }
 
 // Transforms `sums` back and adds them to the weights of `filters` filters for `inputs`. Called by
@@ -139,8 +140,7 @@ void sum_channels(const WeightWork<T>& work, Index teams) {
   const TransformedTiles<T> tiles = work.scratch.tiles(blocking.arrays, 0, 1);
   for_each_run(work.grid.count(), tiles.tiles, [&](Index first, Index count) {
     const WeightBatch batch{{first, first + count}, true, true};
-#pragma omp parallel
-    transform_squares(work.windows, work.grid, batch.tiles, tiles);
+    run_team([&] { transform_squares(work.windows, work.grid, batch.tiles, tiles); });
     const Range& outs = work.squares.squares.cells.channels;
     run_part_teams(blocking, teams, outs, [&](const Range& filters, Index team) {
       sum_part(work, tiles, batch, filters, team);
@@ -154,7 +154,7 @@ template <class T>
 void add_runs(const WeightWork<T>& work) {
   const TransformedFilters<T> total = work.scratch.filters(0);
   const Index elements = work.scratch.filter_elements();
-#pragma omp for schedule(static)
+#pragma omp for schedule(static) nowait
   for (Index line = 0; line < elements / kLanes; ++line) {
     T* sum = total.data + line * kLanes;
     for (Index run = 1; run < work.runs; ++run) {
@@ -164,6 +164,7 @@ void add_runs(const WeightWork<T>& work) {
       }
     }
   }
+  wait_for_team();
   const Range ins{0, work.shape.channels};
   const Index outs = work.squares.squares.cells.channels.size();
   add_filters(work.grid.side(), total, work.shape, outs, ins, work.weight_gradient);
@@ -213,8 +214,7 @@ void winograd_backward_weights(const WinogradMethod& method,
     }
   });
   if (runs > 1) {
-#pragma omp parallel
-    add_runs(work);
+    run_team([&] { add_runs(work); });
   }
 }
 
