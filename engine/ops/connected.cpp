@@ -44,14 +44,11 @@ class Forward {
     const Index images = region_.images.size();
     const Index run_count = static_cast<Index>(runs_.size());
     const Index parts = parts_for_threads(1, images, run_count);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (Index part = 0; part < parts; ++part) {
-      for (Index i = 0; i < run_count; ++i) {
-        compute(runs_[static_cast<std::size_t>(i)],
-                {region_.images.begin + images * part / parts,
-                 region_.images.begin + images * (part + 1) / parts});
-      }
-    }
+    parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
+      compute(runs_[static_cast<std::size_t>(i)],
+              {region_.images.begin + images * part / parts,
+               region_.images.begin + images * (part + 1) / parts});
+    });
   }
 
  private:
@@ -135,14 +132,11 @@ class BackwardData {
     const Index least = std::min((bytes + kPartBytes - 1) / kPartBytes, run_count);
     const Index stripes = parts_for_threads(least, run_count, 1);
     const Index parts = parts_for_threads(1, images, stripes);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (Index part = 0; part < parts; ++part) {
-      for (Index stripe = 0; stripe < stripes; ++stripe) {
-        compute({run_count * stripe / stripes, run_count * (stripe + 1) / stripes},
-                {region_.images.begin + images * part / parts,
-                 region_.images.begin + images * (part + 1) / parts});
-      }
-    }
+    parallel_for({0, parts}, {0, stripes}, [&](Index part, Index stripe) {
+      compute({run_count * stripe / stripes, run_count * (stripe + 1) / stripes},
+              {region_.images.begin + images * part / parts,
+               region_.images.begin + images * (part + 1) / parts});
+    });
   }
 
  private:
@@ -258,14 +252,11 @@ class BackwardWeights {
     const Index groups = (features_ + kLanes - 1) / kLanes;  // of neighbouring features
     const Index chunks =
         parts_for_threads((features_ + kChunkTerms - 1) / kChunkTerms, groups, run_count);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (Index i = 0; i < run_count; ++i) {
-      for (Index chunk = 0; chunk < chunks; ++chunk) {
-        sum(runs_[static_cast<std::size_t>(i)],
-            {groups * chunk / chunks * kLanes,
-             std::min(groups * (chunk + 1) / chunks * kLanes, features_)});
-      }
-    }
+    parallel_for({0, run_count}, {0, chunks}, [&](Index i, Index chunk) {
+      sum(runs_[static_cast<std::size_t>(i)],
+          {groups * chunk / chunks * kLanes,
+           std::min(groups * (chunk + 1) / chunks * kLanes, features_)});
+    });
   }
 
  private:

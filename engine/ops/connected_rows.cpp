@@ -68,8 +68,8 @@ void rows_forward(const MapShape& map,
   }
   const Range& outputs = region.channels;
   const std::vector<Index> offsets = feature_offsets(map, in);
-#pragma omp parallel for schedule(static)
-  for (Index first = 0; first < outputs.size(); first += kLanes) {
+  parallel_for({0, (outputs.size() + kLanes - 1) / kLanes}, [&](Index block) {
+    const Index first = block * kLanes;
     const Index rows = std::min(kLanes, outputs.size() - first);
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kFewImages * kLanes)> sums{};
     for (Index n = 0; n < region.images.size() && bias != nullptr; ++n) {
@@ -91,7 +91,7 @@ void rows_forward(const MapShape& map,
             sums[static_cast<std::size_t>(n * kLanes + row)];
       }
     }
-  }
+  });
 }
 
 template <class T>
@@ -108,8 +108,7 @@ void rows_backward_data(const MapShape& map,
   const std::vector<Index> outputs = output_offsets(out_gradient, region.channels);
   const std::vector<Range> stripes = stripes_of(map.volume());
   const Index stripe_count = static_cast<Index>(stripes.size());
-#pragma omp parallel for schedule(static)
-  for (Index i = 0; i < stripe_count; ++i) {
+  parallel_for({0, stripe_count}, [&](Index i) {
     const Range& stripe = stripes[static_cast<std::size_t>(i)];
     alignas(kAlignment) Stripe<T> sums;
     for_each_feature(gradient, region, stripe, features, sums.data(), [&](T& cell, T& sum) {
@@ -128,7 +127,7 @@ void rows_backward_data(const MapShape& map,
     lane_kernels<T>().column_sums(job, region.channels.size(), region.images.size());
     for_each_feature(
         gradient, region, stripe, features, sums.data(), [](T& cell, T& sum) { cell = sum; });
-  }
+  });
 }
 
 template <class T>
@@ -144,8 +143,7 @@ void rows_backward_weights(const MapShape& map,
   const std::vector<Index> outputs = output_offsets(out_gradient, region.channels);
   const std::vector<Range> stripes = stripes_of(map.volume());
   const Index stripe_count = static_cast<Index>(stripes.size());
-#pragma omp parallel for schedule(static)
-  for (Index i = 0; i < stripe_count; ++i) {
+  parallel_for({0, stripe_count}, [&](Index i) {
     const Range& stripe = stripes[static_cast<std::size_t>(i)];
     alignas(kAlignment) Stripe<T> copy;
     for_each_feature(
@@ -160,7 +158,7 @@ void rows_backward_weights(const MapShape& map,
     job.gradient_step = out_gradient.image_stride();
     job.offsets = outputs.data();
     lane_kernels<T>().outer_rows(job, region.channels.size(), region.images.size());
-  }
+  });
 }
 
 template void rows_forward<float>(

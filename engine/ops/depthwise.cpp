@@ -123,10 +123,9 @@ void depthwise_forward(const ConvolutionShape& shape,
   for (const Index offset : tap_offsets(shape, in)) {
     taps.push_back({offset, static_cast<Index>(taps.size()) * kMostLanes});
   }
-#pragma omp parallel
-  {
+  run_team([&] {
     Array<T> weights(shape.taps() * kMostLanes);
-#pragma omp for collapse(3) schedule(static)
+#pragma omp for collapse(3) schedule(static) nowait
     for (Index n = region.images.begin; n < region.images.end; ++n) {
       for (Index i = 0; i < run_count; ++i) {
         for (Index part = 0; part < parts; ++part) {
@@ -161,7 +160,7 @@ void depthwise_forward(const ConvolutionShape& shape,
         }
       }
     }
-  }
+  });
 }
 
 template <class T>
@@ -175,10 +174,9 @@ void depthwise_backward_data(const ConvolutionShape& shape,
   const Index run_count = static_cast<Index>(runs.size());
   const auto regions =
       alike_regions(shape, region, intersect(in_gradient.map, cells.region), out_gradient);
-#pragma omp parallel
-  {
+  run_team([&] {
     Array<T> weights(shape.taps() * kMostLanes);
-#pragma omp for collapse(2) schedule(static)
+#pragma omp for collapse(2) schedule(static) nowait
     for (Index n = region.images.begin; n < region.images.end; ++n) {
       for (Index i = 0; i < run_count; ++i) {
         const Range& run = runs[static_cast<std::size_t>(i)];
@@ -201,7 +199,7 @@ void depthwise_backward_data(const ConvolutionShape& shape,
         }
       }
     }
-  }
+  });
 }
 
 template <class T>
@@ -216,37 +214,33 @@ void depthwise_backward_weights(const ConvolutionShape& shape,
   const auto offsets = tap_offsets(shape, in);
   const Index most_taps = row_kernels<T>().depthwise_taps;
   const Index groups = (shape.taps() + most_taps - 1) / most_taps;
-#pragma omp parallel for collapse(2) schedule(static)
-  for (Index i = 0; i < run_count; ++i) {
-    for (Index group = 0; group < groups; ++group) {
-      const Range& run = runs[static_cast<std::size_t>(i)];
-      const Index first_tap = shape.taps() * group / groups;
-      const Index taps = shape.taps() * (group + 1) / groups - first_tap;
-      alignas(kAlignment) std::array<T, kMostTaps * kMostLanes> sums{};
-      for (Index n = region.images.begin; n < region.images.end; ++n) {
-        row_kernels<T>().depthwise_sums(
-            {line_start(in,
-                        run,
-                        n,
-                        region.rows.begin * shape.stride - shape.padding,
-                        region.cols.begin * shape.stride - shape.padding),
-             in.row_stride() * shape.stride,
-             in.block * shape.stride,
-             line_start(out_gradient, run, n, region.rows.begin, region.cols.begin),
-             out_gradient.row_stride(),
-             out_gradient.block,
-             region.rows.size(),
-             region.cols.size(),
-             whole_lanes(run, in, out_gradient),
-             offsets.data() + first_tap,
-             sums.data()},
-            taps);
-      }
-      T* to = weight_gradient + (run.begin - first_filter) * shape.taps() + first_tap;
-      lane_kernels<T>().add_transposed(
-          {sums.data(), kMostLanes, to, shape.taps()}, taps, run.size());
+  parallel_for({0, run_count}, {0, groups}, [&](Index i, Index group) {
+    const Range& run = runs[static_cast<std::size_t>(i)];
+    const Index first_tap = shape.taps() * group / groups;
+    const Index taps = shape.taps() * (group + 1) / groups - first_tap;
+    alignas(kAlignment) std::array<T, kMostTaps * kMostLanes> sums{};
+    for (Index n = region.images.begin; n < region.images.end; ++n) {
+      row_kernels<T>().depthwise_sums(
+          {line_start(in,
+                      run,
+                      n,
+                      region.rows.begin * shape.stride - shape.padding,
+                      region.cols.begin * shape.stride - shape.padding),
+           in.row_stride() * shape.stride,
+           in.block * shape.stride,
+           line_start(out_gradient, run, n, region.rows.begin, region.cols.begin),
+           out_gradient.row_stride(),
+           out_gradient.block,
+           region.rows.size(),
+           region.cols.size(),
+           whole_lanes(run, in, out_gradient),
+           offsets.data() + first_tap,
+           sums.data()},
+          taps);
     }
-  }
+    T* to = weight_gradient + (run.begin - first_filter) * shape.taps() + first_tap;
+    lane_kernels<T>().add_transposed({sums.data(), kMostLanes, to, shape.taps()}, taps, run.size());
+  });
 }
 
 template void depthwise_forward<float>(const ConvolutionShape&,

@@ -129,16 +129,12 @@ class BackwardData {
     copy.region.images = images;
     copy.region.rows = outs;
     read_ = copy;
-    const Index rows = outs.size();
-#pragma omp parallel for collapse(2) schedule(static)
-    for (Index n = images.begin; n < images.end; ++n) {
-      for (Index row = 0; row < rows; ++row) {
-        Region line = region_;
-        line.images = {n, n + 1};
-        line.rows = {outs.begin + row, outs.begin + row + 1};
-        copy_line(out_gradient, line, copy);
-      }
-    }
+    parallel_for(images, outs, [&](Index n, Index row) {
+      Region line = region_;
+      line.images = {n, n + 1};
+      line.rows = {row, row + 1};
+      copy_line(out_gradient, line, copy);
+    });
   }
 
   void copy_line(View<const T> from, const Region& line, const View<T>& copy) const {
@@ -177,13 +173,10 @@ class BackwardData {
         read_.region.channels.size() * read_.row_stride() / read_.block / shape_.stride;
     const Index parts =
         parts_of(lines, line_bytes * static_cast<Index>(sizeof(T)) / shape_.groups, run_count);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (Index part = 0; part < parts; ++part) {
-      for (Index i = 0; i < run_count; ++i) {
-        add_run(runs_[static_cast<std::size_t>(i)],
-                {images.begin, rows, {lines * part / parts, lines * (part + 1) / parts}});
-      }
-    }
+    parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
+      add_run(runs_[static_cast<std::size_t>(i)],
+              {images.begin, rows, {lines * part / parts, lines * (part + 1) / parts}});
+    });
   }
 
   // Weights that are packed at once: those of some taps of some filters, (taps, filters, kLanes).

@@ -90,13 +90,10 @@ class BackwardWeights {
     const Index chunks = parts_for_threads((terms + kChunkTerms - 1) / kChunkTerms,
                                            (terms + kOuterTerms - 1) / kOuterTerms,
                                            run_count);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (Index chunk = 0; chunk < chunks; ++chunk) {
-      for (Index i = 0; i < run_count; ++i) {
-        sum(runs_[static_cast<std::size_t>(i)],
-            {terms * chunk / chunks, terms * (chunk + 1) / chunks});
-      }
-    }
+    parallel_for({0, chunks}, {0, run_count}, [&](Index chunk, Index i) {
+      sum(runs_[static_cast<std::size_t>(i)],
+          {terms * chunk / chunks, terms * (chunk + 1) / chunks});
+    });
   }
 
  private:

@@ -61,13 +61,10 @@ class Forward {
     const Index line_bytes = shape_.group_channels() * shape_.stride * shape_.stride *
                              region_.cols.size() * static_cast<Index>(sizeof(T));
     const Index parts = parts_of(lines, line_bytes, run_count);
-#pragma omp parallel for collapse(2) schedule(static)
-    for (Index part = 0; part < parts; ++part) {
-      for (Index i = 0; i < run_count; ++i) {
-        compute(runs_[static_cast<std::size_t>(i)],
-                {lines * part / parts, lines * (part + 1) / parts});
-      }
-    }
+    parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
+      compute(runs_[static_cast<std::size_t>(i)],
+              {lines * part / parts, lines * (part + 1) / parts});
+    });
   }
 
  private:

@@ -90,26 +90,24 @@ void plane_forward(const ConvolutionShape& shape,
   if (bias != nullptr) {
     std::copy_n(bias, filters, biases.begin());
   }
-  PlaneSum<T> job;
-  job.offsets = offsets.data();
-  job.terms = shape.row();
-  job.weights = weights.data();
-  job.start = biases.data();
-  job.starts = starts.data();
-  job.vectors = static_cast<Index>(starts.size());
-  job.cells_step = out.cells.block;  // lanes beyond the last channel are nothing
-#pragma omp parallel for collapse(2) schedule(static) firstprivate(job)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-      job.in = window_of(shape, in, n, row, region.cols.begin);
-      job.cells = out.cells.cell(n, row, region.cols.begin) +
-                  out.cells.channel_offset(region.channels.begin);
-      lane_kernels<T>().plane_sum(job, filters);
-      if (out.done) {
-        out.done(region.channels, n, row);
-      }
+  PlaneSum<T> all;
+  all.offsets = offsets.data();
+  all.terms = shape.row();
+  all.weights = weights.data();
+  all.start = biases.data();
+  all.starts = starts.data();
+  all.vectors = static_cast<Index>(starts.size());
+  all.cells_step = out.cells.block;  // lanes beyond the last channel are nothing
+  parallel_for(region.images, region.rows, [&](Index n, Index row) {
+    PlaneSum<T> job = all;
+    job.in = window_of(shape, in, n, row, region.cols.begin);
+    job.cells =
+        out.cells.cell(n, row, region.cols.begin) + out.cells.channel_offset(region.channels.begin);
+    lane_kernels<T>().plane_sum(job, filters);
+    if (out.done) {
+      out.done(region.channels, n, row);
     }
-  }
+  });
 }
 
 namespace {
@@ -170,11 +168,10 @@ void plane_backward_weights(const ConvolutionShape& shape,
                             T* weight_gradient) {
   const Index terms = shape.row();
   const Index chunks = parts_for_threads((terms + kMostTerms - 1) / kMostTerms, terms, 1);
-#pragma omp parallel for schedule(static)
-  for (Index chunk = 0; chunk < chunks; ++chunk) {
+  parallel_for({0, chunks}, [&](Index chunk) {
     const Range of_chunk{terms * chunk / chunks, terms * (chunk + 1) / chunks};
     add_plane_terms(shape, in, out_gradient, region, of_chunk, weight_gradient);
-  }
+  });
 }
 
 template bool is_plane<float>(const ConvolutionShape&,

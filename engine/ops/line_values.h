@@ -7,6 +7,7 @@
 
 #include "engine/ops/lines.h"
 #include "engine/ops/row_kernels.h"
+#include "engine/ops/threads.h"
 
 namespace engine {
 
@@ -44,8 +45,8 @@ class LineValues {
   [[nodiscard]] std::vector<Value> total(Add add) const {
     const Index channels = region_.channels.size();
     std::vector<Value> totals(static_cast<std::size_t>(channels));
-#pragma omp parallel for schedule(static)
-    for (Index first = 0; first < channels; first += kMostLanes) {
+    parallel_for({0, (channels + kMostLanes - 1) / kMostLanes}, [&](Index part) {
+      const Index first = part * kMostLanes;
       const Index end = std::min(first + kMostLanes, channels);
       for (Index line = 0; line < lines_; ++line) {
         const Value* values = values_.data() + line * channels;
@@ -53,7 +54,7 @@ class LineValues {
           add(totals[static_cast<std::size_t>(c)], values[c]);
         }
       }
-    }
+    });
     return totals;
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/ops/threads.h"
 #include "engine/tensor.h"
 
 namespace engine {
@@ -101,14 +102,10 @@ void for_each_line(const Region& region, const std::vector<Range>& runs, Visit v
     return;
   }
   const Index run_count = static_cast<Index>(runs.size());
-#pragma omp parallel for collapse(3) schedule(static)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index run = 0; run < run_count; ++run) {
-      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        visit(runs[static_cast<std::size_t>(run)], n, row);
-      }
-    }
-  }
+  const Range image_runs{region.images.begin * run_count, region.images.end * run_count};
+  parallel_for(image_runs, region.rows, [&](Index number, Index row) {
+    visit(runs[static_cast<std::size_t>(number % run_count)], number / run_count, row);
+  });
 }
 
 // The cell of a view at the first lane of a run.

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/ops/pool_windows.h"
+#include "engine/ops/threads.h"
 
 namespace engine {
 
@@ -35,31 +36,28 @@ void max_pool_backward(const PoolSite& site,
   const auto runs = channel_runs(region.channels, winners, out_gradient, in_gradient);
   const Index run_count = static_cast<Index>(runs.size());
   // Windows of neighbouring rows may share cells, so a thread takes whole maps.
-#pragma omp parallel for collapse(2) schedule(static)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index i = 0; i < run_count; ++i) {
-      const Range& run = runs[static_cast<std::size_t>(i)];
-      const Index lanes = whole_lanes(run, winners, out_gradient, in_gradient);
-      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        const Range rows = window_in(pool, row, site.map.rows);
-        for_each_window_run(
-            pool, region.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
-              for (Index r = rows.begin; r < rows.end; ++r) {
-                WinnerRow<T> from = winner_row(out_gradient, winners, run, n, row, out);
-                from.windows = count;
-                from.cols = cols.size();
-                from.lanes = lanes;
-                from.first = (r - window_begin(pool, row)) * pool.size + cols.begin -
-                             window_begin(pool, out);
-                row_kernels<T>().add_unpooled({from,
-                                               line_start(in_gradient, run, n, r, cols.begin),
-                                               in_gradient.block,
-                                               pool.stride * in_gradient.block});
-              }
-            });
-      }
+  parallel_for(region.images, {0, run_count}, [&](Index n, Index i) {
+    const Range& run = runs[static_cast<std::size_t>(i)];
+    const Index lanes = whole_lanes(run, winners, out_gradient, in_gradient);
+    for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+      const Range rows = window_in(pool, row, site.map.rows);
+      for_each_window_run(
+          pool, region.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
+            for (Index r = rows.begin; r < rows.end; ++r) {
+              WinnerRow<T> from = winner_row(out_gradient, winners, run, n, row, out);
+              from.windows = count;
+              from.cols = cols.size();
+              from.lanes = lanes;
+              from.first =
+                  (r - window_begin(pool, row)) * pool.size + cols.begin - window_begin(pool, out);
+              row_kernels<T>().add_unpooled({from,
+                                             line_start(in_gradient, run, n, r, cols.begin),
+                                             in_gradient.block,
+                                             pool.stride * in_gradient.block});
+            }
+          });
     }
-  }
+  });
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "engine/ops/rearrange.h"
 
 #include "engine/ops/lines.h"
+#include "engine/ops/threads.h"
 
 namespace engine {
 
@@ -112,20 +113,16 @@ void for_each_depth(
   if (region.empty()) {
     return;
   }
-#pragma omp parallel for collapse(2) schedule(static)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
-    for (Index c = region.channels.begin; c < region.channels.end; ++c) {
-      const Index place = c / channels;
-      const Index dy = place / stride;
-      const Index dx = place % stride;
-      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-        for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-          visit(out.at(n, c, row, col),
-                in.at(n, c % channels, row * stride + dy, col * stride + dx));
-        }
+  parallel_for(region.images, region.channels, [&](Index n, Index c) {
+    const Index place = c / channels;
+    const Index dy = place / stride;
+    const Index dx = place % stride;
+    for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+      for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+        visit(out.at(n, c, row, col), in.at(n, c % channels, row * stride + dy, col * stride + dx));
       }
     }
-  }
+  });
 }
 
 template <class Out, class In, class Visit>
@@ -139,8 +136,7 @@ void for_each_reorg(const Reorg& reorg,
   if (region.empty()) {
     return;
   }
-#pragma omp parallel for schedule(static)
-  for (Index n = region.images.begin; n < region.images.end; ++n) {
+  parallel_for(region.images, [&](Index n) {
     for (Index c = region.channels.begin; c < region.channels.end; ++c) {
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
         for (Index col = region.cols.begin; col < region.cols.end; ++col) {
@@ -152,7 +148,7 @@ void for_each_reorg(const Reorg& reorg,
         }
       }
     }
-  }
+  });
 }
 
 }  // namespace

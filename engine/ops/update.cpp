@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/ops/threads.h"
+
 namespace engine {
 
 namespace {
@@ -13,10 +15,12 @@ constexpr Index kRun = Index{1} << 12U;
 // Calls visit(begin, end) for runs of `count` numbers, in parallel.
 template <class Visit>
 void for_each_number_run(Index count, Visit visit) {
-#pragma omp parallel for schedule(static) if (count > kFewNumbers)
-  for (Index begin = 0; begin < count; begin += kRun) {
-    visit(begin, std::min(begin + kRun, count));
+  if (count <= kFewNumbers) {
+    visit(0, count);
+    return;
   }
+  parallel_for({0, (count + kRun - 1) / kRun},
+               [&](Index run) { visit(run * kRun, std::min((run + 1) * kRun, count)); });
 }
 
 }  // namespace

@@ -63,18 +63,11 @@ class WindowRows {
   }
 
   void run() const {
-#pragma omp parallel for collapse(2) schedule(static)
-    for (Index n = input_.images.begin; n < input_.images.end; ++n) {
-      for (Index row = input_.rows.begin; row < input_.rows.end; ++row) {
-        add_row(n, row);
-      }
-    }
+    parallel_for(input_.images, input_.rows, [&](Index n, Index row) { add_row(n, row); });
   }
 
  private:
-  [[nodiscard]] Index filters() const {
-    return region_.channels.size();
-  }
+  [[nodiscard]] Index filters() const { return region_.channels.size(); }
 
   void add_row(Index n, Index row) const {
     T* cells = gradient_.cell(n, row, input_.cols.begin);

@@ -213,9 +213,7 @@ void finish_shared_rows(const TeamWork<T>& work) {
     const Range rows = work.grid.rows_ended_in(share_of(team, work.teams, tiles));
     const Range begun = work.grid.rows_begun_in(share_of(team, work.teams, tiles));
     if (!rows.empty() && rows.begin < begun.begin) {
-      run_team([&] {
-        finish_rows(work.grid, {rows.begin, rows.begin + 1}, region, work.done);
-      });
+      run_team([&] { finish_rows(work.grid, {rows.begin, rows.begin + 1}, region, work.done); });
     }
   }
 }
@@ -271,9 +269,8 @@ bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filte
   }
   const WinogradScratch<T> scratch(workspace, method.side, blocking, blocks_of(shape.channels));
   const FilterSource<T> from = filters_forward(shape, weight);
-  run_team([&] {
-    transform_filters(method.side, filters, shape.channels, from, scratch.filters());
-  });
+  run_team(
+      [&] { transform_filters(method.side, filters, shape.channels, from, scratch.filters()); });
   return true;
 }
 
