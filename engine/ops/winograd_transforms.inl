@@ -162,7 +162,8 @@ template <class T, class Visit>
 template <class T, Index kSquare, Index kKnown, bool kWrite, class Job>
 [[gnu::always_inline]] inline void prefetch_square(const Job& job, Index tile, Index lane) {
   constexpr Index kAhead = 2;
-  if (tile + kAhead >= job.tiles) {
+  constexpr Index kLine = 64;  // bytes of the cache
+  if (lane * static_cast<Index>(sizeof(T)) % kLine != 0 || tile + kAhead >= job.tiles) {
     return;
   }
   const T* cells = job.cells + (tile + kAhead) * job.tile_step + lane;
