@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "engine/execution/alike_devices.h"
 #include "engine/execution/device_probe.h"
 #include "engine/execution/system_memory.h"
+#include "engine/execution/transfer_probe.h"
 #include "engine/files/atomic_file.h"
 #include "engine/host_name.h"
 #include "engine/ops/threads.h"
@@ -31,6 +33,7 @@ using partitioner::InputError;
 constexpr double kDevicePart = 0.55;
 constexpr double kLinkPart = 0.25;
 constexpr double kSumPart = 0.1;
+constexpr double kTransferPart = 0.06;
 constexpr double kUpdatePart = 0.02;
 
 struct ProbeResult {
@@ -151,7 +154,11 @@ void measure_wire(double seconds,
                   ClusterProfile& cluster) {
   LinkMeasurements links = measure_links(communicator, kLinkPart * seconds);
   links.message_s /= processor_share;
-  links.byte_s /= processor_share;
+  const auto rates =
+      communicator.of_ranks(std::min(links.send_bytes_per_s, links.receive_bytes_per_s));
+  const double rate = *std::min_element(rates.begin(), rates.end());
+  links.byte_s = std::max(links.byte_s / processor_share,
+                          measure_byte_s_of_kernels(communicator, rate, kTransferPart * seconds));
   describe_links(links_of_ranks(links, communicator), cluster);
   cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
 }

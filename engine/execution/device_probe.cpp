@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/execution/cold_array.h"
 #include "engine/execution/repeated_timing.h"
 #include "engine/execution/trial_arena.h"
 #include "engine/ops/activation.h"
@@ -32,17 +33,26 @@ void fill(float* values, Index count, std::uint64_t seed) {
   }
 }
 
-View<float> filled(TrialArena& arena, const Region& region, std::uint64_t seed) {
-  const View<float> map = arena.take(region);
-  fill(map.data, partitioner::blocked_volume(region), seed);
-  return map;
-}
+// Of maps: what a step reads and keeps, what it makes of that, and gradients.
+struct ProbeMaps {
+  explicit ProbeMaps(Index elements) : in(elements), out(elements), gradient(elements) {
+    std::uint64_t seed = 1;
+    for (ColdArray* array : {&in, &out, &gradient}) {
+      fill(array->all().data(), std::ssize(array->all()), seed++);
+    }
+  }
 
-// For so many maps.
-TrialArena arena_of_maps(int maps) {
-  return TrialArena(
-      std::vector<Index>(static_cast<std::size_t>(maps), partitioner::blocked_volume(kMap)));
-}
+  // Before a trial takes so many elements of an array at once.
+  static void fit(ColdArray& array, Index size) {
+    if (array.fit(size)) {
+      fill(array.all().data(), std::ssize(array.all()), 1);
+    }
+  }
+
+  ColdArray in;  // nobody writes to
+  ColdArray out;
+  ColdArray gradient;
+};
 
 // How long this thread stood still at the most while it wanted to run, as far as a look at it
 // shows.
@@ -113,31 +123,43 @@ double bytes_of_maps(double maps) {
 }
 
 // Fills in the times of a trial.
-ConvolutionPoint timed(const TrialTimer& timer, ConvolutionPoint trial, double allowed_s) {
+ConvolutionPoint timed(const TrialTimer& timer,
+                       ConvolutionPoint trial,
+                       double allowed_s,
+                       ProbeMaps& maps) {
   const ConvolutionMethod method{trial_shape(trial), partitioner::all_passes(trial.kernel)};
   const Region output = trial_output(trial);
   const Region input = trial_input(trial);
-  const Index in_size = partitioner::blocked_volume(input);
+  ProbeMaps::fit(maps.in, partitioner::blocked_volume(input));
+  ProbeMaps::fit(maps.gradient, partitioner::blocked_volume(input));
+  ProbeMaps::fit(maps.out, partitioner::blocked_volume(output));
   const Index scratch_size = convolution_workspace(method, output, output);
-  TrialArena arena({in_size, partitioner::blocked_volume(output), in_size, scratch_size});
-  const View<const float> in = filled(arena, input, 1);
-  const View<float> out = filled(arena, output, 2);
-  const View<float> in_gradient = arena.take(input);
+  TrialArena arena({scratch_size});
   float* const scratch = arena.take(scratch_size);
   Array<float> weight(trial.filters * method.shape.row());
   fill(weight.data(), weight.size(), 3);
   Array<float> weight_gradient(weight.size());
   const double pass_s = allowed_s / 3;
   trial.forward_s = timer.seconds(pass_s, [&] {
-    convolution_forward<float>(method, in, {weight.data()}, {out, output}, scratch);
+    convolution_forward<float>(
+        method, maps.in.next(input), {weight.data()}, {maps.out.next(output), output}, scratch);
   });
   trial.backward_data_s = timer.seconds(pass_s, [&] {
-    convolution_backward_data<float>(
-        method, out, {weight.data(), 0}, output, {in_gradient, input, true}, scratch);
+    convolution_backward_data<float>(method,
+                                     maps.out.next(output),
+                                     {weight.data(), 0},
+                                     output,
+                                     {maps.gradient.next(input), input, true},
+                                     scratch);
   });
   trial.backward_weights_s = timer.seconds(pass_s, [&] {
-    convolution_backward_weights<float>(
-        method, in, out, output, 0, weight_gradient.data(), scratch);
+    convolution_backward_weights<float>(method,
+                                        maps.in.next(input),
+                                        maps.out.next(output),
+                                        output,
+                                        0,
+                                        weight_gradient.data(),
+                                        scratch);
   });
   return trial;
 }
@@ -160,12 +182,13 @@ void measure_convolutions(const DeviceProbeOptions& options,
                           const TrialTimer& timer,
                           double seconds,
                           const ProcessorShare& share,
+                          ProbeMaps& maps,
                           DeviceMeasurements& measurements) {
   const double end = now_s() + seconds;
   std::vector<ConvolutionPoint>& points = measurements.profile.convolutions;
   for (const ConvolutionPoint& trial : common_trials()) {
     constexpr double kPart = 0.05;
-    points.push_back(timed(timer, trial, kPart * seconds));
+    points.push_back(timed(timer, trial, kPart * seconds, maps));
   }
   const double direct_flops_per_s = flops_per_s(points, false);
   const double winograd_flops_per_s = flops_per_s(points, true);
@@ -191,7 +214,7 @@ void measure_convolutions(const DeviceProbeOptions& options,
     const double flops = trial_flops(trial);
     const double left_s = end - now_s();
     if (left_s > 0) {
-      points.push_back(timed(timer, trial, left_s / 2 * (1 / left + flops / flops_left)));
+      points.push_back(timed(timer, trial, left_s / 2 * (1 / left + flops / flops_left), maps));
     } else {
       measurements.left_out.push_back(trial);
     }
@@ -201,78 +224,70 @@ void measure_convolutions(const DeviceProbeOptions& options,
 }
 
 // With statistics: what batch normalisation does on a device of its own.
-PassRates normalize_rates(const TrialTimer& timer, double allowed_s) {
+PassRates normalize_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
   const auto channels = static_cast<std::size_t>(kMap.channels.size());
   const std::vector<ChannelNorm<float>> norms(channels);
   const std::vector<float> scale(channels, 1);
   const std::vector<float> shift(channels, 0);
   const Normalization<float> by{
       0, norms, scale.data(), shift.data(), partitioner::Activation::Leaky};
-  TrialArena arena = arena_of_maps(2);
-  const View<float> sums = filled(arena, kMap, 1);
-  const View<float> out = arena.take(kMap);
   const double forward_s = timer.seconds(allowed_s / 2, [&] {
-    (void)channel_moments(View<const float>(sums), kMap);
-    normalize_forward(View<const float>(sums), kMap, by, out);
+    const View<const float> sums = maps.in.next(kMap);
+    (void)channel_moments(sums, kMap);
+    normalize_forward(sums, kMap, by, maps.out.next(kMap));
   });
-  const GradientLines<float> gradient{View<const float>(out)};
   const auto count = static_cast<double>(kMap.rows.size() * kMap.cols.size());
   const double backward_s = timer.seconds(allowed_s / 2, [&] {
+    const View<float> sums = maps.out.next(kMap);
+    const GradientLines<float> gradient{View<const float>(maps.gradient.next(kMap))};
     const auto totals = normalize_backward_sums(View<const float>(sums), kMap, by, gradient);
     normalize_backward(sums, kMap, by, {totals, count, kMap}, gradient);
   });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
-PassRates activate_rates(const TrialTimer& timer, double allowed_s) {
+PassRates activate_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
   constexpr auto kActivation = partitioner::Activation::Leaky;
-  TrialArena arena = arena_of_maps(2);
-  const View<float> map = filled(arena, kMap, 1);
-  const View<float> gradient = filled(arena, kMap, 2);
-  const View<const float> values = map;
-  const double forward_s =
-      timer.seconds(allowed_s / 2, [&] { activate_forward(kActivation, values, kMap, map); });
-  const double backward_s = timer.seconds(
-      allowed_s / 2, [&] { (void)activate_backward(kActivation, values, values, kMap, gradient); });
+  const double forward_s = timer.seconds(allowed_s / 2, [&] {
+    const View<float> map = maps.out.next(kMap);
+    activate_forward(kActivation, View<const float>(map), kMap, map);
+  });
+  const double backward_s = timer.seconds(allowed_s / 2, [&] {
+    const View<const float> values = maps.out.next(kMap);
+    (void)activate_backward(kActivation, values, values, kMap, maps.gradient.next(kMap));
+  });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
 
 // 2x2 of stride 2.
-PassRates pool_rates(const TrialTimer& timer, double allowed_s) {
+PassRates pool_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
   Region output = kMap;
   output.rows.end /= 2;
   output.cols.end /= 2;
   const PoolSite site{{2, 2, 0}, kMap, output};
-  TrialArena arena = arena_of_maps(3);
-  const View<const float> in = filled(arena, kMap, 1);
-  const View<float> out = arena.take(output);
   Tensor<Winner> winners(output);
-  const View<float> in_gradient = arena.take(kMap);
   const double forward_s = timer.seconds(allowed_s / 2, [&] {
-    max_pool_forward<float>(site, in, {out, winners.view()});
+    max_pool_forward<float>(site, maps.in.next(kMap), {maps.out.next(output), winners.view()});
   });
   const double backward_s = timer.seconds(allowed_s / 2, [&] {
-    max_pool_backward<float>(site, out, std::as_const(winners).view(), in_gradient);
+    max_pool_backward<float>(
+        site, maps.out.next(output), std::as_const(winners).view(), maps.gradient.next(kMap));
   });
   constexpr double kMaps = 1.25;
   return {bytes_of_maps(kMaps) / forward_s, bytes_of_maps(kMaps) / backward_s};
 }
 
 // A shortcut: the sum of two maps.
-PassRates elementwise_rates(const TrialTimer& timer, double allowed_s) {
-  TrialArena arena = arena_of_maps(5);
-  const View<const float> a = filled(arena, kMap, 1);
-  const View<const float> b = filled(arena, kMap, 2);
-  const View<float> sum = arena.take(kMap);
+PassRates elementwise_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
   const double forward_s = timer.seconds(allowed_s / 2, [&] {
-    copy_cells<float>({}, 1, false, a, kMap, sum);
-    copy_cells<float>({}, 1, true, b, kMap, sum);
+    const View<float> sum = maps.out.next(kMap);
+    copy_cells<float>({}, 1, false, maps.in.next(kMap), kMap, sum);
+    copy_cells<float>({}, 1, true, maps.in.next(kMap), kMap, sum);
   });
-  const View<float> a_gradient = arena.take(kMap);
-  const View<float> b_gradient = arena.take(kMap);
   const double backward_s = timer.seconds(allowed_s / 2, [&] {
-    copy_cells_backward<float>({}, 1, sum, kMap, a_gradient);
-    copy_cells_backward<float>({}, 1, sum, kMap, b_gradient);
+    const View<const float> sum = maps.out.next(kMap);
+    copy_cells_backward<float>({}, 1, sum, kMap, maps.gradient.next(kMap));
+    copy_cells_backward<float>({}, 1, sum, kMap, maps.gradient.next(kMap));
   });
   constexpr double kMaps = 3;
   return {bytes_of_maps(kMaps) / forward_s, bytes_of_maps(kMaps) / backward_s};
@@ -298,13 +313,12 @@ double memory_bytes_per_s(const TrialTimer& timer, double allowed_s) {
 }
 
 // Packing and unpacking of a few rows, as messages between tiles have them.
-double copied_bytes_per_s(const TrialTimer& timer, double allowed_s) {
+double copied_bytes_per_s(const TrialTimer& timer, double allowed_s, ProbeMaps& maps) {
   Region halo = kMap;
   halo.rows = {8, 12};
-  TrialArena arena = arena_of_maps(1);
-  const View<float> map = filled(arena, kMap, 1);
   Array<float> packed(halo.volume());
   const double both_s = timer.seconds(allowed_s, [&] {
+    const View<float> map = maps.out.next(kMap);
     copy_out(View<const float>(map), halo, packed.data());
     copy_in(std::as_const(packed).data(), halo, map);
   });
@@ -319,15 +333,19 @@ DeviceMeasurements measure_device(const DeviceProbeOptions& options) {
   const double start = now_s();
   const TrialTimer timer;
   const ProcessorShare share;
+  constexpr Index kMapsPart = 8;  // of the memory, for each array of maps
+  ProbeMaps maps(
+      ColdArray::elements(options.memory_bytes / kMapsPart / static_cast<Index>(sizeof(float))));
   DeviceMeasurements measurements;
   DeviceProfile& profile = measurements.profile;
-  profile.copied_bytes_per_s = copied_bytes_per_s(timer, part_s);
+  profile.copied_bytes_per_s = copied_bytes_per_s(timer, part_s, maps);
   profile.memory_bytes_per_s = memory_bytes_per_s(timer, part_s);
-  profile.normalize = normalize_rates(timer, part_s);
-  profile.activate = activate_rates(timer, part_s);
-  profile.pool = pool_rates(timer, part_s);
-  profile.elementwise = elementwise_rates(timer, part_s);
-  measure_convolutions(options, timer, start + options.seconds - now_s(), share, measurements);
+  profile.normalize = normalize_rates(timer, part_s, maps);
+  profile.activate = activate_rates(timer, part_s, maps);
+  profile.pool = pool_rates(timer, part_s, maps);
+  profile.elementwise = elementwise_rates(timer, part_s, maps);
+  measure_convolutions(
+      options, timer, start + options.seconds - now_s(), share, maps, measurements);
   measurements.processor_share = share.so_far();
   if (timer.counts_processor_time()) {
     share_out(measurements.processor_share, profile);
