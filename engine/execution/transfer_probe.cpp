@@ -27,9 +27,9 @@ class Kernel {
 
   void compute() {
     convolution_forward<float>(method(),
-                               View<const float>{in_.data(), kIn, kLanesOfMap},
+                               View<const float>{in_.data(), kIn, block()},
                                {weight_.data()},
-                               {View<float>{out_.data(), kOut, kLanesOfMap}, kOut},
+                               {View<float>{out_.data(), kOut, block()}, kOut},
                                scratch_.data());
   }
 
@@ -39,8 +39,8 @@ class Kernel {
   static constexpr Index kSize = 3;
   static constexpr Region kIn{{0, 1}, {0, kChannels}, {0, kCells + 2}, {0, kCells + 2}};
   static constexpr Region kOut{{0, 1}, {0, kChannels}, {0, kCells}, {0, kCells}};
-  static const Index kLanesOfMap;
 
+  static Index block() { return partitioner::channel_block(kChannels); }
   static ConvolutionShape shape() { return {kChannels, kChannels, kSize, 1, 0, 1}; }
   static ConvolutionMethod method() {
     return {shape(), partitioner::all_passes(partitioner::ConvolutionKernel::Winograd4)};
@@ -51,8 +51,6 @@ class Kernel {
   Array<float> weight_;
   Array<float> scratch_;
 };
-
-const Index Kernel::kLanesOfMap = partitioner::channel_block(Kernel::kChannels);
 
 double seconds_of(int calls, Kernel& kernel) {
   const double start = now_s();
@@ -72,7 +70,7 @@ double measure_byte_s_of_kernels(const Communicator& communicator,
   constexpr double kAlonePart = 0.25;
   constexpr double kWirePart = 0.25;
   constexpr double kMargin = 2;  // kernels have to last longer than messages
-  constexpr double kMostBytes = Index{4} << 20U;
+  constexpr double kMostBytes = 4 << 20U;
   BulkTransfers transfers(communicator, by_wire);
   if (!transfers.progresses()) {
     return 0;

@@ -118,6 +118,7 @@ void depthwise_forward(const ConvolutionShape& shape,
   const auto runs = channel_runs(region.channels, in, out.cells);
   const Index run_count = static_cast<Index>(runs.size());
   const Index rows = region.rows.size();
+  const Range image_runs{region.images.begin * run_count, region.images.end * run_count};
   const Index parts = parts_for_threads(1, rows, run_count * region.images.size());
   std::vector<DepthwiseTap> taps;
   for (const Index offset : tap_offsets(shape, in)) {
@@ -125,38 +126,37 @@ void depthwise_forward(const ConvolutionShape& shape,
   }
   run_team([&] {
     Array<T> weights(shape.taps() * kMostLanes);
-#pragma omp for collapse(3) schedule(static) nowait
-    for (Index n = region.images.begin; n < region.images.end; ++n) {
-      for (Index i = 0; i < run_count; ++i) {
-        for (Index part = 0; part < parts; ++part) {
-          const Range& run = runs[static_cast<std::size_t>(i)];
-          const Index row = region.rows.begin + rows * part / parts;
-          const Index end = region.rows.begin + rows * (part + 1) / parts;
-          pack_lanes(shape, weight, region.channels.begin, run, weights.data());
-          alignas(kAlignment) T biases[kMostLanes] = {};
-          if (bias != nullptr) {
-            std::copy_n(bias + run.begin - region.channels.begin, run.size(), biases);
-          }
-          row_kernels<T>().depthwise({line_start(in,
-                                                 run,
-                                                 n,
-                                                 row * shape.stride - shape.padding,
-                                                 region.cols.begin * shape.stride - shape.padding),
-                                      in.row_stride() * shape.stride,
-                                      in.block * shape.stride,
-                                      taps.data(),
-                                      shape.taps(),
-                                      weights.data(),
-                                      biases,
-                                      line_start(out.cells, run, n, row, region.cols.begin),
-                                      out.cells.row_stride(),
-                                      out.cells.block,
-                                      end - row,
-                                      region.cols.size(),
-                                      whole_lanes(run, in, out.cells)});
-          for (Index line = row; line < end && out.done; ++line) {
-            out.done(run, n, line);
-          }
+#pragma omp for collapse(2) schedule(static) nowait
+    for (Index number = image_runs.begin; number < image_runs.end; ++number) {
+      for (Index part = 0; part < parts; ++part) {
+        const Index n = number / run_count;
+        const Range& run = runs[static_cast<std::size_t>(number % run_count)];
+        const Index row = region.rows.begin + rows * part / parts;
+        const Index end = region.rows.begin + rows * (part + 1) / parts;
+        pack_lanes(shape, weight, region.channels.begin, run, weights.data());
+        alignas(kAlignment) T biases[kMostLanes] = {};
+        if (bias != nullptr) {
+          std::copy_n(bias + run.begin - region.channels.begin, run.size(), biases);
+        }
+        row_kernels<T>().depthwise({line_start(in,
+                                               run,
+                                               n,
+                                               row * shape.stride - shape.padding,
+                                               region.cols.begin * shape.stride - shape.padding),
+                                    in.row_stride() * shape.stride,
+                                    in.block * shape.stride,
+                                    taps.data(),
+                                    shape.taps(),
+                                    weights.data(),
+                                    biases,
+                                    line_start(out.cells, run, n, row, region.cols.begin),
+                                    out.cells.row_stride(),
+                                    out.cells.block,
+                                    end - row,
+                                    region.cols.size(),
+                                    whole_lanes(run, in, out.cells)});
+        for (Index line = row; line < end && out.done; ++line) {
+          out.done(run, n, line);
         }
       }
     }
