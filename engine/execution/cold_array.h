@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unistd.h>
 
+#include "engine/execution/trial_arena.h"
 #include "engine/tensor.h"
 #include "partitioner/errors.h"
 
@@ -30,35 +31,29 @@ class ColdArray {
 
   // Makes the array long enough for `size` elements; whether that changed it: it is zero then.
   bool fit(Index size) {
-    if (aligned(size) <= values_.size()) {
+    if (aligned_elements(size) <= values_.size()) {
       return false;
     }
     values_ = {};  // gone before the next one is there
-    values_ = Array<float>(aligned(size));
+    values_ = Array<float>(aligned_elements(size));
     return true;
   }
 
   // Another `size` elements than the last times, as far as there are.
   [[nodiscard]] float* next(Index size) {
-    partitioner::expects(aligned(size) <= values_.size(), "a trial takes what it asked for");
-    const Index begin = next_ + aligned(size) <= values_.size() ? next_ : 0;
-    next_ = begin + aligned(size);
+    partitioner::expects(aligned_elements(size) <= values_.size(),
+                         "a trial takes what it asked for");
+    const Index begin = next_ + aligned_elements(size) <= values_.size() ? next_ : 0;
+    next_ = begin + aligned_elements(size);
     return values_.data() + begin;
   }
   [[nodiscard]] View<float> next(const Region& region) {
-    return {next(partitioner::blocked_volume(region)),
-            region,
-            partitioner::channel_block(region.channels.size())};
+    return trial_view(next(partitioner::blocked_volume(region)), region);
   }
 
   [[nodiscard]] std::span<float> all() { return values_.span(); }
 
  private:
-  static Index aligned(Index size) {
-    constexpr Index kElements = kAlignment / sizeof(float);
-    return (size + kElements - 1) / kElements * kElements;
-  }
-
   Array<float> values_;
   Index next_ = 0;
 };

@@ -6,50 +6,56 @@
 #include <vector>
 
 #include "engine/comm/bulk_transfers.h"
+#include "engine/execution/probe_trials.h"
 #include "engine/execution/repeated_timing.h"
+#include "engine/execution/trial_arena.h"
 #include "engine/ops/convolution.h"
 
 namespace engine {
 
 namespace {
 
-// Such as a step has many of: 3x3 from 64 to 64 channels, 52x52 cells.
+// Such as a step has many of.
+ConvolutionPoint usual_trial() {
+  ConvolutionPoint trial;
+  trial.kernel = partitioner::ConvolutionKernel::Winograd4;
+  trial.channels = trial.filters = 64;
+  trial.size = 3;
+  trial.rows = trial.cols = 52;
+  return trial;
+}
+
 class Kernel {
  public:
-  Kernel()
-      : in_(partitioner::blocked_volume(kIn)),
-        out_(partitioner::blocked_volume(kOut)),
-        weight_(kChannels * shape().row()),
-        scratch_(convolution_workspace(method(), kOut, kOut)) {
-    std::fill_n(in_.data(), in_.size(), 1.0F);
+  explicit Kernel(const ConvolutionPoint& trial)
+      : method_{trial_shape(trial), partitioner::all_passes(trial.kernel)},
+        output_(trial_output(trial)),
+        scratch_size_(convolution_workspace(method_, output_, output_)),
+        arena_({partitioner::blocked_volume(trial_input(trial)),
+                partitioner::blocked_volume(output_),
+                scratch_size_}),
+        in_(arena_.take(trial_input(trial))),
+        out_(arena_.take(output_)),
+        scratch_(arena_.take(scratch_size_)),
+        weight_(trial.filters * method_.shape.row()) {
+    std::fill_n(in_.data, partitioner::blocked_volume(in_.region), 1.0F);
     std::fill_n(weight_.data(), weight_.size(), 0.5F);
   }
 
   void compute() {
-    convolution_forward<float>(method(),
-                               View<const float>{in_.data(), kIn, block()},
-                               {weight_.data()},
-                               {View<float>{out_.data(), kOut, block()}, kOut},
-                               scratch_.data());
+    convolution_forward<float>(
+        method_, View<const float>(in_), {weight_.data()}, {out_, output_}, scratch_);
   }
 
  private:
-  static constexpr Index kChannels = 64;
-  static constexpr Index kCells = 52;
-  static constexpr Index kSize = 3;
-  static constexpr Region kIn{{0, 1}, {0, kChannels}, {0, kCells + 2}, {0, kCells + 2}};
-  static constexpr Region kOut{{0, 1}, {0, kChannels}, {0, kCells}, {0, kCells}};
-
-  static Index block() { return partitioner::channel_block(kChannels); }
-  static ConvolutionShape shape() { return {kChannels, kChannels, kSize, 1, 0, 1}; }
-  static ConvolutionMethod method() {
-    return {shape(), partitioner::all_passes(partitioner::ConvolutionKernel::Winograd4)};
-  }
-
-  Array<float> in_;
-  Array<float> out_;
+  ConvolutionMethod method_;
+  Region output_;
+  Index scratch_size_;
+  TrialArena arena_;
+  View<float> in_;
+  View<float> out_;
+  float* scratch_;
   Array<float> weight_;
-  Array<float> scratch_;
 };
 
 double seconds_of(int calls, Kernel& kernel) {
@@ -75,7 +81,7 @@ double measure_byte_s_of_kernels(const Communicator& communicator,
   if (!transfers.progresses()) {
     return 0;
   }
-  Kernel kernel;
+  Kernel kernel(usual_trial());
   communicator.barrier();
   const double alone_s = median_seconds(kAlonePart * seconds, [&] { kernel.compute(); });
   const double of_round = std::min(kWirePart * seconds * bytes_per_s / kRounds, kMostBytes);
