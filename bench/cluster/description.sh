@@ -30,11 +30,11 @@ add_device() {
   can_name_device "$name" ||
     fail "$where: '$name' cannot name a device: use up to 15 small letters, digits and hyphens, a letter first; not switch, bridge, localhost, lo, all, default."
   [ -z "${property[$name.memory]-}" ] || fail "$where: there are two devices called $name."
-  for pair in memory=900 rate=100 threads=1 "$@"; do
+  for pair in memory=900 rate=100 threads=1 byte=8 "$@"; do
     key=${pair%%=*}
     case $key in
-      speed | cpu | memory | rate | threads) ;;
-      *) fail "$where: unknown property '$pair'; a device has speed or cpu, memory, rate and threads." ;;
+      speed | cpu | memory | rate | threads | byte) ;;
+      *) fail "$where: unknown property '$pair'; a device has speed or cpu, memory, rate, threads and byte." ;;
     esac
     [[ $pair == *=* ]] && is_positive "${pair#*=}" || fail "$where: $key wants a number above 0, as in $key=4."
     [ "$key" != rate ] || is_rate "${pair#*=}" || fail "$where: rate wants a number from $least_mbit to $most_mbit, in Mbit/s."

@@ -1,5 +1,5 @@
 # Devices: sets of namespaces with a first process each. What is known of the cluster called $cluster is kept in
-# $state, a file a value: devices/NAME/{address,cores,memory_mib,rate_mbit,threads,pid}.
+# $state, a file a value: devices/NAME/{address,cores,memory_mib,rate_mbit,threads,byte_s,pid}.
 # shellcheck shell=bash
 
 readonly all_state=/run/tessera-cluster
@@ -89,6 +89,10 @@ enter_device() {
   if [ -s "$state/pace_library" ]; then
     TESSERA_PACE=$(value "$device" cores) TESSERA_PACE_LOOP=$(<"$state/pace_loop") LD_PRELOAD=$(<"$state/pace_library")
     export TESSERA_PACE TESSERA_PACE_LOOP LD_PRELOAD
+    if [ -s "$state/devices/$device/byte_s" ]; then
+      TESSERA_PACE_BYTE=$(value "$device" byte_s)
+      export TESSERA_PACE_BYTE
+    fi
   fi
   exec nsenter --target "$pid" --net --uts --ipc --mount --pid -- env --chdir="$PWD" "$@"
 }

@@ -6,12 +6,22 @@
 // devices or other guests of the host had the processor, is taken off its pauses, and time in which its core was slower than one that
 // nothing disturbs counts as less, by the loop that takes TESSERA_PACE_LOOP seconds there. The first thread alone is slowed, so
 // that a rank has to have one thread.
+//
+// What the emulated wire takes of this machine's processors would be charged to the thread that happens to run there, as if the slow device had
+// carried everybody's frames. So where TESSERA_PACE_BYTE is given, first threads keep off the first processor, all others keep to it, and the
+// wire with them, and each byte that the device sends or receives costs its first thread so many seconds instead.
 
 #include "core_now.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -19,7 +29,14 @@
 
 static const double most_credit_s = 0.2;  // of pauses that took longer than they should, and of time that others had
 
+static const double bytes_counted_every_s = 1e-3;  // counting takes some microseconds
+
 static double share;
+static double byte_s;
+static cpu_set_t processor_of_wire;
+static int interfaces = -1;
+static double bytes_before;
+static double counted_s;
 static double undisturbed_loop_s;
 static timer_t timer;
 static double processor_before_s;
@@ -32,6 +49,31 @@ static long waits(void) {
   struct rusage usage;
   getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nvcsw;
+}
+
+// Received and sent by eth0 since it was made: the first and the ninth number of its line.
+static double bytes_so_far(void) {
+  char text[2048];
+  const ssize_t size = pread(interfaces, text, sizeof text - 1, 0);
+  text[size > 0 ? size : 0] = '\0';
+  const char* line = strstr(text, "eth0:");
+  double received = 0;
+  double sent = 0;
+  if (line != NULL) {
+    sscanf(line + 5, "%lf %*f %*f %*f %*f %*f %*f %*f %lf", &received, &sent);
+  }
+  return received + sent;
+}
+
+static double owed_for_bytes(double time_s) {
+  if (byte_s <= 0 || time_s - counted_s < bytes_counted_every_s) {
+    return 0;
+  }
+  const double bytes = bytes_so_far();
+  const double owed = byte_s * (bytes - bytes_before);
+  bytes_before = bytes;
+  counted_s = time_s;
+  return owed;
 }
 
 static void begin_turn(void) {
@@ -57,7 +99,7 @@ static void keep_pace(int number) {
   const double used_s = processor_s - processor_before_s;
   const double lost_s = waits() == waits_before ? time_s - time_before_s - used_s : 0;
   const double undisturbed_s = used_s * undisturbed_loop_s / time_loop_twice();
-  owed_s += undisturbed_s / share - used_s - lost_s;
+  owed_s += undisturbed_s / share - used_s - lost_s + owed_for_bytes(time_s);
   const double pause_s = owed_s - (seconds_of(CLOCK_MONOTONIC) - time_s);
   if (pause_s > 0) {
     pause_for(pause_s);
@@ -75,11 +117,52 @@ static double positive_number(const char* name) {
   return text == NULL ? 0 : atof(text);
 }
 
+// The first processor that the process may use is the wire's; with no other there is nothing to divide. A program that this one becomes
+// has only the others left, so that it is told.
+static void divide_processors(void) {
+  const char* told = getenv("TESSERA_PACE_WIRE");
+  cpu_set_t others;
+  int first = 0;
+  if (sched_getaffinity(0, sizeof others, &others) != 0 || (told == NULL && CPU_COUNT(&others) < 2)) {
+    return;
+  }
+  if (told != NULL) {
+    first = atoi(told);
+  } else {
+    char number[16];
+    while (!CPU_ISSET(first, &others)) {
+      ++first;
+    }
+    snprintf(number, sizeof number, "%d", first);
+    setenv("TESSERA_PACE_WIRE", number, 1);
+  }
+  CPU_ZERO(&processor_of_wire);
+  CPU_SET(first, &processor_of_wire);
+  CPU_CLR(first, &others);
+  sched_setaffinity(0, sizeof others, &others);
+}
+
+// In place of the system's, for all threads but the first.
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+  int (*const create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) = dlsym(RTLD_NEXT, "pthread_create");
+  const int error = create(thread, attributes, run, argument);
+  if (error == 0 && CPU_COUNT(&processor_of_wire) > 0) {
+    pthread_setaffinity_np(*thread, sizeof processor_of_wire, &processor_of_wire);
+  }
+  return error;
+}
+
 __attribute__((constructor)) static void start(void) {
   share = getenv("PMI_RANK") == NULL ? 0 : positive_number("TESSERA_PACE");
   undisturbed_loop_s = positive_number("TESSERA_PACE_LOOP");
   if (share <= 0 || share >= 1 || undisturbed_loop_s <= 0) {
     return;
+  }
+  byte_s = positive_number("TESSERA_PACE_BYTE");
+  if (byte_s > 0) {
+    divide_processors();
+    interfaces = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
+    bytes_before = bytes_so_far();
   }
   prctl(PR_SET_TIMERSLACK, 1);  // pauses are shorter than what is added to them otherwise
   const int number = SIGRTMAX - 2;

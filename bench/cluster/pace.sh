@@ -11,6 +11,14 @@ build_pace_library() {
     fail '--slow-by pace needs a C compiler: apt-get install gcc, or slow devices by quota.'
 }
 
+# leave_a_processor_for_the_wire: whether the devices' shares, which are not settled yet, fit on all but one of the processors with room to
+# spare, since ranks that wait for each other's turns are late.
+leave_a_processor_for_the_wire() {
+  local name
+  for name in "${names[@]}"; do times "${property[$name.cores]}" "$dilation"; done |
+    awk -v others="$(($(processors) - 1))" '{ total += $1 } END { exit !(total <= 0.7 * others) }'
+}
+
 # settle_pace: after a pause a rank finds its caches cold, and in many short turns it computes more slowly than one that has a core
 # for itself, on some machines by half. So all devices compute at once, and their shares are corrected by what came of it: roughly at
 # first, then by the median of three runs, and by the same factor for all of one speed, since a single run or device may have bad luck.

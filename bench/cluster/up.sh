@@ -7,7 +7,7 @@ read_up_options() {
   new_name='' core_gflops='' wanted_dilation=1 slow_by=quota
   while [ $# -gt 0 ]; do
     case $1 in
-      --devices | --rate | --speed | --cpu | --memory | --threads | --dilate | --slow-by | --name | --core-speed | --model | --size | --program | --vectors)
+      --devices | --rate | --speed | --cpu | --memory | --threads | --byte | --dilate | --slow-by | --name | --core-speed | --model | --size | --program | --vectors)
         [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
       -*) fail "unknown option '$1': see --help." ;;
       *) [ -z "$description" ] || fail "one description is enough: '$description' or '$1'?" ;;
@@ -15,7 +15,7 @@ read_up_options() {
     key=${1#--}
     case $1 in
       --devices) devices=$2 ;;
-      --rate | --speed | --cpu | --memory | --threads) equal+=("$key=$2") ;;
+      --rate | --speed | --cpu | --memory | --threads | --byte) equal+=("$key=$2") ;;
       --dilate) wanted_dilation=$2 ;;
       --slow-by) slow_by=$2 ;;
       --name) new_name=$2 ;;
@@ -43,7 +43,7 @@ describe() {
   local description=$1 devices=$2 file
   shift 2
   if [ -n "$description" ]; then
-    [ -z "$devices" ] && [ $# -eq 0 ] || fail 'a description says what each device is: --devices, --rate, --speed, --cpu, --memory and --threads do not go with it.'
+    [ -z "$devices" ] && [ $# -eq 0 ] || fail 'a description says what each device is: --devices, --rate, --speed, --cpu, --memory, --threads and --byte do not go with it.'
     file=$(description_file "$description") || exit 2
     read_description "$file"
     : "${new_name:=$(basename "${file%.*}")}"
@@ -71,6 +71,8 @@ write_state() {
     set_value "$name" memory_mib "${property[$name.memory]}"
     set_value "$name" rate_mbit "${property[$name.rate]}"
     set_value "$name" threads "${property[$name.threads]}"
+    # The pace of a dilated device is that of one that takes as much less for a byte.
+    [ "$wire_apart" = no ] || set_value "$name" byte_s "$(awk -v ns="${property[$name.byte]}" -v k="$dilation" 'BEGIN { printf "%.6g", ns * 1e-9 / k }')"
     echo "$address $name" >>"$state/hosts"
   done
 }
@@ -89,6 +91,8 @@ bring_up() {
   fi
   settle_cores "${core_gflops:-1}" "$wanted_dilation"
   expect_dilated_rates
+  wire_apart=no
+  if [ "$slow_by" = pace ] && leave_a_processor_for_the_wire; then wire_apart=yes; fi
 
   mkdir -p "$all_state"
   mkdir "$state" 2>/dev/null || fail "$cluster is just being made by somebody else."
@@ -123,6 +127,7 @@ print_summary() {
       "${property[$name.speed]:+${property[$name.speed]} GFLOP/s}" "$(value "$name" cores)" \
       "$(value "$name" memory_mib)" "$(value "$name" rate_mbit)"
   done
+  [ "$wire_apart" = no ] || echo 'The wire has a processor of its own; devices are charged for each byte instead.'
   [ ! -s "$state/paced" ] || echo "Shares are such that devices which compute all at once do so at these speeds; single runs had $(paced_range) of them."
   if [ "$dilation" = 1 ]; then
     echo 'Real time: a second here is a second on the devices.'

@@ -157,8 +157,9 @@ void measure_wire(double seconds,
   const auto rates =
       communicator.of_ranks(std::min(links.send_bytes_per_s, links.receive_bytes_per_s));
   const double rate = *std::min_element(rates.begin(), rates.end());
-  links.byte_s = std::max(links.byte_s / processor_share,
-                          measure_byte_s_of_kernels(communicator, rate, kTransferPart * seconds));
+  // How long kernels are kept from computing is what counts; processor time may pass beside them.
+  links.byte_s = measure_byte_s_of_kernels(communicator, rate, kTransferPart * seconds)
+                     .value_or(links.byte_s / processor_share);
   describe_links(links_of_ranks(links, communicator), cluster);
   cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
 }

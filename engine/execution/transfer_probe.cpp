@@ -68,10 +68,10 @@ double seconds_of(int calls, Kernel& kernel) {
 
 }  // namespace
 
-double measure_byte_s_of_kernels(const Communicator& communicator,
-                                 double bytes_per_s,
-                                 double seconds,
-                                 bool by_wire) {
+std::optional<double> measure_byte_s_of_kernels(const Communicator& communicator,
+                                                double bytes_per_s,
+                                                double seconds,
+                                                bool by_wire) {
   constexpr int kRounds = 3;
   constexpr double kAlonePart = 0.25;
   constexpr double kWirePart = 0.25;
@@ -79,7 +79,7 @@ double measure_byte_s_of_kernels(const Communicator& communicator,
   constexpr double kMostBytes = 4 << 20U;
   BulkTransfers transfers(communicator, by_wire);
   if (!transfers.progresses()) {
-    return 0;
+    return std::nullopt;
   }
   Kernel kernel(usual_trial());
   communicator.barrier();

@@ -97,6 +97,43 @@ test_a_rank_that_keeps_pace_gets_more_of_a_core_that_is_slower() {
   "$cluster_command" --cluster test-pace down
 }
 
+# Also in a program that the first one becomes.
+test_ranks_that_keep_pace_compute_where_the_wire_is_not() {
+  local said
+  [ "$(nproc)" -gt 1 ] || skip "one processor"
+  cat >"$folder/where.py" <<'PYTHON'
+import os, threading
+found = []
+thread = threading.Thread(target=lambda: (threading.Event().wait(0.1), found.append(os.sched_getaffinity(0))))
+thread.start()
+thread.join()
+print(*sorted(os.sched_getaffinity(0)), "and", *sorted(found[0]))
+PYTHON
+  said=$("$cluster_command" up --devices 1 --cpu 0.2 --name test-pace --slow-by pace)
+  expect_text "$said" 'The wire has a processor of its own'
+  expect_equal "$("$cluster_command" --cluster test-pace run --timeout 60 -n 1 env "$python" "$folder/where.py")" \
+    "$("$python" -c 'import os; first, *others = sorted(os.sched_getaffinity(0)); print(*others, "and", first)')"
+  "$cluster_command" --cluster test-pace down
+  said=$("$cluster_command" up --devices 1 --cpu "$(($(nproc) - 1)).9" --name test-pace --slow-by pace)
+  "$cluster_command" --cluster test-pace down
+  [[ $said != *'a processor of its own'* ]]
+}
+
+# At 10 Mbit/s and 400 ns a byte a device has half of its time left.
+test_a_rank_that_keeps_pace_pays_for_what_its_device_receives() {
+  local alone beside pid
+  [ "$(nproc)" -gt 1 ] || skip "one processor"
+  "$cluster_command" up --devices 2 --cpu 0.2 --rate 10 --byte 400 --name test-pace --slow-by pace >/dev/null
+  read -r alone _ < <(spinning_rank)
+  "$cluster_command" --cluster test-pace exec pi1 "$python" tests/cluster/transfer.py receive 5001 >"$folder/rate" &
+  pid=$!
+  "$cluster_command" --cluster test-pace exec pi2 "$python" tests/cluster/transfer.py send pi1 5001 9000000 &
+  read -r beside _ < <(spinning_rank)
+  wait "$!" "$pid"
+  "$cluster_command" --cluster test-pace down
+  expect_between "$(awk -v a="$alone" -v b="$beside" 'BEGIN { print b / a }')" 0.3 0.75
+}
+
 # The machine may have other work, so that the bounds are wide.
 test_ranks_that_keep_pace_compute_at_the_speed_of_their_device() {
   local program=build/release/tessera said
