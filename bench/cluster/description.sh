@@ -106,10 +106,13 @@ settle_cores() {
 
 sum_of_lines() { awk '{ total += $1 } END { print total }'; }
 
-# warn_of_too_few_processors WANTED ADVICE
+# warn_of_too_few_processors WANTED ADVICE [WIRE_APART]
 warn_of_too_few_processors() {
-  awk -v n="$(processors)" -v wanted="$1" 'BEGIN { exit !(wanted > n) }' || return 0
-  warn "the devices want $(printf '%.2f' "$1") processors and this machine has $(processors): times will mean nothing; $2."
+  local here_for_them
+  here_for_them=$(processors)
+  [ "${3-no}" = no ] || here_for_them=$((here_for_them - 1))
+  awk -v n="$here_for_them" -v wanted="$1" 'BEGIN { exit !(wanted > n) }' || return 0
+  warn "the devices want $(printf '%.2f' "$1") processors and this machine has $here_for_them for them: times will mean nothing; $2."
 }
 
 # times NUMBER FACTOR

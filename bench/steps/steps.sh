@@ -21,7 +21,7 @@ figure=
 table=
 probe_seconds=40
 vectors=generic
-dilate=1.5
+dilate=1.2
 slow_by=pace
 
 own_settings=() # those of a bench's own_options that change what it measures and that no other column of a row tells

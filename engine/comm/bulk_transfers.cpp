@@ -1,6 +1,7 @@
 #include "engine/comm/bulk_transfers.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -23,8 +24,7 @@ namespace {
 constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI counts
 // A look costs kernels processor time, and where nobody looks for long the wire stands idle.
 constexpr std::chrono::microseconds kShortestNap{250};
-constexpr std::chrono::microseconds kLongestNap{4000};
-constexpr std::chrono::microseconds kNapWhileGuarded{2000};  // at most: somebody will wait soon
+constexpr std::chrono::microseconds kLongestNap{2000};
 constexpr int kNoMessageTag = kBulkTag + 1;
 
 struct Message {
@@ -76,7 +76,7 @@ struct BulkTransfers::State {
   bool has_thread = false;  // or would have one if anything were under way
   bool watched = false;     // by wait()
   bool stopping = false;
-  bool ran_dry = false;  // a lane whose pieces were all done when somebody looked
+  bool ran_dry = false;  // all pieces sent, or all received, were done when somebody looked
   std::thread thread;
 
   void post(int peer, bool sends, const Message& message);
@@ -151,22 +151,28 @@ bool BulkTransfers::State::advance() {
     return false;
   }
   std::vector<Lane*> moved;
+  std::array<bool, 2> any_done = {false, false};  // of what is received, of what is sent
   for (int i = 0; i < count; ++i) {
     const Piece& piece = pieces[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
     take_in(piece);
+    any_done[piece.lane->sends ? 1 : 0] = true;
     moved.push_back(piece.lane);
   }
   std::size_t left = 0;
+  std::array<bool, 2> any_left = {false, false};
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (requests[i] != MPI_REQUEST_NULL) {
       requests[left] = requests[i];
+      any_left[pieces[i].lane->sends ? 1 : 0] = true;
       pieces[left++] = pieces[i];
     }
   }
   requests.resize(left);
   pieces.resize(left);
+  for (const std::size_t way : {0, 1}) {
+    ran_dry = ran_dry || (any_done[way] && !any_left[way]);
+  }
   for (Lane* const lane : moved) {
-    ran_dry = ran_dry || lane->pieces == 0;
     while (!lane->messages.empty() && lane->messages.front().done == lane->messages.front().size) {
       lane->messages.pop_front();
     }
@@ -175,7 +181,7 @@ bool BulkTransfers::State::advance() {
   return true;
 }
 
-// Naps become longer until a lane runs dry in one.
+// Naps become longer until the wire runs dry in one, in either direction.
 void BulkTransfers::State::run() {
   std::unique_lock lock(mutex);
   std::chrono::microseconds nap = kShortestNap;
@@ -187,8 +193,7 @@ void BulkTransfers::State::run() {
     ran_dry = false;
     while (!stopping && !watched && advance()) {
     }
-    nap = std::clamp(
-        ran_dry ? nap / 2 : nap * 2, kShortestNap, guards > 0 ? kNapWhileGuarded : kLongestNap);
+    nap = std::clamp(ran_dry ? nap / 2 : nap * 2, kShortestNap, kLongestNap);
     lock.unlock();
     std::this_thread::sleep_for(nap);
     lock.lock();
