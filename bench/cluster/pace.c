@@ -1,5 +1,6 @@
 // Slows the ranks of an MPI program down evenly: preloaded into each, with the share of a processor that it may use in
-// TESSERA_PACE. Every quarter of a millisecond the rank stands still for as long as it takes to come down to its share.
+// TESSERA_PACE. Every quarter of a millisecond the rank stands still for as long as it takes to come down to its share; less often while it
+// waits, since looking takes time from those that compute.
 //
 // Unlike a quota of a control group it does so at once instead of every 10 ms or so, and time spent waiting for messages earns
 // no right to be faster later: as on a slow processor. A real device shares with nobody: time in which the rank would have computed, but other
@@ -29,6 +30,9 @@
 
 static const double most_credit_s = 0.2;  // of pauses that took longer than they should, and of time that others had
 
+static const long turn_ns = 250000;
+static const long most_turn_ns = 1000000; // while nothing is computed
+static const double waiting_share = 0.5;  // of a turn: who uses less is waiting
 static const double bytes_counted_every_s = 1e-3;  // counting takes some microseconds
 
 static double share;
@@ -43,6 +47,7 @@ static double processor_before_s;
 static double time_before_s;
 static long waits_before;
 static double owed_s;
+static long next_turn_ns;
 
 // How often the thread has given the processor away by itself: for a message, a lock, a pause.
 static long waits(void) {
@@ -77,7 +82,7 @@ static double owed_for_bytes(double time_s) {
 }
 
 static void begin_turn(void) {
-  const struct itimerspec once = {{0, 0}, {0, 250000}};
+  const struct itimerspec once = {{0, 0}, {0, next_turn_ns}};
   waits_before = waits();
   time_before_s = seconds_of(CLOCK_MONOTONIC);
   processor_before_s = seconds_of(CLOCK_THREAD_CPUTIME_ID);
@@ -98,6 +103,11 @@ static void keep_pace(int number) {
   const double time_s = seconds_of(CLOCK_MONOTONIC);
   const double used_s = processor_s - processor_before_s;
   const double lost_s = waits() == waits_before ? time_s - time_before_s - used_s : 0;
+  if (used_s < waiting_share * (time_s - time_before_s - lost_s)) {
+    next_turn_ns = next_turn_ns < most_turn_ns / 2 ? 2 * next_turn_ns : most_turn_ns;
+  } else {
+    next_turn_ns = turn_ns;
+  }
   const double undisturbed_s = used_s * undisturbed_loop_s / time_loop_twice();
   owed_s += undisturbed_s / share - used_s - lost_s + owed_for_bytes(time_s);
   const double pause_s = owed_s - (seconds_of(CLOCK_MONOTONIC) - time_s);
@@ -164,6 +174,7 @@ __attribute__((constructor)) static void start(void) {
     interfaces = open("/proc/self/net/dev", O_RDONLY | O_CLOEXEC);
     bytes_before = bytes_so_far();
   }
+  next_turn_ns = turn_ns;
   prctl(PR_SET_TIMERSLACK, 1);  // pauses are shorter than what is added to them otherwise
   const int number = SIGRTMAX - 2;
   struct sigaction action = {.sa_handler = keep_pace, .sa_flags = SA_RESTART};
