@@ -9,7 +9,7 @@
 // that a rank has to have one thread.
 //
 // What the emulated wire takes of this machine's processors would be charged to the thread that happens to run there, as if the slow device had
-// carried everybody's frames. So where TESSERA_PACE_BYTE is given, first threads keep off the first processor, all others keep to it, and the
+// carried everybody's frames. So where TESSERA_PACE_BYTE is given, first threads keep off the first processor while they compute, all others keep to it, and the
 // wire with them, and each byte that the device sends or receives costs its first thread so many seconds instead.
 
 #include "core_now.h"
@@ -38,6 +38,8 @@ static const double bytes_counted_every_s = 1e-3;  // counting takes some micros
 static double share;
 static double byte_s;
 static cpu_set_t processor_of_wire;
+static cpu_set_t processors_of_ranks;
+static int waiting;
 static int interfaces = -1;
 static double bytes_before;
 static double counted_s;
@@ -95,6 +97,15 @@ static void pause_for(double seconds) {
   nanosleep(&time, NULL);
 }
 
+// Who waits looks for messages all the time, and does so where the wire is.
+static void be_waiting(int now) {
+  if (now != waiting && CPU_COUNT(&processor_of_wire) > 0) {
+    const cpu_set_t* set = now ? &processor_of_wire : &processors_of_ranks;
+    sched_setaffinity(0, sizeof *set, set);
+  }
+  waiting = now;
+}
+
 // What keeping pace takes by itself is a part of the pause.
 static void keep_pace(int number) {
   (void)number;
@@ -105,8 +116,10 @@ static void keep_pace(int number) {
   const double lost_s = waits() == waits_before ? time_s - time_before_s - used_s : 0;
   if (used_s < waiting_share * (time_s - time_before_s - lost_s)) {
     next_turn_ns = next_turn_ns < most_turn_ns / 2 ? 2 * next_turn_ns : most_turn_ns;
+    be_waiting(next_turn_ns == most_turn_ns);
   } else {
     next_turn_ns = turn_ns;
+    be_waiting(0);
   }
   const double undisturbed_s = used_s * undisturbed_loop_s / time_loop_twice();
   owed_s += undisturbed_s / share - used_s - lost_s + owed_for_bytes(time_s);
@@ -149,6 +162,7 @@ static void divide_processors(void) {
   CPU_ZERO(&processor_of_wire);
   CPU_SET(first, &processor_of_wire);
   CPU_CLR(first, &others);
+  processors_of_ranks = others;
   sched_setaffinity(0, sizeof others, &others);
 }
 
