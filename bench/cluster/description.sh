@@ -98,7 +98,7 @@ settle_cores() {
   for name in "${names[@]}"; do
     property[$name.cores]=${property[$name.cpu]-$(awk -v p="${property[$name.speed]-}" -v g="$1" 'BEGIN { printf "%.6f", p / g }')}
   done
-  total=$(for name in "${names[@]}"; do echo "${property[$name.cores]}"; done | sum_of_lines)
+  total=$(cores_of_devices)
   dilation=$2
   [ "$dilation" != max ] || dilation=$(awk -v n="$(processors)" -v total="$total" 'BEGIN { printf "%.3g", 0.9 * n / total }')
   warn_of_too_few_processors "$(awk -v t="$total" -v k="$dilation" 'BEGIN { print t * k }')" '--dilate max is the largest that fits'
@@ -106,11 +106,17 @@ settle_cores() {
 
 sum_of_lines() { awk '{ total += $1 } END { print total }'; }
 
-# warn_of_too_few_processors WANTED ADVICE [WIRE_APART]
+# cores_of_devices: what all of them want of this machine, not dilated.
+cores_of_devices() {
+  local name
+  for name in "${names[@]}"; do echo "${property[$name.cores]}"; done | sum_of_lines
+}
+
+# warn_of_too_few_processors WANTED ADVICE
 warn_of_too_few_processors() {
   local here_for_them
   here_for_them=$(processors)
-  [ "${3-no}" = no ] || here_for_them=$((here_for_them - 1))
+  [ "$wire_apart" = no ] || here_for_them=$((here_for_them - 1))
   awk -v n="$here_for_them" -v wanted="$1" 'BEGIN { exit !(wanted > n) }' || return 0
   warn "the devices want $(printf '%.2f' "$1") processors and this machine has $here_for_them for them: times will mean nothing; $2."
 }

@@ -31,8 +31,8 @@
 static const double most_credit_s = 0.2;  // of pauses that took longer than they should, and of time that others had
 
 static const long turn_ns = 250000;
-static const long most_turn_ns = 1000000; // while nothing is computed
-static const double waiting_share = 0.5;  // of a turn: who uses less is waiting
+static const long most_turn_ns = 1000000;          // while nothing is computed
+static const double waiting_share = 0.5;           // of a turn: who uses less is waiting
 static const double bytes_counted_every_s = 1e-3;  // counting takes some microseconds
 
 static double share;

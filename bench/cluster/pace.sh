@@ -14,10 +14,9 @@ build_pace_library() {
 # leave_a_processor_for_the_wire: whether the devices' shares fit on all but one of the processors with room to spare, since ranks that wait for
 # each other's turns are late. Shares that are still to be settled may become twice as large.
 leave_a_processor_for_the_wire() {
-  local name most=0.7
+  local most=0.7
   [ "$measure_pace" = no ] || most=0.35
-  for name in "${names[@]}"; do times "${property[$name.cores]}" "$dilation"; done |
-    awk -v most="$most" -v others="$(($(processors) - 1))" '{ total += $1 } END { exit !(total <= most * others) }'
+  awk -v wanted="$(times "$(cores_of_devices)" "$dilation")" -v most="$most" -v others="$(($(processors) - 1))" 'BEGIN { exit !(wanted <= most * others) }'
 }
 
 # settle_pace: after a pause a rank finds its caches cold, and in many short turns it computes more slowly than one that has a core
@@ -27,7 +26,7 @@ settle_pace() {
   local name
   if measure_paced 1; then correct_shares; else return 0; fi
   if measure_paced 3; then correct_shares; fi
-  warn_of_too_few_processors "$(for name in "${names[@]}"; do value "$name" cores; done | sum_of_lines)" 'give a smaller --dilate' "$wire_apart"
+  warn_of_too_few_processors "$(for name in "${names[@]}"; do value "$name" cores; done | sum_of_lines)" 'give a smaller --dilate'
 }
 
 # measure_paced RUNS: leaves in $state/paced a line for each run and device with a speed, DEVICE PART MEDIAN: what part of its speed it

@@ -71,7 +71,7 @@ write_state() {
     set_value "$name" memory_mib "${property[$name.memory]}"
     set_value "$name" rate_mbit "${property[$name.rate]}"
     set_value "$name" threads "${property[$name.threads]}"
-    # The pace of a dilated device is that of one that takes as much less for a byte.
+    # A dilated device is done with a byte as many times sooner.
     [ "$wire_apart" = no ] || set_value "$name" byte_s "$(awk -v ns="${property[$name.byte]}" -v k="$dilation" 'BEGIN { printf "%.6g", ns * 1e-9 / k }')"
     echo "$address $name" >>"$state/hosts"
   done
@@ -89,9 +89,9 @@ bring_up() {
     core_gflops=$(core_speed) || exit 2
     measure_pace=yes
   fi
+  wire_apart=no
   settle_cores "${core_gflops:-1}" "$wanted_dilation"
   expect_dilated_rates
-  wire_apart=no
   if [ "$slow_by" = pace ] && leave_a_processor_for_the_wire; then wire_apart=yes; fi
 
   mkdir -p "$all_state"
