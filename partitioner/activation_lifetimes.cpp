@@ -199,6 +199,16 @@ class Lifetimes {
     }
   }
 
+  // When the gradient of a normalised layer's output, or of the pool joined with it, is last looked
+  // at: when that of its sums is made in their place, or, where nobody but the layer's weights
+  // wants it, piece by piece for these.
+  [[nodiscard]] int normalized_back(int layer) const {
+    return network_.layer(layer).inputs == std::vector{kImage} ? weights(layer) : first(layer);
+  }
+  [[nodiscard]] int unpooled(int layer) const {
+    return normalizes(network_.layer(layer).operation) ? normalized_back(layer) : first(layer);
+  }
+
   void winners_of(int layer) {
     if (!options_.training || !std::holds_alternative<MaxPool>(network_.layer(layer).operation)) {
       return;
@@ -212,7 +222,7 @@ class Lifetimes {
       in_backward->bytes = winners.bytes;
       need(*in_backward, again(maker(layer)));
     }
-    need(*in_backward, second(layer), first(maker(layer)));
+    need(*in_backward, second(layer), unpooled(maker(layer)));
   }
 
   void gradients() {
@@ -221,9 +231,11 @@ class Lifetimes {
       need(arena_.gradients, buffer, first(map));
       if (map == kImage || !normalizes(network_.layer(map).operation)) {
         need(arena_.gradients, buffer, second(map), weights(map));
+      } else {
+        need(arena_.gradients, buffer, normalized_back(map));
       }
       if (map != kImage && maker(map) != map) {
-        need(arena_.gradients, buffer, first(maker(map)));
+        need(arena_.gradients, buffer, unpooled(maker(map)));
       }
     }
     need(arena_.gradients, plan_.producer(rank_, network_.size() - 1), network_.size());

@@ -54,7 +54,11 @@ class ConvolutionalLayer : public Layer<T> {
   void restore(const LayerMaps<T>& maps) override { stage_.restore(maps); }
 
   void backward_output(const Pass& pass, const LayerMaps<T>& maps) override {
-    stage_.backward(pass, maps);
+    if (weights_make_gradient(maps)) {
+      stage_.backward_statistics(pass, maps);
+    } else {
+      stage_.backward(pass, maps);
+    }
   }
 
   void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
@@ -70,6 +74,10 @@ class ConvolutionalLayer : public Layer<T> {
   }
 
   void backward_weights(const LayerMaps<T>& maps, const Region& cells) override {
+    if (weights_make_gradient(maps)) {
+      backward_weights_from_sums(maps, cells);
+      return;
+    }
     convolution_backward_weights(method_,
                                  maps.inputs[0],
                                  stage_.sum_gradients(maps),
@@ -83,6 +91,27 @@ class ConvolutionalLayer : public Layer<T> {
   [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:
+  // Whether the weights alone want the gradient of the sums, so that it need not stand in memory.
+  [[nodiscard]] bool weights_make_gradient(const LayerMaps<T>& maps) const {
+    return normalized_ && site_.spec().inputs[0] == partitioner::kImage &&
+           maps.input_gradients[0].data == nullptr &&
+           takes_made_gradient<T>(method_, maps.inputs[0], maps.sums, site_.tile().backward);
+  }
+
+  void backward_weights_from_sums(const LayerMaps<T>& maps, const Region& cells) {
+    stage_.with_sum_gradients(maps, [&](const NormalizedGradient<T>& gradient) {
+      const auto make = [&](const Range& run, Index n, Index row, const Range& cols, T* to) {
+        gradient.make(run, n, row, cols, to);
+      };
+      convolution_backward_weights<T>(method_,
+                                      maps.inputs[0],
+                                      MadeGradient<T>{maps.sums, make},
+                                      cells,
+                                      site_.tile().computed.channels.begin,
+                                      maps.parameters.weight_gradient);
+    });
+  }
+
   void convolve(const LayerMaps<T>& maps, const ConvolutionOutput<T>& out, bool prepared) const {
     const ForwardFilters<T> filters{
         maps.parameters.weight, normalized_ ? nullptr : maps.parameters.bias, prepared};

@@ -167,11 +167,16 @@ void NormStage<T>::backward(const Pass& pass, const LayerMaps<T>& maps) {
   if (site_.tile().computed.empty()) {
     return;
   }
-  if (normalize_) {
-    backward_normalization(pass, maps);
-  } else {
+  if (!normalize_) {
     backward_activation(maps);
+    return;
   }
+  backward_statistics(pass, maps);
+  normalize_backward(maps.sums,
+                     site_.tile().backward,
+                     normalization(maps),
+                     through_statistics(),
+                     output_gradients(maps));
 }
 
 template <class T>
@@ -230,21 +235,22 @@ std::vector<NormGradient> NormStage<T>::sum_over_ranks(const Pass& pass,
 }
 
 template <class T>
-void NormStage<T>::backward_normalization(const Pass& pass, const LayerMaps<T>& maps) {
+void NormStage<T>::backward_statistics(const Pass& pass, const LayerMaps<T>& maps) {
   const partitioner::Tile& tile = site_.tile();
-  const ParameterViews<T>& parameters = maps.parameters;
-  const GradientLines<T> gradients = output_gradients(maps);
-  const Normalization<T> by = normalization(maps);
-  const std::vector<NormGradient> totals = sum_over_ranks(
-      pass,
-      normalize_backward_sums(View<const T>(maps.sums), tile.backward, by, gradients),
-      maps.meanwhile);
-  for (std::size_t c = 0; c < totals.size(); ++c) {
-    parameters.bias_gradient[c] += static_cast<T>(totals[c].shift);
-    parameters.scale_gradient[c] += static_cast<T>(totals[c].scale);
+  if (tile.computed.empty()) {
+    return;
   }
-  normalize_backward(
-      maps.sums, tile.backward, by, {totals, statistics_cells(pass), tile.owned}, gradients);
+  const ParameterViews<T>& parameters = maps.parameters;
+  totals_ = sum_over_ranks(
+      pass,
+      normalize_backward_sums(
+          View<const T>(maps.sums), tile.backward, normalization(maps), output_gradients(maps)),
+      maps.meanwhile);
+  backward_cells_ = statistics_cells(pass);
+  for (std::size_t c = 0; c < totals_.size(); ++c) {
+    parameters.bias_gradient[c] += static_cast<T>(totals_[c].shift);
+    parameters.scale_gradient[c] += static_cast<T>(totals_[c].scale);
+  }
 }
 
 template <class T>

@@ -45,6 +45,16 @@ class NormStage {
   // gradients of bias (shift) and scale.
   void backward(const Pass& pass, const LayerMaps<T>& maps);
 
+  // The first half of backward(), where the stage normalises: all but the gradient of the sums.
+  void backward_statistics(const Pass& pass, const LayerMaps<T>& maps);
+  // The second half: calls visit(gradient), which makes that gradient out of the sums.
+  template <class Visit>
+  void with_sum_gradients(const LayerMaps<T>& maps, Visit visit) const {
+    const GradientLines<T> lines = output_gradients(maps);
+    visit(NormalizedGradient<T>(
+        maps.sums, site_.tile().backward, normalization(maps), through_statistics(), lines));
+  }
+
   // Where the gradient of the sums is then.
   [[nodiscard]] View<const T> sum_gradients(const LayerMaps<T>& maps) const {
     return maps.sum_gradients.data != nullptr ? maps.sum_gradients : maps.output_gradient;
@@ -58,7 +68,6 @@ class NormStage {
                          const std::optional<LineMoments<T>>& moments);
   [[nodiscard]] bool takes_statistics(const Pass& pass) const;
   void backward_activation(const LayerMaps<T>& maps);
-  void backward_normalization(const Pass& pass, const LayerMaps<T>& maps);
   [[nodiscard]] GradientLines<T> output_gradients(const LayerMaps<T>& maps) const;
   [[nodiscard]] std::vector<NormGradient> sum_over_ranks(const Pass& pass,
                                                          const std::vector<NormGradient>& mine,
@@ -68,11 +77,17 @@ class NormStage {
   std::vector<Moments> over_ranks(const Pass& pass, const std::vector<Moments>& owned);
   [[nodiscard]] double statistics_cells(const Pass& pass) const;
   [[nodiscard]] Normalization<T> normalization(const LayerMaps<T>& maps) const;
+  [[nodiscard]] StatisticsGradient through_statistics() const {
+    return {totals_, backward_cells_, site_.tile().owned};
+  }
 
   Site site_;
   bool normalize_;
   Activation activation_;
   std::vector<ChannelNorm<T>> norms_;  // of the channels of tile().computed
+  // Of the last backward_statistics().
+  std::vector<NormGradient> totals_;
+  double backward_cells_ = 0;
   std::optional<ChannelSums> moment_sums_;
   std::optional<ChannelSums> gradient_sums_;
 };

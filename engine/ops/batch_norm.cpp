@@ -1,5 +1,6 @@
 #include "engine/ops/batch_norm.h"
 
+#include <algorithm>
 #include <array>
 
 namespace engine {
@@ -8,37 +9,6 @@ namespace {
 
 using partitioner::contains;
 using partitioner::intersect;
-
-// What is subtracted from and multiplied with the gradients of a run: `alone` for cells that take
-// nothing of what flows through the statistics, `together` for those that do.
-template <class T>
-struct GradientNorms {
-  LaneNorms<T> alone;
-  LaneNorms<T> together;
-};
-
-template <class T>
-GradientNorms<T> gradient_norms(const Normalization<T>& by,
-                                const StatisticsGradient& statistics,
-                                const Range& run) {
-  GradientNorms<T> norms;
-  for (Index l = 0; l < run.size(); ++l) {
-    const auto c = static_cast<std::size_t>(run.begin - by.first + l);
-    norms.alone.scale[l] = by.norms[c].inverse_deviation * by.scale[c];
-  }
-  norms.together = norms.alone;
-  for (Index l = 0; l < run.size(); ++l) {
-    const auto c = static_cast<std::size_t>(run.begin - by.first + l);
-    if (contains(statistics.owned.channels, {run.begin + l, run.begin + l + 1})) {
-      const double count = statistics.count;
-      norms.together.mean[l] = by.norms[c].mean;
-      norms.together.shift[l] = static_cast<T>(statistics.totals[c].shift / count);
-      norms.together.inverse[l] = static_cast<T>(
-          statistics.totals[c].scale / count * static_cast<double>(by.norms[c].inverse_deviation));
-    }
-  }
-  return norms;
-}
 
 template <class T>
 auto lane_norms_by(const Normalization<T>& by) {
@@ -183,42 +153,93 @@ std::vector<NormGradient> normalize_backward_sums(View<const T> in,
 }
 
 template <class T>
+NormalizedGradient<T>::NormalizedGradient(View<const T> in,
+                                          const Region& region,
+                                          const Normalization<T>& by,
+                                          const StatisticsGradient& statistics,
+                                          const GradientLines<T>& gradient)
+    : in_(in),
+      by_(by),
+      statistics_(statistics),
+      gradient_(gradient),
+      runs_(gradient.runs(region.channels, in)) {
+  for (const Range& run : runs_) {
+    norms_.push_back(norms_of(run));
+  }
+}
+
+template <class T>
+typename NormalizedGradient<T>::RunNorms NormalizedGradient<T>::norms_of(const Range& run) const {
+  RunNorms norms;
+  norms.norms = lane_norms(by_, run);
+  for (Index l = 0; l < run.size(); ++l) {
+    const auto c = static_cast<std::size_t>(run.begin - by_.first + l);
+    norms.alone.scale[l] = by_.norms[c].inverse_deviation * by_.scale[c];
+  }
+  norms.together = norms.alone;
+  for (Index l = 0; l < run.size(); ++l) {
+    const auto c = static_cast<std::size_t>(run.begin - by_.first + l);
+    if (contains(statistics_.owned.channels, {run.begin + l, run.begin + l + 1})) {
+      const double count = statistics_.count;
+      norms.together.mean[l] = by_.norms[c].mean;
+      norms.together.shift[l] = static_cast<T>(statistics_.totals[c].shift / count);
+      norms.together.inverse[l] =
+          static_cast<T>(statistics_.totals[c].scale / count *
+                         static_cast<double>(by_.norms[c].inverse_deviation));
+    }
+  }
+  return norms;
+}
+
+template <class T>
+void NormalizedGradient<T>::make(
+    const Range& run, Index n, Index row, const Range& cols, T* to) const {
+  const Index lanes = gradient_.lanes(run, in_);
+  const auto found =
+      std::lower_bound(runs_.begin(), runs_.end(), run, [](const Range& a, const Range& b) {
+        return a.begin < b.begin;
+      });
+  const RunNorms& through = norms_[static_cast<std::size_t>(found - runs_.begin())];
+  const auto apply = [&](const Range& of, const LaneNorms<T>& how) {
+    if (of.empty()) {
+      return;
+    }
+    gradient_.for_each_piece(
+        {run, n, row, lanes}, of, [&](Index col, Index cells, const T* g, Index step) {
+          row_kernels<T>().normalize_gradient({line_start(in_, run, n, row, col),
+                                               in_.block,
+                                               g,
+                                               step,
+                                               cells,
+                                               lanes,
+                                               &through.norms,
+                                               by_.activation},
+                                              how,
+                                              to + (col - cols.begin) * in_.block);
+        });
+  };
+  const Region& owned = statistics_.owned;
+  const bool row_owned = statistics_.count != 0 && contains(owned.images, {n, n + 1}) &&
+                         contains(owned.rows, {row, row + 1});
+  const Range mine = row_owned ? intersect(cols, owned.cols) : Range{};
+  if (mine.empty()) {
+    apply(cols, through.alone);
+    return;
+  }
+  apply({cols.begin, mine.begin}, through.alone);
+  apply(mine, through.together);
+  apply({mine.end, cols.end}, through.alone);
+}
+
+template <class T>
 void normalize_backward(View<T> in,
                         const Region& region,
                         const Normalization<T>& by,
                         const StatisticsGradient& statistics,
                         const GradientLines<T>& gradient) {
-  const Region& owned = statistics.owned;
-  const bool constant = statistics.count == 0;
-  const auto runs = gradient.runs(region.channels, View<const T>(in));
-  const RunValues<LaneNorms<T>> norms_of_runs(runs, lane_norms_by(by));
-  const RunValues<GradientNorms<T>> through_runs(
-      runs, [&](const Range& run) { return gradient_norms(by, statistics, run); });
-  for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
-    const Index lanes = gradient.lanes(run, View<const T>(in));
-    const LaneNorms<T>& norms = norms_of_runs[run];
-    const GradientNorms<T>& through = through_runs[run];
-    const auto apply = [&](const Range& cols, const LaneNorms<T>& how) {
-      if (cols.empty()) {
-        return;
-      }
-      gradient.for_each_piece(
-          {run, n, row, lanes}, cols, [&](Index col, Index cells, const T* g, Index step) {
-            T* x = line_start(in, run, n, row, col);
-            row_kernels<T>().normalize_gradient(
-                {x, in.block, g, step, cells, lanes, &norms, by.activation}, how, x);
-          });
-    };
-    const bool row_owned =
-        !constant && contains(owned.images, {n, n + 1}) && contains(owned.rows, {row, row + 1});
-    const Range mine = row_owned ? intersect(region.cols, owned.cols) : Range{};
-    if (mine.empty()) {
-      apply(region.cols, through.alone);
-      return;
-    }
-    apply({region.cols.begin, mine.begin}, through.alone);
-    apply(mine, through.together);
-    apply({mine.end, region.cols.end}, through.alone);
+  const NormalizedGradient<T> gradients(in, region, by, statistics, gradient);
+  for_each_line(region, gradients.runs(), [&](const Range& run, Index n, Index row) {
+    gradients.make(run, n, row, region.cols, line_start(in, run, n, row, region.cols.begin));
   });
 }
 
@@ -233,6 +254,7 @@ template std::vector<NormGradient> normalize_backward_sums<float>(View<const flo
                                                                   const Region&,
                                                                   const Normalization<float>&,
                                                                   const GradientLines<float>&);
+template class NormalizedGradient<float>;
 template void normalize_backward<float>(View<float>,
                                         const Region&,
                                         const Normalization<float>&,
@@ -249,6 +271,7 @@ template std::vector<NormGradient> normalize_backward_sums<double>(View<const do
                                                                    const Region&,
                                                                    const Normalization<double>&,
                                                                    const GradientLines<double>&);
+template class NormalizedGradient<double>;
 template void normalize_backward<double>(View<double>,
                                          const Region&,
                                          const Normalization<double>&,

@@ -103,6 +103,43 @@ struct StatisticsGradient {
   Region owned;
 };
 
+// The gradients of a map that is normalised, made a piece of a line at a time out of its cells and
+// the gradients of the output. Refers to all that it is made of.
+template <class T>
+class NormalizedGradient {
+ public:
+  NormalizedGradient(View<const T> in,
+                     const Region& region,
+                     const Normalization<T>& by,
+                     const StatisticsGradient& statistics,
+                     const GradientLines<T>& gradient);
+
+  // Channels of the region that lie side by side wherever it is made from.
+  [[nodiscard]] const std::vector<Range>& runs() const { return runs_; }
+
+  // Assigns `to` the gradients of some cells of a line, in.block apart; `run` is one of runs(),
+  // equal to it if not the very same. `to` may be where the cells are.
+  void make(const Range& run, Index n, Index row, const Range& cols, T* to) const;
+
+ private:
+  // What is subtracted from and multiplied with the gradients of a run: `alone` for cells that take
+  // nothing of what flows through the statistics, `together` for those that do.
+  struct RunNorms {
+    LaneNorms<T> norms;
+    LaneNorms<T> alone;
+    LaneNorms<T> together;
+  };
+
+  [[nodiscard]] RunNorms norms_of(const Range& run) const;
+
+  View<const T> in_;
+  Normalization<T> by_;
+  const StatisticsGradient& statistics_;
+  const GradientLines<T>& gradient_;
+  std::vector<Range> runs_;
+  std::vector<RunNorms> norms_;  // of each run
+};
+
 // Assigns each cell of `in` on the region its gradient: nobody needs the cell itself any more.
 template <class T>
 void normalize_backward(View<T> in,

@@ -128,6 +128,28 @@ void convolution_backward_data(const ConvolutionMethod& method,
 }
 
 template <class T>
+bool takes_made_gradient(const ConvolutionMethod& method,
+                         const View<const T>& in,
+                         const View<const T>& out_gradient,
+                         const Region& region) {
+  return method.kernels.backward_weights == ConvolutionKernel::Direct &&
+         !is_depthwise(method.shape) &&
+         direct_takes_made_gradient(method.shape, in, out_gradient, region);
+}
+
+template <class T>
+void convolution_backward_weights(const ConvolutionMethod& method,
+                                  View<const T> in,
+                                  const MadeGradient<T>& out_gradient,
+                                  const Region& region,
+                                  Index first_filter,
+                                  T* weight_gradient) {
+  if (!region.empty()) {
+    direct_backward_weights(method.shape, in, out_gradient, region, first_filter, weight_gradient);
+  }
+}
+
+template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   View<const T> out_gradient,
@@ -169,6 +191,16 @@ template void convolution_backward_data<float>(const ConvolutionMethod&,
                                                const Region&,
                                                const InputGradient<float>&,
                                                float*);
+template bool takes_made_gradient<float>(const ConvolutionMethod&,
+                                         const View<const float>&,
+                                         const View<const float>&,
+                                         const Region&);
+template void convolution_backward_weights<float>(const ConvolutionMethod&,
+                                                  View<const float>,
+                                                  const MadeGradient<float>&,
+                                                  const Region&,
+                                                  Index,
+                                                  float*);
 template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   View<const float>,
                                                   View<const float>,
@@ -188,6 +220,16 @@ template void convolution_backward_data<double>(const ConvolutionMethod&,
                                                 const Region&,
                                                 const InputGradient<double>&,
                                                 double*);
+template bool takes_made_gradient<double>(const ConvolutionMethod&,
+                                          const View<const double>&,
+                                          const View<const double>&,
+                                          const Region&);
+template void convolution_backward_weights<double>(const ConvolutionMethod&,
+                                                   View<const double>,
+                                                   const MadeGradient<double>&,
+                                                   const Region&,
+                                                   Index,
+                                                   double*);
 template void convolution_backward_weights<double>(const ConvolutionMethod&,
                                                    View<const double>,
                                                    View<const double>,

@@ -117,6 +117,34 @@ void convolution_backward_data(const ConvolutionMethod& method,
                                const InputGradient<T>& in_gradient,
                                T* workspace);
 
+// Gradients of an output that nobody else needs, so that they are made a piece at a time.
+template <class T>
+struct MadeGradient {
+  // Assigns `to` (cols, cells.block) the gradients of a block of channels in a piece of a line. By
+  // several threads at once.
+  using Make =
+      std::function<void(const Range& channels, Index image, Index row, const Range& cols, T* to)>;
+
+  View<const T> cells;  // what they are made of, which lies as they would
+  Make make;
+};
+
+// Whether the gradient of the method's weights can do with gradients that are made on the way.
+template <class T>
+[[nodiscard]] bool takes_made_gradient(const ConvolutionMethod& method,
+                                       const View<const T>& in,
+                                       const View<const T>& out_gradient,
+                                       const Region& region);
+
+// As below, where takes_made_gradient(): the same bits with one thread.
+template <class T>
+void convolution_backward_weights(const ConvolutionMethod& method,
+                                  View<const T> in,
+                                  const MadeGradient<T>& out_gradient,
+                                  const Region& region,
+                                  Index first_filter,
+                                  T* weight_gradient);
+
 // Adds to weight_gradient, laid out as `weight`, with filters from `first_filter` on.
 template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,

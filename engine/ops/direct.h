@@ -30,6 +30,21 @@ void direct_backward_data(const ConvolutionShape& shape,
                           const InputGradient<T>& in_gradient,
                           T* workspace);
 
+// Where gradients lie in whole blocks, and neighbouring pixels are not what vectors hold.
+template <class T>
+[[nodiscard]] bool direct_takes_made_gradient(const ConvolutionShape& shape,
+                                              const View<const T>& in,
+                                              const View<const T>& out_gradient,
+                                              const Region& region);
+
+template <class T>
+void direct_backward_weights(const ConvolutionShape& shape,
+                             View<const T> in,
+                             const MadeGradient<T>& out_gradient,
+                             const Region& region,
+                             Index first_filter,
+                             T* weight_gradient);
+
 template <class T>
 void direct_backward_weights(const ConvolutionShape& shape,
                              View<const T> in,

@@ -68,53 +68,94 @@ LanesOfGradient<T> gather_lanes(View<const T> gradient,
 template <class T>
 class BackwardWeights {
  public:
+  // `make`: where there is one, out_gradient holds what gradients are made of.
   BackwardWeights(const ConvolutionShape& shape,
                   View<const T> in,
                   View<const T> out_gradient,
+                  const typename MadeGradient<T>::Make& make,
                   const Region& region,
                   T* weight_gradient)
       : shape_(shape),
         in_(in),
         out_gradient_(out_gradient),
+        make_(make),
         weight_gradient_(weight_gradient),
         lanes_(lanes_of(region.channels, shape.group_filters())),
         runs_(whole_runs(lanes_, out_gradient)),
         offsets_(offsets_by_group(shape, in, lanes_)),
         pieces_(pieces_of(region)) {}
 
-  // A thread sums all images for the weights that are its own, so threads never add to the same
-  // sum.
+  // Threads never add to the same sum.
   void run() const {
+    if (make_) {
+      share_pieces();
+    } else {
+      share_weights();
+    }
+  }
+
+ private:
+  struct alignas(kAlignment) Sums : PackedWeights<T> {};
+
+  // A thread sums all images for the weights that are its own.
+  void share_weights() const {
     const Index run_count = static_cast<Index>(runs_.size());
     const Index terms = shape_.row();
     const Index chunks = parts_for_threads((terms + kChunkTerms - 1) / kChunkTerms,
                                            (terms + kOuterTerms - 1) / kOuterTerms,
                                            run_count);
     parallel_for({0, chunks}, {0, run_count}, [&](Index chunk, Index i) {
-      sum(runs_[static_cast<std::size_t>(i)],
-          {terms * chunk / chunks, terms * (chunk + 1) / chunks});
+      const LaneRun& run = runs_[static_cast<std::size_t>(i)];
+      const Range of_chunk{terms * chunk / chunks, terms * (chunk + 1) / chunks};
+      Sums sums;
+      add_pieces(run, of_chunk, {0, static_cast<Index>(pieces_.size())}, sums);
+      add_to_weights(run, of_chunk, sums);
     });
   }
 
- private:
-  void sum(const LaneRun& run, const Range& terms) const {
-    alignas(kAlignment) PackedWeights<T> sums;
+  // Each gradient is made but once for a chunk of terms: where runs are few, threads take pieces of
+  // their own.
+  void share_pieces() const {
+    const Index pieces = static_cast<Index>(pieces_.size());
+    const Index parts = parts_for_threads(1, pieces, static_cast<Index>(runs_.size()));
+    std::vector<Sums> sums(static_cast<std::size_t>(parts));
+    for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index count) {
+      const Range terms{first, first + count};
+      for (const LaneRun& run : runs_) {
+        parallel_for({0, parts}, [&](Index part) {
+          add_pieces(run,
+                     terms,
+                     {pieces * part / parts, pieces * (part + 1) / parts},
+                     sums[static_cast<std::size_t>(part)]);
+        });
+        for (const Sums& of_part : sums) {
+          add_to_weights(run, terms, of_part);
+        }
+      }
+    });
+  }
+
+  // Assigns what some pieces make of the weights.
+  void add_pieces(const LaneRun& run, const Range& terms, const Range& numbers, Sums& sums) const {
     const Index sums_block = terms.size() * kLanes;
     std::fill_n(sums.data(), run.blocks * sums_block, T{});
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kPiecePixels * kLanes)> copy{};
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kCopyBlock)> copy{};
     const bool narrow = is_narrow_block(lane_of(run, 0), out_gradient_);
-    for (const Piece& piece : pieces_) {
-      OuterSum<T> job = job_of(run, piece, copy.data());
+    for (Index number = numbers.begin; number < numbers.end; ++number) {
+      OuterSum<T> job = job_of(run, pieces_[static_cast<std::size_t>(number)], copy.data());
       job.sums_block = sums_block;
       job.offsets = offsets_of(run) + terms.begin;
       job.sums = sums.data();
       add_outer_sums(job, terms.size(), run.blocks, narrow);
     }
+  }
+
+  void add_to_weights(const LaneRun& run, const Range& terms, const Sums& sums) const {
     for (Index block = 0; block < run.blocks; ++block) {
       const Range& ks = lane_of(run, block).channels;
       T* to = weight_gradient_ + (ks.begin - lanes_.front().channels.begin) * shape_.row();
       lane_kernels<T>().add_transposed(
-          {sums.data() + block * sums_block, kLanes, to + terms.begin, shape_.row()},
+          {sums.data() + block * terms.size() * kLanes, kLanes, to + terms.begin, shape_.row()},
           terms.size(),
           ks.size());
     }
@@ -129,13 +170,32 @@ class BackwardWeights {
     return offsets_[static_cast<std::size_t>(group)].data();
   }
 
+  void make_gradient(const LaneRun& run, const Piece& piece, T* to) const {
+    for (Index block = 0; block < run.blocks; ++block) {
+      for (Index row = 0; row < piece.rows.size(); ++row) {
+        make_(lane_of(run, block).channels,
+              piece.image,
+              piece.rows.begin + row,
+              piece.cols,
+              to + block * kCopyBlock + row * piece.cols.size() * kLanes);
+      }
+    }
+  }
+
   // All but where the sums are.
   OuterSum<T> job_of(const LaneRun& run, const Piece& piece, T* copy) const {
-    const LanesOfGradient<T> gradient = gather_lanes(out_gradient_, lane_of(run, 0), piece, copy);
     OuterSum<T> job;
-    job.gradient = gradient.data;
-    job.gradient_row = gradient.row_stride;
-    job.gradient_block = out_gradient_.block_stride();
+    if (make_) {
+      make_gradient(run, piece, copy);
+      job.gradient = copy;
+      job.gradient_row = piece.cols.size() * kLanes;
+      job.gradient_block = kCopyBlock;
+    } else {
+      const LanesOfGradient<T> gradient = gather_lanes(out_gradient_, lane_of(run, 0), piece, copy);
+      job.gradient = gradient.data;
+      job.gradient_row = gradient.row_stride;
+      job.gradient_block = out_gradient_.block_stride();
+    }
     job.in = in_.cell(piece.image,
                       piece.rows.begin * shape_.stride - shape_.padding,
                       piece.cols.begin * shape_.stride - shape_.padding);
@@ -146,9 +206,12 @@ class BackwardWeights {
     return job;
   }
 
+  static constexpr Index kCopyBlock = kPiecePixels * kLanes;
+
   const ConvolutionShape& shape_;
   View<const T> in_;
   View<const T> out_gradient_;
+  const typename MadeGradient<T>::Make& make_;
   T* weight_gradient_;  // of the first lane's first channel
   std::vector<Lane> lanes_;
   std::vector<LaneRun> runs_;
@@ -156,7 +219,44 @@ class BackwardWeights {
   std::vector<Piece> pieces_;
 };
 
+// Of the first filter of the region.
+template <class T>
+T* first_of(const ConvolutionShape& shape, const Region& region, Index first_filter, T* weights) {
+  return weights + (region.channels.begin - first_filter) * shape.row();
+}
+
+template <class T>
+bool sums_planes(const ConvolutionShape& shape,
+                 const View<const T>& in,
+                 const View<const T>& out_gradient,
+                 const Region& region) {
+  return lane_kernels<T>().plane_outer_sum != nullptr && is_plane(shape, in, region, out_gradient);
+}
+
 }  // namespace
+
+template <class T>
+bool direct_takes_made_gradient(const ConvolutionShape& shape,
+                                const View<const T>& in,
+                                const View<const T>& out_gradient,
+                                const Region& region) {
+  const auto lanes = lanes_of(region.channels, shape.group_filters());
+  return !sums_planes(shape, in, out_gradient, region) &&
+         std::all_of(lanes.begin(), lanes.end(), [&](const Lane& lane) {
+           return is_block(lane, out_gradient);
+         });
+}
+
+template <class T>
+void direct_backward_weights(const ConvolutionShape& shape,
+                             View<const T> in,
+                             const MadeGradient<T>& out_gradient,
+                             const Region& region,
+                             Index first_filter,
+                             T* weight_gradient) {
+  T* first = first_of(shape, region, first_filter, weight_gradient);
+  BackwardWeights<T>(shape, in, out_gradient.cells, out_gradient.make, region, first).run();
+}
 
 template <class T>
 void direct_backward_weights(const ConvolutionShape& shape,
@@ -165,16 +265,36 @@ void direct_backward_weights(const ConvolutionShape& shape,
                              const Region& region,
                              Index first_filter,
                              T* weight_gradient) {
-  T* first = weight_gradient + (region.channels.begin - first_filter) * shape.row();
-  if (lane_kernels<T>().plane_outer_sum != nullptr && is_plane(shape, in, region, out_gradient)) {
+  T* first = first_of(shape, region, first_filter, weight_gradient);
+  if (sums_planes(shape, in, out_gradient, region)) {
     plane_backward_weights(shape, in, out_gradient, region, first);
   } else {
-    BackwardWeights<T>(shape, in, out_gradient, region, first).run();
+    BackwardWeights<T>(shape, in, out_gradient, {}, region, first).run();
   }
 }
 
+template bool direct_takes_made_gradient<float>(const ConvolutionShape&,
+                                                const View<const float>&,
+                                                const View<const float>&,
+                                                const Region&);
+template void direct_backward_weights<float>(const ConvolutionShape&,
+                                             View<const float>,
+                                             const MadeGradient<float>&,
+                                             const Region&,
+                                             Index,
+                                             float*);
 template void direct_backward_weights<float>(
     const ConvolutionShape&, View<const float>, View<const float>, const Region&, Index, float*);
+template bool direct_takes_made_gradient<double>(const ConvolutionShape&,
+                                                 const View<const double>&,
+                                                 const View<const double>&,
+                                                 const Region&);
+template void direct_backward_weights<double>(const ConvolutionShape&,
+                                              View<const double>,
+                                              const MadeGradient<double>&,
+                                              const Region&,
+                                              Index,
+                                              double*);
 template void direct_backward_weights<double>(
     const ConvolutionShape&, View<const double>, View<const double>, const Region&, Index, double*);
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -354,6 +355,78 @@ TEST_CASE(
     check_backward<float>(few_channels_case(seed), seed);
     check_pieces<float>(few_channels_case(seed), seed);
   }
+}
+
+// The gradient of the weights out of a gradient that is `made` of another map, or of the same one
+// in memory.
+template <class T>
+std::vector<T> weight_gradient(Case& of, const Region& region, bool made, const Draw& same_draw) {
+  Draw draw = same_draw;
+  const Tensor<T> in = input_for<T>(of, region, draw);
+  Tensor<T> gradient = test::tensor_of<T>(of.out_gradient, of.output());
+  std::vector<T> weights(of.weight.size(), T(0.25));
+  if (!made) {
+    auto workspace = workspace_for<T>(of, region);
+    convolution_backward_weights<T>(
+        of.method(), in.view(), gradient.view(), region, 0, weights.data(), workspace.data());
+    return weights;
+  }
+  std::span<T> doubled_values(gradient.values().data(),
+                              static_cast<std::size_t>(gradient.values().size()));
+  for (T& value : doubled_values) {
+    value *= 2;
+  }
+  const View<const T> doubled = gradient.view();
+  const auto halve =
+      [&](const engine::Range& run, Index n, Index row, const engine::Range& cols, T* to) {
+        CHECK(contains(region, {{n, n + 1}, run, {row, row + 1}, cols}));
+        const T* from = doubled.cell(n, row, cols.begin) + doubled.channel_offset(run.begin);
+        std::transform(
+            from, from + cols.size() * doubled.block, to, [](T value) { return value / 2; });
+      };
+  convolution_backward_weights<T>(
+      of.method(), in.view(), engine::MadeGradient<T>{doubled, halve}, region, 0, weights.data());
+  return weights;
+}
+
+// Whether the case's kernels take such gradients.
+template <class T>
+bool check_made_gradient(Case of, std::uint64_t seed) {
+  INFO(name_of(of.kernel), ", seed ", seed);
+  Draw draw(seed + 4000);
+  Region region = some_part(draw, of);
+  region.channels = of.output().channels;
+  const Tensor<T> in = input_for<T>(of, region, draw);
+  const Tensor<T> gradient(of.output());
+  if (!engine::takes_made_gradient<T>(of.method(), in.view(), gradient.view(), region)) {
+    return false;
+  }
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const std::vector<T> expected = weight_gradient<T>(of, region, false, draw);
+  CHECK(weight_gradient<T>(of, region, true, draw) == expected);
+  for (const int threads : {2, 3}) {
+    omp_set_num_threads(threads);
+    const std::vector<T> found = weight_gradient<T>(of, region, true, draw);
+    CHECK(weight_gradient<T>(of, region, true, draw) == found);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CHECK(found[i] == doctest::Approx(expected[i]).epsilon(rounding<T>(of.kernel)).scale(10));
+    }
+  }
+  omp_set_num_threads(before);
+  return true;
+}
+
+TEST_CASE("gradients of weights are the same where those of the output are made on the way") {
+  int taken = 0;
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    for (const ConvolutionKernel kernel : partitioner::kConvolutionKernels) {
+      taken += check_made_gradient<float>(random_case(seed, kernel), seed) ? 1 : 0;
+      taken += check_made_gradient<double>(random_case(seed, kernel), seed) ? 1 : 0;
+    }
+    taken += check_made_gradient<float>(few_channels_case(seed), seed) ? 1 : 0;
+  }
+  CHECK(taken >= 100);
 }
 
 TEST_CASE("Winograd's kernels compute layers of many channels part by part") {
