@@ -116,21 +116,20 @@ class BackwardWeights {
   // Each gradient is made but once for a chunk of terms: where runs are few, threads take pieces of
   // their own.
   void share_pieces() const {
+    const Index run_count = static_cast<Index>(runs_.size());
     const Index pieces = static_cast<Index>(pieces_.size());
-    const Index parts = parts_for_threads(1, pieces, static_cast<Index>(runs_.size()));
-    std::vector<Sums> sums(static_cast<std::size_t>(parts));
+    const Index parts = parts_for_threads(1, pieces, run_count);
+    std::vector<Sums> sums(static_cast<std::size_t>(run_count * parts));
     for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index count) {
       const Range terms{first, first + count};
-      for (const LaneRun& run : runs_) {
-        parallel_for({0, parts}, [&](Index part) {
-          add_pieces(run,
-                     terms,
-                     {pieces * part / parts, pieces * (part + 1) / parts},
-                     sums[static_cast<std::size_t>(part)]);
-        });
-        for (const Sums& of_part : sums) {
-          add_to_weights(run, terms, of_part);
-        }
+      parallel_for({0, run_count}, {0, parts}, [&](Index i, Index part) {
+        add_pieces(runs_[static_cast<std::size_t>(i)],
+                   terms,
+                   {pieces * part / parts, pieces * (part + 1) / parts},
+                   sums[static_cast<std::size_t>(i * parts + part)]);
+      });
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        add_to_weights(runs_[i / static_cast<std::size_t>(parts)], terms, sums[i]);
       }
     });
   }
