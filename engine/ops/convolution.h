@@ -136,7 +136,7 @@ template <class T>
                                        const View<const T>& out_gradient,
                                        const Region& region);
 
-// As below, where takes_made_gradient(): the same bits with one thread.
+// As below, where takes_made_gradient(); sums are in another order.
 template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,

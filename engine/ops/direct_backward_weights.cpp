@@ -95,8 +95,6 @@ class BackwardWeights {
   }
 
  private:
-  struct alignas(kAlignment) Sums : PackedWeights<T> {};
-
   // A thread sums all images for the weights that are its own.
   void share_weights() const {
     const Index run_count = static_cast<Index>(runs_.size());
@@ -107,54 +105,56 @@ class BackwardWeights {
     parallel_for({0, chunks}, {0, run_count}, [&](Index chunk, Index i) {
       const LaneRun& run = runs_[static_cast<std::size_t>(i)];
       const Range of_chunk{terms * chunk / chunks, terms * (chunk + 1) / chunks};
-      Sums sums;
-      add_pieces(run, of_chunk, {0, static_cast<Index>(pieces_.size())}, sums);
-      add_to_weights(run, of_chunk, sums);
+      alignas(kAlignment) PackedWeights<T> sums;
+      add_pieces(run, of_chunk, {0, static_cast<Index>(pieces_.size())}, sums.data());
+      add_to_weights(run, of_chunk, sums.data());
     });
   }
 
-  // Each gradient is made but once for a chunk of terms: where runs are few, threads take pieces of
-  // their own.
+  // Each gradient is made but once for a chunk of terms: where runs are few, pieces are shared out,
+  // in as many parts however many threads there are, so that bits do not depend on these.
   void share_pieces() const {
     const Index run_count = static_cast<Index>(runs_.size());
     const Index pieces = static_cast<Index>(pieces_.size());
-    const Index parts = parts_for_threads(1, pieces, run_count);
-    std::vector<Sums> sums(static_cast<std::size_t>(run_count * parts));
+    const Index parts = std::clamp<Index>(kPartsToShare / run_count, 1, pieces);
+    const Index of_part = kMostBlocks * std::min(shape_.row(), kChunkTerms) * kLanes;
+    Array<T> sums(run_count * parts * of_part);
     for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index count) {
       const Range terms{first, first + count};
       parallel_for({0, run_count}, {0, parts}, [&](Index i, Index part) {
         add_pieces(runs_[static_cast<std::size_t>(i)],
                    terms,
                    {pieces * part / parts, pieces * (part + 1) / parts},
-                   sums[static_cast<std::size_t>(i * parts + part)]);
+                   sums.data() + (i * parts + part) * of_part);
       });
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        add_to_weights(runs_[i / static_cast<std::size_t>(parts)], terms, sums[i]);
+      for (Index i = 0; i < run_count * parts; ++i) {
+        add_to_weights(
+            runs_[static_cast<std::size_t>(i / parts)], terms, sums.data() + i * of_part);
       }
     });
   }
 
   // Assigns what some pieces make of the weights.
-  void add_pieces(const LaneRun& run, const Range& terms, const Range& numbers, Sums& sums) const {
+  void add_pieces(const LaneRun& run, const Range& terms, const Range& numbers, T* sums) const {
     const Index sums_block = terms.size() * kLanes;
-    std::fill_n(sums.data(), run.blocks * sums_block, T{});
+    std::fill_n(sums, run.blocks * sums_block, T{});
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kCopyBlock)> copy{};
     const bool narrow = is_narrow_block(lane_of(run, 0), out_gradient_);
     for (Index number = numbers.begin; number < numbers.end; ++number) {
       OuterSum<T> job = job_of(run, pieces_[static_cast<std::size_t>(number)], copy.data());
       job.sums_block = sums_block;
       job.offsets = offsets_of(run) + terms.begin;
-      job.sums = sums.data();
+      job.sums = sums;
       add_outer_sums(job, terms.size(), run.blocks, narrow);
     }
   }
 
-  void add_to_weights(const LaneRun& run, const Range& terms, const Sums& sums) const {
+  void add_to_weights(const LaneRun& run, const Range& terms, const T* sums) const {
     for (Index block = 0; block < run.blocks; ++block) {
       const Range& ks = lane_of(run, block).channels;
       T* to = weight_gradient_ + (ks.begin - lanes_.front().channels.begin) * shape_.row();
       lane_kernels<T>().add_transposed(
-          {sums.data() + block * terms.size() * kLanes, kLanes, to + terms.begin, shape_.row()},
+          {sums + block * terms.size() * kLanes, kLanes, to + terms.begin, shape_.row()},
           terms.size(),
           ks.size());
     }
@@ -206,6 +206,7 @@ class BackwardWeights {
   }
 
   static constexpr Index kCopyBlock = kPiecePixels * kLanes;
+  static constexpr Index kPartsToShare = 16;  // of runs and pieces
 
   const ConvolutionShape& shape_;
   View<const T> in_;
