@@ -230,7 +230,7 @@ def speed(path):
     handles += [Line2D([], [], color=look.DARK, linestyle=line, marker=marker, markersize=5, label=name)
                 for name, (line, marker) in SPEED_LINES.items() if any(step.name == name for step in steps)]
     handles.append(Line2D([], [], color=look.DARK, linewidth=6, alpha=0.18, label="bound of the work"))
-    look.legend_below(figure, handles, columns=min(len(handles), 4 * len(panels)))
+    look.legend_below(figure, handles, columns=min(len(handles), 4 if len(panels) < 3 else 8))
     return figure
 
 
