@@ -199,12 +199,13 @@ class Lifetimes {
     }
   }
 
-  // When the gradient of a normalised layer's output, or of the pool joined with it, is last looked
-  // at: when that of its sums is made in their place, or, where nobody but the layer's weights
-  // wants it, piece by piece for these.
+  // When the gradient of a normalised layer's output is last looked at: when that of its sums is
+  // made in their place, or, where nobody but the layer's weights wants it, piece by piece for
+  // these.
   [[nodiscard]] int normalized_back(int layer) const {
-    return network_.layer(layer).inputs == std::vector{kImage} ? weights(layer) : first(layer);
+    return network_.layer(layer).inputs[0] == kImage ? weights(layer) : first(layer);
   }
+  // When winners and gradients of the pool joined with a layer are.
   [[nodiscard]] int unpooled(int layer) const {
     return normalizes(network_.layer(layer).operation) ? normalized_back(layer) : first(layer);
   }

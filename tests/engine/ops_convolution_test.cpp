@@ -2,7 +2,6 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <span>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -371,9 +370,7 @@ std::vector<T> weight_gradient(Case& of, const Region& region, bool made, const 
         of.method(), in.view(), gradient.view(), region, 0, weights.data(), workspace.data());
     return weights;
   }
-  std::span<T> doubled_values(gradient.values().data(),
-                              static_cast<std::size_t>(gradient.values().size()));
-  for (T& value : doubled_values) {
+  for (T& value : gradient.values().span()) {
     value *= 2;
   }
   const View<const T> doubled = gradient.view();

@@ -115,7 +115,7 @@ void check_layer(
     CHECK(holds(arena.sums[at], layer));
     CHECK(holds(sums, first));
     CHECK(holds(sums, first + 1));
-    if (normalizes(operation) && network.layer(layer).inputs == std::vector{kImage}) {
+    if (normalizes(operation) && network.layer(layer).inputs[0] == kImage) {
       const auto of_pool = static_cast<std::size_t>(result);
       CHECK(holds(arena.gradients[out], first + 1));
       CHECK((!has_pool || holds(arena.winners[of_pool], first + 1) ||
