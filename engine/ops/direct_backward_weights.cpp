@@ -99,12 +99,15 @@ class BackwardWeights {
   void share_weights() const {
     const Index run_count = static_cast<Index>(runs_.size());
     const Index terms = shape_.row();
-    const Index chunks = parts_for_threads((terms + kChunkTerms - 1) / kChunkTerms,
-                                           (terms + kOuterTerms - 1) / kOuterTerms,
-                                           run_count);
+    const Index at_once = (terms + kTermsAtOnce - 1) / kTermsAtOnce;
+    const Index chunks =
+        parts_for_threads((terms + kChunkTerms - 1) / kChunkTerms, at_once, run_count);
+    const auto end_of = [&](Index chunk) {
+      return std::min(at_once * chunk / chunks * kTermsAtOnce, terms);
+    };
     parallel_for({0, chunks}, {0, run_count}, [&](Index chunk, Index i) {
       const LaneRun& run = runs_[static_cast<std::size_t>(i)];
-      const Range of_chunk{terms * chunk / chunks, terms * (chunk + 1) / chunks};
+      const Range of_chunk{end_of(chunk), end_of(chunk + 1)};
       alignas(kAlignment) PackedWeights<T> sums;
       add_pieces(run, of_chunk, {0, static_cast<Index>(pieces_.size())}, sums.data());
       add_to_weights(run, of_chunk, sums.data());
@@ -145,7 +148,11 @@ class BackwardWeights {
       job.sums_block = sums_block;
       job.offsets = offsets_of(run) + terms.begin;
       job.sums = sums;
-      add_outer_sums(job, terms.size(), run.blocks, narrow);
+      if (narrow) {
+        lane_kernels<T>().narrow_outer_sum(job, terms.size());
+      } else {
+        lane_kernels<T>().outer_sum(job, terms.size(), run.blocks);
+      }
     }
   }
 
@@ -202,11 +209,17 @@ class BackwardWeights {
     job.in_step = in_.block * shape_.stride;
     job.rows = piece.rows.size();
     job.cols = piece.cols.size();
+    const Index lanes = is_narrow_block(lane_of(run, 0), out_gradient_) ? kNarrowLanes : kLanes;
+    if (job.in_row == job.cols * job.in_step && job.gradient_row == job.cols * lanes) {
+      job.cols *= job.rows;  // rows follow each other as pixels do
+      job.rows = 1;
+    }
     return job;
   }
 
   static constexpr Index kCopyBlock = kPiecePixels * kLanes;
   static constexpr Index kPartsToShare = 16;  // of runs and pieces
+  static constexpr Index kTermsAtOnce = 8;    // or more, of a thread: that registers hold
 
   const ConvolutionShape& shape_;
   View<const T> in_;

@@ -226,20 +226,4 @@ void for_each_run(Index count, Index most, Visit visit) {
   }
 }
 
-// Adds what `terms` terms, whose offsets and sums the job begins with, get of the gradients of a
-// run; `narrow`: of one block of kNarrowLanes.
-template <class T>
-void add_outer_sums(const OuterSum<T>& job, Index terms, Index blocks, bool narrow) {
-  for_each_run(terms, kOuterTerms, [&](Index first, Index count) {
-    OuterSum<T> part = job;
-    part.offsets += first;
-    part.sums += first * kLanes;
-    if (narrow) {
-      lane_kernels<T>().narrow_outer_sum(part, count);
-    } else {
-      lane_kernels<T>().outer_sum(part, count, blocks);
-    }
-  });
-}
-
 }  // namespace engine

@@ -44,8 +44,6 @@ struct WeightedSum {
   Index sums_block = 0;
 };
 
-inline constexpr Index kOuterTerms = 8;
-
 // sums[block][t][lane] += sum over pixels, row by row, of gradient[block][lane] * in[offsets[t]]
 template <class T>
 struct OuterSum {
@@ -273,7 +271,7 @@ struct LaneKernels {
   Index sum_pixels;  // the most that one call of weighted_sum takes
   // Assigns job.sums; 1 <= pixels <= sum_pixels, 1 <= blocks <= sum_blocks.
   void (*weighted_sum)(const WeightedSum<T>& job, Index pixels, Index blocks);
-  // Adds to job.sums; 1 <= terms <= kOuterTerms, 1 <= blocks <= sum_blocks.
+  // Adds to job.sums; 1 <= terms, 1 <= blocks <= sum_blocks.
   void (*outer_sum)(const OuterSum<T>& job, Index terms, Index blocks);
 
   // The same of one block, of whose lanes only the first kNarrowLanes count: others of the sums are

@@ -120,25 +120,32 @@ void narrow_sum_any(const WeightedSum<T>& job, Index pixels) {
   }
 }
 
-// Cell by cell of windows, from the last on: windows come from left to right to each.
+// Cell by cell of the row, so that each stays in registers.
 template <class T>
-void add_windows_any(const WindowSums<T>& job) {
-  for (Index in_window = job.size - 1; in_window >= 0; --in_window) {
-    Index p = 0;
-    while (p * job.stride + in_window < job.first) {
-      ++p;
+void add_windows_any(const WindowSums<T>& windows) {
+  const WindowSums<T> job = windows;  // which no store can change
+  const Index to_next = job.sums_step - job.stride * kNarrowLanes;  // the same cell's, one window on
+  Index first = 0;  // of the windows that have the cell
+  Index end = 0;
+  for (Index cell = job.first; cell < job.end; ++cell) {
+    while (first * job.stride + job.size <= cell) {
+      ++first;
     }
-    for (; p < job.pixels && p * job.stride + in_window < job.end; ++p) {
-      T* cell = job.cells + (p * job.stride + in_window - job.first) * kNarrowLanes;
-      const auto term =
-          load_lanes<kNarrowLanes>(job.sums + p * job.sums_step + in_window * kNarrowLanes);
-      Lanes<T, kNarrowLanes> sum = load_lanes<kNarrowLanes>(cell);
+    while (end < job.pixels && end * job.stride <= cell) {
+      ++end;
+    }
+    T* const to = job.cells + (cell - job.first) * kNarrowLanes;
+    Lanes<T, kNarrowLanes> sum = load_lanes<kNarrowLanes>(to);
+    const T* term = job.sums + first * to_next + cell * kNarrowLanes;
+    for (Index p = first; p < end; ++p) {
+      const auto lanes = load_lanes<kNarrowLanes>(term);
 #pragma GCC unroll 8
       for (Index i = 0; i < Lanes<T, kNarrowLanes>::kParts; ++i) {
-        sum.parts[i] += term.parts[i];
+        sum.parts[i] += lanes.parts[i];
       }
-      store_lanes(cell, sum);
+      term += to_next;
     }
+    store_lanes(to, sum);
   }
 }
 
@@ -213,19 +220,20 @@ void transpose_any(const Transpose<T>& job, Index rows, Index cols) {
   }
 }
 
-// Each run of output channels reads the input anew, often from memory: asks for what the next
-// pixels, or the next piece, will read.
+// Of kCount terms from the `first` on. Each run of output channels reads the input anew, often from
+// memory: asks for what the next pixels, or the next piece, will read.
 template <class T, Index kWidth, Index kCount, Index kBlocks>
-void outer_terms(const OuterSum<T>& job) {
+void outer_terms(const OuterSum<T>& job, Index first) {
   constexpr Index kAhead = 3072;  // bytes
+  T* to = job.sums + first * kLanes;
   Lanes<T, kWidth> sums[kBlocks][kCount];
   Index offset[kCount];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (Index t = 0; t < kCount; ++t) {
-    offset[t] = job.offsets[t];
+    offset[t] = job.offsets[first + t];
 #pragma GCC unroll 2
     for (Index block = 0; block < kBlocks; ++block) {
-      sums[block][t] = load_lanes<kWidth>(job.sums + block * job.sums_block + t * kLanes);
+      sums[block][t] = load_lanes<kWidth>(to + block * job.sums_block + t * kLanes);
     }
   }
   for (Index row = 0; row < job.rows; ++row) {
@@ -238,7 +246,7 @@ void outer_terms(const OuterSum<T>& job) {
         gradient[block] = load_lanes<kWidth>(gradients + block * job.gradient_block + col * kWidth);
       }
       __builtin_prefetch(in + offset[0] + kAhead / static_cast<Index>(sizeof(T)));
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (Index t = 0; t < kCount; ++t) {
         const T pixel = in[offset[t]];
 #pragma GCC unroll 2
@@ -251,66 +259,47 @@ void outer_terms(const OuterSum<T>& job) {
   }
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (Index t = 0; t < kCount; ++t) {
-      store_lanes(job.sums + block * job.sums_block + t * kLanes, sums[block][t]);
+      store_lanes(to + block * job.sums_block + t * kLanes, sums[block][t]);
     }
   }
 }
 
-template <class T, Index kCount>
-void dispatch_terms(const OuterSum<T>& job, Index terms, Index blocks) {
-  if constexpr (kCount > 0) {
-    if (terms != kCount) {
-      dispatch_terms<T, kCount - 1>(job, terms, blocks);
-    } else if (blocks == 1) {
-      outer_terms<T, kLanes, kCount, 1>(job);
-    } else {
-      outer_terms<T, kLanes, kCount, kSumBlocks>(job);
-    }
-  }
-}
+// outer_terms for 1, 2, ... terms.
+template <class T, Index kWidth, Index kBlocks, class Counts>
+struct OuterTerms;
+template <class T, Index kWidth, Index kBlocks, Index... kBefore>
+struct OuterTerms<T, kWidth, kBlocks, std::integer_sequence<Index, kBefore...>> {
+  static constexpr void (*kOfCount[])(const OuterSum<T>&, Index) = {
+      outer_terms<T, kWidth, kBefore + 1, kBlocks>...};
+};
 
-template <class T, Index kCount>
-void dispatch_narrow_terms(const OuterSum<T>& job, Index terms) {
-  if constexpr (kCount > 0) {
-    if (terms == kCount) {
-      outer_terms<T, kNarrowLanes, kCount, 1>(job);
-    } else {
-      dispatch_narrow_terms<T, kCount - 1>(job, terms);
-    }
-  }
-}
-
-// Calls sum(job, terms) for terms in runs of at most `most`, that the registers hold the sums of.
-template <class T, class Sum>
-[[gnu::always_inline]] inline void for_runs_of_terms(const OuterSum<T>& job,
-                                                     Index terms,
-                                                     Index most,
-                                                     Sum sum) {
-  const Index runs = (terms + most - 1) / most;
-  for (Index run = 0; run < runs; ++run) {
-    const Index first = terms * run / runs;
-    OuterSum<T> part = job;
-    part.offsets += first;
-    part.sums += first * kLanes;
-    sum(part, terms * (run + 1) / runs - first);
+// In runs as equal as can be of at most kMost terms, that the registers hold the sums of.
+template <class T, Index kWidth, Index kBlocks, Index kMost>
+void outer_runs(const OuterSum<T>& job, Index terms) {
+  using Counts = std::make_integer_sequence<Index, kMost>;
+  const Index runs = (terms + kMost - 1) / kMost;
+  Index first = 0;
+  for (Index left = runs; left > 0; --left) {
+    const Index count = (terms - first + left - 1) / left;
+    OuterTerms<T, kWidth, kBlocks, Counts>::kOfCount[count - 1](job, first);
+    first += count;
   }
 }
 
 template <class T>
 void outer_sum_any(const OuterSum<T>& job, Index terms, Index blocks) {
-  for_runs_of_terms(job, terms, kTerms, [&](const OuterSum<T>& part, Index count) {
-    dispatch_terms<T, kTerms>(part, count, blocks);
-  });
+  if (blocks > 1) {
+    outer_runs<T, kLanes, kSumBlocks, kTerms>(job, terms);
+  } else {
+    outer_runs<T, kLanes, 1, kTerms * kSumBlocks>(job, terms);
+  }
 }
 
 template <class T>
 void narrow_outer_sum_any(const OuterSum<T>& job, Index terms) {
-  constexpr Index kMost = 2 * kTerms < kOuterTerms ? 2 * kTerms : kOuterTerms;
-  for_runs_of_terms(job, terms, kMost, [&](const OuterSum<T>& part, Index count) {
-    dispatch_narrow_terms<T, kMost>(part, count);
-  });
+  outer_runs<T, kNarrowLanes, 1, 2 * kTerms>(job, terms);
 }
 
 template <class T, Index kCount, Index kBlocks>
