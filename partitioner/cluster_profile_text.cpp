@@ -9,6 +9,7 @@
 
 #include "partitioner/cluster_profile.h"
 #include "partitioner/errors.h"
+#include "partitioner/small_file.h"
 #include "partitioner/toml_reader.h"
 
 namespace partitioner {

@@ -1,5 +1,7 @@
 #include "partitioner/memory.h"
 
+#include <algorithm>
+
 #include "partitioner/activation_arena.h"
 #include "partitioner/message_memory.h"
 
@@ -51,6 +53,9 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
     use.pictures =
         options.picture_batches * image_region(network, plan, rank).volume() * options.scalar_bytes;
     use.program = program_bytes.empty() ? options.program_bytes : program_bytes[own];
+    if (use.of_network() == 0) {
+      use.program -= std::min(use.program, kWorkBytes);
+    }
   }
   return ranks;
 }

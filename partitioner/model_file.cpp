@@ -1,7 +1,6 @@
 #include "partitioner/model_file.h"
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "partitioner/cfg_options.h"
 #include "partitioner/cfg_sections.h"
 #include "partitioner/errors.h"
+#include "partitioner/small_file.h"
 
 namespace partitioner {
 
@@ -17,7 +17,6 @@ namespace {
 
 constexpr Index kLargestSide = (Index{1} << 31) - 1;
 constexpr Index kLargestBatch = Index{1} << 20;
-constexpr std::size_t kLargestFile = std::size_t{16} << 20;  // bytes
 
 bool is_crop(const CfgSection& section) {
   return section.name == "crop";
@@ -237,25 +236,11 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
 }
 
 ModelFile read_model(const std::filesystem::path& path) {
-  const std::string name = path.string();
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
-    throw InputError(name, 0, "no such model file");
+    throw InputError(path.string(), 0, "no such model file");
   }
-  std::ifstream file(path, std::ios::binary);
-  if (std::filesystem::is_directory(path, error) || !file) {
-    throw InputError(name, 0, "cannot be read as a file: a folder, or without permission?");
-  }
-  std::string text(kLargestFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) {
-    throw InputError(name, 0, "reading failed");
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kLargestFile) {
-    throw InputError(name, 0, "more than 16 MiB: a model file is text of a few kilobytes");
-  }
-  return parse_model(text, name);
+  return parse_model(read_small_file(path, "model file"), path.string());
 }
 
 }  // namespace partitioner

@@ -7,6 +7,7 @@
 
 #include "partitioner/errors.h"
 #include "partitioner/partition.h"
+#include "partitioner/small_file.h"
 #include "partitioner/toml_reader.h"
 
 namespace partitioner {

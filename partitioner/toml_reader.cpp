@@ -3,7 +3,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <limits>
 #include <vector>
 
@@ -13,7 +12,6 @@ namespace partitioner {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 64U << 20U;
 constexpr double kLeastPositive = 1e-18;  // what is divided by less may become infinite
 
 int line_of(const toml::source_region& source) {
@@ -127,23 +125,6 @@ std::string TomlReader::text(const toml::node& node, const char* key) const {
     fail(node, fmt::format("`{}` is no text: write it in quotes", key));
   }
   return node.as_string()->get();
-}
-
-std::string read_small_file(const std::filesystem::path& path, const char* what) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::vector<char> piece(1U << 16U);
-  while (file && text.size() <= kMostBytes) {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (text.size() > kMostBytes) {
-    throw InputError(path.string(), 0, fmt::format("larger than 64 MiB: this is no {}", what));
-  }
-  if (!file.eof()) {
-    throw InputError(path.string(), 0, fmt::format("cannot be read: give a {}", what));
-  }
-  return text;
 }
 
 std::string toml_quoted(std::string_view text) {

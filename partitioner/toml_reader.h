@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -39,7 +38,7 @@ class TomlReader {
 
   // Values of keys that must be there.
   [[nodiscard]] Index integer(const toml::table& table, const char* key, Index least) const;
-  [[nodiscard]] double positive(const toml::table& table, const char* key) const;      // 1e-18 to inf
+  [[nodiscard]] double positive(const toml::table& table, const char* key) const;  // 1e-18 to inf
   [[nodiscard]] double not_negative(const toml::table& table, const char* key) const;  // finite
   [[nodiscard]] std::string text(const toml::node& node, const char* key) const;
 
@@ -48,9 +47,6 @@ class TomlReader {
 
   std::string name_;
 };
-
-// All of a file of at most 64 MiB; `what` it should have been is for the message.
-[[nodiscard]] std::string read_small_file(const std::filesystem::path& path, const char* what);
 
 // A text between quotes, as TOML wants it.
 [[nodiscard]] std::string toml_quoted(std::string_view text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <utility>
 
 #include "engine/cli/setup.h"
@@ -231,6 +232,7 @@ partitioner::Partition agreed_partition(const partitioner::Network& network,
                  if (communicator.rank() == 0) {
                    const auto cluster = described_cluster(choice, communicator.size());
                    text = to_text(search_automatically(network, cluster, choice, workload));
+                   ::malloc_trim(0);  // of what the search freed, for what training takes
                  }
                }));
   auto partition =

@@ -118,6 +118,19 @@ TEST_CASE("options scale what they are about") {
   CHECK(image.activations >= single.activations);
 }
 
+TEST_CASE("a rank without work takes less of the program, and never less than nothing") {
+  const Network network = small_network();
+  Partition partition = tiled(network, 1, 1);
+  partition.ranks = 2;
+  const Plan plan = make_plan(network, partition, 8);
+  const auto of = [&](Index program_bytes) {
+    return planned_memory_of_ranks(network, plan, {.program_bytes = program_bytes}, {}, {});
+  };
+  CHECK(of(kWorkBytes + 1000)[0].program == kWorkBytes + 1000);
+  CHECK(of(kWorkBytes + 1000)[1].total() == 1000);
+  CHECK(of(1000)[1].total() == 0);
+}
+
 TEST_CASE("pictures are held by those who read them, each what it requires") {
   const Network network = small_network();
   Partition partition = tiled(network, 2, 1);
