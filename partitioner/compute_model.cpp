@@ -49,19 +49,6 @@ double seconds_of(const ConvolutionPoint& point, ConvolutionPass pass) {
   return 0;
 }
 
-ConvolutionTask task_of(const ConvolutionPoint& point, ConvolutionPass pass) {
-  Convolution shape;
-  shape.filters = point.filters;
-  shape.size = point.size;
-  shape.stride = point.stride;
-  shape.groups = point.groups;
-  return {shape,
-          point.channels,
-          point.kernel,
-          pass,
-          {{0, 1}, {0, point.filters}, {0, point.rows}, {0, point.cols}}};
-}
-
 // Shapes that lie near each other here run at similar rates.
 std::array<double, 5> coordinates(const ConvolutionTask& task) {
   const auto log = [](Index value) { return std::log2(as_double(std::max<Index>(value, 1))); };
@@ -89,7 +76,7 @@ double interpolated_rate(const DeviceProfile& device, const ConvolutionTask& tas
     if (point.kernel != task.kernel || (point.groups > 1) != depthwise) {
       continue;
     }
-    const ConvolutionTask measured = task_of(point, task.pass);
+    const ConvolutionTask measured = measured_task(point, task.pass);
     const auto there = coordinates(measured);
     double distance = 0;
     for (std::size_t i = 0; i < here.size(); ++i) {
@@ -118,7 +105,7 @@ std::vector<Sample> samples_of(const DeviceProfile& device, const ConvolutionTas
         point.stride != task.shape.stride || point.groups != task.shape.groups) {
       continue;
     }
-    const double flops = counted_flops(task_of(point, task.pass));
+    const double flops = counted_flops(measured_task(point, task.pass));
     const bool known = std::any_of(
         samples.begin(), samples.end(), [flops](const Sample& of) { return of.flops == flops; });
     if (!known) {
@@ -175,6 +162,16 @@ double touched_bytes(const Network& network, int layer, const Region& output) {
   return bytes;
 }
 
+// Of a convolution's input, inside the map.
+Region read_cells(const Network& network, int layer, const Region& output) {
+  if (output.empty()) {
+    return {};
+  }
+  const MapShape& map = network.shape(network.layer(layer).inputs[0]);
+  const Region region = required_input(network, layer, 0, output);
+  return intersect(region, {region.images, {0, map.channels}, {0, map.rows}, {0, map.cols}});
+}
+
 // Where a network begins, nobody wants the gradient of the input.
 bool wants_input_gradient(const LayerSpec& spec) {
   return std::any_of(spec.inputs.begin(), spec.inputs.end(), [](int map) { return map != kImage; });
@@ -182,14 +179,33 @@ bool wants_input_gradient(const LayerSpec& spec) {
 
 }  // namespace
 
+ConvolutionTask measured_task(const ConvolutionPoint& point, ConvolutionPass pass) {
+  Convolution shape;
+  shape.filters = point.filters;
+  shape.size = point.size;
+  shape.stride = point.stride;
+  shape.groups = point.groups;
+  const auto read = [&](Index outputs) {
+    return Range{0, (outputs - 1) * point.stride + point.size};
+  };
+  return {shape,
+          point.channels,
+          point.kernel,
+          pass,
+          {{0, 1}, {0, point.filters}, {0, point.rows}, {0, point.cols}},
+          {{0, 1}, {0, point.channels}, read(point.rows), read(point.cols)}};
+}
+
 double counted_flops(const ConvolutionTask& task) {
-  const auto& [shape, channels, kernel, pass, output] = task;
+  const auto& [shape, channels, kernel, pass, output, input] = task;
   if (output.empty()) {
     return 0;
   }
   const Index side = tile_side(kernel);
-  const double cells = as_double(output.images.size() * widened(output.rows, side) *
-                                 widened(output.cols, side) * shape.size * shape.size);
+  // Winograd's tiles are of what is made, which is more than the output by what windows reach over.
+  const Region& made = pass == ConvolutionPass::BackwardData && side > 1 ? input : output;
+  const double cells = as_double(output.images.size() * widened(made.rows, side) *
+                                 widened(made.cols, side) * shape.size * shape.size);
   const Index filters = shape.filters / shape.groups;
   const Index inputs = channels / shape.groups;
   if (filters == 1 &&
@@ -220,7 +236,9 @@ double step_multiply_adds(const Network& network,
   }
   const Index inputs = network.shape(spec.inputs[0]).channels;
   const auto of = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
-    return counted_flops({*shape, inputs, kernel, pass, output}) / 2;
+    return counted_flops(
+               {*shape, inputs, kernel, pass, output, read_cells(network, layer, output)}) /
+           2;
   };
   double sum = of(kernels.forward, ConvolutionPass::Forward, computed) +
                of(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward);
@@ -264,7 +282,8 @@ LayerSeconds layer_seconds(const Network& network,
   double backward_bytes = backward.empty() ? 0 : map_bytes(backward);
   if (const auto* shape = std::get_if<Convolution>(&spec.operation)) {
     const auto run = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
-      return convolution_seconds(device, {*shape, inputs, kernel, pass, output});
+      return convolution_seconds(
+          device, {*shape, inputs, kernel, pass, output, read_cells(network, layer, output)});
     };
     seconds.forward_s = run(kernels.forward, ConvolutionPass::Forward, computed);
     seconds.backward_weights_s =

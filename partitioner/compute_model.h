@@ -26,7 +26,11 @@ struct ConvolutionTask {
   ConvolutionKernel kernel = ConvolutionKernel::Direct;
   ConvolutionPass pass = ConvolutionPass::Forward;
   Region output;
+  Region input;  // that the region's windows meet, inside the map: BackwardData makes its gradient
 };
+
+// What was measured at a point. Its input is as large as its windows are.
+[[nodiscard]] ConvolutionTask measured_task(const ConvolutionPoint& point, ConvolutionPass pass);
 
 // Operations of the direct sum over the blocks and tiles that the kernel computes.
 [[nodiscard]] double counted_flops(const ConvolutionTask& task);

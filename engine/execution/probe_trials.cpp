@@ -112,24 +112,15 @@ ConvolutionShape trial_shape(const ConvolutionPoint& trial) {
 }
 
 Region trial_output(const ConvolutionPoint& trial) {
-  return {{0, 1}, {0, trial.filters}, {0, trial.rows}, {0, trial.cols}};
+  return measured_task(trial, partitioner::ConvolutionPass::Forward).output;
 }
 
 Region trial_input(const ConvolutionPoint& trial) {
-  return {{0, 1},
-          {0, trial.channels},
-          {0, (trial.rows - 1) * trial.stride + trial.size},
-          {0, (trial.cols - 1) * trial.stride + trial.size}};
+  return measured_task(trial, partitioner::ConvolutionPass::Forward).input;
 }
 
 double trial_flops(const ConvolutionPoint& trial, partitioner::ConvolutionPass pass) {
-  partitioner::Convolution shape;
-  shape.filters = trial.filters;
-  shape.size = trial.size;
-  shape.stride = trial.stride;
-  shape.groups = trial.groups;
-  return partitioner::counted_flops(
-      {shape, trial.channels, trial.kernel, pass, trial_output(trial)});
+  return partitioner::counted_flops(measured_task(trial, pass));
 }
 
 double trial_flops(const ConvolutionPoint& trial) {

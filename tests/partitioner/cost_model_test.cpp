@@ -28,17 +28,11 @@ Convolution convolution_3x3(Index filters) {
 }
 
 ConvolutionTask task(ConvolutionKernel kernel, const Region& output) {
-  return {convolution_3x3(64), 32, kernel, ConvolutionPass::Forward, output};
+  return {convolution_3x3(64), 32, kernel, ConvolutionPass::Forward, output, {}};
 }
 
 double seconds(const DeviceProfile& device, const ConvolutionPoint& point) {
-  Convolution shape = convolution_3x3(point.filters);
-  return convolution_seconds(device,
-                             {shape,
-                              point.channels,
-                              point.kernel,
-                              ConvolutionPass::Forward,
-                              {{0, 1}, {0, point.filters}, {0, point.rows}, {0, point.cols}}});
+  return convolution_seconds(device, measured_task(point, ConvolutionPass::Forward));
 }
 
 ConvolutionPoint point_3x3(Index channels, Index side, double forward_s) {
@@ -64,6 +58,34 @@ TEST_CASE("a Winograd convolution is counted in whole tiles on global coordinate
   CHECK(flops({0, 5}) == 2 * flops({0, 4}));
   CHECK(flops({3, 5}) == 2 * flops({0, 4}));
   CHECK(flops({4, 8}) == flops({0, 4}));
+}
+
+TEST_CASE("the way back to the data is counted in the tiles of the cells that windows reach") {
+  const auto flops = [](const Range& rows, const Range& in_rows) {
+    return counted_flops({convolution_3x3(64),
+                          32,
+                          ConvolutionKernel::Winograd4,
+                          ConvolutionPass::BackwardData,
+                          {{0, 1}, {0, 64}, rows, {0, 4}},
+                          {{0, 1}, {0, 32}, in_rows, {0, 4}}});
+  };
+  const double tile = 2.0 * 64 * 32 * 9 * 16;
+  CHECK(flops({0, 4}, {0, 5}) == 2 * tile);
+  CHECK(flops({4, 8}, {3, 9}) == 3 * tile);
+  CHECK(flops({8, 12}, {7, 12}) == 2 * tile);
+  // Seconds of a layer are of the same count: twice those of the forward pass, at the same rate.
+  DeviceProfile device;
+  device.winograd_flops_per_s = 1e9;
+  const auto kernels = all_passes(ConvolutionKernel::Winograd4);
+  const Region rows{{0, 1}, {0, 64}, {0, 4}, {0, 4}};
+  const LayerSeconds last =
+      layer_seconds(test::chain({32, 12, 4}, {convolution_3x3(32), convolution_3x3(64)}),
+                    1,
+                    kernels,
+                    device,
+                    rows,
+                    rows);
+  CHECK(last.backward_data_s == doctest::Approx(2 * last.forward_s));
 }
 
 TEST_CASE("what filters take for themselves is not counted again for each cell") {
