@@ -3,6 +3,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <fstream>
+#include <system_error>
 
 #include "partitioner/errors.h"
 
@@ -24,6 +25,10 @@ std::string read_small_file(const std::filesystem::path& path, const char* what)
   }
   if (text.size() > kMostBytes) {
     throw InputError(path.string(), 0, fmt::format("larger than 64 MiB: this is no {}", what));
+  }
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw InputError(path.string(), 0, fmt::format("this is a folder: give a {}", what));
   }
   if (!file.eof()) {
     throw InputError(path.string(), 0, fmt::format("cannot be read: give a {}", what));
