@@ -137,14 +137,18 @@ def groupings(path):
 
 def prediction(path):
     steps = steps_of(path)
-    clusters, models = (sorted({step.row[column] for step in steps}) for column in ("cluster", "model"))
+    models = sorted({step.row["model"] for step in steps})
+    # By cluster, or where these are more than there are colours, by how many devices they have.
+    by_cluster = len({step.row["cluster"] for step in steps}) <= 6
+    group_of = lambda step: step.row["cluster"] if by_cluster else f"{step.devices} devices"
+    groups = sorted({group_of(step) for step in steps})
     figure, axes = look.subplots(1, 2, (11, 5.4))
     markers = "os^Dv"
     for axis, measured, predicted, unit in (
             (axes[0, 0], lambda step: 1e3 * step.measured_s, lambda step: 1e3 * step.predicted_s, "ms a step"),
             (axes[0, 1], lambda step: step.peak_bytes / MIB, lambda step: step.planned_bytes / MIB, "MiB of the fullest device")):
         for step in steps:
-            axis.plot(measured(step), predicted(step), color=look.COLOURS[clusters.index(step.row["cluster"]) % 6], alpha=0.75,
+            axis.plot(measured(step), predicted(step), color=look.COLOURS[groups.index(group_of(step)) % 6], alpha=0.75,
                       marker=markers[models.index(step.row["model"]) % 5], markersize=5, linestyle="none", zorder=3)
         ends = [min(min(measured(step), predicted(step)) for step in steps) / 1.2,
                 max(max(measured(step), predicted(step)) for step in steps) * 1.2]
@@ -155,7 +159,7 @@ def prediction(path):
     error = statistics.median(abs(step.predicted_s / step.measured_s - 1) for step in steps)
     axes[0, 0].set(title=f"Time: median error {100 * error:.1f} % of {len(steps)} partitions; grey: 10 %")
     axes[0, 1].set(title="Peak memory of the process beside what is planned")
-    handles = [Line2D([], [], color=look.COLOURS[i % 6], marker="o", linestyle="none", label=cluster) for i, cluster in enumerate(clusters)]
+    handles = [Line2D([], [], color=look.COLOURS[i % 6], marker="o", linestyle="none", label=group) for i, group in enumerate(groups)]
     handles += [Line2D([], [], color=look.DARK, marker=markers[i % 5], linestyle="none", label=model) for i, model in enumerate(models)]
     look.legend_below(figure, handles)
     return figure

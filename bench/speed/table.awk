@@ -14,6 +14,11 @@ function times_as_fast(key, base) {
   return base != "" && count[key] && count[base] ? sprintf("%.2f", measured[base] / measured[key]) : ""
 }
 
+# predicted_times(key, base): the same by predictions, of which both are by one profile, however fast devices were when they were measured.
+function predicted_times(key, base) {
+  return base != "" && get(base, "predicted_s") > 0 ? sprintf("%.2f", get(base, "predicted_s") / get(key, "predicted_s")) : ""
+}
+
 # link_bound(key, base): how many times as fast as one device, if the busiest link were all that takes time.
 function link_bound(key, base,    seconds) {
   if (base == "") return ""
@@ -39,15 +44,15 @@ END {
     if (get(key, "devices") == 1) alone[workload(key)] = key
     if (get(key, "name") == "each") beside[workload(key), get(key, "devices")] = key
   }
-  print "| workload | Mbit/s | devices | partition | predicted, ms | measured, ms | times one of them | times one alone | bound of the work | of the link | sent, MiB | peak, MiB |"
-  print "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+  print "| workload | Mbit/s | devices | partition | predicted, ms | measured, ms | times one of them | predicted | times one alone | bound of the work | of the link | sent, MiB | peak, MiB |"
+  print "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
   for (p = 1; p <= partitions; ++p) {
     key = names[p]
     one = beside[workload(key), get(key, "devices")]
     several = get(key, "devices") > 1 && get(key, "name") != "each"
-    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", workload(key), several ? get(key, "rate_mbit") : "", get(key, "devices"),
+    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", workload(key), several ? get(key, "rate_mbit") : "", get(key, "devices"),
       (get(key, "devices") > 1 ? get(key, "name") : "alone"), ms(get(key, "predicted_s")), spread(key),
-      several ? times_as_fast(key, one) : "", times_as_fast(key, alone[workload(key)]),
+      several ? times_as_fast(key, one) : "", several ? predicted_times(key, one) : "", times_as_fast(key, alone[workload(key)]),
       several ? get(key, "work_bound") : "", several ? link_bound(key, one) : "", several ? mib(get(key, "bytes")) : "",
       mib(largest(get(key, "peak_bytes")))
   }
