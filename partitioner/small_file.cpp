@@ -28,7 +28,8 @@ std::string read_small_file(const std::filesystem::path& path, const char* what)
   }
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    throw InputError(path.string(), 0, fmt::format("this is a folder: give a {}", what));
+    throw InputError(
+        path.string(), 0, fmt::format("cannot be read: this is a folder, give a {}", what));
   }
   if (!file.eof()) {
     throw InputError(path.string(), 0, fmt::format("cannot be read: give a {}", what));
