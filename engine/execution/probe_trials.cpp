@@ -1,6 +1,7 @@
 #include "engine/execution/probe_trials.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "partitioner/layout.h"
 
@@ -33,6 +34,17 @@ void add_by_each(const std::vector<ConvolutionKernel>& kernels,
 bool is_used(const partitioner::ConvolutionKernels& kernels, ConvolutionKernel kernel) {
   return kernels.forward == kernel || kernels.backward_data == kernel ||
          kernels.backward_weights == kernel;
+}
+
+// Those that are in use, or those that are not.
+std::vector<ConvolutionKernel> those_used(const std::vector<ConvolutionKernel>& kernels,
+                                          const partitioner::ConvolutionKernels& of_layer,
+                                          bool wanted) {
+  std::vector<ConvolutionKernel> result;
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(result), [&](auto kernel) {
+    return is_used(of_layer, kernel) == wanted;
+  });
+  return result;
 }
 
 ConvolutionPoint square(Index channels, Index filters, Index size, Index side) {
@@ -93,13 +105,10 @@ std::vector<ConvolutionPoint> model_trials(const Network& network,
   for (const bool wanted : {true, false}) {
     for (const Index parts : {4, 2, 1}) {
       for (int layer = 0; layer < network.size(); ++layer) {
-        if (!applies(ConvolutionKernel::Direct, network, layer)) {
-          continue;
-        }
-        for (const ConvolutionKernel kernel : kernels) {
-          if (is_used(usual[static_cast<std::size_t>(layer)], kernel) == wanted) {
-            add_by_each({kernel}, tile_of(network, layer, parts), trials);
-          }
+        if (applies(ConvolutionKernel::Direct, network, layer)) {
+          const auto& of_layer = usual[static_cast<std::size_t>(layer)];
+          add_by_each(
+              those_used(kernels, of_layer, wanted), tile_of(network, layer, parts), trials);
         }
       }
     }
