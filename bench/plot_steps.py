@@ -140,7 +140,10 @@ def prediction(path):
     models = sorted({step.row["model"] for step in steps})
     # By cluster, or where these are more than there are colours, by how many devices they have.
     by_cluster = len({step.row["cluster"] for step in steps}) <= 6
-    group_of = lambda step: step.row["cluster"] if by_cluster else f"{step.devices} devices"
+
+    def group_of(step):
+        return step.row["cluster"] if by_cluster else f"{step.devices} devices"
+
     groups = sorted({group_of(step) for step in steps})
     figure, axes = look.subplots(1, 2, (11, 5.4))
     markers = "os^Dv"

@@ -172,6 +172,21 @@ Region read_cells(const Network& network, int layer, const Region& output) {
   return intersect(region, {region.images, {0, map.channels}, {0, map.rows}, {0, map.cols}});
 }
 
+// A pass of one of the network's convolutions. Only the way back to the data asks what is read.
+ConvolutionTask task_of(const Network& network,
+                        int layer,
+                        ConvolutionKernel kernel,
+                        ConvolutionPass pass,
+                        const Region& output) {
+  const LayerSpec& spec = network.layer(layer);
+  return {std::get<Convolution>(spec.operation),
+          network.shape(spec.inputs[0]).channels,
+          kernel,
+          pass,
+          output,
+          pass == ConvolutionPass::BackwardData ? read_cells(network, layer, output) : Region{}};
+}
+
 // Where a network begins, nobody wants the gradient of the input.
 bool wants_input_gradient(const LayerSpec& spec) {
   return std::any_of(spec.inputs.begin(), spec.inputs.end(), [](int map) { return map != kImage; });
@@ -230,15 +245,11 @@ double step_multiply_adds(const Network& network,
                           const Region& computed,
                           const Region& backward) {
   const LayerSpec& spec = network.layer(layer);
-  const auto* shape = std::get_if<Convolution>(&spec.operation);
-  if (shape == nullptr) {
+  if (!std::holds_alternative<Convolution>(spec.operation)) {
     return 0;
   }
-  const Index inputs = network.shape(spec.inputs[0]).channels;
   const auto of = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
-    return counted_flops(
-               {*shape, inputs, kernel, pass, output, read_cells(network, layer, output)}) /
-           2;
+    return counted_flops(task_of(network, layer, kernel, pass, output)) / 2;
   };
   double sum = of(kernels.forward, ConvolutionPass::Forward, computed) +
                of(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward);
@@ -275,15 +286,13 @@ LayerSeconds layer_seconds(const Network& network,
     return seconds;
   }
   const LayerSpec& spec = network.layer(layer);
-  const Index inputs = network.shape(spec.inputs[0]).channels;
   const bool data = wants_input_gradient(spec);
   PassRates rates = normalizes(spec.operation) ? device.normalize : device.activate;
   double forward_bytes = map_bytes(computed);
   double backward_bytes = backward.empty() ? 0 : map_bytes(backward);
-  if (const auto* shape = std::get_if<Convolution>(&spec.operation)) {
+  if (std::holds_alternative<Convolution>(spec.operation)) {
     const auto run = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
-      return convolution_seconds(
-          device, {*shape, inputs, kernel, pass, output, read_cells(network, layer, output)});
+      return convolution_seconds(device, task_of(network, layer, kernel, pass, output));
     };
     seconds.forward_s = run(kernels.forward, ConvolutionPass::Forward, computed);
     seconds.backward_weights_s =

@@ -26,7 +26,9 @@ struct ConvolutionTask {
   ConvolutionKernel kernel = ConvolutionKernel::Direct;
   ConvolutionPass pass = ConvolutionPass::Forward;
   Region output;
-  Region input;  // that the region's windows meet, inside the map: BackwardData makes its gradient
+  // That the region's windows meet, inside the map: its gradient is made by BackwardData, the only
+  // pass for which it matters.
+  Region input;
 };
 
 // What was measured at a point. Its input is as large as its windows are.

@@ -16,6 +16,11 @@ constexpr std::size_t kMostBytes = 64U << 20U;
 }  // namespace
 
 std::string read_small_file(const std::filesystem::path& path, const char* what) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw InputError(
+        path.string(), 0, fmt::format("cannot be read: this is a folder, give a {}", what));
+  }
   std::ifstream file(path, std::ios::binary);
   std::string text;
   std::array<char, 1U << 14U> piece{};
@@ -25,11 +30,6 @@ std::string read_small_file(const std::filesystem::path& path, const char* what)
   }
   if (text.size() > kMostBytes) {
     throw InputError(path.string(), 0, fmt::format("larger than 64 MiB: this is no {}", what));
-  }
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    throw InputError(
-        path.string(), 0, fmt::format("cannot be read: this is a folder, give a {}", what));
   }
   if (!file.eof()) {
     throw InputError(path.string(), 0, fmt::format("cannot be read: give a {}", what));

@@ -271,11 +271,7 @@ class BackwardWeights {
       job.sums_block = sums_block;
       job.offsets = offsets_.data() + terms.begin;
       job.sums = sums.data();
-      if (narrow) {
-        lane_kernels<T>().narrow_outer_sum(job, terms.size());
-      } else {
-        lane_kernels<T>().outer_sum(job, terms.size(), run.blocks);
-      }
+      add_outer_sums(job, terms.size(), run.blocks, narrow);
     });
     for (Index block = 0; block < run.blocks; ++block) {
       const Range& ks = lane_of(run, block).channels;

@@ -148,11 +148,7 @@ class BackwardWeights {
       job.sums_block = sums_block;
       job.offsets = offsets_of(run) + terms.begin;
       job.sums = sums;
-      if (narrow) {
-        lane_kernels<T>().narrow_outer_sum(job, terms.size());
-      } else {
-        lane_kernels<T>().outer_sum(job, terms.size(), run.blocks);
-      }
+      add_outer_sums(job, terms.size(), run.blocks, narrow);
     }
   }
 

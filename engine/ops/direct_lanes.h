@@ -124,6 +124,16 @@ void pack_rows(const Lane& lane, const T* from, Index row, Index terms, T* to) {
 // so that what a part reads stays in cache.
 [[nodiscard]] Index parts_of(Index lines, Index line_bytes, Index runs);
 
+// `terms` terms of the sums of a run of lanes, by the kernel for their gradient's blocks.
+template <class T>
+void add_outer_sums(const OuterSum<T>& job, Index terms, Index blocks, bool narrow) {
+  if (narrow) {
+    lane_kernels<T>().narrow_outer_sum(job, terms);
+  } else {
+    lane_kernels<T>().outer_sum(job, terms, blocks);
+  }
+}
+
 inline constexpr Index kSumsBlock = kLanes * 16;  // of up to 16 pixels
 
 // Neighbouring pixels of a view that sums of a run of lanes go to: themselves where their blocks
