@@ -90,55 +90,90 @@ double interpolated_rate(const DeviceProfile& device, const ConvolutionTask& tas
   return weights > 0 ? rates / weights : 0;
 }
 
-// A time that was measured, and the work that took it.
+// A time that is known, and how much of something took it.
 struct Sample {
-  double flops = 0;
+  double work = 0;
   double seconds = 0;
 };
 
-// What was measured of the very same filters over fewer or more cells, by work.
-std::vector<Sample> samples_of(const DeviceProfile& device, const ConvolutionTask& task) {
-  std::vector<Sample> samples;
-  for (const ConvolutionPoint& point : device.convolutions) {
-    if (point.kernel != task.kernel || point.channels != task.channels ||
-        point.filters != task.output.channels.size() || point.size != task.shape.size ||
-        point.stride != task.shape.stride || point.groups != task.shape.groups) {
-      continue;
-    }
-    const double flops = counted_flops(measured_task(point, task.pass));
-    const bool known = std::any_of(
-        samples.begin(), samples.end(), [flops](const Sample& of) { return of.flops == flops; });
-    if (!known) {
-      samples.push_back({flops, seconds_of(point, task.pass)});
+// Times by work, each amount of it once.
+class Samples {
+ public:
+  void add(const Sample& sample) {
+    const auto at = std::lower_bound(
+        samples_.begin(), samples_.end(), sample, [](const Sample& a, const Sample& b) {
+          return a.work < b.work;
+        });
+    if (at == samples_.end() || at->work != sample.work) {
+      samples_.insert(at, sample);
     }
   }
-  std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
-    return a.flops < b.flops;
-  });
-  return samples;
+
+  // Some of the time is there however little the work: so it is taken from the line through the two
+  // samples that are nearest. Beyond all samples time grows at most as work does, and at least a
+  // quarter as fast. 0 with less than two samples, unless it is the one.
+  [[nodiscard]] double seconds(double work) const {
+    if (samples_.size() < 2) {
+      return !samples_.empty() && samples_[0].work == work ? samples_[0].seconds : 0;
+    }
+    std::size_t above = 1;
+    while (above + 1 < samples_.size() && samples_[above].work < work) {
+      ++above;
+    }
+    const Sample& low = samples_[above - 1];
+    const Sample& high = samples_[above];
+    const double slope = (high.seconds - low.seconds) / (high.work - low.work);
+    if (low.work <= work && work <= high.work) {
+      return low.seconds + slope * (work - low.work);
+    }
+    constexpr double kLeastGrowth = 0.25;
+    const Sample& end = work < low.work ? low : high;
+    const double rate_s = end.seconds / end.work;
+    return end.seconds + std::clamp(slope, kLeastGrowth * rate_s, rate_s) * (work - end.work);
+  }
+
+ private:
+  std::vector<Sample> samples_;
+};
+
+// Of points that differ from the task in nothing but cells and, where `any_filters`, filters.
+bool is_alike(const ConvolutionPoint& point, const ConvolutionTask& task, bool any_filters) {
+  return point.kernel == task.kernel && point.channels == task.channels &&
+         point.size == task.shape.size && point.stride == task.shape.stride &&
+         point.groups == task.shape.groups &&
+         (any_filters || point.filters == task.output.channels.size());
 }
 
-// Some of the time goes to the filters, however many cells there are: so it is taken from the line
-// through the two samples that are nearest. Beyond all samples time grows at most as work does, and
-// at least a quarter as fast. 0 with less than two samples.
-double seconds_between(const std::vector<Sample>& samples, double flops) {
-  if (samples.size() < 2) {
+// From what was measured of as many filters over fewer or more cells. 0 where that is too little.
+double seconds_by_cells(const DeviceProfile& device, const ConvolutionTask& task) {
+  Samples samples;
+  for (const ConvolutionPoint& point : device.convolutions) {
+    if (is_alike(point, task, false)) {
+      samples.add({counted_flops(measured_task(point, task.pass)), seconds_of(point, task.pass)});
+    }
+  }
+  return samples.seconds(counted_flops(task));
+}
+
+// From what was measured of fewer and more filters, each over as many cells: what is done with the
+// input takes its time however few they are. 0 where that is too little.
+double seconds_by_filters(const DeviceProfile& device, const ConvolutionTask& task) {
+  if (task.shape.groups > 1) {
     return 0;
   }
-  std::size_t above = 1;
-  while (above + 1 < samples.size() && samples[above].flops < flops) {
-    ++above;
+  Samples samples;
+  for (const ConvolutionPoint& point : device.convolutions) {
+    if (is_alike(point, task, true)) {
+      ConvolutionTask other = task;
+      other.output.channels = {0, point.filters};
+      const double seconds = seconds_by_cells(device, other);
+      if (seconds > 0) {
+        samples.add({as_double(point.filters), seconds});
+      }
+    }
   }
-  const Sample& low = samples[above - 1];
-  const Sample& high = samples[above];
-  const double slope = (high.seconds - low.seconds) / (high.flops - low.flops);
-  if (low.flops <= flops && flops <= high.flops) {
-    return low.seconds + slope * (flops - low.flops);
-  }
-  constexpr double kLeastGrowth = 0.25;
-  const Sample& end = flops < low.flops ? low : high;
-  const double rate_s = end.seconds / end.flops;
-  return end.seconds + std::clamp(slope, kLeastGrowth * rate_s, rate_s) * (flops - end.flops);
+  return samples.seconds(
+      as_double(widened(task.output.channels, channel_block(task.shape.filters))));
 }
 
 double map_bytes(const Region& region) {
@@ -263,16 +298,17 @@ double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& t
   if (task.output.empty()) {
     return 0;
   }
-  const double flops = counted_flops(task);
-  const double seconds = seconds_between(samples_of(device, task), flops);
-  if (seconds > 0) {
-    return seconds;
+  for (const auto& known : {seconds_by_cells, seconds_by_filters}) {
+    const double seconds = known(device, task);
+    if (seconds > 0) {
+      return seconds;
+    }
   }
   double rate = interpolated_rate(device, task);
   if (rate == 0) {
     rate = tile_side(task.kernel) > 1 ? device.winograd_flops_per_s : device.direct_flops_per_s;
   }
-  return flops / rate;
+  return counted_flops(task) / rate;
 }
 
 LayerSeconds layer_seconds(const Network& network,

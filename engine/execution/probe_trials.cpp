@@ -56,19 +56,44 @@ ConvolutionPoint square(Index channels, Index filters, Index size, Index side) {
   return point;
 }
 
-// One layer's, of one of parts x parts tiles.
-ConvolutionPoint tile_of(const Network& network, int layer, Index parts) {
+// A share of a layer.
+struct Share {
+  Index parts = 1;         // its map is cut into parts x parts tiles
+  Index filter_parts = 1;  // and its filters into whole blocks
+};
+
+// Tiles of all layers before larger ones, filters of few layers after their tiles: what a small
+// tile takes for each filter and for its input comes from both.
+constexpr Share kShares[] = {{4, 1}, {2, 1}, {2, 3}, {1, 3}, {1, 1}};
+
+// Fewer filters are hardly ever cut.
+constexpr Index kFiltersToCut = 256;
+
+// One layer's.
+ConvolutionPoint tile_of(const Network& network, int layer, const Share& share) {
   const partitioner::LayerSpec& spec = network.layer(layer);
   const auto& convolution = std::get<partitioner::Convolution>(spec.operation);
   ConvolutionPoint point;
   point.channels = network.shape(spec.inputs[0]).channels;
-  point.filters = convolution.filters;
+  const Index block = partitioner::channel_block(convolution.filters);
+  const Index blocks = (convolution.filters + block - 1) / block;
+  point.filters =
+      std::min(convolution.filters, (blocks + share.filter_parts - 1) / share.filter_parts * block);
   point.size = convolution.size;
   point.stride = convolution.stride;
   point.groups = convolution.groups;
-  point.rows = (spec.output.rows + parts - 1) / parts;
-  point.cols = (spec.output.cols + parts - 1) / parts;
+  point.rows = (spec.output.rows + share.parts - 1) / share.parts;
+  point.cols = (spec.output.cols + share.parts - 1) / share.parts;
   return point;
+}
+
+bool has_share(const Network& network, int layer, const Share& share) {
+  if (!applies(ConvolutionKernel::Direct, network, layer)) {
+    return false;
+  }
+  const auto& convolution = std::get<partitioner::Convolution>(network.layer(layer).operation);
+  return share.filter_parts == 1 ||
+         (convolution.groups == 1 && convolution.filters >= kFiltersToCut);
 }
 
 }  // namespace
@@ -103,12 +128,12 @@ std::vector<ConvolutionPoint> model_trials(const Network& network,
   const auto usual = choose_kernels(network, partitioner::KernelRule::Usual);
   std::vector<ConvolutionPoint> trials;
   for (const bool wanted : {true, false}) {
-    for (const Index parts : {4, 2, 1}) {
+    for (const Share& share : kShares) {
       for (int layer = 0; layer < network.size(); ++layer) {
-        if (applies(ConvolutionKernel::Direct, network, layer)) {
+        if (has_share(network, layer, share)) {
           const auto& of_layer = usual[static_cast<std::size_t>(layer)];
           add_by_each(
-              those_used(kernels, of_layer, wanted), tile_of(network, layer, parts), trials);
+              those_used(kernels, of_layer, wanted), tile_of(network, layer, share), trials);
         }
       }
     }

@@ -22,8 +22,10 @@ using partitioner::ConvolutionPoint;
 [[nodiscard]] std::vector<ConvolutionPoint> standard_trials(
     const std::vector<ConvolutionKernel>& kernels);
 
-// The distinct convolutions of a network, by the kernels that it usually takes: first of a sixteenth
-// of their maps, all of them, then of a quarter, then whole. After them the same by other kernels.
+// The distinct convolutions of a network, by the kernels that it usually takes: first of a
+// sixteenth of their maps, all of them, then of a quarter, then whole; where filters are many,
+// before whole maps a third of them over a quarter and over all of the map. After them the same by
+// other kernels.
 [[nodiscard]] std::vector<ConvolutionPoint> model_trials(
     const partitioner::Network& network, const std::vector<ConvolutionKernel>& kernels);
 

@@ -107,6 +107,34 @@ TEST_CASE("what filters take for themselves is not counted again for each cell")
   }
 }
 
+TEST_CASE("what an input takes for itself is not shared out among the filters") {
+  // For each cell 0.8 ms of the input, and 0.3 of each block of filters.
+  DeviceProfile device;
+  const auto point = [](Index filters, Index side) {
+    ConvolutionPoint of = point_3x3(32, side, 0);
+    of.filters = filters;
+    of.rows = 1;
+    of.forward_s = static_cast<double>(side) * (8 + static_cast<double>(3 * filters / 16)) / 1e4;
+    return of;
+  };
+  device.convolutions = {point(64, 100), point(64, 400), point(32, 100), point(32, 200)};
+  ConvolutionTask task = measured_task(point(64, 300), ConvolutionPass::Forward);
+  const auto seconds_of = [&](const Range& filters) {
+    task.output.channels = filters;
+    return convolution_seconds(device, task);
+  };
+  CHECK(seconds_of({0, 64}) == doctest::Approx(point(64, 300).forward_s));
+  CHECK(seconds_of({16, 64}) == doctest::Approx(point(48, 300).forward_s));
+  CHECK(seconds_of({16, 57}) == doctest::Approx(point(48, 300).forward_s));  // in whole blocks
+  CHECK(seconds_of({32, 64}) == doctest::Approx(point(32, 300).forward_s));
+  CHECK(seconds_of({48, 64}) == doctest::Approx(point(16, 300).forward_s));
+
+  SUBCASE("where all filters were tried only") {
+    device.convolutions.resize(2);
+    CHECK(seconds_of({0, 32}) == doctest::Approx(seconds_of({0, 64}) / 2).epsilon(0.2));
+  }
+}
+
 TEST_CASE("a convolution that was measured takes as long as it did") {
   DeviceProfile device;
   device.convolutions = {point_3x3(32, 20, 0.5), point_3x3(64, 20, 0.7), point_3x3(32, 40, 1.5)};
