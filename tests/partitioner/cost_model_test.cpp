@@ -114,7 +114,7 @@ TEST_CASE("what an input takes for itself is not shared out among the filters") 
     ConvolutionPoint of = point_3x3(32, side, 0);
     of.filters = filters;
     of.rows = 1;
-    of.forward_s = static_cast<double>(side) * (8 + static_cast<double>(3 * filters / 16)) / 1e4;
+    of.forward_s = static_cast<double>(side) * (8 + 3 * static_cast<double>(filters) / 16) / 1e4;
     return of;
   };
   device.convolutions = {point(64, 100), point(64, 400), point(32, 100), point(32, 200)};
