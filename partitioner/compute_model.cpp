@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "partitioner/layer_memory.h"
 #include "partitioner/layout.h"
@@ -111,10 +112,10 @@ class Samples {
 
   // Some of the time is there however little the work: so it is taken from the line through the two
   // samples that are nearest. Beyond all samples time grows at most as work does, and at least a
-  // quarter as fast. 0 with less than two samples, unless it is the one.
+  // quarter as fast. 0 with less than two samples.
   [[nodiscard]] double seconds(double work) const {
     if (samples_.size() < 2) {
-      return !samples_.empty() && samples_[0].work == work ? samples_[0].seconds : 0;
+      return 0;
     }
     std::size_t above = 1;
     while (above + 1 < samples_.size() && samples_[above].work < work) {
@@ -136,44 +137,38 @@ class Samples {
   std::vector<Sample> samples_;
 };
 
-// Of points that differ from the task in nothing but cells and, where `any_filters`, filters.
-bool is_alike(const ConvolutionPoint& point, const ConvolutionTask& task, bool any_filters) {
-  return point.kernel == task.kernel && point.channels == task.channels &&
-         point.size == task.shape.size && point.stride == task.shape.stride &&
-         point.groups == task.shape.groups &&
-         (any_filters || point.filters == task.output.channels.size());
-}
-
-// From what was measured of as many filters over fewer or more cells. 0 where that is too little.
-double seconds_by_cells(const DeviceProfile& device, const ConvolutionTask& task) {
-  Samples samples;
+// From what was measured of fewer and more cells and, where the task cuts the filters, of fewer and
+// more of these: what is done with the input takes its time however few they are. 0 where that is
+// too little.
+double seconds_between(const DeviceProfile& device, const ConvolutionTask& task) {
+  std::map<Index, Samples> by_filters;
   for (const ConvolutionPoint& point : device.convolutions) {
-    if (is_alike(point, task, false)) {
-      samples.add({counted_flops(measured_task(point, task.pass)), seconds_of(point, task.pass)});
+    if (point.kernel == task.kernel && point.channels == task.channels &&
+        point.size == task.shape.size && point.stride == task.shape.stride &&
+        point.groups == task.shape.groups) {
+      by_filters[point.filters].add(
+          {counted_flops(measured_task(point, task.pass)), seconds_of(point, task.pass)});
     }
   }
-  return samples.seconds(counted_flops(task));
-}
-
-// From what was measured of fewer and more filters, each over as many cells: what is done with the
-// input takes its time however few they are. 0 where that is too little.
-double seconds_by_filters(const DeviceProfile& device, const ConvolutionTask& task) {
-  if (task.shape.groups > 1) {
-    return 0;
+  const auto as_many = by_filters.find(task.output.channels.size());
+  const double seconds =
+      as_many == by_filters.end() ? 0 : as_many->second.seconds(counted_flops(task));
+  if (seconds > 0 || task.shape.groups > 1) {
+    return seconds;
   }
+  const auto in_whole_blocks = [&task](const Range& filters) {
+    return as_double(widened(filters, channel_block(task.shape.filters)));
+  };
   Samples samples;
-  for (const ConvolutionPoint& point : device.convolutions) {
-    if (is_alike(point, task, true)) {
-      ConvolutionTask other = task;
-      other.output.channels = {0, point.filters};
-      const double seconds = seconds_by_cells(device, other);
-      if (seconds > 0) {
-        samples.add({as_double(point.filters), seconds});
-      }
+  ConvolutionTask other = task;
+  for (const auto& [filters, of_cells] : by_filters) {
+    other.output.channels = {0, filters};
+    const double other_s = of_cells.seconds(counted_flops(other));
+    if (other_s > 0) {
+      samples.add({in_whole_blocks(other.output.channels), other_s});
     }
   }
-  return samples.seconds(
-      as_double(widened(task.output.channels, channel_block(task.shape.filters))));
+  return samples.seconds(in_whole_blocks(task.output.channels));
 }
 
 double map_bytes(const Region& region) {
@@ -298,11 +293,9 @@ double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& t
   if (task.output.empty()) {
     return 0;
   }
-  for (const auto& known : {seconds_by_cells, seconds_by_filters}) {
-    const double seconds = known(device, task);
-    if (seconds > 0) {
-      return seconds;
-    }
+  const double seconds = seconds_between(device, task);
+  if (seconds > 0) {
+    return seconds;
   }
   double rate = interpolated_rate(device, task);
   if (rate == 0) {

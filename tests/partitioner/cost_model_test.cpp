@@ -129,6 +129,10 @@ TEST_CASE("what an input takes for itself is not shared out among the filters") 
   CHECK(seconds_of({32, 64}) == doctest::Approx(point(32, 300).forward_s));
   CHECK(seconds_of({48, 64}) == doctest::Approx(point(16, 300).forward_s));
 
+  SUBCASE("where filters are no whole blocks, a block that is begun counts as one") {
+    device.convolutions[0].filters = device.convolutions[1].filters = task.shape.filters = 60;
+    CHECK(seconds_of({16, 60}) == doctest::Approx(point(48, 300).forward_s));
+  }
   SUBCASE("where all filters were tried only") {
     device.convolutions.resize(2);
     CHECK(seconds_of({0, 32}) == doctest::Approx(seconds_of({0, 64}) / 2).epsilon(0.2));
