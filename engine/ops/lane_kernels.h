@@ -62,13 +62,14 @@ struct OuterSum {
 };
 
 // Sums over windows of neighbouring outputs in a row: pixel p has the number of cell x, lane l of
-// its window's row at sums[p * sums_step + x * kNarrowLanes + l]; windows are `stride` cells apart.
+// its window's row at sums[p * sums_step + x * cell_step + l]; windows are `stride` cells apart.
 // cells[x - first][lane] += those of all windows that have cell x, counted from where the first
-// window begins, window after window.
+// window begins, window after window; kNarrowLanes lanes of each, something beyond cell_step.
 template <class T>
 struct WindowSums {
   const T* sums = nullptr;
   Index sums_step = 0;
+  Index cell_step = kNarrowLanes;
   Index pixels = 0;
   Index stride = 1;
   Index size = 0;   // cells of a window's row

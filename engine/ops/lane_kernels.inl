@@ -124,7 +124,7 @@ void narrow_sum_any(const WeightedSum<T>& job, Index pixels) {
 template <class T>
 void add_windows_any(const WindowSums<T>& windows) {
   const WindowSums<T> job = windows;  // which no store can change
-  const Index to_next = job.sums_step - job.stride * kNarrowLanes;  // the same cell's, one window on
+  const Index to_next = job.sums_step - job.stride * job.cell_step;  // the same cell's, one window on
   Index first = 0;  // of the windows that have the cell
   Index end = 0;
   for (Index cell = job.first; cell < job.end; ++cell) {
@@ -136,9 +136,9 @@ void add_windows_any(const WindowSums<T>& windows) {
     }
     T* const to = job.cells + (cell - job.first) * kNarrowLanes;
     Lanes<T, kNarrowLanes> sum = load_lanes<kNarrowLanes>(to);
-    const T* term = job.sums + first * to_next + cell * kNarrowLanes;
+    const T* term = job.sums + first * to_next + cell * job.cell_step;
     for (Index p = first; p < end; ++p) {
-      const auto lanes = load_lanes<kNarrowLanes>(term);
+      const auto lanes = load_anywhere<kNarrowLanes>(term);
 #pragma GCC unroll 8
       for (Index i = 0; i < Lanes<T, kNarrowLanes>::kParts; ++i) {
         sum.parts[i] += lanes.parts[i];

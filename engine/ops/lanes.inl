@@ -43,6 +43,21 @@ template <Index kWidth = kLanes, class T>
   return lanes;
 }
 
+// Lanes that may begin anywhere.
+template <Index kWidth, class T>
+[[gnu::always_inline]] inline Lanes<T, kWidth> load_anywhere(const T* from) {
+  using Part = LanePart<T, kWidth>;
+  struct [[gnu::packed, gnu::may_alias]] Anywhere {
+    Part part;
+  };
+  Lanes<T, kWidth> lanes;
+#pragma GCC unroll 8
+  for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
+    lanes.parts[i] = reinterpret_cast<const Anywhere*>(from + i * kPartLanes<T, kWidth>)->part;
+  }
+  return lanes;
+}
+
 template <class T, Index kWidth>
 [[gnu::always_inline]] inline void store_lanes(T* to, const Lanes<T, kWidth>& lanes) {
 #pragma GCC unroll 8

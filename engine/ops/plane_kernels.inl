@@ -1,20 +1,5 @@
 // Sums whose lanes are neighbouring pixels of a row: see PlaneSum and PlaneOuterSum in lane_kernels.h.
 
-// Vectors that may begin anywhere.
-template <Index kWidth, class T>
-[[gnu::always_inline]] inline Lanes<T, kWidth> load_pixels(const T* from) {
-  using Part = LanePart<T, kWidth>;
-  struct [[gnu::packed, gnu::may_alias]] Anywhere {
-    Part part;
-  };
-  Lanes<T, kWidth> lanes;
-#pragma GCC unroll 8
-  for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
-    lanes.parts[i] = reinterpret_cast<const Anywhere*>(from + i * kPartLanes<T, kWidth>)->part;
-  }
-  return lanes;
-}
-
 // Pixels of a vector whose sums for some filters the registers hold at once.
 template <class T, Index kFilters>
 constexpr Index plane_width() {
@@ -51,7 +36,7 @@ template <class T, Index kFilters, Index kVectors, Index kWidth>
     Lanes<T, kWidth> pixels[kVectors];
 #pragma GCC unroll 2
     for (Index v = 0; v < kVectors; ++v) {
-      pixels[v] = load_pixels<kWidth>(in + starts[v]);
+      pixels[v] = load_anywhere<kWidth>(in + starts[v]);
     }
 #pragma GCC unroll 8
     for (Index k = 0; k < kFilters; ++k) {
@@ -126,7 +111,7 @@ void plane_outer(const PlaneOuterSum<T>& job) {
       const T* in = job.in + row * job.in_row + job.starts[v];
 #pragma GCC unroll 8
       for (Index t = 0; t < kCount; ++t) {
-        const Lanes<T> pixels = load_pixels<kLanes>(in + job.offsets[t]);
+        const Lanes<T> pixels = load_anywhere<kLanes>(in + job.offsets[t]);
 #pragma GCC unroll 8
         for (Index k = 0; k < kFilters; ++k) {
           const Lanes<T> of_filter = load_lanes(gradient + k * kLanes);

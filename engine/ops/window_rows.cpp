@@ -10,14 +10,23 @@ namespace {
 
 using partitioner::intersect;
 
-constexpr Index kMostTaps = 8;  // of a row of a window
-constexpr Index kMostWindowLanes = kMostTaps * kNarrowLanes;
+constexpr Index kMostTaps = 8;                                // of a row of a window
+constexpr Index kMostWindowLanes = kMostTaps * kNarrowLanes;  // also of what is read for the last
 constexpr Index kMostPixels = 16;
 constexpr Index kMostWeights = Index{1} << 16U;  // more would not stay in a near cache
 
-// Vectors of a row of a window: whole ones, and perhaps a narrow one.
+// Numbers that a row of a window gets: those of a tap's channels, then those of the next one's.
+Index window_lanes(const ConvolutionShape& shape) {
+  return shape.size * shape.channels;
+}
+
 Index vectors_of(const ConvolutionShape& shape) {
-  return (shape.size * kNarrowLanes + kLanes - 1) / kLanes;
+  return (window_lanes(shape) + kLanes - 1) / kLanes;
+}
+
+// Of which the last one is computed by half where that is enough.
+Index whole_vectors(const ConvolutionShape& shape) {
+  return (window_lanes(shape) + kLanes - kNarrowLanes - 1) / kLanes;
 }
 
 template <class T>
@@ -53,7 +62,7 @@ class WindowRows {
     for (Index k = 0; k < filters(); ++k) {
       for (Index c = 0; c < shape_.channels; ++c) {
         for (Index tap = 0; tap < shape_.taps(); ++tap) {
-          const Index lane = tap % shape_.size * kNarrowLanes + c;
+          const Index lane = tap % shape_.size * shape_.channels + c;
           const Index vector = tap / shape_.size * vectors_of(shape_) + lane / kLanes;
           weights_[(vector * filters() + k) * kLanes + lane % kLanes] =
               weight[k * shape_.row() + c * shape_.taps() + tap];
@@ -74,30 +83,50 @@ class WindowRows {
     if (assign_) {
       std::fill_n(cells, input_.cols.size() * kNarrowLanes, T{});
     }
-    const Index most =
-        std::min({lane_kernels<T>().sum_pixels, lane_kernels<T>().narrow_pixels, kMostPixels});
     const MetTaps met = met_taps(shape_, row, region_.rows);
-    for (Index i = 0; i < met.count; ++i) {
-      const T* weights =
-          weights_ + (met.tap + i * shape_.stride) * vectors_of(shape_) * filters() * kLanes;
-      for_each_run(region_.cols.size(), most, [&](Index begin, Index pixels) {
-        const Index col = region_.cols.begin + begin;
-        add_windows(read_.cell(n, met.out - i, col), weights, col, pixels, cells);
-      });
+    if (met.count == 0) {
+      return;
     }
+    std::array<Tap<T>, static_cast<std::size_t>(kMostTaps)> rows;
+    for (Index i = 0; i < met.count; ++i) {
+      const Index vectors = (met.tap + i * shape_.stride) * vectors_of(shape_);
+      rows[static_cast<std::size_t>(i)] = {-i * read_.row_stride(),
+                                           weights_ + vectors * filters() * kLanes};
+    }
+    WeightedSum<T> job;
+    job.in_step = read_.block;
+    job.taps = rows.data();
+    job.tap_count = met.count;
+    job.offsets = offsets_.data();
+    job.terms = filters();
+    job.weights_block = filters() * kLanes;
+    job.start = kZeroStart<T>.values;
+    job.sums_step = kMostWindowLanes;
+    job.sums_block = kLanes;
+    for_each_run(region_.cols.size(), most_pixels(), [&](Index begin, Index pixels) {
+      const Index col = region_.cols.begin + begin;
+      job.in = read_.cell(n, met.out, col);
+      add_windows(job, col, pixels, cells);
+    });
   }
 
-  // What the windows of `pixels` outputs from column `col` on get, to a row of cells.
-  void add_windows(const T* outputs, const T* weights, Index col, Index pixels, T* cells) const {
+  [[nodiscard]] static Index most_pixels() {
+    return std::min({lane_kernels<T>().sum_pixels, lane_kernels<T>().narrow_pixels, kMostPixels});
+  }
+
+  // What the windows of `pixels` outputs from column `col` on get, to a row of cells. `rows`: the
+  // sums of the first vector, but for where they go.
+  void add_windows(const WeightedSum<T>& rows, Index col, Index pixels, T* cells) const {
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostPixels * kMostWindowLanes)>
         sums;
-    sum_windows(outputs, weights, pixels, sums.data());
+    sum_windows(rows, pixels, sums.data());
     const Index window = col * shape_.stride - shape_.padding;  // where the first begins
     const Range met =
         intersect(Range{window, window + (pixels - 1) * shape_.stride + shape_.size}, input_.cols);
     WindowSums<T> job;
     job.sums = sums.data();
     job.sums_step = kMostWindowLanes;
+    job.cell_step = shape_.channels;
     job.pixels = pixels;
     job.stride = shape_.stride;
     job.size = shape_.size;
@@ -108,29 +137,23 @@ class WindowRows {
   }
 
   // Assigns sums (pixels, kMostWindowLanes).
-  void sum_windows(const T* outputs, const T* weights, Index pixels, T* sums) const {
-    WeightedSum<T> job;
-    job.in = outputs;
-    job.in_step = read_.block;
-    job.tap_count = 1;
-    job.offsets = offsets_.data();
-    job.terms = filters();
-    job.weights_block = filters() * kLanes;
-    job.start = kZeroStart<T>.values;
-    job.sums_step = kMostWindowLanes;
-    job.sums_block = kLanes;
-    const Index whole = shape_.size * kNarrowLanes / kLanes;
-    for_each_run(whole, lane_kernels<T>().sum_blocks, [&](Index vector, Index blocks) {
-      const Tap<T> of_vector{0, weights + vector * job.weights_block};
-      job.taps = &of_vector;
+  void sum_windows(const WeightedSum<T>& rows, Index pixels, T* sums) const {
+    std::array<Tap<T>, static_cast<std::size_t>(kMostTaps)> taps;
+    const auto job_of = [&](Index vector) {
+      WeightedSum<T> job = rows;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(rows.tap_count); ++i) {
+        taps[i] = {rows.taps[i].offset, rows.taps[i].weights + vector * rows.weights_block};
+      }
+      job.taps = taps.data();
       job.sums = sums + vector * kLanes;
-      lane_kernels<T>().weighted_sum(job, pixels, blocks);
+      return job;
+    };
+    const Index whole = whole_vectors(shape_);
+    for_each_run(whole, lane_kernels<T>().sum_blocks, [&](Index vector, Index blocks) {
+      lane_kernels<T>().weighted_sum(job_of(vector), pixels, blocks);
     });
     if (whole < vectors_of(shape_)) {
-      const Tap<T> of_vector{0, weights + whole * job.weights_block};
-      job.taps = &of_vector;
-      job.sums = sums + whole * kLanes;
-      lane_kernels<T>().narrow_sum(job, pixels);
+      lane_kernels<T>().narrow_sum(job_of(whole), pixels);
     }
   }
 

@@ -1,10 +1,11 @@
-// Backward to the data of five to eight channels, as the second layer of a small network has. Their
-// gradient holds kNarrowLanes numbers a cell, so what a row of a window gets of an output are
-// size * kNarrowLanes numbers side by side: one sum over filters, of which each number that is read
-// meets all. Summed by channels alone it would meet half a vector.
+// Backward to the data of five to eight channels, as the second layer of a small network has. What
+// a row of a window gets of an output are size * channels numbers side by side, in hardly more
+// vectors than they fill: sums over filters and over the rows of windows that meet a row of cells,
+// of which each number that is read meets all. Summed by channels alone it would meet half a
+// vector.
 //
-// A cell's sum goes through the rows of windows that meet it from their first on, and in each
-// through outputs from left to right: the same order for any part of the map. Only the direct
+// A cell's sum goes through outputs from left to right, and in each through the rows of windows
+// that meet the cell from their first on: the same order for any part of the map. Only the direct
 // kernel's own files include this.
 
 #pragma once
