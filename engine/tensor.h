@@ -69,10 +69,18 @@ struct View {
   Index block = 1;
 
   // How many whole blocks so many channels are. To divide by what is known only when it runs takes
-  // many times as long, and nearly all maps have the widest blocks.
+  // many times as long as by one of these, which nearly all maps have.
   [[nodiscard]] Index whole_blocks(Index channels) const {
-    constexpr Index kWidest = 16;
-    return block == kWidest ? channels / kWidest : channels / block;
+    switch (block) {
+      case 16:
+        return channels / 16;
+      case 8:
+        return channels / 8;
+      case 1:
+        return channels;
+      default:
+        return channels / block;
+    }
   }
   [[nodiscard]] Index row_stride() const { return region.cols.size() * block; }
   [[nodiscard]] Index block_stride() const { return region.rows.size() * row_stride(); }

@@ -125,6 +125,38 @@ MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to) {
           cut.bands};
 }
 
+namespace {
+
+// The first layer of the group that reads the map, and by which of its inputs; layer -1 where none
+// does.
+std::pair<int, std::size_t> first_reader(const Network& network, const Group& group, int map) {
+  for (int layer = std::max(map + 1, group.first); layer <= group.last; ++layer) {
+    const auto& inputs = network.layer(layer).inputs;
+    const auto found = std::find(inputs.begin(), inputs.end(), map);
+    if (found != inputs.end()) {
+      return {layer, static_cast<std::size_t>(found - inputs.begin())};
+    }
+  }
+  return {-1, 0};
+}
+
+}  // namespace
+
+std::vector<MapCut> cuts_of_group(const Network& network, const Group& group, Index batch) {
+  const MapShape& out = network.shape(group.last);
+  std::vector<MapCut> cuts(static_cast<std::size_t>(group.last - group.first) + 1);
+  const auto cut_of = [&](int map) -> MapCut& {
+    return cuts[static_cast<std::size_t>(map - group.first)];
+  };
+  cuts.back() = cut_of_output(network, group, batch);
+  for (int map = group.last - 1; map >= group.first; --map) {
+    const auto [layer, input] = first_reader(network, group, map);
+    cut_of(map) = layer >= 0 ? cut_of_input(network, layer, input, cut_of(layer))
+                             : scaled_cut(cuts.back(), out, network.shape(map));
+  }
+  return cuts;
+}
+
 Region tile_region(const MapCut& cut, Index tile) {
   const auto parts_of = [](const Boundaries& boundaries) {
     return static_cast<Index>(boundaries.size()) - 1;

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <vector>
+
 #include "partitioner/network.h"
 #include "partitioner/partition.h"
 #include "partitioner/region.h"
@@ -32,6 +34,13 @@ struct MapCut {
 
 // The same cut of a map of another shape, in proportion.
 [[nodiscard]] MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to);
+
+// The cuts of the outputs of all layers of a group, from its first on: the last one's, carried back
+// to what is read from layer to layer. By its first reader in the group; a map without one is cut
+// in proportion.
+[[nodiscard]] std::vector<MapCut> cuts_of_group(const Network& network,
+                                                const Group& group,
+                                                Index batch);
 
 // Tile number `tile` of a cut, in the order of Group::ranks.
 [[nodiscard]] Region tile_region(const MapCut& cut, Index tile);

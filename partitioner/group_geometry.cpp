@@ -9,35 +9,6 @@ namespace partitioner {
 
 namespace {
 
-// The first layer of the group that reads the map, and by which of its inputs; layer -1 where none
-// does.
-std::pair<int, std::size_t> first_reader(const Network& network, const Group& group, int map) {
-  for (int layer = std::max(map + 1, group.first); layer <= group.last; ++layer) {
-    const auto& inputs = network.layer(layer).inputs;
-    const auto found = std::find(inputs.begin(), inputs.end(), map);
-    if (found != inputs.end()) {
-      return {layer, static_cast<std::size_t>(found - inputs.begin())};
-    }
-  }
-  return {-1, 0};
-}
-
-// The cut of every map of the group, from `first` on.
-std::vector<MapCut> cuts_of(const Network& network, const Group& group, Index batch) {
-  const MapShape& out = network.shape(group.last);
-  std::vector<MapCut> cuts(static_cast<std::size_t>(group.last - group.first) + 1);
-  const auto cut_of = [&](int map) -> MapCut& {
-    return cuts[static_cast<std::size_t>(map - group.first)];
-  };
-  cuts.back() = cut_of_output(network, group, batch);
-  for (int map = group.last - 1; map >= group.first; --map) {
-    const auto [layer, input] = first_reader(network, group, map);
-    cut_of(map) = layer >= 0 ? cut_of_input(network, layer, input, cut_of(layer))
-                             : scaled_cut(cuts.back(), out, network.shape(map));
-  }
-  return cuts;
-}
-
 Region clipped(const Network& network, int map, const Region& region) {
   Region whole = whole_map(network, map, 0);
   whole.images = region.images;
@@ -56,7 +27,7 @@ class GeometryMaker {
   }
 
   GroupGeometry make(Index batch) {
-    const std::vector<MapCut> cuts = cuts_of(network_, group_, batch);
+    const std::vector<MapCut> cuts = cuts_of_group(network_, group_, batch);
     for (std::size_t layer = 0; layer < cuts.size(); ++layer) {
       for (std::size_t t = 0; t < group_.ranks.size(); ++t) {
         Tile& tile = geometry_.tiles[layer][static_cast<std::size_t>(group_.ranks[t])];
@@ -177,7 +148,7 @@ std::vector<Region> owned_image(const Network& network,
                                 int ranks,
                                 Index batch) {
   std::vector<Region> owned(static_cast<std::size_t>(ranks));
-  const MapCut cut = cut_of_input(network, 0, 0, cuts_of(network, first, batch).front());
+  const MapCut cut = cut_of_input(network, 0, 0, cuts_of_group(network, first, batch).front());
   for (std::size_t t = 0; t < first.ranks.size(); ++t) {
     owned[static_cast<std::size_t>(first.ranks[t])] = tile_region(cut, static_cast<Index>(t));
   }

@@ -81,28 +81,17 @@ class PlanMaker {
     return intersect(region, whole_map(network_, map, plan_.batch));
   }
 
-  // Owned regions of all maps of a group: its cut, carried from the last layer to the first.
+  // Owned regions of all maps of a group.
   void own_group(const Group& group) {
-    std::map<int, MapCut> cuts;
-    const MapShape& out = network_.shape(group.last);
-    const MapCut last = cut_of_output(network_, group, plan_.batch);
-    cuts[group.last] = last;
-    for (int map = group.last - 1; map >= group.first; --map) {
-      const auto& readers = consumers_of(map);
-      const bool read_inside = !readers.empty() && readers.front().layer <= group.last;
-      cuts[map] = read_inside ? cut_of_input(network_,
-                                             readers.front().layer,
-                                             readers.front().input,
-                                             cuts.at(readers.front().layer))
-                              : scaled_cut(last, out, network_.shape(map));
-    }
-    for (const auto& [map, cut] : cuts) {
+    const std::vector<MapCut> cuts = cuts_of_group(network_, group, plan_.batch);
+    for (std::size_t layer = 0; layer < cuts.size(); ++layer) {
       for (std::size_t t = 0; t < group.ranks.size(); ++t) {
-        tile(map, group.ranks[t]).owned = tile_region(cut, static_cast<Index>(t));
+        tile(group.first + static_cast<int>(layer), group.ranks[t]).owned =
+            tile_region(cuts[layer], static_cast<Index>(t));
       }
     }
     if (group.first == 0) {
-      image_cut_ = cut_of_input(network_, 0, 0, cuts.at(0));
+      image_cut_ = cut_of_input(network_, 0, 0, cuts.front());
     }
   }
 

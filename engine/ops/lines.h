@@ -65,7 +65,8 @@ class RunValues {
 // of the last.
 template <class T>
 [[nodiscard]] bool is_whole_block(const Range& run, const View<T>& view, Index block) {
-  return view.block == block && (run.begin - view.region.channels.begin) % block == 0 &&
+  const Index before = run.begin - view.region.channels.begin;
+  return view.block == block && view.whole_blocks(before) * block == before &&
          (run.size() == block || run.end == view.region.channels.end);
 }
 

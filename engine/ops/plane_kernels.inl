@@ -58,7 +58,12 @@ template <class T, Index kFilters, Index kVectors, Index kWidth>
 
 template <class T, Index kFilters, Index kVectors>
 void plane_vectors(const PlaneSum<T>& job, const Index* starts) {
-  alignas(64) T planes[kVectors][kNarrowLanes][kLanes]{};
+  alignas(64) T planes[kVectors][kNarrowLanes][kLanes];
+  for (Index v = 0; v < kVectors; ++v) {
+    for (Index k = kFilters; k < kNarrowLanes; ++k) {
+      store_lanes(planes[v][k], Lanes<T>{});
+    }
+  }
   constexpr Index kWidth = plane_width<T, kFilters>();
   for (Index pixel = 0; pixel < kLanes; pixel += kWidth) {
     sum_plane<T, kFilters, kVectors, kWidth>(job, starts, pixel, planes);
