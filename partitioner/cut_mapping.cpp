@@ -1,6 +1,7 @@
 #include "partitioner/cut_mapping.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace partitioner {
 
@@ -117,6 +118,9 @@ MapCut cut_of_input(const Network& network, int layer, std::size_t input, const 
           cut.bands};
 }
 
+namespace {
+
+// The same cut of a map of another shape, in proportion.
 MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to) {
   return {cut.images,
           map_down(cut.channels, proportional, from.channels, to.channels, 1),
@@ -124,8 +128,6 @@ MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to) {
           map_down(cut.cols, proportional, from.cols, to.cols, 1),
           cut.bands};
 }
-
-namespace {
 
 // The first layer of the group that reads the map, and by which of its inputs; layer -1 where none
 // does.
@@ -155,6 +157,10 @@ std::vector<MapCut> cuts_of_group(const Network& network, const Group& group, In
                              : scaled_cut(cuts.back(), out, network.shape(map));
   }
   return cuts;
+}
+
+MapCut cut_of_image(const Network& network, const Group& first, Index batch) {
+  return cut_of_input(network, 0, 0, cuts_of_group(network, first, batch).front());
 }
 
 Region tile_region(const MapCut& cut, Index tile) {

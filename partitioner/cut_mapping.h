@@ -32,15 +32,15 @@ struct MapCut {
                                   std::size_t input,
                                   const MapCut& cut);
 
-// The same cut of a map of another shape, in proportion.
-[[nodiscard]] MapCut scaled_cut(const MapCut& cut, const MapShape& from, const MapShape& to);
-
 // The cuts of the outputs of all layers of a group, from its first on: the last one's, carried back
 // to what is read from layer to layer. By its first reader in the group; a map without one is cut
 // in proportion.
 [[nodiscard]] std::vector<MapCut> cuts_of_group(const Network& network,
                                                 const Group& group,
                                                 Index batch);
+
+// Of the image, that goes with the cut of the first group.
+[[nodiscard]] MapCut cut_of_image(const Network& network, const Group& first, Index batch);
 
 // Tile number `tile` of a cut, in the order of Group::ranks.
 [[nodiscard]] Region tile_region(const MapCut& cut, Index tile);

@@ -148,7 +148,7 @@ std::vector<Region> owned_image(const Network& network,
                                 int ranks,
                                 Index batch) {
   std::vector<Region> owned(static_cast<std::size_t>(ranks));
-  const MapCut cut = cut_of_input(network, 0, 0, cuts_of_group(network, first, batch).front());
+  const MapCut cut = cut_of_image(network, first, batch);
   for (std::size_t t = 0; t < first.ranks.size(); ++t) {
     owned[static_cast<std::size_t>(first.ranks[t])] = tile_region(cut, static_cast<Index>(t));
   }

@@ -90,9 +90,6 @@ class PlanMaker {
             tile_region(cuts[layer], static_cast<Index>(t));
       }
     }
-    if (group.first == 0) {
-      image_cut_ = cut_of_input(network_, 0, 0, cuts.front());
-    }
   }
 
   // The image belongs to the rank that reads it, or where each rank reads its own part, to the
@@ -103,8 +100,9 @@ class PlanMaker {
       return;
     }
     const Group& first = partition_.groups.front();
+    const MapCut cut = cut_of_image(network_, first, plan_.batch);
     for (std::size_t t = 0; t < first.ranks.size(); ++t) {
-      tile(kImage, first.ranks[t]).owned = tile_region(image_cut_, static_cast<Index>(t));
+      tile(kImage, first.ranks[t]).owned = tile_region(cut, static_cast<Index>(t));
     }
   }
 
@@ -319,7 +317,6 @@ class PlanMaker {
   const Network& network_;
   const Partition& partition_;
   std::vector<std::vector<Consumer>> consumers_;  // by map + 1, by layer
-  MapCut image_cut_;
   Plan plan_;
 };
 
