@@ -69,6 +69,9 @@ struct ActivationArena {
   // memory: a joinable_pool() on a rank that neither sends nor gets any of that map, and in the
   // same group where one is recomputed. kNoLayer if there is none.
   std::vector<int> joined_pool;
+  // The max-pool out of whose winners the gradient of the layer's weights is summed, joined or not:
+  // a joinable_pool() of a layer that sums_winners(), on such a rank. kNoLayer if there is none.
+  std::vector<int> winning_pool;
   Index bytes = 0;
 };
 

@@ -31,12 +31,19 @@ class Lifetimes {
     arena_.recomputed_sums = arena_.sum_gradients = arena_.sums;
     arena_.winners = arena_.recomputed_winners = arena_.sums;
     arena_.joined_pool.assign(layers, kNoLayer);
+    arena_.winning_pool.assign(layers, kNoLayer);
     arena_.again.assign(layers, {});
   }
 
   ActivationArena compute() {
-    for (int layer = 0; layer < network_.size() && !options_.keep_maps; ++layer) {
-      arena_.joined_pool[slot(layer)] = joined_pool(layer);
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      const int pool = pool_of_own(layer);
+      if (sums_winners(plan_.kernels_of(layer).backward_weights, network_, layer)) {
+        arena_.winning_pool[slot(layer)] = pool;
+      }
+      if (!options_.keep_maps && stays_with(layer, pool)) {
+        arena_.joined_pool[slot(layer)] = pool;
+      }
     }
     for (const LayerRun& group : groups_of(plan_)) {
       recompute(group);
@@ -96,19 +103,23 @@ class Lifetimes {
     return joined ? layer - 1 : layer;
   }
 
-  // See ActivationArena::joined_pool.
-  [[nodiscard]] int joined_pool(int layer) const {
+  // The joinable_pool() that reads what the rank has computed of the layer, and nothing else.
+  [[nodiscard]] int pool_of_own(int layer) const {
     const int pool = joinable_pool(network_, layer);
     if (pool == kNoLayer || exchanged_[map_slot(layer)]) {
       return kNoLayer;
     }
-    const int group = plan_.group(layer);
-    const int next = plan_.group(pool);
-    if (group != next && (plan_.recomputes(group) || plan_.recomputes(next))) {
-      return kNoLayer;
-    }
     const int buffer = plan_.producer(rank_, layer);
     return buffer != kNoBuffer && buffer == reads(pool, 0) ? pool : kNoLayer;
+  }
+  // Whether the pool runs whenever the layer does.
+  [[nodiscard]] bool stays_with(int layer, int pool) const {
+    if (pool == kNoLayer) {
+      return false;
+    }
+    const int group = plan_.group(layer);
+    const int next = plan_.group(pool);
+    return group == next || !(plan_.recomputes(group) || plan_.recomputes(next));
   }
 
   void recompute(const LayerRun& group) {
@@ -192,7 +203,9 @@ class Lifetimes {
     if (keeps && options_.training) {
       need(*in_backward, second(layer), weights(layer));
     }
-    if (!keeps && options_.training) {
+    const bool wanted = network_.layer(layer).inputs[0] != kImage || options_.image_gradient ||
+                        arena_.winning_pool[slot(layer)] == kNoLayer;
+    if (!keeps && options_.training && wanted) {
       MemorySlot& gradients = arena_.sum_gradients[slot(layer)];
       gradients.bytes = bytes;
       need(gradients, first(layer), second(layer), weights(layer));
@@ -207,7 +220,10 @@ class Lifetimes {
   }
   // When winners and gradients of the pool joined with a layer are.
   [[nodiscard]] int unpooled(int layer) const {
-    return normalizes(network_.layer(layer).operation) ? normalized_back(layer) : first(layer);
+    if (normalizes(network_.layer(layer).operation)) {
+      return normalized_back(layer);
+    }
+    return arena_.winning_pool[slot(layer)] == kNoLayer ? first(layer) : weights(layer);
   }
 
   void winners_of(int layer) {
@@ -224,6 +240,9 @@ class Lifetimes {
       need(*in_backward, again(maker(layer)));
     }
     need(*in_backward, second(layer), unpooled(maker(layer)));
+    if (layer > 0 && arena_.winning_pool[slot(layer - 1)] == layer) {
+      need(*in_backward, weights(layer - 1));
+    }
   }
 
   void gradients() {

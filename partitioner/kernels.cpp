@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "partitioner/layout.h"
+
 namespace partitioner {
 
 namespace {
@@ -82,6 +84,21 @@ bool applies(ConvolutionKernel kernel, const Network& network, int layer) {
   }
   return winograd_side(kernel) == 0 ||
          (convolution->size == 3 && convolution->stride == 1 && convolution->groups == 1);
+}
+
+bool sums_winners(ConvolutionKernel backward_weights, const Network& network, int layer) {
+  constexpr Index kMostRow = 40;  // numbers that a row of taps reads
+  constexpr Index kMostSteps = 4;
+  const auto* convolution = std::get_if<Convolution>(&network.layer(layer).operation);
+  if (convolution == nullptr || layer + 1 == network.size()) {
+    return false;
+  }
+  const auto* pool = std::get_if<MaxPool>(&network.layer(layer + 1).operation);
+  const Index channels = network.shape(network.layer(layer).inputs[0]).channels;
+  return backward_weights == ConvolutionKernel::Direct && !convolution->batch_normalize &&
+         convolution->groups == 1 && convolution->stride <= kMostSteps && pool != nullptr &&
+         pool->size > 1 && pool->size <= kMostSteps && channels <= channel_block(channels) &&
+         convolution->size * channel_block(channels) <= kMostRow;
 }
 
 std::optional<KernelRule> kernel_rule_named(std::string_view name) {

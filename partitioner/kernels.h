@@ -54,6 +54,13 @@ struct ConvolutionKernels {
 // Whether the layer is a convolution that the kernel can compute.
 [[nodiscard]] bool applies(ConvolutionKernel kernel, const Network& network, int layer);
 
+// Whether the gradient of the layer's weights, by that kernel, is summed out of the winners of the
+// max-pool behind the layer, where a rank has all of them: with few input channels, and nothing
+// between sums and pool but an activation.
+[[nodiscard]] bool sums_winners(ConvolutionKernel backward_weights,
+                                const Network& network,
+                                int layer);
+
 // How kernels are chosen where nothing was measured.
 enum class KernelRule {
   Direct,

@@ -77,7 +77,8 @@ Site Execution<T>::site(int layer) const {
           options_.batch_norm_rate,
           options_.batch_norm_epsilon,
           arena_.joined_pool[at],
-          layer > 0 && arena_.joined_pool[at - 1] == layer};
+          layer > 0 && arena_.joined_pool[at - 1] == layer,
+          arena_.winning_pool[at]};
 }
 
 template <class T>
@@ -198,6 +199,8 @@ LayerMaps<T> Execution<T>::maps_of(int layer, Stage stage) {
   const auto at = static_cast<std::size_t>(layer);
   const int pool = arena_.joined_pool[at];
   const int result = pool == partitioner::kNoLayer ? layer : pool;
+  const int winning =
+      arena_.winning_pool[at] == partitioner::kNoLayer ? result : arena_.winning_pool[at];
   const Region& computed = plan_->tile(layer, rank()).computed;
   const auto now = [&](const auto& first, const auto& recomputed, int of) {
     const auto& again = recomputed[static_cast<std::size_t>(of)];
@@ -214,8 +217,8 @@ LayerMaps<T> Execution<T>::maps_of(int layer, Stage stage) {
   maps.output_gradient = map_gradient(result);
   maps.sums = view_at<T>(now(arena_.sums, arena_.recomputed_sums, layer), computed);
   maps.sum_gradients = view_at<T>(arena_.sum_gradients[at], computed);
-  maps.winners = view_at<Winner>(now(arena_.winners, arena_.recomputed_winners, result),
-                                 plan_->tile(result, rank()).computed);
+  maps.winners = view_at<Winner>(now(arena_.winners, arena_.recomputed_winners, winning),
+                                 plan_->tile(winning, rank()).computed);
   maps.parameters = parameters_.views(layer);
   maps.workspace = workspace_.data();
   return maps;

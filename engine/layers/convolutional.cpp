@@ -78,6 +78,15 @@ class ConvolutionalLayer : public Layer<T> {
       backward_weights_from_sums(maps, cells);
       return;
     }
+    if (site_.winning_pool != partitioner::kNoLayer) {
+      convolution_backward_weights(method_,
+                                   maps.inputs[0],
+                                   stage_.won_gradient(maps),
+                                   cells,
+                                   site_.tile().computed.channels.begin,
+                                   maps.parameters.weight_gradient);
+      return;
+    }
     convolution_backward_weights(method_,
                                  maps.inputs[0],
                                  stage_.sum_gradients(maps),

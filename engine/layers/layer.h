@@ -48,8 +48,9 @@ struct Site {
   int tag = 0;  // the first of kTagsPerLayer for its own messages
   double batch_norm_rate = 0.1;
   double batch_norm_epsilon = 1e-5;
-  int joined_pool = partitioner::kNoLayer;  // that takes the layer's output while it is being made
-  bool is_joined = false;                   // the layer is such a pool: it has nothing to do
+  int joined_pool = partitioner::kNoLayer;   // that takes the layer's output while it is being made
+  bool is_joined = false;                    // the layer is such a pool: it has nothing to do
+  int winning_pool = partitioner::kNoLayer;  // whose winners the gradient of the weights is made of
 
   [[nodiscard]] const partitioner::LayerSpec& spec() const { return network->layer(layer); }
   [[nodiscard]] const partitioner::Tile& tile() const {
@@ -88,7 +89,7 @@ struct LayerMaps {
   View<T> output_gradient;
   View<T> sums;           // what the activation starts from, where it lies apart from the output
   View<T> sum_gradients;  // likewise; may be the same memory
-  View<Winner> winners;   // of the layer's max-pool, or of the joined one
+  View<Winner> winners;   // of the layer's max-pool, or of the joined or the winning one
   ParameterViews<T> parameters;
   T* workspace = nullptr;  // scratch that layers share: what is in it does not outlive a call
   // Nothing is in the gradients of the inputs yet: where the layer assigns_input_gradients(), it

@@ -41,8 +41,9 @@ class NormStage {
     }
   }
 
-  // Turns the gradient of the output into that of the sums, on tile().backward. Adds to the
-  // gradients of bias (shift) and scale.
+  // Turns the gradient of the output into that of the sums, on tile().backward; of a joined pool
+  // behind an activation into that of its winners, and of the sums where these have a place. Adds
+  // to the gradients of bias (shift) and scale.
   void backward(const Pass& pass, const LayerMaps<T>& maps);
 
   // The first half of backward(), where the stage normalises: all but the gradient of the sums.
@@ -60,6 +61,14 @@ class NormStage {
     return maps.sum_gradients.data != nullptr ? maps.sum_gradients : maps.output_gradient;
   }
 
+  // The same by the winners of the winning pool, without normalisation.
+  [[nodiscard]] WonGradient<T> won_gradient(const LayerMaps<T>& maps) const {
+    return {pool_site(site_.winning_pool, &partitioner::Tile::backward),
+            has_pool() ? maps.output_gradient : sum_gradients(maps),
+            maps.winners,
+            has_pool() ? GradientOf::Windows : GradientOf::Cells};
+  }
+
   [[nodiscard]] Index message_bytes() const;
 
  private:
@@ -72,7 +81,7 @@ class NormStage {
   [[nodiscard]] std::vector<NormGradient> sum_over_ranks(const Pass& pass,
                                                          const std::vector<NormGradient>& mine,
                                                          const std::function<void()>& meanwhile);
-  [[nodiscard]] PoolSite pool_site(Region partitioner::Tile::*region) const;
+  [[nodiscard]] PoolSite pool_site(int pool, Region partitioner::Tile::*region) const;
   [[nodiscard]] bool has_pool() const { return site_.joined_pool != partitioner::kNoLayer; }
   std::vector<Moments> over_ranks(const Pass& pass, const std::vector<Moments>& owned);
   [[nodiscard]] double statistics_cells(const Pass& pass) const;

@@ -6,6 +6,7 @@
 #include "engine/ops/direct.h"
 #include "engine/ops/met_taps.h"
 #include "engine/ops/reference.h"
+#include "engine/ops/winner_weights.h"
 #include "engine/ops/winograd.h"
 
 namespace engine {
@@ -152,6 +153,23 @@ void convolution_backward_weights(const ConvolutionMethod& method,
 template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
+                                  const WonGradient<T>& out_gradient,
+                                  const Region& region,
+                                  Index first_filter,
+                                  T* weight_gradient) {
+  if (!region.empty()) {
+    winner_backward_weights(
+        method.shape,
+        in,
+        out_gradient,
+        region,
+        weight_gradient + (region.channels.begin - first_filter) * method.shape.row());
+  }
+}
+
+template <class T>
+void convolution_backward_weights(const ConvolutionMethod& method,
+                                  View<const T> in,
                                   View<const T> out_gradient,
                                   const Region& region,
                                   Index first_filter,
@@ -197,6 +215,12 @@ template bool takes_made_gradient<float>(const ConvolutionMethod&,
                                          const Region&);
 template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   View<const float>,
+                                                  const WonGradient<float>&,
+                                                  const Region&,
+                                                  Index,
+                                                  float*);
+template void convolution_backward_weights<float>(const ConvolutionMethod&,
+                                                  View<const float>,
                                                   const MadeGradient<float>&,
                                                   const Region&,
                                                   Index,
@@ -224,6 +248,12 @@ template bool takes_made_gradient<double>(const ConvolutionMethod&,
                                           const View<const double>&,
                                           const View<const double>&,
                                           const Region&);
+template void convolution_backward_weights<double>(const ConvolutionMethod&,
+                                                   View<const double>,
+                                                   const WonGradient<double>&,
+                                                   const Region&,
+                                                   Index,
+                                                   double*);
 template void convolution_backward_weights<double>(const ConvolutionMethod&,
                                                    View<const double>,
                                                    const MadeGradient<double>&,

@@ -10,6 +10,7 @@
 #include <functional>
 #include <vector>
 
+#include "engine/ops/pool.h"
 #include "engine/tensor.h"
 #include "partitioner/kernels.h"
 
@@ -141,6 +142,26 @@ template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
                                   const MadeGradient<T>& out_gradient,
+                                  const Region& region,
+                                  Index first_filter,
+                                  T* weight_gradient);
+
+// The gradient of an output that a max-pool takes, whose windows do not overlap: of the pool's
+// windows, or of the output's cells, of which all but the winners have none.
+enum class GradientOf { Windows, Cells };
+template <class T>
+struct WonGradient {
+  PoolSite site;
+  View<const T> gradient;
+  View<const Winner> winners;
+  GradientOf of = GradientOf::Windows;
+};
+
+// As below, of a layer that partitioner::sums_winners(); sums are in another order.
+template <class T>
+void convolution_backward_weights(const ConvolutionMethod& method,
+                                  View<const T> in,
+                                  const WonGradient<T>& out_gradient,
                                   const Region& region,
                                   Index first_filter,
                                   T* weight_gradient);

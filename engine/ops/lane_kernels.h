@@ -110,6 +110,31 @@ struct PlaneOuterSum {
   T* sums = nullptr;  // (terms, kNarrowLanes, kLanes), aligned
 };
 
+// The gradient of one filter's weights where a max-pool follows: but for its winners, outputs have
+// no gradient. What a row of taps reads lies side by side, and sums are of whole parts of
+// kNarrowLanes: more is read, and summed, than there are taps.
+// sums[r][x] += sum over windows of the pool, row by row, of gradient[window] *
+// in[place + r * in_row + x], where place is where the window begins + places[winner[window]];
+// windows whose winner has a place below 0 are left out
+template <class T>
+struct WinnerSum {
+  const T* gradient = nullptr;
+  Index gradient_row = 0;   // elements from row to row of windows
+  Index gradient_step = 0;  // from window to window
+  const unsigned char* winners = nullptr;
+  Index winners_row = 0;
+  Index winners_step = 0;
+  Index rows = 0;  // of windows
+  Index cols = 0;
+  const Index* places = nullptr;
+  const T* in = nullptr;
+  Index in_windows = 0;  // from row to row of windows
+  Index in_window = 0;
+  Index in_row = 0;  // from row to row of taps
+  Index tap_rows = 0;
+  T* sums = nullptr;  // (tap_rows, parts) in whole vectors of kLanes, aligned
+};
+
 // Products with rows of weights as they lie, for few pixels: to pack weights would take longer than
 // to meet them. Terms are added up in the same order as by the sums of packed ones.
 
@@ -286,6 +311,9 @@ struct LaneKernels {
   // None where vectors are so short that it would have to read each number for each sum, as others
   // do that need no planes.
   void (*plane_outer_sum)(const PlaneOuterSum<T>& job, Index filters, Index terms);
+
+  // Of 1, 2, 3 or 5 parts.
+  void (*winner_sum)(const WinnerSum<T>& job, Index parts);
 
   // 1 <= pixels <= kFewPixels.
   void (*row_sums)(const RowSums<T>& job, Index rows, Index pixels);  // rows <= kLanes

@@ -408,6 +408,7 @@ void product_weights_any(const WeightProduct<T>& job, Index blocks) {
 }
 
 #include "engine/ops/plane_kernels.inl"
+#include "engine/ops/winner_kernels.inl"
 #include "engine/ops/connected_rows.inl"
 #include "engine/ops/winograd_transforms.inl"
 #include "engine/ops/winograd_filter_transforms.inl"
@@ -427,6 +428,7 @@ constexpr LaneKernels<T> kernels_of_width() {
   if constexpr (kVectorBytes >= kLanes * static_cast<Index>(sizeof(float))) {
     kernels.plane_outer_sum = plane_outer_sum_any<T>;
   }
+  kernels.winner_sum = winner_sum_any<T>;
   kernels.row_sums = row_sums_any<T>;
   kernels.column_sums = column_sums_any<T>;
   kernels.outer_rows = outer_rows_any<T>;

@@ -76,3 +76,13 @@ template <class T, Index kWidth>
     sum.parts[i] += lanes.parts[i] * number;
   }
 }
+
+template <class T, Index kWidth>
+[[gnu::always_inline]] inline void add_lanes(T* to, const Lanes<T, kWidth>& lanes) {
+  Lanes<T, kWidth> sums = load_lanes<kWidth>(to);
+#pragma GCC unroll 8
+  for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
+    sums.parts[i] += lanes.parts[i];
+  }
+  store_lanes(to, sums);
+}
