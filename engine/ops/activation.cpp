@@ -69,7 +69,6 @@ std::vector<double> activate_backward(Activation activation,
   const auto runs = channel_runs(region.channels, source, out, View<const T>(gradient));
   LineValues<double> lines(region);
   lines.compute(runs, [&](const Range& run, Index n, Index row, auto& sums) {
-    alignas(kAlignment) double line[kMostLanes] = {};
     row_kernels<T>().activation_gradient(
         {.x = needs_input ? line_start(source, run, n, row, region.cols.begin) : nullptr,
          .x_step = source.block,
@@ -80,8 +79,7 @@ std::vector<double> activate_backward(Activation activation,
          .cells = region.cols.size(),
          .lanes = whole_lanes(run, source, out, View<const T>(gradient)),
          .activation = activation},
-        line);
-    std::copy_n(line, run.size(), sums.begin());
+        sums.data());
   });
   return lines.total([](double& total, double line) { total += line; });
 }

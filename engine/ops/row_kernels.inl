@@ -449,12 +449,38 @@ using Numbers =
 template <class V, class T>
 using Winners = typename RowVector<Winner, static_cast<Index>(sizeof(V) / sizeof(T))>::Type;
 
+// Whole numbers of kBytes each.
+template <Index kBytes>
+struct WholeNumber;
+template <>
+struct WholeNumber<2> {
+  using Type = std::uint16_t;
+};
+template <>
+struct WholeNumber<4> {
+  using Type = std::uint32_t;
+};
+
+// Of numbers that the narrower type holds, too. Halves or doubles widths one step at a time: GCC 12
+// takes larger steps number by number, but for whole vectors of AVX-512.
 template <class To, class From>
 [[gnu::always_inline]] inline To convert_numbers(const From& from) {
   if constexpr (std::is_arithmetic_v<From>) {
     return static_cast<To>(from);
   } else {
-    return __builtin_convertvector(from, To);
+    constexpr Index kCount = sizeof(from) / sizeof(from[0]);
+    constexpr Index kFrom = sizeof(from) / kCount;
+    constexpr Index kTo = sizeof(To) / kCount;
+    constexpr bool kAtOnce = sizeof(From) == 64 && kVectorBytes == 64;
+    if constexpr (kFrom >= 4 * kTo && !kAtOnce) {
+      using Half = typename RowVector<typename WholeNumber<kFrom / 2>::Type, kCount>::Type;
+      return convert_numbers<To>(__builtin_convertvector(from, Half));
+    } else if constexpr (kTo >= 4 * kFrom) {
+      using Twice = typename RowVector<typename WholeNumber<2 * kFrom>::Type, kCount>::Type;
+      return convert_numbers<To>(__builtin_convertvector(from, Twice));
+    } else {
+      return __builtin_convertvector(from, To);
+    }
   }
 }
 

@@ -1,6 +1,5 @@
 #include "engine/ops/winner_weights.h"
 
-#include <array>
 #include <vector>
 
 #include "engine/ops/direct_lanes.h"
@@ -129,18 +128,17 @@ class WinnerWeights {
     const Range out_rows = outputs_of(rows, region_.rows);
     const Range out_cols = outputs_of(cols, region_.cols);
     const Index in_row = inputs_of(out_cols.size()) * in_.block;
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kCopiedCells + kReadBeyond)> copy;
-    copy_inputs(n, out_rows, out_cols, copy.data());
-    std::array<Index, static_cast<std::size_t>(kMostWinners)> places;
+    alignas(kAlignment) T copy[kCopiedCells + kReadBeyond];
+    copy_inputs(n, out_rows, out_cols, copy);
+    Index places[kMostWinners];
     for (Index winner = 0; winner < pool_.size * pool_.size; ++winner) {
       const Index row = window_begin(pool_, rows.begin) + winner / pool_.size;
       const Index col = window_begin(pool_, cols.begin) + winner % pool_.size;
       const bool inside = row >= out_rows.begin && row < out_rows.end && col >= out_cols.begin &&
                           col < out_cols.end;
-      places[static_cast<std::size_t>(winner)] =
-          inside ? (row - out_rows.begin) * shape_.stride * in_row +
-                       (col - out_cols.begin) * shape_.stride * in_.block
-                 : -1;
+      places[winner] = inside ? (row - out_rows.begin) * shape_.stride * in_row +
+                                    (col - out_cols.begin) * shape_.stride * in_.block
+                              : -1;
     }
     WinnerSum<T> job;
     job.gradient_row = won_.gradient.row_stride();
@@ -149,13 +147,13 @@ class WinnerWeights {
     job.winners_step = won_.winners.block;
     job.rows = rows.size();
     job.cols = cols.size();
-    job.places = places.data();
-    job.in = copy.data();
+    job.places = places;
+    job.in = copy;
     job.in_windows = pool_.size * shape_.stride * in_row;
     job.in_window = pool_.size * shape_.stride * in_.block;
     job.in_row = in_row;
     job.tap_rows = shape_.size;
-    std::array<T, static_cast<std::size_t>(kCopiedCells)> gathered;  // each has cells of its own
+    T gathered[kCopiedCells];  // each has cells of its own
     const Winner* winners = won_.winners.cell(n, rows.begin, cols.begin);
     for (Index k = 0; k < filters(); ++k) {
       const Index channel = region_.channels.begin + k;
@@ -164,8 +162,8 @@ class WinnerWeights {
         job.gradient =
             won_.gradient.cell(n, rows.begin, cols.begin) + won_.gradient.channel_offset(channel);
       } else {
-        gather(n, channel, rows, cols, gathered.data());
-        job.gradient = gathered.data();
+        gather(n, channel, rows, cols, gathered);
+        job.gradient = gathered;
         job.gradient_row = cols.size();
         job.gradient_step = 1;
       }
