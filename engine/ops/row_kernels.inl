@@ -486,7 +486,8 @@ template <class To, class From>
 
 // kRows and kCols of the window, or 0: as the row says.
 template <class T, Index kRows, Index kCols>
-void pool_windows(const PoolRow<T>& row) {
+void pool_windows(const PoolRow<T>& job) {
+  const PoolRow<T> row = job;  // which no store can change
   const bool side_by_side = row.x_step == row.lanes;
   for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
     using N = Numbers<V, T>;
