@@ -21,6 +21,10 @@ double mean_of_ranks(double mine, const Communicator& communicator) {
   return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
 }
 
+std::string milliseconds(double seconds) {
+  return fmt::format("{:.3f}", 1e3 * seconds);
+}
+
 struct NamedPart {
   const char* key;
   const char* name;
@@ -104,17 +108,16 @@ std::optional<StepParts> predicted_parts(const PartitionChoice& choice,
 }
 
 std::string parts_table(const StepParts& measured, const std::optional<StepParts>& predicted) {
-  const auto cell = [](double seconds) { return fmt::format("{:.4f}", seconds); };
-  std::vector<partitioner::Column> columns{{"", partitioner::Align::Left}, {"measured, s"}};
+  std::vector<partitioner::Column> columns{{"", partitioner::Align::Left}, {"measured, ms"}};
   if (predicted) {
-    columns.push_back({"predicted, s"});
+    columns.push_back({"predicted, ms"});
   }
   partitioner::TextTable table(columns);
   const std::vector<NamedPart> parts = named(measured);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::vector<std::string> row{parts[i].name, cell(parts[i].seconds)};
+    std::vector<std::string> row{parts[i].name, milliseconds(parts[i].seconds)};
     if (predicted) {
-      row.push_back(cell(named(*predicted)[i].seconds));
+      row.push_back(milliseconds(named(*predicted)[i].seconds));
     }
     table.add_row(row);
   }
@@ -168,22 +171,21 @@ std::string layers_table(const partitioner::Network& network,
                          const std::optional<std::vector<PassSeconds>>& predicted) {
   std::vector<partitioner::Column> columns{{"layer"}, {"kind", partitioner::Align::Left}};
   for (const NamedPass& pass : kPasses) {
-    columns.push_back({fmt::format("{}, s", pass.name)});
+    columns.push_back({fmt::format("{}, ms", pass.name)});
     columns.push_back({"most"});
     if (predicted) {
       columns.push_back({"predicted"});
     }
   }
   partitioner::TextTable table(columns);
-  const auto cell = [](double seconds) { return fmt::format("{:.4f}", seconds); };
   for (std::size_t i = 0; i < measured.size(); ++i) {
     std::vector<std::string> row{fmt::format("{}", i),
                                  partitioner::kind_name(network.layers[i].operation)};
     for (const NamedPass& pass : kPasses) {
-      row.push_back(cell(measured[i].mean.*pass.seconds));
-      row.push_back(cell(measured[i].most.*pass.seconds));
+      row.push_back(milliseconds(measured[i].mean.*pass.seconds));
+      row.push_back(milliseconds(measured[i].most.*pass.seconds));
       if (predicted) {
-        row.push_back(cell((*predicted)[i].*pass.seconds));
+        row.push_back(milliseconds((*predicted)[i].*pass.seconds));
       }
     }
     table.add_row(row);

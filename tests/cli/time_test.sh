@@ -26,7 +26,7 @@ expect 'it is JSON' valid_json "$folder/out"
 
 # Where the time went: parts that add up, beside what was predicted where a profile says what the devices can do.
 works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --parts
-expect 'no profile, no prediction' grep -qE '^ +measured, s$' "$folder/out"
+expect 'no profile, no prediction' grep -qE '^ +measured, ms$' "$folder/out"
 works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --parts --cluster hostfiles/pi3x4.cluster.toml
 expect 'the table has both' grep -qE '^exchange of maps( +[0-9.]+){2}$' "$folder/out"
 works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --parts --cluster hostfiles/pi3x4.cluster.toml --json
