@@ -69,6 +69,10 @@ void sum_pixels(const WeightedSum<T>& job) {
         weight[block] = load_lanes<kWidth>(weights + block * job.weights_block + t * kLanes);
       }
       const T* pixels = in + job.offsets[t];
+      // Each term asks for one of the next pixels: those of large maps come from memory.
+      if constexpr (kStep == kLanes) {
+        __builtin_prefetch(pixels + (kCount + t % kLanes) * kStep);
+      }
 #pragma GCC unroll 16
       for (Index p = 0; p < kCount; ++p) {
         const T pixel = pixel_at<T, kStep>(pixels, p, step);
