@@ -123,9 +123,15 @@ void check_layer(
     }
   } else if (!has_pool) {
     CHECK(holds(arena.gradients[out], first + 1));
-  } else {
+  } else if (arena.winning_pool[at] == kNoLayer || network.layer(layer).inputs[0] != kImage) {
     CHECK(holds(arena.sum_gradients[at], first));
     CHECK(holds(arena.sum_gradients[at], first + 1));
+  }
+  if (arena.winning_pool[at] != kNoLayer) {
+    const auto of_pool = static_cast<std::size_t>(arena.winning_pool[at]);
+    CHECK(holds(arena.gradients[out], first + 1));
+    CHECK((holds(arena.winners[of_pool], first + 1) ||
+           holds(arena.recomputed_winners[of_pool], first + 1)));
   }
   for (const int input : plan.read_from[static_cast<std::size_t>(rank)][at]) {
     if (input == kNoBuffer) {
@@ -228,6 +234,32 @@ TEST_CASE("a map between a normalised convolution and its pool stands nowhere") 
   CHECK(of_map(arena.gradients, plan, 0).bytes == 0);
   CHECK(arena.winners[1].bytes == 2 * 16 * 8 * 8);
   CHECK(arena.sum_gradients[0].offset == arena.sums[0].offset);
+}
+
+TEST_CASE("where winners do for the weights of the first layer, its sums have no gradient") {
+  const Convolution convolution{.filters = 4, .size = 3, .padding = 1};
+  const Network network =
+      test::chain({3, 16, 16}, {convolution, MaxPool{2, 2, 0}, convolution, MaxPool{2, 2, 0}});
+  const Plan plan = make_plan(network, single_tile(network), 2);
+  const std::vector<int> pools{1, kNoLayer, 3, kNoLayer};
+  const ActivationArena arena = activation_arena(network, plan, 0, {});
+  CHECK(arena.winning_pool == pools);
+  CHECK(arena.joined_pool == pools);
+  CHECK(arena.sum_gradients[0].bytes == 0);
+  CHECK(arena.sum_gradients[2].bytes > 0);
+  const ActivationArena to_image = activation_arena(network, plan, 0, {.image_gradient = true});
+  CHECK(to_image.sum_gradients[0].bytes > 0);
+  const ActivationArena kept = activation_arena(network, plan, 0, {.keep_maps = true});
+  CHECK(kept.winning_pool == pools);
+  CHECK(kept.joined_pool[0] == kNoLayer);
+}
+
+TEST_CASE("winners do not where some of the pool's input is another rank's") {
+  const Convolution convolution{.filters = 4, .size = 3, .padding = 1};
+  const Network network = test::chain({3, 18, 18}, {convolution, MaxPool{2, 2, 0}});
+  const Partition apart = make_partition(network, {.grid_rows = 2, .groups = {{0, 0}, {1, 1}}});
+  const ActivationArena arena = activation_arena(network, make_plan(network, apart, 1), 0, {});
+  CHECK(arena.winning_pool[0] == kNoLayer);  // windows lie across the cut of the convolution
 }
 
 TEST_CASE("a normalised map is not kept between its forward and its backward readers") {
