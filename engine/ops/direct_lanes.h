@@ -174,18 +174,18 @@ class RunPixels {
       return;
     }
     // Not set to zero as a whole: a pixel of few channels takes hardly longer to compute.
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kSumsBlock)> copy;
+    alignas(kAlignment) T copy[kMostBlocks * kSumsBlock];
     if (job.start == nullptr) {
       for (Index block = 0; block < blocks_; ++block) {
-        std::fill_n(copy.data() + block * kSumsBlock, pixels * kLanes, T{});
+        std::fill_n(copy + block * kSumsBlock, pixels * kLanes, T{});
       }
-      for_each_cell(cells, step, pixels, copy.data(), [](T& view, T& sum) { sum = view; });
+      for_each_cell(cells, step, pixels, copy, [](T& view, T& sum) { sum = view; });
     }
-    job.sums = copy.data();
+    job.sums = copy;
     job.sums_step = kLanes;
     job.sums_block = kSumsBlock;
     call_kernel(job, pixels);
-    for_each_cell(cells, step, pixels, copy.data(), [](T& view, T& sum) { view = sum; });
+    for_each_cell(cells, step, pixels, copy, [](T& view, T& sum) { view = sum; });
   }
 
  private:

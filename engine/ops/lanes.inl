@@ -35,7 +35,7 @@ struct Lanes {
 
 template <Index kWidth = kLanes, class T>
 [[gnu::always_inline]] inline Lanes<T, kWidth> load_lanes(const T* from) {
-  Lanes<T, kWidth> lanes;
+  Lanes<T, kWidth> lanes;  // NOLINT(cppcoreguidelines-pro-type-member-init): all parts follow
 #pragma GCC unroll 8
   for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
     lanes.parts[i] = load_part<kWidth>(from + i * kPartLanes<T, kWidth>);
@@ -50,7 +50,7 @@ template <Index kWidth, class T>
   struct [[gnu::packed, gnu::may_alias]] Anywhere {
     Part part;
   };
-  Lanes<T, kWidth> lanes;
+  Lanes<T, kWidth> lanes;  // NOLINT(cppcoreguidelines-pro-type-member-init): all parts follow
 #pragma GCC unroll 8
   for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
     lanes.parts[i] = reinterpret_cast<const Anywhere*>(from + i * kPartLanes<T, kWidth>)->part;
@@ -85,4 +85,15 @@ template <class T, Index kWidth>
     sums.parts[i] += lanes.parts[i];
   }
   store_lanes(to, sums);
+}
+
+// Product by product of the lanes.
+template <class T, Index kWidth>
+[[gnu::always_inline]] inline void add_products(Lanes<T, kWidth>& sum,
+                                                const Lanes<T, kWidth>& a,
+                                                const Lanes<T, kWidth>& b) {
+#pragma GCC unroll 8
+  for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
+    sum.parts[i] += a.parts[i] * b.parts[i];
+  }
 }

@@ -120,10 +120,7 @@ void plane_outer(const PlaneOuterSum<T>& job) {
 #pragma GCC unroll 8
         for (Index k = 0; k < kFilters; ++k) {
           const Lanes<T> of_filter = load_lanes(gradient + k * kLanes);
-#pragma GCC unroll 8
-          for (Index i = 0; i < Lanes<T>::kParts; ++i) {
-            sums[t][k].parts[i] += of_filter.parts[i] * pixels.parts[i];
-          }
+          add_products(sums[t][k], of_filter, pixels);
         }
       }
       gradient += kNarrowLanes * kLanes;

@@ -117,14 +117,13 @@ class WindowRows {
   // What the windows of `pixels` outputs from column `col` on get, to a row of cells. `rows`: the
   // sums of the first vector, but for where they go.
   void add_windows(const WeightedSum<T>& rows, Index col, Index pixels, T* cells) const {
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostPixels * kMostWindowLanes)>
-        sums;
-    sum_windows(rows, pixels, sums.data());
+    alignas(kAlignment) T sums[kMostPixels * kMostWindowLanes];
+    sum_windows(rows, pixels, sums);
     const Index window = col * shape_.stride - shape_.padding;  // where the first begins
     const Range met =
         intersect(Range{window, window + (pixels - 1) * shape_.stride + shape_.size}, input_.cols);
     WindowSums<T> job;
-    job.sums = sums.data();
+    job.sums = sums;
     job.sums_step = kMostWindowLanes;
     job.cell_step = shape_.channels;
     job.pixels = pixels;

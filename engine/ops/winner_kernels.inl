@@ -1,15 +1,50 @@
 // Gradients of weights out of a max-pool's winners: see WinnerSum in lane_kernels.h.
 
-// Of kRows rows of taps from `first` on, each of kParts parts: whole vectors, and perhaps half of one. Few sums are kept
-// twice, for windows in turn: each waits for the one before it.
+// Of kRows rows of taps, each of kParts parts: whole vectors, and perhaps half of one.
+template <class T, Index kParts, Index kRows>
+struct TapSums {
+  static constexpr Index kWhole = kParts / 2;
+  static constexpr bool kHalf = kParts % 2 == 1;
+  static constexpr Index kVectors = kWhole + (kHalf ? 1 : 0);
+
+  Lanes<T, kLanes> whole[kRows][kWhole > 0 ? kWhole : 1]{};
+  Lanes<T, kNarrowLanes> half[kRows]{};
+
+  // Those of one output: `in_row` from row to row.
+  [[gnu::always_inline]] void add(const T* taps, Index in_row, T gradient) {
+#pragma GCC unroll 8
+    for (Index r = 0; r < kRows; ++r) {
+      const T* of_row = taps + r * in_row;
+#pragma GCC unroll 2
+      for (Index v = 0; v < kWhole; ++v) {
+        add_product(whole[r][v], load_anywhere<kLanes>(of_row + v * kLanes), gradient);
+      }
+      if constexpr (kHalf) {
+        add_product(half[r], load_anywhere<kNarrowLanes>(of_row + kWhole * kLanes), gradient);
+      }
+    }
+  }
+
+  [[gnu::always_inline]] void add_to(T* sums) const {
+#pragma GCC unroll 8
+    for (Index r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (Index v = 0; v < kWhole; ++v) {
+        add_lanes(sums + (r * kVectors + v) * kLanes, whole[r][v]);
+      }
+      if constexpr (kHalf) {
+        add_lanes(sums + (r * kVectors + kWhole) * kLanes, half[r]);
+      }
+    }
+  }
+};
+
+// Of the rows of taps from `first` on. Few sums are kept twice, for windows in turn: each waits for the one before it.
 template <class T, Index kParts, Index kRows>
 void winner_rows(const WinnerSum<T>& job, Index first) {
-  constexpr Index kWhole = kParts / 2;
-  constexpr bool kHalf = kParts % 2 == 1;
-  constexpr Index kVectors = kWhole + (kHalf ? 1 : 0);
-  constexpr Index kTurns = kRows * kVectors < 8 ? 2 : 1;
-  Lanes<T, kLanes> whole[kTurns][kRows][kWhole > 0 ? kWhole : 1]{};
-  Lanes<T, kNarrowLanes> half[kTurns][kRows]{};
+  using Sums = TapSums<T, kParts, kRows>;
+  constexpr Index kTurns = kRows * Sums::kVectors < 8 ? 2 : 1;
+  Sums sums[kTurns];
   for (Index row = 0; row < job.rows; ++row) {
     const T* gradients = job.gradient + row * job.gradient_row;
     const unsigned char* winners = job.winners + row * job.winners_row;
@@ -26,34 +61,13 @@ void winner_rows(const WinnerSum<T>& job, Index first) {
           continue;
         }
         const T gradient = gradients[window * job.gradient_step];
-        const T* taps = in + place + window * job.in_window;
-#pragma GCC unroll 8
-        for (Index r = 0; r < kRows; ++r) {
-          const T* of_row = taps + r * job.in_row;
-#pragma GCC unroll 2
-          for (Index v = 0; v < kWhole; ++v) {
-            add_product(whole[turn][r][v], load_anywhere<kLanes>(of_row + v * kLanes), gradient);
-          }
-          if constexpr (kHalf) {
-            add_product(half[turn][r], load_anywhere<kNarrowLanes>(of_row + kWhole * kLanes), gradient);
-          }
-        }
+        sums[turn].add(in + place + window * job.in_window, job.in_row, gradient);
       }
     }
   }
-  T* to = job.sums + first * kVectors * kLanes;
 #pragma GCC unroll 2
   for (Index turn = 0; turn < kTurns; ++turn) {
-#pragma GCC unroll 8
-    for (Index r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (Index v = 0; v < kWhole; ++v) {
-        add_lanes(to + (r * kVectors + v) * kLanes, whole[turn][r][v]);
-      }
-      if constexpr (kHalf) {
-        add_lanes(to + (r * kVectors + kWhole) * kLanes, half[turn][r]);
-      }
-    }
+    sums[turn].add_to(job.sums + first * Sums::kVectors * kLanes);
   }
 }
 

@@ -16,7 +16,10 @@ constexpr Index kCopiedCells = Index{1} << 13U;  // numbers of the input that ar
 constexpr Index kMostParts = 5;
 constexpr Index kReadBeyond = kMostParts * kNarrowLanes;
 constexpr Index kMostWinners = 256;
-constexpr Index kPieces = 8;  // of all windows, summed apart: however many threads there are
+// Windows are summed in pieces, however many threads there are: of some windows at least, for the
+// sums of all pieces are added up in the end.
+constexpr Index kMostPieces = 16;
+constexpr Index kPieceWindows = 200;
 
 // Parts of kNarrowLanes that a row of taps takes, as WinnerSum has them.
 Index parts_of_row(Index taps) {
@@ -50,7 +53,8 @@ class WinnerWeights {
       return;
     }
     const Index lines = region_.images.size() * rows_.size();
-    const Index pieces = std::min(kPieces, lines);
+    const Index most = std::min(kMostPieces, lines);
+    const Index pieces = std::clamp<Index>(lines * cols_.size() / kPieceWindows, 1, most);
     const Index of_piece = filters() * filter_sums_;
     Array<T> sums(pieces * of_piece);
     parallel_for({0, pieces}, [&](Index piece) {

@@ -220,7 +220,7 @@ TEST_CASE("a chain of plain convolutions needs two gradients at a time") {
               {layer - 1});
   }
   const Plan plan = make_plan(network, single_tile(network), 1);
-  const Index map = 16 * 10 * 10 * 4;
+  const Index map = Index{16} * 10 * 10 * 4;
   CHECK(activation_arena(network, plan, 0, {}).bytes == (7 + 2) * map);
   CHECK(activation_arena(network, plan, 0, {.training = false}).bytes == 2 * map);
 }
@@ -380,10 +380,11 @@ TEST_CASE("with every group recomputed, the peak is what groups read and the lar
               {layer - 1});
   }
   std::vector<std::pair<int, int>> groups;
+  groups.reserve(kGroups);
   for (int i = 0; i < kGroups; ++i) {
     groups.emplace_back(3 * i, 3 * i + 2);
   }
-  constexpr Index kMap = 16 * 10 * 10 * 4;
+  constexpr Index kMap = Index{16} * 10 * 10 * 4;
   CHECK(arena_of(network, grouped(network, groups, false)).bytes == (3 * kGroups + 1 + 2) * kMap);
   // The image, the output of each group, and in each two maps inside and two gradients.
   CHECK(arena_of(network, grouped(network, groups, true)).bytes == (1 + kGroups + 2 + 2) * kMap);

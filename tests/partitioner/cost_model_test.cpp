@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "tests/support/chain.h"
@@ -196,10 +197,8 @@ TEST_CASE("every algorithm takes no less than a sum over all ranks must") {
   for (int trial = 0; trial < 50; ++trial) {
     const int count = static_cast<int>(draw.between(2, 9));
     const ClusterProfile cluster = equal_devices({.count = count, .message_s = 0});
-    std::vector<int> ranks;
-    for (int rank = 0; rank < count; ++rank) {
-      ranks.push_back(rank);
-    }
+    std::vector<int> ranks(static_cast<std::size_t>(count));
+    std::iota(ranks.begin(), ranks.end(), 0);
     const double bytes = static_cast<double>(draw.between(1, 1 << 24));
     const double bound = 2 * bytes * (count - 1) / count / cluster.link.bytes_per_s;
     for (const SumAlgorithm algorithm : kSumAlgorithms) {
@@ -336,6 +335,27 @@ TEST_CASE("recomputing adds the time of what runs again, and changes nothing els
   CHECK(dearer > 50);
 }
 
+namespace {
+
+void check_counted(const Network& network,
+                   const LayerRun& group,
+                   const std::vector<RecomputedLayer>& counted,
+                   const ActivationArena& arena) {
+  for (int layer = group.first; layer <= group.last; ++layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    const bool is_joined = layer > 0 && arena.joined_pool[at - 1] == layer;
+    // Where a rank has no part in a collapse, it may join a pool that others cannot.
+    if (!is_joined && arena.joined_pool[at] == kNoLayer &&
+        joinable_pool(network, layer) == kNoLayer) {
+      const RecomputedLayer& of_layer = counted[at - static_cast<std::size_t>(group.first)];
+      CHECK(arena.again[at].runs == of_layer.runs);
+      CHECK(arena.again[at].output == of_layer.output);
+    }
+  }
+}
+
+}  // namespace
+
 TEST_CASE("what the model counts as running again is what an execution runs") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const int ranks = static_cast<int>(1 + seed % 5);
@@ -350,17 +370,7 @@ TEST_CASE("what the model counts as running again is what an execution runs") {
       for (std::size_t g = 0; g < groups.size(); ++g) {
         const auto work = recomputed_work(random.network,
                                           group_of_plan(random.network, plan, static_cast<int>(g)));
-        for (int layer = groups[g].first; layer <= groups[g].last; ++layer) {
-          const auto at = static_cast<std::size_t>(layer);
-          const RecomputedLayer& counted = work[at - static_cast<std::size_t>(groups[g].first)];
-          const bool is_joined = layer > 0 && arena.joined_pool[at - 1] == layer;
-          // Where a rank has no part in a collapse, it may join a pool that others cannot.
-          if (!is_joined && arena.joined_pool[at] == kNoLayer &&
-              joinable_pool(random.network, layer) == kNoLayer) {
-            CHECK(arena.again[at].runs == counted.runs);
-            CHECK(arena.again[at].output == counted.output);
-          }
-        }
+        check_counted(random.network, groups[g], work, arena);
       }
     }
   }
