@@ -58,6 +58,16 @@ void sum_pixels(const WeightedSum<T>& job) {
   } else {
     load_sums(job.start, 0, kLanes, sums);
   }
+  // Few terms, of few channels, are summed before the next sums have come from memory.
+  if constexpr (kStep == 0) {
+#pragma GCC unroll 2
+    for (Index block = 0; block < kBlocks; ++block) {
+#pragma GCC unroll 16
+      for (Index p = 0; p < kCount; ++p) {
+        __builtin_prefetch(job.sums + block * job.sums_block + (kCount + p) * job.sums_step, 1);
+      }
+    }
+  }
   const Index step = job.in_step;
   for (Index i = 0; i < job.tap_count; ++i) {
     const T* in = job.in + job.taps[i].offset;
