@@ -53,6 +53,9 @@ LanesOfGradient<T> gather_lanes(View<const T> gradient,
             gradient.row_stride()};
   }
   const Index row_stride = piece.cols.size() * kLanes;
+  if (lane.channels.size() < kLanes) {
+    std::fill_n(copy, piece.rows.size() * row_stride, T{});
+  }
   for (Index row = 0; row < piece.rows.size(); ++row) {
     const T* cells = gradient.cell(piece.image, piece.rows.begin + row, piece.cols.begin);
     for (Index l = 0; l < lane.channels.size(); ++l) {
@@ -141,10 +144,10 @@ class BackwardWeights {
   void add_pieces(const LaneRun& run, const Range& terms, const Range& numbers, T* sums) const {
     const Index sums_block = terms.size() * kLanes;
     std::fill_n(sums, run.blocks * sums_block, T{});
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostBlocks * kCopyBlock)> copy{};
+    alignas(kAlignment) T copy[kMostBlocks * kCopyBlock];
     const bool narrow = is_narrow_block(lane_of(run, 0), out_gradient_);
     for (Index number = numbers.begin; number < numbers.end; ++number) {
-      OuterSum<T> job = job_of(run, pieces_[static_cast<std::size_t>(number)], copy.data());
+      OuterSum<T> job = job_of(run, pieces_[static_cast<std::size_t>(number)], copy);
       job.sums_block = sums_block;
       job.offsets = offsets_of(run) + terms.begin;
       job.sums = sums;

@@ -94,12 +94,30 @@ class Forward {
       job.weights_block = terms * kLanes;
       job.start = first == 0 ? biases.values : nullptr;
       for (Index line = lines.begin; line < lines.end; ++line) {
+        if (line + 1 == lines.end) {
+          ask_for_weights(run, first + terms);
+        }
         compute_line(sums, line, job);
         if (done_ && first + terms == shape_.row()) {
           finish_line(run, line);
         }
       }
     });
+  }
+
+  // Of the terms from `first` on that are packed next: they come from far away.
+  void ask_for_weights(const LaneRun& run, Index first) const {
+    constexpr Index kLine = kAlignment / static_cast<Index>(sizeof(T));
+    const Index end = std::min(first + kChunkTerms, shape_.row());
+    for (Index block = 0; block < run.blocks; ++block) {
+      const Range& channels = lanes_[static_cast<std::size_t>(run.first + block)].channels;
+      for (Index k = channels.begin; k < channels.end; ++k) {
+        const T* row = weight_ + (k - region_.channels.begin) * shape_.row();
+        for (Index term = first; term < end; term += kLine) {
+          __builtin_prefetch(row + term);
+        }
+      }
+    }
   }
 
   void finish_line(const LaneRun& run, Index line) const {
