@@ -119,22 +119,20 @@ void NormStage<T>::restore(const LayerMaps<T>& maps) {
   const View<const T> in = sums(maps);
   const Pooled<T> pooled{maps.output, maps.winners};
   if (normalize_ && has_pool()) {
-    normalize_pool_forward(in,
-                           normalization(maps),
-                           pool_site(site_.joined_pool, &partitioner::Tile::computed),
-                           pooled);
+    normalize_pool_forward(
+        in, normalization(maps), pool_site(&partitioner::Tile::computed), pooled);
   } else if (normalize_) {
     normalize_forward(in, computed, normalization(maps), maps.output);
   } else if (has_pool()) {
-    activate_pool_forward(
-        activation_, in, pool_site(site_.joined_pool, &partitioner::Tile::computed), pooled);
+    activate_pool_forward(activation_, in, pool_site(&partitioner::Tile::computed), pooled);
   } else {
     activate_forward(activation_, in, computed, maps.output);
   }
 }
 
 template <class T>
-PoolSite NormStage<T>::pool_site(int pool, Region partitioner::Tile::*region) const {
+PoolSite NormStage<T>::pool_site(Region partitioner::Tile::*region) const {
+  const int pool = has_pool() ? site_.joined_pool : site_.winning_pool;  // the same where both are
   return {std::get<partitioner::MaxPool>(site_.network->layer(pool).operation),
           whole_map(*site_.network, site_.layer, site_.plan->batch),
           site_.plan->tile(pool, site_.communicator->rank()).*region};
@@ -184,19 +182,16 @@ void NormStage<T>::backward(const Pass& pass, const LayerMaps<T>& maps) {
 template <class T>
 GradientLines<T> NormStage<T>::output_gradients(const LayerMaps<T>& maps) const {
   const View<const T> gradient = maps.output_gradient;
-  return has_pool() ? GradientLines<T>(pool_site(site_.joined_pool, &partitioner::Tile::backward),
-                                       gradient,
-                                       maps.winners)
-                    : GradientLines<T>(gradient);
+  return has_pool()
+             ? GradientLines<T>(pool_site(&partitioner::Tile::backward), gradient, maps.winners)
+             : GradientLines<T>(gradient);
 }
 
 template <class T>
 void NormStage<T>::backward_activation(const LayerMaps<T>& maps) {
   const partitioner::Tile& tile = site_.tile();
   // What a pool's winners had is what the pool holds, and all else takes no gradient.
-  const Region region = has_pool()
-                            ? pool_site(site_.joined_pool, &partitioner::Tile::backward).region
-                            : tile.backward;
+  const Region region = has_pool() ? pool_site(&partitioner::Tile::backward).region : tile.backward;
   const std::vector<double> channels = activate_backward(activation_,
                                                          View<const T>(sums(maps)),
                                                          View<const T>(maps.output),

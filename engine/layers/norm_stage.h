@@ -63,7 +63,7 @@ class NormStage {
 
   // The same by the winners of the winning pool, without normalisation.
   [[nodiscard]] WonGradient<T> won_gradient(const LayerMaps<T>& maps) const {
-    return {pool_site(site_.winning_pool, &partitioner::Tile::backward),
+    return {pool_site(&partitioner::Tile::backward),
             has_pool() ? maps.output_gradient : sum_gradients(maps),
             maps.winners,
             has_pool() ? GradientOf::Windows : GradientOf::Cells};
@@ -81,7 +81,7 @@ class NormStage {
   [[nodiscard]] std::vector<NormGradient> sum_over_ranks(const Pass& pass,
                                                          const std::vector<NormGradient>& mine,
                                                          const std::function<void()>& meanwhile);
-  [[nodiscard]] PoolSite pool_site(int pool, Region partitioner::Tile::*region) const;
+  [[nodiscard]] PoolSite pool_site(Region partitioner::Tile::*region) const;
   [[nodiscard]] bool has_pool() const { return site_.joined_pool != partitioner::kNoLayer; }
   std::vector<Moments> over_ranks(const Pass& pass, const std::vector<Moments>& owned);
   [[nodiscard]] double statistics_cells(const Pass& pass) const;

@@ -152,11 +152,7 @@ void add_windows_any(const WindowSums<T>& windows) {
     Lanes<T, kNarrowLanes> sum = load_lanes<kNarrowLanes>(to);
     const T* term = job.sums + first * to_next + cell * job.cell_step;
     for (Index p = first; p < end; ++p) {
-      const auto lanes = load_anywhere<kNarrowLanes>(term);
-#pragma GCC unroll 8
-      for (Index i = 0; i < Lanes<T, kNarrowLanes>::kParts; ++i) {
-        sum.parts[i] += lanes.parts[i];
-      }
+      add_lanes(sum, load_anywhere<kNarrowLanes>(term));
       term += to_next;
     }
     store_lanes(to, sum);

@@ -78,13 +78,17 @@ template <class T, Index kWidth>
 }
 
 template <class T, Index kWidth>
-[[gnu::always_inline]] inline void add_lanes(T* to, const Lanes<T, kWidth>& lanes) {
-  Lanes<T, kWidth> sums = load_lanes<kWidth>(to);
+[[gnu::always_inline]] inline void add_lanes(Lanes<T, kWidth>& sum, const Lanes<T, kWidth>& lanes) {
 #pragma GCC unroll 8
   for (Index i = 0; i < Lanes<T, kWidth>::kParts; ++i) {
-    sums.parts[i] += lanes.parts[i];
+    sum.parts[i] += lanes.parts[i];
   }
-  store_lanes(to, sums);
+}
+template <class T, Index kWidth>
+[[gnu::always_inline]] inline void add_lanes(T* to, const Lanes<T, kWidth>& lanes) {
+  Lanes<T, kWidth> sum = load_lanes<kWidth>(to);
+  add_lanes(sum, lanes);
+  store_lanes(to, sum);
 }
 
 // Product by product of the lanes.

@@ -1,6 +1,6 @@
 #include "engine/ops/winner_weights.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "engine/ops/direct_lanes.h"
 #include "engine/ops/pool_windows.h"

@@ -29,7 +29,7 @@ constexpr Index kImages = 3;
 Network random_pair(Draw& draw) {
   while (true) {
     Network network;
-    network.image = {draw.between(1, 8), draw.between(1, 40), draw.between(1, 40)};
+    network.image = {draw.between(1, 16), draw.between(1, 40), draw.between(1, 40)};
     try {
       add_layer(network,
                 partitioner::Convolution{.filters = draw.between(1, 20),
