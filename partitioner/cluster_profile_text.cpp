@@ -9,12 +9,14 @@
 
 #include "partitioner/cluster_profile.h"
 #include "partitioner/errors.h"
-#include "partitioner/small_file.h"
+#include "partitioner/regular_file.h"
 #include "partitioner/toml_reader.h"
 
 namespace partitioner {
 
 namespace {
+
+constexpr Index kMostBytes = Index{16} << 20U;  // of the file
 
 constexpr std::string_view kHeader =
     "# What the devices of a cluster can do. Device i, counted from 0, runs rank i; `names` lists\n"
@@ -313,7 +315,9 @@ ClusterProfile parse_cluster_profile(const std::string& text, const std::string&
 }
 
 ClusterProfile read_cluster_profile(const std::filesystem::path& path) {
-  return parse_cluster_profile(read_small_file(path, "cluster profile"), path.string());
+  return parse_cluster_profile(
+      read_regular_file(path, "a cluster profile, as `tessera probe` writes one", kMostBytes),
+      path.string());
 }
 
 }  // namespace partitioner

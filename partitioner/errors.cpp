@@ -1,5 +1,7 @@
 #include "partitioner/errors.h"
 
+#include "partitioner/printable.h"
+
 namespace partitioner {
 
 namespace {
@@ -16,8 +18,10 @@ std::string located(std::string_view where, int line, std::string_view message) 
 
 }  // namespace
 
+InputError::InputError(std::string_view message) : std::runtime_error(printable(message)) {}
+
 InputError::InputError(std::string_view where, int line, std::string_view message)
-    : std::runtime_error(located(where, line, message)) {}
+    : InputError(located(where, line, message)) {}
 
 void expects(bool condition, const char* what_must_hold, const char* file, int line) {
   if (!condition) {

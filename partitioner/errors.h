@@ -2,7 +2,8 @@
 //
 // InputError: the user's. Something given to the program cannot be used. The message says what was
 // found, where (a file and line, or an option), what was expected and what to do; the program
-// prints it and exits with 2. expects(): ours. A promise inside the program does not hold; the
+// prints it and exits with 2. It quotes what others wrote: names of files, lines of them; so all of
+// a message is made printable. expects(): ours. A promise inside the program does not hold; the
 // program stops.
 
 #pragma once
@@ -15,7 +16,7 @@ namespace partitioner {
 
 class InputError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit InputError(std::string_view message);
 
   // "where:line: message"; a line of 0 is left out.
   InputError(std::string_view where, int line, std::string_view message);

@@ -9,11 +9,13 @@
 #include "partitioner/cfg_options.h"
 #include "partitioner/cfg_sections.h"
 #include "partitioner/errors.h"
-#include "partitioner/small_file.h"
+#include "partitioner/regular_file.h"
 
 namespace partitioner {
 
 namespace {
+
+constexpr Index kMostBytes = Index{16} << 20U;  // of the file
 
 constexpr Index kLargestSide = (Index{1} << 31) - 1;
 constexpr Index kLargestBatch = Index{1} << 20;
@@ -240,7 +242,7 @@ ModelFile read_model(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path, error)) {
     throw InputError(path.string(), 0, "no such model file");
   }
-  return parse_model(read_small_file(path, "model file"), path.string());
+  return parse_model(read_regular_file(path, "a model file", kMostBytes), path.string());
 }
 
 }  // namespace partitioner

@@ -7,12 +7,14 @@
 
 #include "partitioner/errors.h"
 #include "partitioner/partition.h"
-#include "partitioner/small_file.h"
+#include "partitioner/regular_file.h"
 #include "partitioner/toml_reader.h"
 
 namespace partitioner {
 
 namespace {
+
+constexpr Index kMostBytes = Index{16} << 20U;  // of the file
 
 constexpr Index kMost = 1'000'000;           // ranks, layers and parts
 constexpr Index kMostCells = 1'000'000'000;  // along one dimension of a map
@@ -307,7 +309,8 @@ Partition parse_partition(const std::string& text, const std::string& name) {
 
 Partition read_partition(const std::filesystem::path& path) {
   return parse_partition(
-      read_small_file(path, "partition file, as `tessera plan --save` writes one"), path.string());
+      read_regular_file(path, "a partition file, as `tessera plan --save` writes one", kMostBytes),
+      path.string());
 }
 
 }  // namespace partitioner

@@ -19,6 +19,7 @@
 #include "engine/comm/mpi_session.h"
 #include "engine/ops/lane_kernels.h"
 #include "engine/ops/threads.h"
+#include "partitioner/printable.h"
 
 namespace engine {
 
@@ -47,10 +48,10 @@ int report(const std::exception& error) {
   }
   if (dynamic_cast<const std::system_error*>(&error) != nullptr) {
     const char* where = std::ferror(stdout) != 0 ? "standard output: " : "";
-    fmt::print(stderr, "tessera: {}{}\n", where, error.what());
+    fmt::print(stderr, "tessera: {}{}\n", where, partitioner::printable(error.what()));
     return kInputError;
   }
-  fmt::print(stderr, "tessera: internal error: {}\n", error.what());
+  fmt::print(stderr, "tessera: internal error: {}\n", partitioner::printable(error.what()));
   return kCheckFailed;
 }
 
