@@ -75,14 +75,13 @@ void BatchSource::read_region(Index step, const Region& region, std::span<float>
     }
     const Picture picture = dataset_.read(chosen);
     const Index place = step * options_.batch + position;
-    const Variation variation =
-        options_.split == Split::Test
-            ? centre_variation(options_.rules, picture.shape)
-            : draw_variation(options_.rules,
-                             picture.shape,
-                             options_.seed,
-                             place / dataset_.size(),
-                             place % dataset_.size());
+    const Variation variation = options_.split == Split::Test
+                                    ? centre_variation(options_.rules, picture.shape)
+                                    : draw_variation(options_.rules,
+                                                     picture.shape,
+                                                     options_.seed,
+                                                     place / dataset_.size(),
+                                                     place % dataset_.size());
     render(picture, variation, options_.rules, region, cells);
   }
 }

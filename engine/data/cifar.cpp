@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <system_error>
 
+#include "engine/data/class_names.h"
 #include "engine/data/read_file.h"
 #include "partitioner/errors.h"
 
@@ -89,22 +90,18 @@ void append_records(const fs::path& path, const CifarKind& kind, BytePictures& p
   }
 }
 
-std::vector<std::string> read_class_names(const fs::path& path, int classes) {
+std::vector<std::string> names_in(const fs::path& path, int classes) {
   if (!is_file(path)) {
     return numbered_names(classes);
   }
-  const TextLines lines(path);
-  if (lines.size() != classes) {
+  std::vector<std::string> names = read_class_names(path);
+  if (static_cast<int>(names.size()) != classes) {
     throw InputError(
         path.string(),
         0,
         fmt::format("this file has {} names; {} were expected: unpack the data set again",
-                    lines.size(),
+                    names.size(),
                     classes));
-  }
-  std::vector<std::string> names;
-  for (Index i = 0; i < lines.size(); ++i) {
-    names.emplace_back(lines.text(i));
   }
   return names;
 }
@@ -123,7 +120,7 @@ fs::path find_cifar(const fs::path& folder) {
 
 BytePictures open_cifar(const fs::path& folder, bool training) {
   const CifarKind kind = is_cifar10(folder) ? cifar10() : cifar100();
-  BytePictures pictures{kShape, {}, {}, read_class_names(folder / kind.name_file, kind.classes)};
+  BytePictures pictures{kShape, {}, {}, names_in(folder / kind.name_file, kind.classes)};
   if (!training) {
     append_records(folder / kind.test_file, kind, pictures);
     return pictures;

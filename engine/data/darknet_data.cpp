@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "engine/data/class_names.h"
 #include "engine/data/picture_files.h"
 #include "engine/data/read_file.h"
 #include "partitioner/errors.h"
@@ -41,7 +42,7 @@ DataFile read_data_file(const fs::path& file) {
       continue;
     }
     const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos || line.find('\0') != std::string_view::npos) {
+    if (equals == std::string_view::npos) {
       throw InputError(file.string(),
                        lines.number(i),
                        "this line is not `key = value`, as a Darknet .data file has them");
@@ -71,19 +72,17 @@ fs::path find_named(const fs::path& file, const std::string& key, const Value& v
 
 // The first `classes` lines (all, where that is 0).
 std::vector<std::string> read_names(const fs::path& path, Index classes) {
-  const TextLines lines(path);
-  const Index wanted = classes > 0 ? classes : lines.size();
-  if (lines.size() < wanted || wanted == 0) {
-    throw InputError(
-        path.string(),
-        0,
-        fmt::format("{} names were found here, {} classes need one each: add the missing ones",
-                    lines.size(),
-                    wanted == 0 ? 1 : wanted));
+  std::vector<std::string> names = read_class_names(path);
+  if (static_cast<Index>(names.size()) < classes) {
+    throw InputError(path.string(),
+                     0,
+                     fmt::format("{} names were found here, {} classes need one each: add the "
+                                 "missing ones",
+                                 names.size(),
+                                 classes));
   }
-  std::vector<std::string> names;
-  for (Index i = 0; i < wanted; ++i) {
-    names.emplace_back(lines.text(i));
+  if (classes > 0) {
+    names.resize(static_cast<std::size_t>(classes));
   }
   return names;
 }

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <zlib.h>
 
-#include "engine/data/read_file.h"
+#include "engine/data/class_names.h"
 #include "partitioner/errors.h"
 
 namespace engine {
@@ -204,10 +204,7 @@ std::vector<std::string> read_names(const fs::path& folder) {
   for (const char* name : {"labels.txt", "classes.txt"}) {
     std::error_code error;
     if (names.empty() && fs::exists(folder / name, error)) {
-      const TextLines lines(folder / name);
-      for (Index i = 0; i < lines.size(); ++i) {
-        names.emplace_back(lines.text(i));
-      }
+      names = read_class_names(folder / name);
     }
   }
   return names;

@@ -1,5 +1,6 @@
-// Whole files into memory, and the lines of text files. Every failure is an InputError that names
-// the file.
+// Whole files into memory, and the lines of text files. Only regular files are opened, never a pipe
+// or a device. Every failure is an InputError that names the file and repeats nothing of what is in
+// it: the path may lead to a file that is none of the user's data.
 
 #pragma once
 
@@ -12,15 +13,18 @@
 
 namespace engine {
 
-// The whole file; one larger than `limit` bytes is an error.
+// The whole file; one larger than `limit` bytes is an error. `what` was expected is for messages.
 [[nodiscard]] std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path,
-                                                   partitioner::Index limit);
+                                                   partitioner::Index limit,
+                                                   std::string_view what = "a file");
 
 // The lines of a text file that hold something other than spaces, without spaces at either end.
+// Lines end as on any system; UTF-16 becomes UTF-8, and a byte-order mark is left out. A zero byte
+// is an error.
 // Kept as the file's bytes with 12 bytes per line: a list of a million pictures is one of these.
 class TextLines {
  public:
-  explicit TextLines(const std::filesystem::path& path);
+  explicit TextLines(const std::filesystem::path& path, std::string_view what = "a text file");
 
   [[nodiscard]] partitioner::Index size() const {
     return static_cast<partitioner::Index>(lines_.size());
@@ -35,6 +39,9 @@ class TextLines {
     std::uint32_t size;
     int number;
   };
+  // Of the bytes [begin, end), where they hold something.
+  void add_line(std::size_t begin, std::size_t end, int number, const std::filesystem::path& path);
+
   std::vector<std::uint8_t> bytes_;
   std::vector<Line> lines_;
 };

@@ -80,8 +80,10 @@ TEST_CASE(
   CHECK(test.classes() == 5);
   CHECK(test.size() == 2);
   CHECK(test.class_names().back() == "4");
-  tests::write_text(folder / "labels.txt", "a\nb\nc d\n\ne\nf\n");
+  tests::write_text(folder / "labels.txt", "a\nb\nc d\ne\nf\n\n");
   CHECK(open_dataset(folder.path(), Split::Train, 1).class_names()[2] == "c d");
+  tests::write_text(folder / "labels.txt", "a\nb\nc d\n\ne\nf\n");
+  CHECK(has(opening(folder.path()), "labels.txt:4: this line is blank"));
 }
 
 TEST_CASE("IDX files are found under dotted names too, and gzipped ones read the same") {

@@ -1,0 +1,51 @@
+#include "engine/data/class_names.h"
+
+#include <fmt/format.h>
+
+#include "engine/data/read_file.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+using partitioner::Index;
+using partitioner::InputError;
+
+std::vector<std::string> read_class_names(const std::filesystem::path& path) {
+  constexpr Index kMaxNames = 1000000;
+  constexpr std::size_t kMaxNameBytes = 1000;
+  const TextLines lines(path);
+  if (lines.size() == 0) {
+    throw InputError(
+        path.string(), 0, "this file is empty: the name of a class a line was expected");
+  }
+  if (lines.size() > kMaxNames) {
+    throw InputError(
+        path.string(),
+        0,
+        fmt::format(
+            "this file has {} lines; at most {} names were expected", lines.size(), kMaxNames));
+  }
+  std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(lines.size()));
+  for (Index i = 0; i < lines.size(); ++i) {
+    if (lines.number(i) != i + 1) {
+      throw InputError(path.string(),
+                       static_cast<int>(i + 1),
+                       "this line is blank, and which class a name belongs to is decided by its "
+                       "line: fill it in, or remove it");
+    }
+    if (lines.text(i).size() > kMaxNameBytes) {
+      throw InputError(
+          path.string(),
+          lines.number(i),
+          fmt::format("this line is {} bytes long; the name of a class, of at most {}, "
+                      "was expected",
+                      lines.text(i).size(),
+                      kMaxNameBytes));
+    }
+    names.emplace_back(lines.text(i));
+  }
+  return names;
+}
+
+}  // namespace engine
