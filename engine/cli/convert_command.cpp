@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+#include <string>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/setup.h"
@@ -6,6 +10,29 @@
 #include "partitioner/errors.h"
 
 namespace engine {
+
+namespace {
+
+// Darknet's format has no place for it.
+void warn_of_lost_preparation(const ConvertCommand& command,
+                              const std::optional<Preparation>& preparation,
+                              const Communicator& alone) {
+  if (!preparation) {
+    return;
+  }
+  const std::string names = preparation->class_names.empty() ? "" : " and the class names";
+  warn(fmt::format("{} cannot hold how pictures are prepared{}: give --mean {:g} --std {:g}{} with "
+                   "it, as {} says",
+                   command.to,
+                   names,
+                   fmt::join(preparation->mean, ","),
+                   fmt::join(preparation->stddev, ","),
+                   names.empty() ? "" : " and --names",
+                   command.from),
+       alone);
+}
+
+}  // namespace
 
 void run_convert(const ConvertCommand& command) {
   const Communicator alone = Communicator::self();
@@ -15,8 +42,11 @@ void run_convert(const ConvertCommand& command) {
   ParameterSet<float> parameters(model.network, plan, alone, true);
   const double epsilon = model.training.batch_norm_epsilon;
   load_weights(command.from, model.network, epsilon, parameters, alone);
+  const Index seen = images_seen(command.from);
+  const std::optional<Preparation> preparation = stored_preparation(command.from, alone);
   if (command.to.ends_with(".weights")) {
-    save_darknet_weights(command.to, model.network, epsilon, 0, parameters, alone);
+    save_darknet_weights(command.to, model.network, epsilon, seen, parameters, alone);
+    warn_of_lost_preparation(command, preparation, alone);
     return;
   }
   if (!command.to.ends_with(".safetensors")) {
@@ -24,8 +54,16 @@ void run_convert(const ConvertCommand& command) {
         command.to, 0, "give a name that ends with .weights or .safetensors");
   }
   const Optimizer<float> fresh(model.training, parameters, 0);
-  save_checkpoint(
-      command.to, {0, 1, model.text, fingerprint(model.network)}, parameters, fresh, alone);
+  save_checkpoint(command.to,
+                  {.step = 0,
+                   .seed = 1,
+                   .model = model.text,
+                   .fingerprint = fingerprint(model.network),
+                   .images_seen = seen,
+                   .preparation = preparation},
+                  parameters,
+                  fresh,
+                  alone);
 }
 
 }  // namespace engine

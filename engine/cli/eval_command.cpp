@@ -27,6 +27,7 @@ class Inference {
             Index batch,
             const Communicator& communicator)
       : communicator_(communicator),
+        weights_(weights),
         model_(load_model(model, communicator)),
         partition_(agreed_partition(model_.network,
                                     choice,
@@ -40,6 +41,7 @@ class Inference {
                     .batch_norm_rate = model_.training.batch_norm_rate,
                     .batch_norm_epsilon = model_.training.batch_norm_epsilon}) {
     warn_of_idle_ranks(partition_, communicator);
+    stored_ = stored_preparation(weights, communicator);
     load_weights(weights,
                  model_.network,
                  model_.training.batch_norm_epsilon,
@@ -49,15 +51,35 @@ class Inference {
 
   template <class Open>
   [[nodiscard]] Feed feed(const std::string& name, const PixelConvention& convention, Open open) {
+    const RenderingRules rules =
+        rules_for_weights(weights_, stored_, model_, convention, communicator_);
     auto source = agreed(communicator_, [&]() -> std::optional<BatchSource> {
       if (!Feed::reads(plan_, communicator_.rank())) {
         return std::nullopt;
       }
-      BatchOptions options{rendering_rules(model_, convention), plan_.batch, 0, Split::Test};
+      BatchOptions options{rules, plan_.batch, 0, Split::Test};
       return std::optional<BatchSource>(
           std::in_place, open(model_.network.image.channels), options, name);
     });
     return Feed(std::move(source), plan_, communicator_);
+  }
+
+  // Accuracy means nothing where an output is another class here than in training.
+  void expect_its_classes(const Feed& feed, const std::string& data) const {
+    const Preparation now = preparation_of(rendering_rules(model_), feed.class_names());
+    if (const auto difference = stored_ ? class_difference(*stored_, now) : std::nullopt) {
+      throw AgreedError(
+          fmt::format("{}: {} {}: give the data set that it was trained on, or one "
+                      "with the same classes in the same order",
+                      data,
+                      weights_,
+                      *difference));
+    }
+  }
+
+  // The names of outputs that the weights' file keeps; may be none.
+  [[nodiscard]] std::vector<std::string> class_names() const {
+    return stored_ ? stored_->class_names : std::vector<std::string>();
   }
 
   [[nodiscard]] Execution<float>& execution() { return execution_; }
@@ -65,10 +87,12 @@ class Inference {
 
  private:
   const Communicator& communicator_;
+  std::string weights_;
   partitioner::ModelFile model_;
   partitioner::Partition partition_;
   partitioner::Plan plan_;
   Execution<float> execution_;
+  std::optional<Preparation> stored_;  // of training, as the weights' file keeps it
 };
 
 constexpr Index kBatch = 32;  // images looked at together, where the user does not say
@@ -88,6 +112,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
       inference.feed(command.model, {command.mean, command.stddev}, [&](Index /*channels*/) {
         return open_labelled(command.data, Split::Test, inference.model().network, command.model);
       });
+  inference.expect_its_classes(feed, command.data);
   const EvaluationResult result = evaluate(inference.execution(), feed);
   if (communicator.rank() != 0) {
     return;
@@ -155,9 +180,11 @@ void print_predictions(const PredictCommand& command,
 }  // namespace
 
 void run_predict(const PredictCommand& command, const Communicator& communicator) {
-  const std::vector<std::string> names =
-      agreed(communicator, [&] { return read_names(command.names); });
+  std::vector<std::string> names = agreed(communicator, [&] { return read_names(command.names); });
   Inference inference(command.model, command.weights, command.partition, 1, communicator);
+  if (command.names.empty()) {
+    names = inference.class_names();
+  }
   std::vector<std::string> pictures;
   Feed feed = inference.feed(command.model, {command.mean, command.stddev}, [&](Index channels) {
     Dataset dataset = open_pictures(command.pictures, channels);

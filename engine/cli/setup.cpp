@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <fmt/format.h>
 #include <set>
 #include <unistd.h>
@@ -19,10 +20,8 @@ using partitioner::InputError;
 partitioner::ModelFile load_model(const std::string& path, const Communicator& communicator) {
   auto model = agreed(communicator, [&] { return partitioner::read_model(path); });
   expect_same(model.text, path, communicator);
-  if (communicator.rank() == 0) {
-    for (const std::string& warning : model.warnings) {
-      fmt::print(stderr, "tessera: warning: {}\n", warning);
-    }
+  for (const std::string& warning : model.warnings) {
+    warn(warning, communicator);
   }
   return model;
 }
@@ -189,6 +188,27 @@ BatchNormMode parse_batch_norm(const std::string& text) {
   return text == "tile" ? BatchNormMode::PerTile : BatchNormMode::Sync;
 }
 
+void warn(const std::string& text, const Communicator& communicator) {
+  if (communicator.rank() == 0) {
+    const std::string line = "tessera: warning: " + text + "\n";
+    (void)std::fwrite(line.data(), 1, line.size(), stderr);
+  }
+}
+
+RenderingRules rules_for_weights(const std::string& weights,
+                                 const std::optional<Preparation>& stored,
+                                 const partitioner::ModelFile& model,
+                                 const PixelConvention& given,
+                                 const Communicator& communicator) {
+  RenderingRules rules = rendering_rules(model, convention_in_effect(given, stored));
+  if (stored) {
+    if (const auto difference = pixel_difference(*stored, preparation_of(rules, {}))) {
+      warn(fmt::format("{} {}", weights, *difference), communicator);
+    }
+  }
+  return rules;
+}
+
 Dataset open_labelled(const std::string& path,
                       Split split,
                       const partitioner::Network& network,
@@ -259,11 +279,9 @@ void warn_of_idle_ranks(const partitioner::Partition& partition, const Communica
     busy.insert(group.ranks.begin(), group.ranks.end());
   }
   const int idle = communicator.size() - static_cast<int>(busy.size());
-  if (idle > 0 && communicator.rank() == 0) {
-    fmt::print(stderr,
-               "tessera: warning: {} of {} ranks have no tile and stay idle\n",
-               idle,
-               communicator.size());
+  if (idle > 0) {
+    warn(fmt::format("{} of {} ranks have no tile and stay idle", idle, communicator.size()),
+         communicator);
   }
 }
 

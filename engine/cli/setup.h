@@ -7,6 +7,7 @@
 
 #include "engine/cli/commands.h"
 #include "engine/data/dataset.h"
+#include "engine/train/preparation.h"
 #include "partitioner/model_file.h"
 #include "partitioner/plan_report.h"
 
@@ -43,6 +44,18 @@ void expect_exact_sums(const partitioner::Partition& partition, const std::strin
 
 // Which statistics "sync", "frozen" or "tile" mean.
 [[nodiscard]] BatchNormMode parse_batch_norm(const std::string& text);
+
+// One line on standard error, of rank 0. Goes on where that cannot be written.
+void warn(const std::string& text, const Communicator& communicator);
+
+// How pictures become inputs for the weights in a file, which keeps `stored`: values that the
+// command line does not give are taken from there, and a warning says what is then still another
+// way than in training.
+[[nodiscard]] RenderingRules rules_for_weights(const std::string& weights,
+                                               const std::optional<Preparation>& stored,
+                                               const partitioner::ModelFile& model,
+                                               const PixelConvention& given,
+                                               const Communicator& communicator);
 
 // The data set at `path`, for a network that ends in a loss. Throws InputError where it has more
 // classes than the network has outputs.

@@ -54,7 +54,9 @@ class TrainingRun {
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
         partition_(choose()),
         plan_(make_plan(model_.network, partition_, pass_images())),
-        seed_(choose_seed()) {}
+        seed_(choose_seed()),
+        stored_(read_stored()),
+        rules_(choose_rules()) {}
 
   void run() {
     warn_of_idle_ranks(partition_, communicator_);
@@ -66,6 +68,8 @@ class TrainingRun {
       testing.emplace(feed(Split::Test));
     }
     set_length(training.size());
+    preparation_ = preparation_of(rules_, training.class_names());
+    compare_classes();
     const Index program_bytes = resident_bytes();
     Trainer trainer(model_.network,
                     plan_,
@@ -146,13 +150,57 @@ class TrainingRun {
     return checkpoint_seed(command_.resume, communicator_);
   }
 
+  // How the pictures of the weights that training begins with were prepared.
+  [[nodiscard]] std::optional<Preparation> read_stored() const {
+    const std::string& start = command_.resume.empty() ? command_.weights : command_.resume;
+    return start.empty() ? std::nullopt : stored_preparation(start, communicator_);
+  }
+
+  [[nodiscard]] RenderingRules choose_rules() const {
+    const PixelConvention given{command_.mean, command_.stddev};
+    if (command_.resume.empty()) {
+      return rules_for_weights(command_.weights, stored_, model_, given, communicator_);
+    }
+    RenderingRules rules = rendering_rules(model_, convention_in_effect(given, stored_));
+    if (stored_) {
+      refuse_to_resume(pixel_difference(*stored_, preparation_of(rules, {})),
+                       "leave out --mean and --std and give the model that it was trained with");
+    }
+    return rules;
+  }
+
+  // Outputs that begin to mean other classes are no resumed training.
+  void compare_classes() const {
+    const auto difference = stored_ ? class_difference(*stored_, preparation_) : std::nullopt;
+    if (!command_.resume.empty()) {
+      refuse_to_resume(difference, "give the data set that it was trained on");
+    } else if (difference) {
+      warn(fmt::format("{} {}: training goes on for the classes of {}",
+                       command_.weights,
+                       *difference,
+                       command_.data),
+           communicator_);
+    }
+  }
+
+  void refuse_to_resume(const std::optional<std::string>& difference,
+                        const std::string& remedy) const {
+    if (difference) {
+      throw AgreedError(
+          fmt::format("{}: {}: {}, or start anew from its weights with --weights instead of "
+                      "--resume",
+                      command_.resume,
+                      *difference,
+                      remedy));
+    }
+  }
+
   void warn_of_testing_batch() const {
-    if (communicator_.rank() == 0 && model_.training.batch == 1 && command_.batch == 0) {
-      fmt::print(stderr,
-                 "tessera: warning: {} says batch=1, as files for testing do: training goes one "
-                 "image a step; "
-                 "give --batch B for more\n",
-                 command_.model);
+    if (model_.training.batch == 1 && command_.batch == 0) {
+      warn(fmt::format("{} says batch=1, as files for testing do: training goes one image a step; "
+                       "give --batch B for more",
+                       command_.model),
+           communicator_);
     }
   }
 
@@ -162,8 +210,7 @@ class TrainingRun {
         return std::nullopt;
       }
       Dataset dataset = open_labelled(command_.data, split, model_.network, command_.model);
-      BatchOptions options{
-          rendering_rules(model_, {command_.mean, command_.stddev}), pass_images(), seed_, split};
+      BatchOptions options{rules_, pass_images(), seed_, split};
       return std::optional<BatchSource>(std::in_place, std::move(dataset), options, command_.model);
     });
     return Feed(std::move(source), plan_, communicator_);
@@ -206,13 +253,15 @@ class TrainingRun {
                                                 trainer.execution().parameters(),
                                                 trainer.optimizer(),
                                                 communicator_);
-    if (state.seed != seed_ && communicator_.rank() == 0) {
-      fmt::print(stderr,
-                 "tessera: warning: the checkpoint was trained with --seed {}, this run has --seed "
-                 "{}: the order "
-                 "of pictures changes\n",
-                 state.seed,
-                 seed_);
+    if (state.seed != seed_) {
+      warn(fmt::format("the checkpoint was trained with --seed {}, this run has --seed {}: the "
+                       "order of pictures changes",
+                       state.seed,
+                       seed_),
+           communicator_);
+    }
+    if (state.images_seen > 0) {
+      seen_before_ = state.images_seen - state.step * training_.batch;
     }
     if (state.step >= last_step_) {
       throw AgreedError(
@@ -258,7 +307,12 @@ class TrainingRun {
   void save(Trainer& trainer) {
     trainer.expect_finite_parameters();
     save_checkpoint(folder() / "checkpoint.safetensors",
-                    {trainer.steps_done(), seed_, model_.text, fingerprint(model_.network)},
+                    {.step = trainer.steps_done(),
+                     .seed = seed_,
+                     .model = model_.text,
+                     .fingerprint = fingerprint(model_.network),
+                     .images_seen = seen_before_ + trainer.steps_done() * training_.batch,
+                     .preparation = preparation_},
                     trainer.execution().parameters(),
                     trainer.optimizer(),
                     communicator_);
@@ -300,6 +354,10 @@ class TrainingRun {
   partitioner::Partition partition_;
   partitioner::Plan plan_;
   std::uint64_t seed_;
+  std::optional<Preparation> stored_;  // of the weights that training begins with
+  RenderingRules rules_;
+  Preparation preparation_;
+  Index seen_before_ = 0;  // images, beyond those of all steps at this run's batch
   Index pictures_ = 0;
   Index epoch_steps_ = 1;
   Index last_step_ = 0;

@@ -44,6 +44,14 @@ struct RenderingRules {
 [[nodiscard]] RenderingRules rendering_rules(const partitioner::ModelFile& model,
                                              PixelConvention convention = {});
 
+// What is subtracted from the values 0..1 of each channel of the input, and what they are then
+// divided by: the convention's numbers, else those that bring pixels to where the model wants them.
+struct ChannelValues {
+  std::vector<float> mean;
+  std::vector<float> stddev;
+};
+[[nodiscard]] ChannelValues channel_values(const RenderingRules& rules);
+
 // Throws InputError that starts with `where` (the model file) if the rules cannot be followed.
 void check_rules(const RenderingRules& rules, const std::string& where);
 

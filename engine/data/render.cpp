@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "engine/data/augment.h"
 #include "partitioner/errors.h"
@@ -151,30 +152,38 @@ Colour distorted(const Colour& rgb, const Variation& variation) {
   return result;
 }
 
+float number_for(const std::vector<float>& numbers, Index channel, float otherwise) {
+  const auto at = std::min(static_cast<std::size_t>(channel), numbers.size() - 1);
+  return numbers.empty() ? otherwise : numbers[at];
+}
+
 // What becomes of a value at the end: (value - shift) * scale for each channel.
 struct Finish {
   std::vector<float> shift;
   std::vector<float> scale;
 };
 
-float number_for(const std::vector<float>& numbers, Index channel, float otherwise) {
-  return numbers.empty() ? otherwise
-                         : numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
-}
-
 Finish finish_of(const RenderingRules& rules) {
-  const bool given = !rules.convention.mean.empty() || !rules.convention.stddev.empty();
-  const bool to_both_sides = !given && rules.crop && !rules.crop->noadjust;
-  Finish finish;
-  for (Index channel = 0; channel < rules.input.channels; ++channel) {
-    finish.shift.push_back(number_for(rules.convention.mean, channel, to_both_sides ? 0.5F : 0.0F));
-    finish.scale.push_back(
-        1 / number_for(rules.convention.stddev, channel, to_both_sides ? 0.5F : 1.0F));
+  ChannelValues values = channel_values(rules);
+  for (float& number : values.stddev) {
+    number = 1 / number;
   }
-  return finish;
+  return {std::move(values.mean), std::move(values.stddev)};
 }
 
 }  // namespace
+
+ChannelValues channel_values(const RenderingRules& rules) {
+  const bool given = !rules.convention.mean.empty() || !rules.convention.stddev.empty();
+  const bool to_both_sides = !given && rules.crop && !rules.crop->noadjust;
+  ChannelValues values;
+  for (Index channel = 0; channel < rules.input.channels; ++channel) {
+    values.mean.push_back(number_for(rules.convention.mean, channel, to_both_sides ? 0.5F : 0.0F));
+    values.stddev.push_back(
+        number_for(rules.convention.stddev, channel, to_both_sides ? 0.5F : 1.0F));
+  }
+  return values;
+}
 
 void render(const Picture& picture,
             const Variation& variation,

@@ -255,6 +255,10 @@ void DarknetWeightsReader::read_weight(int layer, Index begin, std::span<float> 
   }
 }
 
+std::uint64_t darknet_images_seen(const std::filesystem::path& path) {
+  return read_header(InputFile(path)).seen;
+}
+
 DarknetWeights read_darknet_weights(const std::filesystem::path& path,
                                     const Network& network,
                                     double batch_norm_epsilon,

@@ -72,6 +72,9 @@ class DarknetWeightsReader {
   std::vector<Index> begins_;  // of each layer that is there, in bytes
 };
 
+// The images that a file's header says its weights were trained on.
+[[nodiscard]] std::uint64_t darknet_images_seen(const std::filesystem::path& path);
+
 // All that a DarknetWeightsReader reads; layers that a partial file lacks have empty vectors.
 [[nodiscard]] DarknetWeights read_darknet_weights(const std::filesystem::path& path,
                                                   const partitioner::Network& network,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "engine/execution/parameter_pieces.h"
 #include "engine/files/darknet_weights.h"
 #include "engine/files/safetensors.h"
+#include "engine/files/weights_format.h"
 
 namespace engine {
 
@@ -108,10 +111,26 @@ void expect_optimizer(const SafetensorsReader& file,
   }
 }
 
+std::map<std::string, std::string> metadata_of(const TrainingState& state) {
+  std::map<std::string, std::string> metadata{{"format", kFormat},
+                                              {"step", std::to_string(state.step)},
+                                              {"seed", std::to_string(state.seed)},
+                                              {"images_seen", std::to_string(state.images_seen)},
+                                              {"network", state.fingerprint},
+                                              {"model", state.model}};
+  if (state.preparation) {
+    metadata[kPreparationKey] = to_json(*state.preparation);
+  }
+  return metadata;
+}
+
 TrainingState read_state(const SafetensorsReader& file, const partitioner::Network& network) {
   TrainingState state;
   state.step = parse_number(file, "step");
   state.seed = static_cast<std::uint64_t>(parse_number(file, "seed"));
+  if (file.metadata().count("images_seen") > 0) {
+    state.images_seen = parse_number(file, "images_seen");
+  }
   const auto text = [&](const char* key) {
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;
@@ -141,11 +160,7 @@ void save_checkpoint(const std::filesystem::path& path,
   root.run([&] {
     file.emplace(path,
                  stored_tensors(parameters.network(), parameters, optimizer.adam()),
-                 std::map<std::string, std::string>{{"format", kFormat},
-                                                    {"step", std::to_string(state.step)},
-                                                    {"seed", std::to_string(state.seed)},
-                                                    {"network", state.fingerprint},
-                                                    {"model", state.model}});
+                 metadata_of(state));
   });
   const auto write = [&](const std::vector<PlacedRun>& from, const Array<float>& mine) {
     gather_pieces(communicator, from, mine.data(), [&](std::span<const float> piece) {
@@ -164,6 +179,15 @@ void save_checkpoint(const std::filesystem::path& path,
   }
   root.run([&] { file->commit(); });
   root.finish();
+}
+
+Index images_seen(const std::filesystem::path& path) {
+  if (!is_safetensors(path)) {
+    return static_cast<Index>(
+        std::min(darknet_images_seen(path), std::uint64_t{std::numeric_limits<Index>::max()}));
+  }
+  const SafetensorsReader file(path);
+  return file.metadata().count("images_seen") > 0 ? parse_number(file, "images_seen") : 0;
 }
 
 std::uint64_t checkpoint_seed(const std::filesystem::path& path, const Communicator& communicator) {
@@ -211,6 +235,7 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   root.finish();
   state.step = communicator.share(state.step);
   state.seed = communicator.share(state.seed);
+  state.images_seen = communicator.share(state.images_seen);
   return state;
 }
 
@@ -255,7 +280,7 @@ void load_weights(const std::filesystem::path& path,
   std::optional<SafetensorsReader> file;
   std::optional<DarknetWeightsReader> darknet;
   root.run([&] {
-    if (path.extension() == ".weights") {
+    if (!is_safetensors(path)) {
       darknet.emplace(path, network, batch_norm_epsilon);
       return;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "engine/comm/agreement.h"
@@ -89,6 +90,28 @@ Index Feed::size() const {
   std::memcpy(
       &size, all[static_cast<std::size_t>(std::max(plan_->reader, 0))].data(), sizeof(size));
   return size;
+}
+
+// They travel as text, a zero behind each name.
+std::vector<std::string> Feed::class_names() const {
+  std::string mine;
+  if (source_) {
+    for (const std::string& name : source_->dataset().class_names()) {
+      mine += name + '\0';
+    }
+  }
+  const auto all = communicator_->gather_all(bytes_of(mine.data(), std::ssize(mine)));
+  const auto& bytes = all[static_cast<std::size_t>(std::max(plan_->reader, 0))];
+  std::vector<std::string> names;
+  for (auto begin = bytes.begin(); begin != bytes.end();) {
+    const auto end = std::find(begin, bytes.end(), std::byte{0});
+    std::string& name = names.emplace_back();
+    std::transform(begin, end, std::back_inserter(name), [](std::byte letter) {
+      return static_cast<char>(letter);
+    });
+    begin = end + 1;
+  }
+  return names;
 }
 
 }  // namespace engine

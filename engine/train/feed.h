@@ -41,6 +41,9 @@ class Feed {
   // Pictures of the data set. All ranks call this together.
   [[nodiscard]] Index size() const;
 
+  // The names of its classes. All ranks call this together.
+  [[nodiscard]] std::vector<std::string> class_names() const;
+
  private:
   // What a rank has read of one pass.
   struct Batch {

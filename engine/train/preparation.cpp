@@ -1,0 +1,205 @@
+#include "engine/train/preparation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/comm/agreement.h"
+#include "engine/files/safetensors.h"
+#include "engine/files/weights_format.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+using Json = nlohmann::ordered_json;
+using partitioner::InputError;
+using partitioner::MapShape;
+
+namespace {
+
+constexpr const char* kResizeRule = "scaled to cover, cut at the centre";
+
+bool are_numbers_in_order(const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != std::to_string(i)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// As it comes back from a file: bytes that are no UTF-8 are replaced there.
+std::string as_stored(const std::string& name) {
+  return Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
+      .get<std::string>();
+}
+
+std::string size_text(const MapShape& shape) {
+  return fmt::format("{}x{}x{}", shape.channels, shape.rows, shape.cols);
+}
+
+// One number where all channels have the same, which goes with any number of channels.
+std::vector<float> shortened(const std::vector<float>& numbers) {
+  const bool alike = std::all_of(
+      numbers.begin(), numbers.end(), [&](float number) { return number == numbers.front(); });
+  return alike && !numbers.empty() ? std::vector<float>{numbers.front()} : numbers;
+}
+
+std::string numbers_text(const std::vector<float>& numbers) {
+  return fmt::format("{}", fmt::join(shortened(numbers), ", "));
+}
+
+Json sizes(const MapShape& shape) {
+  return {shape.channels, shape.rows, shape.cols};
+}
+
+MapShape parse_sizes(const Json& json) {
+  return {json.at(0).get<Index>(), json.at(1).get<Index>(), json.at(2).get<Index>()};
+}
+
+void expect_usable(const Preparation& preparation, const std::string& where) {
+  const auto channels = static_cast<std::size_t>(std::max<Index>(preparation.input.channels, 0));
+  const auto finite = [](float value) { return std::isfinite(value); };
+  const bool usable =
+      preparation.mean.size() == channels && preparation.stddev.size() == channels &&
+      std::all_of(preparation.mean.begin(), preparation.mean.end(), finite) &&
+      std::all_of(preparation.stddev.begin(), preparation.stddev.end(), [](float value) {
+        return std::isfinite(value) && value > 0;
+      });
+  if (!usable) {
+    throw InputError(where,
+                     0,
+                     "its record of how pictures are prepared does not give each channel a mean "
+                     "and a positive standard deviation: the file is damaged");
+  }
+}
+
+// Rank 0's text on all ranks.
+std::string shared_text(const std::string& text, const Communicator& communicator) {
+  const auto all = communicator.gather_all(bytes_of(text.data(), std::ssize(text)));
+  return {reinterpret_cast<const char*>(all[0].data()), all[0].size()};
+}
+
+}  // namespace
+
+Preparation preparation_of(const RenderingRules& rules,
+                           const std::vector<std::string>& class_names) {
+  Preparation preparation;
+  const ChannelValues values = channel_values(rules);
+  preparation.mean = values.mean;
+  preparation.stddev = values.stddev;
+  if (!are_numbers_in_order(class_names)) {
+    std::transform(class_names.begin(),
+                   class_names.end(),
+                   std::back_inserter(preparation.class_names),
+                   as_stored);
+  }
+  preparation.input = rules.input;
+  preparation.picture = rules.picture;
+  preparation.resize = kResizeRule;
+  return preparation;
+}
+
+std::string to_json(const Preparation& preparation) {
+  return Json{{"mean", preparation.mean},
+              {"std", preparation.stddev},
+              {"classes", preparation.class_names},
+              {"input", sizes(preparation.input)},
+              {"picture", sizes(preparation.picture)},
+              {"resize", preparation.resize}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Preparation parse_preparation(const std::string& json, const std::string& where) {
+  Preparation preparation;
+  try {
+    const Json record = Json::parse(json);
+    preparation.mean = record.at("mean").get<std::vector<float>>();
+    preparation.stddev = record.at("std").get<std::vector<float>>();
+    preparation.class_names = record.at("classes").get<std::vector<std::string>>();
+    preparation.input = parse_sizes(record.at("input"));
+    preparation.picture = parse_sizes(record.at("picture"));
+    preparation.resize = record.at("resize").get<std::string>();
+  } catch (const Json::exception&) {
+    throw InputError(
+        where, 0, "its record of how pictures are prepared cannot be read: the file is damaged");
+  }
+  expect_usable(preparation, where);
+  return preparation;
+}
+
+std::optional<Preparation> stored_preparation(const std::filesystem::path& path,
+                                              const Communicator& communicator) {
+  std::string record;
+  throw_agreed(communicator, problem_of([&] {
+                 if (communicator.rank() != 0 || !is_safetensors(path)) {
+                   return;
+                 }
+                 const SafetensorsReader file(path);
+                 const auto found = file.metadata().find(kPreparationKey);
+                 record = found == file.metadata().end() ? "" : found->second;
+               }));
+  record = shared_text(record, communicator);
+  if (record.empty()) {
+    return std::nullopt;
+  }
+  return agreed(communicator, [&] { return parse_preparation(record, path.string()); });
+}
+
+PixelConvention convention_in_effect(const PixelConvention& given,
+                                     const std::optional<Preparation>& stored) {
+  PixelConvention convention = given;
+  if (stored && convention.mean.empty()) {
+    convention.mean = shortened(stored->mean);
+  }
+  if (stored && convention.stddev.empty()) {
+    convention.stddev = shortened(stored->stddev);
+  }
+  return convention;
+}
+
+std::optional<std::string> pixel_difference(const Preparation& stored, const Preparation& now) {
+  std::vector<std::string> then;
+  std::vector<std::string> here;
+  const auto compare = [&](const char* what, const std::string& before, const std::string& after) {
+    if (before != after) {
+      then.push_back(fmt::format("{} {}", what, before));
+      here.push_back(fmt::format("{} {}", what, after));
+    }
+  };
+  compare("mean", numbers_text(stored.mean), numbers_text(now.mean));
+  compare("standard deviation", numbers_text(stored.stddev), numbers_text(now.stddev));
+  compare("input", size_text(stored.input), size_text(now.input));
+  compare("pictures scaled to", size_text(stored.picture), size_text(now.picture));
+  compare("pictures", stored.resize, now.resize);
+  if (then.empty()) {
+    return std::nullopt;
+  }
+  return fmt::format(
+      "was trained with {}, now there is {}", fmt::join(then, ", "), fmt::join(here, ", "));
+}
+
+std::optional<std::string> class_difference(const Preparation& stored, const Preparation& now) {
+  const auto& before = stored.class_names;
+  const auto& after = now.class_names;
+  if (before.empty() || after.empty()) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    if (before[i] != after[i]) {
+      return fmt::format("was trained with \"{}\" as class {}, in the data set it is \"{}\"",
+                         before[i],
+                         i,
+                         after[i]);
+    }
+  }
+  if (before.size() != after.size()) {
+    return fmt::format(
+        "was trained with {} classes, the data set has {}", before.size(), after.size());
+  }
+  return std::nullopt;
+}
+
+}  // namespace engine
