@@ -12,10 +12,11 @@ Usage: tests/run.sh [--all]
 Installs missing packages (without asking: it is meant for continuous integration too), then
   1. builds the tests with warnings as errors and runs them, on 1 to 7 ranks where MPI is involved;
   2. tests the program from its command line (tests/cli/*.sh);
-  3. runs the tests once more under the address and undefined-behaviour sanitizers.
+  3. looks whether inner loops of 64-bit ARM go to the stack (tests/arm/inner_loops.sh);
+  4. runs the tests once more under the address and undefined-behaviour sanitizers.
 
   --all  then also
-  4. runs clang-tidy over all sources, where it is installed: half an hour or more on two cores.
+  5. runs clang-tidy over all sources, where it is installed: half an hour or more on two cores.
 
 The last line says how many passed and failed; the exit code is 1 if any failed.
 HELP
@@ -70,13 +71,18 @@ run_ctest() {
   failed=$((failed + bad))
 }
 
-# run_script NAME COMMAND...: one test that is a command; its output is shown only when it fails.
+# run_script NAME COMMAND...: one test that is a command; its output is shown only when it fails. Exit code 77: skipped.
 run_script() {
   local name=$1 log started=$SECONDS
   shift
-  if log=$(timeout 900 "$@" 2>&1 </dev/null); then
+  local code=0
+  log=$(timeout 900 "$@" 2>&1 </dev/null) || code=$?
+  if [ "$code" -eq 0 ]; then
     printf 'passed  %4d s  %s\n' $((SECONDS - started)) "$name"
     passed=$((passed + 1))
+  elif [ "$code" -eq 77 ]; then
+    printf 'skipped %4d s  %s: %s\n' $((SECONDS - started)) "$name" "$log"
+    skipped=$((skipped + 1))
   else
     printf 'FAILED  %4d s  %s\n%s\n' $((SECONDS - started)) "$name" "$log"
     failed=$((failed + 1))
@@ -87,6 +93,7 @@ install_test_packages() {
   local packages=("${program_packages[@]}" doctest-dev)
   # clang-tidy parses the sources with clang, which wants its own <omp.h>.
   ! command -v clang-tidy >/dev/null || packages+=(libomp-dev)
+  [ "$(uname -m)" != x86_64 ] || packages+=(g++-aarch64-linux-gnu)
   (install_packages yes "${packages[@]}" </dev/null) || give_up 'installing packages'
 }
 
@@ -137,6 +144,8 @@ headline 'Tests on several ranks'
 run_ctest tests -R '^mpi_'
 headline 'Tests of the command line'
 run_command_line_tests
+headline 'Inner loops of 64-bit ARM'
+run_script tests/arm/inner_loops.sh tests/arm/inner_loops.sh
 headline 'Tests under the sanitizers'
 run_sanitized_tests
 if [ "$all" = yes ]; then

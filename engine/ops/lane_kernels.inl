@@ -4,6 +4,12 @@
 
 #include "engine/ops/lanes.inl"
 
+// So many sums of T at once, where the registers hold `singles` in single precision.
+template <class T>
+constexpr Index at_once(Index singles) {
+  return sizeof(T) == sizeof(float) ? singles : singles / kDoubleShare;
+}
+
 // Sums of pixels, or what they start with: `step` from pixel to pixel.
 template <class T, Index kWidth, Index kCount, Index kBlocks>
 [[gnu::always_inline]] inline void load_sums(const T* from,
@@ -107,7 +113,7 @@ struct SumPixels<T, kStep, std::integer_sequence<Index, kBefore...>> {
 
 template <class T>
 void sum_any(const WeightedSum<T>& job, Index pixels, Index blocks) {
-  using Counts = std::make_integer_sequence<Index, 2 * kPixels>;
+  using Counts = std::make_integer_sequence<Index, 2 * at_once<T>(kPixels)>;
   const Index which = 2 * (pixels - 1) + (blocks > 1 ? 1 : 0);
   if (job.in_step == kLanes) {
     SumPixels<T, kLanes, Counts>::kOfCount[which](job);
@@ -126,7 +132,7 @@ struct NarrowSums<T, kStep, std::integer_sequence<Index, kBefore...>> {
 
 template <class T>
 void narrow_sum_any(const WeightedSum<T>& job, Index pixels) {
-  using Counts = std::make_integer_sequence<Index, kNarrowPixels>;
+  using Counts = std::make_integer_sequence<Index, at_once<T>(kNarrowPixels)>;
   if (job.in_step == kLanes) {
     NarrowSums<T, kLanes, Counts>::kOfCount[pixels - 1](job);
   } else {
@@ -301,15 +307,15 @@ void outer_runs(const OuterSum<T>& job, Index terms) {
 template <class T>
 void outer_sum_any(const OuterSum<T>& job, Index terms, Index blocks) {
   if (blocks > 1) {
-    outer_runs<T, kLanes, kSumBlocks, kTerms>(job, terms);
+    outer_runs<T, kLanes, kSumBlocks, at_once<T>(kTerms)>(job, terms);
   } else {
-    outer_runs<T, kLanes, 1, kTerms * kSumBlocks>(job, terms);
+    outer_runs<T, kLanes, 1, at_once<T>(kTerms * kSumBlocks)>(job, terms);
   }
 }
 
 template <class T>
 void narrow_outer_sum_any(const OuterSum<T>& job, Index terms) {
-  outer_runs<T, kNarrowLanes, 1, 2 * kTerms>(job, terms);
+  outer_runs<T, kNarrowLanes, 1, at_once<T>(2 * kTerms)>(job, terms);
 }
 
 template <class T, Index kCount, Index kBlocks>
@@ -361,16 +367,17 @@ void dispatch_product(PixelProduct<T> job, Index pixels, Index blocks) {
 
 template <class T>
 void pixel_product_any(const PixelProduct<T>& job, Index pixels, Index blocks) {
-  dispatch_product<T, kPixels>(job, pixels, blocks);
+  dispatch_product<T, at_once<T>(kPixels)>(job, pixels, blocks);
 }
 
 template <class T, Index kBlocks>
 void product_weights(const WeightProduct<T>& job) {
-  Lanes<T> sums[kBlocks][kProductTerms];
+  constexpr Index kTermCount = at_once<T>(kProductTerms);
+  Lanes<T> sums[kBlocks][kTermCount];
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 8
-    for (Index c = 0; c < kProductTerms; ++c) {
+    for (Index c = 0; c < kTermCount; ++c) {
       sums[block][c] = job.assign ? Lanes<T>{}
                                   : load_lanes(job.sums + block * job.sums_block + c * kLanes);
     }
@@ -382,7 +389,7 @@ void product_weights(const WeightProduct<T>& job) {
       gradient[block] = load_lanes(job.gradient + block * job.gradient_block + p * kLanes);
     }
 #pragma GCC unroll 8
-    for (Index c = 0; c < kProductTerms; ++c) {
+    for (Index c = 0; c < kTermCount; ++c) {
       const T pixel = job.in[p * kLanes + c];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
@@ -393,7 +400,7 @@ void product_weights(const WeightProduct<T>& job) {
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 8
-    for (Index c = 0; c < kProductTerms; ++c) {
+    for (Index c = 0; c < kTermCount; ++c) {
       store_lanes(job.sums + block * job.sums_block + c * kLanes, sums[block][c]);
     }
   }
@@ -401,7 +408,7 @@ void product_weights(const WeightProduct<T>& job) {
 
 template <class T>
 void product_weights_any(const WeightProduct<T>& job, Index blocks) {
-  for (Index channel = 0; channel < kProductChannels; channel += kProductTerms) {
+  for (Index channel = 0; channel < kProductChannels; channel += at_once<T>(kProductTerms)) {
     WeightProduct<T> part = job;
     part.in += channel;
     part.sums += channel * kLanes;
@@ -427,10 +434,10 @@ template <class T>
 constexpr LaneKernels<T> kernels_of_width() {
   LaneKernels<T> kernels{};
   kernels.sum_blocks = kSumBlocks;
-  kernels.sum_pixels = kPixels;
+  kernels.sum_pixels = at_once<T>(kPixels);
   kernels.weighted_sum = sum_any<T>;
   kernels.outer_sum = outer_sum_any<T>;
-  kernels.narrow_pixels = kNarrowPixels;
+  kernels.narrow_pixels = at_once<T>(kNarrowPixels);
   kernels.narrow_sum = narrow_sum_any<T>;
   kernels.narrow_outer_sum = narrow_outer_sum_any<T>;
   kernels.add_windows = add_windows_any<T>;
@@ -444,7 +451,7 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.outer_rows = outer_rows_any<T>;
   kernels.transpose = transpose_any<T, false>;
   kernels.add_transposed = transpose_any<T, true>;
-  kernels.product_pixels = kPixels;
+  kernels.product_pixels = at_once<T>(kPixels);
   kernels.pixel_product = pixel_product_any<T>;
   kernels.weight_product = product_weights_any<T>;
   kernels.transform_input[0] = transform_input<T, 2>;

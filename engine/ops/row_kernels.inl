@@ -651,7 +651,15 @@ template <class T, class V, Index kCount, Index kStep, Index kTaps>
   } else {
 #pragma GCC unroll 16
     for (Index t = 0; t < kTaps; ++t) {
-      add_tap<T, V, kCount, kStep>(shared.weights[t], x + shared.offsets[t], job.x_step, sums);
+#if defined(__x86_64__)
+      const T* near = x + shared.offsets[t];
+#else
+      // ARM adds at most a number to an address: one register for each tap is enough then, and GCC,
+      // unless it cannot see what the address is made of, takes one for each tap and cell.
+      const T* near = x + job.taps[t].x;
+      asm("" : "+r"(near));
+#endif
+      add_tap<T, V, kCount, kStep>(shared.weights[t], near, job.x_step, sums);
     }
   }
 #pragma GCC unroll 8

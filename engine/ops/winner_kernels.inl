@@ -43,7 +43,7 @@ struct TapSums {
 template <class T, Index kParts, Index kRows>
 void winner_rows(const WinnerSum<T>& job, Index first) {
   using Sums = TapSums<T, kParts, kRows>;
-  constexpr Index kTurns = kRows * Sums::kVectors < 8 ? 2 : 1;
+  constexpr Index kTurns = kRows * Sums::kVectors < at_once<T>(kTwiceSums) ? 2 : 1;
   Sums sums[kTurns];
   for (Index row = 0; row < job.rows; ++row) {
     const T* gradients = job.gradient + row * job.gradient_row;
@@ -75,7 +75,7 @@ void winner_rows(const WinnerSum<T>& job, Index first) {
 template <class T, Index kParts>
 constexpr Index most_winner_rows() {
   constexpr Index kVectors = (kParts + 1) / 2;
-  constexpr Index kRows = kPlaneSums * kPartLanes<T> / (kVectors * kLanes);
+  constexpr Index kRows = kArgmaxSums * kPartLanes<T> / (kVectors * kLanes);
   return kRows < 1 ? 1 : kRows < 5 ? kRows : 5;
 }
 

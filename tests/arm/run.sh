@@ -12,7 +12,8 @@ Usage: tests/arm/run.sh [CTEST OPTION...]
 Builds the program and its tests for 64-bit ARM on an x86-64 machine with Debian 12, and runs them emulated,
 with the instructions of a Cortex-A53 (Raspberry Pi 3): without it nothing here has seen NEON. Installs
 a cross compiler, qemu and mmdebstrap, and puts Debian's ARM packages into build/arm64-root (600 MB), not into
-this system. What is left is in build/arm64: build/arm64/tessera runs on a Pi with the packages of the README.
+this system. First of all tests/arm/inner_loops.sh, which can be run by itself, looks whether inner loops go to the
+stack. What is left is in build/arm64: build/arm64/tessera runs on a Pi with the packages of the README.
 
 Options go to ctest, for example: tests/arm/run.sh -R '^(partitioner|mpi_2)\$'
 HELP
@@ -34,6 +35,7 @@ if [ ! -e "$root/complete" ]; then
     fail "the ARM packages could not be fetched (mmdebstrap's message is above)."
   touch "$root/complete"
 fi
+tests/arm/inner_loops.sh
 find_mpich
 cmake -S . -B build/arm64 -G Ninja --toolchain "$PWD/tests/arm/aarch64.cmake" -DTESSERA_SYSROOT="$root" \
   -DCMAKE_BUILD_TYPE=Release -DTESSERA_TESTS=ON -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DMPIEXEC_EXECUTABLE="$mpich_launcher"

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Whether inner loops of 64-bit ARM go to the stack: see --help.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=.ci/machine.sh
+. .ci/machine.sh
+
+show_help() {
+  cat <<HELP
+Usage: tests/arm/inner_loops.sh [--all]
+
+Compiles the kernels for 64-bit ARM as a release does, reads the assembly, and fails if an innermost loop that multiplies
+and adds, and calls nothing, reads or writes the stack: then more sums are kept at once than there are registers
+(engine/ops/lane_kernel_versions.h). Half a minute; takes g++ itself on 64-bit ARM, elsewhere aarch64-linux-gnu-g++ of the
+package g++-aarch64-linux-gnu, and without it says so and ends with exit code 77.
+
+Not counted are Winograd's transforms, whose squares of 36 vectors are more than registers, and in double precision, which
+only checks compute with, the one sum of five vectors' width that no smaller tile exists of.
+
+  --all  lists all innermost loops: multiply-adds, instructions, calls, accesses to the stack, function
+HELP
+}
+
+all=no
+case ${1:-} in
+  '') ;;
+  --all) all=yes ;;
+  --help | -h) show_help && exit 0 ;;
+  *) fail "unknown option '$1'." 'See tests/arm/inner_loops.sh --help.' ;;
+esac
+
+if [ "$(uname -m)" = aarch64 ]; then compiler=g++; else compiler=aarch64-linux-gnu-g++; fi
+if ! command -v "$compiler" >/dev/null; then
+  echo "skipped: $compiler is not here (package g++-aarch64-linux-gnu)"
+  exit 77
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# As CMakeLists.txt does for a release.
+"$compiler" -std=c++20 -O3 -DNDEBUG -fopenmp -Wno-psabi -I. -S -o "$folder/kernels.s" engine/ops/lane_kernels_generic.cpp
+perl tests/arm/inner_loops.pl "$folder/kernels.s" | c++filt | sed 's/engine::generic:://g; s/engine:://g' >"$folder/loops"
+
+if [ "$all" = yes ]; then
+  cat "$folder/loops"
+  exit 0
+fi
+
+failures=0
+# Where the sums are: a kernel without a loop of multiply-adds is one that this no longer finds.
+for kernel in sum_pixels outer_terms product_pixels product_weights plane_vectors winner_rows depthwise_lanes \
+  sum_depthwise sum_squares; do
+  if ! awk -F '\t' -v name="void $kernel<float," '$1 >= 4 && index($5, name) == 1 { found = 1 } END { exit !found }' "$folder/loops"; then
+    printf 'FAILED: no loop of multiply-adds was found in %s\n' "$kernel"
+    failures=$((failures + 1))
+  fi
+done
+
+awk -F '\t' '$1 > 0 && $3 == 0 && $4 > 0 && $5 !~ /^void (transform_|winner_rows<double, 5l)/ {
+  printf "FAILED: %d of the %d instructions of a loop access the stack: %s\n", $4, $2, $5
+}' "$folder/loops" >"$folder/spills"
+cat "$folder/spills"
+failures=$((failures + $(wc -l <"$folder/spills")))
+[ "$failures" -eq 0 ] || { printf '%d failed\n' "$failures"; exit 1; }
