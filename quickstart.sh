@@ -81,7 +81,7 @@ for argument in "$@"; do
   case $argument in
     --yes | -y) consent=yes ;;
     --report) only_report=yes ;;
-    --help | -h) show_help && exit 0 ;;
+    --help | -h) show_help || true; exit 0 ;;
     *) fail "unknown option '$argument'." 'See ./quickstart.sh --help.' ;;
   esac
 done

@@ -130,7 +130,7 @@ all=no
 case ${1:-} in
   '') ;;
   --all) all=yes ;;
-  --help | -h) show_help && exit 0 ;;
+  --help | -h) show_help || true; exit 0 ;;
   *) fail "unknown option '$1'." 'See tests/run.sh --help.' ;;
 esac
 

@@ -55,7 +55,7 @@ be_quick() {
 read_options() {
   while [ $# -gt 0 ]; do
     case $1 in
-      --help | -h) show_help && exit 0 ;;
+      --help | -h) show_help || true; exit 0 ;;
       --quick) be_quick && shift && continue ;;
       --any-blas) any_blas=yes && shift && continue ;;
       --models | --sizes | --batches | --threads | --rounds | --steps | --darknet-rounds | --program | --out)

@@ -58,7 +58,7 @@ read_options() {
   while [ $# -gt 0 ]; do
     taken=0
     case $1 in
-      --help | -h) show_help && exit 0 ;;
+      --help | -h) show_help || true; exit 0 ;;
       --quick) be_quick && shift && continue ;;
     esac
     if declare -F own_flag >/dev/null && own_flag "$@" && [ "$taken" -gt 0 ]; then

@@ -19,7 +19,7 @@ Options go to ctest, for example: tests/arm/run.sh -R '^(partitioner|mpi_2)\$'
 HELP
 }
 
-case ${1:-} in --help | -h) show_help && exit 0 ;; esac
+case ${1:-} in --help | -h) show_help || true; exit 0 ;; esac
 
 root=$PWD/build/arm64-root
 libraries=(libc6-dev libstdc++-12-dev libgomp1 doctest-dev)

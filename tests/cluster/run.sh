@@ -51,7 +51,7 @@ run_case() {
 }
 
 pattern=${1:-*}
-case $pattern in --help | -h) show_help && exit 0 ;; esac
+case $pattern in --help | -h) show_help || true; exit 0 ;; esac
 if ! missing=$("$cluster_command" check); then
   printf 'skipped: %s\n' "$(grep -v ' there$' <<<"$missing" | head -n 1)"
   exit 0
