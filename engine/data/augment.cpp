@@ -122,17 +122,29 @@ double window_shift(Index map, Index window, Index begin) {
          static_cast<double>(map) / 2;
 }
 
+// Between which lengths the short side of the map that pictures are scaled to is drawn.
+struct ShortSides {
+  Index least = 0;
+  Index most = 0;
+};
+
+ShortSides short_sides(const RenderingRules& rules) {
+  const partitioner::AugmentationOptions& options = rules.augmentation;
+  const Index side = std::min(rules.picture.rows, rules.picture.cols);
+  const Index least = options.min_crop > 0 ? options.min_crop : side;
+  const Index most = options.max_crop > 0 ? options.max_crop : side;
+  return {std::min(least, most), std::max(least, most)};
+}
+
 Placement draw_placement(const RenderingRules& rules, const Draws& draws) {
   const partitioner::AugmentationOptions& options = rules.augmentation;
   const MapShape& map = rules.picture;
   const Index side = std::min(map.rows, map.cols);
-  const Index least = options.min_crop > 0 ? options.min_crop : side;
-  const Index most = options.max_crop > 0 ? options.max_crop : side;
+  const ShortSides sides = short_sides(rules);
   const double crop_angle = rules.crop ? rules.crop->angle : 0;
   Placement place;
-  place.zoom =
-      static_cast<double>(draws.whole(std::min(least, most), std::max(least, most), Draw::Zoom)) /
-      static_cast<double>(side);
+  place.zoom = static_cast<double>(draws.whole(sides.least, sides.most, Draw::Zoom)) /
+               static_cast<double>(side);
   place.aspect = draws.factor(options.aspect, Draw::Aspect, Draw::AspectInverse);
   place.angle = (draws.between(-options.angle, options.angle, Draw::Angle) +
                  draws.between(-crop_angle, crop_angle, Draw::CropAngle)) *
@@ -211,6 +223,19 @@ RenderingRules rendering_rules(const partitioner::ModelFile& model, PixelConvent
     }
   }
   return rules;
+}
+
+Detail needed_detail(const RenderingRules& rules) {
+  const MapShape& map = rules.picture;
+  const auto side = static_cast<double>(std::min(map.rows, map.cols));
+  const double zoom = std::max(1.0, static_cast<double>(short_sides(rules).most) / side);
+  const double aspect = std::max(rules.augmentation.aspect, 1 / rules.augmentation.aspect);
+  constexpr double kMost = 1e9;  // no picture has as many rows
+  const auto whole = [&](Index size) {
+    return static_cast<Index>(
+        std::min(std::ceil(static_cast<double>(size) * zoom * aspect), kMost));
+  };
+  return {whole(map.rows), whole(map.cols)};
 }
 
 void check_rules(const RenderingRules& rules, const std::string& where) {

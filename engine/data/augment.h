@@ -52,6 +52,10 @@ struct ChannelValues {
 };
 [[nodiscard]] ChannelValues channel_values(const RenderingRules& rules);
 
+// What is kept of pictures for these rules: a held pixel is never larger than a cell of the input,
+// however a picture is varied. The same for training and for testing.
+[[nodiscard]] Detail needed_detail(const RenderingRules& rules);
+
 // Throws InputError that starts with `where` (the model file) if the rules cannot be followed.
 void check_rules(const RenderingRules& rules, const std::string& where);
 

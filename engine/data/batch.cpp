@@ -18,6 +18,7 @@ BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::strin
   expects(dataset_.channels() == options_.rules.input.channels,
           "the data set is read with the input's channels");
   check_rules(options_.rules, model);
+  detail_ = needed_detail(options_.rules);
 }
 
 Index BatchSource::steps(Index epochs) const {
@@ -73,7 +74,7 @@ void BatchSource::read_region(Index step, const Region& region, std::span<float>
       std::fill(cells.begin(), cells.end(), 0.0F);
       continue;
     }
-    const Picture picture = dataset_.read(chosen);
+    const Picture picture = dataset_.read(chosen, detail_);
     const Index place = step * options_.batch + position;
     const Variation variation = options_.split == Split::Test
                                     ? centre_variation(options_.rules, picture.shape)

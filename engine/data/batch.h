@@ -55,6 +55,7 @@ class BatchSource {
 
   Dataset dataset_;
   BatchOptions options_;
+  Detail detail_;  // of each picture that the rules need
 };
 
 }  // namespace engine

@@ -22,13 +22,15 @@ struct BytePictures {
 
 [[nodiscard]] inline Picture read_byte_picture(const BytePictures& pictures,
                                                Index item,
-                                               Index channels) {
+                                               Index channels,
+                                               const Detail& detail = {}) {
   const Index volume = pictures.shape.volume();
   const std::span<const std::uint8_t> all(pictures.pixels);
   return picture_of_planes(
       all.subspan(static_cast<std::size_t>(item * volume), static_cast<std::size_t>(volume)),
       pictures.shape,
-      channels);
+      channels,
+      detail);
 }
 
 // "0", "1", ... for data sets that come without names.

@@ -89,12 +89,12 @@ int Dataset::label(Index item) const {
       pictures_);
 }
 
-Picture Dataset::read(Index item) const {
+Picture Dataset::read(Index item, const Detail& detail) const {
   expects(item >= 0 && item < size(), "an item lies in its data set");
   if (const auto* bytes = std::get_if<BytePictures>(&pictures_)) {
-    return read_byte_picture(*bytes, item, channels_);
+    return read_byte_picture(*bytes, item, channels_, detail);
   }
-  return read_listed_picture(std::get<PictureFiles>(pictures_), item, channels_);
+  return read_listed_picture(std::get<PictureFiles>(pictures_), item, channels_, detail);
 }
 
 std::string Dataset::name(Index item) const {
@@ -120,7 +120,7 @@ Dataset open_pictures(const fs::path& path, Index channels) {
   if (is_folder(path)) {
     return {list_folder_pictures(path), path, channels};
   }
-  if (is_picture_name(path)) {
+  if (is_picture_name(path) || is_other_picture_name(path)) {
     PictureFiles files;
     files.paths.add(path.string());
     return {std::move(files), path, channels};

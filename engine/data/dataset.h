@@ -37,7 +37,8 @@ class Dataset {
   [[nodiscard]] Index size() const;
   // The class index, or -1 where the pictures have no labels.
   [[nodiscard]] int label(Index item) const;
-  [[nodiscard]] Picture read(Index item) const;
+  // Reduced as far as `detail` allows.
+  [[nodiscard]] Picture read(Index item, const Detail& detail = {}) const;
   // The path of a picture file, else the path of the data set and the item's number: "train[17]".
   [[nodiscard]] std::string name(Index item) const;
   // "0", "1", ... where the data set has no names.

@@ -1,237 +1,290 @@
 #include "engine/data/picture.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cstdlib>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
+#include <string_view>
+#include <unistd.h>
 
+#include "engine/data/picture_formats.h"
 #include "engine/data/read_file.h"
 #include "partitioner/errors.h"
-
-// The decoder is compiled here and not taken from the system's library: its memory must start as
-// zeros. A damaged JPEG can have it use tables that the file does not define, or leave parts of the
-// picture undecoded; with zeros that is the same picture on every rank, and no read outside the
-// tables.
-#define STB_IMAGE_IMPLEMENTATION
-#define STB_IMAGE_STATIC
-#define STBI_ONLY_JPEG
-#define STBI_ONLY_PNG
-#define STBI_NO_STDIO
-#define STBI_MALLOC(size) std::calloc(1, size)
-#define STBI_REALLOC(memory, size) std::realloc(memory, size)
-#define STBI_FREE(memory) std::free(memory)
-#include <stb/stb_image.h>
+#include "partitioner/quantities.h"
+#include "partitioner/regular_file.h"
 
 namespace engine {
 
 namespace {
 
+using partitioner::InputError;
+
 constexpr Index kMaxPixels = Index{1} << 26;
 constexpr Index kMaxFileBytes = Index{1} << 29;
+constexpr Index kMaxDecodingBytes = Index{1} << 28;
 
-// In integers, so that every machine gives the same bits.
-float luma(unsigned red, unsigned green, unsigned blue) {
-  return static_cast<float>(299 * red + 587 * green + 114 * blue) / 255000.0F;
-}
-
-float value_of(std::uint8_t byte) {
-  return static_cast<float>(byte) / 255.0F;
-}
-
-// Bytes with a step between channels and one between pixels: planes or interleaved.
-struct PixelBytes {
-  const std::uint8_t* bytes;
-  Index source_channels;
-  Index channel_step;
-  Index pixel_step;
+// What files of a format begin with, from a place on.
+struct Mark {
+  std::string_view bytes;
+  std::size_t at = 0;
 };
 
-Picture convert(const PixelBytes& source, Index rows, Index cols, Index channels) {
-  const Index pixels = rows * cols;
-  Picture picture{{channels, rows, cols},
-                  std::vector<float>(static_cast<std::size_t>(channels * pixels))};
-  float* out = picture.values.data();
-  if (channels == 1 && source.source_channels == 3) {
-    for (Index i = 0; i < pixels; ++i) {
-      const std::uint8_t* pixel = source.bytes + i * source.pixel_step;
-      out[i] = luma(pixel[0], pixel[source.channel_step], pixel[2 * source.channel_step]);
-    }
-    return picture;
-  }
-  for (Index channel = 0; channel < channels; ++channel) {
-    const Index from = std::min(channel, source.source_channels - 1);
-    for (Index i = 0; i < pixels; ++i) {
-      out[channel * pixels + i] =
-          value_of(source.bytes[from * source.channel_step + i * source.pixel_step]);
-    }
-  }
-  return picture;
+bool has_mark(FileBytes file, const Mark& mark) {
+  return file.size() >= mark.at + mark.bytes.size() &&
+         std::equal(mark.bytes.begin(),
+                    mark.bytes.end(),
+                    file.begin() + static_cast<std::ptrdiff_t>(mark.at),
+                    [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
 }
 
-bool starts_with(std::span<const std::uint8_t> file, std::span<const std::uint8_t> magic) {
-  return file.size() >= magic.size() && std::equal(magic.begin(), magic.end(), file.begin());
+std::optional<PictureFormat> format_of(FileBytes file) {
+  using namespace std::string_view_literals;
+  if (has_mark(file, {"\xff\xd8\xff"sv})) {
+    return PictureFormat::Jpeg;
+  }
+  if (has_mark(file, {"\x89PNG\r\n\x1a\n"sv})) {
+    return PictureFormat::Png;
+  }
+  if (has_mark(file, {"RIFF"sv}) && has_mark(file, {"WEBP"sv, 8})) {
+    return PictureFormat::WebP;
+  }
+  if (has_mark(file, {"GIF87a"sv}) || has_mark(file, {"GIF89a"sv})) {
+    return PictureFormat::Gif;
+  }
+  if (has_mark(file, {"BM"sv})) {
+    return PictureFormat::Bmp;
+  }
+  return std::nullopt;
 }
 
-// The place of the next marker's 0xff, from `at` inside compressed values: there 0xff is followed
-// by 0 or a restart.
-std::size_t end_of_scan(std::span<const std::uint8_t> file, std::size_t at) {
-  while (at + 1 < file.size()) {
-    const std::uint8_t next = file[at + 1];
-    const bool restart = next >= 0xd0 && next <= 0xd7;
-    if (file[at] == 0xff && next != 0 && next != 0xff && !restart) {
-      return at;
-    }
-    ++at;
-  }
-  return file.size();
+// The name of a format that is known and not read.
+const char* other_format(FileBytes file) {
+  using namespace std::string_view_literals;
+  struct Named {
+    Mark mark;
+    const char* name;
+  };
+  static constexpr Named kOthers[] = {{{"ftypavi"sv, 4}, "an AVIF"},
+                                      {{"ftypheic"sv, 4}, "a HEIC"},
+                                      {{"ftyphei"sv, 4}, "a HEIC"},
+                                      {{"ftyphev"sv, 4}, "a HEIC"},
+                                      {{"ftypmif1"sv, 4}, "a HEIC or AVIF"},
+                                      {{"ftypmsf1"sv, 4}, "a HEIC or AVIF"},
+                                      {{"ftypcrx"sv, 4}, "a camera's raw"},
+                                      {{"II*\0"sv}, "a TIFF, or a camera's raw,"},
+                                      {{"MM\0*"sv}, "a TIFF, or a camera's raw,"},
+                                      {{"\xff\x0a"sv}, "a JPEG XL"},
+                                      {{"JXL "sv, 4}, "a JPEG XL"},
+                                      {{"jP  "sv, 4}, "a JPEG 2000"},
+                                      {{"8BPS"sv}, "a Photoshop"},
+                                      {{"%PDF"sv}, "a PDF"}};
+  const auto* const found =
+      std::find_if(std::begin(kOthers), std::end(kOthers), [&](const Named& other) {
+        return has_mark(file, other.mark);
+      });
+  return found == std::end(kOthers) ? nullptr : found->name;
 }
 
-// Whether the Huffman tables of one segment have at most 256 codes and end with it. The decoder
-// does not check.
-bool huffman_tables_fit(std::span<const std::uint8_t> tables) {
-  constexpr std::size_t kHead =
-      17;  // which table, then how many codes of each length from 1 to 16 bits
-  constexpr std::size_t kMostCodes = 256;
-  while (tables.size() >= kHead) {
-    std::size_t codes = 0;
-    for (const std::uint8_t count : tables.subspan(1, kHead - 1)) {
-      codes += count;
-    }
-    if (codes > kMostCodes || codes > tables.size() - kHead) {
-      return false;
-    }
-    tables = tables.subspan(kHead + codes);
+PictureFormat require_format(FileBytes file) {
+  if (const auto format = format_of(file)) {
+    return *format;
   }
-  return tables.empty();
+  if (const char* name = other_format(file)) {
+    throw PictureFault(
+        fmt::format("this is {} picture, which is not read: convert it to JPEG", name));
+  }
+  throw PictureFault(
+      "this is not a JPEG, PNG, WebP, GIF or BMP picture: convert it to one, or take it out of the "
+      "data set");
 }
 
-// What is wrong with the segments of a JPEG, if anything. The decoder takes the end of the file for
-// the end marker and leaves the rest of the picture grey; and an embedded thumbnail has an end
-// marker of its own, so segments are skipped.
-std::optional<std::string> jpeg_fault(std::span<const std::uint8_t> file) {
-  constexpr std::uint8_t kHuffmanTables = 0xc4;
-  constexpr std::uint8_t kEndOfImage = 0xd9;
-  constexpr std::uint8_t kStartOfScan = 0xda;
-  std::size_t at = 2;
-  while (at + 2 <= file.size()) {
-    if (file[at] != 0xff) {
-      return "is damaged";
-    }
-    const std::uint8_t marker = file[at + 1];
-    if (marker == 0xff) {  // fill byte
-      ++at;
-      continue;
-    }
-    if (marker == kEndOfImage) {
-      return std::nullopt;
-    }
-    if (at + 4 > file.size()) {
-      break;
-    }
-    const std::size_t length = (std::size_t{file[at + 2]} << 8U) + file[at + 3];
-    if (length < 2) {
-      return "is damaged";
-    }
-    if (length > file.size() - at - 2) {
-      break;
-    }
-    if (marker == kHuffmanTables && !huffman_tables_fit(file.subspan(at + 4, length - 2))) {
-      return "is damaged";
-    }
-    at += 2 + length;
-    if (marker == kStartOfScan) {
-      at = end_of_scan(file, at);
-    }
+PictureHeader header_by_format(FileBytes file) {
+  switch (require_format(file)) {
+    case PictureFormat::Jpeg:
+      return jpeg_header(file);
+    case PictureFormat::Png:
+      return png_header(file);
+    case PictureFormat::WebP:
+      return webp_header(file);
+    case PictureFormat::Gif:
+      return gif_header(file);
+    case PictureFormat::Bmp:
+      return bmp_header(file);
   }
-  return "is cut off before its end";
+  throw PictureFault("this is no picture");
 }
 
-void check_kind(std::span<const std::uint8_t> file, const std::string& name) {
-  static constexpr std::array<std::uint8_t, 3> kJpeg = {0xff, 0xd8, 0xff};
-  static constexpr std::array<std::uint8_t, 8> kPng = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-  if (starts_with(file, kPng)) {
-    return;
+PictureHeader checked_header(FileBytes file, Index file_bytes) {
+  PictureHeader header = header_by_format(file);
+  if (header.rows < 1 || header.cols < 1) {
+    throw PictureDamaged(fmt::format("it says it has {} x {} pixels", header.cols, header.rows));
   }
-  if (!starts_with(file, kJpeg)) {
-    throw partitioner::InputError(
-        name,
-        0,
-        "this is neither a JPEG nor a PNG file: convert it, or take it out of the data set");
+  if (header.cols > kMaxPixels / header.rows) {
+    throw PictureFault(fmt::format(
+        "this picture says it has {} x {} pixels; at most 2^26 in all are read: scale it down",
+        header.cols,
+        header.rows));
   }
-  if (const std::optional<std::string> fault = jpeg_fault(file)) {
-    throw partitioner::InputError(
-        name,
-        0,
-        fmt::format("this JPEG file {}: get it again, or take it out of the data set", *fault));
+  if (header.least_file_bytes > file_bytes) {
+    throw PictureFault(
+        fmt::format("this picture says it has {} x {} pixels, but is cut off: no file of {} bytes "
+                    "holds as many; get it again, or take it out of the data set",
+                    header.cols,
+                    header.rows,
+                    file_bytes));
   }
+  return header;
+}
+
+Picture read_by_format(FileBytes file,
+                       const PictureHeader& header,
+                       Index channels,
+                       Index reduction) {
+  switch (header.format) {
+    case PictureFormat::Jpeg:
+      return read_jpeg(file, header, channels, reduction);
+    case PictureFormat::Png:
+      return read_png(file, header, channels, reduction);
+    case PictureFormat::WebP:
+      return read_webp(file, header, channels, reduction);
+    case PictureFormat::Gif:
+      return read_gif(file, header, channels, reduction);
+    case PictureFormat::Bmp:
+      return read_bmp(file, header, channels, reduction);
+  }
+  throw PictureFault("this is no picture");
+}
+
+// What `work` returns; faults become errors that name the file.
+template <class Work>
+auto named(const std::string& name, const Work& work) {
+  try {
+    return work();
+  } catch (const PictureFault& fault) {
+    throw InputError(name, 0, fault.what());
+  }
+}
+
+// Reads on, until there are `bytes` bytes of the file.
+void read_until(const partitioner::RegularFile& file,
+                const std::filesystem::path& path,
+                Index bytes,
+                std::vector<std::uint8_t>& start) {
+  std::size_t done = start.size();
+  start.resize(static_cast<std::size_t>(bytes));
+  while (done < start.size()) {
+    const ssize_t got = ::pread(
+        file.descriptor(), start.data() + done, start.size() - done, static_cast<off_t>(done));
+    if (got <= 0) {
+      throw InputError(
+          path.string(), 0, fmt::format("cannot read all {} bytes of this file", bytes));
+    }
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+std::string ending_of(const std::filesystem::path& path) {
+  std::string ending = path.extension().string();
+  for (char& letter : ending) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return ending;
 }
 
 }  // namespace
 
 Picture picture_of_planes(std::span<const std::uint8_t> planes,
                           const partitioner::MapShape& shape,
-                          Index channels) {
+                          Index channels,
+                          const Detail& detail) {
   partitioner::expects(static_cast<Index>(planes.size()) == shape.volume(),
                        "planes have the size of the shape");
-  const PixelBytes source{planes.data(), shape.channels, shape.rows * shape.cols, 1};
-  return convert(source, shape.rows, shape.cols, channels);
+  PictureHeader header;
+  header.rows = shape.rows;
+  header.cols = shape.cols;
+  header.channels = shape.channels;
+  PictureBuilder builder(header, channels, reduction_for(header, detail));
+  const Index plane = shape.rows * shape.cols;
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(builder.row_bytes()));
+  for (Index i = 0; i < shape.rows; ++i) {
+    for (Index channel = 0; channel < shape.channels; ++channel) {
+      const std::uint8_t* from = planes.data() + channel * plane + i * shape.cols;
+      for (Index col = 0; col < shape.cols; ++col) {
+        row[static_cast<std::size_t>(col * shape.channels + channel)] = from[col];
+      }
+    }
+    builder.add_row(row);
+  }
+  return builder.finish();
 }
 
-Picture decode_picture(std::span<const std::uint8_t> file,
+PictureHeader picture_header(FileBytes file, Index file_bytes, const std::string& name) {
+  return named(name, [&] { return checked_header(file, file_bytes); });
+}
+
+PictureHeader read_picture_header(const std::filesystem::path& path) {
+  constexpr Index kFirstBytes = Index{1} << 14;
+  const partitioner::RegularFile file(path, "a picture");
+  std::vector<std::uint8_t> start;
+  for (Index bytes = kFirstBytes;; bytes *= 8) {
+    bytes = std::min({bytes, file.bytes(), kMaxFileBytes});
+    read_until(file, path, bytes, start);
+    try {
+      return checked_header(start, file.bytes());
+    } catch (const PictureCutOff& fault) {
+      if (bytes == file.bytes() || bytes == kMaxFileBytes) {
+        throw InputError(path.string(), 0, fault.what());
+      }
+    } catch (const PictureFault& fault) {
+      throw InputError(path.string(), 0, fault.what());
+    }
+  }
+}
+
+Index decoding_bytes(const PictureHeader& header, const Detail& detail) {
+  const Index reduction = reduction_for(header, detail);
+  const auto held = [&](Index size) { return (size + reduction - 1) / reduction; };
+  constexpr Index kSums = 9;  // bytes for the means of a row
+  return header.decoder_bytes + header.channels * (held(header.rows) * held(header.cols) +
+                                                   kSums * held(header.cols) + header.cols);
+}
+
+Picture decode_picture(FileBytes file,
                        const std::string& name,
-                       Index channels) {
-  check_kind(file, name);
-  const auto damaged = [&] {
-    return partitioner::InputError(
-        name,
-        0,
-        fmt::format(
-            "this picture cannot be decoded ({}): get it again, or take it out of the data set",
-            stbi_failure_reason()));
-  };
-  if (static_cast<Index>(file.size()) > kMaxFileBytes) {
-    throw partitioner::InputError(
-        name, 0, "this picture file is larger than 512 MiB: scale it down");
-  }
-  const int length = static_cast<int>(file.size());
-  int cols = 0;
-  int rows = 0;
-  int found = 0;
-  if (stbi_info_from_memory(file.data(), length, &cols, &rows, &found) == 0) {
-    throw damaged();
-  }
-  if (cols < 1 || rows < 1 || Index{cols} * rows > kMaxPixels) {
-    throw partitioner::InputError(
-        name,
-        0,
-        fmt::format(
-            "this picture says it has {} x {} pixels; at most 2^26 in all are read: scale it down",
-            cols,
-            rows));
-  }
-  const std::unique_ptr<stbi_uc, decltype(&stbi_image_free)> pixels(
-      stbi_load_from_memory(file.data(), length, &cols, &rows, &found, 0), &stbi_image_free);
-  if (pixels == nullptr) {
-    throw damaged();
-  }
-  const PixelBytes source{
-      pixels.get(), found >= 3 ? 3 : 1, 1, found};  // the 2nd and 4th channel are transparency
-  return convert(source, rows, cols, channels);
+                       Index channels,
+                       const Detail& detail) {
+  return named(name, [&] {
+    const PictureHeader header = checked_header(file, static_cast<Index>(file.size()));
+    const Index needed = decoding_bytes(header, detail);
+    if (needed > kMaxDecodingBytes) {
+      throw PictureFault(
+          fmt::format("decoding this picture of {} x {} pixels takes {}, at most {} are "
+                      "taken: scale it down, or save it as a JPEG that is not progressive",
+                      header.cols,
+                      header.rows,
+                      partitioner::readable_bytes(needed),
+                      partitioner::readable_bytes(kMaxDecodingBytes)));
+    }
+    return read_by_format(file, header, channels, reduction_for(header, detail));
+  });
 }
 
-Picture read_picture_file(const std::filesystem::path& path, Index channels) {
-  return decode_picture(read_bytes(path, kMaxFileBytes), path.string(), channels);
+Picture read_picture_file(const std::filesystem::path& path, Index channels, const Detail& detail) {
+  return decode_picture(read_bytes(path, kMaxFileBytes), path.string(), channels, detail);
 }
 
 bool is_picture_name(const std::filesystem::path& path) {
-  std::string ending = path.extension().string();
-  for (char& letter : ending) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+  static constexpr std::string_view kEndings[] = {
+      ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"};
+  return std::find(std::begin(kEndings), std::end(kEndings), ending_of(path)) != std::end(kEndings);
+}
+
+bool is_other_picture_name(const std::filesystem::path& path) {
+  static constexpr std::string_view kEndings[] = {
+      ".heic", ".heif", ".avif", ".tif", ".tiff", ".jxl", ".jp2", ".j2k",
+      ".psd",  ".svg",  ".ppm",  ".pgm", ".pbm",  ".pnm", ".tga", ".ico",
+      ".dng",  ".cr2",  ".cr3",  ".nef", ".arw",  ".orf", ".rw2", ".raf"};
+  return std::find(std::begin(kEndings), std::end(kEndings), ending_of(path)) != std::end(kEndings);
 }
 
 }  // namespace engine

@@ -1,14 +1,17 @@
 // A picture: what the data sets give, one at a time, and what the network's input is rendered from.
 //
-// Values are (C, H, W), row by row, 0..1. Pictures are converted to the channels that the network
-// wants: colour to grey by Rec. 601 luma, grey to colour by repetition. Files are JPEG (8 bits,
-// also grey and CMYK) or PNG; transparency is dropped, 16-bit PNG is read as 8 bits, and a camera's
-// note of which side is up is not followed.
+// It is upright (a camera's note of which side is up is followed) and holds bytes, which stand for
+// values of 0..1. Colour becomes grey by Rec. 601 luma and grey becomes colour by repetition when a
+// value is asked for. A picture much larger than what will be made of it is held reduced: its shape
+// and all coordinates stay those of the whole picture, only the bytes are fewer.
 
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,27 +22,100 @@ namespace engine {
 
 using partitioner::Index;
 
+// How many rows and columns of an upright picture have to be kept. By default all of them.
+struct Detail {
+  Index rows = std::numeric_limits<Index>::max();
+  Index cols = std::numeric_limits<Index>::max();
+};
+
+// The largest power of two by which rows and columns may be divided so that `detail` is kept.
+[[nodiscard]] Index reduction_for(Index rows, Index cols, const Detail& detail);
+
 struct Picture {
-  partitioner::MapShape shape;
-  std::vector<float> values;
+  partitioner::MapShape shape;  // of the whole picture; channels: those that were asked for
+  Index reduction = 1;          // a held pixel is the mean of reduction x reduction pixels
+  Index held_rows = 0;
+  Index held_cols = 0;
+  Index held_channels = 1;  // 1 or 3
+  // Rows and columns by which the first held pixel sticks out of the picture, as the last may do.
+  Index lead_rows = 0;
+  Index lead_cols = 0;
+  std::vector<std::uint8_t> bytes;  // (held_rows, held_cols, held_channels)
+
+  // 0..1, of a held pixel. In integers up to one division, so that every machine gives the same
+  // bits.
+  [[nodiscard]] float value(Index channel, Index held_row, Index held_col) const;
 };
 
 // Of `shape.channels` (1 or 3) planes of bytes, (C, H, W), a picture of `channels` (1 or 3).
 [[nodiscard]] Picture picture_of_planes(std::span<const std::uint8_t> planes,
                                         const partitioner::MapShape& shape,
-                                        Index channels);
+                                        Index channels,
+                                        const Detail& detail = {});
 
-// Decodes the bytes of a JPEG or PNG file. Throws InputError that starts with `name` when they are
-// damaged, cut off (also where a decoder would fill in grey), of another format, or larger than
-// 2^26 pixels.
+enum class PictureFormat { Jpeg, Png, WebP, Gif, Bmp };
+
+// What the beginning of a picture file says.
+struct PictureHeader {
+  PictureFormat format = PictureFormat::Jpeg;
+  Index rows = 0;  // as they are stored, before the picture is turned upright
+  Index cols = 0;
+  Index channels = 3;          // 1 or 3 are held
+  int orientation = 1;         // EXIF's number, 1 to 8
+  Index decoder_bytes = 0;     // what its decoder takes, beside the file and the picture
+  Index least_file_bytes = 0;  // no file of this format holds so many pixels in fewer
+};
+
+// Throws InputError that starts with `name` where the file is of another format or its header
+// cannot be used. `file` may be the beginning of a file of `file_bytes` bytes.
+[[nodiscard]] PictureHeader picture_header(std::span<const std::uint8_t> file,
+                                           Index file_bytes,
+                                           const std::string& name);
+
+// The same of a file, of which no more than needed is read.
+[[nodiscard]] PictureHeader read_picture_header(const std::filesystem::path& path);
+
+// The most that decoding takes, beside the file itself.
+[[nodiscard]] Index decoding_bytes(const PictureHeader& header, const Detail& detail);
+
+// Decodes the bytes of a picture file. Throws InputError that starts with `name` when they are
+// damaged in any way that shows, cut off, of another format, or too much: more than 2^26 pixels, or
+// more than 256 MiB of memory to decode.
 [[nodiscard]] Picture decode_picture(std::span<const std::uint8_t> file,
                                      const std::string& name,
-                                     Index channels);
+                                     Index channels,
+                                     const Detail& detail = {});
 
 // Reads and decodes one such file.
-[[nodiscard]] Picture read_picture_file(const std::filesystem::path& path, Index channels);
+[[nodiscard]] Picture read_picture_file(const std::filesystem::path& path,
+                                        Index channels,
+                                        const Detail& detail = {});
 
-// Whether the file's name ends in .jpg, .jpeg or .png, in capitals or not.
+// Whether the file's name ends as those of pictures that are read do, in capitals or not.
 [[nodiscard]] bool is_picture_name(const std::filesystem::path& path);
+
+// Whether it ends as those of pictures of other formats do: HEIC, AVIF, TIFF, raw files of cameras.
+[[nodiscard]] bool is_other_picture_name(const std::filesystem::path& path);
+
+namespace byte_values {
+
+inline constexpr std::array<float, 256> kTable = [] {
+  std::array<float, 256> table{};
+  for (std::size_t byte = 0; byte < table.size(); ++byte) {
+    table[byte] = static_cast<float>(byte) / 255.0F;
+  }
+  return table;
+}();
+
+}  // namespace byte_values
+
+inline float Picture::value(Index channel, Index held_row, Index held_col) const {
+  const std::uint8_t* pixel = bytes.data() + (held_row * held_cols + held_col) * held_channels;
+  if (held_channels == 3 && shape.channels == 1) {
+    const unsigned luma = 299U * pixel[0] + 587U * pixel[1] + 114U * pixel[2];
+    return static_cast<float>(luma) / 255000.0F;
+  }
+  return byte_values::kTable[pixel[std::min(channel, held_channels - 1)]];
+}
 
 }  // namespace engine

@@ -27,8 +27,11 @@ fs::path picture_path(const PictureFiles& files, Index item) {
   return fs::exists(from_base, error) || !fs::exists(path, error) ? from_base : path;
 }
 
-Picture read_listed_picture(const PictureFiles& files, Index item, Index channels) {
-  return read_picture_file(picture_path(files, item), channels);
+Picture read_listed_picture(const PictureFiles& files,
+                            Index item,
+                            Index channels,
+                            const Detail& detail) {
+  return read_picture_file(picture_path(files, item), channels, detail);
 }
 
 PictureFiles list_file_pictures(const fs::path& file) {

@@ -35,7 +35,10 @@ struct PictureFiles {
 // Where the file is.
 [[nodiscard]] std::filesystem::path picture_path(const PictureFiles& files, Index item);
 
-[[nodiscard]] Picture read_listed_picture(const PictureFiles& files, Index item, Index channels);
+[[nodiscard]] Picture read_listed_picture(const PictureFiles& files,
+                                          Index item,
+                                          Index channels,
+                                          const Detail& detail = {});
 
 // Reads a Darknet .data file: lines `key = value` with the keys classes, train, valid (files of one
 // path a line), labels (what to look for in paths) and names (what to call the classes; also looked

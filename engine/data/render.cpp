@@ -23,18 +23,26 @@ struct Between {
   bool inside = false;
 };
 
+// One side of a picture: how many pixels it has, and how those lie that are held of them.
+struct Side {
+  Index size = 0;
+  Index held = 0;
+  double lead = 0;            // pixels by which the first held one sticks out
+  double held_per_pixel = 1;  // a power of two: exact
+};
+
 // Within half a cell of the edge there is one neighbour only, which then counts for both.
-Between between(double coordinate, Index size) {
-  if (!(coordinate >= 0 && coordinate <= static_cast<double>(size))) {
+Between between(double coordinate, const Side& side) {
+  if (!(coordinate >= 0 && coordinate <= static_cast<double>(side.size))) {
     return {};
   }
-  const double from_centre = coordinate - 0.5;
+  const double from_centre = (coordinate + side.lead) * side.held_per_pixel - 0.5;
   auto first = static_cast<Index>(from_centre);  // rounds up below 0, where floor() is a slow call
   if (from_centre < static_cast<double>(first)) {
     --first;
   }
   return {std::max<Index>(first, 0),
-          std::min(first + 1, size - 1),
+          std::min(first + 1, side.held - 1),
           static_cast<float>(from_centre - static_cast<double>(first)),
           true};
 }
@@ -48,7 +56,17 @@ struct Place {
 class Sampler {
  public:
   Sampler(const Picture& picture, const Variation& variation, const partitioner::MapShape& input)
-      : picture_(picture), variation_(variation), input_(input) {}
+      : picture_(picture),
+        variation_(variation),
+        input_(input),
+        rows_{picture.shape.rows,
+              picture.held_rows,
+              static_cast<double>(picture.lead_rows),
+              1 / static_cast<double>(picture.reduction)},
+        cols_{picture.shape.cols,
+              picture.held_cols,
+              static_cast<double>(picture.lead_cols),
+              1 / static_cast<double>(picture.reduction)} {}
 
   // Assigns the places of the cells of `cols` in `row`. Where the picture is not turned, its
   // columns are the same in each row, and those that `places` has from another row stay.
@@ -72,14 +90,13 @@ class Sampler {
     if (!place.row.inside || !place.col.inside) {
       return 0;
     }
-    const float* plane =
-        picture_.values.data() + channel * picture_.shape.rows * picture_.shape.cols;
-    const float* above = plane + place.row.first * picture_.shape.cols;
-    const float* below = plane + place.row.second * picture_.shape.cols;
-    const float upper = above[place.col.first] +
-                        (above[place.col.second] - above[place.col.first]) * place.col.share;
-    const float lower = below[place.col.first] +
-                        (below[place.col.second] - below[place.col.first]) * place.col.share;
+    const auto between_cols = [&](Index row) {
+      const float left = picture_.value(channel, row, place.col.first);
+      const float right = picture_.value(channel, row, place.col.second);
+      return left + (right - left) * place.col.share;
+    };
+    const float upper = between_cols(place.row.first);
+    const float lower = between_cols(place.row.second);
     return upper + (lower - upper) * place.row.share;
   }
 
@@ -92,12 +109,14 @@ class Sampler {
         variation_.centre_x + variation_.x_per_col * across + variation_.x_per_row * down;
     const double y =
         variation_.centre_y + variation_.y_per_col * across + variation_.y_per_row * down;
-    return {between(y, picture_.shape.rows), between(x, picture_.shape.cols)};
+    return {between(y, rows_), between(x, cols_)};
   }
 
   const Picture& picture_;
   const Variation& variation_;
   const partitioner::MapShape& input_;
+  Side rows_;
+  Side cols_;
 };
 
 using Colour = std::array<float, 3>;

@@ -15,7 +15,9 @@ using partitioner::Index;
 using partitioner::MapShape;
 using partitioner::Region;
 using test::has;
+using tests::picture_of;
 using tests::random_picture;
+using tests::values_of;
 
 namespace {
 
@@ -65,7 +67,7 @@ float at(
 // The value of the picture there, 0 outside.
 float pixel(const Picture& picture, Index channel, Index row, Index col) {
   const bool inside = row >= 0 && col >= 0 && row < picture.shape.rows && col < picture.shape.cols;
-  return inside ? at(picture.values, picture.shape, channel, row, col) : 0.0F;
+  return inside ? picture.value(channel, row, col) : 0.0F;
 }
 
 partitioner::Range random_range(Index size, std::uint64_t draw) {
@@ -115,8 +117,8 @@ TEST_CASE("without variation a picture of the input's size is copied, bit for bi
   for (const MapShape shape : {MapShape{1, 28, 28}, MapShape{3, 7, 12}, MapShape{3, 1, 1}}) {
     const Picture picture = random_picture(shape, 1);
     const RenderingRules rules = plain_rules(shape);
-    CHECK(whole(picture, draw_variation(rules, shape, 1, 2, 3), rules) == picture.values);
-    CHECK(whole(picture, centre_variation(rules, shape), rules) == picture.values);
+    CHECK(whole(picture, draw_variation(rules, shape, 1, 2, 3), rules) == values_of(picture));
+    CHECK(whole(picture, centre_variation(rules, shape), rules) == values_of(picture));
   }
 }
 
@@ -131,7 +133,7 @@ TEST_CASE("flipping alone mirrors about half of the pictures and changes no valu
     mirrored += variation.mirrored ? 1 : 0;
     const std::vector<float> out = whole(picture, variation, rules);
     const Index col = variation.mirrored ? shape.cols - 1 - 2 : 2;
-    CHECK(at(out, shape, 1, 4, 2) == at(picture.values, shape, 1, 4, col));
+    CHECK(at(out, shape, 1, 4, 2) == picture.value(1, 4, col));
   }
   CHECK(std::abs(mirrored - 500) < 80);  // five standard deviations
 }
@@ -193,27 +195,28 @@ TEST_CASE(
 TEST_CASE(
     "for testing the short side fills the input and the long side is cut at both ends alike") {
   const MapShape input{1, 10, 10};
-  Picture picture{{1, 20, 40}, {}};
+  tests::Bytes bytes;
   for (Index row = 0; row < 20; ++row) {
     for (Index col = 0; col < 40; ++col) {
-      picture.values.push_back(static_cast<float>(col) / 64);
+      bytes.push_back(static_cast<std::uint8_t>(4 * col));
     }
   }
+  const Picture picture = picture_of({1, 20, 40}, bytes);
   const RenderingRules rules = plain_rules(input);
   const std::vector<float> out = whole(picture, centre_variation(rules, picture.shape), rules);
   for (Index col = 0; col < 10; ++col) {
     // Each cell covers two pixels from column 10 on: the mean of both lies where it samples.
     CHECK(at(out, input, 0, 3, col) ==
-          doctest::Approx((10 + 2 * static_cast<double>(col) + 0.5) / 64));
+          doctest::Approx(4 * (10 + 2 * static_cast<double>(col) + 0.5) / 255));
   }
 }
 
 TEST_CASE("enlarging repeats the edge for half a cell and no darkness comes in from outside") {
   const MapShape input{1, 9, 9};
-  const Picture picture{{1, 3, 3}, std::vector<float>(9, 0.75F)};
+  const Picture picture = picture_of({1, 3, 3}, tests::Bytes(9, 204));
   const RenderingRules rules = plain_rules(input);
   for (const float value : whole(picture, centre_variation(rules, picture.shape), rules)) {
-    CHECK(value == 0.75F);
+    CHECK(value == 0.8F);
   }
 }
 
@@ -250,14 +253,14 @@ TEST_CASE("turning by a right angle moves cells as a rotation does") {
   quarter.y_per_col = 1;
   quarter.y_per_row = 0;
   const std::vector<float> out = whole(picture, quarter, rules);
-  CHECK(at(out, shape, 0, 0, 1) == at(picture.values, shape, 0, 1, 4));
-  CHECK(at(out, shape, 0, 3, 0) == at(picture.values, shape, 0, 0, 1));
+  CHECK(at(out, shape, 0, 0, 1) == picture.value(0, 1, 4));
+  CHECK(at(out, shape, 0, 3, 0) == picture.value(0, 0, 1));
 }
 
 TEST_CASE(
     "hue by a third of a turn exchanges the colours, and exposure and saturation act as in HSV") {
   const MapShape shape{3, 1, 2};
-  const Picture picture{shape, {0.8F, 0.25F, 0.2F, 0.25F, 0.4F, 0.25F}};  // a colour and a grey
+  const Picture picture = picture_of(shape, {204, 51, 51, 51, 102, 51});  // a colour and a grey
   const RenderingRules rules = plain_rules(shape);
   Variation variation = centre_variation(rules, shape);
   variation.hue = 1.0F / 3;
@@ -265,7 +268,7 @@ TEST_CASE(
   CHECK(at(out, shape, 1, 0, 0) == doctest::Approx(0.8));
   CHECK(at(out, shape, 2, 0, 0) == doctest::Approx(0.2));
   CHECK(at(out, shape, 0, 0, 0) == doctest::Approx(0.4));
-  CHECK(at(out, shape, 0, 0, 1) == doctest::Approx(0.25));
+  CHECK(at(out, shape, 0, 0, 1) == doctest::Approx(0.2));
   variation.hue = 0;
   variation.exposure = 0.5F;
   out = whole(picture, variation, rules);
@@ -295,9 +298,8 @@ TEST_CASE("a convention takes mean and deviation of each channel, in place of -1
   rules.crop = partitioner::Crop{};
   rules.convention = {{0.1F, 0.2F, 0.3F}, {0.5F, 0.25F, 2.0F}};
   const std::vector<float> out = whole(picture, centre_variation(rules, shape), rules);
-  CHECK(at(out, shape, 1, 1, 0) ==
-        doctest::Approx((at(picture.values, shape, 1, 1, 0) - 0.2) / 0.25));
-  CHECK(at(out, shape, 2, 0, 1) == doctest::Approx((at(picture.values, shape, 2, 0, 1) - 0.3) / 2));
+  CHECK(at(out, shape, 1, 1, 0) == doctest::Approx((picture.value(1, 1, 0) - 0.2) / 0.25));
+  CHECK(at(out, shape, 2, 0, 1) == doctest::Approx((picture.value(2, 0, 1) - 0.3) / 2));
 }
 
 TEST_CASE("a variation depends on seed, step and position, and on nothing else") {

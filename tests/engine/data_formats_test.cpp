@@ -64,8 +64,9 @@ TEST_CASE("IDX files give back the bytes and labels that were written, as 0..1")
     const engine::Picture picture = data.read(item);
     CHECK(data.label(item) == kLabels[static_cast<std::size_t>(item)]);
     REQUIRE(picture.shape == partitioner::MapShape{1, kRows, kCols});
-    for (std::size_t i = 0; i < picture.values.size(); ++i) {
-      CHECK(picture.values[i] ==
+    const std::vector<float> values = tests::values_of(picture);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      CHECK(values[i] ==
             static_cast<float>(pixels[static_cast<std::size_t>(item) * kVolume + i]) / 255.0F);
     }
   }
@@ -95,8 +96,8 @@ TEST_CASE("IDX files are found under dotted names too, and gzipped ones read the
   CHECK(data.classes() == 3);
   const engine::Picture picture = data.read(4);
   CHECK(picture.shape == partitioner::MapShape{3, kRows, kCols});
-  CHECK(picture.values.front() == static_cast<float>(sample_pixels()[4 * kVolume]) / 255.0F);
-  CHECK(picture.values[2 * kVolume] == picture.values.front());
+  CHECK(picture.value(0, 0, 0) == static_cast<float>(sample_pixels()[4 * kVolume]) / 255.0F);
+  CHECK(picture.value(2, 0, 0) == picture.value(0, 0, 0));
 }
 
 TEST_CASE("a missing or damaged IDX file is named together with what is wrong") {
@@ -221,11 +222,12 @@ TEST_CASE("CIFAR-10 files give the records of all five batches in order, in colo
   const Bytes pixels = random_bytes(3072, 30);
   const engine::Picture picture = data.read(4);
   CHECK(picture.shape == partitioner::MapShape{3, 32, 32});
+  const std::vector<float> values = tests::values_of(picture);
   for (std::size_t i = 0; i < pixels.size(); i += 37) {
-    CHECK(picture.values[i] == static_cast<float>(pixels[i]) / 255.0F);
+    CHECK(values[i] == static_cast<float>(pixels[i]) / 255.0F);
   }
   const engine::Picture grey = open_dataset(folder.path(), Split::Train, 1).read(4);
-  CHECK(grey.values[7] ==
+  CHECK(grey.value(0, 0, 7) ==
         doctest::Approx((0.299 * pixels[7] + 0.587 * pixels[1024 + 7] + 0.114 * pixels[2048 + 7]) /
                         255));
   CHECK(open_dataset(folder.path(), Split::Test, 3).label(0) == 9);
@@ -237,7 +239,7 @@ TEST_CASE("CIFAR-100 files give the fine label") {
   const engine::Dataset data = open_dataset(folder.path(), Split::Train, 3);
   CHECK(data.classes() == 100);
   CHECK(data.label(0) == 99);
-  CHECK(data.read(1).values.front() == static_cast<float>(random_bytes(1, 6).front()) / 255.0F);
+  CHECK(data.read(1).value(0, 0, 0) == static_cast<float>(random_bytes(1, 6).front()) / 255.0F);
 }
 
 TEST_CASE("a missing or damaged CIFAR file is named together with what is wrong") {
@@ -282,7 +284,7 @@ TEST_CASE("what is no data set is refused with what was looked for") {
 TEST_CASE("the first picture of an IDX file is read alone, and a whole file without labels") {
   const TemporaryFolder folder;
   write_gzip(folder / "some.gz", idx_bytes({kItems, kRows, kCols}, sample_pixels()));
-  CHECK(engine::read_picture(folder / "some.gz", 1).values[3] ==
+  CHECK(tests::values_of(engine::read_picture(folder / "some.gz", 1))[3] ==
         static_cast<float>(sample_pixels()[3]) / 255.0F);
   const engine::Dataset data = engine::open_pictures(folder / "some.gz", 1);
   CHECK(data.size() == kItems);

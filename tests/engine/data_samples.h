@@ -32,7 +32,16 @@ void write_png(
 void write_jpeg(
     const std::filesystem::path& path, int rows, int cols, int channels, const Bytes& pixels);
 
-// A picture of random values in 0..1.
+// The checksum of a PNG chunk that starts at `at` is mended.
+void mend_png_checksum(Bytes& png, std::size_t at);
+
+// Of a picture that is held whole: (C, H, W), 0..1.
+[[nodiscard]] std::vector<float> values_of(const engine::Picture& picture);
+
+// A picture of these bytes, (C, H, W), C 1 or 3.
+[[nodiscard]] engine::Picture picture_of(const partitioner::MapShape& shape, const Bytes& planes);
+
+// A picture of random bytes.
 [[nodiscard]] engine::Picture random_picture(const partitioner::MapShape& shape,
                                              std::uint64_t seed);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes the binary seeds of corpus/: safetensors, .weights, IDX, CIFAR, PNG and JPEG, and Darknet's .data files with
+"""Makes the binary seeds of corpus/: safetensors, .weights, IDX, CIFAR, pictures, and Darknet's .data files with
 what they name, all small, some with a lie in them.
 
     /usr/bin/python3 make_corpus.py        needs Debian's python3-pil
@@ -179,6 +179,76 @@ def make_jpeg():
     put("picture/cut.jpg", whole[: len(whole) * 3 // 4])
 
 
+def exif(orientation):
+    block = Image.Exif()
+    block[0x112] = orientation
+    return block
+
+
+def image(mode, cols, rows):
+    channels = len(Image.new(mode, (1, 1)).getbands())
+    return Image.frombytes(mode, (cols, rows), RANDOM.randbytes(channels * cols * rows))
+
+
+def packed(picture, kind, **options):
+    out = io.BytesIO()
+    picture.save(out, kind, **options)
+    return out.getvalue()
+
+
+def make_turned():
+    put("picture/valid_turned.jpg", packed(image("RGB", 12, 7), "JPEG", exif=exif(6)))
+    put("picture/valid_turned.png", packed(image("RGB", 5, 7), "PNG", exif=exif(8)))
+    put("picture/valid_turned.webp", packed(image("RGB", 9, 7), "WEBP", exif=exif(5)))
+
+
+def make_webp():
+    put("picture/valid_lossy.webp", packed(image("RGB", 18, 11), "WEBP", quality=40))
+    whole = packed(image("RGBA", 7, 9), "WEBP", lossless=True)
+    put("picture/valid_lossless.webp", whole)
+    put("picture/cut.webp", whole[:-20])
+    frames = [image("RGB", 8, 8) for _ in range(2)]
+    put("picture/valid_animated.webp", packed(frames[0], "WEBP", save_all=True, append_images=frames[1:]))
+
+
+def make_gif():
+    whole = packed(image("P", 13, 9), "GIF", interlace=0)
+    put("picture/valid.gif", whole)
+    put("picture/cut.gif", whole[:-9])
+    put("picture/valid_interlaced.gif", packed(image("P", 9, 13), "GIF", interlace=1))
+    frames = [image("P", 6, 5) for _ in range(3)]
+    put("picture/valid_animated.gif", packed(frames[0], "GIF", save_all=True, append_images=frames[1:]))
+
+
+def bmp(cols, rows, bits, compression, palette, pixels):
+    offset = 54 + len(palette)
+    info = struct.pack("<IiiHHIIiiII", 40, cols, rows, 1, bits, compression, len(pixels), 0, 0, 0, 0)
+    return struct.pack("<2sIHHI", b"BM", offset + len(pixels), 0, 0, offset) + info + palette + pixels
+
+
+def make_bmp():
+    put("picture/valid_colour.bmp", packed(image("RGB", 7, 5), "BMP"))
+    put("picture/valid_palette.bmp", packed(image("P", 7, 5), "BMP"))
+    put("picture/valid_black_and_white.bmp", packed(image("L", 11, 5).convert("1"), "BMP"))
+    put("picture/valid_top_down.bmp", bmp(5, -3, 24, 0, b"", RANDOM.randbytes(48)))
+    put("picture/valid_16_bits.bmp", bmp(3, 4, 16, 0, b"", RANDOM.randbytes(32)))
+    masks = struct.pack("<III", 0xF800, 0x7E0, 0x1F)
+    put("picture/valid_masks.bmp", bmp(4, 4, 16, 3, masks, RANDOM.randbytes(32)))
+    put("picture/valid_16_colours.bmp", bmp(5, 2, 4, 0, RANDOM.randbytes(64), RANDOM.randbytes(8)))
+    put("picture/huge.bmp", bmp(1 << 30, 1 << 30, 32, 0, b"", bytes(64)))
+    put("picture/palette_missing.bmp", bmp(1, 1, 8, 0, b"", b""))
+    put("picture/run_lengths.bmp", bmp(5, 5, 8, 1, bytes(1024), bytes(64)))
+
+
+def make_lies():
+    more = bytes(29) * 28 + bytes(1 << 20)
+    put("picture/more_than_its_size.png", png(28, 28, 8, 0, 0, more))
+    put("picture/huge_in_pixels.png", png(60000, 60000, 1, 0, 0, bytes(1000)))
+    whole = packed(image("L", 8, 8), "JPEG")
+    frame = whole.index(b"\xff\xc0")
+    put("picture/huge.jpg", whole[: frame + 5] + b"\x1f\xff\x1f\xff" + whole[frame + 9 :])
+
+
 if __name__ == "__main__":
     make_safetensors()
     make_weights()
@@ -187,3 +257,8 @@ if __name__ == "__main__":
     make_darknet_data()
     make_png()
     make_jpeg()
+    make_turned()
+    make_webp()
+    make_gif()
+    make_bmp()
+    make_lies()

@@ -15,7 +15,8 @@ inline void read_items(const engine::Dataset& data) {
   law(data.size() > 0, "a data set has pictures");
   for (engine::Index item = 0; item < std::min(data.size(), kMostItems); ++item) {
     const engine::Picture picture = data.read(item);
-    law(static_cast<engine::Index>(picture.values.size()) == picture.shape.volume(),
+    law(static_cast<engine::Index>(picture.bytes.size()) ==
+            picture.held_rows * picture.held_cols * picture.held_channels,
         "a picture has as many values as its shape says");
     law(picture.shape.channels == data.channels(), "a picture has the channels asked for");
     law(data.label(item) < data.classes(), "a label is one of the classes");

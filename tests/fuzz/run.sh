@@ -17,7 +17,7 @@ if [ ${#names[@]} -eq 0 ]; then
 fi
 mkdir -p "$build/findings"
 
-# stb copies no bytes from or to a null pointer, which is harmless and no finding.
+# Empty files and parts are copied from and to a null pointer, which is harmless and no finding.
 # toml++ as its library, like the program: the other form asserts on malformed text.
 flags=(-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-frame-pointer
   "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=undefined -fno-sanitize=nonnull-attribute)
@@ -34,7 +34,7 @@ for file in "$source"/partitioner/*.cpp "$source"/engine/files/*.cpp "$source"/e
   fi
   objects+=("$object")
 done
-clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -o "$build/fuzz"
+clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -o "$build/fuzz"
 
 work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory: harnesses sync what they write
 trap 'rm -rf "$work"' EXIT

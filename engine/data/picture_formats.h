@@ -1,0 +1,76 @@
+// The decoders of picture.h, one a format, each a thin layer over its library. All take the bytes
+// of a file that starts as files of the format do, and throw PictureFault where they cannot be
+// used.
+//
+// X_header reads what is wanted from the file's beginning; read_X decodes the picture into a
+// builder, row by row where the library can.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "engine/data/picture_builder.h"
+
+namespace engine {
+
+using FileBytes = std::span<const std::uint8_t>;
+
+// What is wrong with a picture, as a sentence without the file's name.
+class PictureFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The file ends before the picture does.
+class PictureCutOff : public PictureFault {
+ public:
+  PictureCutOff()
+      : PictureFault(
+            "this picture is cut off before its end: get it again, or take it out of the "
+            "data set") {}
+};
+
+// `reason` is the decoder's.
+class PictureDamaged : public PictureFault {
+ public:
+  explicit PictureDamaged(const std::string& reason)
+      : PictureFault("this picture is damaged and cannot be decoded (" + reason +
+                     "): get it again, or take it out of the data set") {}
+};
+
+[[nodiscard]] PictureHeader jpeg_header(FileBytes file);
+[[nodiscard]] PictureHeader png_header(FileBytes file);
+[[nodiscard]] PictureHeader webp_header(FileBytes file);
+[[nodiscard]] PictureHeader gif_header(FileBytes file);
+[[nodiscard]] PictureHeader bmp_header(FileBytes file);
+
+// Of a picture of `channels` to ask for, reduced by `reduction`.
+[[nodiscard]] Picture read_jpeg(FileBytes file,
+                                const PictureHeader& header,
+                                Index channels,
+                                Index reduction);
+[[nodiscard]] Picture read_png(FileBytes file,
+                               const PictureHeader& header,
+                               Index channels,
+                               Index reduction);
+[[nodiscard]] Picture read_webp(FileBytes file,
+                                const PictureHeader& header,
+                                Index channels,
+                                Index reduction);
+[[nodiscard]] Picture read_gif(FileBytes file,
+                               const PictureHeader& header,
+                               Index channels,
+                               Index reduction);
+[[nodiscard]] Picture read_bmp(FileBytes file,
+                               const PictureHeader& header,
+                               Index channels,
+                               Index reduction);
+
+// The orientation, 1 to 8, that an EXIF block says; 1 where it says none. `exif` starts with its
+// byte order, with or without "Exif" before it.
+[[nodiscard]] int exif_orientation(FileBytes exif);
+
+}  // namespace engine
