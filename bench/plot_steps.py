@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Draws what the benches of training steps measured (Debian: python3-matplotlib).
 
-    bench/plot_steps.py KIND --out FIGURE FILE
+    bench/plot_steps.py KIND --out FIGURE FILE [--caption TEXT]
 
 KIND        FILE
-groupings   CSV of bench/group_size/run.sh: time and memory of each grouping of layers
+groupings   CSV of bench/group_size/run.sh: what a step of each grouping of layers is spent with
 prediction  CSV of bench/prediction/run.sh: predicted and measured time of each partition
 choice      CSV of bench/choice/run.sh: what --partition auto chose beside the fastest that was measured
 speed       CSV of bench/speed/run.sh: speed-up over one device
@@ -20,6 +20,7 @@ import math
 import re
 import statistics
 import sys
+import textwrap
 
 import figure as look
 from matplotlib.lines import Line2D
@@ -29,6 +30,7 @@ BLUE, RED, GREEN = look.COLOURS[:3]
 MIB = 2**20
 BAR = 0.4
 KINDS_OF_MEMORY = ["weights", "gradients", "optimizer", "activations", "workspace", "messages", "pictures", "program"]
+MEASURED_PARTS = ["computing", "maps", "statistics", "sums", "idle"]  # columns of the CSV
 SETTING = ("cluster", "devices", "rate_mbit", "dilation", "model", "size", "batch")
 
 
@@ -56,6 +58,7 @@ class Step:
         self.predicted_s = float(row["predicted_s"])
         self.planned_bytes = largest(row["planned_bytes"])
         self.rounds = []
+        self.parts = []
         self.peak_bytes = 0
 
     @property
@@ -78,6 +81,7 @@ def steps_of(path):
         step = steps.setdefault(tuple(row[column] for column in (*SETTING, "name")), Step(row))
         if row["measured_s"]:
             step.rounds.append(float(row["measured_s"]))
+            step.parts.append([float(row[part + "_s"] or 0) for part in MEASURED_PARTS])
             step.peak_bytes = max(step.peak_bytes, largest(row["peak_bytes"]))
     measured = [step for step in steps.values() if step.rounds]
     return measured or sys.exit(f"{path}: nothing has been measured yet")
@@ -111,27 +115,68 @@ def draw_pairs(axes, pairs, legend):
                  BAR * 0.94, color=colour, label=label, zorder=2)
 
 
-def groupings(path):
+STEP_PARTS = {"computing": BLUE, "redundant computing": "#e69f00", "maps": GREEN, "statistics": "#cc79a7",
+              "sums of gradients": RED, "idle": "#cccccc"}
+
+
+def parts_of(step):
+    """Seconds of STEP_PARTS. What is computed twice is not measured apart: its share is the predicted one."""
+    computing, *others = (statistics.median(of_rounds) for of_rounds in zip(*step.parts))
+    redundant = computing * float(step.row["redundant"])
+    return [computing - redundant, redundant, *others]
+
+
+def told(step, name):
+    """What the settings of a row tell of NAME, as in "grid 2x2; tiled 8"."""
+    return dict(setting.strip().partition(" ")[::2] for setting in step.row["settings"].split(";")).get(name, "")
+
+
+def grouping_words(name):
+    """With the commas that the CSV has no room for."""
+    if not re.match(r"\d+(-\d+)?( \d| the rest|$)", name):
+        return name
+    layers, rest, _ = name.partition(" the rest alone")
+    return ", ".join(layers.split()) + (", the rest alone" if rest else "")
+
+
+def draw_step(axis, place, step, name):
+    end = 0.0
+    for seconds, colour in zip(parts_of(step), STEP_PARTS.values()):
+        axis.barh(place, seconds, 0.72, end, color=colour, zorder=2)
+        end += seconds
+    axis.plot(step.predicted_s, place, marker="|", markersize=15, markeredgewidth=1.6, color="#000000", zorder=4)
+    axis.annotate(f"{step.measured_s:.2f} s", (max(end, step.predicted_s), place), (6, 0), textcoords="offset points", va="center",
+                  fontweight="bold" if name else "normal")
+
+
+def groupings(path, caption=""):
     settings = by(steps_of(path), lambda step: step.setting)
-    most = max(map(len, settings.values()))
-    figure, axes = look.subplots(2, len(settings), (max(6.5, len(settings) * (2 + 0.42 * most)), 8))
-    for column, steps in enumerate(settings.values()):
-        steps.sort(key=lambda step: step.measured_s)
-        times, memory = axes[:, column]
-        draw_pairs(times, [(1e3 * step.predicted_s, 1e3 * step.measured_s) for step in steps], ("predicted, planned", "measured"))
-        for place, step in enumerate(steps):
-            times.errorbar(place + BAR / 2, 1e3 * step.measured_s, [[1e3 * part[0]] for part in step.error()],
-                           fmt="none", ecolor="#222222", elinewidth=1, zorder=3)
-        for place, height, colour in ((BAR / 2, min(step.measured_s for step in steps), BLUE),
-                                      (min(range(len(steps)), key=lambda i: steps[i].predicted_s) - BAR / 2,
-                                       min(step.predicted_s for step in steps), look.DARK)):
-            times.plot(place, 1e3 * height, marker="*", markersize=11, color=colour, markeredgecolor="white", zorder=4)
-        times.set(title=setting_words(steps[0], "cluster", "model", "size", "batch"), ylabel="ms a step; stars: the best")
-        draw_pairs(memory, [(step.planned_bytes / MIB, step.peak_bytes / MIB) for step in steps], ("", ""))
-        memory.set(ylabel="MiB of the fullest device")
-        label_places(times, [""] * len(steps))
-        label_places(memory, [step.name for step in steps])
-    look.legend_below(figure, *axes[0, 0].get_legend_handles_labels())
+    inches = [1.0 + 0.3 * len(steps) for steps in settings.values()]
+    below = 0.75 + 0.16 * sum(len(textwrap.wrap(line, 150)) for line in caption.splitlines())
+    figure, axes = look.subplots(len(settings), 1, (9.5, sum(inches) + below), gridspec_kw={"height_ratios": inches})
+    for axis, steps in zip(axes[:, 0], settings.values()):
+        chosen = sorted((step for step in steps if step.name != "auto"), key=lambda step: step.measured_s)
+        automatic = [step for step in steps if step.name == "auto"]
+        for place, step in enumerate(chosen):
+            draw_step(axis, place, step, place == 0)
+        for step in automatic:
+            draw_step(axis, len(chosen) + 0.5, step, False)
+            axis.axhline(len(chosen) - 0.25, color=look.PALE, linewidth=0.8, linestyle=(0, (4, 3)))
+        axis.set_yticks([*range(len(chosen)), *(len(chosen) + 0.5 for _ in automatic)],
+                        [*(grouping_words(step.name) for step in chosen), *("--partition auto" for _ in automatic)])
+        step = steps[0]
+        links = f", links of {step.row['rate_mbit']} Mbit/s" if step.row["rate_mbit"] else ""
+        cut = f"layers 0 to {int(told(step, 'tiled')) - 1} in {told(step, 'grid')} tiles" if told(step, "tiled") else ""
+        axis.set_title(f"{step.row['model']}, {step.row['size']}, batch {step.batch}, {step.devices} devices{links}; cut: {cut}", loc="left")
+        axis.set(ylim=(len(chosen) + len(automatic), -0.6), xlim=(0, 1.12 * max(max(sum(parts_of(step)), step.predicted_s) for step in steps)))
+        axis.tick_params(axis="y", length=0)
+        axis.grid(visible=False, axis="y")
+    axes[-1, 0].set(xlabel="seconds of a step of a mean device")
+    handles = [Patch(color=colour, label=label) for label, colour in STEP_PARTS.items()]
+    handles.append(Line2D([], [], color="#000000", marker="|", markersize=12, markeredgewidth=1.6, linestyle="none", label="predicted step"))
+    figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False, bbox_to_anchor=(0.5, (below - 0.62) / figure.get_figheight()))
+    figure.text(0.02, 0.08 / figure.get_figheight(), "\n".join("\n".join(textwrap.wrap(line, 150)) for line in caption.splitlines()), va="bottom", fontsize=9)
+    figure.tight_layout(rect=(0, below / figure.get_figheight(), 1, 1), h_pad=1.5)
     return figure
 
 
@@ -319,8 +364,13 @@ def main():
     parser.add_argument("kind", choices=DRAWINGS, metavar="KIND")
     parser.add_argument("--out", required=True, metavar="FIGURE", help="picture to write: .svg, .png or .pdf")
     parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--caption", metavar="TEXT", help="file of a text to put below the figure (groupings)")
     arguments = parser.parse_args()
-    look.save(DRAWINGS[arguments.kind](arguments.file), arguments.out)
+    options = {}
+    if arguments.caption:
+        with open_text(arguments.caption) as file:
+            options["caption"] = file.read().strip()
+    look.save(DRAWINGS[arguments.kind](arguments.file, **options), arguments.out)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bench=bench/group_size/run.sh
 . bench/steps/steps.sh
 
-own_options=(grid data-parallel-from equal longest within most up cluster hostfile local kernels)
-own_settings=(grid data-parallel-from kernels)
+own_options=(grid data-parallel-from equal longest within most up cluster hostfile local rates layers kernels)
+own_settings=(grid tiled data-parallel-from kernels)
 out=runs/group_size.csv
 figure=runs/group_size.svg
+batch=4
 grid=
 data_parallel_from=
-equal='1 2 3 4 6 8'
+equal=
 longest=8
 within=1.1
 most=24
@@ -20,17 +21,22 @@ up=
 cluster=
 hostfile=
 local=
+rates='100 20 5'
+layers=
 kernels=
 all=no
 groupings=()
+default_layers=8
+default_equal='1 2 4 8'
 
 show_help() {
   cat <<HELP
 Usage: bench/group_size/run.sh [OPTION...]
 
-The group-size tuner. For each grouping of the tiled layers: predicted and measured time of a step, bytes and messages it sends,
-the share of computing that is redundant, memory of the fullest device as planned and as measured. What --partition auto finds is
-measured beside them. Writes a line of CSV for each measurement, prints a Markdown table with the best first, draws a figure.
+Which layers to join into groups, for a given cut, links and batch. For each grouping of the tiled layers: predicted and measured time
+of a step, what a mean device spends it with (computing, computing what others compute as well, maps, statistics, sums of gradients,
+idle), bytes and messages, memory. What --partition auto finds, with whatever cut, is measured beside them. Writes a line of CSV for
+each measurement, prints a Markdown table and a sentence for each setting, with the best first, and draws a figure.
 
 Where, one of:
   --up 'WHAT'           an emulated cluster, made for this and taken down again: what \`bench/cluster/cluster up\` takes, as in
@@ -38,15 +44,19 @@ Where, one of:
   --cluster NAME        an emulated cluster that is up
   --hostfile FILE       real machines, MPICH's host file; start this on the first of them
   --local N             N ranks on this machine
+  --rates 'N...'        four emulated Raspberry Pi 3 with links of each of so many Mbit/s (needs root); default: $rates
 
 What:
-  --model FILE, --size HxW | own, --batch N, --grid RxC, --data-parallel-from LAYER
-                        default: $model, $size, batch $batch, a grid as square as can be
+  --model FILE          default: $model, the first $default_layers layers of it
+  --layers N            the first N layers of the model; otherwise all of it
+  --size HxW | own, --batch N, --grid RxC, --data-parallel-from LAYER
+                        default: $size, batch $batch, a grid as square as can be, tiles as far as layers can be tiled
   --kernels HOW         as for \`tessera plan\`
 
-Which groupings, all of these together; each layer that is not named is a group of its own:
+Which groupings, all of these together; each layer that is not named is a group of its own. By default groups of 1, 2, 4 and 8 layers,
+and the first half of the layers as one group:
   --groups A-B,...      this one; can be repeated
-  --equal 'N...'        groups of so many layers each; default: $equal; '' for none
+  --equal 'N...'        groups of so many layers each
   --all                 all with groups of up to --longest layers ($longest) that are predicted to take at most --within
                         ($within) times as long as the best of them; of these the --most ($most) that are predicted the fastest
 
@@ -58,7 +68,8 @@ be_quick() {
   rounds=1
   steps=2
   size=96x96
-  equal='1 4'
+  rates=20
+  default_equal='1 8'
   probe_seconds=10
   out=runs/group_size-quick.csv
   figure=runs/group_size-quick.svg
@@ -79,25 +90,56 @@ expect_choices() {
   local groups
   expect_numbers whole longest most
   expect_numbers positive within
-  expect_numbers list equal
+  expect_numbers list equal rates
+  [ -z "$layers" ] || expect_numbers whole layers
   for groups in "${groupings[@]}"; do
     [[ $groups =~ ^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$ ]] || fail "--groups wants layers as in 0-3,4-7, not '$groups'."
   done
 }
 
+# expect_place: at most one is named.
+expect_place() {
+  [ $((${up:+1} + ${cluster:+1} + ${hostfile:+1} + ${local:+1} + 0)) -le 1 ] || fail 'one of --up, --cluster, --hostfile, --local is enough.'
+}
+
+# choose_place RATE: where the next measurements are made. RATE counts where no place was named.
 choose_place() {
-  [ $((${up:+1} + ${cluster:+1} + ${hostfile:+1} + ${local:+1} + 0)) -eq 1 ] || fail 'say where, with one of --up, --cluster, --hostfile, --local.'
+  if [ -z "$cluster$hostfile$local" ]; then may_emulate; fi
   if [ -n "$up" ]; then
-    may_emulate
     # shellcheck disable=SC2086 # words as the user gave them
     emulate "$(tr -s ' ' '_' <<<"${up//--/}")" $up
   elif [ -n "$cluster" ]; then
     use_cluster "$cluster"
   elif [ -n "$hostfile" ]; then
     use_hostfile "$hostfile"
-  else
+  elif [ -n "$local" ]; then
     use_this_machine "$local"
+  else
+    emulate "pi3x4-$1" --devices 4 --rate "$1"
   fi
+}
+
+# choose_model: the first layers of it, where only these are wanted, as a model of their own.
+choose_model() {
+  local whole=$model
+  [ -n "$layers" ] || [ "$model" != "$default_model" ] || layers=$default_layers
+  [ -n "$layers" ] || return 0
+  [ -r "$whole" ] || fail "$whole cannot be read: give a model with --model."
+  model=$(in_folder "runs/models/$(basename "$whole" .cfg)-first-$layers.cfg")
+  awk -v sections="$((layers + 1))" '/^\[/ { ++count } count <= sections' "$whole" >"$model"
+}
+
+# choose_cut: the grid where none was given, and how many layers it tiles; a plan for equal devices says so without a profile.
+choose_cut() {
+  local sized=()
+  [ "$size" = own ] || sized=(--size "$size")
+  [ -n "$grid" ] || grid=$(awk -v n="$devices" 'BEGIN { for (rows = int(sqrt(n)); n % rows; --rows); print rows "x" n / rows }')
+  kernel_choice=(${kernels:+--kernels "$kernels"})
+  cut=(--grid "$grid" ${data_parallel_from:+--data-parallel-from "$data_parallel_from"} "${kernel_choice[@]}")
+  run "$program" plan "$model" "${sized[@]}" --batch "$batch" --ranks "$devices" --json "${cut[@]}" || fail "this model cannot be cut so: $(last_complaint)"
+  flat_json <"$scratch/printed" >"$scratch/plan"
+  tiled=$(tiled_layers)
+  [ "$tiled" -gt 0 ] || fail 'this grid cuts no layer into tiles: give another one with --grid.'
 }
 
 # predicted_s GROUPS: of a step with these groups; nothing where the network does not allow them.
@@ -121,48 +163,81 @@ all_groupings() {
   awk -v layers="$layers" -v within="$within" -f bench/group_size/groupings.awk "$scratch/joined" | sort -g | head -n "$most" | cut -d ' ' -f 2
 }
 
-# choose_groupings: fills `groupings`, which has those that were named.
+# choose_groupings: fills `chosen`, those that were named first.
 choose_groupings() {
-  local layers count groups
-  plan single "${cut[@]}" || fail 'this model cannot be cut so: see above.'
-  layers=$(tiled_layers)
-  [ "$layers" -gt 0 ] || fail 'this grid cuts no layer into tiles: give another one with --grid.'
+  local count groups half
   for groups in "${groupings[@]}"; do
     plan "groups $groups" "${cut[@]}" --groups "$groups" || fail 'such groups cannot be measured: see above.'
   done
+  chosen=("${groupings[@]}")
   for count in $equal; do
-    groupings+=("$(equal_groups "$count" "$layers")")
+    chosen+=("$(equal_groups "$count" "$tiled")")
   done
-  if [ "$all" = yes ]; then mapfile -t -O "${#groupings[@]}" groupings < <(all_groupings "$layers"); fi
+  if [ "$all" = yes ]; then mapfile -t -O "${#chosen[@]}" chosen < <(all_groupings "$tiled"); fi
+  [ "${#chosen[@]}" -eq 0 ] || return 0
+  for count in $default_equal; do
+    chosen+=("$(equal_groups "$count" "$tiled")")
+  done
+  half=$((tiled / 2))
+  [ "$half" -lt 2 ] || chosen+=("0-$((half - 1))")
 }
+
+# name_of GROUPS: in words, without commas.
+name_of() { awk -v groups="$1" -v layers="$tiled" -f bench/group_size/name.awk; }
 
 measure_all() {
   local round groups
   declare -A done_before
   for ((round = 1; round <= rounds; ++round)); do
     done_before=()
-    for groups in "${groupings[@]}"; do
+    for groups in "${chosen[@]}"; do
       [ -z "${done_before[$groups]-}" ] || continue
       done_before[$groups]=yes
-      measure "${groups//,/ }" "$round" "${cut[@]}" --groups "$groups"
+      measure "$(name_of "$groups")" "$round" "${cut[@]}" --groups "$groups"
     done
     measure auto "$round" --partition auto "${kernel_choice[@]}"
   done
 }
 
-report() {
-  print_table bench/group_size/table.awk
-  draw groupings "$out"
+# measure_place RATE
+measure_place() {
+  choose_place "$1"
+  choose_cut
+  setting "$model" "$size" "$batch"
+  choose_groupings
+  measure_all
 }
 
+# note_origin: beside the CSV, what measured it.
+note_origin() {
+  local file=${out%.csv}.origin commit
+  commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+  [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+=' and changes'
+  printf '%s; program of commit %s; %s\n' "$(machine)" "$commit" "$(date -u +%Y-%m-%d)" >"$file"
+}
+
+# of_settings AWK_FILE
+of_settings() { awk -f bench/median.awk -f bench/steps/rows.awk -f bench/group_size/settings.awk -f "bench/group_size/$1" "$out"; }
+
+report() {
+  local words=${out%.csv}.txt
+  of_settings table.awk
+  of_settings conclusion.awk >"$words"
+  [ ! -s "${out%.csv}.origin" ] || cat "${out%.csv}.origin" >>"$words"
+  printf '\n'
+  cat "$words"
+  draw groupings "$out" --caption "$words"
+}
+
+default_model=$model
 read_options "$@"
 expect_choices
+expect_place
+choose_model
 prepare
-choose_place
-setting "$model" "$size" "$batch"
-kernel_choice=(${kernels:+--kernels "$kernels"})
-cut=(${grid:+--grid "$grid"} ${data_parallel_from:+--data-parallel-from "$data_parallel_from"} "${kernel_choice[@]}")
-choose_groupings
-measure_all
-print_machine
+if [ -n "$up$cluster$hostfile$local" ]; then rates=; fi
+for rate in ${rates:-none}; do
+  measure_place "$rate"
+done
+note_origin
 report

@@ -1,40 +1,30 @@
-# awk -f bench/median.awk -f bench/steps/rows.awk -f bench/group_size/table.awk CSV: a table for each setting, the fastest grouping first.
+# awk -f bench/median.awk -f bench/steps/rows.awk -f bench/group_size/settings.awk -f bench/group_size/table.awk CSV: a table for each setting, the fastest
+# grouping first, what --partition auto took below.
 
-function title(key) {
-  printf "%s%s: %s devices\n\n", printed++ ? "\n" : "", setting_of(key), get(key, "devices")
-  print "| groups | predicted, ms | measured, ms | error | messages | sent, MiB | redundant | planned, MiB | peak, MiB | |"
-  print "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+function seconds(s) { return s == "" ? "" : sprintf("%.3f", s) }
+
+function title(setting,    key, links) {
+  key = member[setting, 1]
+  links = links_of(setting)
+  printf "%s%s: %s devices%s; cut: %s\n\n", printed++ ? "\n" : "", setting, get(key, "devices"), links == "" ? "" : ", " links, cut_of(setting)
+  print "| groups | measured, s | least, most | predicted, s | computing | redundant | maps | statistics | sums | idle | messages | sent, MiB | peak, MiB |"
+  print "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 }
 
-function row(key, is_best, is_best_predicted,    words) {
-  words = is_best ? "fastest" : ""
-  if (is_best_predicted) words = words (words == "" ? "" : ", ") "predicted to be"
-  printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",
-    get(key, "name") == "auto" ? "auto: " get(key, "groups") : get(key, "name"), ms(get(key, "predicted_s")), spread(key),
-    percent(error_of(key)), get(key, "messages"), mib(get(key, "bytes")), percent(get(key, "redundant")),
-    mib(largest(get(key, "planned_bytes"))), mib(largest(get(key, "peak_bytes"))), words
+function row(key, name,    i, parts) {
+  for (i = 1; i <= part_count; ++i) parts = parts " | " (count[key] ? seconds(part_of(key, part_name[i])) : "")
+  printf "| %s | %s | %s | %s%s | %s | %s | %s |\n", name, count[key] ? seconds(measured[key]) : "not measured",
+    count[key] ? seconds(least[key]) ", " seconds(most[key]) : "", seconds(get(key, "predicted_s")), parts, get(key, "messages"),
+    mib(get(key, "bytes")), mib(largest(get(key, "peak_bytes")))
 }
-
-# order(key): what rows are sorted by; those without a measurement come last.
-function order(key) { return count[key] ? measured[key] : 1e30 + get(key, "predicted_s") }
 
 END {
-  for (p = 1; p <= partitions; ++p) {
-    setting = setting_of(names[p])
-    if (!(setting in size_of)) settings[++setting_count] = setting
-    member[setting, ++size_of[setting]] = names[p]
-  }
   for (s = 1; s <= setting_count; ++s) {
     setting = settings[s]
-    soonest = ""
-    for (i = 1; i <= size_of[setting]; ++i) {
-      key = member[setting, i]
-      if (soonest == "" || get(key, "predicted_s") < get(soonest, "predicted_s")) soonest = key
-      for (j = i - 1; j > 0 && order(member[setting, j]) > order(key); --j) member[setting, j + 1] = member[setting, j]
-      member[setting, j + 1] = key
-    }
-    title(soonest)
-    for (i = 1; i <= size_of[setting]; ++i) row(member[setting, i], i == 1, member[setting, i] == soonest)
+    if (size_of[setting] == 0) continue
+    title(setting)
+    for (i = 1; i <= size_of[setting]; ++i) row(member[setting, i], (i == 1 ? "**" : "") display(get(member[setting, i], "name")) (i == 1 ? "**" : ""))
+    if (setting in automatic) row(automatic[setting], "`auto`, cut as it likes: " get(automatic[setting], "groups"))
   }
   printf "\nHighest load average before a measurement: %.2f\n", load
 }

@@ -358,7 +358,10 @@ draw() {
 
 processors() { env -u OMP_NUM_THREADS nproc; }
 
+# machine: what it is called, and how many processors it has.
+machine() { printf '%s, %s processors' "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(processors)"; }
+
 print_machine() {
-  printf '%s, %s processors, load average %s; %s vectors, dilation %s, slow by %s\n\n' \
-    "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(processors)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "${vectors:-widest}" "$dilation" "$slow_by"
+  printf '%s, load average %s; %s vectors, dilation %s, slow by %s\n\n' \
+    "$(machine)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "${vectors:-widest}" "$dilation" "$slow_by"
 }

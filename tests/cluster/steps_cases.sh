@@ -5,7 +5,7 @@ group_size() { timeout 120 bench/group_size/run.sh --cluster test-one --out "$fo
 
 test_steps_refuse_numbers_that_are_none() {
   local option
-  for option in equal batch rounds steps longest most within timeout probe-seconds dilate; do
+  for option in equal rates layers batch rounds steps longest most within timeout probe-seconds dilate; do
     expect_refusal "--$option wants" group_size "--$option" 0
     expect_refusal "--$option wants" group_size "--$option" x
   done
@@ -25,7 +25,7 @@ test_steps_go_on_only_with_the_same_settings() {
   expect_refusal 'with other settings' measure_lenet --grid 1x3 --kernels reference
   expect_refusal 'with other settings' measure_lenet --grid 1x3 --steps 2
   measure_lenet --grid 1x3 --equal '1 2'
-  expect_equal "$(tail -n +2 "$folder/steps.csv" | cut -d , -f 8,10 | tr '\n' ' ')" '0 1 2 3,1 auto,1 0-1 2-3,1 '
+  expect_equal "$(tail -n +2 "$folder/steps.csv" | cut -d , -f 8,10 | tr '\n' ' ')" 'each layer alone,1 auto,1 2 layers each,1 '
   rm runs/profiles/test-one-1-lenet5-own.cluster.toml*
 }
 
