@@ -47,7 +47,7 @@ train() {
   mkdir -p "$run"
   rm -f "$run/steps"
   "${launcher[@]}" "$program" train "$model" --data "$pictures" --batch "$batch" --steps "$steps" --schedule-steps "$steps" --seed "$seed" \
-    --run "$run" "--$what" "$variant" --progress line "${options[@]}" </dev/null >"$run/log" 2>&1 || {
+    --run "$run" --force "--$what" "$variant" --progress line "${options[@]}" </dev/null >"$run/log" 2>&1 || {
     tail -5 "$run/log" >&2
     printf '%s failed; its log is %s/log\n' "$run" "$run" >&2
     exit 1

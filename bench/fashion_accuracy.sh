@@ -33,7 +33,8 @@ train() {
     options+=(--resume "$run/checkpoint.safetensors")
   else
     mkdir -p "$run"
-    rm -f "$run/log" "$run/checkpoint.safetensors"
+    rm -f "$run/log"
+    options+=(--force)
     echo "$epochs" >"$run/epochs"
   fi
   OMP_NUM_THREADS=$2 mpiexec.mpich -n "$ranks" "$program" train "$model" --data "$images" --epochs "$epochs" \

@@ -1,16 +1,19 @@
 #include "engine/cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <functional>
 #include <new>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <unistd.h>
 
 #include "engine/cli/command_line.h"
 #include "engine/cli/options.h"
@@ -34,34 +37,50 @@ constexpr const char* kAbout =
     "For more than one device start it with mpiexec.mpich -n RANKS; plan and convert need no "
     "mpiexec.";
 
+// On standard error; where that cannot be written either, the exit code alone says it.
+void complain(const std::string& text) {
+  const std::string line = "tessera: " + text + "\n";
+  (void)std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+// Whether what was printed had a reader who has gone away, as `head` does: no error of anybody's.
+bool reader_has_gone(const std::system_error& error) {
+  return std::ferror(stdout) != 0 && error.code() == std::errc::broken_pipe;
+}
+
 // Says what went wrong, in one line, and returns the exit code that belongs to it.
 int report(const std::exception& error) {
   if (dynamic_cast<const partitioner::InputError*>(&error) != nullptr) {
-    fmt::print(stderr, "tessera: {}\n", error.what());
+    complain(error.what());
     return kInputError;
   }
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    fmt::print(stderr,
-               "tessera: there is not enough memory: take fewer images at a time (--batch, "
-               "--subdivisions) or more ranks; `tessera plan` says what each needs\n");
+    complain(
+        "there is not enough memory: take fewer images at a time (--batch, --subdivisions) or more "
+        "ranks; `tessera plan` says what each needs");
     return kInputError;
   }
-  if (dynamic_cast<const std::system_error*>(&error) != nullptr) {
+  if (const auto* failure = dynamic_cast<const std::system_error*>(&error)) {
+    if (reader_has_gone(*failure)) {
+      return 0;
+    }
     const char* where = std::ferror(stdout) != 0 ? "standard output: " : "";
-    fmt::print(stderr, "tessera: {}{}\n", where, partitioner::printable(error.what()));
+    complain(where + partitioner::printable(error.what()));
     return kInputError;
   }
-  fmt::print(stderr, "tessera: internal error: {}\n", partitioner::printable(error.what()));
+  complain("internal error: " + partitioner::printable(error.what()));
   return kCheckFailed;
 }
 
-// What was printed may still be on its way to a disk that is full.
+// What was printed may still be on its way to a disk that is full, or to a reader who has gone
+// away.
 int finish_output(int exit_code) {
+  errno = 0;
   const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
-  if (!failed || exit_code != 0) {
+  if (!failed || exit_code != 0 || errno == EPIPE) {
     return exit_code;
   }
-  fmt::print(stderr, "tessera: standard output: cannot be written to the end; is its disk full?\n");
+  complain("standard output: cannot be written to the end; is its disk full?");
   return kInputError;
 }
 
@@ -159,10 +178,22 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
   });
 }
 
+// A file that is opened takes the first free number: where standard output was closed, what is
+// printed would go into it. What stands there instead can be opened, but neither read nor written.
+void fill_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) < 0) {
+      (void)::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+  }
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv) {
+  fill_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error to report, not a reason to die
+  std::signal(SIGPIPE, SIG_IGN);  // nor is a reader who has gone away
   CLI::App program(kAbout, "tessera");
   program.require_subcommand(1);
   program.set_version_flag("--version", program_version(), "show the version and end");
@@ -170,7 +201,10 @@ int run_program(int argc, char** argv) {
   Commands commands;
   add_commands(program, commands);
   Start start{argc, argv, read_command_line(program, argc, argv)};
-  return finish_output(run_command(program, commands, start));
+  const int exit_code = run_command(program, commands, start);
+  // Of training it is the files that matter.
+  const bool trains = program.got_subcommand("train") && start.line.answer.empty();
+  return trains ? exit_code : finish_output(exit_code);
 }
 
 }  // namespace engine

@@ -72,6 +72,7 @@ struct TrainCommand {
   std::vector<float> mean;
   std::vector<float> stddev;
   Index checkpoint_every = 0;  // steps; 0: once an epoch
+  bool force = false;          // replace an earlier run in the folder
   bool evaluate = true;
   std::string progress = "auto";
 };

@@ -7,6 +7,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/setup.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/weights_file.h"
 #include "partitioner/errors.h"
 
 namespace engine {

@@ -9,8 +9,8 @@
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
-#include "engine/train/checkpoint.h"
 #include "engine/train/trainer.h"
+#include "engine/train/weights_file.h"
 
 namespace engine {
 

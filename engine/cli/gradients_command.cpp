@@ -5,6 +5,7 @@
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/files/safetensors.h"
+#include "engine/files/tensor_check.h"
 #include "engine/train/vector_jacobian.h"
 
 namespace engine {
@@ -13,6 +14,7 @@ namespace {
 
 NamedTensors read_tensors(const std::string& path) {
   const SafetensorsReader file(path);
+  expect_sound_tensors(file, [](const std::string& /*name*/) { return Numbers::Any; });
   NamedTensors tensors;
   for (const StoredTensor& tensor : file.tensors()) {
     tensors[tensor.name] = {tensor.shape, file.read_all<double>(tensor.name)};

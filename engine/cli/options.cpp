@@ -237,9 +237,10 @@ void add_train(CLI::App& program, TrainCommand& command) {
            "--run",
            command.run,
            "DIR",
-           "folder to write metrics.jsonl, partition.toml, memory.json and "
-           "checkpoint.safetensors into; those of an earlier run are replaced")
+           "folder to write metrics.jsonl, partition.toml, memory.json, "
+           "checkpoint.safetensors and best.safetensors into")
       ->required();
+  app.add_flag("--force", command.force, "replace an earlier run in that folder");
   add_course(app, command);
   add_seed(app,
            command.seed,

@@ -68,11 +68,10 @@ partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
 }
 
 void say_assumption(const ClusterProfile& cluster) {
-  fmt::print(stderr,
-             "tessera: warning: no cluster profile: equal devices assumed, each as fast as a "
-             "Raspberry Pi 3, with {} of memory, on links of 100 Mbit/s; describe yours with "
-             "--cluster\n",
-             partitioner::readable_bytes(cluster.device(0).memory_bytes));
+  warn(
+      fmt::format("no cluster profile: equal devices assumed, each as fast as a Raspberry Pi 3, "
+                  "with {} of memory, on links of 100 Mbit/s; describe yours with --cluster",
+                  partitioner::readable_bytes(cluster.device(0).memory_bytes)));
 }
 
 }  // namespace

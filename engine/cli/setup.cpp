@@ -188,10 +188,14 @@ BatchNormMode parse_batch_norm(const std::string& text) {
   return text == "tile" ? BatchNormMode::PerTile : BatchNormMode::Sync;
 }
 
+void warn(const std::string& text) {
+  const std::string line = "tessera: warning: " + text + "\n";
+  (void)std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 void warn(const std::string& text, const Communicator& communicator) {
   if (communicator.rank() == 0) {
-    const std::string line = "tessera: warning: " + text + "\n";
-    (void)std::fwrite(line.data(), 1, line.size(), stderr);
+    warn(text);
   }
 }
 

@@ -45,7 +45,8 @@ void expect_exact_sums(const partitioner::Partition& partition, const std::strin
 // Which statistics "sync", "frozen" or "tile" mean.
 [[nodiscard]] BatchNormMode parse_batch_norm(const std::string& text);
 
-// One line on standard error, of rank 0. Goes on where that cannot be written.
+// One line on standard error, of this rank or of rank 0. Goes on where that cannot be written.
+void warn(const std::string& text);
 void warn(const std::string& text, const Communicator& communicator);
 
 // How pictures become inputs for the weights in a file, which keeps `stored`: values that the

@@ -5,12 +5,16 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/planning.h"
+#include "engine/cli/run_folder.h"
 #include "engine/cli/setup.h"
+#include "engine/cli/training_length.h"
 #include "engine/comm/agreement.h"
 #include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/metrics.h"
 #include "engine/train/run_report.h"
+#include "engine/train/weights_file.h"
 #include "partitioner/plan_report.h"
 
 namespace engine {
@@ -19,30 +23,8 @@ using partitioner::InputError;
 
 namespace {
 
-// What the command line changes about what the model file says.
-partitioner::TrainingOptions training_options(const TrainCommand& command,
-                                              const partitioner::ModelFile& model) {
-  partitioner::TrainingOptions training = model.training;
-  if (command.batch > 0) {
-    training.batch = command.batch;
-    training.subdivisions = 1;
-  }
-  if (command.subdivisions > 0) {
-    training.subdivisions = command.subdivisions;
-  }
-  if (training.batch % training.subdivisions != 0) {
-    throw InputError(command.model,
-                     0,
-                     fmt::format("a batch of {} images does not divide into {} subdivisions: give "
-                                 "others with --batch and --subdivisions",
-                                 training.batch,
-                                 training.subdivisions));
-  }
-  if (command.schedule_steps > 0) {
-    training.max_batches = command.schedule_steps;
-  }
-  return training;
-}
+constexpr const char* kGone =
+    "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk taken out";
 
 // All of a training run: what is fixed when it starts, and its course.
 class TrainingRun {
@@ -62,12 +44,14 @@ class TrainingRun {
     warn_of_idle_ranks(partition_, communicator_);
     warn_of_testing_batch();
     expect_memory(model_.network, plan_, planned_options(), communicator_);
+    on_root([&] { folder_.emplace(command_.run, command_.resume, command_.force); });
     Feed training = feed(Split::Train);
     std::optional<Feed> testing;
     if (command_.evaluate) {
       testing.emplace(feed(Split::Test));
     }
-    set_length(training.size());
+    pictures_ = training.size();
+    length_ = training_length(command_, pictures_, training_);
     preparation_ = preparation_of(rules_, training.class_names());
     compare_classes();
     const Index program_bytes = resident_bytes();
@@ -76,45 +60,67 @@ class TrainingRun {
                     communicator_,
                     {training_, parse_batch_norm(command_.batch_norm), seed_});
     start(trainer);
+    warn_of_zero_rate(command_, training_, trainer.steps_done(), length_.last_step, communicator_);
     open_run_folder(trainer.steps_done());
+    take_steps(trainer, training, testing);
+    partitioner::MemoryUse memory =
+        measured_memory(trainer.execution().memory(), trainer.optimizer().bytes());
+    memory.pictures = training.bytes() + (testing ? testing->bytes() : 0);
+    memory.program = program_bytes;
+    report_memory(memory);
+    say_what_is_next(trainer.steps_done());
+  }
+
+ private:
+  void take_steps(Trainer& trainer, Feed& training, std::optional<Feed>& testing) {
     const Index first_step = trainer.steps_done();
-    Progress progress(progress_style(), trainer.steps_done(), last_step_);
+    Progress progress(progress_style(), first_step, length_.last_step);
     try {
-      while (trainer.steps_done() < last_step_) {
+      while (trainer.steps_done() < length_.last_step) {
         step(trainer, training, testing, progress);
       }
+      on_root([&] {
+        expect_run_folder();
+        metrics_->sync();
+      });
     } catch (const Diverged&) {
       throw;
     } catch (const AgreedError&) {  // a picture, or the disk
       keep_what_was_learnt(trainer, first_step);
       throw;
     }
-    partitioner::MemoryUse memory =
-        measured_memory(trainer.execution().memory(), trainer.optimizer().bytes());
-    memory.pictures = training.bytes() + (testing ? testing->bytes() : 0);
-    memory.program = program_bytes;
-    report_memory(memory);
   }
 
- private:
   void step(Trainer& trainer, Feed& training, std::optional<Feed>& testing, Progress& progress) {
     const StepResult result = trainer.step(training);
     const Index step = trainer.steps_done();
     on_root([&] {
       metrics_->add_step(step, result, training_.batch);
+      expect_run_folder();
       progress.step(step, result, training_.batch);
     });
-    if (testing && (step % epoch_steps_ == 0 || step == last_step_)) {
-      const EvaluationResult evaluation = evaluate(trainer.execution(), *testing);
-      const double epoch =
-          static_cast<double>(step * training_.batch) / static_cast<double>(pictures_);
-      on_root([&] {
-        metrics_->add_evaluation(step, epoch, evaluation);
-        progress.evaluation(step, epoch, evaluation);
-      });
-    }
-    if (step % checkpoint_steps() == 0 || step == last_step_) {
+    const bool last = step == length_.last_step;
+    if (step % checkpoint_steps() == 0 || last) {
       save(trainer);
+    }
+    if (testing && (step % length_.epoch_steps == 0 || last)) {
+      test(trainer, *testing, progress);
+    }
+  }
+
+  void test(Trainer& trainer, Feed& testing, Progress& progress) {
+    const Index step = trainer.steps_done();
+    const EvaluationResult evaluation = evaluate(trainer.execution(), testing);
+    const double epoch =
+        static_cast<double>(step * training_.batch) / static_cast<double>(pictures_);
+    on_root([&] {
+      metrics_->add_evaluation(step, epoch, evaluation);
+      progress.evaluation(step, epoch, evaluation);
+    });
+    const BestSoFar now{step, {evaluation.accuracy, evaluation.loss}};
+    if (!best_ || now.tested.better_than(best_->tested)) {
+      save_as("best.safetensors", trainer, now.tested);
+      best_ = now;
     }
   }
 
@@ -216,34 +222,15 @@ class TrainingRun {
     return Feed(std::move(source), plan_, communicator_);
   }
 
-  // How many steps there are: --steps, --epochs, or what the model file says.
-  void set_length(Index pictures) {
-    pictures_ = pictures;
-    epoch_steps_ = std::max<Index>(1, (pictures + training_.batch - 1) / training_.batch);
-    last_step_ = command_.steps;
-    if (command_.epochs > 0) {
-      last_step_ = (command_.epochs * pictures + training_.batch - 1) / training_.batch;
-    }
-    if (last_step_ == 0) {
-      last_step_ = training_.max_batches;
-    }
-    if (last_step_ == 0) {
-      throw AgreedError(
-          fmt::format("{}: no max_batches in [net]: say how long to train with --steps or --epochs",
-                      command_.model));
-    }
-    if (training_.max_batches == 0) {
-      training_.max_batches = last_step_;
-    }
-  }
-
   void start(Trainer& trainer) {
     if (!command_.weights.empty()) {
-      load_weights(command_.weights,
-                   model_.network,
-                   training_.batch_norm_epsilon,
-                   trainer.execution().parameters(),
-                   communicator_);
+      for (const std::string& line : load_fitting_weights(command_.weights,
+                                                          model_.network,
+                                                          training_.batch_norm_epsilon,
+                                                          trainer.execution().parameters(),
+                                                          communicator_)) {
+        warn(line, communicator_);
+      }
     }
     if (command_.resume.empty()) {
       return;
@@ -263,36 +250,50 @@ class TrainingRun {
     if (state.images_seen > 0) {
       seen_before_ = state.images_seen - state.step * training_.batch;
     }
-    if (state.step >= last_step_) {
+    if (state.step >= length_.last_step) {
       throw AgreedError(
           fmt::format("{}: already at step {} of {}: raise --steps or --epochs to go on",
                       command_.resume,
                       state.step,
-                      last_step_));
+                      length_.last_step));
     }
     trainer.resume_at(state.step);
   }
 
   void open_run_folder(Index resumed_step) {
+    struct Found {
+      bool any = false;
+      BestSoFar best;
+    } found;
     on_root([&] {
-      std::error_code error;
-      std::filesystem::create_directories(command_.run, error);
-      if (error) {
-        throw InputError(
-            fmt::format("--run {}: cannot make this folder ({}): give one that can be written to",
-                        command_.run,
-                        error.message()));
+      if (folder_->goes_on()) {
+        const auto best =
+            best_so_far(folder_->file("best.safetensors"), model_.network, resumed_step);
+        found = {best.has_value(), best.value_or(BestSoFar())};
       }
-      metrics_.emplace(folder() / "metrics.jsonl", resumed_step);
-      write_atomically(folder() / "partition.toml", to_text(partition_));
+      folder_->prepare();
+      metrics_.emplace(folder_->file("metrics.jsonl"), resumed_step);
+      write_atomically(folder_->file("partition.toml"), to_text(partition_));
       say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n");
     });
+    found = communicator_.share(found);
+    best_ = found.any ? std::optional<BestSoFar>(found.best) : std::nullopt;
   }
 
-  [[nodiscard]] std::filesystem::path folder() const { return command_.run; }
+  // A file that is open can be written after its folder was deleted: nothing else would show it.
+  void expect_run_folder() const {
+    if (!is_run_folder_there()) {
+      throw InputError(command_.run, 0, kGone);
+    }
+  }
+
+  // Rank 0's.
+  [[nodiscard]] bool is_run_folder_there() const {
+    return folder_->is_there() && metrics_->is_there();
+  }
 
   [[nodiscard]] Index checkpoint_steps() const {
-    return command_.checkpoint_every > 0 ? command_.checkpoint_every : epoch_steps_;
+    return command_.checkpoint_every > 0 ? command_.checkpoint_every : length_.epoch_steps;
   }
 
   [[nodiscard]] ProgressStyle progress_style() const {
@@ -306,18 +307,32 @@ class TrainingRun {
 
   void save(Trainer& trainer) {
     trainer.expect_finite_parameters();
-    save_checkpoint(folder() / "checkpoint.safetensors",
+    on_root([&] { metrics_->sync(); });
+    save_as("checkpoint.safetensors", trainer, std::nullopt);
+    // They are not saved: so training goes on from here as it would from the checkpoint.
+    trainer.execution().parameters().forget_remainders();
+  }
+
+  // Into the run folder.
+  void save_as(const char* name, Trainer& trainer, const std::optional<TestResult>& tested) {
+    save_into(communicator_.rank() == 0 ? folder_->file(name) : "", trainer, tested);
+  }
+
+  // The path is rank 0's.
+  void save_into(const std::filesystem::path& path,
+                 Trainer& trainer,
+                 const std::optional<TestResult>& tested) {
+    save_checkpoint(path,
                     {.step = trainer.steps_done(),
                      .seed = seed_,
                      .model = model_.text,
                      .fingerprint = fingerprint(model_.network),
                      .images_seen = seen_before_ + trainer.steps_done() * training_.batch,
-                     .preparation = preparation_},
+                     .preparation = preparation_,
+                     .tested = tested},
                     trainer.execution().parameters(),
                     trainer.optimizer(),
                     communicator_);
-    // They are not saved: so training goes on from here as it would from the checkpoint.
-    trainer.execution().parameters().forget_remainders();
   }
 
   // Where it cannot be written either, the checkpoint of before stays.
@@ -325,10 +340,43 @@ class TrainingRun {
     if (trainer.steps_done() == first_step) {
       return;
     }
+    const bool there =
+        communicator_.share(communicator_.rank() == 0 && is_run_folder_there() ? 1 : 0) != 0;
+    if (!there) {
+      rescue(trainer);
+    }
     try {
       save(trainer);
     } catch (const AgreedError&) {  // the first error says more
     }
+  }
+
+  // Saves beside the run folder, which is gone, and says so.
+  [[noreturn]] void rescue(Trainer& trainer) {
+    trainer.expect_finite_parameters();
+    for (int attempt = 0; attempt < RunFolder::kRescueAttempts; ++attempt) {
+      std::filesystem::path rescued;
+      try {
+        on_root([&] {
+          rescued = folder_->make_rescue_folder(attempt);
+          metrics_->copy_to(rescued / "metrics.jsonl");
+        });
+        save_into(rescued / "checkpoint.safetensors", trainer, std::nullopt);
+      } catch (const AgreedError&) {
+        continue;  // no room there either
+      }
+      throw AgreedError(fmt::format(
+          "{}: {}; what was learnt until step {} is saved in {}: go on with --resume {} "
+          "--run {}",
+          command_.run,
+          kGone,
+          trainer.steps_done(),
+          rescued.string(),
+          (rescued / "checkpoint.safetensors").string(),
+          rescued.string()));
+    }
+    throw AgreedError(
+        fmt::format("{}: {}; what was learnt could be saved nowhere else", command_.run, kGone));
   }
 
   [[nodiscard]] partitioner::ReportOptions planned_options() const {
@@ -342,9 +390,31 @@ class TrainingRun {
     const std::string json = memory_json(
         planned_memory_of_ranks(model_.network, plan_, planned_options()), measured, communicator_);
     on_root([&] {
-      write_atomically(folder() / "memory.json", json);
+      write_atomically(folder_->file("memory.json"), json);
       say(memory_table(json));
     });
+  }
+
+  void say_what_is_next(Index step) {
+    if (communicator_.rank() != 0) {
+      return;
+    }
+    const std::string last = folder_->file("checkpoint.safetensors").string();
+    const std::string best = folder_->file("best.safetensors").string();
+    const std::string weights = best_ ? best : last;
+    say(best_ ? fmt::format("trained weights: {} (test accuracy {:.2f} % at step {}); after the "
+                            "last step: {}\n",
+                            best,
+                            100 * best_->tested.accuracy,
+                            best_->step,
+                            last)
+              : fmt::format("trained weights: {} (step {})\n", last, step));
+    say(
+        fmt::format("try them: tessera predict {0} PICTURES --weights {1}, or test them: tessera "
+                    "eval {0} --data {2} --weights {1}\n",
+                    command_.model,
+                    weights,
+                    command_.data));
   }
 
   TrainCommand command_;
@@ -359,9 +429,10 @@ class TrainingRun {
   Preparation preparation_;
   Index seen_before_ = 0;  // images, beyond those of all steps at this run's batch
   Index pictures_ = 0;
-  Index epoch_steps_ = 1;
-  Index last_step_ = 0;
-  std::optional<Metrics> metrics_;  // rank 0
+  TrainingLength length_;
+  std::optional<BestSoFar> best_;
+  std::optional<RunFolder> folder_;  // rank 0
+  std::optional<Metrics> metrics_;   // rank 0
 };
 
 }  // namespace

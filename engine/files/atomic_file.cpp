@@ -150,6 +150,22 @@ void AtomicFile::write(std::string_view text) {
   write(std::as_bytes(std::span(text)));
 }
 
+void AtomicFile::overwrite(std::int64_t offset, std::span<const std::byte> bytes) {
+  partitioner::expects(descriptor_ >= 0, "nothing is written after commit or an error");
+  while (!bytes.empty()) {
+    const ssize_t count =
+        ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kLargestWrite), offset);
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count < 0) {
+      fail("cannot be written, the old file is kept", errno);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += count;
+  }
+}
+
 void AtomicFile::commit() {
   partitioner::expects(descriptor_ >= 0, "a file is committed once, and not after an error");
   // Closing a duplicate reports what closing would (a network's full disk), while the lock stays.

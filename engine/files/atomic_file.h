@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -26,6 +27,9 @@ class AtomicFile {
   // Appends. After an error the temporary file is gone and nothing more may be written.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
+
+  // Replaces bytes that were written before, from `offset` on.
+  void overwrite(std::int64_t offset, std::span<const std::byte> bytes);
 
   void commit();
 

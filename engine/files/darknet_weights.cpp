@@ -1,5 +1,6 @@
 #include "engine/files/darknet_weights.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -12,6 +13,7 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/input_file.h"
+#include "engine/files/tensor_check.h"
 #include "partitioner/errors.h"
 
 namespace engine {
@@ -102,42 +104,76 @@ Header read_header(const InputFile& file) {
   return header;
 }
 
+struct LayersPresent {
+  std::vector<Index> begins;
+  Index other_outputs = 0;
+  Index bytes_left = 0;
+};
+
+// The last layer with parameters, -1 where there is none.
+int last_filled_layer(const Network& network) {
+  int layer = network.size() - 1;
+  while (layer >= 0 && layer_bytes(network, layer) == 0) {
+    --layer;
+  }
+  return layer;
+}
+
+// How many outputs the layer has if all of `bytes` is its parameters; 0 where that cannot be.
+Index outputs_of(const Network& network, int layer, Index bytes) {
+  const Index outputs = partitioner::layer_parameters(network, layer).bias.channels;
+  const Index each = outputs > 0 ? layer_bytes(network, layer) / outputs : 0;
+  return each > 0 && bytes > 0 && bytes % each == 0 ? bytes / each : 0;
+}
+
+[[noreturn]] void refuse_end(
+    const InputFile& file, const Network& network, int layer, Index bytes, Index left) {
+  throw InputError(file.path().string(),
+                   0,
+                   fmt::format("ends in {}: it needs {} bytes of parameters, {} are left; is "
+                               "this the right model for these weights?",
+                               layer_text(network, layer),
+                               bytes,
+                               left));
+}
+
 // Where layers begin, of those from the first that fit into the file; throws where that is not what
 // is allowed.
-std::vector<Index> layers_present(const InputFile& file,
-                                  const Network& network,
-                                  Index begin,
-                                  bool allow_partial) {
-  const std::string path = file.path().string();
+LayersPresent layers_present(const InputFile& file,
+                             const Network& network,
+                             Index begin,
+                             bool allow_partial) {
+  const int last = last_filled_layer(network);
   Index offset = begin;
-  std::vector<Index> begins;
+  LayersPresent present;
   for (int layer = 0; layer < network.size(); ++layer) {
     const Index bytes = layer_bytes(network, layer);
     const Index left = file.size() - offset;
     if (allow_partial && left == 0 && bytes > 0) {
-      return begins;
+      return present;
+    }
+    if (allow_partial && layer == last && left != bytes) {
+      present.other_outputs = outputs_of(network, layer, left);
+      if (present.other_outputs > 0) {
+        return present;
+      }
     }
     if (bytes > left) {
-      throw InputError(path,
-                       0,
-                       fmt::format("ends in {}: it needs {} bytes of parameters, {} are left; is "
-                                   "this the right model for these weights?",
-                                   layer_text(network, layer),
-                                   bytes,
-                                   left));
+      refuse_end(file, network, layer, bytes, left);
     }
-    begins.push_back(offset);
+    present.begins.push_back(offset);
     offset += bytes;
   }
   if (offset < file.size() && !allow_partial) {
-    throw InputError(path,
+    throw InputError(file.path().string(),
                      0,
                      fmt::format("goes on after the last layer: {} bytes expected, {} found; is "
                                  "this the right model for these weights?",
                                  offset,
                                  file.size()));
   }
-  return begins;
+  present.bytes_left = file.size() - offset;
+  return present;
 }
 
 // Elements [begin, begin + out.size()) of (K, C) from (C, K), as it lies in old files from `offset`
@@ -187,6 +223,40 @@ void normalise_as_darknet(LayerWeights& layer, double epsilon) {
   }
 }
 
+const char* part_name(std::vector<float> LayerWeights::*part) {
+  if (part == &LayerWeights::weight) {
+    return "weight";
+  }
+  if (part == &LayerWeights::bias) {
+    return "bias";
+  }
+  if (part == &LayerWeights::scale) {
+    return "scale";
+  }
+  return part == &LayerWeights::mean ? "running mean" : "running variance";
+}
+
+// `first` is the number of the first value in its part.
+void check_finite(std::span<const float> values,
+                  Index first,
+                  const std::string& path,
+                  const std::string& who,
+                  std::vector<float> LayerWeights::*part) {
+  const auto found =
+      std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+  if (found != values.end()) {
+    throw InputError(path,
+                     0,
+                     fmt::format("{}: its {} holds {} at element {}, expected finite numbers: the "
+                                 "training that wrote it has gone wrong, or the file is damaged or "
+                                 "of another model",
+                                 who,
+                                 part_name(part),
+                                 number_text(double{*found}),
+                                 first + (found - values.begin())));
+  }
+}
+
 void check_variances(const LayerWeights& layer, const std::string& path, const std::string& who) {
   for (std::size_t k = 0; k < layer.variance.size(); ++k) {
     if (!(layer.variance[k] >= 0)) {
@@ -212,7 +282,10 @@ DarknetWeightsReader::DarknetWeightsReader(const std::filesystem::path& path,
   const Header header = read_header(file_);
   seen_ = header.seen;
   transposed_ = header.transposed;
-  begins_ = layers_present(file_, network, header.bytes, allow_partial);
+  LayersPresent present = layers_present(file_, network, header.bytes, allow_partial);
+  begins_ = std::move(present.begins);
+  other_outputs_ = present.other_outputs;
+  bytes_left_ = present.bytes_left;
 }
 
 LayerWeights DarknetWeightsReader::vectors(int layer) const {
@@ -227,7 +300,11 @@ LayerWeights DarknetWeightsReader::vectors(int layer) const {
     }
     offset += part.count * kFloatBytes;
   }
-  check_variances(result, file_.path().string(), layer_text(*network_, layer));
+  const std::string who = layer_text(*network_, layer);
+  check_variances(result, file_.path().string(), who);
+  for (const Part& part : parts_of(*network_, layer)) {
+    check_finite(result.*part.values, 0, file_.path().string(), who, part.values);
+  }
   normalise_as_ours(result, batch_norm_epsilon_);
   return result;
 }
@@ -253,6 +330,8 @@ void DarknetWeightsReader::read_weight(int layer, Index begin, std::span<float> 
   } else {
     file_.read(offset + begin * kFloatBytes, std::as_writable_bytes(out));
   }
+  check_finite(
+      out, begin, file_.path().string(), layer_text(*network_, layer), &LayerWeights::weight);
 }
 
 std::uint64_t darknet_images_seen(const std::filesystem::path& path) {

@@ -47,8 +47,9 @@ struct DarknetWeights {
 class DarknetWeightsReader {
  public:
   // Throws InputError with path and layer where the file ends too early or too late. With
-  // `allow_partial` it may end after any layer (as `darknet partial` cuts it) or go on after the
-  // last.
+  // `allow_partial` it may end after any layer (as `darknet partial` cuts it), go on after the
+  // last, or have another number of outputs in the last one, which then counts as one it does not
+  // have.
   DarknetWeightsReader(const std::filesystem::path& path,
                        const partitioner::Network& network,
                        double batch_norm_epsilon = 1e-5,
@@ -56,11 +57,19 @@ class DarknetWeightsReader {
 
   [[nodiscard]] std::uint64_t seen() const { return seen_; }
   [[nodiscard]] int layers_filled() const { return static_cast<int>(begins_.size()); }
+  // Outputs of the first layer that it does not have, where that has another number of them; else
+  // 0.
+  [[nodiscard]] Index other_outputs() const { return other_outputs_; }
 
-  // All of a layer but its weight. Throws InputError where a variance is negative.
+  // Bytes after the last layer.
+  [[nodiscard]] Index bytes_left() const { return bytes_left_; }
+
+  // All of a layer but its weight. Throws InputError where a number is not finite, or a variance
+  // negative.
   [[nodiscard]] LayerWeights vectors(int layer) const;
 
-  // Assigns elements [begin, begin + out.size()) of the layer's weight.
+  // Assigns elements [begin, begin + out.size()) of the layer's weight. Throws InputError where one
+  // is not finite.
   void read_weight(int layer, Index begin, std::span<float> out) const;
 
  private:
@@ -70,6 +79,8 @@ class DarknetWeightsReader {
   std::uint64_t seen_ = 0;
   bool transposed_ = false;    // weights of connected layers are (C, K)
   std::vector<Index> begins_;  // of each layer that is there, in bytes
+  Index other_outputs_ = 0;
+  Index bytes_left_ = 0;
 };
 
 // The images that a file's header says its weights were trained on.

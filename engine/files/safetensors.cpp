@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/files/safetensors_header.h"
+#include "engine/files/tensor_digest.h"
 #include "partitioner/errors.h"
 
 namespace engine {
@@ -62,20 +63,6 @@ void read_converted(const InputFile& file, Index offset, std::span<T> out) {
         part.begin(), part.end(), out.begin(), [](Stored value) { return static_cast<T>(value); });
     out = out.subspan(part.size());
     offset += static_cast<Index>(part.size_bytes());
-  }
-}
-
-template <class Stored, class T>
-void write_converted(AtomicFile& file, std::span<const T> values) {
-  std::vector<Stored> piece(std::min(values.size(), kPiece));
-  while (!values.empty()) {
-    const std::span<Stored> part = std::span(piece).first(std::min(values.size(), piece.size()));
-    std::transform(values.begin(),
-                   values.begin() + static_cast<std::ptrdiff_t>(part.size()),
-                   part.begin(),
-                   [](T value) { return static_cast<Stored>(value); });
-    file.write(std::as_bytes(part));
-    values = values.subspan(part.size());
   }
 }
 
@@ -145,6 +132,9 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_(
       parse_safetensors_header(text, file_.path().string(), file_.size() - data_begin);
   tensors_ = std::move(header.tensors);
   metadata_ = std::move(header.metadata);
+  if (const auto digests = metadata_.extract(kDigestsKey)) {
+    digests_ = parse_digests(digests.mapped(), tensors_, metadata_, path.string()).tensors;
+  }
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     begins_.push_back(data_begin + header.begins[i]);
     by_name_[tensors_[i].name] = i;
@@ -195,6 +185,16 @@ void SafetensorsReader::read(const std::string& name, Index begin, std::span<T> 
   }
 }
 
+void SafetensorsReader::read_bytes(const std::string& name,
+                                   Index begin,
+                                   std::span<std::byte> out) const {
+  const std::size_t index = position(name);
+  const Index bytes = element_count(tensors_[index]) * element_bytes(tensors_[index].type);
+  expects(begin >= 0 && begin <= bytes && std::cmp_less_equal(out.size(), bytes - begin),
+          "bytes to read lie in the tensor");
+  file_.read(begins_[index] + begin, out);
+}
+
 template <class T>
 std::vector<T> SafetensorsReader::read_all(const std::string& name) const {
   const Index count = element_count(find(name));
@@ -209,22 +209,64 @@ std::vector<T> SafetensorsReader::read_all(const std::string& name) const {
   return values;
 }
 
+namespace {
+
+std::string header_with(const std::vector<StoredTensor>& tensors,
+                        std::map<std::string, std::string> metadata,
+                        const FileDigests& digests) {
+  metadata[kDigestsKey] = digests_text(digests);
+  return safetensors_header(tensors, metadata);
+}
+
+}  // namespace
+
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      std::vector<StoredTensor> tensors,
                                      const std::map<std::string, std::string>& metadata)
-    : file_(path), tensors_(std::move(tensors)) {
-  const std::string header = safetensors_header(tensors_, metadata);
+    : file_(path), tensors_(std::move(tensors)), metadata_(as_stored(metadata)) {
+  expects(metadata_.count(kDigestsKey) == 0, "digests are the writer's");
+  const std::string header = header_with(tensors_, metadata_, blank_digests(tensors_));
   expects(std::cmp_less_equal(header.size(), kLongestHeader), "the header is not too long");
+  header_bytes_ = static_cast<Index>(header.size());
   const std::uint64_t length = header.size();
   file_.write(std::as_bytes(std::span(&length, 1)));
   file_.write(header);
+  begin_tensor();
   skip_complete_tensors();
+}
+
+SafetensorsWriter::~SafetensorsWriter() = default;
+
+void SafetensorsWriter::begin_tensor() {
+  written_ = 0;
+  digest_ =
+      current_ < tensors_.size() ? std::make_unique<TensorDigest>(tensors_[current_]) : nullptr;
 }
 
 void SafetensorsWriter::skip_complete_tensors() {
   while (current_ < tensors_.size() && written_ == element_count(tensors_[current_])) {
+    digests_[tensors_[current_].name] = digest_->text();
     ++current_;
-    written_ = 0;
+    begin_tensor();
+  }
+}
+
+void SafetensorsWriter::write_bytes(std::span<const std::byte> bytes) {
+  file_.write(bytes);
+  digest_->add(bytes);
+}
+
+template <class Stored, class T>
+void SafetensorsWriter::write_converted(std::span<const T> values) {
+  std::vector<Stored> piece(std::min(values.size(), kPiece));
+  while (!values.empty()) {
+    const std::span<Stored> part = std::span(piece).first(std::min(values.size(), piece.size()));
+    std::transform(values.begin(),
+                   values.begin() + static_cast<std::ptrdiff_t>(part.size()),
+                   part.begin(),
+                   [](T value) { return static_cast<Stored>(value); });
+    write_bytes(std::as_bytes(part));
+    values = values.subspan(part.size());
   }
 }
 
@@ -240,11 +282,11 @@ void SafetensorsWriter::write(std::span<const T> values) {
   expects(convertible<T>(tensor.type),
           "real numbers go to F32 and F64, the others to their own type");
   if (same_bytes<T>(tensor.type)) {
-    file_.write(std::as_bytes(values));
+    write_bytes(std::as_bytes(values));
   } else if (tensor.type == ElementType::F32) {
-    write_converted<float>(file_, values);
+    write_converted<float>(values);
   } else {
-    write_converted<double>(file_, values);
+    write_converted<double>(values);
   }
   written_ += static_cast<Index>(values.size());
   skip_complete_tensors();
@@ -252,7 +294,15 @@ void SafetensorsWriter::write(std::span<const T> values) {
 
 void SafetensorsWriter::commit() {
   expects(current_ == tensors_.size(), "all elements are written before commit");
+  write_digests();
   file_.commit();
+}
+
+void SafetensorsWriter::write_digests() {
+  const FileDigests digests{metadata_digest(metadata_, digests_), digests_};
+  const std::string header = header_with(tensors_, metadata_, digests);
+  expects(static_cast<Index>(header.size()) == header_bytes_, "digests have the place they need");
+  file_.overwrite(kLengthBytes, std::as_bytes(std::span(header)));
 }
 
 template void SafetensorsReader::read(const std::string&, Index, std::span<float>) const;

@@ -6,12 +6,16 @@
 // Positions count elements of one tensor in row-major order. Every number in a file is checked
 // before it is used. What the user's file does wrong is an InputError with its path; what our own
 // calls do wrong is a broken promise.
+//
+// What is written here has digests in its metadata, see tensor_digest.h. A reader holds the
+// metadata against its own at once, the tensors only by expect_sound_tensors() of tensor_check.h.
 
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,7 +54,10 @@ class SafetensorsReader {
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const {
     return tensors_;
   }  // in the file's order
+  // Without the digests.
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  // By tensor; none where the file has no digests.
+  [[nodiscard]] const std::map<std::string, std::string>& digests() const { return digests_; }
 
   [[nodiscard]] bool has(const std::string& name) const;
 
@@ -65,6 +72,9 @@ class SafetensorsReader {
   template <class T>
   [[nodiscard]] std::vector<T> read_all(const std::string& name) const;
 
+  // Assigns bytes [begin, begin + out.size()) of the tensor, as they are stored.
+  void read_bytes(const std::string& name, Index begin, std::span<std::byte> out) const;
+
  private:
   [[nodiscard]] std::size_t position(const std::string& name) const;
 
@@ -73,11 +83,14 @@ class SafetensorsReader {
   std::vector<Index> begins_;  // in bytes from the start of the file, one per tensor
   std::map<std::string, std::size_t> by_name_;  // into tensors_
   std::map<std::string, std::string> metadata_;
+  std::map<std::string, std::string> digests_;
 };
+
+class TensorDigest;
 
 // The header goes first, so all shapes are known at the start; elements then come in order, in
 // pieces of any size. Never holds more than one piece. The file appears at commit(), see
-// atomic_file.h.
+// atomic_file.h; there the digests take the place that the header has for them.
 class SafetensorsWriter {
  public:
   // Names must differ and not be "__metadata__". Metadata may hold any bytes; those that are no
@@ -85,6 +98,9 @@ class SafetensorsWriter {
   SafetensorsWriter(const std::filesystem::path& path,
                     std::vector<StoredTensor> tensors,
                     const std::map<std::string, std::string>& metadata);
+  ~SafetensorsWriter();
+  SafetensorsWriter(const SafetensorsWriter&) = delete;
+  SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
 
   // The next elements, none beyond the end of the current tensor; T as in SafetensorsReader::read.
   template <class T>
@@ -94,10 +110,19 @@ class SafetensorsWriter {
   void commit();
 
  private:
+  void begin_tensor();
   void skip_complete_tensors();
+  void write_bytes(std::span<const std::byte> bytes);
+  void write_digests();
+  template <class Stored, class T>
+  void write_converted(std::span<const T> values);
 
   AtomicFile file_;
   std::vector<StoredTensor> tensors_;
+  std::map<std::string, std::string> metadata_;  // as a reader will find it
+  Index header_bytes_ = 0;
+  std::map<std::string, std::string> digests_;  // of the tensors that are complete
+  std::unique_ptr<TensorDigest> digest_;        // of the current one
   std::size_t current_ = 0;  // tensor being written; tensors_.size() after the last
   Index written_ = 0;        // elements of it
 };

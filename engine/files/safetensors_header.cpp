@@ -57,8 +57,17 @@ std::optional<ElementType> type_named(const std::string& name) {
   throw InputError(file, 0, message);
 }
 
-// The JSON library keeps the last of two equal keys and takes any depth; the format allows neither.
+[[noreturn]] void refuse_json(const std::string& file, std::size_t byte) {
+  refuse(file,
+         fmt::format("the header is not JSON from byte {} on; is this a safetensors file?", byte));
+}
+
+// The JSON library keeps the last of two equal keys, takes any depth and ends at a zero; the format
+// allows none of it.
 Json parse_json(std::string_view text, const std::string& file) {
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    refuse_json(file, 9 + zero);
+  }
   std::vector<std::set<std::string>> keys_of_open_objects;
   const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
     using Event = Json::parse_event_t;
@@ -80,9 +89,7 @@ Json parse_json(std::string_view text, const std::string& file) {
   try {
     return Json::parse(text, check);
   } catch (const Json::parse_error& error) {
-    refuse(file,
-           fmt::format("the header is not JSON from byte {} on; is this a safetensors file?",
-                       8 + error.byte));
+    refuse_json(file, 8 + error.byte);
   } catch (const Json::exception&) {
     refuse(file, "the header has a number out of range; is this a safetensors file?");
   }
@@ -258,6 +265,11 @@ SafetensorsHeader parse_safetensors_header(std::string_view text,
     header.begins.push_back(entry.begin);
   }
   return header;
+}
+
+std::map<std::string, std::string> as_stored(const std::map<std::string, std::string>& metadata) {
+  return Json::parse(Json(metadata).dump(-1, ' ', false, Json::error_handler_t::replace))
+      .get<std::map<std::string, std::string>>();
 }
 
 std::string safetensors_header(const std::vector<StoredTensor>& tensors,

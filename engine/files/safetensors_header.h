@@ -27,6 +27,10 @@ struct SafetensorsHeader {
 [[nodiscard]] std::string safetensors_header(const std::vector<StoredTensor>& tensors,
                                              const std::map<std::string, std::string>& metadata);
 
+// The metadata that will be read from such a header: bytes that are no UTF-8 are replaced.
+[[nodiscard]] std::map<std::string, std::string> as_stored(
+    const std::map<std::string, std::string>& metadata);
+
 // Text out of a file, fit for a message of one line: shortened, unprintable bytes as '?', in
 // quotes.
 [[nodiscard]] std::string in_quotes(std::string_view text);

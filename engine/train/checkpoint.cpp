@@ -1,27 +1,24 @@
 #include "engine/train/checkpoint.h"
 
-#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
-#include <limits>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "engine/comm/agreement.h"
 #include "engine/execution/parameter_pieces.h"
-#include "engine/files/darknet_weights.h"
-#include "engine/files/safetensors.h"
-#include "engine/files/weights_format.h"
+#include "engine/files/tensor_check.h"
+#include "engine/train/root_work.h"
 
 namespace engine {
 
 using partitioner::InputError;
-using partitioner::ParameterKind;
 
 namespace {
 
-constexpr const char* kFormat = "tessera-checkpoint-1";
+constexpr const char* kFormat = "tessera-checkpoint-2";  // which has digests; 1 has none
 
 std::string state_name(const Parameter<float>& parameter, const char* part) {
   return fmt::format("optimizer.{}.{}", parameter_name(*parameter.plan), part);
@@ -44,26 +41,6 @@ std::vector<StoredTensor> stored_tensors(const partitioner::Network& network,
   }
   return tensors;
 }
-
-// Runs `work` on rank 0 unless something went wrong there before. Tensors travel all the same:
-// other ranks do not know.
-class RootWork {
- public:
-  explicit RootWork(const Communicator& communicator) : communicator_(communicator) {}
-
-  template <class Work>
-  void run(Work work) {
-    if (communicator_.rank() == 0 && !problem_) {
-      problem_ = problem_of(work);
-    }
-  }
-
-  void finish() { throw_agreed(communicator_, problem_); }
-
- private:
-  const Communicator& communicator_;
-  std::optional<std::string> problem_;
-};
 
 Index parse_number(const SafetensorsReader& file, const std::string& key) {
   const auto found = file.metadata().find(key);
@@ -94,6 +71,23 @@ void expect_shape(const SafetensorsReader& file,
   }
 }
 
+// Without this a file could lose its digests by the damage that they are there to show.
+void expect_digests(const SafetensorsReader& file) {
+  const auto format = file.metadata().find("format");
+  if (format != file.metadata().end() && format->second == kFormat && file.digests().empty()) {
+    throw InputError(file.path().string(),
+                     0,
+                     "its digests are missing: the file has been damaged or changed since it was "
+                     "written; take another copy");
+  }
+}
+
+// Variances and mean squares, of which roots are taken, are not negative.
+Numbers numbers_of_checkpoint(const std::string& name) {
+  return name.ends_with(".variance") || name.ends_with(".second") ? Numbers::FiniteNotNegative
+                                                                  : Numbers::Finite;
+}
+
 // Momentum and Adam keep different things under the same names.
 void expect_optimizer(const SafetensorsReader& file,
                       const ParameterSet<float>& parameters,
@@ -121,7 +115,24 @@ std::map<std::string, std::string> metadata_of(const TrainingState& state) {
   if (state.preparation) {
     metadata[kPreparationKey] = to_json(*state.preparation);
   }
+  if (state.tested) {
+    metadata["accuracy"] = fmt::format("{}", state.tested->accuracy);
+    metadata["test_loss"] = fmt::format("{}", state.tested->loss);
+  }
   return metadata;
+}
+
+double parse_real(const SafetensorsReader& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  double value = 0;
+  if (found != file.metadata().end()) {
+    const char* end = found->second.data() + found->second.size();
+    const auto [last, error] = std::from_chars(found->second.data(), end, value);
+    if (error == std::errc{} && last == end) {
+      return value;
+    }
+  }
+  throw InputError(file.path().string(), 0, fmt::format("its metadata has no number '{}'", key));
 }
 
 TrainingState read_state(const SafetensorsReader& file, const partitioner::Network& network) {
@@ -149,6 +160,20 @@ TrainingState read_state(const SafetensorsReader& file, const partitioner::Netwo
 }
 
 }  // namespace
+
+void expect_sound_parameters(const SafetensorsReader& file,
+                             const std::vector<const partitioner::ParameterPlan*>& wanted) {
+  std::map<std::string, Numbers> numbers;
+  for (const partitioner::ParameterPlan* parameter : wanted) {
+    const std::string name = parameter_name(*parameter);
+    numbers[name] = numbers_of_checkpoint(name);
+  }
+  expect_digests(file);
+  expect_sound_tensors(file, [&](const std::string& name) {
+    const auto found = numbers.find(name);
+    return found == numbers.end() ? Numbers::Any : found->second;
+  });
+}
 
 void save_checkpoint(const std::filesystem::path& path,
                      const TrainingState& state,
@@ -181,11 +206,23 @@ void save_checkpoint(const std::filesystem::path& path,
   root.finish();
 }
 
-Index images_seen(const std::filesystem::path& path) {
-  if (!is_safetensors(path)) {
-    return static_cast<Index>(
-        std::min(darknet_images_seen(path), std::uint64_t{std::numeric_limits<Index>::max()}));
+std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
+                                     const partitioner::Network& network,
+                                     Index step) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return std::nullopt;
   }
+  const SafetensorsReader file(path);
+  BestSoFar best{parse_number(file, "step"),
+                 {parse_real(file, "accuracy"), parse_real(file, "test_loss")}};
+  const auto its_network = file.metadata().find("network");
+  const bool of_this = its_network != file.metadata().end() &&
+                       its_network->second == fingerprint(network) && best.step <= step;
+  return of_this ? std::optional<BestSoFar>(best) : std::nullopt;
+}
+
+Index checkpoint_images_seen(const std::filesystem::path& path) {
   const SafetensorsReader file(path);
   return file.metadata().count("images_seen") > 0 ? parse_number(file, "images_seen") : 0;
 }
@@ -213,6 +250,8 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
     for (const StoredTensor& tensor : stored_tensors(network, parameters, optimizer.adam())) {
       expect_shape(*file, tensor.name, tensor.shape);
     }
+    expect_digests(*file);
+    expect_sound_tensors(*file, numbers_of_checkpoint);
   });
   root.finish();
   const auto read =
@@ -237,93 +276,6 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   state.seed = communicator.share(state.seed);
   state.images_seen = communicator.share(state.images_seen);
   return state;
-}
-
-namespace {
-
-std::vector<float>& of_kind(LayerWeights& weights, ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::Weight:
-      return weights.weight;
-    case ParameterKind::Bias:
-      return weights.bias;
-    case ParameterKind::Scale:
-      return weights.scale;
-    case ParameterKind::Mean:
-      return weights.mean;
-    case ParameterKind::Variance:
-      break;
-  }
-  return weights.variance;
-}
-
-void read_parameter(const DarknetWeightsReader& file,
-                    const partitioner::ParameterPlan& plan,
-                    Index begin,
-                    std::span<float> piece) {
-  if (plan.kind == ParameterKind::Weight) {
-    file.read_weight(plan.layer, begin, piece);
-    return;
-  }
-  LayerWeights vectors = file.vectors(plan.layer);
-  std::copy_n(of_kind(vectors, plan.kind).begin() + begin, piece.size(), piece.begin());
-}
-
-}  // namespace
-
-void load_weights(const std::filesystem::path& path,
-                  const partitioner::Network& network,
-                  double batch_norm_epsilon,
-                  ParameterSet<float>& parameters,
-                  const Communicator& communicator) {
-  RootWork root(communicator);
-  std::optional<SafetensorsReader> file;
-  std::optional<DarknetWeightsReader> darknet;
-  root.run([&] {
-    if (!is_safetensors(path)) {
-      darknet.emplace(path, network, batch_norm_epsilon);
-      return;
-    }
-    file.emplace(path);
-    for (const Parameter<float>& parameter : parameters.all()) {
-      expect_shape(
-          *file, parameter_name(*parameter.plan), parameter_shape(network, *parameter.plan));
-    }
-  });
-  root.finish();
-  for (Parameter<float>& parameter : parameters.all()) {
-    const auto fill = [&](Index begin, std::span<float> piece) {
-      root.run([&] {
-        if (darknet) {
-          read_parameter(*darknet, *parameter.plan, begin, piece);
-        } else {
-          file->read(parameter_name(*parameter.plan), begin, piece);
-        }
-      });
-    };
-    scatter_pieces(communicator, held_values(*parameter.plan), parameter.values.data(), fill);
-  }
-  root.finish();
-}
-
-void save_darknet_weights(const std::filesystem::path& path,
-                          const partitioner::Network& network,
-                          double batch_norm_epsilon,
-                          Index images_seen,
-                          const ParameterSet<float>& parameters,
-                          const Communicator& communicator) {
-  DarknetWeights weights;
-  weights.seen = static_cast<std::uint64_t>(images_seen);
-  weights.layers.resize(network.layers.size());
-  weights.layers_filled = network.size();
-  for (const Parameter<float>& parameter : parameters.all()) {
-    std::vector<float> whole = parameters.gather(parameter, parameter.values.data());
-    of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)], parameter.plan->kind) =
-        std::move(whole);
-  }
-  RootWork root(communicator);
-  root.run([&] { write_darknet_weights(path, network, weights, batch_norm_epsilon); });
-  root.finish();
 }
 
 }  // namespace engine

@@ -6,8 +6,9 @@
 // that goes on after saving forgets it, too, see ParameterSet::forget_remainders().
 //
 // Rank 0 reads and writes; a piece of a tensor at a time travels between it and its owners, so that
-// checkpoints take no memory to speak of. All ranks call these functions together, and errors are
-// AgreedErrors on all of them.
+// checkpoints take no memory to speak of. All ranks call these functions together unless said
+// otherwise, and errors are AgreedErrors on all of them. What is read is judged first, by its
+// digests and number by number.
 
 #pragma once
 
@@ -15,11 +16,23 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "engine/files/safetensors.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/preparation.h"
 
 namespace engine {
+
+// What weights achieved on the pictures for testing.
+struct TestResult {
+  double accuracy = 0;
+  double loss = 0;
+
+  [[nodiscard]] bool better_than(const TestResult& other) const {
+    return accuracy > other.accuracy || (accuracy == other.accuracy && loss < other.loss);
+  }
+};
 
 struct TrainingState {
   Index step = 0;  // updates done
@@ -28,6 +41,7 @@ struct TrainingState {
   std::string fingerprint;                                // of its network
   Index images_seen = 0;                                  // trained on so far, each time counted
   std::optional<Preparation> preparation = std::nullopt;  // what old files do not know
+  std::optional<TestResult> tested = std::nullopt;        // of these very weights, where known
 };
 
 void save_checkpoint(const std::filesystem::path& path,
@@ -44,27 +58,27 @@ void save_checkpoint(const std::filesystem::path& path,
                                             Optimizer<float>& optimizer,
                                             const Communicator& communicator);
 
-// The images that the training of a file of weights has seen; 0 where it does not say. Reads on
-// this rank.
-[[nodiscard]] Index images_seen(const std::filesystem::path& path);
+// The images that the training of a checkpoint has seen; 0 where it does not say. Reads on this
+// rank alone.
+[[nodiscard]] Index checkpoint_images_seen(const std::filesystem::path& path);
+
+// Of the best weights so far of a training of this network up to a step, as a checkpoint keeps it;
+// nothing where there is no such file or it is of later steps. Reads on this rank alone.
+struct BestSoFar {
+  Index step = 0;
+  TestResult tested;
+};
+[[nodiscard]] std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
+                                                   const partitioner::Network& network,
+                                                   Index step);
+
+// Throws InputError where the file is damaged or one of these parameters in it is not fit for use.
+// On this rank alone.
+void expect_sound_parameters(const SafetensorsReader& file,
+                             const std::vector<const partitioner::ParameterPlan*>& wanted);
 
 // The seed that a checkpoint's training had.
 [[nodiscard]] std::uint64_t checkpoint_seed(const std::filesystem::path& path,
                                             const Communicator& communicator);
-
-// Only the weights, from a checkpoint or from a file of Darknet's, see is_safetensors().
-void load_weights(const std::filesystem::path& path,
-                  const partitioner::Network& network,
-                  double batch_norm_epsilon,
-                  ParameterSet<float>& parameters,
-                  const Communicator& communicator);
-
-// Only the weights, to a Darknet .weights file.
-void save_darknet_weights(const std::filesystem::path& path,
-                          const partitioner::Network& network,
-                          double batch_norm_epsilon,
-                          Index images_seen,
-                          const ParameterSet<float>& parameters,
-                          const Communicator& communicator);
 
 }  // namespace engine

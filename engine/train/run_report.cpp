@@ -8,14 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/execution/system_memory.h"
-#include "engine/files/atomic_file.h"
-#include "partitioner/errors.h"
 #include "partitioner/quantities.h"
 #include "partitioner/text_table.h"
 
 namespace engine {
 
-using partitioner::InputError;
 using partitioner::MemoryUse;
 
 namespace {
@@ -95,71 +92,6 @@ std::string memory_table(const std::string& json) {
     }
   }
   return "memory of each rank, MiB; resident: at most, as the kernel counts it\n" + table.text();
-}
-
-namespace {
-
-// The lines of an earlier run up to a step.
-std::string kept_lines(const std::filesystem::path& path, Index resumed_step) {
-  std::ifstream file(path);
-  std::string kept;
-  std::string line;
-  while (std::getline(file, line)) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("step") && json["step"].is_number_integer() &&
-        json["step"].get<Index>() <= resumed_step) {
-      kept += line + "\n";
-    }
-  }
-  return kept;
-}
-
-}  // namespace
-
-Metrics::Metrics(const std::filesystem::path& path, Index resumed_step) : path_(path) {
-  const std::string kept = resumed_step > 0 ? kept_lines(path, resumed_step) : "";
-  write_atomically(path, kept);
-  bytes_ = kept.size();
-  file_.open(path, std::ios::app);
-}
-
-void Metrics::add_line(const std::string& line) {
-  file_ << line << '\n' << std::flush;
-  if (!file_) {
-    const std::string why = std::strerror(errno);
-    file_.close();
-    std::error_code ignored;  // then half a line stays, which who resumes leaves out
-    std::filesystem::resize_file(path_, bytes_, ignored);
-    throw InputError(
-        path_.string(),
-        0,
-        fmt::format("cannot write ({}): free space there or give another folder with --run", why));
-  }
-  bytes_ += line.size() + 1;
-}
-
-void Metrics::add_step(Index step, const StepResult& result, Index images) {
-  add_line(
-      nlohmann::ordered_json{{"step", step},
-                             {"loss", result.loss},
-                             {"learning_rate", result.learning_rate},
-                             {"step_s", result.times.step_s},
-                             {"images_per_s", static_cast<double>(images) / result.times.step_s},
-                             {"load_s", result.times.load_s},
-                             {"forward_s", result.times.forward_s},
-                             {"backward_s", result.times.backward_s},
-                             {"update_s", result.times.update_s},
-                             {"exchange_s", result.times.exchanges.total_s()}}
-          .dump());
-}
-
-void Metrics::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
-  add_line(nlohmann::ordered_json{{"step", step},
-                                  {"epoch", epoch},
-                                  {"accuracy", result.accuracy},
-                                  {"test_loss", result.loss},
-                                  {"test_pictures", result.pictures}}
-               .dump());
 }
 
 void say(const std::string& text) {

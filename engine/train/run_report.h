@@ -1,11 +1,8 @@
-// What a run leaves behind for people and programs: DIR/metrics.jsonl, DIR/memory.json, and a line
+// What a run leaves behind for people and programs beside its metrics: DIR/memory.json, and a line
 // a step on the terminal. Only rank 0 writes.
 
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -26,24 +23,6 @@ namespace engine {
 
 // A table of the same file, for people.
 [[nodiscard]] std::string memory_table(const std::string& json);
-
-// DIR/metrics.jsonl: a JSON object a line, for each step and each evaluation.
-class Metrics {
- public:
-  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on.
-  Metrics(const std::filesystem::path& path, Index resumed_step);
-
-  // Throw InputError where the line cannot be written; no part of it stays.
-  void add_step(Index step, const StepResult& result, Index images);
-  void add_evaluation(Index step, double epoch, const EvaluationResult& result);
-
- private:
-  void add_line(const std::string& line);
-
-  std::filesystem::path path_;
-  std::ofstream file_;
-  std::uintmax_t bytes_ = 0;  // of whole lines
-};
 
 // Prints on standard output and goes on where that cannot be written: training is worth more than
 // what is said about it.

@@ -74,8 +74,8 @@ meets 4
 rm "$data/train/red/5.jpg"
 head -c 200 "$data/test/red/1.png" >"$folder/damaged.png"
 mv "$folder/damaged.png" "$data/test/red/1.png"
-rm -rf "$folder/run"
 for ranks in 1 4; do
+  rm -rf "$folder/run"
   run "$ranks" "${training[@]}" --steps 3 --run "$folder/run"
   expect_refusal 'test/red/1\.png: '
   expect 'the trained weights are kept' test -s "$folder/run/checkpoint.safetensors"

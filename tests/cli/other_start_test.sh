@@ -72,7 +72,7 @@ for place in here there; do
   mkdir "$folder/$place"
   make_digits "$folder/$place" 12 4
 done
-train="train models/lenet5.cfg --steps 1 --batch 2 --run $folder/run --data"
+train="train models/lenet5.cfg --steps 1 --batch 2 --run $folder/run --force --data"
 works_each "$train $folder/here" "$train $folder/there"
 works_each 'plan models/lenet5.cfg' 'plan models/lenet5.cfg'
 expect 'one rank prints the plan' test "$(grep -c '^model' "$folder/out")" -eq 1

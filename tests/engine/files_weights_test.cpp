@@ -315,6 +315,39 @@ TEST_CASE("a partial file fills the layers it has and no others") {
   CHECK(read_darknet_weights(path, small_network(), 1e-5, true).layers_filled == 0);
 }
 
+TEST_CASE("a last layer with another number of outputs counts as one that the file lacks") {
+  const TemporaryFolder folder;
+  const auto path = folder / "other.weights";
+  const std::string bytes = darknet_bytes(header(0, 2, 0, 8), darknet_layers());
+  const std::string others = bytes.substr(0, bytes.size() - 4 * kLastFloats);
+  const std::size_t one_output = 4 * (1 + 5);
+  for (const std::size_t outputs : {1U, 2U, 4U, 1000U}) {
+    CAPTURE(outputs);
+    put_bytes(path, others + std::string(outputs * one_output, '\0'));
+    const DarknetWeightsReader file(path, small_network(), 1e-5, true);
+    CHECK(file.layers_filled() == 4);
+    CHECK(file.other_outputs() == static_cast<engine::Index>(outputs));
+    CHECK_FALSE(error_of(path, small_network()).empty());
+  }
+  put_bytes(path, bytes);
+  CHECK(DarknetWeightsReader(path, small_network(), 1e-5, true).other_outputs() == 0);
+}
+
+TEST_CASE("numbers that are not finite are refused with layer and place") {
+  const TemporaryFolder folder;
+  const auto path = folder / "other.weights";
+  std::vector<LayerWeights> layers = darknet_layers();
+  layers[2].weight[3] = std::numeric_limits<float>::quiet_NaN();
+  put_bytes(path, darknet_bytes(header(0, 2, 0, 8), layers));
+  CHECK(has(error_of(path, small_network()),
+            "layer 2 (convolutional): its weight holds NaN at element 3"));
+  layers = darknet_layers();
+  layers[3].variance[1] = std::numeric_limits<float>::infinity();
+  put_bytes(path, darknet_bytes(header(0, 2, 0, 8), layers));
+  CHECK(has(error_of(path, small_network()),
+            "layer 3 (connected): its running variance holds infinity at element 1"));
+}
+
 TEST_CASE("variances that no network has are refused with layer and channel") {
   const TemporaryFolder folder;
   const auto path = folder / "other.weights";

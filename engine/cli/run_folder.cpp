@@ -1,0 +1,237 @@
+#include "engine/cli/run_folder.h"
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "engine/files/atomic_file.h"
+#include "engine/host_name.h"
+#include "partitioner/errors.h"
+#include "partitioner/printable.h"
+
+namespace engine {
+
+namespace fs = std::filesystem;
+using partitioner::InputError;
+
+namespace {
+
+constexpr const char* kLock = "run.lock";
+constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kCheckpoint = "checkpoint.safetensors";
+constexpr const char* kBest = "best.safetensors";
+
+// Whether a path names the file or folder that is open.
+bool names(const fs::path& path, int descriptor) {
+  struct stat by_name = {};
+  struct stat open = {};
+  return ::stat(path.c_str(), &by_name) == 0 && ::fstat(descriptor, &open) == 0 &&
+         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+std::string holder_text() {
+  return fmt::format("process {} on {} since {:%Y-%m-%d %H:%M:%S}",
+                     ::getpid(),
+                     host_name(),
+                     fmt::localtime(std::time(nullptr)));
+}
+
+// What the process that holds the lock has written into it.
+std::string holder_of(int descriptor) {
+  std::array<char, 200> text{};
+  const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
+  const std::string_view holder(text.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
+  return holder.empty() ? "another process"
+                        : partitioner::printable(holder.substr(0, holder.find('\n')));
+}
+
+// The last step that a file of metrics has; nothing where it has no line.
+std::optional<std::int64_t> last_step(const fs::path& path) {
+  std::optional<std::int64_t> last;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const bool has_step =
+        json.is_object() && json.contains("step") && json["step"].is_number_integer();
+    last = has_step ? json["step"].get<std::int64_t>() : last.value_or(0);
+  }
+  return last;
+}
+
+// Whether two paths name one folder.
+bool same_folder(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error) && !error;
+}
+
+}  // namespace
+
+// Whole before anything can fail: what fails is then tidied up by the destructor.
+RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
+  std::error_code error;
+  absolute_ = fs::absolute(path_, error).lexically_normal();
+}
+
+RunFolder::RunFolder(fs::path path, const fs::path& resume, bool replace)
+    : RunFolder(std::move(path)) {
+  make();
+  lock();
+  expect_free(resume, replace);
+}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) {
+    if (names(path_ / kLock, lock_)) {
+      ::unlink((path_ / kLock).c_str());  // before the lock goes with the descriptor
+    }
+    ::close(lock_);
+  }
+  if (folder_ >= 0) {
+    if (made_ && is_there()) {
+      ::rmdir(path_.c_str());  // fails where something is in it
+    }
+    ::close(folder_);
+  }
+}
+
+void RunFolder::make() {
+  std::error_code error;
+  made_ = fs::create_directories(path_, error);
+  if (!error) {
+    folder_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    error = folder_ < 0 ? std::error_code(errno, std::generic_category()) : error;
+  }
+  if (error) {
+    throw InputError(
+        fmt::format("--run {}: cannot make this folder ({}): give one that can be written to",
+                    path_.string(),
+                    error.message()));
+  }
+}
+
+void RunFolder::lock() {
+  const fs::path file = path_ / kLock;
+  while (lock_ < 0) {
+    const int descriptor =
+        ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (descriptor < 0) {
+      throw InputError(file.string(),
+                       0,
+                       fmt::format("cannot be written ({}): give a folder that can be written to",
+                                   std::generic_category().message(errno)));
+    }
+    // Where the file system has no locks, do without.
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      const std::string holder = holder_of(descriptor);
+      ::close(descriptor);
+      throw InputError(path_.string(),
+                       0,
+                       fmt::format("another run is at work in this folder, {}: wait for its end, "
+                                   "stop it, or give another folder with --run",
+                                   holder));
+    }
+    // The one that had it may have removed the file meanwhile.
+    if (names(file, descriptor)) {
+      lock_ = descriptor;
+    } else {
+      ::close(descriptor);
+    }
+  }
+  const std::string text = holder_text() + "\n";
+  // The text is for people: without room for it the lock holds all the same.
+  (void)!::ftruncate(lock_, 0);
+  (void)!::pwrite(lock_, text.data(), text.size(), 0);
+}
+
+void RunFolder::expect_free(const fs::path& resume, bool replace) {
+  goes_on_ =
+      !resume.empty() && same_folder(resume.has_parent_path() ? resume.parent_path() : ".", path_);
+  if (goes_on_ || replace) {
+    return;
+  }
+  std::vector<std::string> found;
+  if (const auto step = is_file(path_ / kMetrics) ? last_step(path_ / kMetrics) : std::nullopt) {
+    found.push_back(fmt::format("{} up to step {}", kMetrics, *step));
+  }
+  const bool resumable = is_file(path_ / kCheckpoint);
+  for (const char* name : {kCheckpoint, kBest}) {
+    if (is_file(path_ / name)) {
+      found.emplace_back(name);
+    }
+  }
+  if (!found.empty()) {
+    throw InputError(
+        path_.string(),
+        0,
+        fmt::format("holds an earlier run ({}): {}replace it with --force, or give another folder "
+                    "with --run",
+                    fmt::join(found, ", "),
+                    resumable ? fmt::format("go on from it with --resume {}, ",
+                                            (path_ / kCheckpoint).string())
+                              : ""));
+  }
+}
+
+void RunFolder::prepare() {
+  for (const char* name : {kCheckpoint, kBest, "partition.toml", "memory.json"}) {
+    const AtomicFile writable(path_ / name);
+  }
+  if (goes_on_) {
+    return;
+  }
+  for (const char* name : {kCheckpoint, kBest, "memory.json"}) {
+    std::error_code error;
+    fs::remove(path_ / name, error);
+    if (error) {
+      throw InputError((path_ / name).string(), 0, "cannot be removed: " + error.message());
+    }
+  }
+}
+
+bool RunFolder::is_there() const {
+  return names(path_, folder_);
+}
+
+fs::path RunFolder::make_rescue_folder(int attempt) const {
+  const fs::path name =
+      absolute_.filename().empty() ? absolute_.parent_path().filename() : absolute_.filename();
+  const fs::path parent = absolute_.filename().empty() ? absolute_.parent_path().parent_path()
+                                                       : absolute_.parent_path();
+  std::error_code error;
+  const std::array<fs::path, kRescueAttempts> places = {
+      parent, fs::current_path(error), fs::temp_directory_path(error)};
+  const fs::path place = places.at(static_cast<std::size_t>(attempt));
+  constexpr int kMostFolders = 1000;
+  for (int number = 1; number < kMostFolders; ++number) {
+    const std::string end = number == 1 ? "-rescued" : fmt::format("-rescued-{}", number);
+    const fs::path folder = place / (name.string() + end);
+    if (fs::create_directory(folder, error)) {
+      return folder;
+    }
+    if (error) {
+      break;
+    }
+  }
+  throw InputError(place.string(), 0, "cannot make a folder here: " + error.message());
+}
+
+}  // namespace engine

@@ -1,0 +1,107 @@
+#include "engine/cli/training_length.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/cli/setup.h"
+#include "engine/comm/agreement.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+using partitioner::InputError;
+
+partitioner::TrainingOptions training_options(const TrainCommand& command,
+                                              const partitioner::ModelFile& model) {
+  partitioner::TrainingOptions training = model.training;
+  if (command.batch > 0) {
+    training.batch = command.batch;
+    training.subdivisions = 1;
+  }
+  if (command.subdivisions > 0) {
+    training.subdivisions = command.subdivisions;
+  }
+  if (training.batch % training.subdivisions != 0) {
+    throw InputError(command.model,
+                     0,
+                     fmt::format("a batch of {} images does not divide into {} subdivisions: give "
+                                 "others with --batch and --subdivisions",
+                                 training.batch,
+                                 training.subdivisions));
+  }
+  if (command.schedule_steps > 0) {
+    training.max_batches = command.schedule_steps;
+  }
+  return training;
+}
+
+TrainingLength training_length(const TrainCommand& command,
+                               Index pictures,
+                               partitioner::TrainingOptions& training) {
+  TrainingLength length;
+  length.epoch_steps = std::max<Index>(1, (pictures + training.batch - 1) / training.batch);
+  length.last_step = command.steps;
+  if (command.epochs > 0) {
+    length.last_step = (command.epochs * pictures + training.batch - 1) / training.batch;
+  }
+  if (length.last_step == 0) {
+    length.last_step = training.max_batches;
+  }
+  if (length.last_step == 0) {
+    throw AgreedError(
+        fmt::format("{}: no max_batches in [net]: say how long to train with --steps or --epochs",
+                    command.model));
+  }
+  if (training.max_batches == 0) {
+    training.max_batches = length.last_step;
+  }
+  return length;
+}
+
+namespace {
+
+// The first step from which on the rate is 0, of those up to `last`, which has rate 0. A rate that
+// has become 0 stays so.
+Index first_without_rate(const partitioner::TrainingOptions& training, Index last) {
+  Index with = 0;
+  Index without = last;
+  while (without - with > 1) {
+    const Index middle = with + (without - with) / 2;
+    (learning_rate(training, middle) > 0 ? with : without) = middle;
+  }
+  return without;
+}
+
+}  // namespace
+
+void warn_of_zero_rate(const TrainCommand& command,
+                       const partitioner::TrainingOptions& training,
+                       Index first_step,
+                       Index last_step,
+                       const Communicator& communicator) {
+  if (last_step <= first_step || learning_rate(training, last_step) > 0) {
+    return;
+  }
+  const Index from = std::max(first_without_rate(training, last_step), first_step + 1);
+  const bool poly = training.policy == partitioner::RatePolicy::Poly;
+  if (poly && from == last_step) {
+    return;  // by its formula the last step of the schedule has none
+  }
+  const std::string remedy =
+      poly ? fmt::format(
+                 "the schedule has {} steps: give --schedule-steps {} to let it run until "
+                 "the end, or train for fewer steps",
+                 training.max_batches,
+                 last_step)
+           : "change learning_rate or its policy in [net]";
+  warn(fmt::format("{}: the learning rate is 0 from step {} to the last, {}: nothing is learnt in "
+                   "these {} steps; {}",
+                   command.model,
+                   from,
+                   last_step,
+                   last_step - from + 1,
+                   remedy),
+       communicator);
+}
+
+}  // namespace engine

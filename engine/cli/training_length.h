@@ -1,0 +1,36 @@
+// How long a training run goes on and how its learning rate runs until then, by the model file and
+// the command line.
+
+#pragma once
+
+#include <string>
+
+#include "engine/cli/commands.h"
+#include "engine/comm/communicator.h"
+#include "partitioner/model_file.h"
+
+namespace engine {
+
+// What the command line changes about what the model file says. Throws InputError.
+[[nodiscard]] partitioner::TrainingOptions training_options(const TrainCommand& command,
+                                                            const partitioner::ModelFile& model);
+
+struct TrainingLength {
+  Index epoch_steps = 1;  // steps after which all pictures have been seen once
+  Index last_step = 0;
+};
+
+// Sets the length of the schedule to that of training where neither says it. Throws AgreedError
+// where nothing says how long to train; all ranks find that alike.
+[[nodiscard]] TrainingLength training_length(const TrainCommand& command,
+                                             Index pictures,
+                                             partitioner::TrainingOptions& training);
+
+// Warns on rank 0 where steps up to the last would change nothing.
+void warn_of_zero_rate(const TrainCommand& command,
+                       const partitioner::TrainingOptions& training,
+                       Index first_step,
+                       Index last_step,
+                       const Communicator& communicator);
+
+}  // namespace engine

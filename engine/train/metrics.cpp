@@ -1,0 +1,143 @@
+// 64-bit file offsets on 32-bit machines; before any header of the system.
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
+#endif
+
+#include "engine/train/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "engine/files/atomic_file.h"
+#include "partitioner/errors.h"
+
+namespace engine {
+
+namespace {
+
+// The lines of an earlier run up to a step.
+std::string kept_lines(const std::filesystem::path& path, Index resumed_step) {
+  std::ifstream file(path);
+  std::string kept;
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("step") && json["step"].is_number_integer() &&
+        json["step"].get<Index>() <= resumed_step) {
+      kept += line + "\n";
+    }
+  }
+  return kept;
+}
+
+// 0 or the error's number.
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
+    if (count < 0 && errno != EINTR) {
+      return errno;
+    }
+    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Metrics::Metrics(const std::filesystem::path& path, Index resumed_step) : path_(path) {
+  const std::string kept = resumed_step > 0 ? kept_lines(path, resumed_step) : "";
+  write_atomically(path, kept);
+  bytes_ = std::ssize(kept);
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+  if (descriptor_ < 0) {
+    fail("cannot be written", errno);
+  }
+}
+
+Metrics::~Metrics() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+void Metrics::fail(const char* action, int error_number) const {
+  throw partitioner::InputError(
+      path_.string(),
+      0,
+      fmt::format("{} ({}): free space there or give another folder with --run",
+                  action,
+                  std::generic_category().message(error_number)));
+}
+
+void Metrics::add_line(const std::string& line) {
+  const int error = write_all(descriptor_, line + '\n');
+  if (error != 0) {
+    // Where this fails half a line stays, which who resumes leaves out.
+    (void)!::ftruncate(descriptor_, bytes_);
+    fail("cannot write", error);
+  }
+  bytes_ += std::ssize(line) + 1;
+}
+
+void Metrics::sync() {
+  if (::fsync(descriptor_) != 0) {
+    fail("cannot be written to its disk", errno);
+  }
+}
+
+bool Metrics::is_there() const {
+  struct stat by_name = {};
+  struct stat open = {};
+  return ::stat(path_.c_str(), &by_name) == 0 && ::fstat(descriptor_, &open) == 0 &&
+         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
+}
+
+void Metrics::copy_to(const std::filesystem::path& path) const {
+  AtomicFile copy(path);
+  std::array<char, 4096> piece{};
+  std::int64_t offset = 0;
+  while (offset < bytes_) {
+    const ssize_t count = ::pread(descriptor_, piece.data(), piece.size(), offset);
+    if (count <= 0) {
+      break;  // its disk is gone: what could be read is better than nothing
+    }
+    copy.write(std::string_view(piece.data(), static_cast<std::size_t>(count)));
+    offset += count;
+  }
+  copy.commit();
+}
+
+void Metrics::add_step(Index step, const StepResult& result, Index images) {
+  add_line(
+      nlohmann::ordered_json{{"step", step},
+                             {"loss", result.loss},
+                             {"learning_rate", result.learning_rate},
+                             {"step_s", result.times.step_s},
+                             {"images_per_s", static_cast<double>(images) / result.times.step_s},
+                             {"load_s", result.times.load_s},
+                             {"forward_s", result.times.forward_s},
+                             {"backward_s", result.times.backward_s},
+                             {"update_s", result.times.update_s},
+                             {"exchange_s", result.times.exchanges.total_s()}}
+          .dump());
+}
+
+void Metrics::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
+  add_line(nlohmann::ordered_json{{"step", step},
+                                  {"epoch", epoch},
+                                  {"accuracy", result.accuracy},
+                                  {"test_loss", result.loss},
+                                  {"test_pictures", result.pictures}}
+               .dump());
+}
+
+}  // namespace engine

@@ -1,0 +1,277 @@
+#include "engine/train/weights_file.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "engine/execution/parameter_pieces.h"
+#include "engine/files/darknet_weights.h"
+#include "engine/files/safetensors.h"
+#include "engine/files/weights_format.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/root_work.h"
+
+namespace engine {
+
+using partitioner::InputError;
+using partitioner::Network;
+using partitioner::ParameterKind;
+
+namespace {
+
+std::vector<float>& of_kind(LayerWeights& weights, ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::Weight:
+      return weights.weight;
+    case ParameterKind::Bias:
+      return weights.bias;
+    case ParameterKind::Scale:
+      return weights.scale;
+    case ParameterKind::Mean:
+      return weights.mean;
+    case ParameterKind::Variance:
+      break;
+  }
+  return weights.variance;
+}
+
+std::string layer_text(const Network& network, int layer) {
+  return fmt::format("layer {} ({})", layer, kind_name(network.layer(layer).operation));
+}
+
+// "8x3x3x3"
+std::string shape_text(const std::vector<Index>& shape) {
+  return fmt::format("{}", fmt::join(shape, "x"));
+}
+
+// Which layers with parameters come from the file, and a line about each that does not. Rank 0's.
+struct Fit {
+  std::vector<char> taken;  // of each layer of the network
+  std::vector<std::string> lines;
+};
+
+// A file of either kind. Rank 0's.
+class WeightsSource {
+ public:
+  WeightsSource(const std::filesystem::path& path,
+                const Network& network,
+                double batch_norm_epsilon,
+                bool allow_partial)
+      : path_(path), network_(network) {
+    if (is_safetensors(path)) {
+      tensors_.emplace(path);
+    } else {
+      darknet_.emplace(path, network, batch_norm_epsilon, allow_partial);
+      if (darknet_->bytes_left() > 0) {
+        throw InputError(path.string(),
+                         0,
+                         fmt::format("goes on for {} bytes after the last layer; is this the right "
+                                     "model for these weights?",
+                                     darknet_->bytes_left()));
+      }
+    }
+  }
+
+  [[nodiscard]] Fit fit(const ParameterSet<float>& parameters) const {
+    Fit result;
+    result.taken.assign(static_cast<std::size_t>(network_.size()), 1);
+    for (const Parameter<float>& parameter : parameters.all()) {
+      const auto layer = static_cast<std::size_t>(parameter.plan->layer);
+      if (result.taken[layer] == 0) {
+        continue;
+      }
+      if (const auto misfit = misfit_of(*parameter.plan)) {
+        result.taken[layer] = 0;
+        result.lines.push_back(fmt::format("{}: {} starts anew: {}",
+                                           path_.string(),
+                                           layer_text(network_, parameter.plan->layer),
+                                           *misfit));
+      }
+    }
+    return result;
+  }
+
+  // Throws InputError at the first parameter that the file does not have as the model does.
+  void expect_all(const ParameterSet<float>& parameters) const {
+    for (const Parameter<float>& parameter : parameters.all()) {
+      if (tensors_) {
+        (void)tensors_->find(parameter_name(*parameter.plan));  // names the nearest where it is not
+      }
+      if (const auto misfit = misfit_of(*parameter.plan)) {
+        throw InputError(
+            path_.string(), 0, *misfit + ": give the model that the weights were trained with");
+      }
+    }
+  }
+
+  void expect_sound(const ParameterSet<float>& parameters, const std::vector<char>& taken) const {
+    if (!tensors_) {
+      return;  // that reader judges what it reads
+    }
+    std::vector<const partitioner::ParameterPlan*> wanted;
+    for (const Parameter<float>& parameter : parameters.all()) {
+      if (taken[static_cast<std::size_t>(parameter.plan->layer)] != 0) {
+        wanted.push_back(parameter.plan);
+      }
+    }
+    expect_sound_parameters(*tensors_, wanted);
+  }
+
+  void read(const partitioner::ParameterPlan& plan, Index begin, std::span<float> piece) const {
+    if (tensors_) {
+      tensors_->read(parameter_name(plan), begin, piece);
+    } else if (plan.kind == ParameterKind::Weight) {
+      darknet_->read_weight(plan.layer, begin, piece);
+    } else {
+      LayerWeights vectors = darknet_->vectors(plan.layer);
+      std::copy_n(of_kind(vectors, plan.kind).begin() + begin, piece.size(), piece.begin());
+    }
+  }
+
+ private:
+  // Why a parameter cannot come from the file.
+  [[nodiscard]] std::optional<std::string> misfit_of(const partitioner::ParameterPlan& plan) const {
+    if (darknet_) {
+      if (plan.layer < darknet_->layers_filled()) {
+        return std::nullopt;
+      }
+      return darknet_->other_outputs() > 0
+                 ? fmt::format("it has {} outputs in the file, {} in the model",
+                               darknet_->other_outputs(),
+                               plan.shape.channels)
+                 : "the file ends before it";
+    }
+    const std::string name = parameter_name(plan);
+    if (!tensors_->has(name)) {
+      return fmt::format("the file has no tensor '{}'", name);
+    }
+    const auto& there = tensors_->find(name).shape;
+    const auto here = parameter_shape(network_, plan);
+    if (there == here) {
+      return std::nullopt;
+    }
+    return fmt::format(
+        "'{}' is {} in the file, {} in the model", name, shape_text(there), shape_text(here));
+  }
+
+  std::filesystem::path path_;
+  const Network& network_;
+  std::optional<SafetensorsReader> tensors_;
+  std::optional<DarknetWeightsReader> darknet_;
+};
+
+void expect_any(const std::filesystem::path& path,
+                const ParameterSet<float>& parameters,
+                const Fit& fit) {
+  const bool any = std::any_of(
+      parameters.all().begin(), parameters.all().end(), [&](const Parameter<float>& parameter) {
+        return fit.taken[static_cast<std::size_t>(parameter.plan->layer)] != 0;
+      });
+  if (!any) {
+    throw InputError(
+        path.string(),
+        0,
+        "has no layer that fits the model; is this the right model for these weights?");
+  }
+}
+
+// Rank 0's choice, on all ranks.
+std::vector<char> shared(const std::vector<char>& taken, const Communicator& communicator) {
+  const auto all = communicator.gather_all(bytes_of(taken.data(), std::ssize(taken)));
+  std::vector<char> result;
+  for (const std::byte flag : all[0]) {
+    result.push_back(static_cast<char>(flag));
+  }
+  return result;
+}
+
+void fill_parameters(const std::optional<WeightsSource>& source,
+                     const std::vector<char>& taken,
+                     ParameterSet<float>& parameters,
+                     const Communicator& communicator,
+                     RootWork& root) {
+  for (Parameter<float>& parameter : parameters.all()) {
+    if (taken[static_cast<std::size_t>(parameter.plan->layer)] != 0) {
+      scatter_pieces(communicator,
+                     held_values(*parameter.plan),
+                     parameter.values.data(),
+                     [&](Index begin, std::span<float> piece) {
+                       root.run([&] { source->read(*parameter.plan, begin, piece); });
+                     });
+    }
+  }
+}
+
+}  // namespace
+
+void load_weights(const std::filesystem::path& path,
+                  const Network& network,
+                  double batch_norm_epsilon,
+                  ParameterSet<float>& parameters,
+                  const Communicator& communicator) {
+  const std::vector<char> every_layer(static_cast<std::size_t>(network.size()), 1);
+  RootWork root(communicator);
+  std::optional<WeightsSource> source;
+  root.run([&] {
+    source.emplace(path, network, batch_norm_epsilon, false);
+    source->expect_all(parameters);
+    source->expect_sound(parameters, every_layer);
+  });
+  root.finish();
+  fill_parameters(source, every_layer, parameters, communicator, root);
+  root.finish();
+}
+
+std::vector<std::string> load_fitting_weights(const std::filesystem::path& path,
+                                              const Network& network,
+                                              double batch_norm_epsilon,
+                                              ParameterSet<float>& parameters,
+                                              const Communicator& communicator) {
+  RootWork root(communicator);
+  std::optional<WeightsSource> source;
+  Fit fit;
+  root.run([&] {
+    source.emplace(path, network, batch_norm_epsilon, true);
+    fit = source->fit(parameters);
+    expect_any(path, parameters, fit);
+    source->expect_sound(parameters, fit.taken);
+  });
+  root.finish();
+  fill_parameters(source, shared(fit.taken, communicator), parameters, communicator, root);
+  root.finish();
+  return fit.lines;
+}
+
+Index images_seen(const std::filesystem::path& path) {
+  if (!is_safetensors(path)) {
+    return static_cast<Index>(
+        std::min(darknet_images_seen(path), std::uint64_t{std::numeric_limits<Index>::max()}));
+  }
+  return checkpoint_images_seen(path);
+}
+
+void save_darknet_weights(const std::filesystem::path& path,
+                          const Network& network,
+                          double batch_norm_epsilon,
+                          Index images_seen,
+                          const ParameterSet<float>& parameters,
+                          const Communicator& communicator) {
+  DarknetWeights weights;
+  weights.seen = static_cast<std::uint64_t>(images_seen);
+  weights.layers.resize(network.layers.size());
+  weights.layers_filled = network.size();
+  for (const Parameter<float>& parameter : parameters.all()) {
+    std::vector<float> whole = parameters.gather(parameter, parameter.values.data());
+    of_kind(weights.layers[static_cast<std::size_t>(parameter.plan->layer)], parameter.plan->kind) =
+        std::move(whole);
+  }
+  RootWork root(communicator);
+  root.run([&] { write_darknet_weights(path, network, weights, batch_norm_epsilon); });
+  root.finish();
+}
+
+}  // namespace engine
