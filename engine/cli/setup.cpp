@@ -11,6 +11,7 @@
 #include "engine/comm/sameness.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/cluster_profile.h"
+#include "partitioner/printable.h"
 #include "partitioner/quantities.h"
 
 namespace engine {
@@ -189,7 +190,7 @@ BatchNormMode parse_batch_norm(const std::string& text) {
 }
 
 void warn(const std::string& text) {
-  const std::string line = "tessera: warning: " + text + "\n";
+  const std::string line = "tessera: warning: " + partitioner::printable(text) + "\n";
   (void)std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

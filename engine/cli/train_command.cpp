@@ -3,11 +3,13 @@
 #include <optional>
 #include <unistd.h>
 
+#include "engine/cli/closing_lines.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/run_folder.h"
 #include "engine/cli/setup.h"
 #include "engine/cli/training_length.h"
+#include "engine/cli/training_start.h"
 #include "engine/comm/agreement.h"
 #include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
@@ -37,12 +39,12 @@ class TrainingRun {
         partition_(choose()),
         plan_(make_plan(model_.network, partition_, pass_images())),
         seed_(choose_seed()),
-        stored_(read_stored()),
-        rules_(choose_rules()) {}
+        before_(preparation_before(command, communicator)),
+        rules_(training_rules(command, before_, model_, communicator)) {}
 
   void run() {
     warn_of_idle_ranks(partition_, communicator_);
-    warn_of_testing_batch();
+    warn_of_testing_batch(command_, model_, communicator_);
     expect_memory(model_.network, plan_, planned_options(), communicator_);
     on_root([&] { folder_.emplace(command_.run, command_.resume, command_.force); });
     Feed training = feed(Split::Train);
@@ -53,7 +55,7 @@ class TrainingRun {
     pictures_ = training.size();
     length_ = training_length(command_, pictures_, training_);
     preparation_ = preparation_of(rules_, training.class_names());
-    compare_classes();
+    compare_classes(command_, before_, preparation_, communicator_);
     const Index program_bytes = resident_bytes();
     Trainer trainer(model_.network,
                     plan_,
@@ -154,60 +156,6 @@ class TrainingRun {
       return command_.seed.value_or(1);
     }
     return checkpoint_seed(command_.resume, communicator_);
-  }
-
-  // How the pictures of the weights that training begins with were prepared.
-  [[nodiscard]] std::optional<Preparation> read_stored() const {
-    const std::string& start = command_.resume.empty() ? command_.weights : command_.resume;
-    return start.empty() ? std::nullopt : stored_preparation(start, communicator_);
-  }
-
-  [[nodiscard]] RenderingRules choose_rules() const {
-    const PixelConvention given{command_.mean, command_.stddev};
-    if (command_.resume.empty()) {
-      return rules_for_weights(command_.weights, stored_, model_, given, communicator_);
-    }
-    RenderingRules rules = rendering_rules(model_, convention_in_effect(given, stored_));
-    if (stored_) {
-      refuse_to_resume(pixel_difference(*stored_, preparation_of(rules, {})),
-                       "leave out --mean and --std and give the model that it was trained with");
-    }
-    return rules;
-  }
-
-  // Outputs that begin to mean other classes are no resumed training.
-  void compare_classes() const {
-    const auto difference = stored_ ? class_difference(*stored_, preparation_) : std::nullopt;
-    if (!command_.resume.empty()) {
-      refuse_to_resume(difference, "give the data set that it was trained on");
-    } else if (difference) {
-      warn(fmt::format("{} {}: training goes on for the classes of {}",
-                       command_.weights,
-                       *difference,
-                       command_.data),
-           communicator_);
-    }
-  }
-
-  void refuse_to_resume(const std::optional<std::string>& difference,
-                        const std::string& remedy) const {
-    if (difference) {
-      throw AgreedError(
-          fmt::format("{}: {}: {}, or start anew from its weights with --weights instead of "
-                      "--resume",
-                      command_.resume,
-                      *difference,
-                      remedy));
-    }
-  }
-
-  void warn_of_testing_batch() const {
-    if (model_.training.batch == 1 && command_.batch == 0) {
-      warn(fmt::format("{} says batch=1, as files for testing do: training goes one image a step; "
-                       "give --batch B for more",
-                       command_.model),
-           communicator_);
-    }
   }
 
   [[nodiscard]] Feed feed(Split split) const {
@@ -395,26 +343,10 @@ class TrainingRun {
     });
   }
 
-  void say_what_is_next(Index step) {
-    if (communicator_.rank() != 0) {
-      return;
+  void say_what_is_next(Index step) const {
+    if (communicator_.rank() == 0) {
+      say(closing_lines(command_, best_, step));
     }
-    const std::string last = folder_->file("checkpoint.safetensors").string();
-    const std::string best = folder_->file("best.safetensors").string();
-    const std::string weights = best_ ? best : last;
-    say(best_ ? fmt::format("trained weights: {} (test accuracy {:.2f} % at step {}); after the "
-                            "last step: {}\n",
-                            best,
-                            100 * best_->tested.accuracy,
-                            best_->step,
-                            last)
-              : fmt::format("trained weights: {} (step {})\n", last, step));
-    say(
-        fmt::format("try them: tessera predict {0} PICTURES --weights {1}, or test them: tessera "
-                    "eval {0} --data {2} --weights {1}\n",
-                    command_.model,
-                    weights,
-                    command_.data));
   }
 
   TrainCommand command_;
@@ -424,7 +356,7 @@ class TrainingRun {
   partitioner::Partition partition_;
   partitioner::Plan plan_;
   std::uint64_t seed_;
-  std::optional<Preparation> stored_;  // of the weights that training begins with
+  std::optional<Preparation> before_;  // of the weights that training begins with
   RenderingRules rules_;
   Preparation preparation_;
   Index seen_before_ = 0;  // images, beyond those of all steps at this run's batch

@@ -58,6 +58,17 @@ TrainingLength training_length(const TrainCommand& command,
   return length;
 }
 
+void warn_of_testing_batch(const TrainCommand& command,
+                           const partitioner::ModelFile& model,
+                           const Communicator& communicator) {
+  if (model.training.batch == 1 && command.batch == 0) {
+    warn(fmt::format("{} says batch=1, as files for testing do: training goes one image a step; "
+                     "give --batch B for more",
+                     command.model),
+         communicator);
+  }
+}
+
 namespace {
 
 // The first step from which on the rate is 0, of those up to `last`, which has rate 0. A rate that

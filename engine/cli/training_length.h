@@ -26,6 +26,11 @@ struct TrainingLength {
                                              Index pictures,
                                              partitioner::TrainingOptions& training);
 
+// Warns on rank 0 where the model file has the batch of a file for testing.
+void warn_of_testing_batch(const TrainCommand& command,
+                           const partitioner::ModelFile& model,
+                           const Communicator& communicator);
+
 // Warns on rank 0 where steps up to the last would change nothing.
 void warn_of_zero_rate(const TrainCommand& command,
                        const partitioner::TrainingOptions& training,

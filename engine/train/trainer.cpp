@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <fmt/format.h>
+#include <span>
 #include <utility>
 
 #include "engine/random.h"
@@ -137,10 +138,16 @@ void Trainer::expect_finite_loss(double loss) const {
 
 void Trainer::expect_finite_parameters() {
   double mine = 0;
-  for (const Parameter<float>& parameter : execution_.parameters().all()) {
-    const auto values = parameter.values.span();
+  const auto count = [&mine](std::span<const float> values) {
     mine += static_cast<double>(std::count_if(
         values.begin(), values.end(), [](float value) { return !std::isfinite(value); }));
+  };
+  for (const Parameter<float>& parameter : execution_.parameters().all()) {
+    count(parameter.values.span());
+  }
+  for (const OptimizerState<float>& state : optimizer_.states()) {  // part of a checkpoint, too
+    count(state.first.span());
+    count(state.second.span());
   }
   if (sum_or_throw(*communicator_, mine, std::nullopt) > 0) {
     throw Diverged(

@@ -88,3 +88,12 @@ for run in one grid-2x2 half data-parallel filter-parallel resnet-edited resnet-
     while (/"planned": \{.*?"total": (\d+).*?"measured": \{.*?"total": (\d+)/gs) { $ranks++; $bad = 1 if abs($1 - $2) > 0.05 * $1 }
     exit($bad || !$ranks)' "$folder/$run/memory.json"
 done
+
+# Steps past the schedule's end, where the learning rate is 0, are warned of before the first.
+sed '/^burn_in=/d' models/lenet5.cfg >"$folder/cold.cfg"
+short=(train "$folder/cold.cfg" --data "$data" --batch 20 --no-eval --progress none)
+works 2 "${short[@]}" --steps 12 --schedule-steps 8 --run "$folder/past"
+expect 'steps without a rate are warned of' grep -qE \
+  'warning: .*cold\.cfg: the learning rate is 0 from step 8 to the last, 12: .*--schedule-steps 12' "$folder/err"
+works 1 "${short[@]}" --steps 8 --schedule-steps 8 --run "$folder/until"
+expect 'the end of the schedule itself is not' test ! -s "$folder/err"

@@ -1,0 +1,66 @@
+#include "engine/cli/training_start.h"
+
+#include <fmt/format.h>
+#include <string>
+
+#include "engine/cli/setup.h"
+#include "engine/comm/agreement.h"
+
+namespace engine {
+
+namespace {
+
+void refuse_to_resume(const TrainCommand& command,
+                      const std::optional<std::string>& difference,
+                      const char* remedy) {
+  if (difference) {
+    throw AgreedError(
+        fmt::format("{}: {}: {}, or start anew from its weights with --weights instead of --resume",
+                    command.resume,
+                    *difference,
+                    remedy));
+  }
+}
+
+}  // namespace
+
+std::optional<Preparation> preparation_before(const TrainCommand& command,
+                                              const Communicator& communicator) {
+  const std::string& file = command.resume.empty() ? command.weights : command.resume;
+  return file.empty() ? std::nullopt : stored_preparation(file, communicator);
+}
+
+RenderingRules training_rules(const TrainCommand& command,
+                              const std::optional<Preparation>& before,
+                              const partitioner::ModelFile& model,
+                              const Communicator& communicator) {
+  const PixelConvention given{command.mean, command.stddev};
+  if (command.resume.empty()) {
+    return rules_for_weights(command.weights, before, model, given, communicator);
+  }
+  RenderingRules rules = rendering_rules(model, convention_in_effect(given, before));
+  if (before) {
+    refuse_to_resume(command,
+                     pixel_difference(*before, preparation_of(rules, {})),
+                     "leave out --mean and --std and give the model that it was trained with");
+  }
+  return rules;
+}
+
+void compare_classes(const TrainCommand& command,
+                     const std::optional<Preparation>& before,
+                     const Preparation& now,
+                     const Communicator& communicator) {
+  const auto difference = before ? class_difference(*before, now) : std::nullopt;
+  if (!command.resume.empty()) {
+    refuse_to_resume(command, difference, "give the data set that it was trained on");
+  } else if (difference) {
+    warn(fmt::format("{} {}: training goes on for the classes of {}",
+                     command.weights,
+                     *difference,
+                     command.data),
+         communicator);
+  }
+}
+
+}  // namespace engine
