@@ -9,6 +9,11 @@ namespace partitioner {
 
 namespace {
 
+// Bytes 10xxxxxx continue the character before.
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U;
+}
+
 std::vector<std::string> lines_of(const std::string& cell) {
   std::vector<std::string> lines(1);
   for (const char letter : cell) {
@@ -22,13 +27,14 @@ std::vector<std::string> lines_of(const std::string& cell) {
 }
 
 void append_padded(std::string& line, const std::string& word, std::size_t width, Align align) {
-  const std::string blanks(width - word.size(), ' ');
+  const std::string blanks(width - text_width(word), ' ');
   line += align == Align::Right ? blanks + word : word + blanks;
 }
 
 }  // namespace
 
-TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
+TextTable::TextTable(std::vector<Column> columns, std::size_t gap)
+    : columns_(std::move(columns)), gap_(gap) {
   std::vector<std::string> titles;
   titles.reserve(columns_.size());
   for (const Column& column : columns_) {
@@ -47,7 +53,7 @@ std::string TextTable::text() const {
   for (const auto& row : rows_) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       for (const std::string& line : lines_of(row[c])) {
-        widths[c] = std::max(widths[c], line.size());
+        widths[c] = std::max(widths[c], text_width(line));
       }
     }
   }
@@ -62,7 +68,7 @@ std::string TextTable::text() const {
     for (std::size_t i = 0; i < height; ++i) {
       std::string line;
       for (std::size_t c = 0; c < cells.size(); ++c) {
-        line += c == 0 ? "" : "  ";
+        line.append(c == 0 ? 0 : gap_, ' ');
         append_padded(line, i < cells[c].size() ? cells[c][i] : "", widths[c], columns_[c].align);
       }
       line.erase(line.find_last_not_of(' ') + 1);
@@ -70,6 +76,23 @@ std::string TextTable::text() const {
     }
   }
   return text;
+}
+
+std::size_t text_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+  constexpr std::string_view kDots = "...";
+  if (text_width(text) <= width || width <= kDots.size()) {
+    return text;
+  }
+  std::size_t end = 0;
+  std::size_t used = 0;
+  for (; used < width - kDots.size() || !begins_character(text[end]); ++end) {
+    used += begins_character(text[end]) ? 1 : 0;
+  }
+  return text.substr(0, end) + std::string(kDots);
 }
 
 std::string wrapped(const std::vector<std::string>& words, std::size_t width) {

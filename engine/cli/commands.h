@@ -93,9 +93,11 @@ void run_eval(const EvalCommand& command, const Communicator& communicator);
 struct PredictCommand {
   std::string model;
   std::string weights;
-  std::string pictures;
+  std::vector<std::string> pictures;  // each a picture, an IDX file, a list or a folder
   std::string names;
+  std::string out;  // a folder for the pictures with their captions; empty: none are drawn
   Index top = 5;
+  Index batch = 0;  // 0: some at once, where there are as many
   PartitionChoice partition;
   std::vector<float> mean;
   std::vector<float> stddev;

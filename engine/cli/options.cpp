@@ -282,7 +282,7 @@ void add_eval(CLI::App& program, EvalCommand& command) {
   add_text(app, "--data", command.data, "DATA", "data set, as for train")->required();
   add_weights(app, command.weights);
   add_count(app, "--batch", command.batch, "images at a time (default: 32)");
-  add_json(app, command.json, "print JSON: accuracy, loss, pictures");
+  add_json(app, command.json, "print JSON: accuracy, loss, pictures, top5, classes, confusion");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
 }
@@ -290,15 +290,20 @@ void add_eval(CLI::App& program, EvalCommand& command) {
 void add_predict(CLI::App& program, PredictCommand& command) {
   CLI::App& app = *program.add_subcommand("predict", "say what is in pictures");
   add_model(app, command.model);
-  add_text(app,
-           "PICTURES",
-           command.pictures,
-           "",
-           "a JPEG, PNG or IDX file, a text file with a path a line, or a folder")
+  app.add_option("PICTURES",
+                 command.pictures,
+                 "any number of JPEG, PNG or IDX files, text files with a path a line, and folders")
+      ->type_name("")
       ->required();
   add_weights(app, command.weights);
   add_text(app, "--names", command.names, "FILE", "text file with the name of a class a line");
+  add_text(app,
+           "--out",
+           command.out,
+           "DIR",
+           "new folder for the pictures as PNG, each with its class and probability below");
   add_count(app, "--top", command.top, "how many classes to name");
+  add_count(app, "--batch", command.batch, "images at a time (default: up to 8)");
   add_json(app, command.json, "print a JSON object for each picture");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);

@@ -57,11 +57,31 @@ std::vector<int> BatchSource::labels(Index step) const {
   return labels;
 }
 
-void BatchSource::read_region(Index step, const Region& region, std::span<float> out) const {
+// Assigns to `cells`, (C, H, W) of `region`, those of one picture.
+void BatchSource::render_picture(Index step,
+                                 Index position,
+                                 const Region& region,
+                                 std::span<float> cells) const {
+  const Picture picture = dataset_.read(item(step, position), detail_);
+  const Index place = step * options_.batch + position;
+  const Variation variation = options_.split == Split::Test
+                                  ? centre_variation(options_.rules, picture.shape)
+                                  : draw_variation(options_.rules,
+                                                   picture.shape,
+                                                   options_.seed,
+                                                   place / dataset_.size(),
+                                                   place % dataset_.size());
+  render(picture, variation, options_.rules, region, cells);
+}
+
+std::vector<UnreadablePicture> BatchSource::read_region(Index step,
+                                                        const Region& region,
+                                                        std::span<float> out) const {
   const Index volume = region.channels.size() * region.rows.size() * region.cols.size();
   expects(static_cast<Index>(out.size()) == region.volume(), "the output has the region's size");
+  std::vector<UnreadablePicture> unreadable;
   if (region.empty()) {
-    return;
+    return unreadable;
   }
   expects(region.images.begin >= 0 && region.images.end <= options_.batch,
           "a region's images lie in the batch");
@@ -69,22 +89,21 @@ void BatchSource::read_region(Index step, const Region& region, std::span<float>
     const std::span<float> cells =
         out.subspan(static_cast<std::size_t>((position - region.images.begin) * volume),
                     static_cast<std::size_t>(volume));
-    const Index chosen = item(step, position);
-    if (chosen < 0) {
+    if (item(step, position) < 0) {
       std::fill(cells.begin(), cells.end(), 0.0F);
       continue;
     }
-    const Picture picture = dataset_.read(chosen, detail_);
-    const Index place = step * options_.batch + position;
-    const Variation variation = options_.split == Split::Test
-                                    ? centre_variation(options_.rules, picture.shape)
-                                    : draw_variation(options_.rules,
-                                                     picture.shape,
-                                                     options_.seed,
-                                                     place / dataset_.size(),
-                                                     place % dataset_.size());
-    render(picture, variation, options_.rules, region, cells);
+    try {
+      render_picture(step, position, region, cells);
+    } catch (const partitioner::InputError& error) {
+      if (!options_.passes_unreadable) {
+        throw;
+      }
+      std::fill(cells.begin(), cells.end(), 0.0F);
+      unreadable.push_back({position, error.what()});
+    }
   }
+  return unreadable;
 }
 
 }  // namespace engine

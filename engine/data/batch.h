@@ -24,6 +24,13 @@ struct BatchOptions {
   Index batch = 1;
   std::uint64_t seed = 0;
   Split split = Split::Train;
+  bool passes_unreadable = false;  // goes on past a picture that cannot be read, which is 0 then
+};
+
+// A picture of a batch that could not be read, and why.
+struct UnreadablePicture {
+  Index position = 0;  // in the batch
+  std::string problem;
 };
 
 class BatchSource {
@@ -44,14 +51,20 @@ class BatchSource {
   [[nodiscard]] std::vector<int> labels(Index step) const;
 
   // Assigns to `out`, (N, C, H, W) of `region`; its images are positions in the batch. Reads each
-  // picture once.
-  void read_region(Index step, const partitioner::Region& region, std::span<float> out) const;
+  // picture once. Returns those that it went past, see BatchOptions.
+  std::vector<UnreadablePicture> read_region(Index step,
+                                             const partitioner::Region& region,
+                                             std::span<float> out) const;
 
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
   [[nodiscard]] const BatchOptions& options() const { return options_; }
 
  private:
   [[nodiscard]] Index item(Index step, Index position) const;
+  void render_picture(Index step,
+                      Index position,
+                      const partitioner::Region& region,
+                      std::span<float> cells) const;
 
   Dataset dataset_;
   BatchOptions options_;

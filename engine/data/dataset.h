@@ -35,6 +35,8 @@ class Dataset {
   ~Dataset() = default;
 
   [[nodiscard]] Index size() const;
+  // Whether each picture is a file of its own.
+  [[nodiscard]] bool of_files() const { return std::holds_alternative<PictureFiles>(pictures_); }
   // The class index, or -1 where the pictures have no labels.
   [[nodiscard]] int label(Index item) const;
   // Reduced as far as `detail` allows.

@@ -31,12 +31,12 @@ Feed::Batch Feed::read(const BatchSource& source,
                        Index step,
                        const Region& region,
                        std::vector<float> pixels) {
-  Batch batch{step, region, {}, std::move(pixels), std::nullopt};
+  Batch batch{step, region, {}, std::move(pixels), {}, std::nullopt};
   batch.problem = problem_of([&] {
     batch.labels = source.labels(step);
     batch.pixels.resize(static_cast<std::size_t>(region.volume()));
     if (!region.empty()) {
-      source.read_region(step, region, batch.pixels);
+      batch.unreadable = source.read_region(step, region, batch.pixels);
     }
   });
   return batch;
@@ -70,6 +70,7 @@ std::optional<std::string> Feed::load(Index step, Execution<float>& execution) {
     problem = std::move(batch.problem);
     if (!problem) {
       labels_ = std::move(batch.labels);
+      unreadable_ = std::move(batch.unreadable);
       copy_in(std::as_const(batch.pixels).data(), region, execution.image());
     }
     spare_ = std::move(batch.pixels);

@@ -35,6 +35,13 @@ class Feed {
   // Of each image of the pass, -1 for places that no picture is left for.
   [[nodiscard]] const std::vector<int>& labels() const { return labels_; }
 
+  // Null on ranks that do not read.
+  [[nodiscard]] const BatchSource* source() const { return source_.get(); }
+
+  // Pictures of the pass that this rank went past since it could not read them, where its source
+  // is to do so.
+  [[nodiscard]] const std::vector<UnreadablePicture>& unreadable() const { return unreadable_; }
+
   // What pixels take here, beside the execution's image.
   [[nodiscard]] Index bytes() const { return static_cast<Index>(sizeof(float)) * most_pixels_; }
 
@@ -51,6 +58,7 @@ class Feed {
     Region region;
     std::vector<int> labels;
     std::vector<float> pixels;  // (N, C, H, W) of the region
+    std::vector<UnreadablePicture> unreadable;
     std::optional<std::string> problem;
   };
 
@@ -66,6 +74,7 @@ class Feed {
   const Communicator* communicator_;
   Exchange<float> truth_;
   std::vector<int> labels_;
+  std::vector<UnreadablePicture> unreadable_;
   Index most_pixels_ = 0;
   std::vector<float> spare_;  // pixels of the pass before, for the one after
   std::future<Batch> upcoming_;

@@ -195,8 +195,8 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
   const Index batch = execution.plan().batch;
   const int last = execution.network().size() - 1;
   const auto outputs = static_cast<std::size_t>(execution.network().shape(last).volume());
+  result.classes = ClassificationMetrics(static_cast<int>(outputs));
   double loss = 0;
-  double right = 0;
   Pass pass;
   pass.training = false;
   for (Index step = 0; step * batch < result.pictures; ++step) {
@@ -205,10 +205,9 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
     loss += sum_or_throw(execution.communicator(), execution.owned_loss(feed.labels()), problem);
     const std::vector<float> output = execution.gather_map(last);
     for (std::size_t n = 0; n < feed.labels().size() && !output.empty(); ++n) {
-      const auto first = output.begin() + static_cast<std::ptrdiff_t>(n * outputs);
-      const auto best =
-          std::max_element(first, first + static_cast<std::ptrdiff_t>(outputs)) - first;
-      right += feed.labels()[n] >= 0 && best == feed.labels()[n] ? 1 : 0;
+      if (feed.labels()[n] >= 0) {
+        result.classes.add(std::span(output).subspan(n * outputs, outputs), feed.labels()[n]);
+      }
     }
   }
   if (std::isnan(loss)) {
@@ -216,6 +215,7 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
   }
   const double pictures = static_cast<double>(result.pictures);
   result.loss = loss / pictures;
+  const auto right = static_cast<double>(result.classes.right());  // 0 but on rank 0
   result.accuracy = sum_or_throw(execution.communicator(), right, std::nullopt) / pictures;
   return result;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/comm/agreement.h"
+#include "engine/train/classification_metrics.h"
 #include "engine/train/feed.h"
 #include "engine/train/optimizer.h"
 
@@ -29,6 +30,7 @@ struct EvaluationResult {
   double loss = 0;
   double accuracy = 0;  // share of pictures whose largest output is that of their label
   Index pictures = 0;
+  ClassificationMetrics classes;  // rank 0
 };
 
 // All pictures of the feed once, with running statistics. All ranks call this together; AgreedError

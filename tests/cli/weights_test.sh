@@ -21,7 +21,7 @@ evaluated() {
 last=$(accuracy "$folder/run")
 expect 'something is learnt' awk -v accuracy="$last" 'BEGIN { exit !(accuracy > 0.3) }'
 expect 'eval gives the last accuracy of training' test "$(evaluated 1 "$checkpoint")" = "$last"
-expect 'eval prints JSON of these keys' grep -qE '^\{"accuracy":[^,]*,"loss":[^,]*,"pictures":50\}$' "$folder/out"
+expect 'eval prints JSON of these keys' grep -qE '^\{"accuracy":[^,]*,"loss":[^,]*,"pictures":50,"top5":[^,]*,"classes":\[.*\],"confusion":\[.*\]\}$' "$folder/out"
 expect 'eval does so on tiles' test "$(evaluated 4 "$checkpoint" --grid 2x2 --batch 7)" = "$last"
 works 1 eval "$model" --data "$data" --weights "$checkpoint"
 expect 'eval tells people' grep -qE '^accuracy [0-9.]+ %, loss [0-9.]+, 50 pictures$' "$folder/out"

@@ -1,0 +1,312 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "engine/cli/commands.h"
+#include "engine/cli/inference.h"
+#include "engine/cli/setup.h"
+#include "engine/data/captioned_picture.h"
+#include "engine/data/class_names.h"
+#include "engine/data/named_pictures.h"
+#include "engine/files/atomic_file.h"
+#include "engine/train/classification_report.h"
+#include "partitioner/printable.h"
+
+namespace engine {
+
+using partitioner::InputError;
+
+namespace {
+
+constexpr Index kBatch = 8;  // images looked at together, where there are as many
+
+// The classes of the largest outputs, the largest first.
+std::vector<std::size_t> top_classes(std::span<const float> output, Index count) {
+  std::vector<std::size_t> order(output.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return output[a] > output[b];
+  });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(count)));
+  return order;
+}
+
+// Files for pictures to look at: each has a name of its own, whatever folder its picture came from.
+class DrawnPictures {
+ public:
+  explicit DrawnPictures(std::filesystem::path folder) : folder_(std::move(folder)) {
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    const bool there = !error && std::filesystem::is_directory(folder_, error);
+    if (!there || error) {
+      throw InputError(
+          fmt::format("--out {}: cannot make this folder: give one that can be "
+                      "written to",
+                      folder_.string()));
+    }
+    if (!std::filesystem::is_empty(folder_, error) || error) {
+      throw InputError(
+          fmt::format("--out {}: this folder is not empty: give a new one, so that no "
+                      "picture is overwritten",
+                      folder_.string()));
+    }
+  }
+
+  void add(const std::string& name, const Picture& picture, const std::string& caption) {
+    const std::vector<std::byte> png = captioned_png(picture, caption);
+    write_atomically(folder_ / (free_name(std::filesystem::path(name).stem().string()) + ".png"),
+                     {reinterpret_cast<const char*>(png.data()), png.size()});
+  }
+
+ private:
+  std::string free_name(const std::string& stem) {
+    std::string name = stem;
+    for (int number = 2; !taken_.insert(name).second; ++number) {
+      name = fmt::format("{}-{}", stem, number);
+    }
+    return name;
+  }
+
+  std::filesystem::path folder_;
+  std::set<std::string> taken_;
+};
+
+// The problems of all ranks, by position in the batch; one where several ranks have one. All ranks
+// call this together.
+std::map<Index, std::string> unreadable_anywhere(const std::vector<UnreadablePicture>& mine,
+                                                 const Communicator& communicator) {
+  std::vector<std::byte> packed;
+  for (const UnreadablePicture& picture : mine) {
+    const Index size = std::ssize(picture.problem);
+    for (const Index number : {picture.position, size}) {
+      const auto bytes = bytes_of(&number, 1);
+      packed.insert(packed.end(), bytes.begin(), bytes.end());
+    }
+    const auto text = bytes_of(picture.problem.data(), size);
+    packed.insert(packed.end(), text.begin(), text.end());
+  }
+  std::map<Index, std::string> problems;
+  for (const auto& theirs : communicator.gather_all(packed)) {
+    for (std::size_t at = 0; at < theirs.size();) {
+      std::array<Index, 2> numbers{};
+      std::memcpy(numbers.data(), theirs.data() + at, sizeof(numbers));
+      at += sizeof(numbers);
+      const auto size = static_cast<std::size_t>(numbers[1]);
+      problems.emplace(numbers[0],
+                       std::string(reinterpret_cast<const char*>(theirs.data() + at), size));
+      at += size;
+    }
+  }
+  return problems;
+}
+
+// Says what is in pictures, set by set and a batch at a time. All ranks go through the same sets;
+// rank 0 prints.
+class PredictRun {
+ public:
+  PredictRun(const PredictCommand& command, const Communicator& communicator)
+      : command_(command), communicator_(communicator), names_(agreed(communicator, [&] {
+          return command.names.empty() ? std::vector<std::string>()
+                                       : read_class_names(command.names);
+        })) {}
+
+  void run() {
+    partitioner::ModelFile model = load_model(command_.model, communicator_);
+    NamedPictures pictures = open_named_pictures(command_.pictures, model.network.image.channels);
+    Inference inference(std::move(model),
+                        command_.model,
+                        command_.weights,
+                        command_.partition,
+                        batch_for(pictures),
+                        communicator_);
+    choose_names(inference);
+    open_folder(inference);
+    total_ = of_reader(pictures.size() + std::ssize(pictures.problems), inference);
+    say_problems(pictures, inference);
+    const Index sets = of_reader(std::ssize(pictures.sets), inference);
+    const RenderingRules rules = inference.rules({command_.mean, command_.stddev});
+    for (Index set = 0; set < sets; ++set) {
+      BatchOptions options;
+      options.rules = rules;
+      options.passes_unreadable = true;
+      Feed feed = inference.feed(
+          options, [&] { return std::move(pictures.sets[static_cast<std::size_t>(set)]); });
+      predict_set(inference, feed);
+    }
+    expect_all_read();
+  }
+
+ private:
+  // Rank 0 does the work; what goes wrong with it is thrown on all ranks.
+  template <class Work>
+  void on_root(Work work) const {
+    throw_agreed(communicator_, problem_of([&] {
+                   if (communicator_.rank() == 0) {
+                     work();
+                   }
+                 }));
+  }
+
+  // Which ranks read is not known before there is a partition: the others may find no pictures.
+  [[nodiscard]] Index batch_for(const NamedPictures& pictures) const {
+    Index most = 1;
+    for (const Index size : communicator_.of_ranks(pictures.size())) {
+      most = std::max(most, size);
+    }
+    return std::min(most, command_.batch > 0 ? command_.batch : kBatch);
+  }
+
+  // The number of the first rank that reads pictures.
+  [[nodiscard]] Index of_reader(Index mine, Inference& inference) const {
+    const int reader = std::max(inference.execution().plan().reader, 0);
+    return communicator_.of_ranks(mine)[static_cast<std::size_t>(reader)];
+  }
+
+  // The names of --names, else those that the weights' file keeps.
+  void choose_names(const Inference& inference) {
+    if (command_.names.empty()) {
+      names_ = inference.class_names();
+      return;
+    }
+    const Index outputs = inference.model().network.shape(last_layer(inference)).volume();
+    if (std::ssize(names_) != outputs) {
+      warn(fmt::format("{} names {}, the network has {} outputs: {}",
+                       partitioner::printable(command_.names),
+                       names_.size() == 1 ? "1 class" : fmt::format("{} classes", names_.size()),
+                       outputs,
+                       std::ssize(names_) < outputs ? "the others are shown by number"
+                                                    : "is it of another model?"),
+           communicator_);
+    }
+  }
+
+  void open_folder(Inference& inference) {
+    if (command_.out.empty()) {
+      return;
+    }
+    if (inference.execution().plan().reader > 0) {
+      throw AgreedError(
+          "--out: rank 0 draws the pictures, so it must read them: use --reader 0 or "
+          "--reader every");
+    }
+    on_root([&] { drawn_.emplace(command_.out); });
+  }
+
+  // Of names that lead to no picture.
+  void say_problems(const NamedPictures& pictures, const Inference& inference) {
+    std::vector<UnreadablePicture> mine;
+    for (std::size_t i = 0; inference.reads() && i < pictures.problems.size(); ++i) {
+      mine.push_back({static_cast<Index>(i), pictures.problems[i]});
+    }
+    for (const auto& [number, problem] : unreadable_anywhere(mine, communicator_)) {
+      add_unreadable(problem);
+    }
+  }
+
+  void predict_set(Inference& inference, Feed& feed) {
+    Execution<float>& execution = inference.execution();
+    const Index batch = execution.plan().batch;
+    const Index size = feed.size();
+    Pass pass;
+    pass.training = false;
+    for (Index step = 0; step * batch < size; ++step) {
+      throw_agreed(communicator_, feed.load(step, execution));
+      execution.forward(pass);
+      const std::vector<float> output = execution.gather_map(last_layer(inference));
+      const auto problems = unreadable_anywhere(feed.unreadable(), communicator_);
+      for (const auto& [position, problem] : problems) {
+        add_unreadable(problem);
+      }
+      on_root([&] {
+        const auto outputs = output.size() / static_cast<std::size_t>(batch);
+        for (Index position = 0; position < std::min(batch, size - step * batch); ++position) {
+          if (problems.count(position) == 0) {
+            show(feed.source(),
+                 step * batch + position,
+                 std::span(output).subspan(static_cast<std::size_t>(position) * outputs, outputs));
+          }
+        }
+      });
+    }
+    pictures_before_ += size;
+  }
+
+  // On rank 0; `source` is null where another rank reads.
+  void show(const BatchSource* source, Index item, std::span<const float> output) {
+    const std::string picture = source != nullptr
+                                    ? source->dataset().name(item)
+                                    : fmt::format("picture {}", pictures_before_ + item);
+    const std::vector<std::size_t> classes = top_classes(output, command_.top);
+    print(picture, classes, output);
+    if (drawn_) {
+      drawn_->add(picture,
+                  source->dataset().read(item, kDrawnDetail),
+                  fmt::format("{}  {:.1f} %",
+                              class_name(names_, classes.front()),
+                              100 * static_cast<double>(output[classes.front()])));
+    }
+  }
+
+  void print(const std::string& picture,
+             const std::vector<std::size_t>& classes,
+             std::span<const float> output) const {
+    if (command_.json) {
+      nlohmann::ordered_json json{{"picture", picture},
+                                  {"predictions", nlohmann::ordered_json::array()}};
+      for (const std::size_t i : classes) {
+        json["predictions"].push_back(
+            {{"class", i}, {"name", class_name(names_, i)}, {"value", output[i]}});
+      }
+      fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      return;
+    }
+    fmt::print("{}\n", partitioner::printable(picture));
+    for (const std::size_t i : classes) {
+      fmt::print("  {:6.2f} %  {}\n",
+                 100 * static_cast<double>(output[i]),
+                 partitioner::printable(class_name(names_, i)));
+    }
+  }
+
+  // What is wrong with the only picture ends the command; of several it is said, and counted.
+  void add_unreadable(const std::string& problem) {
+    if (total_ == 1) {
+      throw AgreedError(problem);
+    }
+    ++unreadable_;
+    warn(problem, communicator_);
+  }
+
+  void expect_all_read() const {
+    if (unreadable_ > 0) {
+      throw AgreedError(fmt::format("{} of {} pictures could not be read", unreadable_, total_));
+    }
+  }
+
+  [[nodiscard]] static int last_layer(const Inference& inference) {
+    return inference.model().network.size() - 1;
+  }
+
+  const PredictCommand& command_;
+  const Communicator& communicator_;
+  std::vector<std::string> names_;
+  std::optional<DrawnPictures> drawn_;  // rank 0
+  Index total_ = 0;                     // pictures, and names that lead to none
+  Index pictures_before_ = 0;           // in the sets before
+  Index unreadable_ = 0;
+};
+
+}  // namespace
+
+void run_predict(const PredictCommand& command, const Communicator& communicator) {
+  PredictRun(command, communicator).run();
+}
+
+}  // namespace engine

@@ -1,0 +1,90 @@
+#include "engine/train/classification_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "partitioner/errors.h"
+
+namespace engine {
+
+namespace {
+
+constexpr std::ptrdiff_t kTop = 5;
+
+double share(Index part, Index whole) {
+  return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
+                    : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// How many classes come before `label` when outputs are sorted, equal ones by their number.
+std::ptrdiff_t place_of(std::span<const float> outputs, int label) {
+  const auto at = outputs.begin() + label;
+  const float value = *at;
+  return std::count_if(outputs.begin(), at, [value](float other) { return other >= value; }) +
+         std::count_if(at, outputs.end(), [value](float other) { return other > value; });
+}
+
+}  // namespace
+
+double ClassScore::recall() const {
+  return share(right, pictures);
+}
+
+double ClassScore::precision() const {
+  return share(right, predicted);
+}
+
+ClassificationMetrics::ClassificationMetrics(int classes)
+    : scores_(static_cast<std::size_t>(classes)) {}
+
+void ClassificationMetrics::add(std::span<const float> outputs, int label) {
+  partitioner::expects(outputs.size() == scores_.size() && !outputs.empty() && label >= 0,
+                       "a picture has an output for each class, and a label");
+  const auto predicted =
+      static_cast<int>(std::max_element(outputs.begin(), outputs.end()) - outputs.begin());
+  ++pictures_;
+  ++scores_[static_cast<std::size_t>(predicted)].predicted;
+  if (label >= classes()) {
+    return;
+  }
+  ClassScore& score = scores_[static_cast<std::size_t>(label)];
+  ++score.pictures;
+  ++pairs_[{label, predicted}];
+  if (std::isnan(outputs[static_cast<std::size_t>(label)])) {
+    return;
+  }
+  in_top5_ += place_of(outputs, label) < kTop ? 1 : 0;
+  if (predicted == label) {
+    ++right_;
+    ++score.right;
+  }
+}
+
+double ClassificationMetrics::accuracy() const {
+  return share(right_, pictures_);
+}
+
+double ClassificationMetrics::top5() const {
+  return share(in_top5_, pictures_);
+}
+
+Index ClassificationMetrics::confusion(int label, int predicted) const {
+  const auto found = pairs_.find({label, predicted});
+  return found == pairs_.end() ? 0 : found->second;
+}
+
+std::vector<Confusion> ClassificationMetrics::confusions() const {
+  std::vector<Confusion> found;
+  for (const auto& [pair, pictures] : pairs_) {
+    if (pair.first != pair.second) {
+      found.push_back({pair.first, pair.second, pictures});
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Confusion& a, const Confusion& b) {
+    return a.pictures > b.pictures;
+  });
+  return found;
+}
+
+}  // namespace engine

@@ -1,0 +1,147 @@
+#include "engine/train/classification_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "partitioner/printable.h"
+#include "partitioner/text_table.h"
+
+namespace engine {
+
+namespace {
+
+constexpr int kMostRows = 10;             // classes, or pairs, that people are shown
+constexpr int kMostConfusion = 1000;      // classes whose pairs are all written as JSON
+constexpr std::size_t kNameColumns = 14;  // of a name in a table
+
+std::string percent(double share) {
+  return std::isnan(share) ? "-" : fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string short_name(const std::vector<std::string>& names, int number) {
+  return partitioner::shortened(
+      partitioner::printable(class_name(names, static_cast<std::size_t>(number))), kNameColumns);
+}
+
+std::vector<std::string> class_cells(const ClassificationMetrics& metrics,
+                                     const std::vector<std::string>& names,
+                                     int number) {
+  const ClassScore& score = metrics.score(number);
+  return {std::to_string(number),
+          short_name(names, number),
+          percent(score.recall()),
+          percent(score.precision())};
+}
+
+// A row a class: the pairs stand beside what is known of the class.
+std::string confusion_table(const ClassificationMetrics& metrics,
+                            const std::vector<std::string>& names) {
+  std::vector<partitioner::Column> columns{
+      {"class"}, {"", partitioner::Align::Left}, {"recall"}, {"precision"}, {"taken for"}};
+  for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
+    columns.push_back({std::to_string(predicted)});
+  }
+  partitioner::TextTable table(columns, 1);
+  for (int label = 0; label < metrics.classes(); ++label) {
+    std::vector<std::string> cells = class_cells(metrics, names, label);
+    cells.emplace_back();
+    for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
+      cells.push_back(std::to_string(metrics.confusion(label, predicted)));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string lowest_recall_table(const ClassificationMetrics& metrics,
+                                const std::vector<std::string>& names) {
+  std::vector<int> order;
+  for (int number = 0; number < metrics.classes(); ++number) {
+    if (metrics.score(number).pictures > 0) {
+      order.push_back(number);
+    }
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return metrics.score(a).recall() < metrics.score(b).recall();
+  });
+  order.resize(std::min<std::size_t>(order.size(), kMostRows));
+  partitioner::TextTable table(
+      {{"class"}, {"", partitioner::Align::Left}, {"recall"}, {"precision"}, {"pictures"}});
+  for (const int number : order) {
+    std::vector<std::string> cells = class_cells(metrics, names, number);
+    cells.push_back(std::to_string(metrics.score(number).pictures));
+    table.add_row(std::move(cells));
+  }
+  return fmt::format("lowest recall, {} of {} classes (all with --json):\n{}",
+                     order.size(),
+                     metrics.classes(),
+                     table.text());
+}
+
+std::string most_confused(const ClassificationMetrics& metrics,
+                          const std::vector<std::string>& names) {
+  std::vector<Confusion> pairs = metrics.confusions();
+  if (pairs.empty()) {
+    return "no class was taken for another\n";
+  }
+  pairs.resize(std::min<std::size_t>(pairs.size(), kMostRows));
+  partitioner::TextTable table({{"pictures"},
+                                {"of class", partitioner::Align::Left},
+                                {"taken for", partitioner::Align::Left}});
+  for (const Confusion& pair : pairs) {
+    table.add_row({fmt::format("{} of {}", pair.pictures, metrics.score(pair.label).pictures),
+                   short_name(names, pair.label),
+                   short_name(names, pair.predicted)});
+  }
+  return "confused most:\n" + table.text();
+}
+
+nlohmann::ordered_json share_json(double share) {
+  return std::isnan(share) ? nlohmann::ordered_json() : nlohmann::ordered_json(share);
+}
+
+}  // namespace
+
+std::string class_name(const std::vector<std::string>& names, std::size_t number) {
+  return number < names.size() ? names[number] : fmt::format("class {}", number);
+}
+
+std::string classification_table(const ClassificationMetrics& metrics,
+                                 const std::vector<std::string>& names) {
+  return metrics.classes() <= kMostRows
+             ? confusion_table(metrics, names)
+             : lowest_recall_table(metrics, names) + "\n" + most_confused(metrics, names);
+}
+
+void add_classification(nlohmann::ordered_json& json,
+                        const ClassificationMetrics& metrics,
+                        const std::vector<std::string>& names) {
+  if (metrics.classes() > 5) {
+    json["top5"] = metrics.top5();
+  }
+  json["classes"] = nlohmann::ordered_json::array();
+  for (int number = 0; number < metrics.classes(); ++number) {
+    const ClassScore& score = metrics.score(number);
+    json["classes"].push_back({{"class", number},
+                               {"name", class_name(names, static_cast<std::size_t>(number))},
+                               {"pictures", score.pictures},
+                               {"predicted", score.predicted},
+                               {"right", score.right},
+                               {"recall", share_json(score.recall())},
+                               {"precision", share_json(score.precision())}});
+  }
+  if (metrics.classes() > kMostConfusion) {
+    return;
+  }
+  json["confusion"] = nlohmann::ordered_json::array();
+  for (int label = 0; label < metrics.classes(); ++label) {
+    std::vector<Index> row(static_cast<std::size_t>(metrics.classes()));
+    for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
+      row[static_cast<std::size_t>(predicted)] = metrics.confusion(label, predicted);
+    }
+    json["confusion"].push_back(row);
+  }
+}
+
+}  // namespace engine

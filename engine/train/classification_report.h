@@ -1,0 +1,29 @@
+// What `eval` says of a trained network: for people, within 80 columns and one screen where there
+// are at most ten classes, and all of it as JSON.
+
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/train/classification_metrics.h"
+
+namespace engine {
+
+// "class 7" where there is no name.
+[[nodiscard]] std::string class_name(const std::vector<std::string>& names, std::size_t number);
+
+// Accuracy of single classes, and which are taken for which: a table of all pairs for up to ten
+// classes; for more, those with the lowest recall and the pairs that are confused most.
+[[nodiscard]] std::string classification_table(const ClassificationMetrics& metrics,
+                                               const std::vector<std::string>& names);
+
+// Adds to `json`: "top5" (where there are more than five classes); "classes", an array of
+// {"class", "name", "pictures", "predicted", "right", "recall", "precision"}, null where a share
+// is one of nothing; and "confusion", an array of rows, [label][predicted] (up to 1000 classes).
+void add_classification(nlohmann::ordered_json& json,
+                        const ClassificationMetrics& metrics,
+                        const std::vector<std::string>& names);
+
+}  // namespace engine
