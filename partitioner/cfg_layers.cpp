@@ -1,9 +1,13 @@
 #include "partitioner/cfg_layers.h"
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
 #include "partitioner/errors.h"
+#include "partitioner/printable.h"
+#include "partitioner/spelling.h"
 
 namespace partitioner {
 
@@ -37,15 +41,6 @@ Activation activation(CfgOptions& options, Activation otherwise) {
   options.refuse("activation", "unknown activation, expected one of " + known);
 }
 
-// Options of Darknet that would make a layer compute something else than it does here.
-void refuse_unless_zero(CfgOptions& options, const std::vector<std::string_view>& keys) {
-  for (const std::string_view key : keys) {
-    if (options.integer(key, 0) != 0) {
-      options.refuse(key, "not supported, leave it out");
-    }
-  }
-}
-
 // A layer named in a file: from the first, or, negative, backwards from the layer that names it.
 int named_layer(CfgOptions& options, std::string_view key, Index number, int layer) {
   const Index index = number < 0 ? layer + number : number;
@@ -70,8 +65,6 @@ ReadLayer read_convolution(CfgOptions& options, int layer) {
   convolution.groups = options.integer("groups", 1);
   convolution.batch_normalize = options.flag("batch_normalize", false);
   convolution.activation = activation(options, Activation::Logistic);
-  refuse_unless_zero(options, {"binary", "xnor", "flipped"});
-  options.accept({"dot"});
   return {convolution, {layer - 1}};
 }
 
@@ -92,7 +85,6 @@ ReadLayer read_connected(CfgOptions& options, int layer) {
   connected.outputs = options.integer("output", 1);
   connected.batch_normalize = options.flag("batch_normalize", false);
   connected.activation = activation(options, Activation::Logistic);
-  refuse_unless_zero(options, {"flipped"});
   return {connected, {layer - 1}};
 }
 
@@ -105,10 +97,6 @@ ReadLayer read_softmax(CfgOptions& options, int layer) {
   softmax.groups = options.integer("groups", 1);
   softmax.spatial = options.flag("spatial", false);
   softmax.temperature = options.real("temperature", 1);
-  if (options.has("tree")) {
-    options.refuse("tree", "a softmax over a hierarchy of classes is not supported");
-  }
-  options.accept({"noloss"});
   return {softmax, {layer - 1}};
 }
 
@@ -118,13 +106,15 @@ ReadLayer read_cost(CfgOptions& options, int layer) {
                    "expected sse (after a softmax the loss is the cross-entropy, else half the "
                    "squared error)");
   }
-  options.accept({"ratio", "noobj", "thresh"});
   return {Cost{.scale = options.real("scale", 1)}, {layer - 1}};
 }
 
 ReadLayer read_shortcut(CfgOptions& options, int layer) {
   if (!options.has("from")) {
     options.refuse("from", "missing: the layer to add, such as from=-3");
+  }
+  if (options.word("from", "").find(',') != std::string::npos) {
+    options.refuse("from", "adding more than one layer is not supported: give one layer");
   }
   const int from = named_layer(options, "from", options.integer("from", 0), layer);
   Shortcut shortcut;
@@ -160,7 +150,6 @@ ReadLayer read_upsample(CfgOptions& options, int layer) {
 ReadLayer read_reorg(CfgOptions& options, int layer) {
   const Reorg reorg{.stride = options.integer("stride", 1),
                     .reverse = options.flag("reverse", false)};
-  refuse_unless_zero(options, {"flatten", "extra"});
   return {reorg, {layer - 1}};
 }
 
@@ -181,7 +170,8 @@ ReadLayer read_crop(CfgOptions& options, int layer) {
     }
   }
   crop.noadjust = options.flag("noadjust", false);
-  options.accept({"crop_height", "crop_width", "shift"});
+  (void)options.has("crop_height");  // read with [net], as is crop_width
+  (void)options.has("crop_width");
   return {crop, {layer - 1}};
 }
 
@@ -207,44 +197,62 @@ constexpr Section kSections[] = {
     {"crop", "crop", read_crop},
 };
 
+// Layers of Darknet and its forks that this program does not train.
+constexpr std::string_view kOtherSections[] = {
+    "yolo",          "region",
+    "detection",     "Gaussian_yolo",
+    "iseg",          "local",
+    "local_avgpool", "deconvolutional",
+    "deconv",        "activation",
+    "logistic",      "l2norm",
+    "normalization", "lrn",
+    "batchnorm",     "rnn",
+    "gru",           "lstm",
+    "crnn",          "conv_lstm",
+    "history",       "scale_channels",
+    "sam",           "contrastive",
+    "implicit_add",  "implicit_mul",
+    "silence",       "empty",
+    "reorg3d",       "reorg_old",
+};
+
 const Section& section_of(const CfgOptions& options) {
   const CfgSection& section = options.section();
   std::string known;
+  std::vector<std::string_view> names(std::begin(kOtherSections), std::end(kOtherSections));
+  const bool of_darknet = std::find(names.begin(), names.end(), section.name) != names.end();
   for (const Section& each : kSections) {
     if (section.name == each.name || section.name == each.other_name) {
       return each;
     }
     known += std::string(known.empty() ? "" : ", ") + std::string(each.name);
+    names.push_back(each.name);
   }
+  const char* what = of_darknet ? "a layer of Darknet that this program does not train"
+                                : "not a layer that this program knows";
   throw InputError(options.file(),
                    section.line,
-                   '[' + section.name.substr(0, 60) +
-                       "] is no layer that this program trains; it knows " + known);
-}
-
-// Keys that Darknet reads in any section.
-void read_common_keys(CfgOptions& options) {
-  options.accept({"truth", "dontsave", "dontload", "numload", "dontloadscales", "smooth"});
-  if (options.real("learning_rate", 1) != 1) {
-    options.warn("learning_rate", "a rate of its own for one layer is not supported, ignored");
-  }
-  if (options.real("clip", 0) != 0) {
-    options.warn("clip", "limiting gradients is not supported, ignored");
-  }
-  for (const char* key : {"stopbackward", "onlyforward"}) {
-    if (options.integer(key, 0) != 0) {
-      options.warn(key, "all layers are trained, ignored");
-    }
-  }
+                   '[' + printable_start(section.name) + "] is " + what +
+                       (of_darknet ? "" : suggestion(section.name, names)) + " (it trains " +
+                       known + ')');
 }
 
 }  // namespace
 
+bool is_layer_section(std::string_view name) {
+  return std::find(std::begin(kOtherSections), std::end(kOtherSections), name) !=
+             std::end(kOtherSections) ||
+         std::any_of(std::begin(kSections), std::end(kSections), [&](const Section& each) {
+           return name == each.name || name == each.other_name;
+         });
+}
+
 void read_layer(CfgOptions& options, Network& network) {
   const int layer = network.size();
   const int line = options.section().line;
-  ReadLayer read = section_of(options).read(options, layer);
-  read_common_keys(options);
+  const Section& section = section_of(options);
+  options.apply_rules(section.name);
+  ReadLayer read = section.read(options, layer);
   try {
     add_layer(network, read.operation, std::move(read.inputs), line);
   } catch (const std::invalid_argument& error) {

@@ -3,10 +3,15 @@
 
 #pragma once
 
+#include <string_view>
+
 #include "partitioner/cfg_options.h"
 #include "partitioner/network.h"
 
 namespace partitioner {
+
+// Whether Darknet or a fork of it has such a section, supported here or not.
+[[nodiscard]] bool is_layer_section(std::string_view name);
 
 // Appends the layer of this section to `network`. Throws InputError at the section's or the key's
 // line.

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <set>
 
+#include "partitioner/cfg_keys.h"
 #include "partitioner/errors.h"
+#include "partitioner/printable.h"
+#include "partitioner/spelling.h"
 
 namespace partitioner {
 
@@ -72,7 +75,7 @@ const CfgEntry* CfgOptions::find(std::string_view key) const {
 }
 
 const CfgEntry* CfgOptions::take(std::string_view key) {
-  known_.emplace_back(key);
+  known_.push_back(key);
   return find(key);
 }
 
@@ -145,15 +148,38 @@ std::vector<double> CfgOptions::reals(std::string_view key) {
   return numbers;
 }
 
-void CfgOptions::accept(const std::vector<std::string_view>& keys) {
-  known_.insert(known_.end(), keys.begin(), keys.end());
+void CfgOptions::apply_rules(std::string_view section) {
+  std::set<std::string_view> seen;
+  for (const CfgEntry& entry : section_.entries) {
+    const KeyRule* rule = key_rule(section, entry.key);
+    if (rule == nullptr || !seen.insert(entry.key).second) {
+      continue;  // the first counts
+    }
+    known_.push_back(rule->key);
+    const bool as_key = rule->neutral.substr(0, 1) == "@";
+    const std::string neutral =
+        as_key ? word(rule->neutral.substr(1), "1") : std::string(rule->neutral);
+    if (rule->effect == KeyEffect::None || same_value(entry.value, neutral)) {
+      continue;
+    }
+    if (rule->effect == KeyEffect::Training) {
+      warn(rule->key, "changes training in Darknet, is not supported here and ignored");
+      continue;
+    }
+    refuse(rule->key,
+           neutral.empty() ? "not supported, and it changes what is computed: leave it out"
+                           : "not supported, and it changes what is computed: leave it out or "
+                             "give the usual value, " +
+                                 neutral);
+  }
+  ruled_ = ruled_keys(section);
 }
 
 void CfgOptions::refuse(std::string_view key, const std::string& message) const {
   const CfgEntry* entry = find(key);
   std::string what = '[' + section_.name + "] " + std::string(key);
   if (entry != nullptr) {
-    what += '=' + entry->value.substr(0, 60);
+    what += '=' + printable_start(entry->value);
   }
   throw InputError(file_, entry == nullptr ? section_.line : entry->line, what + ": " + message);
 }
@@ -169,14 +195,21 @@ void CfgOptions::warn(std::string_view key, const std::string& message) {
                                '[' + section_.name + "] " + std::string(key) + ": " + message)});
 }
 
+std::string CfgOptions::meant(std::string_view key) const {
+  std::vector<std::string_view> all = known_;
+  all.insert(all.end(), ruled_.begin(), ruled_.end());
+  return suggestion(key, all);
+}
+
 std::vector<CfgOptions::Complaint> CfgOptions::complaints() const {
   std::vector<Complaint> all = warnings_;
   const std::set<std::string_view> known(known_.begin(), known_.end());
   std::set<std::string_view> seen;
   for (const CfgEntry& entry : section_.entries) {
-    const std::string what = '[' + section_.name + "] " + entry.key.substr(0, 60);
+    const std::string what = '[' + section_.name + "] " + printable_start(entry.key);
     if (known.count(entry.key) == 0) {
-      all.push_back({entry.key, located(entry.line, what + ": unknown key, ignored")});
+      all.push_back(
+          {entry.key, located(entry.line, what + ": unknown key, ignored" + meant(entry.key))});
     } else if (!seen.insert(entry.key).second) {
       all.push_back({entry.key, located(entry.line, what + ": given twice, the first one counts")});
     }

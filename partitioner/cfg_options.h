@@ -2,7 +2,7 @@
 // not have. Numbers are taken whole or not at all: `size=3x` is an InputError with file and line.
 //
 // Where a key is given twice the first counts, as in Darknet. What nobody asked for by name is
-// reported by complaints().
+// judged by the rules of cfg_keys, or else reported by complaints().
 
 #pragma once
 
@@ -24,7 +24,7 @@ class CfgOptions {
   [[nodiscard]] const CfgSection& section() const { return section_; }
   [[nodiscard]] const std::string& file() const { return file_; }
 
-  // Each of these marks the key as known.
+  // Each of these marks the key as known. Keys outlive this object: they are literals.
   [[nodiscard]] bool has(std::string_view key);
   [[nodiscard]] std::string word(std::string_view key, std::string_view otherwise);
   [[nodiscard]] Index integer(std::string_view key,
@@ -41,8 +41,9 @@ class CfgOptions {
   [[nodiscard]] std::vector<Index> integers(std::string_view key);
   [[nodiscard]] std::vector<double> reals(std::string_view key);
 
-  // Keys that are right here, though nothing in this program depends on them.
-  void accept(const std::vector<std::string_view>& keys);
+  // What cfg_keys says of keys of such a section (by its first name): throws InputError where one
+  // would change what is computed, adds warnings where it would change training.
+  void apply_rules(std::string_view section);
 
   // Throws InputError at the key's line, or at the section's where it has no such key.
   [[noreturn]] void refuse(std::string_view key, const std::string& message) const;
@@ -50,7 +51,7 @@ class CfgOptions {
   // Adds a warning "file:line: message" about a key.
   void warn(std::string_view key, const std::string& message);
 
-  // Keys given twice and keys not known, and what warn() was told.
+  // Keys given twice and keys not known, with what may have been meant, and what warn() was told.
   struct Complaint {
     std::string key;
     std::string message;
@@ -61,10 +62,12 @@ class CfgOptions {
   [[nodiscard]] const CfgEntry* find(std::string_view key) const;
   const CfgEntry* take(std::string_view key);
   [[nodiscard]] std::string located(int line, const std::string& message) const;
+  [[nodiscard]] std::string meant(std::string_view key) const;
 
   const CfgSection& section_;
   const std::string& file_;
-  std::vector<std::string> known_;
+  std::vector<std::string_view> known_;  // literals of those who asked, and keys of the table
+  std::vector<std::string_view> ruled_;  // all keys of the table
   std::vector<Complaint> warnings_;
 };
 

@@ -4,14 +4,16 @@
 #include <string_view>
 
 #include "partitioner/errors.h"
+#include "partitioner/printable.h"
+#include "partitioner/utf8.h"
 
 namespace partitioner {
 
 namespace {
 
-constexpr std::size_t kLongestLine = 65536;    // bytes
-constexpr std::size_t kMostSections = 100000;  // a network of a thousand layers is already large
-constexpr std::size_t kMostShown = 60;         // bytes of a faulty line in a message
+constexpr std::size_t kLongestLine = 65536;  // bytes
+constexpr std::size_t kMostSections = 5001;  // [net] and 5000 layers: planning takes seconds
+constexpr std::size_t kMostEntries = 1000;   // of one section
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\v\f";
@@ -23,37 +25,22 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::string quoted(std::string_view text) {
-  const bool whole = text.size() <= kMostShown;
-  return '\'' + std::string(text.substr(0, kMostShown)) + (whole ? "'" : "...'");
+  return '\'' + printable_start(text) + '\'';
 }
 
-// The length of the UTF-8 character that `text` starts with, 0 if it starts with none (Unicode,
-// table 3-7).
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) {
-    return lead == 0 ? 0 : 1;
+// Before [net] nothing is quoted: this may be anybody's file.
+[[noreturn]] void refuse_kind(const std::string& name, int number) {
+  throw InputError(name, number, "this is not a Darknet model file: it has to start with [net]");
+}
+
+void require_no_utf16(std::string_view text, const std::string& name) {
+  const std::string_view start = text.substr(0, 2);
+  const bool marked = start == "\xFF\xFE" || start == "\xFE\xFF";
+  const bool zeros = text.size() >= 4 && ((text[1] == 0 && text[3] == 0 && text[0] != 0) ||
+                                          (text[0] == 0 && text[2] == 0 && text[1] != 0));
+  if (marked || zeros) {
+    throw InputError(name, 0, "this is UTF-16 text: save the model file as UTF-8");
   }
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4) {
-    return 0;
-  }
-  // The second byte rules out longer spellings of shorter characters, surrogates, and what lies
-  // beyond Unicode.
-  const unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const unsigned most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  if (byte(1) < least || byte(1) > most) {
-    return 0;
-  }
-  for (std::size_t i = 2; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) {
-      return 0;
-    }
-  }
-  return length;
 }
 
 void require_text(std::string_view line, const std::string& name, int number) {
@@ -64,7 +51,7 @@ void require_text(std::string_view line, const std::string& name, int number) {
                          " bytes; a model file has short lines: is this one?");
   }
   for (std::string_view rest = line; !rest.empty();) {
-    const std::size_t length = character_length(rest);
+    const std::size_t length = rest.front() == 0 ? 0 : utf8_character_bytes(rest);
     if (length == 0) {
       throw InputError(name,
                        number,
@@ -76,8 +63,11 @@ void require_text(std::string_view line, const std::string& name, int number) {
   }
 }
 
-std::string section_name(std::string_view line, const std::string& name, int number) {
+std::string section_name(std::string_view line, const std::string& name, int number, bool first) {
   const std::size_t close = line.find(']');
+  if (first && close != line.size() - 1) {
+    refuse_kind(name, number);
+  }
   if (close != line.size() - 1) {
     throw InputError(name, number, quoted(line) + " should be a section like [convolutional]");
   }
@@ -100,37 +90,66 @@ CfgEntry entry(std::string_view line, const std::string& name, int number) {
   return {std::string(key), std::string(value), number};
 }
 
+// Takes the first line off a text, with its end: of Unix, of Windows, or of old Macs.
+std::string_view take_line(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find_first_of("\r\n"), rest.size());
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(end);
+  rest.remove_prefix(rest.substr(0, 2) == "\r\n" ? 2 : std::min<std::size_t>(rest.size(), 1));
+  return line;
+}
+
+void expect_few(const std::vector<CfgSection>& sections, const std::string& name, int number) {
+  if (sections.size() > kMostSections) {
+    throw InputError(name,
+                     number,
+                     "more than " + std::to_string(kMostSections - 1) +
+                         " layers, the most that this program plans");
+  }
+  if (sections.back().entries.size() > kMostEntries) {
+    throw InputError(
+        name,
+        number,
+        "more than " + std::to_string(kMostEntries) + " keys in one section: is this a model?");
+  }
+}
+
 }  // namespace
+
+bool is_net(std::string_view section) {
+  return section == "net" || section == "network";
+}
 
 std::vector<CfgSection> read_cfg_sections(const std::string& text, const std::string& name) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::string_view rest = text;
+  require_no_utf16(rest, name);
   if (rest.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
     rest.remove_prefix(kByteOrderMark.size());
   }
   std::vector<CfgSection> sections;
   for (int number = 1; !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    std::string_view line = take_line(rest);
     require_text(line, name, number);
     line = trimmed(line.substr(0, line.find_first_of("#;")));
     if (line.empty()) {
       continue;
     }
+    if (sections.empty() && line.front() != '[') {
+      refuse_kind(name, number);
+    }
     if (line.front() == '[') {
-      sections.push_back({section_name(line, name, number), number, {}});
-    } else if (sections.empty()) {
-      throw InputError(name, number, quoted(line) + " comes before the first section, [net]");
+      sections.push_back({section_name(line, name, number, sections.empty()), number, {}});
+      if (!is_net(sections.front().name)) {
+        return sections;
+      }
     } else {
       sections.back().entries.push_back(entry(line, name, number));
     }
-    if (sections.size() > kMostSections) {
-      throw InputError(
-          name,
-          number,
-          "more than " + std::to_string(kMostSections) + " sections: is this a model?");
-    }
+    expect_few(sections, name, number);
+  }
+  if (sections.empty()) {
+    throw InputError(name, 0, "no sections; a model file starts with [net]");
   }
   return sections;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace partitioner {
@@ -26,8 +27,11 @@ struct CfgSection {
   std::vector<CfgEntry> entries;
 };
 
-// Throws InputError (with `name` as the file) for what is no such text: a line without '=', a key
-// before the first section, bytes that are not UTF-8.
+[[nodiscard]] bool is_net(std::string_view section);  // [net], that a model file starts with
+
+// At least one section. Where the first is not [net] it is the only one: what follows is not looked
+// at, since it may be anybody's file. Throws InputError (with `name` as the file) for what is no
+// such text: a line without '=', a key before the first section, bytes that are not UTF-8.
 [[nodiscard]] std::vector<CfgSection> read_cfg_sections(const std::string& text,
                                                         const std::string& name);
 

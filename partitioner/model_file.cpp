@@ -15,10 +15,11 @@ namespace partitioner {
 
 namespace {
 
-constexpr Index kMostBytes = Index{16} << 20U;  // of the file
+constexpr Index kMostBytes = Index{8} << 20U;  // of the file
 
 constexpr Index kLargestSide = (Index{1} << 31) - 1;
 constexpr Index kLargestBatch = Index{1} << 20;
+constexpr Index kMostSteps = 1'000'000'000'000;  // times a batch still an Index
 
 bool is_crop(const CfgSection& section) {
   return section.name == "crop";
@@ -58,14 +59,14 @@ RatePolicy read_policy(CfgOptions& net) {
 void read_rate(CfgOptions& net, TrainingOptions& training) {
   training.learning_rate = net.real("learning_rate", training.learning_rate, 0);
   training.policy = read_policy(net);
-  training.burn_in = net.integer("burn_in", training.burn_in, 0);
+  training.burn_in = net.integer("burn_in", training.burn_in, 0, kMostSteps);
   training.power = net.real("power", training.power, 0);
   training.gamma = net.real("gamma", training.gamma, 0);
-  training.step = net.integer("step", training.step, 1);
+  training.step = net.integer("step", training.step, 1, kMostSteps);
   training.scale = net.real("scale", training.scale, 0);
   training.steps = net.integers("steps");
   training.scales = net.reals("scales");
-  training.max_batches = net.integer("max_batches", training.max_batches, 0);
+  training.max_batches = net.integer("max_batches", training.max_batches, 0, kMostSteps);
   if (training.policy != RatePolicy::Steps) {
     return;
   }
@@ -130,43 +131,25 @@ void read_augmentation(CfgOptions& net, AugmentationOptions& augmentation) {
           "width)");
 }
 
-// Keys of Darknet that nothing here depends on.
-void accept_unused(CfgOptions& net) {
-  net.accept({"time_steps",
-              "notruth",
-              "random",
-              "center",
-              "inputs",
-              "clip",
-              "crop",
-              "min_ratio",
-              "max_ratio",
-              "hue2",
-              "max_chart",
-              "mosaic",
-              "cutmix",
-              "mixup",
-              "letter_box",
-              "contrastive",
-              "ema_alpha",
-              "track",
-              "augment_speed",
-              "dynamic_minibatch",
-              "weights_reject_freq",
-              "label_smooth_eps",
-              "optimized_memory",
-              "workspace_size_limit_MB",
-              "sgdr_cycle",
-              "sgdr_mult"});
+// Darknet takes a number of inputs, too, and lets it say something else than the size.
+void expect_inputs(CfgOptions& net, const MapShape& picture) {
+  constexpr Index kUsualSide = Index{1} << 20U;  // beyond, the first layer is refused
+  const bool usual = std::max({picture.channels, picture.rows, picture.cols}) <= kUsualSide;
+  if (net.has("inputs") && usual && net.integer("inputs", 0) != picture.volume()) {
+    net.refuse("inputs",
+               "must be channels x height x width, " + std::to_string(picture.volume()) +
+                   ": leave it out");
+  }
 }
 
 void read_net(CfgOptions& net, ModelFile& model) {
   model.picture = {
       required_side(net, "channels"), required_side(net, "height"), required_side(net, "width")};
+  expect_inputs(net, model.picture);
   read_optimizer(net, model.training);
   read_rate(net, model.training);
   read_augmentation(net, model.augmentation);
-  accept_unused(net);
+  net.apply_rules("net");
 }
 
 // What the network sees: the picture, or the window that a [crop] in the first place cuts out of
@@ -188,20 +171,26 @@ MapShape image_shape(const MapShape& picture, const CfgSection& first, const std
   return image;
 }
 
-// Collects complaints, each about the same key of the same kind of section once.
+// Collects complaints, each about the same key of the same kind of section once, and no more than a
+// person would read.
 class Warnings {
  public:
   explicit Warnings(std::vector<std::string>& messages) : messages_(messages) {}
 
   void add(const CfgOptions& options) {
     for (const CfgOptions::Complaint& complaint : options.complaints()) {
-      if (seen_.insert({options.section().name, complaint.key}).second) {
-        messages_.push_back(complaint.message);
+      if (seen_.size() > kMost || !seen_.insert({options.section().name, complaint.key}).second) {
+        continue;
       }
+      messages_.push_back(seen_.size() <= kMost
+                              ? complaint.message
+                              : options.file() + ": there are more warnings than these");
     }
   }
 
  private:
+  static constexpr std::size_t kMost = 100;
+
   std::vector<std::string>& messages_;
   std::set<std::pair<std::string, std::string>> seen_;
 };
@@ -210,14 +199,12 @@ class Warnings {
 
 ModelFile parse_model(const std::string& text, const std::string& name) {
   const std::vector<CfgSection> sections = read_cfg_sections(text, name);
-  if (sections.empty()) {
-    throw InputError(name, 0, "no sections; a model file starts with [net]");
-  }
-  if (sections[0].name != "net" && sections[0].name != "network") {
-    throw InputError(
-        name,
-        sections[0].line,
-        "the first section is [" + sections[0].name.substr(0, 60) + "], it must be [net]");
+  if (!is_net(sections[0].name)) {
+    const bool known = is_layer_section(sections[0].name);
+    throw InputError(name,
+                     sections[0].line,
+                     known ? "the first section is [" + sections[0].name + "], it must be [net]"
+                           : "this is not a Darknet model file: it has to start with [net]");
   }
   if (sections.size() == 1) {
     throw InputError(name, sections[0].line, "no layers after [net]");
