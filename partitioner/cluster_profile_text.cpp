@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <set>
+#include <map>
 #include <string>
 #include <tuple>
 
 #include "partitioner/cluster_profile.h"
 #include "partitioner/errors.h"
+#include "partitioner/partition.h"
+#include "partitioner/printable.h"
 #include "partitioner/regular_file.h"
 #include "partitioner/toml_reader.h"
 
@@ -68,15 +70,30 @@ constexpr PointKey kPointNumbers[] = {
     {"cols", &ConvolutionPoint::cols},
 };
 
+constexpr Index kMostMemory = Index{1} << 48U;  // bytes: sums over all devices are Index, too
+constexpr Index kMostDevices = kMostRanks;
+constexpr Index kMostSide = Index{1} << 31U;  // of a convolution
+constexpr double kMostOperations = 1e18;
+constexpr Index kMostPoints = 1'000'000;  // of all devices
+
+double operations(const ConvolutionPoint& point) {
+  double product = 1;
+  for (const Index factor :
+       {point.channels, point.filters, point.size, point.size, point.rows, point.cols}) {
+    product *= static_cast<double>(factor);
+  }
+  return product;
+}
+
 class Reader {
  public:
-  explicit Reader(const std::string& name) : toml_(name) {}
+  explicit Reader(const std::string& name)
+      : toml_(name, "a cluster profile", {"link", "device", "between", "all_reduce"}) {}
 
   [[nodiscard]] ClusterProfile cluster(const std::string& text) const {
     const toml::table table = toml_.parse(text);
-    toml_.check_keys(table, {"link", "device", "between", "all_reduce"});
     ClusterProfile result;
-    std::set<std::string> names;
+    Names names;
     for (const toml::table* device : toml_.tables(table, "device")) {
       add_devices(*device, result.devices, names);
     }
@@ -92,23 +109,26 @@ class Reader {
     for (const toml::table* pair : toml_.tables(table, "between")) {
       toml_.check_keys(*pair, {"from", "to", "latency_s", "bytes_per_s"});
       result.exceptions.push_back(
-          {rank(*pair, "from", result), rank(*pair, "to", result), link_of(*pair)});
+          {rank(*pair, "from", names), rank(*pair, "to", names), link_of(*pair)});
     }
     sort_exceptions(table, result.exceptions);
     for (const toml::table* point : toml_.tables(table, "all_reduce")) {
       toml_.check_keys(*point, {"devices", "bytes", "seconds"});
-      result.all_reduces.push_back({static_cast<int>(toml_.integer(*point, "devices", 1)),
-                                    toml_.integer(*point, "bytes", 0),
-                                    toml_.not_negative(*point, "seconds")});
+      result.all_reduces.push_back(
+          {static_cast<int>(toml_.integer(*point, "devices", 1, kMostDevices)),
+           toml_.integer(*point, "bytes", 0, kMostMemory),
+           toml_.seconds(*point, "seconds")});
     }
     return result;
   }
 
  private:
+  using Names = std::map<std::string, int>;  // devices
+
   // `taken` are the names of all devices so far.
   void add_devices(const toml::table& table,
                    std::vector<DeviceProfile>& devices,
-                   std::set<std::string>& taken) const {
+                   Names& taken) const {
     toml_.check_keys(table,
                      {"names",
                       "memory_bytes",
@@ -127,12 +147,12 @@ class Reader {
                       "elementwise_bytes_per_s",
                       "convolutions"});
     DeviceProfile device;
-    device.memory_bytes = toml_.integer(table, "memory_bytes", 1);
+    device.memory_bytes = toml_.integer(table, "memory_bytes", 1, kMostMemory);
     device.program_bytes =
-        table.contains("program_bytes") ? toml_.integer(table, "program_bytes", 0) : 0;
-    device.message_s = toml_.not_negative(table, "message_s");
+        table.contains("program_bytes") ? toml_.integer(table, "program_bytes", 0, kMostMemory) : 0;
+    device.message_s = toml_.seconds(table, "message_s");
     for (const RateKey& key : kRates) {
-      device.*key.rate = toml_.positive(table, key.name);
+      device.*key.rate = toml_.rate(table, key.name);
     }
     for (const PassRatesKey& key : kPassRates) {
       device.*key.rates = pass_rates(table, key.name);
@@ -144,12 +164,27 @@ class Reader {
     if (!names.is_array() || names.as_array()->empty()) {
       toml_.fail(names, "`names` is no list of names: expected texts in brackets");
     }
+    expect_few(names, devices.size(), device.convolutions.size());
     for (const toml::node& name : *names.as_array()) {
       device.name = toml_.text(name, "names");
-      if (!taken.insert(device.name).second) {
-        toml_.fail(name, fmt::format("`names` has \"{}\" for a second device", device.name));
+      if (!taken.emplace(device.name, static_cast<int>(devices.size())).second) {
+        toml_.fail(
+            name,
+            fmt::format("`names` has \"{}\" for a second device", printable_start(device.name)));
       }
       devices.push_back(device);
+    }
+  }
+
+  // Each device has its own copy of the points.
+  void expect_few(const toml::node& names, std::size_t before, std::size_t points) const {
+    const auto count = static_cast<Index>(names.as_array()->size());
+    if (static_cast<Index>(before) + count > kMostDevices ||
+        count * static_cast<Index>(points) > kMostPoints) {
+      toml_.fail(names,
+                 fmt::format("more than {} devices, or {} `convolutions` of all together",
+                             kMostDevices,
+                             kMostPoints));
     }
   }
 
@@ -159,8 +194,7 @@ class Reader {
       toml_.fail(node, fmt::format("`{}` is not {{ forward = ..., backward = ... }}", key));
     }
     toml_.check_keys(*node.as_table(), {"forward", "backward"});
-    return {toml_.positive(*node.as_table(), "forward"),
-            toml_.positive(*node.as_table(), "backward")};
+    return {toml_.rate(*node.as_table(), "forward"), toml_.rate(*node.as_table(), "backward")};
   }
 
   [[nodiscard]] ConvolutionPoint convolution_point(const toml::table& table) const {
@@ -184,32 +218,34 @@ class Reader {
     }
     point.kernel = *kernel;
     for (const PointKey& key : kPointNumbers) {
-      point.*key.number = toml_.integer(table, key.name, 1);
+      point.*key.number = toml_.integer(table, key.name, 1, kMostSide);
+    }
+    if (operations(point) > kMostOperations) {
+      toml_.fail(table,
+                 fmt::format("a convolution of more than {:.0e} operations", kMostOperations));
     }
     if (point.channels % point.groups != 0 || point.filters % point.groups != 0) {
       toml_.fail(table, "`groups` does not divide `channels` and `filters`");
     }
-    point.forward_s = toml_.positive(table, "forward_s");
-    point.backward_data_s = toml_.positive(table, "backward_data_s");
-    point.backward_weights_s = toml_.positive(table, "backward_weights_s");
+    point.forward_s = toml_.positive_seconds(table, "forward_s");
+    point.backward_data_s = toml_.positive_seconds(table, "backward_data_s");
+    point.backward_weights_s = toml_.positive_seconds(table, "backward_weights_s");
     return point;
   }
 
   [[nodiscard]] LinkProfile link_of(const toml::table& table) const {
-    return {toml_.not_negative(table, "latency_s"), toml_.positive(table, "bytes_per_s")};
+    return {toml_.seconds(table, "latency_s"), toml_.rate(table, "bytes_per_s")};
   }
 
-  [[nodiscard]] int rank(const toml::table& table,
-                         const char* key,
-                         const ClusterProfile& cluster) const {
+  [[nodiscard]] int rank(const toml::table& table, const char* key, const Names& names) const {
     const std::string name = toml_.text(toml_.required(table, key), key);
-    for (int device = 0; device < cluster.size(); ++device) {
-      if (cluster.device(device).name == name) {
-        return device;
-      }
+    const auto found = names.find(name);
+    if (found == names.end()) {
+      toml_.fail(
+          *table.get(key),
+          fmt::format("`{}` is \"{}\", which no device is called", key, printable_start(name)));
     }
-    toml_.fail(*table.get(key),
-               fmt::format("`{}` is \"{}\", which no device is called", key, name));
+    return found->second;
   }
 
   void sort_exceptions(const toml::table& table, std::vector<LinkException>& links) const {

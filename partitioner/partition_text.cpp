@@ -16,7 +16,7 @@ namespace {
 
 constexpr Index kMostBytes = Index{16} << 20U;  // of the file
 
-constexpr Index kMost = 1'000'000;           // ranks, layers and parts
+constexpr Index kMost = 1'000'000;           // layers and parts
 constexpr Index kMostCells = 1'000'000'000;  // along one dimension of a map
 
 constexpr std::string_view kHeader =
@@ -57,15 +57,14 @@ std::string bands_line(const std::vector<Cut>& bands) {
 
 class Reader {
  public:
-  explicit Reader(const std::string& name) : toml_(name) {}
+  explicit Reader(const std::string& name)
+      : toml_(name, "a partition", {"network", "ranks", "reader", "group", "kernels", "sums"}) {}
 
   [[nodiscard]] Partition partition(const std::string& text) const {
     const toml::table table = toml_.parse(text);
-    toml_.check_keys(table, {"network", "ranks", "reader", "group", "kernels", "sums"});
     Partition result;
     result.network = toml_.text(toml_.required(table, "network"), "network");
-    result.ranks =
-        static_cast<int>(toml_.integer(toml_.required(table, "ranks"), "ranks", 1, kMost));
+    result.ranks = static_cast<int>(toml_.integer(table, "ranks", 1, kMostRanks));
     if (const toml::node* reader = table.get("reader")) {
       result.reader = reader_rank(*reader);
     }

@@ -171,7 +171,7 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
   result["gradient_sum"] = gradient_sum_json(totals);
   result["memory"] = memory_json(planned_memory_of_ranks(network, plan, options));
   // A model's name may be any bytes.
-  return result.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return result.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace partitioner

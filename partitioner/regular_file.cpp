@@ -48,7 +48,7 @@ std::string_view irregular_kind(mode_t mode) {
       path.string(),
       0,
       fmt::format(
-          "cannot be opened ({}): expected {}", std::generic_category().message(error), what));
+          "cannot be read ({}): expected {}", std::generic_category().message(error), what));
 }
 
 [[noreturn]] void throw_irregular(const std::filesystem::path& path,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "partitioner/errors.h"
+#include "partitioner/printable.h"
 
 namespace partitioner {
 
@@ -22,6 +23,9 @@ std::vector<std::string> lines_of(const std::string& cell) {
     } else {
       lines.back() += letter;
     }
+  }
+  for (std::string& line : lines) {
+    line = printable(line);
   }
   return lines;
 }

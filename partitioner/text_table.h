@@ -1,5 +1,5 @@
 // Columns of text that line up: a header, rows, and spaces between columns. Widths count characters
-// of UTF-8, each as wide as one letter.
+// of UTF-8, each as wide as one letter. Cells are made printable: names are among them.
 
 #pragma once
 

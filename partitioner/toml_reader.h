@@ -16,9 +16,13 @@ namespace partitioner {
 
 class TomlReader {
  public:
-  // `name` is what messages call the file.
-  explicit TomlReader(std::string name) : name_(std::move(name)) {}
+  // `name` is what messages call the file, `what` it should be ("a cluster profile"), `keys` those
+  // that it may have outside of tables.
+  TomlReader(std::string name, std::string what, std::initializer_list<std::string_view> keys)
+      : name_(std::move(name)), what_(std::move(what)), keys_(keys) {}
 
+  // Nests no deeper than a few brackets, and has no other keys outside of tables. Nothing of the
+  // text is quoted where it does not begin with one of the keys: it may be anybody's file.
   [[nodiscard]] toml::table parse(const std::string& text) const;
 
   [[noreturn]] void fail(const toml::node& node, const std::string& message) const;
@@ -37,15 +41,23 @@ class TomlReader {
                               Index most) const;
 
   // Values of keys that must be there.
-  [[nodiscard]] Index integer(const toml::table& table, const char* key, Index least) const;
-  [[nodiscard]] double positive(const toml::table& table, const char* key) const;  // 1e-18 to inf
-  [[nodiscard]] double not_negative(const toml::table& table, const char* key) const;  // finite
+  [[nodiscard]] Index integer(const toml::table& table,
+                              const char* key,
+                              Index least,
+                              Index most) const;
+  [[nodiscard]] double rate(const toml::table& table, const char* key) const;  // 1e-18 to 1e18, inf
+  [[nodiscard]] double seconds(const toml::table& table, const char* key) const;  // 0 to 1e9
+  [[nodiscard]] double positive_seconds(const toml::table& table, const char* key) const;
   [[nodiscard]] std::string text(const toml::node& node, const char* key) const;
 
  private:
   [[nodiscard]] double number(const toml::node& node, const char* key) const;
+  [[nodiscard]] bool begins_with_key(std::string_view text) const;
+  void check_keys(const toml::table& table, const std::vector<std::string_view>& known) const;
 
   std::string name_;
+  std::string what_;
+  std::vector<std::string_view> keys_;
 };
 
 // A text between quotes, as TOML wants it.

@@ -81,7 +81,7 @@ std::string with_prediction_json(const std::string& plan, const Prediction& pred
   if (prediction.explanation) {
     json["explanation"] = Json::parse(explanation_json(*prediction.explanation));
   }
-  return json.dump();
+  return json.dump(-1, ' ', true);  // ASCII: names may hold what turns a terminal's text
 }
 
 std::string with_prediction_text(const std::string& plan, const Prediction& prediction) {

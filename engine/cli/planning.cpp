@@ -13,6 +13,7 @@
 #include "partitioner/explain.h"
 #include "partitioner/fitting.h"
 #include "partitioner/plan_fingerprint.h"
+#include "partitioner/plan_size.h"
 #include "partitioner/quantities.h"
 #include "partitioner/simulation.h"
 
@@ -181,6 +182,7 @@ partitioner::Partition search_automatically(const partitioner::Network& network,
                                             const ClusterProfile& cluster,
                                             const PartitionChoice& choice,
                                             const Workload& workload) {
+  expect_searchable(network, cluster.size(), workload.batch);
   partitioner::SearchOptions options = search_options(network, choice, workload, cluster.size());
   for (;;) {
     const partitioner::SearchResult result = search_partition(network, cluster, options);

@@ -56,3 +56,34 @@ refused 'edited\.toml:?[0-9]*: ' check "$model" --partition "$folder/edited.toml
 works 5 check "$model" --grid 5x1 --groups 0-3
 works 7 check "$model" --grid 7x1 --groups 0-3 --data-parallel-from 4 --batch 3
 expect 'the two agree' grep -q '^equal$' "$folder/out"
+
+# More ranks and layers than a plan is made for are refused at once, by number.
+time_limit=30
+sed 's/^ranks = 4$/ranks = 10000/' "$partition" >"$folder/edited.toml"
+refused_alone 'edited\.toml: .*10000 ranks|10000 ranks' plan "$model" --partition "$folder/edited.toml"
+sed 's/^ranks = 4$/ranks = 1000000/' "$partition" >"$folder/edited.toml"
+refused_alone 'edited\.toml:[0-9]+: `ranks` is 1000000, expected 1 to 10000' plan "$model" --partition "$folder/edited.toml"
+refused_alone '10000 ranks would take minutes' plan "$model" --grid 100x100 --ranks 10000
+refused_alone '1000 ranks would take minutes' plan "$model" --partition auto --ranks 1000
+{ sed -n '1,/^ranks/p' "$partition"; perl -e 'print "[[group]]\nlayers = [$_, $_]\nranks = [0]\n" for 0 .. 19999'; } >"$folder/edited.toml"
+refused_alone 'edited\.toml: ' plan "$model" --partition "$folder/edited.toml"
+{ sed -n '1,/^ranks/p' "$partition"; perl -e 'print "[[group]]\nlayers = [0, 7]\nranks = [", join(", ", 0 .. 99999), "]\n"'; } >"$folder/edited.toml"
+refused_alone 'edited\.toml: ' plan "$model" --partition "$folder/edited.toml"
+layers() { printf '[net]\nheight=8\nwidth=8\nchannels=4\n'; perl -e 'print "[convolutional]\nfilters=4\n"; print "$ARGV[1]\n" x $ARGV[0]' "$@"; }
+for section in '[convolutional]' $'[shortcut]\nfrom=0' $'[route]\nlayers=0'; do
+  layers 20000 "$section" >"$folder/deep.cfg"
+  refused_alone 'deep\.cfg:[0-9]+: .*5000 layers' plan "$folder/deep.cfg"
+done
+layers 2000 '[convolutional]' >"$folder/deep.cfg"
+works 1 plan "$folder/deep.cfg"
+refused_alone 'expected at most 1500 layers' plan "$folder/deep.cfg" --partition auto --ranks 2
+printf '[net]\nheight=400000\nwidth=400000\nchannels=3\nbatch=1048576\n[convolutional]\nfilters=3\n' >"$folder/large.cfg"
+refused_alone 'more than any machine' plan "$folder/large.cfg"
+
+# Numbers of a profile beyond any machine are refused with the range.
+for edit in 's/^memory_bytes = .*/memory_bytes = 9223372036854775807/' 's/^memory_bytes = .*/memory_bytes = -1/' 's/^direct_flops_per_s = .*/direct_flops_per_s = 1e308/' \
+  's/^send_bytes_per_s = .*/send_bytes_per_s = nan/' 's/^send_bytes_per_s = .*/send_bytes_per_s = -inf/' 's/^message_s = .*/message_s = 1e308/' \
+  's/^program_bytes = .*/program_bytes = 9223372036854775807/' 's/^updated_weights_per_s = .*/updated_weights_per_s = 9223372036854775807/'; do
+  sed "$edit" hostfiles/pi3x2.cluster.toml >"$folder/profile.toml"
+  refused_alone 'profile\.toml:[0-9]+: `.*` is .*, expected [0-9]' plan "$model" --partition auto --cluster "$folder/profile.toml"
+done

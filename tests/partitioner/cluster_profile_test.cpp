@@ -80,6 +80,26 @@ TEST_CASE("a faulty cluster profile is refused with its name and the line") {
        "bytes_per_s = 0",
        "p.toml:8: `bytes_per_s` is 0, expected 1e-18 or more"},
       {"bytes_per_s = 12500000", "bytes_per_s = 1e-320", "p.toml:8: `bytes_per_s` is 1e-320"},
+      {"bytes_per_s = 12500000",
+       "bytes_per_s = 1e308",
+       "p.toml:8: `bytes_per_s` is 1e+308, expected 1e-18 or more, at most 1e+18 or inf"},
+      {"bytes_per_s = 12500000", "bytes_per_s = 9223372036854775807", "p.toml:8: `bytes_per_s`"},
+      {"bytes_per_s = 12500000", "bytes_per_s = nan", "p.toml:8: `bytes_per_s` is nan"},
+      {"latency_s = 0.00015",
+       "latency_s = 1e308",
+       "p.toml:7: `latency_s` is 1e+308, expected 0 or more, at most 1e+09"},
+      {"memory_bytes = 943718400",
+       "memory_bytes = 9223372036854775807",
+       "p.toml:12: `memory_bytes` is 9223372036854775807, expected 1 to 281474976710656"},
+      {"program_bytes = 24117248",
+       "program_bytes = 9223372036854775807",
+       "p.toml:13: `program_bytes` is 9223372036854775807, expected 0 to 281474976710656"},
+      {"forward_s = 0.5", "forward_s = 1e308", "`forward_s` is 1e+308"},
+      {"forward_s = 0.5", "forward_s = inf", "`forward_s` is inf"},
+      {"channels = 1,", "channels = 9223372036854775807,", "`channels` is 9223372036854775807"},
+      {"filters = 1, size = 1,", "filters = 1000000000, size = 1000000,", "operations"},
+      {"devices = 2", "devices = 9223372036854775807", "`devices` is 9223372036854775807"},
+      {"bytes = 1024", "bytes = 9223372036854775807", "`bytes` is 9223372036854775807"},
       {"names = [\"device0\"]", "names = []", "p.toml:11: `names` is no list"},
       {"names = [\"device0\"]", "names = [3]", "p.toml:11: `names` is no text"},
       {"names = [\"device0\"]",
@@ -108,7 +128,7 @@ TEST_CASE("a faulty cluster profile is refused with its name and the line") {
   }
   CHECK(has(input_error_of([] { (void)parse_cluster_profile("", "p.toml"); }), "no devices"));
   CHECK(has(input_error_of([] { (void)read_cluster_profile("/nowhere/p.toml"); }),
-            "cannot be read: give a cluster profile"));
+            "cannot be read (No such file or directory): expected a cluster profile"));
 }
 
 TEST_CASE("a pair of devices has the link that is listed for it, in that direction") {

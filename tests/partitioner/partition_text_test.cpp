@@ -189,6 +189,51 @@ TEST_CASE("the partition in the folder's README fits the model that it names") {
   CHECK(input_error_of([&] { validate(partition, network, 128, "README.md"); }) == "");
 }
 
+TEST_CASE("what nests too deep is refused before it is parsed") {
+  const std::string head = "network = \"0\"\nranks = 4\n";
+  const auto repeated = [](const std::string& part, int times) {
+    std::string text;
+    for (int i = 0; i < times; ++i) {
+      text += part;
+    }
+    return text;
+  };
+  for (const std::string& deep : {repeated("a.", 50000) + "a = 1",
+                                  repeated("\"a\" . ", 50000) + "a = 1",
+                                  "[" + repeated("a.", 50000) + "a]",
+                                  "[[" + repeated("group.", 50000) + "a]]",
+                                  "a = " + repeated("[", 50000),
+                                  "a = [{" + repeated("a = [{", 50000),
+                                  "a = {" + repeated("a.", 50000) + "a = 1}",
+                                  "a = [\n" + repeated("[ # ]\n", 50000),
+                                  "a = \"\"\"]\"\"\"\nb = '''x'''\nc = " + repeated("[", 100),
+                                  "a = \"\"\"\"\"\"\nc = " + repeated("[", 100),
+                                  "a = '''\\'''\nc = " + repeated("[", 100),
+                                  "a = \"\\\"\"\nc = " + repeated("[", 100)}) {
+    CAPTURE(deep.substr(0, 40));
+    CHECK(has(input_error_of([&] { (void)parse_partition(head + deep + '\n', "p.toml"); }),
+              "nests more than 16 deep"));
+  }
+  const std::string strings = "network = \"" + repeated("[", 100) + repeated("a.", 100) + "\"  # " +
+                              repeated("[", 100) + "\nranks = 4\n";
+  CHECK(parse_partition(strings, "p.toml").ranks == 4);
+}
+
+TEST_CASE("of a file that does not begin as a partition does nothing is quoted") {
+  for (const char* text : {"root:secret:19000:0\n",
+                           "password = 'secret'\n",
+                           "[secret]\nuser = 1\n",
+                           "machine secret\n",
+                           "secret = secret\n"}) {
+    CAPTURE(text);
+    const std::string message = input_error_of([&] { (void)parse_partition(text, "p.toml"); });
+    CHECK(has(message, "expected a partition"));
+    CHECK(!has(message, "secret"));
+  }
+  CHECK(has(input_error_of([] { (void)parse_partition("netwrok = '0'\nranks = 1\n", "p.toml"); }),
+            "did you mean `network`?"));
+}
+
 TEST_CASE("a partition file is read from the disk; a missing one and a folder are refused") {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / "tessera-partition-test";

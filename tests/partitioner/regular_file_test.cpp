@@ -82,7 +82,7 @@ TEST_CASE("what is no regular file is refused at once, with its name and kind") 
 
 TEST_CASE("what cannot be opened is refused with the system's reason") {
   const TemporaryFolder folder;
-  CHECK(says(refusal(folder / "missing"), "cannot be opened (No such file or directory)"));
+  CHECK(says(refusal(folder / "missing"), "cannot be read (No such file or directory)"));
   std::filesystem::create_symlink("loop", folder / "loop");
   CHECK(says(refusal(folder / "loop"), "symbolic links"));
   CHECK(irregular_kind(folder / "missing").empty());
