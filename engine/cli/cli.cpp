@@ -151,12 +151,16 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
     return run_alone(start, [&] { fmt::print("{}", start.line.answer); });
   }
   if (program.got_subcommand("plan")) {
-    return run_alone(start, [&] { run_plan(commands.plan); });
+    return run_alone(start, [&] {
+      expect_usable_threads();
+      run_plan(commands.plan);
+    });
   }
   if (program.got_subcommand("convert")) {
     return run_alone(start, [&] { run_convert(commands.convert); });
   }
   return run_together(start, [&](const Communicator& world) {
+    throw_agreed(world, problem_of(expect_usable_threads));
     share_processors(world.ranks_on_this_machine());
     if (program.got_subcommand("check")) {
       return run_check(commands.check, world) ? 0 : kCheckFailed;

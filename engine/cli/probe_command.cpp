@@ -18,6 +18,7 @@
 #include "engine/host_name.h"
 #include "engine/ops/threads.h"
 #include "engine/train/update_probe.h"
+#include "partitioner/printable.h"
 #include "partitioner/quantities.h"
 #include "partitioner/text_table.h"
 
@@ -320,12 +321,12 @@ void print_table(const ProbeResult& result, const std::string& path) {
                                                         cluster.exceptions.size()));
   }
   for (const std::string& names : names_of_kinds(result)) {
-    fmt::print("alike, in the profile by their medians: {}\n", names);
+    fmt::print("alike, in the profile by their medians: {}\n", partitioner::printable(names));
   }
   for (const std::string& sentence : result.left_out) {
-    fmt::print("{}\n", sentence);
+    fmt::print("{}\n", partitioner::printable(sentence));
   }
-  fmt::print("written: {}\n", path);
+  fmt::print("written: {}\n", partitioner::printable(path));
 }
 
 void print_json(const ProbeResult& result, const std::string& path) {
@@ -346,7 +347,7 @@ void print_json(const ProbeResult& result, const std::string& path) {
                                      {"bytes_per_s", result.cluster.link.bytes_per_s}}},
                                    {"left_out", result.left_out},
                                    {"file", path}};
-  fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  fmt::print("{}\n", all.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace
@@ -355,9 +356,11 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
   const bool writes = communicator.rank() == 0;
   throw_agreed(communicator, writes ? problem_of([&] { expect_writable(command); }) : std::nullopt);
   const std::vector<ConvolutionPoint> trials = trials_of(command, communicator);
-  if (command.threads > 0) {
-    set_threads(command.threads);
-  }
+  throw_agreed(communicator, problem_of([&] {
+                 if (command.threads > 0) {
+                   set_threads(command.threads);
+                 }
+               }));
   ProbeResult result = probe(trials, static_cast<double>(command.seconds), communicator);
   round_numbers(result.cluster);
   if (!command.apart) {

@@ -12,6 +12,7 @@
 #include "engine/median.h"
 #include "engine/ops/threads.h"
 #include "engine/train/trainer.h"
+#include "partitioner/printable.h"
 #include "partitioner/quantities.h"
 
 namespace engine {
@@ -163,9 +164,11 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
                  }
                }));
   warn_of_idle_ranks(partition, communicator);
-  if (command.threads > 0) {
-    set_threads(command.threads);
-  }
+  throw_agreed(communicator, problem_of([&] {
+                 if (command.threads > 0) {
+                   set_threads(command.threads);
+                 }
+               }));
   const partitioner::Plan plan = make_plan(model.network, partition, command.batch);
   expect_memory(model.network,
                 plan,
@@ -186,7 +189,7 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
     return;
   }
   fmt::print("{}, {}x{}, batch {}, {}, {} each, {}\n",
-             command.model,
+             partitioner::printable(command.model),
              model.network.image.rows,
              model.network.image.cols,
              command.batch,

@@ -12,6 +12,14 @@ namespace engine {
 using partitioner::Index;
 using partitioner::Range;
 
+// The most that a rank may have: 16 for each processor of this machine, or 64. OpenMP would take
+// any number, and end the program where the system does not start as many.
+[[nodiscard]] int most_threads();
+
+// Throws InputError where the environment asks for more with OMP_NUM_THREADS, or for no number.
+void expect_usable_threads();
+
+// Throws InputError for more than most_threads().
 void set_threads(int count);
 
 // Where OMP_NUM_THREADS does not say: shares the processors of this machine out among its ranks, at

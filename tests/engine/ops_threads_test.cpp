@@ -1,9 +1,12 @@
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <omp.h>
 
 #include "engine/ops/threads.h"
+#include "partitioner/errors.h"
 
 namespace {
 
@@ -92,4 +95,29 @@ TEST_CASE("one thread alone is no team of OpenMP's") {
   });
   engine::parallel_for({0, 1}, [](Index) { CHECK(omp_get_level() == 0); });
   engine::parallel_for({0, 1}, {0, 1}, [](Index, Index) { CHECK(omp_get_level() == 0); });
+}
+
+TEST_CASE("more threads than a machine could use are refused, and what is no number") {
+  const int before = omp_get_max_threads();
+  CHECK_THROWS_AS(engine::set_threads(engine::most_threads() + 1), partitioner::InputError);
+  CHECK_THROWS_AS(engine::set_threads(0), partitioner::InputError);
+  CHECK(omp_get_max_threads() == before);
+  const char* asked = std::getenv("OMP_NUM_THREADS");
+  const std::string kept = asked == nullptr ? "" : asked;
+  for (const char* good : {"1", " 3 ", "2,4", ""}) {
+    CAPTURE(good);
+    ::setenv("OMP_NUM_THREADS", good, 1);
+    CHECK_NOTHROW(engine::expect_usable_threads());
+  }
+  for (const char* bad :
+       {"0", "-2", "four", "2x", "100000", "99999999999999999999", ",2", "\x1b[2J"}) {
+    CAPTURE(bad);
+    ::setenv("OMP_NUM_THREADS", bad, 1);
+    CHECK_THROWS_AS(engine::expect_usable_threads(), partitioner::InputError);
+  }
+  if (asked == nullptr) {
+    ::unsetenv("OMP_NUM_THREADS");
+  } else {
+    ::setenv("OMP_NUM_THREADS", kept.c_str(), 1);
+  }
 }
