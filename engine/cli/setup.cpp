@@ -7,10 +7,12 @@
 #include <set>
 #include <unistd.h>
 
+#include "engine/cli/class_outputs.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/sameness.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/cluster_profile.h"
+#include "partitioner/plan_size.h"
 #include "partitioner/printable.h"
 #include "partitioner/quantities.h"
 
@@ -116,6 +118,7 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
                                         const PartitionChoice& choice,
                                         int ranks,
                                         Index batch) {
+  expect_plannable(network, ranks, batch);
   if (choice.memory_limit_mib > 0 || !choice.objective.empty()) {
     throw InputError(
         "--memory-limit and --objective say what to look for: they need --partition auto");
@@ -219,17 +222,7 @@ Dataset open_labelled(const std::string& path,
                       const partitioner::Network& network,
                       const std::string& model) {
   Dataset dataset = open_dataset(path, split, network.image.channels);
-  const Index outputs = network.shape(loss_layer(network)).volume();
-  if (dataset.classes() > outputs) {
-    throw InputError(path,
-                     0,
-                     fmt::format("the data set has {} classes, {} gives {} outputs: let its last "
-                                 "layer with weights give {}, or take another data set",
-                                 dataset.classes(),
-                                 model,
-                                 outputs,
-                                 dataset.classes()));
-  }
+  expect_output_for_each_class(network, model, dataset, path);
   return dataset;
 }
 

@@ -58,8 +58,8 @@ void warn(const std::string& text, const Communicator& communicator);
                                                const PixelConvention& given,
                                                const Communicator& communicator);
 
-// The data set at `path`, for a network that ends in a loss. Throws InputError where it has more
-// classes than the network has outputs.
+// The data set at `path`, for a network that ends in a loss. Throws InputError where the network
+// has more or fewer outputs than it has classes.
 [[nodiscard]] Dataset open_labelled(const std::string& path,
                                     Split split,
                                     const partitioner::Network& network,

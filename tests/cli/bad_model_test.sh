@@ -65,6 +65,45 @@ expect 'a refused run leaves no folder behind' test ! -e "$folder/run"
 make_model <<<$'[connected]\noutput=10\nactivation=linear\n[softmax]'
 refused 'model\.cfg: .*--steps' train "$folder/model.cfg" --data "$folder" --run "$folder/run"
 
+# An output for each class, no more and no fewer: the layer to change is named.
+make_model <<<$'[convolutional]\nfilters=10\nsize=3\nstride=2\nactivation=linear\n[softmax]'
+refused 'has 10 classes, .*model\.cfg gives 10x13x13 = 1690 outputs: put an \[avgpool\] before layer 1 \(\[softmax\], line 11\)' \
+  train "$folder/model.cfg" --data "$folder" --run "$folder/run" --steps 2
+make_model <<<$'[convolutional]\nfilters=4\nsize=3\nactivation=linear\n[dropout]\n[softmax]'
+refused 'gives 4x26x26 = 2704 outputs: set filters=10 in layer 0 \(\[convolutional\], line 6\), and put an \[avgpool\]' \
+  train "$folder/model.cfg" --data "$folder" --run "$folder/run" --steps 2
+for outputs in 9 12; do
+  make_model <<<$'[connected]\noutput='$outputs$'\nactivation=linear\n[softmax]\n[cost]'
+  refused "gives $outputs outputs: set output=10 in layer 0 \\(\\[connected\\], line 6\\)" \
+    train "$folder/model.cfg" --data "$folder" --run "$folder/run" --steps 2
+done
+
+# Steps past the end of the schedule learn nothing, which is said.
+{ printf '[net]\nheight=28\nwidth=28\nchannels=1\nbatch=4\npolicy=poly\nmax_batches=3\n[connected]\noutput=10\nactivation=linear\n[softmax]\n'; } >"$folder/poly.cfg"
+works 2 train "$folder/poly.cfg" --data "$folder" --run "$folder/run" --steps 5 --no-eval
+expect 'a rate of 0 is said' test "$(grep -c 'warning: .*poly\.cfg: the learning rate is 0 from step 3 to the last, 5' "$folder/err")" -eq 1
+works 1 train "$folder/poly.cfg" --data "$folder" --run "$folder/on-time" --steps 3 --no-eval
+expect 'but not within the schedule' test "$(grep -c 'learning rate' "$folder/err")" -eq 0
+rm -r "$folder/run" "$folder/on-time"
+
+# Keys of Darknet that are not supported: refused where they would change what is computed, warned of where training.
+for key in dilation=2 stride_x=2 antialiasing=1 batch_normalize=2 binary=1; do
+  make_model <<<$'[convolutional]\nfilters=4\n'$key
+  refused "model\\.cfg:8: .*$key" check "$folder/model.cfg"
+done
+make_model <<<$'[dropout]\ndropblock=1'
+refused 'model\.cfg:7: .*dropblock=1: not supported' check "$folder/model.cfg"
+printf '[net]\nheight=8\nwidth=8\nchannels=1\ncutmix=1\nmosaic=1\nlabel_smooth_eps=0.1\nlearning_rat=3\n[convolutional]\nFilters=3\n' >"$folder/model.cfg"
+works 1 plan "$folder/model.cfg"
+for warning in 'cfg:5: \[net\] cutmix: changes training' ':6: \[net\] mosaic: changes' ':7: \[net\] label_smooth_eps: changes' \
+  ':8: \[net\] learning_rat: unknown .*did you mean `learning_rate`' ':10: .* Filters: unknown .*did you mean `filters`'; do
+  expect "it warns of $warning" grep -q "warning: .*$warning" "$folder/err"
+done
+make_model <<<'[convolution]'
+refused 'model\.cfg:6: \[convolution\] .*did you mean `convolutional`' check "$folder/model.cfg"
+make_model <<<'[yolo]'
+refused 'model\.cfg:6: \[yolo\] is a layer of Darknet that this program does not train' check "$folder/model.cfg"
+
 # Unknown keys are warned of once, with file and line.
 make_model <<<$'[convolutional]\nfilters=4\nwobble=1\nactivation=linear'
 works 4 check "$folder/model.cfg"

@@ -5,7 +5,7 @@
 
 data=$folder/digits
 mkdir "$data"
-make_digits "$data" 8 2
+make_digits "$data" 12 4
 
 # 50 MiB of weights, by far the most of what is planned.
 cat >"$folder/heavy.cfg" <<'MODEL'
