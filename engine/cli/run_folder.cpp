@@ -22,6 +22,7 @@
 #include "engine/host_name.h"
 #include "partitioner/errors.h"
 #include "partitioner/printable.h"
+#include "partitioner/regular_file.h"
 
 namespace engine {
 
@@ -67,6 +68,9 @@ std::string holder_of(int descriptor) {
 // The last step that a file of metrics has; nothing where it has no line.
 std::optional<std::int64_t> last_step(const fs::path& path) {
   std::optional<std::int64_t> last;
+  if (!partitioner::irregular_kind(path).empty()) {
+    return last;  // a pipe would wait to be written to
+  }
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);

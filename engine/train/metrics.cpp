@@ -19,6 +19,7 @@
 
 #include "engine/files/atomic_file.h"
 #include "partitioner/errors.h"
+#include "partitioner/regular_file.h"
 
 namespace engine {
 
@@ -26,6 +27,10 @@ namespace {
 
 // The lines of an earlier run up to a step.
 std::string kept_lines(const std::filesystem::path& path, Index resumed_step) {
+  if (const std::string_view kind = partitioner::irregular_kind(path); !kind.empty()) {
+    throw partitioner::InputError(
+        path.string(), 0, fmt::format("is {}, not the metrics of a run: move it away", kind));
+  }
   std::ifstream file(path);
   std::string kept;
   std::string line;

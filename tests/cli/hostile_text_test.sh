@@ -47,6 +47,11 @@ for odd in "$folder/pipe" /dev/zero /dev/tty "$folder" "$folder/loop" /proc/kmsg
   refused_alone '.' plan "$model" --partition "$odd"
   refused_alone '.' plan "$model" --partition auto --cluster "$odd"
 done
+make_digits "$folder" 20 10
+mkdir "$folder/run"
+mkfifo "$folder/run/metrics.jsonl"
+run 1 train "$model" --data "$folder" --run "$folder/run" --steps 1 --batch 2 --no-eval --progress none
+expect 'a pipe in a run folder is not waited for' test "$status" -ne 124
 if [ "$(id -u)" -ne 0 ]; then
   cp "$model" "$folder/locked.cfg"
   chmod 0 "$folder/locked.cfg"
