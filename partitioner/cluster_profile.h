@@ -45,9 +45,12 @@ struct PassRates {
 // with MPICH 4.0 over TCP on x86-64 it was 22 to 24 MiB.
 inline constexpr Index kUsualProgramBytes = Index{23} << 20U;
 
+// More than any device has; sums over all devices of a cluster are an Index, too.
+inline constexpr Index kMostMemoryBytes = Index{1} << 48U;
+
 struct DeviceProfile {
   std::string name;
-  Index memory_bytes = std::numeric_limits<Index>::max();  // that a process of it may take
+  Index memory_bytes = kMostMemoryBytes;  // that a process of it may take
   Index program_bytes = 0;  // of these without a network; 0: memory_bytes is without them
   double memory_bytes_per_s = kInfiniteRate;  // read or written
   double message_s = 0;                       // processor time to post or to take in a message

@@ -70,7 +70,6 @@ constexpr PointKey kPointNumbers[] = {
     {"cols", &ConvolutionPoint::cols},
 };
 
-constexpr Index kMostMemory = Index{1} << 48U;  // bytes: sums over all devices are Index, too
 constexpr Index kMostDevices = kMostRanks;
 constexpr Index kMostSide = Index{1} << 31U;  // of a convolution
 constexpr double kMostOperations = 1e18;
@@ -116,7 +115,7 @@ class Reader {
       toml_.check_keys(*point, {"devices", "bytes", "seconds"});
       result.all_reduces.push_back(
           {static_cast<int>(toml_.integer(*point, "devices", 1, kMostDevices)),
-           toml_.integer(*point, "bytes", 0, kMostMemory),
+           toml_.integer(*point, "bytes", 0, kMostMemoryBytes),
            toml_.seconds(*point, "seconds")});
     }
     return result;
@@ -147,9 +146,10 @@ class Reader {
                       "elementwise_bytes_per_s",
                       "convolutions"});
     DeviceProfile device;
-    device.memory_bytes = toml_.integer(table, "memory_bytes", 1, kMostMemory);
-    device.program_bytes =
-        table.contains("program_bytes") ? toml_.integer(table, "program_bytes", 0, kMostMemory) : 0;
+    device.memory_bytes = toml_.integer(table, "memory_bytes", 1, kMostMemoryBytes);
+    device.program_bytes = table.contains("program_bytes")
+                               ? toml_.integer(table, "program_bytes", 0, kMostMemoryBytes)
+                               : 0;
     device.message_s = toml_.seconds(table, "message_s");
     for (const RateKey& key : kRates) {
       device.*key.rate = toml_.rate(table, key.name);

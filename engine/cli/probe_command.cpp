@@ -145,7 +145,8 @@ ProbeResult gather_devices(const DeviceProfile& mine,
 
 // Of this rank's machine, its part.
 Index free_bytes_of_rank(const Communicator& communicator) {
-  return std::max<Index>(free_memory_bytes() / communicator.ranks_on_this_machine(), 1);
+  return std::clamp<Index>(
+      free_memory_bytes() / communicator.ranks_on_this_machine(), 1, partitioner::kMostMemoryBytes);
 }
 
 // How links are, and sums over them.

@@ -43,6 +43,12 @@ TEST_CASE("the text of a cluster profile reads back as the same profile") {
   }
 }
 
+TEST_CASE("a device of which nothing is known yet reads back") {
+  ClusterProfile cluster;
+  cluster.devices.emplace_back().name = "new";
+  CHECK(parse_cluster_profile(to_text(cluster), "text") == cluster);
+}
+
 TEST_CASE("what a device takes without a network is part of its memory, or was left out of it") {
   const ClusterProfile cluster = two_devices();
   CHECK(cluster.device(0).program_bytes == kUsualProgramBytes);
