@@ -156,6 +156,9 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
       run_plan(commands.plan);
     });
   }
+  if (program.got_subcommand("check-data")) {
+    return run_alone(start, [&] { run_check_data(commands.check_data); });
+  }
   if (program.got_subcommand("convert")) {
     return run_alone(start, [&] { run_convert(commands.convert); });
   }

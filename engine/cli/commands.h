@@ -74,6 +74,7 @@ struct TrainCommand {
   Index checkpoint_every = 0;  // steps; 0: once an epoch
   bool force = false;          // replace an earlier run in the folder
   bool evaluate = true;
+  bool skip_broken = false;
   std::string progress = "auto";
 };
 void run_train(const TrainCommand& command, const Communicator& communicator);
@@ -86,9 +87,19 @@ struct EvalCommand {
   Index batch = 0;
   std::vector<float> mean;
   std::vector<float> stddev;
+  bool skip_broken = false;
   bool json = false;
 };
 void run_eval(const EvalCommand& command, const Communicator& communicator);
+
+struct CheckDataCommand {
+  std::string data;
+  std::string model;  // empty: none is at hand
+  bool skip_broken = false;
+  bool json = false;
+};
+// Prints what it finds; InputError where that is an error.
+void run_check_data(const CheckDataCommand& command);
 
 struct PredictCommand {
   std::string model;

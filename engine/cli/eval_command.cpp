@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/data_setup.h"
 #include "engine/cli/inference.h"
 #include "engine/cli/setup.h"
 #include "engine/train/classification_report.h"
@@ -45,9 +46,14 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   }
   BatchOptions options;
   options.rules = inference.rules({command.mean, command.stddev});
-  Feed feed = inference.feed(options, [&] {
-    return open_labelled(command.data, Split::Test, inference.model().network, command.model);
-  });
+  OpenedData data = open_data({.path = command.data,
+                               .model = command.model,
+                               .testing = true,
+                               .skip_broken = command.skip_broken},
+                              inference.model().network,
+                              inference.reads(),
+                              communicator);
+  Feed feed = inference.feed(options, [&] { return std::move(*data.testing); });
   inference.expect_its_classes(feed, command.data);
   const EvaluationResult result = evaluate(inference.execution(), feed);
   const std::vector<std::string> names = feed.class_names();

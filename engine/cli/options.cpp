@@ -223,6 +223,12 @@ void add_course(CLI::App& app, TrainCommand& command) {
             "length of training)");
 }
 
+void add_skip_broken(CLI::App& app, bool& skip_broken) {
+  app.add_flag("--skip-broken",
+               skip_broken,
+               "go on without pictures that are missing or damaged; decodes all of them first");
+}
+
 void add_train(CLI::App& program, TrainCommand& command) {
   CLI::App& app =
       *program.add_subcommand("train", "train a model, on one device or tiled over several");
@@ -265,6 +271,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
             "steps between checkpoints (default: an epoch)");
   app.add_flag_callback(
       "--no-eval", [&command] { command.evaluate = false; }, "do not test after each epoch");
+  add_skip_broken(app, command.skip_broken);
   add_choice(app,
              "--progress",
              command.progress,
@@ -280,11 +287,21 @@ void add_eval(CLI::App& program, EvalCommand& command) {
       *program.add_subcommand("eval", "test a trained model on the test half of a data set");
   add_model(app, command.model);
   add_text(app, "--data", command.data, "DATA", "data set, as for train")->required();
+  add_skip_broken(app, command.skip_broken);
   add_weights(app, command.weights);
   add_count(app, "--batch", command.batch, "images at a time (default: 32)");
   add_json(app, command.json, "print JSON: accuracy, loss, pictures, top5, classes, confusion");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
+}
+
+void add_check_data(CLI::App& program, CheckDataCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "check-data", "find all that is wrong with a data set: decodes every picture");
+  add_text(app, "DATA", command.data, "", "data set, as for train")->required();
+  add_text(app, "--model", command.model, "FILE", "also whether it fits this model file");
+  add_skip_broken(app, command.skip_broken);
+  add_json(app, command.json, "print JSON: pictures of each class, all problems");
 }
 
 void add_predict(CLI::App& program, PredictCommand& command) {
@@ -468,6 +485,7 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_check(program, commands.check);
   add_gradients(program, commands.gradients);
   add_convert(program, commands.convert);
+  add_check_data(program, commands.check_data);
 }
 
 }  // namespace engine

@@ -11,6 +11,7 @@ namespace engine {
 struct Commands {
   TrainCommand train;
   EvalCommand eval;
+  CheckDataCommand check_data;
   PredictCommand predict;
   PlanCommand plan;
   TimeCommand time;

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/data_setup.h"
 #include "engine/cli/inference.h"
 #include "engine/cli/setup.h"
 #include "engine/data/captioned_picture.h"
@@ -133,6 +134,10 @@ class PredictRun {
     const Index sets = of_reader(std::ssize(pictures.sets), inference);
     const RenderingRules rules = inference.rules({command_.mean, command_.stddev});
     for (Index set = 0; set < sets; ++set) {
+      expect_same_everywhere(
+          inference.reads(),
+          set < std::ssize(pictures.sets) ? &pictures.sets[static_cast<std::size_t>(set)] : nullptr,
+          communicator_);
       BatchOptions options;
       options.rules = rules;
       options.passes_unreadable = true;

@@ -5,6 +5,7 @@
 
 #include "engine/cli/closing_lines.h"
 #include "engine/cli/commands.h"
+#include "engine/cli/data_setup.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/run_folder.h"
 #include "engine/cli/setup.h"
@@ -47,10 +48,18 @@ class TrainingRun {
     warn_of_testing_batch(command_, model_, communicator_);
     expect_memory(model_.network, plan_, planned_options(), communicator_);
     on_root([&] { folder_.emplace(command_.run, command_.resume, command_.force); });
-    Feed training = feed(Split::Train);
+    OpenedData data = open_data({.path = command_.data,
+                                 .model = command_.model,
+                                 .training = true,
+                                 .testing = command_.evaluate,
+                                 .skip_broken = command_.skip_broken},
+                                model_.network,
+                                Feed::reads(plan_, communicator_.rank()),
+                                communicator_);
+    Feed training = feed(std::move(data.training), Split::Train);
     std::optional<Feed> testing;
     if (command_.evaluate) {
-      testing.emplace(feed(Split::Test));
+      testing.emplace(feed(std::move(data.testing), Split::Test));
     }
     pictures_ = training.size();
     length_ = training_length(command_, pictures_, training_);
@@ -158,14 +167,15 @@ class TrainingRun {
     return checkpoint_seed(command_.resume, communicator_);
   }
 
-  [[nodiscard]] Feed feed(Split split) const {
+  // `dataset` on ranks that read.
+  [[nodiscard]] Feed feed(std::optional<Dataset> dataset, Split split) const {
     auto source = agreed(communicator_, [&]() -> std::optional<BatchSource> {
-      if (!Feed::reads(plan_, communicator_.rank())) {
+      if (!dataset) {
         return std::nullopt;
       }
-      Dataset dataset = open_labelled(command_.data, split, model_.network, command_.model);
       BatchOptions options{rules_, pass_images(), seed_, split};
-      return std::optional<BatchSource>(std::in_place, std::move(dataset), options, command_.model);
+      return std::optional<BatchSource>(
+          std::in_place, std::move(*dataset), options, command_.model);
     });
     return Feed(std::move(source), plan_, communicator_);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/data/picture.h"
+#include "engine/digest.h"
 
 namespace engine {
 
@@ -31,6 +32,17 @@ struct BytePictures {
       pictures.shape,
       channels,
       detail);
+}
+
+// The same for pictures of the same shape and values.
+[[nodiscard]] inline std::uint64_t content_digest(const BytePictures& pictures, Index item) {
+  const auto volume = static_cast<std::size_t>(pictures.shape.volume());
+  Digest digest;
+  for (const Index size : {pictures.shape.channels, pictures.shape.rows, pictures.shape.cols}) {
+    digest.add(static_cast<std::uint64_t>(size));
+  }
+  digest.add(std::span(pictures.pixels).subspan(static_cast<std::size_t>(item) * volume, volume));
+  return digest.value();
 }
 
 // "0", "1", ... for data sets that come without names.

@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <system_error>
 
+#include "engine/data/folder_listing.h"
 #include "engine/data/picture_files.h"
 #include "partitioner/errors.h"
 
@@ -14,132 +18,215 @@ using partitioner::InputError;
 
 constexpr Index kTestEvery = 10;
 
-// Whether it is a file, or a link to one; throws InputError for a link to nothing.
-bool is_picture_file(const fs::directory_entry& entry) {
-  std::error_code error;
-  if (!entry.exists(error) && entry.is_symlink(error)) {
-    throw InputError(entry.path().string(), 0, "this link leads to no picture: mend or remove it");
+// In any letter case; of several that are there, the first is used.
+constexpr std::array kTrainingNames{"train", "training"};
+constexpr std::array kTestingNames{"test", "testing", "val", "valid", "validation"};
+
+std::string in_small_letters(std::string text) {
+  for (char& letter : text) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   }
-  return entry.is_regular_file(error);
+  return text;
 }
 
-// Names in `folder` that are folders, or pictures; sorted, hidden ones left out.
-std::vector<std::string> names_in(const fs::path& folder, bool folders) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator entries(folder, error);
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    const fs::path name = entries->path().filename();
-    if (name.string().front() == '.') {
-      continue;
-    }
-    std::error_code unreadable;
-    const bool wanted = folders ? entries->is_directory(unreadable)
-                                : is_picture_name(name) && is_picture_file(*entries);
-    if (wanted) {
-      names.push_back(name.string());
-    }
-  }
-  if (error) {
-    throw InputError(
-        folder.string(), 0, fmt::format("cannot list this folder: {}", error.message()));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-// The folder of one half, by any of its names; empty if there is none.
-fs::path find_half(const fs::path& folder, const std::vector<const char*>& names) {
+// Names of folders in the data set that may be one half of it, the one to use first.
+template <class Names>
+std::vector<std::string> halves_named(const std::vector<std::string>& folders, const Names& names) {
+  std::vector<std::string> found;
   for (const char* name : names) {
-    std::error_code error;
-    if (fs::is_directory(folder / name, error)) {
-      return folder / name;
+    for (const std::string& folder : folders) {
+      if (in_small_letters(folder) == name) {
+        found.push_back(folder);
+      }
     }
   }
-  return {};
+  return found;
 }
 
-// Adds the pictures of every class folder in `half`. Only training folders must have pictures.
+// Where the pictures of each half are, relative to the data set; empty: in the data set itself.
+struct Halves {
+  fs::path training;
+  fs::path testing;                 // empty: a part of those for training
+  std::vector<std::string> unused;  // names of folders that are neither
+};
+
+Halves find_halves(const fs::path& folder) {
+  const std::vector<std::string> folders = folders_in(folder);
+  const std::vector<std::string> training = halves_named(folders, kTrainingNames);
+  const std::vector<std::string> testing = halves_named(folders, kTestingNames);
+  // A class may be called train, too: then pictures lie in it and other classes beside it.
+  const bool is_class = !training.empty() && folders_in(folder / training[0]).empty() &&
+                        training.size() + testing.size() < folders.size();
+  if (training.size() > 1 && !is_class) {
+    throw InputError(folder.string(),
+                     0,
+                     fmt::format("{} and {} are both folders for training: remove or rename one",
+                                 training[0],
+                                 training[1]));
+  }
+  if (training.empty() && !testing.empty() && testing.size() == folders.size()) {
+    throw InputError(
+        folder.string(), 0, fmt::format("this folder has {} but no train: add it", testing[0]));
+  }
+  if (training.empty() || is_class) {
+    return {};
+  }
+  Halves halves{training[0], testing.empty() ? fs::path() : fs::path(testing[0]), {}};
+  for (const std::string& name : folders) {
+    if (name != training[0] && (testing.empty() || name != testing[0])) {
+      halves.unused.push_back(name);
+    }
+  }
+  return halves;
+}
+
+void add_left_out(const FolderListing& listing, PictureFiles& files) {
+  for (const auto& [ending, count] : listing.left_out) {
+    files.left_out[ending] += count;
+  }
+}
+
+// `folder` is relative to files.base.
+void add_class(const fs::path& folder, int label, PictureFiles& files) {
+  const FolderListing listing = list_pictures(files.base / folder);
+  for (const std::string& picture : listing.pictures) {
+    files.paths.add((folder / picture).string());
+    files.labels.push_back(label);
+  }
+  files.problems.insert(files.problems.end(), listing.problems.begin(), listing.problems.end());
+  add_left_out(listing, files);
+  if (listing.deeper_pictures > 0) {
+    files.problems.push_back(
+        {DataFault::DeeperFolder,
+         (files.base / folder).string(),
+         fmt::format("{} picture{} in deeper folders ({}{}) count for this class",
+                     listing.deeper_pictures,
+                     listing.deeper_pictures == 1 ? "" : "s",
+                     listing.deeper[0],
+                     listing.deeper.size() > 1
+                         ? fmt::format(" and {} more", listing.deeper.size() - 1)
+                         : "")});
+  }
+}
+
+void add_loose_pictures(const fs::path& folder, PictureFiles& files) {
+  const FolderListing listing = list_pictures_directly_in(folder);
+  add_left_out(listing, files);
+  if (!listing.pictures.empty()) {
+    files.problems.push_back({DataFault::LeftOut,
+                              folder.string(),
+                              fmt::format("{} pictures lie in no class folder: {}{}",
+                                          listing.pictures.size(),
+                                          listing.pictures[0],
+                                          listing.pictures.size() > 1 ? ", ..." : "")});
+  }
+}
+
+// Adds the pictures of every class folder in `half`, which is relative to files.base. Only training
+// folders must have pictures.
 void add_half(const fs::path& half, bool must_be_full, PictureFiles& files) {
-  for (const std::string& name : names_in(half, true)) {
+  const fs::path folder = half.empty() ? files.base : files.base / half;
+  add_loose_pictures(folder, files);
+  for (const std::string& name : folders_in(folder)) {
     const auto known = std::lower_bound(files.class_names.begin(), files.class_names.end(), name);
     if (known == files.class_names.end() || *known != name) {
-      throw InputError((half / name).string(),
-                       0,
-                       "there is no such class among the folders for training: add or rename it");
+      files.problems.push_back(
+          {DataFault::UnknownClass,
+           (folder / name).string(),
+           "there is no such class among the folders for training: add or rename it"});
+      continue;
     }
-    const std::vector<std::string> pictures = names_in(half / name, false);
-    if (pictures.empty() && must_be_full) {
-      throw InputError(
-          (half / name).string(),
-          0,
-          "this class folder holds no .jpg, .jpeg or .png file: add pictures or remove the folder");
-    }
-    for (const std::string& picture : pictures) {
-      files.paths.add((half / name / picture).string());
-      files.labels.push_back(static_cast<int>(known - files.class_names.begin()));
+    const Index before = files.paths.size();
+    add_class(half / name, static_cast<int>(known - files.class_names.begin()), files);
+    if (files.paths.size() == before && must_be_full) {
+      files.problems.push_back(
+          {DataFault::EmptyClass,
+           (folder / name).string(),
+           "this class folder holds no picture: add some, or remove the folder"});
     }
   }
+}
+
+void add_unused(const Halves& halves, PictureFiles& files) {
+  if (halves.unused.empty()) {
+    return;
+  }
+  const std::string used = halves.testing.empty() ? "" : " and " + halves.testing.string();
+  files.problems.push_back({DataFault::LeftOut,
+                            files.base.string(),
+                            fmt::format("only {}{} {} used, not {}",
+                                        halves.training.string(),
+                                        used,
+                                        used.empty() ? "is" : "are",
+                                        fmt::join(halves.unused, ", "))});
+}
+
+// Adds that there is nothing, unless a problem says why.
+void add_emptiness(const Halves& halves, bool training, PictureFiles& files) {
+  const bool explained = std::any_of(files.problems.begin(),
+                                     files.problems.end(),
+                                     [](const DataProblem& each) { return is_error(each.fault); });
+  if (files.paths.size() > 0 || explained) {
+    return;
+  }
+  const bool divided = halves.testing.empty();
+  const fs::path& half = training || divided ? halves.training : halves.testing;
+  files.problems.push_back(
+      {DataFault::Unusable,
+       (half.empty() ? files.base : files.base / half).string(),
+       fmt::format("no picture for {} was found here{}: add some",
+                   training ? "training" : "testing",
+                   divided && !training ? " (every tenth of at least ten)" : "")});
 }
 
 // Every tenth picture, or all others.
 PictureFiles keep_part(const PictureFiles& all, bool training) {
-  PictureFiles part;
-  part.class_names = all.class_names;
+  std::vector<Index> others;
   for (Index i = 0; i < all.paths.size(); ++i) {
-    if ((i % kTestEvery != kTestEvery - 1) == training) {
-      part.paths.add(all.paths[i]);
-      part.labels.push_back(all.labels[static_cast<std::size_t>(i)]);
+    if ((i % kTestEvery != kTestEvery - 1) != training) {
+      others.push_back(i);
     }
   }
-  return part;
+  return without_items(all, others);
 }
 
 }  // namespace
 
 bool has_class_folders(const fs::path& folder) {
-  return !names_in(folder, true).empty();
+  return !folders_in(folder).empty();
 }
 
 PictureFiles open_class_folders(const fs::path& folder, bool training) {
-  const fs::path train = find_half(folder, {"train"});
-  const fs::path test = find_half(folder, {"test", "val", "valid"});
-  if (train.empty() && !test.empty()) {
-    throw InputError(
-        folder.string(),
-        0,
-        fmt::format("this folder has {} but no train: add it", test.filename().string()));
-  }
-  const fs::path root = train.empty() ? folder : train;
+  const Halves halves = find_halves(folder);
+  const bool divided = halves.testing.empty();
   PictureFiles files;
-  files.class_names = names_in(root, true);
-  if (training || test.empty()) {
-    add_half(root, true, files);
-  } else {
-    add_half(test, false, files);
-  }
-  if (test.empty()) {
+  files.base = folder;
+  files.class_names = folders_in(folder / halves.training);
+  add_half(training || divided ? halves.training : halves.testing, training || divided, files);
+  add_unused(halves, files);
+  if (divided) {
     files = keep_part(files, training);
+    files.divided = true;
   }
-  if (files.paths.size() == 0) {
-    throw InputError(
-        (!training && !test.empty() ? test : root).string(),
-        0,
-        fmt::format("no picture for {} was found here{}: add some",
-                    training ? "training" : "testing",
-                    test.empty() && !training ? " (every tenth of at least ten)" : ""));
-  }
+  add_emptiness(halves, training, files);
   return files;
 }
 
 PictureFiles list_folder_pictures(const fs::path& folder) {
+  FolderListing listing = list_pictures_directly_in(folder);
   PictureFiles files;
-  for (const std::string& name : names_in(folder, false)) {
-    files.paths.add((folder / name).string());
+  files.base = folder;
+  for (const std::string& name : listing.pictures) {
+    files.paths.add(name);
   }
+  files.problems = std::move(listing.problems);
+  files.left_out = std::move(listing.left_out);
   if (files.paths.size() == 0) {
     throw InputError(
-        folder.string(), 0, "this folder holds no .jpg, .jpeg or .png file: name one that does");
+        folder.string(),
+        0,
+        fmt::format("this folder holds no picture{}: name one that does",
+                    files.left_out.empty() ? "" : " (but " + describe(files.left_out) + ")"));
   }
   return files;
 }

@@ -1,13 +1,13 @@
 #include <charconv>
 #include <fmt/format.h>
-#include <functional>
 #include <map>
-#include <unordered_map>
 
 #include "engine/data/class_names.h"
+#include "engine/data/path_labels.h"
 #include "engine/data/picture_files.h"
 #include "engine/data/read_file.h"
 #include "partitioner/errors.h"
+#include "partitioner/printable.h"
 
 namespace engine {
 
@@ -105,62 +105,18 @@ Index read_class_count(const fs::path& file, const DataFile& values) {
   return classes;
 }
 
-// Finds the class whose label occurs in a path: by each length of label, longest first, every
-// window of that length is looked up, which for a thousand labels is far faster than searching for
-// each.
-class LabelFinder {
- public:
-  LabelFinder(const std::vector<std::string>& labels, const fs::path& source) {
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      const auto [first, added] =
-          by_length_[labels[i].size()].emplace(labels[i], static_cast<int>(i));
-      if (!added) {
-        throw InputError(
-            source.string(),
-            0,
-            fmt::format(
-                "\"{}\" is the label of class {} and of class {}: labels must differ, for they are "
-                "looked for in the pictures' paths",
-                labels[i],
-                first->second,
-                i));
-      }
-    }
-  }
-
-  // Throws InputError at `list`:`line` where no class or several fit.
-  [[nodiscard]] int find(std::string_view path, const fs::path& list, int line) const {
-    for (const auto& [length, labels] : by_length_) {
-      int found = -1;
-      for (std::size_t at = 0; at + length <= path.size(); ++at) {
-        const auto match = labels.find(path.substr(at, length));
-        if (match == labels.end() || match->second == found) {
-          continue;
-        }
-        if (found >= 0) {
-          throw InputError(list.string(),
-                           line,
-                           fmt::format("{}: the path holds \"{}\" and another label as long, so "
-                                       "its class is open: rename it",
-                                       path,
-                                       match->first));
-        }
-        found = match->second;
-      }
-      if (found >= 0) {
-        return found;
-      }
-    }
-    throw InputError(list.string(),
-                     line,
-                     fmt::format("{}: the path holds none of the labels, so its class is unknown: "
-                                 "rename it or complete the labels",
-                                 path));
-  }
-
- private:
-  std::map<std::size_t, std::unordered_map<std::string_view, int>, std::greater<>> by_length_;
-};
+// Only what looks like a path is repeated: a .data file may name any file as its list.
+DataProblem unlabelled(const fs::path& list,
+                       int line,
+                       std::string_view path,
+                       const std::string& why) {
+  constexpr std::size_t kShownBytes = 200;
+  const bool shown = is_picture_name(path);
+  return {DataFault::Unlabelled,
+          fmt::format("{}:{}", list.string(), line),
+          shown ? fmt::format("{}: {}", partitioner::printable_start(path, kShownBytes), why)
+                : "this line is not the path of a picture: one was expected in each line"};
+}
 
 }  // namespace
 
@@ -183,13 +139,21 @@ PictureFiles open_darknet_data(const fs::path& file, bool training) {
 
   const fs::path list = training ? require("train", "a file with a picture's path a line")
                                  : require("valid", "a file with a picture's path a line");
-  PictureFiles files = list_file_pictures(list);
+  const PictureFiles listed = list_file_pictures(list);
+  PictureFiles files;
   files.base = file.parent_path();
-  const LabelFinder finder(labels, label_path);
-  const TextLines lines(list);
-  files.labels.reserve(static_cast<std::size_t>(lines.size()));
-  for (Index i = 0; i < lines.size(); ++i) {
-    files.labels.push_back(finder.find(lines.text(i), list, lines.number(i)));
+  files.list = list;
+  const PathLabels finder(labels, label_path);
+  for (Index i = 0; i < listed.paths.size(); ++i) {
+    const int line = listed.line_numbers[static_cast<std::size_t>(i)];
+    const PathLabels::Found found = finder.find(listed.paths[i]);
+    if (found.label < 0) {
+      files.problems.push_back(unlabelled(list, line, listed.paths[i], found.problem));
+      continue;
+    }
+    files.paths.add(listed.paths[i]);
+    files.labels.push_back(found.label);
+    files.line_numbers.push_back(line);
   }
   files.class_names = has_labels && values.count("names") > 0
                           ? read_names(require("names", ""), static_cast<Index>(labels.size()))

@@ -1,5 +1,6 @@
 #include "engine/data/dataset.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <system_error>
 #include <utility>
@@ -81,6 +82,36 @@ Index Dataset::size() const {
   return std::get<PictureFiles>(pictures_).paths.size();
 }
 
+Index Dataset::bytes() const {
+  if (const BytePictures* held = byte_pictures()) {
+    return static_cast<Index>(held->pixels.capacity() + held->labels.capacity());
+  }
+  return memory_of(*files()) +
+         static_cast<Index>(records_.pictures.capacity() * sizeof(PictureRecord));
+}
+
+std::span<const DataProblem> Dataset::problems() const {
+  return files() != nullptr ? std::span<const DataProblem>(files()->problems)
+                            : std::span<const DataProblem>();
+}
+
+void Dataset::expect_files(PictureRecords records) {
+  expects(files() != nullptr && std::ssize(records.pictures) == size(), "a record for each item");
+  records_ = std::move(records);
+}
+
+void Dataset::drop(const std::vector<Index>& items) {
+  expects(files() != nullptr, "only picture files are dropped");
+  std::vector<PictureRecord> kept;
+  for (Index item = 0; item < std::ssize(records_.pictures); ++item) {
+    if (!std::binary_search(items.begin(), items.end(), item)) {
+      kept.push_back(records_.pictures[static_cast<std::size_t>(item)]);
+    }
+  }
+  records_.pictures = std::move(kept);
+  pictures_ = without_items(*files(), items);
+}
+
 int Dataset::label(Index item) const {
   expects(item >= 0 && item < size(), "an item lies in its data set");
   const auto i = static_cast<std::size_t>(item);
@@ -94,7 +125,12 @@ Picture Dataset::read(Index item, const Detail& detail) const {
   if (const auto* bytes = std::get_if<BytePictures>(&pictures_)) {
     return read_byte_picture(*bytes, item, channels_, detail);
   }
-  return read_listed_picture(std::get<PictureFiles>(pictures_), item, channels_, detail);
+  if (!records_.pictures.empty()) {
+    expect_unchanged(picture_path(*files(), item),
+                     records_.pictures[static_cast<std::size_t>(item)],
+                     records_.whole);
+  }
+  return read_listed_picture(*files(), item, channels_, detail);
 }
 
 std::string Dataset::name(Index item) const {
@@ -104,6 +140,10 @@ std::string Dataset::name(Index item) const {
   return fmt::format("{}[{}]", path_.string(), item);
 }
 
+std::string Dataset::place(Index item) const {
+  return files() != nullptr ? place_of(*files(), item) : name(item);
+}
+
 const std::vector<std::string>& Dataset::class_names() const {
   if (const auto* bytes = std::get_if<BytePictures>(&pictures_)) {
     return bytes->class_names;
@@ -111,8 +151,18 @@ const std::vector<std::string>& Dataset::class_names() const {
   return std::get<PictureFiles>(pictures_).class_names;
 }
 
-Dataset open_dataset(const fs::path& path, Split split, Index channels) {
+Dataset list_dataset(const fs::path& path, Split split, Index channels) {
   return {open_any(path, split == Split::Train), path, channels};
+}
+
+Dataset open_dataset(const fs::path& path, Split split, Index channels) {
+  Dataset dataset = list_dataset(path, split, channels);
+  for (const DataProblem& problem : dataset.problems()) {
+    if (is_error(problem.fault)) {
+      throw InputError(problem.where + ": " + problem.what);
+    }
+  }
+  return dataset;
 }
 
 Dataset open_pictures(const fs::path& path, Index channels) {

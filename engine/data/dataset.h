@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "engine/data/byte_pictures.h"
 #include "engine/data/picture.h"
 #include "engine/data/picture_files.h"
+#include "engine/data/picture_record.h"
 
 namespace engine {
 
@@ -37,25 +39,47 @@ class Dataset {
   [[nodiscard]] Index size() const;
   // Whether each picture is a file of its own.
   [[nodiscard]] bool of_files() const { return std::holds_alternative<PictureFiles>(pictures_); }
+  // Memory that the pictures and their list take.
+  [[nodiscard]] Index bytes() const;
   // The class index, or -1 where the pictures have no labels.
   [[nodiscard]] int label(Index item) const;
-  // Reduced as far as `detail` allows.
+  // Reduced as far as `detail` allows. Throws InputError where a picture file is another one than
+  // when it was recorded.
   [[nodiscard]] Picture read(Index item, const Detail& detail = {}) const;
   // The path of a picture file, else the path of the data set and the item's number: "train[17]".
   [[nodiscard]] std::string name(Index item) const;
+  // The same, or the line of the list that names it: "d.list:401".
+  [[nodiscard]] std::string place(Index item) const;
   // "0", "1", ... where the data set has no names.
   [[nodiscard]] const std::vector<std::string>& class_names() const;
   [[nodiscard]] int classes() const { return static_cast<int>(class_names().size()); }
   [[nodiscard]] Index channels() const { return channels_; }
+  // What is wrong with it, as far as listing its files tells.
+  [[nodiscard]] std::span<const DataProblem> problems() const;
+
+  // Which of the two kinds it is; nullptr: the other one.
+  [[nodiscard]] const PictureFiles* files() const { return std::get_if<PictureFiles>(&pictures_); }
+  [[nodiscard]] const BytePictures* byte_pictures() const {
+    return std::get_if<BytePictures>(&pictures_);
+  }
+
+  // From now on read() expects the picture files as they were then: a record for each item.
+  void expect_files(PictureRecords records);
+  // Takes items out, given in rising order.
+  void drop(const std::vector<Index>& items);
 
  private:
   Pictures pictures_;
+  PictureRecords records_;  // of picture files; none: they are not looked at
   std::filesystem::path path_;
   Index channels_;
 };
 
 // Opens half of the data set at `path`, a folder or a .data file. Pictures are converted to
-// `channels`, 1 or 3.
+// `channels`, 1 or 3. What is wrong with single pictures or classes is left to problems().
+[[nodiscard]] Dataset list_dataset(const std::filesystem::path& path, Split split, Index channels);
+
+// The same, and InputError where anything is wrong with it.
 [[nodiscard]] Dataset open_dataset(const std::filesystem::path& path, Split split, Index channels);
 
 // Pictures without labels, to be classified: a JPEG, PNG or IDX file, a text file that lists

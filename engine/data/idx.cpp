@@ -6,10 +6,13 @@
 #include <limits>
 #include <memory>
 #include <system_error>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "engine/data/class_names.h"
 #include "partitioner/errors.h"
+#include "partitioner/quantities.h"
+#include "partitioner/regular_file.h"
 
 namespace engine {
 
@@ -26,18 +29,23 @@ constexpr Index kMaxSide = 1 << 14;
 class GzipFile {
  public:
   explicit GzipFile(const fs::path& path) : path_(path) {
-    std::error_code error;
-    stored_ = static_cast<Index>(fs::file_size(path, error));
-    file_.reset(error ? nullptr : gzopen(path.c_str(), "rb"));
+    const partitioner::RegularFile file(path, "an IDX file");
+    stored_ = file.bytes();
+    const int descriptor = ::dup(file.descriptor());
+    file_.reset(descriptor < 0 ? nullptr : gzdopen(descriptor, "rb"));
     if (file_ == nullptr) {
+      if (descriptor >= 0) {
+        ::close(descriptor);
+      }
       throw InputError(path.string(), 0, "cannot open this file: a readable IDX file was expected");
     }
   }
 
-  // Fills `bytes`, a mebibyte at most; fails where the file ends before.
+  // Fills `bytes`; fails where the file ends before.
   void read(std::span<std::uint8_t> bytes) {
     while (!bytes.empty()) {
-      const int got = gzread(file_.get(), bytes.data(), static_cast<unsigned>(bytes.size()));
+      const std::size_t most = std::min(bytes.size(), kAtOnce);
+      const int got = gzread(file_.get(), bytes.data(), static_cast<unsigned>(most));
       if (got <= 0) {
         fail_reading(got);
       }
@@ -45,17 +53,14 @@ class GzipFile {
     }
   }
 
-  // The next `size` bytes; memory grows with what is really there, whatever a header said.
-  std::vector<std::uint8_t> read_vector(Index size) {
-    constexpr Index kChunk = Index{1} << 20;
-    constexpr Index kUsualPacking = 8;
-    std::vector<std::uint8_t> bytes;
-    bytes.reserve(static_cast<std::size_t>(std::min(size, stored_ * kUsualPacking)));
-    for (Index done = 0; done < size; done = static_cast<Index>(bytes.size())) {
-      bytes.resize(static_cast<std::size_t>(std::min(size, done + kChunk)));
-      read(std::span(bytes).subspan(static_cast<std::size_t>(done)));
+  // Fails where what follows is not `size` bytes and then the end; keeps none of them.
+  void expect_bytes(Index size) {
+    std::vector<std::uint8_t> some(kAtOnce);
+    for (Index left = size; left > 0; left -= std::ssize(some)) {
+      some.resize(static_cast<std::size_t>(std::min(left, std::ssize(some))));
+      read(some);
     }
-    return bytes;
+    expect_end();
   }
 
   // What no honest file of this length exceeds: deflate packs at most 1032 to 1.
@@ -93,17 +98,14 @@ class GzipFile {
         path_.string(), 0, fmt::format("cannot read this file ({}): get it again", reason));
   }
 
+  static constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+
   struct Closer {
     void operator()(gzFile file) const { gzclose_r(file); }
   };
   fs::path path_;
   Index stored_ = 0;
   std::unique_ptr<std::remove_pointer_t<gzFile>, Closer> file_;
-};
-
-struct IdxBytes {
-  std::vector<Index> sizes;
-  std::vector<std::uint8_t> values;
 };
 
 // The header's sizes, none of them zero and their product one that the file can hold.
@@ -152,16 +154,63 @@ std::vector<Index> read_header(GzipFile& file, const fs::path& path, unsigned di
   return sizes;
 }
 
-IdxBytes read_idx(const fs::path& path, unsigned dimensions) {
-  GzipFile file(path);
-  IdxBytes idx{read_header(file, path, dimensions), {}};
-  Index volume = 1;
-  for (const Index size : idx.sizes) {
-    volume *= size;
+// An IDX file whose header has been read.
+class IdxFile {
+ public:
+  IdxFile(const fs::path& path, unsigned dimensions)
+      : path_(path), file_(path), sizes_(read_header(file_, path, dimensions)) {}
+
+  [[nodiscard]] const std::vector<Index>& sizes() const { return sizes_; }
+
+  // All values. A file of some kilobytes may unpack to gigabytes, and be found wanting at its end:
+  // so one that says it is large is unpacked once before any memory is taken for it.
+  [[nodiscard]] std::vector<std::uint8_t> read() {
+    constexpr Index kTakenAtOnce = Index{1} << 26;
+    const Index volume = count();
+    if (volume > kTakenAtOnce) {
+      expect_memory(volume);
+      expect_whole();
+    }
+    std::vector<std::uint8_t> values(static_cast<std::size_t>(volume));
+    file_.read(values);
+    file_.expect_end();
+    return values;
   }
-  idx.values = file.read_vector(volume);
-  file.expect_end();
-  return idx;
+
+  // Throws InputError where the file does not hold what its header counts, no less and no more.
+  void expect_whole() const {
+    IdxFile again(path_, static_cast<unsigned>(sizes_.size()));
+    again.file_.expect_bytes(count());
+  }
+
+ private:
+  [[nodiscard]] Index count() const {
+    Index volume = 1;
+    for (const Index size : sizes_) {
+      volume *= size;
+    }
+    return volume;
+  }
+
+  void expect_memory(Index volume) const {
+    const Index there = static_cast<Index>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+    if (there > 0 && volume > there) {
+      throw InputError(path_.string(),
+                       0,
+                       fmt::format("this file unpacks to {}, and this machine has {} of memory: "
+                                   "take a smaller data set",
+                                   partitioner::readable_bytes(volume),
+                                   partitioner::readable_bytes(there)));
+    }
+  }
+
+  fs::path path_;
+  GzipFile file_;
+  std::vector<Index> sizes_;
+};
+
+std::vector<std::uint8_t> read_labels(const fs::path& path) {
+  return IdxFile(path, kLabelSizes).read();
 }
 
 // "train-images-idx3-ubyte" and its variants in `folder`; empty if there is none.
@@ -210,6 +259,19 @@ std::vector<std::string> read_names(const fs::path& folder) {
   return names;
 }
 
+// Those that the folder names or, without names, as many as the labels of both halves use.
+std::vector<std::string> class_names(const fs::path& folder,
+                                     bool training,
+                                     const std::vector<std::uint8_t>& labels) {
+  std::vector<std::string> names = read_names(folder);
+  if (!names.empty()) {
+    return names;
+  }
+  const fs::path others = find_idx(folder, training ? "t10k" : "train", "labels");
+  const int used_there = others.empty() ? 0 : classes_used(read_labels(others));
+  return numbered_names(std::max(classes_used(labels), used_there));
+}
+
 }  // namespace
 
 bool has_idx_files(const fs::path& folder) {
@@ -218,8 +280,8 @@ bool has_idx_files(const fs::path& folder) {
 }
 
 BytePictures read_idx_pictures(const fs::path& file) {
-  IdxBytes idx = read_idx(file, kPictureSizes);
-  return {{1, idx.sizes[1], idx.sizes[2]}, std::move(idx.values), {}, {}};
+  IdxFile idx(file, kPictureSizes);
+  return {{1, idx.sizes()[1], idx.sizes()[2]}, idx.read(), {}, {}};
 }
 
 bool is_idx_pictures(const fs::path& file) {
@@ -235,28 +297,27 @@ bool is_idx_pictures(const fs::path& file) {
 
 BytePictures open_idx(const fs::path& folder, bool training) {
   const std::string half = training ? "train" : "t10k";
-  const std::string other = training ? "t10k" : "train";
   const fs::path picture_path = require_idx(folder, half, "images");
   const fs::path label_path = require_idx(folder, half, "labels");
-  BytePictures pictures = read_idx_pictures(picture_path);
-  pictures.labels = read_idx(label_path, kLabelSizes).values;
-  if (static_cast<Index>(pictures.labels.size()) != pictures.size()) {
+  // The large file comes last, when all that can be said without it is known.
+  IdxFile images(picture_path, kPictureSizes);
+  IdxFile labels(label_path, kLabelSizes);
+  if (labels.sizes()[0] != images.sizes()[0]) {
+    images.expect_whole();
+    labels.expect_whole();
     throw InputError(
         label_path.string(),
         0,
         fmt::format("{} labels for the {} pictures of {}: the two files do not belong together",
-                    pictures.labels.size(),
-                    pictures.size(),
+                    labels.sizes()[0],
+                    images.sizes()[0],
                     picture_path.string()));
   }
+  BytePictures pictures;
+  pictures.shape = {1, images.sizes()[1], images.sizes()[2]};
+  pictures.labels = labels.read();
+  pictures.class_names = class_names(folder, training, pictures.labels);
   const int used = classes_used(pictures.labels);
-  pictures.class_names = read_names(folder);
-  if (pictures.class_names.empty()) {
-    const fs::path other_labels = find_idx(folder, other, "labels");
-    const int used_there =
-        other_labels.empty() ? 0 : classes_used(read_idx(other_labels, kLabelSizes).values);
-    pictures.class_names = numbered_names(std::max(used, used_there));
-  }
   if (used > static_cast<int>(pictures.class_names.size())) {
     throw InputError(label_path.string(),
                      0,
@@ -265,6 +326,7 @@ BytePictures open_idx(const fs::path& folder, bool training) {
                                  used - 1,
                                  pictures.class_names.size()));
   }
+  pictures.pixels = images.read();
   return pictures;
 }
 

@@ -1,5 +1,7 @@
 #include "engine/data/picture_files.h"
 
+#include <algorithm>
+#include <fmt/format.h>
 #include <system_error>
 
 #include "engine/data/read_file.h"
@@ -24,6 +26,9 @@ fs::path picture_path(const PictureFiles& files, Index item) {
   const fs::path path(files.paths[item]);
   fs::path from_base = files.base / path;  // `path` itself where that is absolute
   std::error_code error;
+  if (files.list.empty()) {  // found there when the folder was listed
+    return from_base;
+  }
   return fs::exists(from_base, error) || !fs::exists(path, error) ? from_base : path;
 }
 
@@ -34,12 +39,96 @@ Picture read_listed_picture(const PictureFiles& files,
   return read_picture_file(picture_path(files, item), channels, detail);
 }
 
+Index memory_of(const PictureFiles& files) {
+  return files.paths.bytes() +
+         static_cast<Index>((files.labels.capacity() + files.line_numbers.capacity()) *
+                            sizeof(int));
+}
+
+std::string place_of(const PictureFiles& files, Index item) {
+  if (files.list.empty()) {
+    return picture_path(files, item).string();
+  }
+  return fmt::format(
+      "{}:{}", files.list.string(), files.line_numbers[static_cast<std::size_t>(item)]);
+}
+
+namespace {
+
+// The length of the longest start that all absolute paths share, up to and with a slash.
+std::size_t common_folders(const PictureFiles& files) {
+  std::string_view shared;
+  bool first = true;
+  for (Index i = 0; i < files.paths.size(); ++i) {
+    const std::string_view path = files.paths[i];
+    if (path.front() != '/') {
+      continue;
+    }
+    if (first) {
+      shared = path.substr(0, path.rfind('/') + 1);
+      first = false;
+    }
+    const auto differ = std::mismatch(shared.begin(), shared.end(), path.begin(), path.end()).first;
+    shared = shared.substr(0, static_cast<std::size_t>(differ - shared.begin()));
+    shared = shared.substr(0, shared.rfind('/') + 1);
+  }
+  return shared.size();
+}
+
+}  // namespace
+
+CommonNames::CommonNames(const PictureFiles& files)
+    : files_(&files), shared_(common_folders(files)) {
+  std::error_code error;
+  base_ = fs::absolute(files.base.empty() ? "." : files.base, error).lexically_normal().string();
+  base_ += base_.empty() || base_.back() == '/' ? "" : "/";
+}
+
+std::string_view CommonNames::operator[](Index item) const {
+  const std::string_view path = files_->paths[item];
+  if (files_->list.empty() && files_->base.empty()) {  // named one by one
+    return path.substr(path.rfind('/') + 1);
+  }
+  if (path.front() != '/') {
+    return path;
+  }
+  const bool below_base = !base_.empty() && path.substr(0, base_.size()) == base_;
+  return path.substr(below_base ? base_.size() : shared_);
+}
+
+PictureFiles without_items(const PictureFiles& files, const std::vector<Index>& items) {
+  PictureFiles rest;
+  rest.class_names = files.class_names;
+  rest.base = files.base;
+  rest.list = files.list;
+  rest.divided = files.divided;
+  rest.problems = files.problems;
+  rest.left_out = files.left_out;
+  auto next = items.begin();
+  for (Index i = 0; i < files.paths.size(); ++i) {
+    if (next != items.end() && *next == i) {
+      ++next;
+      continue;
+    }
+    rest.paths.add(files.paths[i]);
+    if (!files.labels.empty()) {
+      rest.labels.push_back(files.labels[static_cast<std::size_t>(i)]);
+    }
+    if (!files.line_numbers.empty()) {
+      rest.line_numbers.push_back(files.line_numbers[static_cast<std::size_t>(i)]);
+    }
+  }
+  return rest;
+}
+
 PictureFiles list_file_pictures(const fs::path& file) {
-  const TextLines lines(file);
+  const TextLines lines(file, "a text file with a picture's path a line");
   PictureFiles files;
   files.base = file.parent_path();
+  files.list = file;
   for (Index i = 0; i < lines.size(); ++i) {
     files.paths.add(lines.text(i));
+    files.line_numbers.push_back(lines.number(i));
   }
   if (files.paths.size() == 0) {
     throw partitioner::InputError(

@@ -1,5 +1,8 @@
 // Data sets of picture files, decoded when they are asked for: what a Darknet .data file lists, and
 // a folder per class.
+//
+// What is wrong with single pictures and classes is kept with the list, so that all of it can be
+// listed at once; what leaves nothing to list is an InputError.
 
 #pragma once
 
@@ -8,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/data/data_problem.h"
+#include "engine/data/folder_listing.h"
 #include "engine/data/picture.h"
 
 namespace engine {
@@ -18,6 +23,9 @@ class PathList {
   void add(std::string_view path);
   [[nodiscard]] Index size() const { return static_cast<Index>(ends_.size()); }
   [[nodiscard]] std::string_view operator[](Index item) const;
+  [[nodiscard]] Index bytes() const {
+    return static_cast<Index>(text_.capacity() + ends_.capacity() * sizeof(std::size_t));
+  }
 
  private:
   std::string text_;
@@ -30,7 +38,36 @@ struct PictureFiles {
   std::vector<std::string> class_names;
   std::filesystem::path
       base;  // a relative path is looked for from here first, then from the current folder
+  std::filesystem::path list;     // the text file that lists them; empty: there is none
+  std::vector<int> line_numbers;  // in that file, one per path
+  bool divided = false;  // the list is a part of one that the other half was taken from, too
+  std::vector<DataProblem> problems;
+  LeftOutFiles left_out;
 };
+
+// Where a message should point: "d.list:401", else the path of the file.
+[[nodiscard]] std::string place_of(const PictureFiles& files, Index item);
+
+// What to call pictures whose list was made on another machine as well: their paths from the data
+// set's folder, or what is left of them beside the folders that all of them have in common.
+class CommonNames {
+ public:
+  // `files` must outlive it.
+  explicit CommonNames(const PictureFiles& files);
+  [[nodiscard]] std::string_view operator[](Index item) const;
+
+ private:
+  const PictureFiles* files_;
+  std::string base_;        // ends in a slash
+  std::size_t shared_ = 0;  // bytes at the beginning of all absolute paths
+};
+
+// The same without some items, given in rising order.
+[[nodiscard]] PictureFiles without_items(const PictureFiles& files,
+                                         const std::vector<Index>& items);
+
+// What the list takes.
+[[nodiscard]] Index memory_of(const PictureFiles& files);
 
 // Where the file is.
 [[nodiscard]] std::filesystem::path picture_path(const PictureFiles& files, Index item);
@@ -42,16 +79,16 @@ struct PictureFiles {
 
 // Reads a Darknet .data file: lines `key = value` with the keys classes, train, valid (files of one
 // path a line), labels (what to look for in paths) and names (what to call the classes; also looked
-// for where there is no labels). A picture's class is the label that occurs in its path; of several
-// the longest. A path with none, or with two of the same length, is an InputError.
+// for where there is no labels). A picture's class is that of the label in its path (PathLabels);
+// where that is none or more than one, it is a problem and not in the list.
 [[nodiscard]] PictureFiles open_darknet_data(const std::filesystem::path& file, bool training);
 
 // Whether `folder` holds a folder train, or any other folder at all.
 [[nodiscard]] bool has_class_folders(const std::filesystem::path& folder);
 
-// Reads train/CLASS/*.jpg and test/CLASS/*.jpg (also val, valid), or CLASS/*.jpg only; then every
-// tenth picture is for testing, by position in the list sorted by class and name. Classes are the
-// folders for training, sorted.
+// Reads train/CLASS/*.jpg and test/CLASS/*.jpg (by any of their names), or CLASS/*.jpg only; then
+// every tenth picture is for testing, by position in the list sorted by class and name. Classes are
+// the folders for training, sorted. Pictures in folders below that of a class belong to it.
 [[nodiscard]] PictureFiles open_class_folders(const std::filesystem::path& folder, bool training);
 
 // Without labels: the pictures of a folder, sorted by name, or those that a text file lists.

@@ -3,11 +3,11 @@
 . tests/cli/support/harness.sh
 
 works 1 --help
-expect 'the help names every subcommand' test "$(grep -cE '^  (train|eval|predict|plan|time|probe|check|gradients|convert) ' "$folder/out")" -eq 9
+expect 'the help names every subcommand' test "$(grep -cE '^  (train|eval|predict|plan|time|probe|check|gradients|convert|check-data) ' "$folder/out")" -eq 10
 works 1 --version
 expect 'the version is a line' grep -qxE 'tessera [0-9.]+' "$folder/out"
 
-for command in train eval predict plan time probe check gradients convert; do
+for command in train eval predict plan time probe check gradients convert check-data; do
   works 1 "$command" --help
   cp "$folder/out" "$folder/alone"
   expect "the help of $command says how to call it" grep -q "^Usage: tessera $command " "$folder/alone"
@@ -20,8 +20,8 @@ done
 works 4 --help
 expect 'under mpiexec the help is printed once' test "$(grep -c '^Usage:' "$folder/out")" -eq 1
 
-refused 'one of train, eval, predict, plan, time, probe, check, gradients, convert'
-refused 'one of train, eval, predict, plan, time, probe, check, gradients, convert' wobble
+refused 'one of train, eval, predict, plan, time, probe, check, gradients, convert, check-data'
+refused 'one of train, eval, predict, plan, time, probe, check, gradients, convert, check-data' wobble
 train=(train models/lenet5.cfg --data nowhere --run nowhere)
 refused '--steps: "0" is no whole number from 1' "${train[@]}" --steps 0
 refused '--epochs: "-1"' "${train[@]}" --epochs -1

@@ -243,6 +243,87 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the folder for testing goes by any of its names, in any case") {
+  for (const char* name : {"test", "Testing", "val", "VALID", "validation"}) {
+    CAPTURE(name);
+    const TemporaryFolder folder;
+    write_sample(folder / "Train/a/1.png");
+    write_sample(folder / "Train/b/1.png");
+    write_sample(folder / name / "b/9.png");
+    CHECK(open_dataset(folder.path(), Split::Train, 3).size() == 2);
+    const engine::Dataset test = open_dataset(folder.path(), Split::Test, 3);
+    REQUIRE(test.size() == 1);
+    CHECK(test.label(0) == 1);
+    CHECK(test.problems().empty());
+  }
+}
+
+TEST_CASE("of several folders for testing one is used and it is said which") {
+  const TemporaryFolder folder;
+  write_sample(folder / "train/a/1.png");
+  write_sample(folder / "validation/a/2.png");
+  write_sample(folder / "test/a/3.png");
+  const engine::Dataset test = open_dataset(folder.path(), Split::Test, 3);
+  CHECK(test.name(0) == (folder / "test/a/3.png").string());
+  REQUIRE(test.problems().size() == 1);
+  CHECK(test.problems()[0].what == "only train and test are used, not validation");
+  write_sample(folder / "training/a/1.png");
+  CHECK(has(opening(folder.path()), "train and training are both folders for training"));
+}
+
+TEST_CASE("a class may be called as a half is") {
+  const TemporaryFolder folder;
+  for (const char* name : {"bus/1.png", "train/1.png", "car/1.png"}) {
+    write_sample(folder / name);
+  }
+  CHECK(open_dataset(folder.path(), Split::Train, 3).class_names() ==
+        std::vector<std::string>{"bus", "car", "train"});
+}
+
+TEST_CASE("pictures in deeper folders count for their class, and what is left out is counted") {
+  const TemporaryFolder folder;
+  for (const char* name : {"train/a/1.png",
+                           "train/a/day2/1.png",
+                           "train/a/day2/late/2.png",
+                           "train/a/.cache/3.png",
+                           "train/b/1.png",
+                           "train/stray.png"}) {
+    write_sample(folder / name);
+  }
+  for (const char* name : {"train/a/1.HEIC", "train/b/2.heic", "train/b/day/notes"}) {
+    write_text(folder / name, "something");
+  }
+  const engine::Dataset train = open_dataset(folder.path(), Split::Train, 3);
+  REQUIRE(train.size() == 4);
+  CHECK(train.name(1) == (folder / "train/a/day2/1.png").string());
+  CHECK(train.label(2) == 0);
+  CHECK(train.files()->left_out == engine::LeftOutFiles{{".heic", 2}, {"", 1}});
+  CHECK(engine::describe(train.files()->left_out) == "1 file without an ending, 2 .heic files");
+  REQUIRE(train.problems().size() == 2);
+  CHECK(has(train.problems()[0].what, "stray.png"));
+  CHECK(has(train.problems()[1].what, "2 pictures in deeper folders (day2 and 1 more)"));
+}
+
+TEST_CASE("all that is wrong with a list or with folders is found at once") {
+  const TemporaryFolder folder;
+  const fs::path data_file = write_darknet(folder, {"cat.png", "dog.png"}, "cat\ndog\nbird\n");
+  write_text(folder / "some.list", "pictures/fish.png\npictures/cat.png\n\ncat_dog.png\nsecret\n");
+  const engine::Dataset listed = engine::list_dataset(data_file, Split::Train, 3);
+  CHECK(listed.size() == 1);
+  REQUIRE(listed.problems().size() == 3);
+  CHECK(listed.problems()[1].where == (folder / "some.list").string() + ":4");
+  CHECK(has(listed.problems()[1].what, "\"cat\" and \"dog\""));
+  CHECK(!has(listed.problems()[2].what, "secret"));
+
+  fs::create_directories(folder / "sorted/train/empty");
+  write_sample(folder / "sorted/train/a/1.png");
+  fs::create_symlink("nowhere.png", folder / "sorted/train/a/2.png");
+  const engine::Dataset sorted = engine::list_dataset(folder / "sorted", Split::Train, 3);
+  REQUIRE(sorted.problems().size() == 2);
+  CHECK(sorted.problems()[0].fault == engine::DataFault::Missing);
+  CHECK(sorted.problems()[1].fault == engine::DataFault::EmptyClass);
+}
+
 TEST_CASE("class folders that cannot be used are refused with their path") {
   const TemporaryFolder folder;
   SUBCASE("a class without pictures") {

@@ -29,7 +29,8 @@ std::string write_texts(Bytes bytes) {
 }
 
 void check_items(const engine::PictureFiles& files) {
-  law(files.paths.size() > 0, "a list has paths");
+  law(files.paths.size() > 0 || !files.problems.empty(), "a list has paths, or it is said why not");
+  law(files.line_numbers.size() == files.labels.size(), "each path has a line");
   law(static_cast<engine::Index>(files.labels.size()) == files.paths.size(),
       "each path has a label");
   for (const int label : files.labels) {
@@ -42,17 +43,13 @@ void check_items(const engine::PictureFiles& files) {
   }
 }
 
-// Where classes are called by their labels: a picture's is in its path, and no longer one is.
+// Where classes are called by their labels, a picture's is in its path.
 void check_labels(const engine::PictureFiles& files) {
   for (engine::Index item = 0; item < std::min(files.paths.size(), kMostItems); ++item) {
     const std::string_view path = files.paths[item];
     const int label = files.labels[static_cast<std::size_t>(item)];
     const std::string& mine = files.class_names[static_cast<std::size_t>(label)];
     law(path.find(mine) != std::string_view::npos, "the label is in the path");
-    for (const std::string& other : files.class_names) {
-      law(other == mine || other.size() < mine.size() || path.find(other) == std::string_view::npos,
-          "no other label in the path is as long");
-    }
   }
 }
 

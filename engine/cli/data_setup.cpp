@@ -1,0 +1,275 @@
+#include "engine/cli/data_setup.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <set>
+#include <string_view>
+
+#include "engine/cli/setup.h"
+#include "engine/comm/agreement.h"
+#include "engine/comm/sameness.h"
+#include "engine/data/data_summary.h"
+#include "engine/host_name.h"
+#include "engine/train/run_report.h"
+#include "engine/train/same_pictures.h"
+#include "partitioner/errors.h"
+#include "partitioner/printable.h"
+
+namespace engine {
+
+namespace {
+
+// Files that people keep beside pictures, and that nobody misses among them.
+constexpr std::array kNotes{".txt", ".csv", ".json", ".xml", ".md", ".db", ".ini", ".log"};
+
+// Reading ranks count with theirs.
+ReadingRules shared_rules(const ReadingRules& mine, const Communicator& communicator) {
+  ReadingRules shared;
+  for (const ReadingRules& rules : communicator.of_ranks(mine)) {
+    shared.pictures = std::max(shared.pictures, rules.pictures);
+    shared.total_bytes = std::max(shared.total_bytes, rules.total_bytes);
+  }
+  return shared;
+}
+
+// The names of pictures that cannot be used on some rank.
+std::set<std::string> bad_names(const InspectedHalf* half, const Communicator& communicator) {
+  std::string mine;
+  if (half != nullptr && half->dataset.files() != nullptr) {
+    const CommonNames names(*half->dataset.files());
+    for (const BadPicture& bad : half->bad) {
+      mine += std::string(names[bad.item]) + '\0';
+    }
+  }
+  std::set<std::string> all;
+  for (const auto& bytes : communicator.gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    while (!text.empty()) {
+      const std::size_t end = text.find('\0');
+      all.emplace(text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+  }
+  return all;
+}
+
+std::vector<Index> items_named(const Dataset& dataset, const std::set<std::string>& names) {
+  std::vector<Index> items;
+  const CommonNames all(*dataset.files());
+  for (Index item = 0; item < dataset.size(); ++item) {
+    if (names.count(std::string(all[item])) > 0) {
+      items.push_back(item);
+    }
+  }
+  return items;
+}
+
+// Of files that nobody misses among pictures.
+bool is_note(const DataProblem& problem) {
+  return problem.fault == DataFault::LeftOut &&
+         std::any_of(kNotes.begin(), kNotes.end(), [&](std::string_view ending) {
+           return problem.what.find(fmt::format(" {} file", ending)) != std::string::npos;
+         });
+}
+
+class DataOpening {
+ public:
+  DataOpening(const DataChoice& choice,
+              const partitioner::Network& network,
+              bool reads,
+              const Communicator& communicator)
+      : choice_(choice), network_(network), reads_(reads), communicator_(communicator) {}
+
+  OpenedData open() {
+    throw_agreed(communicator_, problem_of([&] {
+                   if (reads_) {
+                     list();
+                   }
+                 }));
+    inspect(data_, shared_rules(reading_rules_for(data_), communicator_), choice_.skip_broken);
+    if (choice_.skip_broken) {
+      drop_everywhere(data_.training);
+      drop_everywhere(data_.testing);
+    }
+    refuse_problems();
+    compare();
+    say_all();
+    return {opened(data_.training), opened(data_.testing)};
+  }
+
+ private:
+  void list() {
+    data_.path = choice_.path;
+    const auto half = [&](Split split) {
+      return InspectedHalf(open_labelled(choice_.path, split, network_, choice_.model));
+    };
+    if (choice_.training) {
+      data_.training.emplace(half(Split::Train));
+    }
+    if (choice_.testing) {
+      data_.testing.emplace(half(Split::Test));
+    }
+  }
+
+  void drop_everywhere(std::optional<InspectedHalf>& half) {
+    const std::set<std::string> names = bad_names(half ? &*half : nullptr, communicator_);
+    if (names.empty() || !half || half->dataset.files() == nullptr) {
+      return;
+    }
+    const std::vector<Index> items = items_named(half->dataset, names);
+    half->drop(items);
+    dropped_.insert(names.begin(), names.end());
+  }
+
+  [[nodiscard]] bool stops(const DataProblem& problem) const {
+    return is_error(problem.fault) && !(choice_.skip_broken && is_of_picture(problem.fault));
+  }
+
+  // The first problem for which nothing can be trained or tested, and how many more there are.
+  [[nodiscard]] std::optional<std::string> refusal() const {
+    std::vector<DataProblem> errors = problems_of(data_);
+    std::erase_if(errors, [&](const DataProblem& each) { return !stops(each); });
+    if (errors.empty()) {
+      for (const InspectedHalf* half : data_.halves()) {
+        if (half->dataset.size() == 0) {
+          return choice_.path +
+                 ": no picture of this data set can be used: `tessera check-data` "
+                 "says why";
+        }
+      }
+      return std::nullopt;
+    }
+    std::string text = fmt::format("{}: {}", errors[0].where, errors[0].what);
+    if (errors.size() > 1) {
+      text +=
+          fmt::format(" ({}; `tessera check-data {}` lists them)", count_of(errors), choice_.path);
+    }
+    return text;
+  }
+
+  void refuse_problems() const {
+    std::optional<std::string> mine = refusal();
+    const std::vector<int> refuse = communicator_.of_ranks(static_cast<int>(mine.has_value()));
+    const std::vector<int> read = communicator_.of_ranks(static_cast<int>(reads_));
+    if (mine && refuse != read) {  // not what all of them have
+      mine = fmt::format("{}: {}", rank_on(communicator_.rank(), host_name()), *mine);
+    }
+    throw_agreed(communicator_, mine);
+  }
+
+  void compare() const {
+    const std::vector<int> read = communicator_.of_ranks(static_cast<int>(reads_));
+    if (std::count(read.begin(), read.end(), 1) < 2) {
+      return;
+    }
+    partitioner::expects(reads_, "one rank reads, or every rank");
+    for (const auto& [half, name] : {std::pair(&data_.training, "pictures for training"),
+                                     std::pair(&data_.testing, "pictures for testing")}) {
+      if (*half) {
+        expect_same_pictures((*half)->dataset, (*half)->records, name, communicator_);
+      }
+    }
+  }
+
+  // Rank 0 says what the first rank that reads knows.
+  void say_all() const {
+    const auto summary = communicator_.agree(
+        reads_ ? std::optional(choice_.training ? summary_of(data_) + "\n" : "") : std::nullopt);
+    const auto warned = communicator_.agree(reads_ ? std::optional(warnings()) : std::nullopt);
+    if (communicator_.rank() == 0) {
+      fmt::print(stderr, "{}", warned.value_or(""));
+      say(summary.value_or(""));
+    }
+  }
+
+  [[nodiscard]] std::string warnings() const {
+    std::string text;
+    const auto warn = [&](const std::string& what) {
+      text += "tessera: warning: " + partitioner::printable(what) + "\n";
+    };
+    if (!dropped_.empty()) {
+      warn(fmt::format("--skip-broken goes on without {} pictures that cannot be used: {}{}",
+                       dropped_.size(),
+                       *dropped_.begin(),
+                       dropped_.size() > 1 ? ", ..." : ""));
+    }
+    const std::vector<DataProblem> problems = problems_of(data_);
+    const auto of_kind = [&](DataFault fault) {
+      std::vector<DataProblem> some = problems;
+      std::erase_if(some, [&](const DataProblem& each) { return each.fault != fault; });
+      std::erase_if(some, is_note);
+      return some;
+    };
+    const auto warn_first = [&](const std::vector<DataProblem>& some, std::size_t most) {
+      for (std::size_t i = 0; i < std::min(most, some.size()); ++i) {
+        warn(some[i].where + ": " + some[i].what);
+      }
+      if (some.size() > most) {
+        warn(fmt::format("{} more of this kind: `tessera check-data {}` lists them",
+                         some.size() - most,
+                         choice_.path));
+      }
+    };
+    warn_first(of_kind(DataFault::LeftOut), 3);
+    warn_first(of_kind(DataFault::DeeperFolder), 3);
+    warn_first(of_kind(DataFault::InBothHalves), 1);
+    if (choice_.skip_broken) {  // what is not even in the list
+      warn_first(of_kind(DataFault::Missing), 3);
+      warn_first(of_kind(DataFault::Unreadable), 3);
+      warn_first(of_kind(DataFault::Unlabelled), 3);
+    }
+    return text;
+  }
+
+  static std::optional<Dataset> opened(std::optional<InspectedHalf>& half) {
+    if (!half) {
+      return std::nullopt;
+    }
+    if (half->dataset.files() != nullptr) {
+      half->dataset.expect_files(std::move(half->records));
+    }
+    return std::move(half->dataset);
+  }
+
+  const DataChoice& choice_;
+  const partitioner::Network& network_;
+  bool reads_;
+  const Communicator& communicator_;
+  InspectedData data_;
+  std::set<std::string> dropped_;
+};
+
+}  // namespace
+
+OpenedData open_data(const DataChoice& choice,
+                     const partitioner::Network& network,
+                     bool reads,
+                     const Communicator& communicator) {
+  return DataOpening(choice, network, reads, communicator).open();
+}
+
+void expect_same_everywhere(bool reads, const Dataset* pictures, const Communicator& communicator) {
+  const std::vector<int> readers = communicator.of_ranks(static_cast<int>(reads));
+  if (std::count(readers.begin(), readers.end(), 1) < 2) {
+    return;
+  }
+  throw_agreed(communicator,
+               reads && pictures == nullptr
+                   ? std::optional(fmt::format("{} lacks pictures that others have: give all ranks "
+                                               "the same, or let one read with --reader 0",
+                                               rank_on(communicator.rank(), host_name())))
+                   : std::nullopt);
+  partitioner::expects(reads, "one rank reads, or every rank");
+  PictureRecords records;
+  if (const PictureFiles* files = pictures->files()) {
+    records = record_sizes(*files);
+  }
+  const ReadingRules rules = shared_rules(reading_rules_for(records), communicator);
+  if (const PictureFiles* files = pictures->files()) {
+    record_contents(*files, rules, records);
+  }
+  expect_same_pictures(*pictures, records, "pictures", communicator);
+}
+
+}  // namespace engine

@@ -1,0 +1,60 @@
+// What is wrong with a data set, one thing each, so that all of it can be listed at once.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace engine {
+
+enum class DataFault {
+  // Errors: nothing is trained with such a picture or class.
+  Missing,       // a picture that is not there
+  Unreadable,    // a file or folder that may not be read, or is something other than a file
+  Broken,        // a file that cannot be decoded
+  Unlabelled,    // a picture without a class, or with more than one
+  EmptyClass,    // a class for training without pictures
+  UnknownClass,  // a class for testing that training does not know
+  Unusable,      // half of the data set, or how it fits the model
+  // Warnings: worth knowing.
+  Duplicate,     // the same picture again
+  InBothHalves,  // the same picture for training and for testing
+  LeftOut,       // files and folders that are not looked at
+  DeeperFolder,  // pictures that lie deeper than in the folder of their class
+  Unbalanced,    // classes of very unlike sizes, or without pictures to test with
+};
+inline constexpr int kDataFaults = 12;
+
+[[nodiscard]] constexpr bool is_error(DataFault fault) {
+  return fault < DataFault::Duplicate;
+}
+
+// Whether going on without one picture mends it.
+[[nodiscard]] constexpr bool is_of_picture(DataFault fault) {
+  return fault < DataFault::EmptyClass;
+}
+
+// "missing", "in both halves".
+[[nodiscard]] constexpr std::string_view fault_name(DataFault fault) {
+  constexpr std::string_view kNames[kDataFaults] = {"missing",
+                                                    "unreadable",
+                                                    "broken",
+                                                    "unlabelled",
+                                                    "empty class",
+                                                    "unknown class",
+                                                    "unusable",
+                                                    "duplicate",
+                                                    "in both halves",
+                                                    "left out",
+                                                    "deeper folder",
+                                                    "unbalanced"};
+  return kNames[static_cast<int>(fault)];
+}
+
+struct DataProblem {
+  DataFault fault = DataFault::Missing;
+  std::string where;  // a path, or "d.list:401"
+  std::string what;
+};
+
+}  // namespace engine

@@ -1,0 +1,237 @@
+#include "engine/data/data_summary.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <type_traits>
+
+#include "partitioner/printable.h"
+
+namespace engine {
+
+namespace {
+
+constexpr Index kUnlikeSizes = 10;  // classes as unlike as that are worth a warning
+
+// "1 picture", "2 pictures".
+std::string counted(Index count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// The half that both were taken from is listed once.
+bool lists_files(const InspectedData& data, const InspectedHalf& half) {
+  const PictureFiles* files = half.dataset.files();
+  return files != nullptr && !(files->divided && data.training && &half != &*data.training);
+}
+
+void add_repeats(const InspectedData& data, std::vector<DataProblem>& problems) {
+  for (const InspectedHalf* half : data.halves()) {
+    for (const Repeat& each : repeats(half->contents)) {
+      problems.push_back({DataFault::Duplicate,
+                          half->dataset.place(each.item),
+                          "the same picture as " + half->dataset.place(each.first)});
+    }
+  }
+  if (data.training && data.testing) {
+    for (const Repeat& each : repeats_of(data.testing->contents, data.training->contents)) {
+      problems.push_back({DataFault::InBothHalves,
+                          data.testing->dataset.place(each.item),
+                          "this picture for testing is for training, too: " +
+                              data.training->dataset.place(each.first)});
+    }
+  }
+}
+
+void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& problems) {
+  if (!data.training) {
+    return;
+  }
+  const std::vector<std::string>& names = data.training->dataset.class_names();
+  const std::vector<Index> sizes = class_sizes(data.training->dataset);
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  const auto name = [&](auto size) {
+    return partitioner::printable_start(names[static_cast<std::size_t>(size - sizes.begin())]);
+  };
+  if (*least * kUnlikeSizes < *most) {
+    problems.push_back({DataFault::Unbalanced,
+                        data.path,
+                        fmt::format("{} has {}, {} has {}: training may neglect the small class",
+                                    name(most),
+                                    counted(*most, "picture"),
+                                    name(least),
+                                    counted(*least, "picture"))});
+  }
+  if (!data.testing) {
+    return;
+  }
+  const std::vector<Index> tested = class_sizes(data.testing->dataset);
+  const auto untested = std::find(tested.begin(), tested.end(), 0);
+  if (untested != tested.end()) {
+    const auto more = std::count(tested.begin(), tested.end(), 0) - 1;
+    problems.push_back(
+        {DataFault::Unbalanced,
+         data.path,
+         fmt::format("there is no picture of {}{} to test with",
+                     partitioner::printable_start(
+                         names[static_cast<std::size_t>(untested - tested.begin())]),
+                     more > 0 ? fmt::format(" and of {}", counted(more, "more class")) : "")});
+  }
+}
+
+}  // namespace
+
+InspectedHalf::InspectedHalf(Dataset opened) : dataset(std::move(opened)) {
+  if (dataset.files() != nullptr) {
+    records = record_sizes(*dataset.files());
+  }
+}
+
+void InspectedHalf::drop(const std::vector<Index>& items) {
+  const auto keep = [&](auto& list) {
+    std::remove_reference_t<decltype(list)> kept;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (!std::binary_search(items.begin(), items.end(), static_cast<Index>(i))) {
+        kept.push_back(list[i]);
+      }
+    }
+    list = std::move(kept);
+  };
+  keep(records.pictures);
+  keep(contents);
+  bad.clear();
+  dataset.drop(items);
+}
+
+std::vector<const InspectedHalf*> InspectedData::halves() const {
+  std::vector<const InspectedHalf*> both;
+  for (const auto* half : {&training, &testing}) {
+    if (*half) {
+      both.push_back(&**half);
+    }
+  }
+  return both;
+}
+
+std::vector<InspectedHalf*> InspectedData::halves() {
+  std::vector<InspectedHalf*> both;
+  for (auto* half : {&training, &testing}) {
+    if (*half) {
+      both.push_back(&**half);
+    }
+  }
+  return both;
+}
+
+ReadingRules reading_rules_for(const PictureRecords& records) {
+  ReadingRules rules{std::ssize(records.pictures), 0};
+  for (const PictureRecord& record : records.pictures) {
+    rules.total_bytes += std::max<Index>(record.bytes, 0);
+  }
+  return rules;
+}
+
+ReadingRules reading_rules_for(const InspectedData& data) {
+  ReadingRules both;
+  for (const InspectedHalf* half : data.halves()) {
+    const ReadingRules rules = reading_rules_for(half->records);
+    both.pictures += rules.pictures;
+    both.total_bytes += rules.total_bytes;
+  }
+  return both;
+}
+
+void inspect(InspectedData& data, const ReadingRules& rules, bool decode) {
+  for (InspectedHalf* half : data.halves()) {
+    if (const PictureFiles* files = half->dataset.files()) {
+      record_contents(*files, rules, half->records);
+      half->bad = bad_pictures(*files, half->records, decode);
+      half->contents = whole_contents(half->records);
+    } else {
+      half->contents = whole_contents(*half->dataset.byte_pictures());
+    }
+  }
+}
+
+std::vector<Index> class_sizes(const Dataset& dataset) {
+  std::vector<Index> sizes(dataset.class_names().size());
+  for (Index item = 0; item < dataset.size(); ++item) {
+    ++sizes[static_cast<std::size_t>(dataset.label(item))];
+  }
+  return sizes;
+}
+
+std::vector<DataProblem> problems_of(const InspectedData& data) {
+  std::vector<DataProblem> problems;
+  for (const InspectedHalf* half : data.halves()) {
+    if (lists_files(data, *half)) {
+      const auto listed = half->dataset.problems();
+      problems.insert(problems.end(), listed.begin(), listed.end());
+      for (const auto& [ending, count] : half->dataset.files()->left_out) {
+        problems.push_back(
+            {DataFault::LeftOut, data.path, describe({{ending, count}}) + " left out"});
+      }
+    }
+    for (const BadPicture& bad : half->bad) {
+      problems.push_back(bad.problem);
+    }
+  }
+  add_repeats(data, problems);
+  add_class_sizes(data, problems);
+  std::stable_sort(problems.begin(), problems.end(), [](const auto& one, const auto& other) {
+    return one.fault < other.fault;
+  });
+  return problems;
+}
+
+std::string summary_of(const InspectedData& data) {
+  constexpr std::size_t kNamesShown = 10;
+  Index pictures = 0;
+  LeftOutFiles left_out;
+  for (const InspectedHalf* half : data.halves()) {
+    pictures += half->dataset.size();
+    if (lists_files(data, *half)) {
+      for (const auto& [ending, count] : half->dataset.files()->left_out) {
+        left_out[ending] += count;
+      }
+    }
+  }
+  const Dataset& first = data.halves().front()->dataset;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(first.class_names().size(), kNamesShown); ++i) {
+    names += (i > 0 ? ", " : "") + partitioner::printable_start(first.class_names()[i]);
+  }
+  std::string text = fmt::format("{}, {} class{} ({}{})",
+                                 counted(pictures, "picture"),
+                                 first.classes(),
+                                 first.classes() == 1 ? "" : "es",
+                                 names,
+                                 first.class_names().size() > kNamesShown ? ", ..." : "");
+  if (data.testing) {
+    text += fmt::format(", {} for testing", data.testing->dataset.size());
+  }
+  if (!left_out.empty()) {
+    text += "; " + describe(left_out) + " left out";
+  }
+  return text;
+}
+
+std::string count_of(const std::vector<DataProblem>& problems) {
+  std::array<Index, kDataFaults> counts{};
+  for (const DataProblem& problem : problems) {
+    ++counts[static_cast<std::size_t>(problem.fault)];
+  }
+  std::string text = counted(std::ssize(problems), "problem") + ":";
+  const char* separator = " ";
+  for (int fault = 0; fault < kDataFaults; ++fault) {
+    if (counts[static_cast<std::size_t>(fault)] > 0) {
+      text += fmt::format("{}{} {}",
+                          separator,
+                          counts[static_cast<std::size_t>(fault)],
+                          fault_name(static_cast<DataFault>(fault)));
+      separator = ", ";
+    }
+  }
+  return text;
+}
+
+}  // namespace engine

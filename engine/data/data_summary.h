@@ -1,0 +1,57 @@
+// What a data set holds, and what is wrong with it, in words.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "engine/data/inspection.h"
+
+namespace engine {
+
+// One half of a data set with what was found out about it.
+struct InspectedHalf {
+  Dataset dataset;
+  PictureRecords records;               // of picture files; none: pictures are held as bytes
+  std::vector<BadPicture> bad;          // pictures that cannot be used
+  std::vector<std::uint64_t> contents;  // 0: not known
+
+  explicit InspectedHalf(Dataset opened);
+  // Takes pictures out of everything, given in rising order.
+  void drop(const std::vector<Index>& items);
+};
+
+// Both, as far as they were opened.
+struct InspectedData {
+  std::string path;
+  std::optional<InspectedHalf> training;
+  std::optional<InspectedHalf> testing;
+
+  [[nodiscard]] std::vector<const InspectedHalf*> halves() const;
+  [[nodiscard]] std::vector<InspectedHalf*> halves();
+};
+
+// What to read of pictures of these sizes.
+[[nodiscard]] ReadingRules reading_rules_for(const PictureRecords& records);
+[[nodiscard]] ReadingRules reading_rules_for(const InspectedData& data);
+
+// Reads the files of both as the rules say; `decode`: all of each picture, else its header.
+void inspect(InspectedData& data, const ReadingRules& rules, bool decode);
+
+// Pictures of each class.
+[[nodiscard]] std::vector<Index> class_sizes(const Dataset& dataset);
+
+// Everything that is wrong, errors first. Pictures that were dropped are not, but those that a list
+// has no class for are.
+[[nodiscard]] std::vector<DataProblem> problems_of(const InspectedData& data);
+
+// "180 pictures, 3 classes (ball, cup, tent), 45 for testing; 2 .heic files left out".
+[[nodiscard]] std::string summary_of(const InspectedData& data);
+
+// "3 problems: 2 missing, 1 broken"; `problems` are some.
+[[nodiscard]] std::string count_of(const std::vector<DataProblem>& problems);
+
+}  // namespace engine

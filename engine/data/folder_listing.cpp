@@ -1,0 +1,163 @@
+#include "engine/data/folder_listing.h"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <functional>
+#include <system_error>
+
+#include "partitioner/errors.h"
+#include "partitioner/regular_file.h"
+
+namespace engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+using partitioner::InputError;
+
+constexpr int kMostLevels = 32;
+
+bool is_hidden(const std::string& name) {
+  return name.front() == '.';
+}
+
+std::string ending_of(const fs::path& name) {
+  std::string ending = name.extension().string();
+  for (char& letter : ending) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return ending;
+}
+
+// Calls `look` for all entries that are not hidden; returns why the folder cannot be listed.
+std::error_code for_each_entry(const fs::path& folder,
+                               const std::function<void(const fs::directory_entry&)>& look) {
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    if (!is_hidden(entries->path().filename().string())) {
+      look(*entries);
+    }
+  }
+  return error;
+}
+
+class Listing {
+ public:
+  Listing(const fs::path& folder, bool deeper) : folder_(folder), deeper_(deeper) {
+    look_into("", 0);
+    std::sort(listing_.pictures.begin(), listing_.pictures.end());
+    std::sort(listing_.deeper.begin(), listing_.deeper.end());
+  }
+
+  [[nodiscard]] FolderListing take() { return std::move(listing_); }
+
+ private:
+  // `below` is relative to the folder.
+  void look_into(const fs::path& below, int level) {
+    const std::size_t before = listing_.pictures.size();
+    std::vector<fs::path> folders;
+    const std::error_code error =
+        for_each_entry(path_of(below), [&](const fs::directory_entry& entry) {
+          look_at(entry, below / entry.path().filename(), folders);
+        });
+    if (error) {
+      add_problem(below, DataFault::Unreadable, "cannot list this folder: " + error.message());
+    }
+    const std::size_t found = listing_.pictures.size() - before;
+    if (level > 0 && found > 0) {
+      listing_.deeper.push_back(below.string());
+      listing_.deeper_pictures += static_cast<Index>(found);
+    }
+    for (const fs::path& each : folders) {
+      if (level == kMostLevels) {
+        add_problem(each, DataFault::LeftOut, "this folder lies too deep to be looked at");
+      } else {
+        look_into(each, level + 1);
+      }
+    }
+  }
+
+  void look_at(const fs::directory_entry& entry,
+               const fs::path& relative,
+               std::vector<fs::path>& folders) {
+    std::error_code error;
+    const bool linked = entry.is_symlink(error);
+    if (entry.is_directory(error)) {
+      if (linked && deeper_) {
+        add_problem(relative, DataFault::LeftOut, "a link to a folder, which is not followed");
+      } else if (deeper_) {
+        folders.push_back(relative);
+      }
+      return;
+    }
+    if (!is_picture_name(relative)) {
+      ++listing_.left_out[ending_of(relative)];
+      return;
+    }
+    if (entry.is_regular_file(error)) {
+      listing_.pictures.push_back(relative.string());
+    } else if (linked && !entry.exists(error)) {
+      add_problem(relative, DataFault::Missing, "this link leads to no picture: mend or remove it");
+    } else {
+      add_problem(relative,
+                  DataFault::Unreadable,
+                  fmt::format("this is {}; a picture was expected",
+                              partitioner::irregular_kind(entry.path())));
+    }
+  }
+
+  [[nodiscard]] fs::path path_of(const fs::path& relative) const {
+    return relative.empty() ? folder_ : folder_ / relative;
+  }
+
+  void add_problem(const fs::path& relative, DataFault fault, const std::string& what) {
+    listing_.problems.push_back({fault, path_of(relative).string(), what});
+  }
+
+  fs::path folder_;
+  bool deeper_;
+  FolderListing listing_;
+};
+
+}  // namespace
+
+FolderListing list_pictures(const fs::path& folder) {
+  return Listing(folder, true).take();
+}
+
+FolderListing list_pictures_directly_in(const fs::path& folder) {
+  return Listing(folder, false).take();
+}
+
+std::vector<std::string> folders_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  const std::error_code error = for_each_entry(folder, [&](const fs::directory_entry& entry) {
+    std::error_code unreadable;
+    if (entry.is_directory(unreadable)) {
+      names.push_back(entry.path().filename().string());
+    }
+  });
+  if (error) {
+    throw InputError(
+        folder.string(), 0, fmt::format("cannot list this folder: {}", error.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string describe(const LeftOutFiles& files) {
+  std::string text;
+  for (const auto& [ending, count] : files) {
+    text += fmt::format("{}{} {}file{}{}",
+                        text.empty() ? "" : ", ",
+                        count,
+                        ending.empty() ? "" : ending + " ",
+                        count == 1 ? "" : "s",
+                        ending.empty() ? " without an ending" : "");
+  }
+  return text;
+}
+
+}  // namespace engine

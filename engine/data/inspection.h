@@ -1,0 +1,79 @@
+// Looks at the picture files of a data set before anything is trained: which are missing, may not
+// be read, are broken or the same as another.
+//
+// A quick look asks for the size of every file and reads the beginning and the end of up to 50,000
+// of them; a thorough one decodes all. Several threads look at once. Nothing is thrown for a
+// picture.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/data/byte_pictures.h"
+#include "engine/data/data_problem.h"
+#include "engine/data/picture_files.h"
+#include "engine/data/picture_record.h"
+
+namespace engine {
+
+// Calls `work` for each number from 0 to `count`, by several threads; it must not throw.
+void for_each_in_threads(Index count, const std::function<void(Index)>& work);
+
+// Sizes of all files.
+[[nodiscard]] PictureRecords record_sizes(const PictureFiles& files);
+
+// What to read of the files. The same on all ranks, so that they can compare what they read.
+struct ReadingRules {
+  Index pictures = 0;     // the most that any rank has
+  Index total_bytes = 0;  // the same of their sizes
+  // Small sets are read whole.
+  [[nodiscard]] bool whole() const { return total_bytes <= Index{256} << 20; }
+  // Of larger ones every picture, or one of as many.
+  [[nodiscard]] Index one_of() const { return whole() ? 1 : 1 + pictures / 50000; }
+};
+
+// Adds digests to `records`, which record_sizes() made. `name` of an item decides whether it is
+// among those that are read.
+void record_contents(const PictureFiles& files, const ReadingRules& rules, PictureRecords& records);
+
+struct BadPicture {
+  Index item = 0;
+  DataProblem problem;
+};
+
+// Pictures that cannot be used, in rising order; of those that record_contents() read, the header
+// is looked at, or they are decoded.
+[[nodiscard]] std::vector<BadPicture> bad_pictures(const PictureFiles& files,
+                                                   const PictureRecords& records,
+                                                   bool decode);
+
+// Of pictures whose headers can be read.
+struct PictureSizes {
+  Index pictures = 0;
+  Index least_rows = 0;  // of the picture with the fewest pixels, and so on
+  Index least_cols = 0;
+  Index most_rows = 0;
+  Index most_cols = 0;
+  Index decoding_bytes = 0;  // the most that decoding one of them takes, beside its file
+};
+[[nodiscard]] PictureSizes sizes_of(const PictureFiles& files, const Detail& detail);
+
+// Digests of the pictures' contents, 0 where none was looked for: of whole files only, else 0 for
+// all; of pictures held as bytes always.
+[[nodiscard]] std::vector<std::uint64_t> whole_contents(const PictureRecords& records);
+[[nodiscard]] std::vector<std::uint64_t> whole_contents(const BytePictures& pictures);
+
+// An item with the content of one before it, or of one of other pictures.
+struct Repeat {
+  Index item = 0;
+  Index first = 0;
+};
+[[nodiscard]] std::vector<Repeat> repeats(std::span<const std::uint64_t> contents);
+[[nodiscard]] std::vector<Repeat> repeats_of(std::span<const std::uint64_t> contents,
+                                             std::span<const std::uint64_t> others);
+
+}  // namespace engine
