@@ -1,10 +1,25 @@
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <unistd.h>
 
 #include "engine/cli/cli.h"
+#include "engine/stop_request.h"
 
 namespace {
+
+// Whether the parent process had SIGHUP ignored, as nohup does. UCX, which MPICH brings along,
+// takes that signal when it is loaded, before main(): this runs before the libraries' own.
+bool hangup_ignored = false;
+
+void look_at_hangup(int /*argc*/, char** /*argv*/, char** /*environment*/) {
+  struct sigaction action {};
+  ::sigaction(SIGHUP, nullptr, &action);
+  hangup_ignored = action.sa_handler == SIG_IGN;
+}
+
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const first_of_all)(int, char**, char**) = look_at_hangup;
 
 // Threads that have nothing to do are to sleep soon, so that they leave the processor to other
 // ranks while this one waits for messages, but not between two loops of a step: to wake one takes
@@ -16,6 +31,9 @@ void spin_briefly(char** argv) {
     ::setenv("GOMP_SPINCOUNT", "10000", 0);
     std::error_code error;
     const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (hangup_ignored) {
+      std::signal(SIGHUP, SIG_IGN);  // a handler would not outlive this
+    }
     ::execv(program.c_str(),
             argv);  // returns where that is not to be found: then threads spin longer
   }
@@ -26,5 +44,6 @@ void spin_briefly(char** argv) {
 
 int main(int argc, char** argv) {
   spin_briefly(argv);
+  engine::take_stop_signals(hangup_ignored);
   return engine::run_program(argc, argv);
 }

@@ -17,11 +17,19 @@
 
 #include "engine/cli/command_line.h"
 #include "engine/cli/options.h"
+#include "engine/cli/stall_report.h"
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/mpi_session.h"
+#include "engine/comm/patience.h"
+#include "engine/comm/sameness.h"
+#include "engine/comm/time_limit.h"
+#include "engine/comm/watchdog.h"
+#include "engine/host_name.h"
+#include "engine/launcher.h"
 #include "engine/ops/lane_kernels.h"
 #include "engine/ops/threads.h"
+#include "engine/stop_request.h"
 #include "partitioner/printable.h"
 
 namespace engine {
@@ -35,7 +43,9 @@ constexpr const char* kAbout =
     "Trains convolutional networks on several small machines at once: feature maps are cut into "
     "tiles, one a device.\n"
     "For more than one device start it with mpiexec.mpich -n RANKS; plan and convert need no "
-    "mpiexec.";
+    "mpiexec.\n"
+    "Exit codes: 0 done; 1 check found differences, or an internal error; 2 wrong input; 75 another "
+    "device has not answered; 128 + signal stopped by SIGINT, SIGTERM or SIGHUP (130, 143, 129).";
 
 // On standard error; where that cannot be written either, the exit code alone says it.
 void complain(const std::string& text) {
@@ -91,6 +101,28 @@ bool speaks() {
   return rank == nullptr || std::string_view(rank) == "0";
 }
 
+// Seconds in which all ranks must have started. What is wrong with one of them is wrong for all,
+// and mpiexec ends the others with the first: the lowest rank comes first.
+double start_timeout_s() {
+  constexpr double kUsual_s = 30;
+  constexpr double kBetweenRanks_s = 0.1;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet
+  const char* const text = std::getenv("TESSERA_START_TIMEOUT");
+  const double given = text == nullptr ? 0 : std::atof(text);
+  return (given > 0 ? given : kUsual_s) + kBetweenRanks_s * rank_started();
+}
+
+void give_up_start() {
+  fmt::print(stderr,
+             "tessera: {}: not all {} ranks have started: is the program at the same path on every "
+             "machine, and can all reach each other? (TESSERA_START_TIMEOUT=SECONDS gives slow "
+             "machines more time)\n",
+             rank_on(rank_started(), host_name()),
+             ranks_started());
+  end_launcher_after(launcher_process());
+  ::_exit(kStalled);
+}
+
 // How the program was started.
 struct Start {
   int argc = 0;
@@ -104,17 +136,28 @@ struct Start {
 int run_together(Start& start, const std::function<int(const Communicator&)>& work) {
   // Our own line says why.
   ::setenv("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1", 0);  // NOLINT(concurrency-mt-unsafe)
+  Pulse pulse;
   std::optional<MpiSession> session;
   Communicator world;
   try {
+    std::optional<TimeLimit> starting;
+    if (ranks_started() > 1) {
+      starting.emplace(start_timeout_s(), give_up_start);
+    }
     session.emplace(start.argc, start.argv);
-    world = Communicator::world();
+    world = Communicator::world(&pulse);
     try {
       expect_same_start(start.line, world);
+      starting.reset();
       throw_agreed(world, problem_of(expect_known_vectors));
       return work(world);
     } catch (const AgreedError& error) {
       return world.rank() == 0 ? report(error) : kInputError;
+    } catch (const Stopped& stopped) {
+      if (world.rank() == 0) {
+        fmt::print(stderr, "tessera: {}\n", stopped.what());
+      }
+      return stopped.exit_code();
     }
   } catch (const std::exception& error) {
     const int exit_code = report(error);
@@ -166,19 +209,25 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
     throw_agreed(world, problem_of(expect_usable_threads));
     share_processors(world.ranks_on_this_machine());
     if (program.got_subcommand("check")) {
+      const Watchdog watchdog = watch(world, commands.check.stall_timeout_s);
       return run_check(commands.check, world) ? 0 : kCheckFailed;
     }
     if (program.got_subcommand("train")) {
-      run_train(commands.train, world);
+      run_train(commands.train, world);  // watches by itself
     } else if (program.got_subcommand("eval")) {
+      const Watchdog watchdog = watch(world, commands.eval.stall_timeout_s);
       run_eval(commands.eval, world);
     } else if (program.got_subcommand("predict")) {
+      const Watchdog watchdog = watch(world, commands.predict.stall_timeout_s);
       run_predict(commands.predict, world);
     } else if (program.got_subcommand("time")) {
+      const Watchdog watchdog = watch(world, commands.time.stall_timeout_s);
       run_time(commands.time, world);
     } else if (program.got_subcommand("probe")) {
+      const Watchdog watchdog = watch(world, commands.probe.stall_timeout_s);
       run_probe(commands.probe, world);
     } else {
+      const Watchdog watchdog = watch(world, commands.gradients.stall_timeout_s);
       run_gradients(commands.gradients, world);
     }
     return 0;

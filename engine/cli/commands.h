@@ -76,6 +76,7 @@ struct TrainCommand {
   bool evaluate = true;
   bool skip_broken = false;
   std::string progress = "auto";
+  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_train(const TrainCommand& command, const Communicator& communicator);
 
@@ -89,6 +90,7 @@ struct EvalCommand {
   std::vector<float> stddev;
   bool skip_broken = false;
   bool json = false;
+  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_eval(const EvalCommand& command, const Communicator& communicator);
 
@@ -113,6 +115,7 @@ struct PredictCommand {
   std::vector<float> mean;
   std::vector<float> stddev;
   bool json = false;
+  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_predict(const PredictCommand& command, const Communicator& communicator);
 
@@ -140,6 +143,7 @@ struct TimeCommand {
   bool parts = false;
   bool layers = false;
   bool json = false;
+  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_time(const TimeCommand& command, const Communicator& communicator);
 
@@ -154,6 +158,7 @@ struct ProbeCommand {
   std::vector<std::string> kernels{"direct", "winograd4"};
   Index seconds = 40;
   bool json = false;
+  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_probe(const ProbeCommand& command, const Communicator& communicator);
 
@@ -163,6 +168,7 @@ struct CheckCommand {
   std::string size;
   Index batch = 2;
   std::uint64_t seed = 1;
+  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 // Returns whether all differences are within their bounds.
 [[nodiscard]] bool run_check(const CheckCommand& command, const Communicator& communicator);
@@ -174,6 +180,7 @@ struct GradientsCommand {
   PartitionChoice partition = comparable();
   std::string batch_norm = "sync";
   std::string precision = "single";
+  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_gradients(const GradientsCommand& command, const Communicator& communicator);
 

@@ -10,6 +10,7 @@ namespace {
 constexpr Index kMostCount = 1'000'000'000;  // steps, images, ranks
 constexpr Index kMostThreads = 1024;
 constexpr Index kMostScale = 4096;
+constexpr Index kMostStallTimeout = 86400;
 constexpr Index kMostSeed = 0x7fffffffffffffff;  // checkpoints keep it as a signed number
 
 CLI::Validator whole_number(Index least, Index most) {
@@ -182,6 +183,15 @@ void add_partition(CLI::App& app,
   }
 }
 
+// See comm/watchdog.h.
+void add_stall_timeout(CLI::App& app, Index& seconds) {
+  app.add_option("--stall-timeout",
+                 seconds,
+                 "end with exit code 75 where a rank has not answered for so long (default: 60)")
+      ->type_name("SECONDS")
+      ->check(whole_number(1, kMostStallTimeout));
+}
+
 void add_sums(CLI::App& app, PartitionChoice& choice) {
   app.add_option(
          "--sums",
@@ -280,6 +290,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
   add_sums(app, command.partition);
+  add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_eval(CLI::App& program, EvalCommand& command) {
@@ -293,6 +304,7 @@ void add_eval(CLI::App& program, EvalCommand& command) {
   add_json(app, command.json, "print JSON: accuracy, loss, pictures, top5, classes, confusion");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
+  add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_check_data(CLI::App& program, CheckDataCommand& command) {
@@ -324,6 +336,7 @@ void add_predict(CLI::App& program, PredictCommand& command) {
   add_json(app, command.json, "print a JSON object for each picture");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
+  add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_plan(CLI::App& program, PlanCommand& command) {
@@ -383,6 +396,7 @@ void add_time(CLI::App& program, TimeCommand& command) {
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
   add_sums(app, command.partition);
+  add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_probe(CLI::App& program, ProbeCommand& command) {
@@ -423,6 +437,7 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
             kMostSeconds);
   add_json(
       app, command.json, "print JSON: devices, which are alike, link, what was left out, file");
+  add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_check(CLI::App& program, CheckCommand& command) {
@@ -433,6 +448,7 @@ void add_check(CLI::App& program, CheckCommand& command) {
   add_count(app, "--batch", command.batch, "images");
   add_seed(app, command.seed, "of random weights and pictures")->capture_default_str();
   add_partition(app, command.partition);
+  add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_gradients(CLI::App& program, GradientsCommand& command) {
@@ -463,6 +479,7 @@ void add_gradients(CLI::App& program, GradientsCommand& command) {
              {"single", "double"},
              "what to compute with; double reads and writes F64 (and reads F32)");
   add_partition(app, command.partition, "1x1");
+  add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_convert(CLI::App& program, ConvertCommand& command) {

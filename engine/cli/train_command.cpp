@@ -7,24 +7,32 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/data_setup.h"
 #include "engine/cli/planning.h"
+#include "engine/cli/resume_command.h"
 #include "engine/cli/run_folder.h"
 #include "engine/cli/setup.h"
+#include "engine/cli/stall_report.h"
 #include "engine/cli/training_length.h"
 #include "engine/cli/training_start.h"
 #include "engine/comm/agreement.h"
 #include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
+#include "engine/stop_request.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/metrics.h"
 #include "engine/train/run_report.h"
 #include "engine/train/weights_file.h"
 #include "partitioner/plan_report.h"
+#include "partitioner/printable.h"
 
 namespace engine {
 
 using partitioner::InputError;
+using partitioner::printable;
 
 namespace {
+
+constexpr const char* kStopNotice =
+    "tessera: stopping after this step; a second signal ends it at once, without saving\n";
 
 constexpr const char* kGone =
     "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk taken out";
@@ -32,9 +40,10 @@ constexpr const char* kGone =
 // All of a training run: what is fixed when it starts, and its course.
 class TrainingRun {
  public:
-  TrainingRun(const TrainCommand& command, const Communicator& communicator)
+  TrainingRun(const TrainCommand& command, const Communicator& communicator, LastCheckpoint& saved)
       : command_(command),
         communicator_(communicator),
+        saved_(saved),
         model_(load_model(command.model, communicator)),
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
         partition_(choose()),
@@ -86,6 +95,7 @@ class TrainingRun {
   void take_steps(Trainer& trainer, Feed& training, std::optional<Feed>& testing) {
     const Index first_step = trainer.steps_done();
     Progress progress(progress_style(), first_step, length_.last_step);
+    const OrderlyStop orderly(communicator_.rank() == 0 ? kStopNotice : nullptr);
     try {
       while (trainer.steps_done() < length_.last_step) {
         step(trainer, training, testing, progress);
@@ -114,9 +124,35 @@ class TrainingRun {
     if (step % checkpoint_steps() == 0 || last) {
       save(trainer);
     }
-    if (testing && (step % length_.epoch_steps == 0 || last)) {
-      test(trainer, *testing, progress);
+    if (result.stop_signal != 0) {
+      stop(trainer, result.stop_signal);
     }
+    if (testing && (step % length_.epoch_steps == 0 || last)) {
+      try {
+        test(trainer, *testing, progress);
+      } catch (const Stopped& stopped) {
+        stop(trainer, stopped.signal());
+      }
+    }
+  }
+
+  // With what was learnt in the checkpoint.
+  [[noreturn]] void stop(Trainer& trainer, int signal) {
+    const Index step = trainer.steps_done();
+    if (saved_.step() != step) {
+      save(trainer);
+    }
+    const std::string file = checkpoint_file().string();
+    throw Stopped(
+        signal,
+        fmt::format(
+            "{} after step {}: saved in {}; {}",
+            signal_name(signal),
+            step,
+            printable(file),
+            step == length_.last_step
+                ? "that was the last one"
+                : "to go on: " + command_to_resume(started_command(), communicator_.size(), file)));
   }
 
   void test(Trainer& trainer, Feed& testing, Progress& progress) {
@@ -216,6 +252,7 @@ class TrainingRun {
                       length_.last_step));
     }
     trainer.resume_at(state.step);
+    saved_.set(command_.resume, state.step);
   }
 
   void open_run_folder(Index resumed_step) {
@@ -250,6 +287,10 @@ class TrainingRun {
     return folder_->is_there() && metrics_->is_there();
   }
 
+  [[nodiscard]] std::filesystem::path checkpoint_file() const {
+    return std::filesystem::path(command_.run) / "checkpoint.safetensors";
+  }
+
   [[nodiscard]] Index checkpoint_steps() const {
     return command_.checkpoint_every > 0 ? command_.checkpoint_every : length_.epoch_steps;
   }
@@ -267,6 +308,7 @@ class TrainingRun {
     trainer.expect_finite_parameters();
     on_root([&] { metrics_->sync(); });
     save_as("checkpoint.safetensors", trainer, std::nullopt);
+    saved_.set(checkpoint_file().string(), trainer.steps_done());
     // They are not saved: so training goes on from here as it would from the checkpoint.
     trainer.execution().parameters().forget_remainders();
   }
@@ -361,6 +403,7 @@ class TrainingRun {
 
   TrainCommand command_;
   const Communicator& communicator_;
+  LastCheckpoint& saved_;
   partitioner::ModelFile model_;
   partitioner::TrainingOptions training_;
   partitioner::Partition partition_;
@@ -380,7 +423,9 @@ class TrainingRun {
 }  // namespace
 
 void run_train(const TrainCommand& command, const Communicator& communicator) {
-  TrainingRun(command, communicator).run();
+  LastCheckpoint saved;
+  const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
+  TrainingRun(command, communicator, saved).run();
 }
 
 }  // namespace engine

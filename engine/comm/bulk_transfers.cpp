@@ -77,6 +77,7 @@ struct BulkTransfers::State {
   bool watched = false;     // by wait()
   bool stopping = false;
   bool ran_dry = false;  // all pieces sent, or all received, were done when somebody looked
+  Pulse* pulse = nullptr;
   std::thread thread;
 
   void post(int peer, bool sends, const Message& message);
@@ -203,6 +204,7 @@ void BulkTransfers::State::run() {
 BulkTransfers::BulkTransfers(const Communicator& communicator, bool by_wire)
     : state_(std::make_unique<State>()) {
   state_->by_wire = by_wire;
+  state_->pulse = communicator.pulse();
   state_->has_thread = by_wire && communicator.size() > 1 && two_threads_may_call();
   state_->pieces_of_lane = partitioner::pieces_under_way(communicator.size());
   for (int peer = 0; peer < communicator.size(); ++peer) {
@@ -237,10 +239,10 @@ void BulkTransfers::wait(Batch& batch) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.watched = true;
-  Patience patience;
+  Patience patience(state.pulse);
   while (batch.under_way_ > 0) {
     if (state.advance()) {
-      patience = {};
+      patience.renew();
       continue;
     }
     lock.unlock();

@@ -24,6 +24,7 @@ struct Requests::State {
   std::vector<MPI_Request> requests;
   std::vector<int> done;  // found by a look and not yet named
   std::size_t named = 0;  // of `done`
+  Pulse* pulse = nullptr;
 };
 
 Requests::Requests() : state_(std::make_unique<State>()) {}
@@ -37,7 +38,7 @@ int Requests::wait_any() {
     state = {};
     return -1;
   }
-  Patience patience;
+  Patience patience(state.pulse);
   while (state.named == state.done.size()) {
     const std::size_t before = state.done.size();
     state.done.resize(state.requests.size());
@@ -74,8 +75,9 @@ bool Requests::all_done() {
   return done != 0;
 }
 
-Communicator Communicator::world() {
+Communicator Communicator::world(Pulse* pulse) {
   Communicator world;
+  world.pulse_ = pulse;
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &world.size_);
   return world;
@@ -85,6 +87,7 @@ void Communicator::post_receive(Requests& requests,
                                 int from,
                                 int tag,
                                 std::span<std::byte> bytes) const {
+  requests.state_->pulse = pulse_;
   MPI_Irecv(bytes.data(),
             mpi_count(bytes.size()),
             MPI_BYTE,
@@ -98,6 +101,7 @@ void Communicator::post_send(Requests& requests,
                              int to,
                              int tag,
                              std::span<const std::byte> bytes) const {
+  requests.state_->pulse = pulse_;
   MPI_Isend(bytes.data(),
             mpi_count(bytes.size()),
             MPI_BYTE,

@@ -17,6 +17,8 @@
 
 namespace engine {
 
+struct Pulse;
+
 // Receives and sends under way. Their memory must stay until they are done.
 class Requests {
  public:
@@ -55,13 +57,15 @@ class Communicator {
  public:
   Communicator() = default;
 
-  // All ranks that mpiexec started. Requires a living MpiSession.
-  static Communicator world();
+  // All ranks that mpiexec started. Requires a living MpiSession. Waits are noted in the pulse,
+  // which must outlive all that communicates; null: nowhere.
+  static Communicator world(Pulse* pulse = nullptr);
   // This rank alone.
   static Communicator self() { return {}; }
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] Pulse* pulse() const { return pulse_; }
 
   // Messages between two ranks with the same tag arrive in the order in which they were posted.
   void post_receive(Requests& requests, int from, int tag, std::span<std::byte> bytes) const;
@@ -108,6 +112,7 @@ class Communicator {
   friend class ExchangeTimer;
   int rank_ = 0;
   int size_ = 1;
+  Pulse* pulse_ = nullptr;
   mutable ExchangeTimes exchange_times_;  // of bookkeeping, not of what it communicates
 };
 

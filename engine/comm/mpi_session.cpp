@@ -1,10 +1,15 @@
 #include "engine/comm/mpi_session.h"
 
+#include <csignal>
 #include <cstdlib>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <mpi.h>
 
 #include "engine/comm/communicator.h"
+#include "engine/comm/time_limit.h"
+#include "engine/comm/watchdog.h"
 #include "partitioner/errors.h"
 
 // Debian's MPICH 4.0 hangs in MPI_Finalize over TCP: ranks wait for each other inside UCX while it
@@ -20,11 +25,15 @@ namespace engine {
 
 namespace {
 
-// Of a variable of mpiexec's; 1 where the program was started without it.
-int started(const char* name) {
+// Of a variable of mpiexec's; `alone` where the program was started without it.
+int started(const char* name, int alone = 1) {
   const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no threads yet
-  return text == nullptr ? 1 : std::atoi(text);
+  return text == nullptr ? alone : std::atoi(text);
 }
+
+// Longer than any of what a rank does last takes, short enough for who waits for it.
+constexpr double kLongestFinish_s = 60;
+constexpr double kLongestAbort_s = 3;
 
 // Settings of UCX, MPICH's transport, that the user has not made.
 void settle_transport() {
@@ -42,7 +51,18 @@ void settle_transport() {
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
+// A rank whose launcher is gone, killed perhaps, has nobody left to speak to: it is asked to end.
+void end_with_parent() {
+  if (ranks_started() > 1) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  }
+}
+
 }  // namespace
+
+int rank_started() {
+  return started("PMI_RANK", 0);
+}
 
 int ranks_started() {
   return started("PMI_SIZE");
@@ -61,16 +81,21 @@ MpiSession::MpiSession(int& argc, char**& argv) {
         "start it with mpiexec.mpich");
   }
   settle_transport();
+  end_with_parent();
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 }
 
 MpiSession::~MpiSession() {
+  // Another rank may have vanished; and MPI_Finalize has been seen to hang.
+  const TimeLimit limit(kLongestFinish_s, [] { ::_exit(kStalled); });
   Communicator::world().barrier();
   MPI_Finalize();
 }
 
 void MpiSession::abort(int exit_code) {
+  // It waits for mpiexec, which may not answer any more.
+  const TimeLimit limit(kLongestAbort_s, [exit_code] { ::_exit(exit_code); });
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::abort();
 }

@@ -17,6 +17,9 @@ class MpiSession {
   [[noreturn]] static void abort(int exit_code);
 };
 
+// The number of this process among them, as mpiexec says: 0 without it. It needs no MPI.
+[[nodiscard]] int rank_started();
+
 // Ranks that mpiexec started, as it says: 1 without it. It needs no MPI.
 [[nodiscard]] int ranks_started();
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/random.h"
+#include "engine/stop_request.h"
 
 namespace engine {
 
@@ -23,27 +24,35 @@ void timed(double& total, Work work) {
   total += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What each rank has to say at the end of a pass: its share of a sum, and what went wrong if
-// anything did.
-double sum_or_throw(const Communicator& communicator,
-                    double mine,
-                    const std::optional<std::string>& problem) {
-  std::vector<std::byte> message(sizeof(double) + (problem ? problem->size() + 1 : 0));
-  std::memcpy(message.data(), &mine, sizeof(double));
+// What each rank has to say at the end of a pass, beside what went wrong if anything did.
+struct Share {
+  double sum = 0;       // its part of one
+  int stop_signal = 0;  // see stop_request.h
+};
+
+// The sum of all ranks' shares, and the signal of the lowest rank that has one. Throws AgreedError
+// on all ranks where one of them has a problem.
+Share sum_or_throw(const Communicator& communicator,
+                   double mine,
+                   const std::optional<std::string>& problem) {
+  const Share share{mine, engine::stop_signal()};
+  std::vector<std::byte> message(sizeof(Share) + (problem ? problem->size() + 1 : 0));
+  std::memcpy(message.data(), &share, sizeof(Share));
   if (problem) {
-    std::memcpy(message.data() + sizeof(double), problem->data(), problem->size());
+    std::memcpy(message.data() + sizeof(Share), problem->data(), problem->size());
   }
-  double sum = 0;
+  Share all;
   for (const auto& theirs : communicator.gather_all(message)) {
-    double share = 0;
-    std::memcpy(&share, theirs.data(), sizeof(double));
-    sum += share;
-    if (theirs.size() > sizeof(double)) {
-      const auto* text = reinterpret_cast<const char*>(theirs.data() + sizeof(double));
-      throw AgreedError(std::string(text, theirs.size() - sizeof(double) - 1));
+    Share its;
+    std::memcpy(&its, theirs.data(), sizeof(Share));
+    all.sum += its.sum;
+    all.stop_signal = all.stop_signal != 0 ? all.stop_signal : its.stop_signal;
+    if (theirs.size() > sizeof(Share)) {
+      const auto* text = reinterpret_cast<const char*>(theirs.data() + sizeof(Share));
+      throw AgreedError(std::string(text, theirs.size() - sizeof(Share) - 1));
     }
   }
-  return sum;
+  return all;
 }
 
 }  // namespace
@@ -149,7 +158,7 @@ void Trainer::expect_finite_parameters() {
     count(state.first.span());
     count(state.second.span());
   }
-  if (sum_or_throw(*communicator_, mine, std::nullopt) > 0) {
+  if (sum_or_throw(*communicator_, mine, std::nullopt).sum > 0) {
     throw Diverged(
         fmt::format("step {}: there are weights that are no finite numbers; training has diverged, "
                     "try a lower learning_rate or a longer burn_in",
@@ -172,7 +181,10 @@ StepResult Trainer::run_step(Feed& feed) {
       const Pass pass = training_pass(part, &feed.labels());
       timed(times.forward_s, [&] {
         execution_.forward(pass);
-        loss += sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
+        const Share share =
+            sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
+        loss += share.sum;
+        result.stop_signal = share.stop_signal;
       });
       expect_finite_loss(loss);
       timed(times.backward_s, [&] {
@@ -190,6 +202,7 @@ StepResult Trainer::run_step(Feed& feed) {
 }
 
 EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
+  const OrderlyStop orderly;
   EvaluationResult result;
   result.pictures = feed.size();
   const Index batch = execution.plan().batch;
@@ -202,7 +215,12 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
   for (Index step = 0; step * batch < result.pictures; ++step) {
     const std::optional<std::string> problem = feed.load(step, execution);
     execution.forward(pass);
-    loss += sum_or_throw(execution.communicator(), execution.owned_loss(feed.labels()), problem);
+    const Share share =
+        sum_or_throw(execution.communicator(), execution.owned_loss(feed.labels()), problem);
+    loss += share.sum;
+    if (share.stop_signal != 0) {
+      throw Stopped(share.stop_signal);
+    }
     const std::vector<float> output = execution.gather_map(last);
     for (std::size_t n = 0; n < feed.labels().size() && !output.empty(); ++n) {
       if (feed.labels()[n] >= 0) {
@@ -216,7 +234,7 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
   const double pictures = static_cast<double>(result.pictures);
   result.loss = loss / pictures;
   const auto right = static_cast<double>(result.classes.right());  // 0 but on rank 0
-  result.accuracy = sum_or_throw(execution.communicator(), right, std::nullopt) / pictures;
+  result.accuracy = sum_or_throw(execution.communicator(), right, std::nullopt).sum / pictures;
   return result;
 }
 

@@ -24,6 +24,7 @@ struct StepResult {
   double loss = 0;  // mean over the images of the step, of the network before the update
   double learning_rate = 0;
   StepTimes times;
+  int stop_signal = 0;  // that some rank had by then, the same on all ranks; 0: none
 };
 
 struct EvaluationResult {
@@ -34,7 +35,8 @@ struct EvaluationResult {
 };
 
 // All pictures of the feed once, with running statistics. All ranks call this together; AgreedError
-// where a picture cannot be read.
+// where a picture cannot be read. Throws Stopped on all ranks where one of them gets a signal that
+// asks it to end, after the batch at hand.
 [[nodiscard]] EvaluationResult evaluate(Execution<float>& execution, Feed& feed);
 
 // The loss is no number: what was trained is not worth keeping.

@@ -1,0 +1,171 @@
+#include "engine/cli/resume_command.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+#include <string_view>
+#include <unistd.h>
+
+#include "engine/launcher.h"
+#include "partitioner/printable.h"
+
+namespace engine {
+
+namespace {
+
+// An option is left out together with its value, given as the next word or after "=".
+struct LeftOut {
+  std::set<std::string, std::less<>> with_value;
+  std::set<std::string, std::less<>> flags;
+};
+
+Words without(const Words& words, const LeftOut& left_out) {
+  Words kept;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view name = std::string_view(words[i]).substr(0, words[i].find('='));
+    if (left_out.with_value.count(name) > 0) {
+      i += name.size() == words[i].size() ? 1 : 0;
+    } else if (left_out.flags.count(name) == 0) {
+      kept.push_back(words[i]);
+    }
+  }
+  return kept;
+}
+
+// The value of an option; empty where it is not given.
+std::string value_of(const Words& words, const std::string& name) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == name && i + 1 < words.size()) {
+      return words[i + 1];
+    }
+    if (words[i].rfind(name + "=", 0) == 0) {
+      return words[i].substr(name.size() + 1);
+    }
+  }
+  return "";
+}
+
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:@%+-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+    return word;
+  }
+  std::string text = "'";
+  for (const char letter : word) {
+    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return text + "'";
+}
+
+std::string line_of(const Words& words) {
+  Words parts;
+  for (const std::string& word : words) {
+    parts.push_back(quoted(word));
+  }
+  return partitioner::printable(fmt::format("{}", fmt::join(parts, " ")));
+}
+
+// mpiexec cuts its own list of hosts, "pi1:2,pi2", into words as it reads it, and that is what is
+// seen of it from then on.
+Words with_hosts_joined(const Words& words) {
+  Words joined;
+  bool hosts = false;
+  for (const std::string& word : words) {
+    const bool first = !joined.empty() && (joined.back() == "-hosts" || joined.back() == "-host");
+    hosts = first || (hosts && word.rfind('-', 0) != 0);
+    if (hosts && !first) {
+      const bool ranks = word.find_first_not_of("0123456789") == std::string::npos;
+      joined.back() += (ranks ? ":" : ",") + word;
+    } else {
+      joined.push_back(word);
+    }
+  }
+  return joined;
+}
+
+Words with_resume(const Words& program, LeftOut left_out, const std::string& checkpoint) {
+  left_out.with_value.insert({"--resume", "--weights"});
+  left_out.flags.insert("--force");
+  Words words = without(program, left_out);
+  words.insert(words.end(), {"--resume", checkpoint});
+  return words;
+}
+
+Words together(Words launcher, const Words& program) {
+  launcher.insert(launcher.end(), program.begin(), program.end());
+  return launcher;
+}
+
+}  // namespace
+
+CommandWords started_command() {
+  CommandWords started;
+  started.program = words_of_process(::getpid());
+  const Words words = words_of_process(launcher_process());
+  const auto program =
+      std::search(words.begin(), words.end(), started.program.begin(), started.program.end());
+  // Not where it starts several programs: they would have to be changed alike.
+  if (program != words.end() &&
+      words.end() - program == static_cast<std::ptrdiff_t>(started.program.size())) {
+    started.launcher = with_hosts_joined(Words(words.begin(), program));
+  }
+  return started;
+}
+
+std::string command_to_resume(const CommandWords& started,
+                              int ranks,
+                              const std::string& checkpoint) {
+  Words launcher = started.launcher;
+  if (launcher.empty() && ranks > 1) {
+    launcher = {"mpiexec.mpich", "-n", std::to_string(ranks)};
+  }
+  return line_of(together(launcher, with_resume(started.program, {}, checkpoint)));
+}
+
+std::string command_to_resume_on(const Words& hosts,
+                                 const CommandWords& started,
+                                 const std::string& checkpoint) {
+  LeftOut cut;
+  cut.with_value = {"--grid",
+                    "--groups",
+                    "--recompute",
+                    "--data-parallel-from",
+                    "--filter-parallel-from",
+                    "--cluster"};
+  if (value_of(started.program, "--partition") != "auto") {
+    cut.with_value.insert("--partition");
+  }
+  const std::string reader = value_of(started.program, "--reader");
+  if (reader != "0" && reader != "every") {
+    cut.with_value.insert("--reader");
+  }
+  const Words program = with_resume(started.program, cut, checkpoint);
+  const bool here = std::all_of(
+      hosts.begin(), hosts.end(), [&](const std::string& host) { return host == hosts[0]; });
+  if (here && hosts.size() == 1 && started.launcher.empty()) {
+    return line_of(program);
+  }
+  Words launcher = without(started.launcher,
+                           {{"-f", "-machinefile", "-n", "-np", "-hosts", "-host", "-ppn"}, {}});
+  if (launcher.empty()) {
+    launcher = {"mpiexec.mpich"};
+  }
+  if (!here || !value_of(started.launcher, "-f").empty() ||
+      !value_of(started.launcher, "-hosts").empty()) {
+    Words places;
+    for (std::size_t rank = 0; rank < hosts.size();) {
+      const std::size_t first = rank;
+      while (rank < hosts.size() && hosts[rank] == hosts[first]) {
+        ++rank;
+      }
+      places.push_back(fmt::format("{}:{}", hosts[first], rank - first));
+    }
+    launcher.insert(launcher.end(), {"-hosts", fmt::format("{}", fmt::join(places, ","))});
+  }
+  launcher.insert(launcher.end(), {"-n", std::to_string(hosts.size())});
+  return line_of(together(launcher, program));
+}
+
+}  // namespace engine

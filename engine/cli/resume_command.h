@@ -1,0 +1,34 @@
+// What to type to go on with a training run that was stopped: the command line of this process and
+// of the mpiexec that started it, with --resume.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace engine {
+
+using Words = std::vector<std::string>;
+
+// How this process was started: mpiexec and its options, which may be unknown, and the program with
+// its arguments.
+struct CommandWords {
+  Words launcher;  // empty: without mpiexec, or it is not seen from here
+  Words program;
+};
+
+// As the system says it. Where mpiexec runs on another machine the launcher is not seen.
+[[nodiscard]] CommandWords started_command();
+
+// One line for a shell that goes on from the checkpoint with as many ranks as before.
+[[nodiscard]] std::string command_to_resume(const CommandWords& started,
+                                            int ranks,
+                                            const std::string& checkpoint);
+
+// The same for other devices, a name for each rank: what said how to cut the network for the
+// devices of before is left out.
+[[nodiscard]] std::string command_to_resume_on(const Words& hosts,
+                                               const CommandWords& started,
+                                               const std::string& checkpoint);
+
+}  // namespace engine

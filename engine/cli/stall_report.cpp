@@ -1,0 +1,37 @@
+#include "engine/cli/stall_report.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+
+#include "engine/cli/resume_command.h"
+#include "partitioner/printable.h"
+
+namespace engine {
+
+std::string LastCheckpoint::advice(const Stall& stall) const {
+  const std::lock_guard lock(mutex_);
+  if (file_.empty()) {
+    return "there is no checkpoint yet: start again without what does not answer";
+  }
+  Words hosts;
+  for (const int rank : stall.living) {
+    hosts.push_back(stall.hosts[static_cast<std::size_t>(rank)]);
+  }
+  return fmt::format("the last checkpoint is {}, after step {}; to go on with {}: {}",
+                     partitioner::printable(file_),
+                     step_,
+                     stall.silent.empty() ? "the same devices" : "the devices that are left",
+                     command_to_resume_on(hosts, started_command(), file_));
+}
+
+Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckpoint* checkpoint) {
+  const double limit = limit_s > 0 ? static_cast<double>(limit_s) : kUsualStallTimeout_s;
+  return Watchdog(communicator, limit, [checkpoint](const Stall& stall) {
+    fmt::print(stderr, "tessera: {}\n", partitioner::printable(describe(stall)));
+    if (checkpoint != nullptr) {
+      fmt::print(stderr, "tessera: {}\n", checkpoint->advice(stall));
+    }
+  });
+}
+
+}  // namespace engine

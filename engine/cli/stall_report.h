@@ -1,0 +1,44 @@
+// What a run that cannot go on says when other devices have vanished: see comm/watchdog.h.
+
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "engine/comm/watchdog.h"
+#include "partitioner/region.h"
+
+namespace engine {
+
+using partitioner::Index;
+
+// The last checkpoint of a training run, told by one thread and asked for by another.
+class LastCheckpoint {
+ public:
+  void set(const std::string& file, Index step) {
+    const std::lock_guard lock(mutex_);
+    file_ = file;
+    step_ = step;
+  }
+  // 0: there is none.
+  [[nodiscard]] Index step() const {
+    const std::lock_guard lock(mutex_);
+    return step_;
+  }
+  // Where it is, and how to go on from it with the ranks that are left.
+  [[nodiscard]] std::string advice(const Stall& stall) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string file_;  // empty: there is none yet
+  Index step_ = 0;
+};
+
+// Watches as a command asks; with a checkpoint where it trains. 0: the usual limit.
+[[nodiscard]] Watchdog watch(const Communicator& communicator,
+                             Index limit_s,
+                             const LastCheckpoint* checkpoint = nullptr);
+
+}  // namespace engine

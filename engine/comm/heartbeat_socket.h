@@ -1,0 +1,47 @@
+// Heartbeats between the ranks of a run: datagrams (UDP) of a few bytes, from each rank to each.
+// Not messages of MPI: those share a connection with all else, which after a cable was out stays
+// silent for as long again (TCP tries ever more rarely), and they wait while another thread is
+// inside MPI. A lost datagram is no loss, the next one follows.
+//
+// A socket listens on one address only, that of the network by which MPI reaches the other
+// machines, and on this machine alone where there are no others. What does not carry the number
+// that the ranks of this run agreed on is ignored.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <sys/socket.h>
+#include <vector>
+
+#include "engine/comm/attendance.h"
+#include "engine/comm/communicator.h"
+
+namespace engine {
+
+class HeartbeatSocket {
+ public:
+  // All ranks call this together, after they have exchanged messages.
+  explicit HeartbeatSocket(const Communicator& communicator);
+  ~HeartbeatSocket();
+  HeartbeatSocket(const HeartbeatSocket&) = delete;
+  HeartbeatSocket& operator=(const HeartbeatSocket&) = delete;
+
+  // To all other ranks; what cannot be sent is not.
+  void send(double stuck_s) const;
+
+  // What has come; waits for it, no longer than given and until wake() is called.
+  [[nodiscard]] std::vector<Heartbeat> receive(std::chrono::milliseconds longest) const;
+
+  // Ends receive() in another thread, now or when it is called next.
+  void wake() const;
+
+ private:
+  int socket_ = -1;  // none: nothing is sent or heard
+  int wake_ = -1;
+  int rank_;
+  std::uint64_t key_ = 0;
+  std::vector<sockaddr_storage> addresses_;  // of ranks
+};
+
+}  // namespace engine

@@ -1,0 +1,190 @@
+#include "engine/comm/watchdog.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <utility>
+
+#include "engine/clock.h"
+#include "engine/comm/heartbeat_socket.h"
+#include "engine/comm/mpi_session.h"
+#include "engine/comm/patience.h"
+#include "engine/comm/sameness.h"
+#include "engine/host_name.h"
+#include "engine/launcher.h"
+
+namespace engine {
+
+namespace {
+
+// All ranks live and wait for each other: a connection that was cut and is tried again ever more
+// rarely comes back within twice the time that it was cut; this is well beyond.
+constexpr double kStuckLimits = 10;
+
+std::vector<std::string> hosts_of_ranks(const Communicator& communicator) {
+  const std::string mine = host_name();
+  std::vector<std::string> hosts;
+  for (const auto& bytes : communicator.gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
+    hosts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return hosts;
+}
+
+// A second; more among many ranks, so that a device takes in a few a second; less for a short
+// limit.
+double interval_s(double limit_s, int ranks) {
+  constexpr double kRanksEachSecond = 16;
+  constexpr double kIntervalsInLimit = 6;
+  const double usual = std::max(1.0, ranks / kRanksEachSecond);
+  return std::min(usual, limit_s / kIntervalsInLimit);
+}
+
+// The process ends within these seconds even where what it does last does not return, such as
+// writing to a pipe that nobody reads.
+void end_within(unsigned seconds) {
+  std::signal(SIGALRM, [](int) { ::_exit(kStalled); });
+  ::alarm(seconds);
+}
+
+}  // namespace
+
+std::string describe(const Stall& stall) {
+  if (stall.silent.empty()) {
+    return fmt::format("all ranks have waited for each other for {:.0f} s, and no message came",
+                       kStuckLimits * stall.limit_s);
+  }
+  std::vector<std::string> names;
+  for (const int rank : stall.silent) {
+    names.push_back(fmt::format("{} (rank {})", stall.hosts[static_cast<std::size_t>(rank)], rank));
+  }
+  return fmt::format("{} {} not answered for {:g} s",
+                     fmt::join(names, ", "),
+                     names.size() == 1 ? "has" : "have",
+                     stall.limit_s);
+}
+
+class Watchdog::Listener {
+ public:
+  Listener(const Communicator& communicator,
+           double limit_s,
+           std::function<void(const Stall&)> report)
+      : socket_(communicator),
+        attendance_(communicator.size(), communicator.rank(), now_s()),
+        rank_(communicator.rank()),
+        hosts_(hosts_of_ranks(communicator)),
+        pulse_(communicator.pulse()),
+        limit_s_(limit_s),
+        interval_s_(interval_s(limit_s, communicator.size())),
+        report_(std::move(report)) {
+    // Before anything else happens each rank knows whether it hears the others.
+    socket_.send(0);
+    communicator.barrier();
+  }
+
+  void run() {
+    double looked_s = now_s();
+    double next_beat_s = looked_s;
+    while (!ending_) {
+      const double nap_s = std::max(0.0, next_beat_s - now_s());
+      const auto beats = socket_.receive(std::chrono::milliseconds(static_cast<int>(1e3 * nap_s)));
+      const double now = now_s();
+      for (const Heartbeat& beat : beats) {
+        attendance_.heard(beat, now);
+      }
+      if (now - looked_s > 2 * interval_s_) {  // this process was stopped, or its machine was busy
+        attendance_.forgive(now - looked_s);
+      }
+      looked_s = now;
+      if (now >= next_beat_s) {
+        socket_.send(stuck_s(now));
+        next_beat_s = now + interval_s_;
+        judge(now);
+      }
+    }
+  }
+
+  void end() {
+    ending_ = true;
+    socket_.wake();
+  }
+
+ private:
+  // For how long this rank has waited, and no message came.
+  double stuck_s(double now) {
+    if (pulse_ == nullptr || !pulse_->waiting || pulse_->waits_ended != waits_ended_) {
+      waits_ended_ = pulse_ == nullptr ? 0 : pulse_->waits_ended.load();
+      moved_s_ = now;
+    }
+    return now - moved_s_;
+  }
+
+  void judge(double now) {
+    std::vector<int> silent = attendance_.silent(limit_s_, now);
+    if (silent.empty() && attendance_.all_stuck_s(stuck_s(now)) < kStuckLimits * limit_s_) {
+      return;
+    }
+    if (!silent.empty() && !noticed_) {
+      noticed_ = true;  // others of the same machine are noticed by the next look
+      return;
+    }
+    give_up(std::move(silent));
+  }
+
+  [[noreturn]] void give_up(std::vector<int> silent) {
+    Stall stall{limit_s_, std::move(silent), {}, hosts_};
+    for (int rank = 0; rank < static_cast<int>(hosts_.size()); ++rank) {
+      if (!std::binary_search(stall.silent.begin(), stall.silent.end(), rank)) {
+        stall.living.push_back(rank);
+      }
+    }
+    const double grace_s = std::min(3.0, 3 * interval_s_ + 0.5);
+    end_within(static_cast<unsigned>(grace_s) + 5);
+    if (stall.living.front() == rank_) {
+      report_(stall);
+    } else {
+      // The end of any rank makes mpiexec end the others: the one that reports comes first.
+      std::this_thread::sleep_for(std::chrono::duration<double>(grace_s));
+    }
+    end_launcher_after(launcher_);
+    // By MPI, so that mpiexec learns the exit code; what MPI says of it adds nothing.
+    ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+    MpiSession::abort(kStalled);
+  }
+
+  HeartbeatSocket socket_;
+  Attendance attendance_;
+  int rank_;
+  std::vector<std::string> hosts_;
+  int launcher_ = launcher_process();
+  Pulse* pulse_;
+  double limit_s_;
+  double interval_s_;
+  std::function<void(const Stall&)> report_;
+  std::atomic<bool> ending_{false};
+  bool noticed_ = false;
+  std::uint32_t waits_ended_ = 0;
+  double moved_s_ = now_s();
+};
+
+Watchdog::Watchdog(const Communicator& communicator,
+                   double limit_s,
+                   std::function<void(const Stall&)> report) {
+  if (communicator.size() > 1) {
+    listener_ = std::make_unique<Listener>(communicator, limit_s, std::move(report));
+    thread_ = std::thread([this] { listener_->run(); });
+  }
+}
+
+Watchdog::~Watchdog() {
+  if (listener_) {
+    listener_->end();
+    thread_.join();
+  }
+}
+
+}  // namespace engine

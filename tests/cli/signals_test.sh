@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Ctrl-C, SIGTERM and SIGHUP, to a lone program, to a rank, to mpiexec: the step is finished, saved, and what was
+# learnt can be gone on with; a second signal ends it at once.
+. tests/cli/support/harness.sh
+. tests/cli/support/processes.sh
+
+declare -A codes=([INT]=130 [TERM]=143 [HUP]=129)
+
+# stopped_well SIGNAL: the run ended as it should, with what it learnt saved, and says how to go on.
+stopped_well() {
+  local said
+  expect "exit code of SIG$1" test "$status" -eq "${codes[$1]}"
+  expect 'what was learnt is saved' test -s "$folder/run/checkpoint.safetensors"
+  said=$(grep -c "^tessera: SIG$1 after step [0-9]*: saved in .*; to go on: .*--resume" "$folder/err")
+  expect 'one line says where it is and how to go on' test "$said" -eq 1
+  expect 'nothing else is said' test "$(grep -vc '^tessera: ' "$folder/err")" -eq 0
+  nothing_left "SIG$1"
+}
+
+# A lone program; a signal that its parent has it ignore is not ignored, but for SIGHUP under nohup.
+for signal in INT TERM HUP; do
+  start 1
+  kill -"$signal" "$started_process"
+  ended
+  stopped_well "$signal"
+done
+
+# What is said works, and goes on from the step that it names.
+step=$(sed -n 's/.* after step \([0-9]*\): saved.*/\1/p' "$folder/err")
+resume=$(sed -n 's/.*to go on: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 2))/")
+command_line=$resume
+status=0
+eval "timeout 60 $resume" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+expect 'the command that is said works' test "$status" -eq 0
+expect 'it goes on from there' test "$(losses "$folder/run" | tail -n 1 | cut -d ' ' -f 1)" -eq "$((step + 2))"
+
+# To one rank: all stop after the same step.
+for signal in INT TERM HUP; do
+  start 4
+  kill -"$signal" "$(rank "$([ "$signal" = INT ] && echo 0 || echo 1)")"
+  ended
+  stopped_well "$signal"
+done
+
+# To mpiexec, which passes these on. Its options are part of the command that goes on.
+launcher_options=(-hosts localhost:4)
+for signal in INT TERM; do
+  start 4
+  kill -"$signal" "$started_process"
+  ended
+  stopped_well "$signal"
+  expect 'the command has options of mpiexec' grep -q "to go on: $MPIEXEC -hosts localhost:4 -n 4 $program train" "$folder/err"
+done
+
+# Twice: at once. A step as long as this one is not over before.
+start 1 --batch 2000
+kill -INT "$started_process"
+sleep 0.3 # two signals in a tenth of a second are one that came twice
+kill -INT "$started_process"
+ended
+expect 'a second interrupt ends it' test "$status" -eq 130
+nothing_left 'two interrupts'
+
+# nohup: a terminal that closes does not end it.
+(trap '' HUP; exec "$program" train models/lenet5.cfg --data "$data" --batch 8 --steps 40 --run "$folder/nohup" --no-eval \
+  >"$folder/out" 2>"$folder/err" </dev/null) &
+started_process=$!
+command_line='nohup tessera train'
+wait_until 'training should start' test -s "$folder/nohup/metrics.jsonl"
+kill -HUP "$started_process"
+ended
+expect 'nohup keeps it' test "$status" -eq 0
+
+# Before there is anything to save: while a network is read, cut or probed.
+"$program" probe --seconds 100 --out "$folder/profile.toml" >"$folder/out" 2>"$folder/err" </dev/null &
+started_process=$!
+command_line='tessera probe, stopped'
+wait_until 'the probe should start' test -n "$(rank 0)"
+sleep 0.5 # the program starts itself anew once, which no signal is to meet
+kill -TERM "$started_process"
+ended
+expect 'what saves nothing ends at once' test "$status" -eq 143
+nothing_left 'a probe'

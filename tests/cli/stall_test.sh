@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# A rank that is stopped: the others end after --stall-timeout, say which one it is and how to go on; one that goes
+# on in time changes nothing.
+. tests/cli/support/harness.sh
+. tests/cli/support/processes.sh
+
+# stalled RANK...: the run ended because of these.
+stalled() {
+  expect 'exit code of a run that others have left' test "$status" -eq 75
+  expect 'one line says who' test "$(grep -c 'not answered for' "$folder/err")" -eq 1
+  local number
+  for number in "$@"; do
+    expect "it names rank $number" grep -q "^tessera: .*$(hostname) (rank $number).* not answered for 3 s$" "$folder/err"
+  done
+  expect 'it names nobody else' test "$(grep 'not answered for' "$folder/err" | grep -o '(rank' | wc -l)" -eq $#
+  nothing_left "rank $* is stopped"
+}
+
+# Before any checkpoint, and the first rank.
+start 4 --stall-timeout 3
+kill -STOP "$(rank 0)"
+ended
+stalled 0
+expect 'there was nothing to go on from' grep -q 'no checkpoint yet' "$folder/err"
+
+# Two of four, with a checkpoint.
+start 4 --stall-timeout 3 --checkpoint-every 2
+wait_until 'a checkpoint should be written' test -s "$folder/run/checkpoint.safetensors"
+stopped=$(ranks_running | sed -n '2p;4p')
+# shellcheck disable=SC2086 # two process numbers
+kill -STOP $stopped
+ended
+stalled 1 3
+expect 'the last checkpoint is named' grep -q "the last checkpoint is $folder/run/checkpoint.safetensors, after step [0-9]*; to go on" "$folder/err"
+# What is said works on the ranks that are left; a checkpoint that was just being written may be there, too.
+step=$(sed -n 's/.* after step \([0-9]*\); to go on.*/\1/p' "$folder/err")
+resume=$(sed -n 's/.*to go on[^:]*: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 20))/")
+expect 'it is for as many as are left' grep -q -- '-n 2 ' <<<"$resume"
+command_line=$resume
+status=0
+eval "timeout 60 $resume" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
+expect 'the command that is said works' test "$status" -eq 0
+
+# A rank that is stopped for less than the limit: the same bits as without.
+arguments=(train models/lenet5.cfg --data "$data" --batch 8 --steps 30 --no-eval --stall-timeout 20)
+works 4 "${arguments[@]}" --run "$folder/undisturbed"
+command_line='the same, with a rank that stands still for a while'
+timeout 60 "$MPIEXEC" -n 4 "$program" "${arguments[@]}" --run "$folder/run2" >"$folder/out" 2>"$folder/err" </dev/null &
+started_process=$!
+wait_until 'training should start' test -s "$folder/run2/metrics.jsonl"
+one=$(rank 2)
+kill -STOP "$one"
+sleep 1
+kill -CONT "$one"
+ended
+expect 'a rank that goes on in time ends nothing' test "$status" -eq 0
+expect 'it changes nothing' same_losses "$folder/undisturbed" "$folder/run2" 0
+expect 'nor the weights' same_bytes "$folder/undisturbed/checkpoint.safetensors" "$folder/run2/checkpoint.safetensors"
+nothing_left 'a rank stood still'
+
+# Other commands.
+"$MPIEXEC" -n 2 "$program" time models/lenet5.cfg --batch 8 --steps 1000000 --stall-timeout 3 >"$folder/out" 2>"$folder/err" </dev/null &
+started_process=$!
+command_line='mpiexec.mpich -n 2 tessera time, a rank stopped'
+two_ranks() { [ "$(ranks_running | wc -l)" -eq 2 ]; }
+wait_until 'two ranks should start' two_ranks
+sleep 2 # until they have met
+kill -STOP "$(rank 1)"
+ended
+stalled 1

@@ -1,0 +1,63 @@
+# For tests that stop and kill ranks: a training run of which each process is known. Source after harness.sh.
+# shellcheck shell=bash disable=SC2154,SC2034 # variables of harness.sh, and for it
+
+data=$folder/digits
+mkdir "$data"
+make_digits "$data" 60 20
+# Its path is what the processes of this test are known by.
+program=$folder/tessera-under-test
+cp "$TESSERA" "$program"
+trap 'kill -9 $(ranks_running) 2>/dev/null; finish' EXIT
+
+# The process numbers of this test's ranks, in the order in which mpiexec started them.
+ranks_running() {
+  local process
+  for process in /proc/[0-9]*; do
+    [ ! "$process/exe" -ef "$program" ] || printf '%s\n' "${process#/proc/}"
+  done | sort -n
+}
+# rank NUMBER: its process number.
+rank() { ranks_running | sed -n "$(($1 + 1))p"; }
+
+# wait_until WHAT COMMAND...: looks for it ten times a second, a minute at most.
+wait_until() {
+  local what=$1 tenths
+  shift
+  for ((tenths = 0; tenths < 600; ++tenths)); do
+    "$@" && return
+    sleep 0.1
+  done
+  fail "$what"
+}
+all_are_gone() { [ -z "$(ranks_running)" ]; }
+steps() { wc -l <"$folder/run/metrics.jsonl"; } 2>/dev/null
+# more_steps_than NUMBER
+more_steps_than() { [ "$(steps || echo 0)" -gt "$1" ]; } 2>/dev/null
+
+launcher_options=() # of mpiexec, beside -n
+
+# start RANKS ARGUMENT...: training, long enough to be stopped; returns when it is under way. Sets started_process.
+start() {
+  local ranks=$1 launcher=()
+  shift
+  [ "$ranks" -eq 1 ] || launcher=("$MPIEXEC" "${launcher_options[@]}" -n "$ranks")
+  rm -rf "$folder/run"
+  command_line="${launcher[*]} tessera train $*, stopped"
+  [[ " $* " == *' --batch '* ]] || set -- "$@" --batch 8
+  [[ " $* " == *' --checkpoint-every '* ]] || set -- "$@" --checkpoint-every 1000000
+  "${launcher[@]}" "$program" train models/lenet5.cfg --data "$data" --steps 1000000 --run "$folder/run" --no-eval "$@" \
+    >"$folder/out" 2>"$folder/err" </dev/null &
+  started_process=$!
+  wait_until 'training should start' more_steps_than 3
+}
+# ended: waits for what was started and sets status.
+ended() { status=0; { wait "$started_process" || status=$?; } 2>/dev/null; }
+
+# nothing_left WHAT: no process, no shared memory.
+shared_memory=$(ls /dev/shm)
+no_shared_memory() { [ -z "$(comm -13 <(printf '%s\n' "$shared_memory") <(ls /dev/shm))" ]; }
+nothing_left() {
+  wait_until "$1: no process is left" all_are_gone
+  # Others on this machine have some for a moment, too.
+  wait_until "$1: no shared memory is left" no_shared_memory
+}
