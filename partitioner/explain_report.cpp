@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "partitioner/explain.h"
+#include "partitioner/plan_answer.h"
 #include "partitioner/quantities.h"
 #include "partitioner/text_table.h"
 
@@ -79,6 +80,8 @@ std::string counts_table(const std::vector<ExplainedCount>& counts) {
       {{"devices"}, {"step, s"}, {"speed-up"}, {"memory, MiB"}, {"limited by", Align::Left}});
   double first_s = 0;
   int first_devices = 0;
+  const ExplainedPlan* first = nullptr;
+  std::string reasons;
   for (const ExplainedCount& count : counts) {
     if (!count.best) {
       table.add_row({std::to_string(count.devices), "", "", "", "memory: nothing fits"});
@@ -88,6 +91,12 @@ std::string counts_table(const std::vector<ExplainedCount>& counts) {
     if (first_devices == 0) {
       first_s = step_s;
       first_devices = count.devices;
+      first = &*count.best;
+    }
+    const double share = static_cast<double>(count.devices) / first_devices;
+    if (const std::string why = why_faster(*first, *count.best, share); !why.empty()) {
+      reasons += fmt::format(
+          "{} devices are more than {:.3g} times as fast: {}\n", count.devices, share, why);
     }
     table.add_row({std::to_string(count.devices),
                    seconds(step_s),
@@ -95,7 +104,7 @@ std::string counts_table(const std::vector<ExplainedCount>& counts) {
                    memory(*count.best),
                    what_limits(count.best->time)});
   }
-  return table.text();
+  return table.text() + reasons;
 }
 
 void add_time(const TimeShares& time, Json& json) {

@@ -18,6 +18,8 @@ constexpr std::size_t kMostRowsOfRanks = 8;
 constexpr std::size_t kKindsWidth = 18;
 constexpr std::size_t kCutWidth = 14;
 constexpr std::size_t kCutsWidth = 84;
+constexpr std::size_t kOverviewLines = 2;  // of a list of words
+constexpr std::size_t kAllLines = static_cast<std::size_t>(-1);
 
 std::string redundant_share(const Work& work) {
   return share_of(work.redundant, work.multiply_adds);
@@ -112,8 +114,10 @@ class Report {
         totals_(plan_totals(network, plan, options.memory.scalar_bytes)),
         memory_(planned_memory_of_ranks(network, plan, options)) {}
 
+  [[nodiscard]] std::string overview() const { return head(kOverviewLines); }
+
   [[nodiscard]] std::string table() const {
-    std::string text = head() + '\n' + groups();
+    std::string text = head(kAllLines) + '\n' + groups();
     if (plan_.ranks > 1) {
       text +=
           "\nWhat each rank owns of a group's output and computes of its first layer's, begin:end. "
@@ -179,7 +183,17 @@ class Report {
                                     : fmt::format("{} changes of the cut", runs.size() - 1);
   }
 
-  [[nodiscard]] std::string head() const {
+  // Long lists of words end after `most` lines.
+  [[nodiscard]] static std::string list(const std::vector<std::string>& words, std::size_t most) {
+    std::string text = wrapped(words, kCutsWidth);
+    std::size_t end = 0;
+    for (std::size_t line = 0; line < most && end != std::string::npos; ++line) {
+      end = text.find('\n', end == 0 ? 0 : end + 1);
+    }
+    return end == std::string::npos ? text : text.substr(0, end) + " ... (all with --regions)";
+  }
+
+  [[nodiscard]] std::string head(std::size_t most_lines) const {
     TextTable lines({{"model", Align::Left}, {options_.model, Align::Left}});
     lines.add_row({"input",
                    fmt::format("{}, {} a pass, read by {}",
@@ -192,12 +206,12 @@ class Report {
                                network_.size(),
                                counted(static_cast<Index>(partition_.groups.size()), "group"),
                                counted(plan_.ranks, "rank"))});
-    lines.add_row({"cut", wrapped(hand_overs(partition_), kCutsWidth)});
+    lines.add_row({"cut", list(hand_overs(partition_), most_lines)});
     if (const auto recomputed = recomputed_words(partition_); !recomputed.empty()) {
-      lines.add_row({"recomputed", wrapped(recomputed, kCutsWidth)});
+      lines.add_row({"recomputed", list(recomputed, most_lines)});
     }
     if (const auto kernels = kernel_words(network_, plan_); !kernels.empty()) {
-      lines.add_row({"kernels", wrapped(kernels, kCutsWidth)});
+      lines.add_row({"kernels", list(kernels, most_lines)});
     }
     lines.add_row(
         {"forward pass",
@@ -394,6 +408,13 @@ std::string plan_table(const Network& network,
                        const Partition& partition,
                        const ReportOptions& options) {
   return Report(network, plan, partition, options).table();
+}
+
+std::string plan_overview(const Network& network,
+                          const Plan& plan,
+                          const Partition& partition,
+                          const ReportOptions& options) {
+  return Report(network, plan, partition, options).overview();
 }
 
 std::string plan_summary(const Network& network,

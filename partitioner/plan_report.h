@@ -21,8 +21,14 @@ struct ReportOptions {
   std::vector<Index> program_bytes;
 };
 
-// At most 100 columns. With more than eight ranks, tables show those with the least, the median and
-// the most work or memory.
+// What is cut how, and what a step computes and sends: a line for each, at most 100 columns.
+[[nodiscard]] std::string plan_overview(const Network& network,
+                                        const Plan& plan,
+                                        const Partition& partition,
+                                        const ReportOptions& options);
+
+// The overview and, below it, every group, region and kind of memory. At most 100 columns. With
+// more than eight ranks, tables show those with the least, the median and the most work or memory.
 [[nodiscard]] std::string plan_table(const Network& network,
                                      const Plan& plan,
                                      const Partition& partition,

@@ -40,12 +40,19 @@ constexpr int kCheckFailed = 1;
 constexpr int kInputError = 2;
 
 constexpr const char* kAbout =
-    "Trains convolutional networks on several small machines at once: feature maps are cut into "
-    "tiles, one a device.\n"
-    "For more than one device start it with mpiexec.mpich -n RANKS; plan and convert need no "
-    "mpiexec.\n"
-    "Exit codes: 0 done; 1 check found differences, or an internal error; 2 wrong input; 75 another "
-    "device has not answered; 128 + signal stopped by SIGINT, SIGTERM or SIGHUP (130, 143, 129).";
+    "Trains convolutional networks on several small machines at once: feature maps\n"
+    "are cut into tiles, one a device. For several devices start it with\n"
+    "mpiexec.mpich -n RANKS; plan and convert need no mpiexec.\n"
+    "Exit codes: 0 done; 1 check found differences, or an internal error; 2 wrong\n"
+    "input; 75 another device has not answered; 128 + signal stopped by SIGINT,\n"
+    "SIGTERM or SIGHUP (130, 143, 129).";
+
+constexpr const char* kMoreHelp =
+    "More: tessera help COMMAND, tessera help partitioning\n"
+    "Examples:\n"
+    "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
+    "  mpiexec.mpich -n 4 tessera train m.cfg --data photos --run runs/a --grid 2x2\n"
+    "  tessera predict m.cfg cup.jpg --weights runs/a/checkpoint.safetensors";
 
 // On standard error; where that cannot be written either, the exit code alone says it.
 void complain(const std::string& text) {
@@ -252,11 +259,14 @@ int run_program(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // nor is a reader who has gone away
   CLI::App program(kAbout, "tessera");
   program.require_subcommand(1);
-  program.set_version_flag("--version", program_version(), "show the version and end");
-  program.set_help_flag("-h,--help", "show this help and end");
+  program.formatter(help_formatter());
+  program.set_version_flag("--version", program_version(), "show the version and exit");
+  program.set_help_flag("-h,--help", "show this help and exit");
+  program.footer(kMoreHelp);
   Commands commands;
   add_commands(program, commands);
-  Start start{argc, argv, read_command_line(program, argc, argv)};
+  const HelpPages help(program);
+  Start start{argc, argv, read_command_line(program, help, argc, argv)};
   const int exit_code = run_command(program, commands, start);
   // Of training it is the files that matter.
   const bool trains = program.got_subcommand("train") && start.line.answer.empty();

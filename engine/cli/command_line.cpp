@@ -12,6 +12,8 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/sameness.h"
 #include "engine/host_name.h"
+#include "partitioner/errors.h"
+#include "partitioner/printable.h"
 
 namespace engine {
 
@@ -37,17 +39,78 @@ std::vector<std::string> understood(const CLI::App& program) {
   return words;
 }
 
+// The options that may be given after a command: "--data", ...
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+// The place in `words` of the first of them that are `unexpected`, which are in the same order.
+std::size_t first_of(const std::vector<std::string>& words,
+                     const std::vector<std::string>& unexpected) {
+  std::size_t at = words.size();
+  for (auto word = unexpected.rbegin(); word != unexpected.rend(); ++word) {
+    while (at > 0 && words[at - 1] != *word) {
+      --at;
+    }
+    at -= at > 0 ? 1 : 0;
+  }
+  return at;
+}
+
+// Arguments that are no option's and beyond what the command takes, in the order in which they were
+// given.
+std::string unexpected_words(const CLI::App& command, const std::vector<std::string>& words) {
+  const std::vector<std::string> unexpected = command.remaining();
+  const auto option = std::find_if(unexpected.begin(), unexpected.end(), [](const auto& word) {
+    return word.size() > 1 && word[0] == '-';
+  });
+  if (option != unexpected.end()) {
+    const std::string name = option->substr(0, option->find('='));
+    return fmt::format("unknown option {}{}",
+                       partitioner::printable_start(name),
+                       suggestion(name, option_names(command)));
+  }
+  std::vector<std::string> quoted;
+  for (const std::string& word : unexpected) {
+    quoted.push_back(fmt::format("'{}'", partitioner::printable_start(word)));
+  }
+  const std::size_t at = first_of(words, unexpected);
+  return fmt::format(
+      "unexpected argument{} {}{}",
+      quoted.size() == 1 ? "" : "s",
+      fmt::join(quoted, ", "),
+      at > 0 ? fmt::format(" after '{}'", partitioner::printable_start(words[at - 1])) : "");
+}
+
 // What is wrong with the command line, and whose help to look at.
-std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
+std::string complaint(const CLI::App& program,
+                      const CLI::ParseError& error,
+                      const std::vector<std::string>& words) {
   const auto given = program.get_subcommands();
   if (!given.empty()) {
-    return fmt::format("{} (see tessera {} --help)", error.what(), given.front()->get_name());
+    const CLI::App& command = *given.front();
+    // A word that was misspelt may also be one that is missing now.
+    const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                            dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    return fmt::format("{} (see tessera {} --help)",
+                       unexpected && !command.remaining().empty() ? unexpected_words(command, words)
+                                                                  : error.what(),
+                       command.get_name());
   }
-  std::string names;
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
+  const std::vector<std::string> names = command_names(program);
+  if (words.empty()) {
+    return fmt::format("expected a command: {} (see tessera --help)", fmt::join(names, ", "));
   }
-  return fmt::format("the first word is to be what to do, one of {} (see tessera --help)", names);
+  return fmt::format("unknown command \"{}\"{} (expected one of {}; see tessera --help)",
+                     partitioner::printable_start(words.front()),
+                     suggestion(words.front(), names),
+                     fmt::join(names, ", "));
 }
 
 // What the others learn of a rank.
@@ -130,7 +193,33 @@ std::string obstacle(const std::vector<Start>& starts, std::size_t rank) {
 
 }  // namespace
 
-CommandLine read_command_line(CLI::App& program, int argc, char** argv) {
+namespace {
+
+// `tessera help [TOPIC]`.
+CommandLine help_line(const HelpPages& help, const std::vector<std::string>& words) {
+  CommandLine line;
+  line.words = words;
+  if (words.size() > 2) {
+    line.problem = fmt::format("unexpected argument '{}' after '{}' (see tessera help)",
+                               partitioner::printable_start(words[2]),
+                               partitioner::printable_start(words[1]));
+    return line;
+  }
+  try {
+    line.answer = help.page(words.size() == 2 ? words[1] : "");
+  } catch (const partitioner::InputError& error) {
+    line.problem = error.what();
+  }
+  return line;
+}
+
+}  // namespace
+
+CommandLine read_command_line(CLI::App& program, const HelpPages& help, int argc, char** argv) {
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    return help_line(help, words);
+  }
   CommandLine line;
   try {
     program.parse(argc, argv);
@@ -141,7 +230,7 @@ CommandLine read_command_line(CLI::App& program, int argc, char** argv) {
     line.answer = answer.str();
     line.words = {asked.get_name() == "CallForVersion" ? "--version" : "--help"};
   } catch (const CLI::ParseError& error) {
-    line.problem = complaint(program, error);
+    line.problem = complaint(program, error, words);
   }
   return line;
 }

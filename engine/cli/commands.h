@@ -127,6 +127,7 @@ struct PlanCommand {
   std::string size;
   std::string save;  // write the partition there
   bool json = false;
+  bool regions = false;  // also tables of groups, regions and memory
   bool explain = false;
   std::string save_rivals;  // a folder for the partitions that an explanation compares
   int scale = 0;            // devices up to which the best step is predicted; 0: not asked for

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <fmt/format.h>
 
+#include "engine/cli/help.h"
+
 namespace engine {
 
 namespace {
@@ -110,7 +112,6 @@ void add_partition(CLI::App& app,
                    PartitionChoice& choice,
                    const char* default_grid = "as square as can be",
                    bool plans = false) {
-  constexpr const char* kGroup = "How to cut the network";
   auto* file = add_text(app,
                         "--partition",
                         choice.file,
@@ -176,10 +177,10 @@ void add_partition(CLI::App& app,
                         ->type_name("MIB")
                         ->check(whole_number(1, kMostCount));
   for (auto* option : {file, grid, groups, recompute, data, filter, reader, kernels, workspace}) {
-    option->group(kGroup);
+    option->group(kPartitionGroup);
   }
   for (auto* option : search) {
-    option->group(kGroup);
+    option->group(kPartitionGroup);
   }
 }
 
@@ -201,7 +202,7 @@ void add_sums(CLI::App& app, PartitionChoice& choice) {
          "the partition file says)")
       ->type_name("HOW")
       ->check(CLI::IsMember({"exact", "half"}))
-      ->group("How to cut the network");
+      ->group(kPartitionGroup);
 }
 
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {
@@ -218,7 +219,7 @@ void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& std
 // How long to train, and how many images at a time.
 void add_course(CLI::App& app, TrainCommand& command) {
   auto* steps = add_count(
-      app, "--steps", command.steps, "train until this step (default: max_batches of the model)");
+      app, "--steps", command.steps, "train until this step (default: the model's max_batches)");
   add_count(app, "--epochs", command.epochs, "train for this many passes over the data set")
       ->excludes(steps);
   add_count(app, "--batch", command.batch, "images a step (default: the model's)");
@@ -226,11 +227,12 @@ void add_course(CLI::App& app, TrainCommand& command) {
             "--subdivisions",
             command.subdivisions,
             "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
-  add_count(app,
-            "--schedule-steps",
-            command.schedule_steps,
-            "length of the learning rate's schedule (default: max_batches of the model, else the "
-            "length of training)");
+  add_count(
+      app,
+      "--schedule-steps",
+      command.schedule_steps,
+      "length of the learning rate's schedule (default: the model's max_batches, else that of "
+      "training)");
 }
 
 void add_skip_broken(CLI::App& app, bool& skip_broken) {
@@ -247,21 +249,16 @@ void add_train(CLI::App& program, TrainCommand& command) {
            "--data",
            command.data,
            "DATA",
-           "data set: folder of IDX or CIFAR files, folder per class, or Darknet .data file")
+           "folder of IDX or CIFAR files, folder per class, or Darknet .data file")
       ->required();
-  add_text(app,
-           "--run",
-           command.run,
-           "DIR",
-           "folder to write metrics.jsonl, partition.toml, memory.json, "
-           "checkpoint.safetensors and best.safetensors into")
+  add_text(app, "--run", command.run, "DIR", "folder for checkpoints, metrics and reports")
       ->required();
   app.add_flag("--force", command.force, "replace an earlier run in that folder");
   add_course(app, command);
   add_seed(app,
            command.seed,
-           "of weights, and of the order and variation of pictures (default: that of the "
-           "checkpoint to resume, else 1)");
+           "of weights, shuffling and augmentation (default: that of the checkpoint to resume, "
+           "else 1)");
   auto* resume = add_text(app, "--resume", command.resume, "FILE", "go on from this checkpoint");
   add_text(app,
            "--weights",
@@ -273,8 +270,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
              "--batch-norm",
              command.batch_norm,
              {"sync", "frozen", "tile"},
-             "statistics of the whole batch, the running ones, or those of each tile alone (not "
-             "exact)");
+             "statistics of the batch, running ones, or each tile's (not exact)");
   add_count(app,
             "--checkpoint-every",
             command.checkpoint_every,
@@ -352,6 +348,9 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_size(app, command.size);
   add_text(app, "--save", command.save, "FILE", "write the partition there, for --partition");
   add_json(app, command.json, "print JSON");
+  app.add_flag("--regions",
+               command.regions,
+               "also tables of each group, each rank's regions and each kind of memory");
   auto* explain = app.add_flag(
       "--explain",
       command.explain,

@@ -12,6 +12,7 @@
 #include "engine/files/atomic_file.h"
 #include "partitioner/errors.h"
 #include "partitioner/explain.h"
+#include "partitioner/plan_answer.h"
 #include "partitioner/plan_report.h"
 
 namespace engine {
@@ -50,7 +51,7 @@ Workload workload_of(const PlanCommand& command, const partitioner::ModelFile& m
 }
 
 struct Prediction {
-  partitioner::ExplainedPlan step;
+  partitioner::AnsweredStep answer;
   std::optional<partitioner::Explanation> explanation;  // where it is asked for
 };
 
@@ -61,7 +62,9 @@ Prediction predict(const PlanCommand& command,
                    const partitioner::Partition& partition) {
   const partitioner::SearchOptions options =
       prediction_options(network, command.partition, workload, partition);
-  Prediction prediction{explained(network, cluster, options, partition), std::nullopt};
+  Prediction prediction{
+      answered_step(network, cluster, options, explained(network, cluster, options, partition)),
+      std::nullopt};
   if (command.explain) {
     partitioner::Explanation& explanation = prediction.explanation.emplace();
     explanation.plans = compare_with_rivals(network, cluster, options, partition);
@@ -77,16 +80,37 @@ Prediction predict(const PlanCommand& command,
 std::string with_prediction_json(const std::string& plan, const Prediction& prediction) {
   using Json = nlohmann::ordered_json;
   auto json = Json::parse(plan);
-  json["prediction"] = Json::parse(prediction_json(prediction.step));
+  Json& step = json["prediction"] = Json::parse(prediction_json(prediction.answer.step));
+  if (const auto factor = prediction.answer.speed_up()) {
+    step["speed_up"] = *factor;  // beside the best step of one device
+  }
+  if (prediction.answer.single) {
+    step["one_device_s"] = prediction.answer.single->time.step_s();
+    step["why_faster"] =
+        why_faster(*prediction.answer.single, prediction.answer.step, prediction.answer.devices);
+  }
   if (prediction.explanation) {
     json["explanation"] = Json::parse(explanation_json(*prediction.explanation));
   }
   return json.dump(-1, ' ', true);  // ASCII: names may hold what turns a terminal's text
 }
 
-std::string with_prediction_text(const std::string& plan, const Prediction& prediction) {
-  const std::string text = plan + "\n" + prediction_text(prediction.step);
-  return prediction.explanation ? text + "\n" + explanation_table(*prediction.explanation) : text;
+// What is asked first comes first; tables only where they are asked for.
+std::string answer_text(const PlanCommand& command,
+                        const partitioner::Network& network,
+                        const partitioner::Plan& plan,
+                        const partitioner::Partition& partition,
+                        const partitioner::ReportOptions& options,
+                        const std::optional<Prediction>& prediction) {
+  const auto memory = planned_memory_of_ranks(network, plan, options);
+  const auto step = prediction ? std::optional(prediction->answer) : std::nullopt;
+  std::string text = plan_answer(step, memory, command.partition.automatic()) + "\n" +
+                     (command.regions ? plan_table(network, plan, partition, options)
+                                      : plan_overview(network, plan, partition, options));
+  if (prediction && prediction->explanation) {
+    text += "\n" + explanation_table(*prediction->explanation);
+  }
+  return text;
 }
 
 // A file for each plan, by its name: "next best" becomes next-best.toml.
@@ -168,17 +192,19 @@ void run_plan(const PlanCommand& command) {
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition));
   }
-  std::string text = command.json ? plan_json(network, plan, options)
-                                  : plan_table(network, plan, partition, options);
+  std::optional<Prediction> prediction;
   if (cluster) {
-    const Prediction prediction = predict(command, network, *cluster, workload, partition);
+    prediction = predict(command, network, *cluster, workload, partition);
     if (!command.save_rivals.empty()) {
-      save_plans(command.save_rivals, prediction.explanation.value().plans);
+      save_plans(command.save_rivals, prediction->explanation.value().plans);
     }
-    text = command.json ? with_prediction_json(text, prediction)
-                        : with_prediction_text(text, prediction);
   }
-  fmt::print("{}{}", text, command.json ? "\n" : "");
+  if (!command.json) {
+    fmt::print("{}", answer_text(command, network, plan, partition, options, prediction));
+    return;
+  }
+  const std::string json = plan_json(network, plan, options);
+  fmt::print("{}\n", prediction ? with_prediction_json(json, *prediction) : json);
 }
 
 }  // namespace engine

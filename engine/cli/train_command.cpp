@@ -1,7 +1,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
-#include <unistd.h>
 
 #include "engine/cli/closing_lines.h"
 #include "engine/cli/commands.h"
@@ -11,6 +10,8 @@
 #include "engine/cli/run_folder.h"
 #include "engine/cli/setup.h"
 #include "engine/cli/stall_report.h"
+#include "engine/cli/step_comparison.h"
+#include "engine/cli/terminal.h"
 #include "engine/cli/training_length.h"
 #include "engine/cli/training_start.h"
 #include "engine/comm/agreement.h"
@@ -88,13 +89,18 @@ class TrainingRun {
     memory.pictures = training.bytes() + (testing ? testing->bytes() : 0);
     memory.program = program_bytes;
     report_memory(memory);
+    on_root([&] {
+      say(step_comparison_.line(model_.network, command_.partition, workload(), partition_));
+    });
     say_what_is_next(trainer.steps_done());
   }
 
  private:
   void take_steps(Trainer& trainer, Feed& training, std::optional<Feed>& testing) {
     const Index first_step = trainer.steps_done();
-    Progress progress(progress_style(), first_step, length_.last_step);
+    constexpr int kUsualColumns = 80;
+    Progress progress(
+        progress_style(), first_step, length_.last_step, watched_columns().value_or(kUsualColumns));
     const OrderlyStop orderly(communicator_.rank() == 0 ? kStopNotice : nullptr);
     try {
       while (trainer.steps_done() < length_.last_step) {
@@ -116,6 +122,7 @@ class TrainingRun {
     const StepResult result = trainer.step(training);
     const Index step = trainer.steps_done();
     on_root([&] {
+      step_comparison_.add(result.times.step_s);
       metrics_->add_step(step, result, training_.batch);
       expect_run_folder();
       progress.step(step, result, training_.batch);
@@ -189,11 +196,14 @@ class TrainingRun {
                         0,
                         "the network has no loss to train by: end it with [softmax] or [cost]");
     }
-    const Workload workload{.model = command_.model,
-                            .batch = pass_images(),
-                            .passes = training_.subdivisions,
-                            .adam = training_.adam};
-    return agreed_partition(model_.network, command_.partition, workload, communicator_);
+    return agreed_partition(model_.network, command_.partition, workload(), communicator_);
+  }
+
+  [[nodiscard]] Workload workload() const {
+    return {.model = command_.model,
+            .batch = pass_images(),
+            .passes = training_.subdivisions,
+            .adam = training_.adam};
   }
 
   [[nodiscard]] std::uint64_t choose_seed() const {
@@ -299,8 +309,8 @@ class TrainingRun {
     if (command_.progress == "none") {
       return ProgressStyle::None;
     }
-    const bool bar =
-        command_.progress == "bar" || (command_.progress == "auto" && isatty(STDOUT_FILENO) == 1);
+    const bool bar = command_.progress == "bar" ||
+                     (command_.progress == "auto" && watched_columns().has_value());
     return bar ? ProgressStyle::Bar : ProgressStyle::Line;
   }
 
@@ -417,6 +427,7 @@ class TrainingRun {
   TrainingLength length_;
   std::optional<BestSoFar> best_;
   std::optional<RunFolder> folder_;  // rank 0
+  StepComparison step_comparison_;   // rank 0
   std::optional<Metrics> metrics_;   // rank 0
 };
 

@@ -1,5 +1,6 @@
 #include "engine/train/run_report.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -99,8 +100,12 @@ void say(const std::string& text) {
   (void)std::fflush(stdout);
 }
 
-Progress::Progress(ProgressStyle style, Index first_step, Index last_step)
-    : style_(style), first_step_(first_step), last_step_(last_step), started_s_(now_s()) {}
+Progress::Progress(ProgressStyle style, Index first_step, Index last_step, int columns)
+    : style_(style),
+      columns_(static_cast<std::size_t>(std::max(columns, 2)) - 1),
+      first_step_(first_step),
+      last_step_(last_step),
+      started_s_(now_s()) {}
 
 // What is said next begins a line of its own.
 Progress::~Progress() {
@@ -137,8 +142,10 @@ void Progress::step(Index step, const StepResult& result, Index images) {
     const Index done = kWidth * step / last_step_;
     shown_s_ = now_s();
     bar_is_open_ = step < last_step_;
+    const std::string bar = fmt::format("[{:=<{}}{: <{}}] ", "", done, "", kWidth - done);
+    const bool fits = bar.size() + line.size() <= columns_;
     say(fmt::format(
-        "\r[{:=<{}}{: <{}}] {}  {}", "", done, "", kWidth - done, line, bar_is_open_ ? "" : "\n"));
+        "\r{:{}.{}}{}", (fits ? bar : "") + line, columns_, columns_, bar_is_open_ ? "" : "\n"));
   }
 }
 
@@ -148,7 +155,7 @@ void Progress::evaluation(Index step, double epoch, const EvaluationResult& resu
   }
   say(fmt::format(
       "{}after {:.4g} epoch{} ({} steps): test accuracy {:.2f} %, test loss {:.4f}, {} pictures\n",
-      bar_is_open_ ? fmt::format("\r{:100}\r", "") : "",
+      bar_is_open_ ? fmt::format("\r{:{}}\r", "", columns_) : "",
       epoch,
       epoch == 1 ? "" : "s",
       step,

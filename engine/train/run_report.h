@@ -33,7 +33,8 @@ enum class ProgressStyle { None, Line, Bar };
 
 class Progress {
  public:
-  Progress(ProgressStyle style, Index first_step, Index last_step);
+  // A bar never takes a second line of a terminal of so many columns.
+  Progress(ProgressStyle style, Index first_step, Index last_step, int columns = 80);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -45,6 +46,7 @@ class Progress {
   [[nodiscard]] std::string time_left(Index step) const;
 
   ProgressStyle style_;
+  std::size_t columns_;  // of a bar
   Index first_step_;
   Index last_step_;
   double started_s_;

@@ -82,10 +82,12 @@ works 3 time models/fashion-resnet.cfg --partition auto --batch 4 --steps 1
 mkdir "$folder/digits"
 make_digits "$folder/digits" 40 20
 works 3 train models/lenet5.cfg --data "$folder/digits" --partition auto --cluster "$folder/three.toml" --steps 3 --batch 8 --run "$folder/run"
+expect 'the prediction stands beside what was measured' grep -qE '^step: predicted [0-9.e-]+ s, measured [0-9.e-]+ s \(median of 3\)$' "$folder/out"
 expect 'the run folder has the partition' grep -q '^ranks = 3' "$folder/run/partition.toml"
 works 1 plan models/lenet5.cfg --partition auto --cluster "$folder/three.toml" --batch 8 --save "$folder/lenet.toml"
 expect 'it is the one that plan finds' same_bytes "$folder/lenet.toml" "$folder/run/partition.toml"
 works 3 train models/lenet5.cfg --data "$folder/digits" --partition "$folder/run/partition.toml" --steps 3 --batch 8 --run "$folder/same"
+expect 'without a profile there is none' test "$(grep -c predicted "$folder/out")" -eq 0
 expect 'its partition gives the same bits again' same_bytes "$folder/run/checkpoint.safetensors" "$folder/same/checkpoint.safetensors"
 works 3 eval models/lenet5.cfg --data "$folder/digits" --weights "$folder/run/checkpoint.safetensors" --partition auto --batch 4
 run 3 train models/lenet5.cfg --data "$folder/digits" --partition auto --memory-limit 1 --steps 3 --batch 64 --run "$folder/none"
@@ -107,6 +109,8 @@ expect 'what is assumed is said once' test "$(grep -c 'equal devices assumed' "$
 works 1 plan models/yolov2-early.cfg --grid 1x3 --groups 0-3,4-7 --cluster "$folder/three.toml" --batch 2
 expect 'a known cluster has a predicted step' grep -qE '^Predicted step: [0-9.]+ s, limited by [a-z ]+; [0-9.]+ % of computing redundant$' "$folder/out"
 expect 'and what is sent' grep -qE '^Sent in a step: [0-9.]+ [KM]iB in [0-9]+ messages, [0-9.]+ [KM]iB by or to the busiest device$' "$folder/out"
+expect 'and how many times faster than one device' grep -qE '^Beside one device: [0-9.]+ times as fast as its best step, [0-9.]+ s$' "$folder/out"
+expect 'on one screen' test "$(wc -l <"$folder/out")" -le 24
 works 1 plan models/yolov2-early.cfg --grid 1x3 --groups 0-3,4-7 --cluster "$folder/three.toml" --batch 2 --json
 expect 'it is JSON' valid_json "$folder/out" whole
 expect 'with messages and bytes' grep -qE '"prediction":\{"step_s":[0-9.e-]+,.*"messages":[1-9][0-9]*,"bytes":[1-9][0-9]*,"busiest_bytes":[1-9]' "$folder/out"

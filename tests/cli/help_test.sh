@@ -20,8 +20,38 @@ done
 works 4 --help
 expect 'under mpiexec the help is printed once' test "$(grep -c '^Usage:' "$folder/out")" -eq 1
 
-refused 'one of train, eval, predict, plan, time, probe, check, gradients, convert, check-data'
-refused 'one of train, eval, predict, plan, time, probe, check, gradients, convert, check-data' wobble
+refused 'expected a command: train, eval, predict, plan'
+refused 'unknown command "wobble" \(expected one of train, eval, predict, plan' wobble
+refused 'unknown command "trian": did you mean .train.\?' trian models/lenet5.cfg
+refused 'unknown command "predcit": did you mean .predict.\?' predcit
+
+# Pages: short enough for a screen, with examples; how to cut is a page of its own.
+for topic in '' train eval predict plan time probe check gradients convert check-data partitioning; do
+  works 1 help ${topic:+"$topic"}
+  cp "$folder/out" "$folder/alone"
+  expect "help $topic fits on a screen" test "$(wc -l <"$folder/out")" -le "$([ "$topic" = partitioning ] && echo 56 || echo 50)"
+  expect "help $topic fits into 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' "$folder/out"
+  expect "help $topic has examples" grep -qE '^  (mpiexec\.mpich .*)?tessera ' "$folder/out"
+  if [ -n "$topic" ] && [ "$topic" != partitioning ]; then
+    works 1 "$topic" --help
+    expect "help $topic is what $topic --help says" same_bytes "$folder/alone" "$folder/out"
+    expect "$topic --help leaves cutting to its page" test "$(grep -c -e '--groups A-B' "$folder/out")" -eq 0
+  fi
+done
+works 3 help partitioning
+expect 'a page is printed once under mpiexec' test "$(grep -c -e '--groups' "$folder/out")" -ge 1
+for option in partition cluster grid groups recompute reader kernels sums; do
+  expect "the page about cutting has --$option" test "$(grep -c -e "^  --$option " "$folder/out")" -eq 1
+done
+refused 'there is no help on "partitionning": did you mean .partitioning.\?' help partitionning
+refused "unexpected argument 'plan' after 'train'" help train plan
+
+# What was not expected, in order, and what may have been meant.
+refused "unexpected arguments 'one', 'two', 'three' after 'models/lenet5.cfg' \(see tessera plan --help\)" plan models/lenet5.cfg one two three
+refused "unexpected argument 'two' after '2x2'" plan models/lenet5.cfg --grid 2x2 two
+refused 'unknown option --epoch: did you mean .--epochs.\?' train models/lenet5.cfg --data a --run b --epoch 3
+refused 'unknown option --date: did you mean .--data.\?' train models/lenet5.cfg --date a --run b
+refused 'unknown option --wobble \(see' eval --wobble
 train=(train models/lenet5.cfg --data nowhere --run nowhere)
 refused '--steps: "0" is no whole number from 1' "${train[@]}" --steps 0
 refused '--epochs: "-1"' "${train[@]}" --epochs -1
@@ -43,7 +73,7 @@ unset TESSERA_VECTORS
 refused '--ranks: "0"' plan models/lenet5.cfg --ranks 0
 refused '--threads: "0"' time models/lenet5.cfg --threads 0
 refused '--precision: half not in' gradients models/lenet5.cfg --in a --out b --precision half
-refused 'not expected: .*more' convert models/lenet5.cfg more --from a --to b
+refused "unexpected argument 'more' after 'models/lenet5.cfg'" convert models/lenet5.cfg more --from a --to b
 
 # More than any machine holds.
 refused 'lenet5\.cfg: training needs .* on rank 0, its machine has .*--batch' time models/lenet5.cfg --batch 1000000000

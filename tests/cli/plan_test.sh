@@ -3,8 +3,15 @@
 . tests/cli/support/harness.sh
 
 works 1 plan models/lenet5.cfg --grid 2x2
-for word in 'layers 0-3 as 2x2 tiles' 'messages' 'multiply-adds' 'redundant' 'Planned memory'; do
-  expect "the table says '$word'" grep -q -e "$word" "$folder/out"
+for word in 'layers 0-3 as 2x2 tiles' 'messages' 'multiply-adds' 'redundant' 'Planned memory' 'Advice:' 'tessera probe'; do
+  expect "the answer says '$word'" grep -q -e "$word" "$folder/out"
+done
+expect 'it fits on a screen' test "$(wc -l <"$folder/out")" -le 24
+expect 'of 100 columns' awk 'length > 100 { bad = 1 } END { exit bad }' "$folder/out"
+expect 'regions are not among it' test "$(grep -c begin:end "$folder/out")" -eq 0
+works 1 plan models/lenet5.cfg --grid 2x2 --regions
+for word in 'begin:end' '^group 0, layer 0' 'Planned memory, MiB' 'Planned memory: '; do
+  expect "with --regions it says '$word'" grep -q -e "$word" "$folder/out"
 done
 works 1 plan models/lenet5.cfg --grid 2x2 --json
 cp "$folder/out" "$folder/plan.json"

@@ -1,0 +1,203 @@
+#include "engine/cli/help.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sstream>
+
+#include "partitioner/errors.h"
+#include "partitioner/printable.h"
+#include "partitioner/spelling.h"
+
+namespace engine {
+
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kLeftColumn = 27;
+
+struct Examples {
+  const char* command;
+  const char* lines;
+};
+
+constexpr std::array<Examples, 10> kExamples{
+    {{"train",
+      "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
+      "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
+      "    --partition auto --cluster hosts.cluster.toml\n"},
+     {"eval",
+      "  tessera eval m.cfg --data photos --weights runs/a/best.safetensors\n"
+      "  mpiexec.mpich -n 4 tessera eval m.cfg --data photos --weights w.safetensors \\\n"
+      "    --grid 2x2 --json\n"},
+     {"predict",
+      "  tessera predict m.cfg cup.jpg --weights runs/a/best.safetensors\n"
+      "  tessera predict m.cfg holiday/ more.txt --weights w.safetensors --out seen\n"
+      "  tessera predict m.cfg *.jpg --weights w.safetensors --top 1 --json\n"},
+     {"plan",
+      "  tessera plan m.cfg --grid 2x2 --regions\n"
+      "  tessera plan m.cfg --partition auto --cluster hosts.cluster.toml --explain\n"
+      "  tessera plan m.cfg --grid 2x2 --groups 0-3,4-7 --save mine.toml\n"},
+     {"time",
+      "  mpiexec.mpich -n 4 tessera time m.cfg --grid 2x2 --parts\n"
+      "  tessera time m.cfg --batch 8 --layers\n"},
+     {"probe",
+      "  mpiexec.mpich -f hosts -n 4 tessera probe --hostfile hosts\n"
+      "  mpiexec.mpich -n 2 tessera probe m.cfg --out mine.cluster.toml\n"},
+     {"check",
+      "  mpiexec.mpich -n 4 tessera check m.cfg --grid 2x2\n"
+      "  mpiexec.mpich -n 6 tessera check m.cfg --partition mine.toml --batch 4\n"},
+     {"gradients", "  tessera gradients m.cfg --in in.safetensors --out out.safetensors\n"},
+     {"check-data",
+      "  tessera check-data photos\n"
+      "  tessera check-data photos --model m.cfg\n"},
+     {"convert",
+      "  tessera convert m.cfg --from runs/a/best.safetensors --to m.weights\n"
+      "  tessera convert m.cfg --from m.weights --to m.safetensors\n"}}};
+
+constexpr const char* kPartitionExamples =
+    "Examples:\n"
+    "  tessera plan m.cfg --grid 2x2 --groups 0-3,4-7,8-15\n"
+    "  tessera plan m.cfg --ranks 4 --data-parallel-from 4\n"
+    "  tessera plan m.cfg --partition auto --ranks 8 --memory-limit 400\n";
+
+// Words in lines of `width`, each after the first indented.
+std::string in_lines(const std::string& text, std::size_t width, std::size_t indent) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t used = 0;
+  for (std::string word; words >> word;) {
+    if (used > 0 && used + 1 + word.size() > width) {
+      lines += "\n" + std::string(indent, ' ');
+      used = 0;
+    }
+    lines += (used > 0 ? " " : "") + word;
+    used += word.size() + (used > 0 ? 1 : 0);
+  }
+  return lines;
+}
+
+class Listing : public CLI::Formatter {
+ public:
+  // How to cut has a page of its own.
+  [[nodiscard]] std::string make_group(std::string group,
+                                       bool is_positional,
+                                       std::vector<const CLI::Option*> options) const override {
+    return group == kPartitionGroup ? ""
+                                    : CLI::Formatter::make_group(group, is_positional, options);
+  }
+
+  [[nodiscard]] std::string make_option(const CLI::Option* option,
+                                        bool is_positional) const override {
+    std::string left = "  " + make_option_name(option, is_positional);
+    if (const std::string type = type_of(*option); !type.empty()) {
+      left += " " + type;
+    }
+    std::string right = option->get_description();
+    if (option->get_required() && !is_positional) {
+      right += " (required)";
+    }
+    if (!option->get_default_str().empty()) {
+      right += " (default: " + option->get_default_str() + ")";
+    }
+    left += left.size() + 2 > kLeftColumn ? "\n" + std::string(kLeftColumn, ' ')
+                                          : std::string(kLeftColumn - left.size(), ' ');
+    return left + in_lines(right, kWidth - kLeftColumn, kLeftColumn) + "\n";
+  }
+
+  [[nodiscard]] std::string make_subcommand(const CLI::App* command) const override {
+    constexpr std::size_t kNames = 13;
+    const std::string left = "  " + command->get_name();
+    return left + std::string(kNames - left.size(), ' ') +
+           in_lines(command->get_description(), kWidth - kNames, kNames) + "\n";
+  }
+
+ private:
+  // "{auto,line}" of a choice, else the name of the type.
+  static std::string type_of(const CLI::Option& option) {
+    const std::string type = option.get_type_name();
+    const std::size_t choices = type.find(":{");
+    return choices == std::string::npos ? type : type.substr(choices + 1);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() {
+  return std::make_shared<Listing>();
+}
+
+HelpPages::HelpPages(CLI::App& program) : program_(&program) {
+  for (CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    std::string footer;
+    bool cuts = false;
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_group() == kPartitionGroup) {
+        cuts = true;
+        if (command->get_name() == "plan") {
+          partition_options_.push_back(option);
+        }
+      }
+    }
+    if (cuts) {
+      footer += "Options about cutting (--partition, --grid, ...): tessera help partitioning\n";
+    }
+    for (const Examples& examples : kExamples) {
+      if (command->get_name() == examples.command) {
+        footer += std::string("Examples:\n") + examples.lines;
+      }
+    }
+    if (!footer.empty()) {
+      footer.pop_back();  // the formatter ends the line
+    }
+    command->footer(footer);
+  }
+}
+
+std::string HelpPages::partitioning() const {
+  std::string text = in_lines(
+      "How to cut a network: options of train, eval, predict, plan, time, check and gradients. "
+      "Without any, maps are cut into a grid of tiles, one a rank, up to the first layer that "
+      "cannot be tiled; from there on ranks share out images.",
+      kWidth,
+      0);
+  text += "\n\nOptions:\n";
+  const Listing listing;
+  for (const CLI::Option* option : partition_options_) {
+    text += listing.make_option(option, false);
+  }
+  return text + "\n" + kPartitionExamples;
+}
+
+std::string HelpPages::page(const std::string& topic) const {
+  if (topic.empty()) {
+    return program_->help();
+  }
+  if (topic == "partitioning") {
+    return partitioning();
+  }
+  std::vector<std::string> topics = command_names(*program_);
+  if (std::find(topics.begin(), topics.end(), topic) != topics.end()) {
+    return program_->get_subcommand(topic)->help("tessera");
+  }
+  topics.emplace_back("partitioning");
+  throw partitioner::InputError(fmt::format("there is no help on \"{}\"{} (expected {})",
+                                            partitioner::printable_start(topic),
+                                            suggestion(topic, topics),
+                                            fmt::join(topics, ", ")));
+}
+
+std::vector<std::string> command_names(const CLI::App& program) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& words) {
+  return partitioner::suggestion(word, {words.begin(), words.end()});
+}
+
+}  // namespace engine

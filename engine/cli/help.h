@@ -1,0 +1,42 @@
+// Help pages that fit on one screen of 80 columns: `tessera --help`, `tessera COMMAND --help`, and
+// by topic `tessera help TOPIC`. How to cut a network, which most commands can be told, is a page
+// of its own.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace engine {
+
+// What the options about cutting are put into; they stand on the page `partitioning` alone.
+inline constexpr const char* kPartitionGroup = "How to cut the network";
+
+// How options are listed; to be set before subcommands are added, which take it over.
+[[nodiscard]] std::shared_ptr<CLI::FormatterBase> help_formatter();
+
+class HelpPages {
+ public:
+  // Takes the options about cutting off the pages of the subcommands and adds examples to these.
+  explicit HelpPages(CLI::App& program);
+
+  // The page of a topic: a command, "partitioning", or "" for all commands. Throws InputError.
+  [[nodiscard]] std::string page(const std::string& topic) const;
+
+ private:
+  [[nodiscard]] std::string partitioning() const;
+
+  CLI::App* program_;
+  std::vector<const CLI::Option*> partition_options_;
+};
+
+// The words of a program's commands.
+[[nodiscard]] std::vector<std::string> command_names(const CLI::App& program);
+
+// ": did you mean `train`?" where a word is near one of `words`; else nothing.
+[[nodiscard]] std::string suggestion(const std::string& word,
+                                     const std::vector<std::string>& words);
+
+}  // namespace engine
