@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "engine/cli/class_outputs.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/setup.h"
 #include "engine/data/augment.h"
@@ -85,6 +86,12 @@ Check check_data(const CheckDataCommand& command) {
   }
   const std::vector<DataProblem> found = problems_of(check.data);
   check.problems.insert(check.problems.end(), found.begin(), found.end());
+  if (model && !check.data.halves().empty()) {
+    if (auto spare =
+            spare_outputs(model->network, command.model, check.data.halves().front()->dataset)) {
+      check.problems.push_back({DataFault::SpareOutputs, command.data, *std::move(spare)});
+    }
+  }
   if (command.skip_broken) {
     check.dropped += std::erase_if(
         check.problems, [](const DataProblem& each) { return is_of_picture(each.fault); });

@@ -56,6 +56,24 @@ std::string remedy(const Network& network, int loss, Index classes) {
   return text;
 }
 
+std::string difference(const Network& network, const std::string& model, const Dataset& dataset) {
+  const int loss = loss_layer(network);
+  const partitioner::MapShape& shape = network.shape(loss);
+  const bool one_cell = shape.rows * shape.cols == 1;
+  return fmt::format(
+      "has {} classes, {} gives {}{} outputs: {}",
+      dataset.classes(),
+      model,
+      one_cell ? "" : fmt::format("{}x{}x{} = ", shape.channels, shape.rows, shape.cols),
+      shape.volume(),
+      remedy(network, loss, dataset.classes()));
+}
+
+bool has_spare_outputs(const Network& network, const Dataset& dataset) {
+  const partitioner::MapShape& shape = network.shape(loss_layer(network));
+  return shape.rows * shape.cols == 1 && shape.channels > dataset.classes();
+}
+
 }  // namespace
 
 void expect_output_for_each_class(const Network& network,
@@ -64,21 +82,18 @@ void expect_output_for_each_class(const Network& network,
                                   const std::string& path) {
   const int loss = loss_layer(network);
   partitioner::expects(loss >= 0, "a network that is trained or evaluated ends in a loss");
-  const partitioner::MapShape& shape = network.shape(loss);
-  if (dataset.classes() == shape.volume()) {
-    return;
+  if (dataset.classes() != network.shape(loss).volume() && !has_spare_outputs(network, dataset)) {
+    throw partitioner::InputError(path, 0, difference(network, model, dataset));
   }
-  const bool one_cell = shape.rows * shape.cols == 1;
-  throw partitioner::InputError(
-      path,
-      0,
-      fmt::format(
-          "has {} classes, {} gives {}{} outputs: {}",
-          dataset.classes(),
-          model,
-          one_cell ? "" : fmt::format("{}x{}x{} = ", shape.channels, shape.rows, shape.cols),
-          shape.volume(),
-          remedy(network, loss, dataset.classes())));
+}
+
+std::optional<std::string> spare_outputs(const Network& network,
+                                         const std::string& model,
+                                         const Dataset& dataset) {
+  if (!has_spare_outputs(network, dataset)) {
+    return std::nullopt;
+  }
+  return difference(network, model, dataset) + ", or they learn that they are never right";
 }
 
 }  // namespace engine

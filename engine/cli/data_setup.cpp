@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "engine/cli/class_outputs.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/sameness.h"
@@ -193,6 +194,12 @@ class DataOpening {
                        dropped_.size(),
                        *dropped_.begin(),
                        dropped_.size() > 1 ? ", ..." : ""));
+    }
+    if (!data_.halves().empty()) {
+      if (const auto spare =
+              spare_outputs(network_, choice_.model, data_.halves().front()->dataset)) {
+        warn(choice_.path + ": " + *spare);
+      }
     }
     const std::vector<DataProblem> problems = problems_of(data_);
     const auto of_kind = [&](DataFault fault) {

@@ -58,9 +58,9 @@ void warn(const std::string& text, const Communicator& communicator);
                                                const PixelConvention& given,
                                                const Communicator& communicator);
 
-// The data set at `path`, for a network that ends in a loss. Throws InputError where the network
-// has more or fewer outputs than it has classes; what is wrong with single pictures is left to its
-// problems().
+// The data set at `path`, for a network that ends in a loss. Throws InputError where a class
+// has no output or several (expect_output_for_each_class); what is wrong with single pictures is
+// left to its problems().
 [[nodiscard]] Dataset open_labelled(const std::string& path,
                                     Split split,
                                     const partitioner::Network& network,

@@ -22,8 +22,9 @@ enum class DataFault {
   LeftOut,       // files and folders that are not looked at
   DeeperFolder,  // pictures that lie deeper than in the folder of their class
   Unbalanced,    // classes of very unlike sizes, or without pictures to test with
+  SpareOutputs,  // the model has more outputs than there are classes
 };
-inline constexpr int kDataFaults = 12;
+inline constexpr int kDataFaults = 13;
 
 [[nodiscard]] constexpr bool is_error(DataFault fault) {
   return fault < DataFault::Duplicate;
@@ -47,7 +48,8 @@ inline constexpr int kDataFaults = 12;
                                                     "in both halves",
                                                     "left out",
                                                     "deeper folder",
-                                                    "unbalanced"};
+                                                    "unbalanced",
+                                                    "spare outputs"};
   return kNames[static_cast<int>(fault)];
 }
 

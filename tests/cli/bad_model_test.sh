@@ -65,18 +65,23 @@ expect 'a refused run leaves no folder behind' test ! -e "$folder/run"
 make_model <<<$'[connected]\noutput=10\nactivation=linear\n[softmax]'
 refused 'model\.cfg: .*--steps' train "$folder/model.cfg" --data "$folder" --run "$folder/run"
 
-# An output for each class, no more and no fewer: the layer to change is named.
+# An output for each class: the layer to change is named.
 make_model <<<$'[convolutional]\nfilters=10\nsize=3\nstride=2\nactivation=linear\n[softmax]'
 refused 'has 10 classes, .*model\.cfg gives 10x13x13 = 1690 outputs: put an \[avgpool\] before layer 1 \(\[softmax\], line 11\)' \
   train "$folder/model.cfg" --data "$folder" --run "$folder/run" --steps 2
 make_model <<<$'[convolutional]\nfilters=4\nsize=3\nactivation=linear\n[dropout]\n[softmax]'
 refused 'gives 4x26x26 = 2704 outputs: set filters=10 in layer 0 \(\[convolutional\], line 6\), and put an \[avgpool\]' \
   train "$folder/model.cfg" --data "$folder" --run "$folder/run" --steps 2
-for outputs in 9 12; do
-  make_model <<<$'[connected]\noutput='$outputs$'\nactivation=linear\n[softmax]\n[cost]'
-  refused "gives $outputs outputs: set output=10 in layer 0 \\(\\[connected\\], line 6\\)" \
-    train "$folder/model.cfg" --data "$folder" --run "$folder/run" --steps 2
-done
+make_model <<<$'[connected]\noutput=9\nactivation=linear\n[softmax]\n[cost]'
+refused 'gives 9 outputs: set output=10 in layer 0 \(\[connected\], line 6\)' \
+  train "$folder/model.cfg" --data "$folder" --run "$folder/run" --steps 2
+# Outputs to spare may be meant.
+make_model <<<$'[connected]\noutput=12\nactivation=linear\n[softmax]\n[cost]'
+works 2 train "$folder/model.cfg" --data "$folder" --run "$folder/run" --steps 2 --no-eval
+expect 'outputs to spare are said' test "$(grep -c 'warning: .*has 10 classes, .* gives 12 outputs: set output=10 in layer 0 (\[connected\], line 6)' "$folder/err")" -eq 1
+works 1 check-data "$folder" --model "$folder/model.cfg"
+expect 'and found by check-data' grep -q 'gives 12 outputs: set output=10' "$folder/out"
+rm -r "$folder/run"
 
 # Steps past the end of the schedule learn nothing, which is said.
 { printf '[net]\nheight=28\nwidth=28\nchannels=1\nbatch=4\npolicy=poly\nmax_batches=3\n[connected]\noutput=10\nactivation=linear\n[softmax]\n'; } >"$folder/poly.cfg"
