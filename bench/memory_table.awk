@@ -63,6 +63,8 @@ END {
   row("workspace", measured, "workspace")
   row("messages", measured, "messages")
   row("pictures", measured, "pictures")
+  row("decoding", measured, "decoding")
+  row("data", measured, "data")
   row("program", measured, "program")
   row("these together", measured, "total")
   row("as planned", planned, "total")

@@ -29,7 +29,8 @@ from matplotlib.patches import Patch
 BLUE, RED, GREEN = look.COLOURS[:3]
 MIB = 2**20
 BAR = 0.4
-KINDS_OF_MEMORY = ["weights", "gradients", "optimizer", "activations", "workspace", "messages", "pictures", "program"]
+KINDS_OF_MEMORY = ["weights", "gradients", "optimizer", "activations", "workspace", "messages", "pictures", "decoding", "data", "program"]
+KIND_COLOURS = [*look.COLOURS, "#44aa99", "#882255"]
 MEASURED_PARTS = ["computing", "maps", "statistics", "sums", "idle"]  # columns of the CSV
 SETTING = ("cluster", "devices", "rate_mbit", "dilation", "model", "size", "batch")
 
@@ -315,7 +316,7 @@ def run_memory(path):
     for side, which in enumerate(("planned", "measured")):
         places = [place + (side - 0.5) * BAR for place in range(len(ranks))]
         bottoms = [0.0] * len(ranks)
-        for kind, colour in zip(KINDS_OF_MEMORY, look.COLOURS):
+        for kind, colour in zip(KINDS_OF_MEMORY, KIND_COLOURS):
             heights = [rank[which].get(kind, 0) / MIB for rank in ranks]
             axis.bar(places, heights, BAR * 0.92, bottoms, color=colour, alpha=0.55 if side == 0 else 1, zorder=2)
             bottoms = [bottom + height for bottom, height in zip(bottoms, heights)]
@@ -324,7 +325,7 @@ def run_memory(path):
         axis.plot([place - BAR, place + BAR], [peak, peak], color=look.DARK, linewidth=1.5, zorder=3)
     axis.set(title="Memory of each rank: planned (pale) and measured", ylabel="MiB")
     label_places(axis, [f"rank {rank['rank']}" for rank in ranks])
-    handles = [Patch(color=colour, label=kind) for kind, colour in zip(KINDS_OF_MEMORY, look.COLOURS)]
+    handles = [Patch(color=colour, label=kind) for kind, colour in zip(KINDS_OF_MEMORY, KIND_COLOURS)]
     look.legend_below(figure, [*handles, Line2D([], [], color=look.DARK, label="peak of the whole process")], columns=4)
     return figure
 

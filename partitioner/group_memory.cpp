@@ -125,8 +125,9 @@ class GroupBytes {
       return;
     }
     for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
-      fixed_[rank] += options_.memory.picture_batches * image->second[rank].volume() *
-                      options_.memory.scalar_bytes;
+      const Index pixels = image->second[rank].volume();
+      fixed_[rank] += options_.memory.picture_batches * pixels * options_.memory.scalar_bytes +
+                      (pixels > 0 ? options_.memory.decoding_bytes : 0);
     }
   }
 

@@ -50,8 +50,11 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
     use.activations = arenas[own];
     use.messages = messages[own];
     use.workspace = workspace_bytes.empty() ? options.workspace_bytes : workspace_bytes[own];
-    use.pictures =
-        options.picture_batches * image_region(network, plan, rank).volume() * options.scalar_bytes;
+    const Index pixels = image_region(network, plan, rank).volume();
+    const bool reads = plan.reader == kEveryRank || plan.reader == rank;
+    use.pictures = options.picture_batches * pixels * options.scalar_bytes;
+    use.decoding = reads && pixels > 0 ? options.decoding_bytes : 0;
+    use.data = reads ? options.data_bytes : 0;
     use.program = program_bytes.empty() ? options.program_bytes : program_bytes[own];
     if (use.of_network() == 0) {
       use.program -= std::min(use.program, kWorkBytes);

@@ -17,10 +17,12 @@ struct MemoryUse {
       0;  // maps and their gradients, and sums that a layer keeps for its backward pass
   Index workspace = 0;  // scratch of the kernels
   Index messages = 0;   // packed cells of everything that is sent and received
-  Index pictures = 0;   // pixels as they are read, before they are a map
-  Index program = 0;    // the process without a network: code, libraries, MPI, a data set in memory
+  Index pictures = 0;   // pixels that are read ahead, before they are a map
+  Index decoding = 0;   // a picture file, its decoder and what it becomes, one at a time
+  Index data = 0;       // data sets in memory: pictures of IDX and CIFAR, else lists of files
+  Index program = 0;    // the process without a network or data: code, libraries, MPI
 
-  [[nodiscard]] Index total() const { return of_network() + program; }
+  [[nodiscard]] Index total() const { return of_network() + decoding + data + program; }
   [[nodiscard]] Index of_network() const {
     return weights + gradients + optimizer + activations + workspace + messages + pictures;
   }
@@ -39,7 +41,13 @@ inline constexpr MemoryKind kMemoryKinds[] = {{"weights", &MemoryUse::weights},
                                               {"workspace", &MemoryUse::workspace},
                                               {"messages", &MemoryUse::messages},
                                               {"pictures", &MemoryUse::pictures},
+                                              {"decoding", &MemoryUse::decoding},
+                                              {"data", &MemoryUse::data},
                                               {"program", &MemoryUse::program}};
+
+// Decoding where the pictures are not known: of a photo of 12 megapixels, a file of 5 MB that is
+// reduced for an input of up to 500 pixels.
+inline constexpr Index kUsualDecodingBytes = Index{8} << 20U;
 
 // Of a program's bytes: code and small objects that a rank without anything to compute has none of.
 // Of this program on x86-64 it was 2 MiB.
@@ -52,6 +60,8 @@ struct MemoryOptions {
   bool adam = false;
   Index workspace_bytes = 0;  // the kernels know it; added as it is
   Index picture_batches = 0;  // passes of which pixels are held
+  Index decoding_bytes = 0;   // of a rank that reads pictures of its own
+  Index data_bytes = 0;       // of a rank that reads, whether or not it has a part of any picture
   Index program_bytes = 0;    // a device's profile says it, of a rank that computes
 };
 

@@ -214,11 +214,20 @@ class Planner {
     return !options_.counts_memory || load_of(partition) <= 1;
   }
 
-  // What the program leaves of each limit.
+  // What a rank takes of its limit whatever the partition is: the program and data sets, and what a
+  // single reader decodes.
+  [[nodiscard]] Index taken_anyway(std::size_t rank) const {
+    const bool alone = options_.reader == static_cast<int>(rank);
+    const bool reads = alone || options_.reader == kEveryRank;
+    return cluster_.devices[rank].program_bytes + (reads ? options_.memory.data_bytes : 0) +
+           (alone ? options_.memory.decoding_bytes : 0);
+  }
+
+  // What that leaves of each limit.
   [[nodiscard]] std::vector<Index> limits_of_network() const {
     std::vector<Index> left = limits_;
     for (std::size_t rank = 0; rank < left.size(); ++rank) {
-      left[rank] = std::max<Index>(left[rank] - cluster_.devices[rank].program_bytes, 1);
+      left[rank] = std::max<Index>(left[rank] - taken_anyway(rank), 1);
     }
     return left;
   }
@@ -397,7 +406,7 @@ class Planner {
       std::vector<Index> taken = limits_;
       for (std::size_t rank = 0; rank < taken.size(); ++rank) {
         const auto bytes = static_cast<Index>(static_cast<double>(limits_[rank]) * load_of(start));
-        taken[rank] = std::max<Index>(bytes - cluster_.devices[rank].program_bytes, 1);
+        taken[rank] = std::max<Index>(bytes - taken_anyway(rank), 1);
       }
       PartitionSearch search(network_, cluster_, options_, taken);
       smallest_ = smallest_by(search, start);

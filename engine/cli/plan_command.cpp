@@ -189,6 +189,7 @@ void run_plan(const PlanCommand& command) {
   partitioner::ReportOptions options =
       report_options(command.model, network, plan, model.training.adam);
   options.program_bytes = profiled_program_bytes(command.partition, ranks);
+  options.memory.decoding_bytes = partitioner::kUsualDecodingBytes;
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition));
   }

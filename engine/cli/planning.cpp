@@ -130,6 +130,8 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   options.memory.training = workload.training;
   options.memory.adam = workload.adam;
   options.memory.picture_batches = workload.training ? 1 : 0;
+  options.memory.decoding_bytes = workload.training ? workload.decoding_bytes : 0;
+  options.memory.data_bytes = workload.training ? workload.data_bytes : 0;
   options.workspace = workspace_needs(network, options.kernels, workload.training);
   if (choice.memory_limit_mib > 0) {
     options.memory_limit_bytes = choice.memory_limit_mib << 20U;

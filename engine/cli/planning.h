@@ -19,6 +19,9 @@ struct Workload {
   Index passes = 1;   // of one step
   bool training = true;
   bool adam = false;
+  // Of training: what pictures take on ranks that read, where that is known.
+  Index decoding_bytes = partitioner::kUsualDecodingBytes;
+  Index data_bytes = 0;
 };
 
 // The profile of `ranks` devices: from --cluster, or the file beside the host file that

@@ -1,6 +1,7 @@
 #include "engine/cli/setup.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "engine/cli/class_outputs.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/sameness.h"
+#include "engine/execution/system_memory.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/cluster_profile.h"
 #include "partitioner/plan_size.h"
@@ -257,22 +259,64 @@ partitioner::ReportOptions report_options(const std::string& model,
   return options;
 }
 
+namespace {
+
+// What the ranks of one machine need and have, as one of them sees it.
+struct MachineShare {
+  std::array<char, 256> machine{};
+  Index needed = 0;
+  Index resident = 0;
+};
+
+// Sums over the ranks on this machine, itself included.
+MachineShare sum_on_this_machine(Index needed, const Communicator& communicator) {
+  MachineShare mine;
+  gethostname(mine.machine.data(), mine.machine.size() - 1);
+  mine.needed = needed;
+  mine.resident = resident_bytes();
+  MachineShare sum;
+  for (const MachineShare& theirs : communicator.of_ranks(mine)) {
+    if (theirs.machine == mine.machine) {
+      sum.needed += theirs.needed;
+      sum.resident += theirs.resident;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
 void expect_memory(const partitioner::Network& network,
                    const partitioner::Plan& plan,
                    const partitioner::ReportOptions& options,
                    const Communicator& communicator) {
   const auto rank = static_cast<std::size_t>(communicator.rank());
   const Index needed = planned_memory_of_ranks(network, plan, options)[rank].total();
-  const Index there = static_cast<Index>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  const MachineShare all = sum_on_this_machine(needed, communicator);
+  const Index machine = static_cast<Index>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  // Ranks of one machine share their control group, and what they have already counts as theirs.
+  const auto left = memory_left_by_groups();
+  std::optional<std::string> there;
+  if (left && all.needed > *left + all.resident) {
+    there = fmt::format("its control group leaves {}",
+                        partitioner::readable_bytes(*left + all.resident));
+  } else if (machine > 0 && needed > machine) {
+    there = fmt::format("its machine has {}", partitioner::readable_bytes(machine));
+  }
   std::optional<std::string> problem;
-  if (there > 0 && needed > there) {
+  if (there) {
+    const std::string others =
+        all.needed > needed
+            ? fmt::format(" ({} with the others there)", partitioner::readable_bytes(all.needed))
+            : "";
     problem = fmt::format(
-        "{}: training needs {} on rank {}, its machine has {}: take fewer images at a time "
-        "(--batch, --subdivisions), or cut it into more tiles",
+        "{}: training needs {} on rank {}{}, {}: take fewer images at a time (--batch, "
+        "--subdivisions), or cut it into more tiles",
         options.model,
         partitioner::readable_bytes(needed),
         rank,
-        partitioner::readable_bytes(there));
+        others,
+        *there);
   }
   throw_agreed(communicator, problem);
 }

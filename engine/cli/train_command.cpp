@@ -4,6 +4,7 @@
 
 #include "engine/cli/closing_lines.h"
 #include "engine/cli/commands.h"
+#include "engine/cli/data_needs.h"
 #include "engine/cli/data_setup.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/resume_command.h"
@@ -47,6 +48,7 @@ class TrainingRun {
         saved_(saved),
         model_(load_model(command.model, communicator)),
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
+        needs_(needs_before_choosing()),
         partition_(choose()),
         plan_(make_plan(model_.network, partition_, pass_images())),
         seed_(choose_seed()),
@@ -56,8 +58,12 @@ class TrainingRun {
   void run() {
     warn_of_idle_ranks(partition_, communicator_);
     warn_of_testing_batch(command_, model_, communicator_);
+    if (!needs_) {
+      needs_ = needs(Feed::reads(plan_, communicator_.rank()));
+    }
     expect_memory(model_.network, plan_, planned_options(), communicator_);
     on_root([&] { folder_.emplace(command_.run, command_.resume, command_.force); });
+    const Index program_bytes = resident_bytes();
     OpenedData data = open_data({.path = command_.data,
                                  .model = command_.model,
                                  .training = true,
@@ -75,7 +81,6 @@ class TrainingRun {
     length_ = training_length(command_, pictures_, training_);
     preparation_ = preparation_of(rules_, training.class_names());
     compare_classes(command_, before_, preparation_, communicator_);
-    const Index program_bytes = resident_bytes();
     Trainer trainer(model_.network,
                     plan_,
                     communicator_,
@@ -86,7 +91,13 @@ class TrainingRun {
     take_steps(trainer, training, testing);
     partitioner::MemoryUse memory =
         measured_memory(trainer.execution().memory(), trainer.optimizer().bytes());
-    memory.pictures = training.bytes() + (testing ? testing->bytes() : 0);
+    for (const Feed* feed : {&training, testing ? &*testing : nullptr}) {
+      if (feed != nullptr) {
+        memory.pictures += feed->bytes();
+        memory.decoding += feed->decoding_bytes();
+        memory.data += feed->data_bytes();
+      }
+    }
     memory.program = program_bytes;
     report_memory(memory);
     on_root([&] {
@@ -178,6 +189,25 @@ class TrainingRun {
     }
   }
 
+  // Where a search will choose the partition by them, within a limit. It leaves the reader as it
+  // is.
+  [[nodiscard]] std::optional<DataNeeds> needs_before_choosing() const {
+    if (!command_.partition.automatic()) {
+      return std::nullopt;
+    }
+    const int reader = agreed(communicator_, [&] {
+      return parse_reader(command_.partition.reader, communicator_.size());
+    });
+    return needs(reader == partitioner::kEveryRank || reader == communicator_.rank());
+  }
+
+  [[nodiscard]] DataNeeds needs(bool reads) const {
+    DataNeeds needs =
+        data_needs(command_.data, command_.evaluate, rendering_rules(model_), reads, communicator_);
+    expect_data_fits(needs, command_.partition.memory_limit_mib << 20U);
+    return needs;
+  }
+
   [[nodiscard]] Index pass_images() const { return training_.batch / training_.subdivisions; }
 
   // Rank 0 does the work; what goes wrong with it is thrown on all ranks.
@@ -203,7 +233,9 @@ class TrainingRun {
     return {.model = command_.model,
             .batch = pass_images(),
             .passes = training_.subdivisions,
-            .adam = training_.adam};
+            .adam = training_.adam,
+            .decoding_bytes = needs_ ? needs_->decoding_bytes : 0,
+            .data_bytes = needs_ ? needs_->data_bytes : 0};
   }
 
   [[nodiscard]] std::uint64_t choose_seed() const {
@@ -393,6 +425,8 @@ class TrainingRun {
     partitioner::ReportOptions options =
         report_options(command_.model, model_.network, plan_, training_.adam);
     options.memory.picture_batches += command_.evaluate ? 1 : 0;  // those to test with
+    options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;
+    options.memory.data_bytes = needs_ ? needs_->data_bytes : 0;
     return options;
   }
 
@@ -416,6 +450,7 @@ class TrainingRun {
   LastCheckpoint& saved_;
   partitioner::ModelFile model_;
   partitioner::TrainingOptions training_;
+  std::optional<DataNeeds> needs_;
   partitioner::Partition partition_;
   partitioner::Plan plan_;
   std::uint64_t seed_;

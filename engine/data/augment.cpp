@@ -232,8 +232,8 @@ Detail needed_detail(const RenderingRules& rules) {
   const double aspect = std::max(rules.augmentation.aspect, 1 / rules.augmentation.aspect);
   constexpr double kMost = 1e9;  // no picture has as many rows
   const auto whole = [&](Index size) {
-    return static_cast<Index>(
-        std::min(std::ceil(static_cast<double>(size) * zoom * aspect), kMost));
+    const double needed = std::ceil(static_cast<double>(size) * zoom * aspect);
+    return static_cast<Index>(needed < kMost ? needed : kMost);
   };
   return {whole(map.rows), whole(map.cols)};
 }

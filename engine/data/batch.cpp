@@ -57,13 +57,10 @@ std::vector<int> BatchSource::labels(Index step) const {
   return labels;
 }
 
-// Assigns to `cells`, (C, H, W) of `region`, those of one picture.
-void BatchSource::render_picture(Index step,
-                                 Index position,
-                                 const Region& region,
-                                 std::span<float> cells) const {
-  const Picture picture = dataset_.read(item(step, position), detail_);
-  const Index place = step * options_.batch + position;
+void BatchSource::render_at(Index place,
+                            const Picture& picture,
+                            const Region& region,
+                            std::span<float> cells) const {
   const Variation variation = options_.split == Split::Test
                                   ? centre_variation(options_.rules, picture.shape)
                                   : draw_variation(options_.rules,
@@ -74,36 +71,58 @@ void BatchSource::render_picture(Index step,
   render(picture, variation, options_.rules, region, cells);
 }
 
-std::vector<UnreadablePicture> BatchSource::read_region(Index step,
-                                                        const Region& region,
-                                                        std::span<float> out) const {
+BatchSource::Reading BatchSource::read_region(Index step,
+                                              const Region& region,
+                                              std::span<float> out) const {
+  struct Wanted {
+    Index item = 0;
+    Index position = 0;
+  };
   const Index volume = region.channels.size() * region.rows.size() * region.cols.size();
   expects(static_cast<Index>(out.size()) == region.volume(), "the output has the region's size");
-  std::vector<UnreadablePicture> unreadable;
   if (region.empty()) {
-    return unreadable;
+    return {};
   }
   expects(region.images.begin >= 0 && region.images.end <= options_.batch,
           "a region's images lie in the batch");
+  std::vector<Wanted> all;
   for (Index position = region.images.begin; position < region.images.end; ++position) {
+    all.push_back({item(step, position), position});
+  }
+  // Those of the same picture behind each other, so that one at a time is held.
+  std::stable_sort(
+      all.begin(), all.end(), [](const Wanted& a, const Wanted& b) { return a.item < b.item; });
+  Reading reading;
+  Picture picture;
+  Index held = -1;
+  for (const Wanted& wanted : all) {
     const std::span<float> cells =
-        out.subspan(static_cast<std::size_t>((position - region.images.begin) * volume),
+        out.subspan(static_cast<std::size_t>((wanted.position - region.images.begin) * volume),
                     static_cast<std::size_t>(volume));
-    if (item(step, position) < 0) {
+    if (wanted.item < 0) {
       std::fill(cells.begin(), cells.end(), 0.0F);
       continue;
     }
     try {
-      render_picture(step, position, region, cells);
+      if (wanted.item != held) {
+        held = -1;
+        picture = {};  // before the next takes memory
+        picture = dataset_.read(wanted.item, detail_);
+        held = wanted.item;
+        ++reading.pictures;
+        reading.decoding_bytes = std::max(reading.decoding_bytes, picture.decoding_bytes);
+      }
     } catch (const partitioner::InputError& error) {
       if (!options_.passes_unreadable) {
         throw;
       }
       std::fill(cells.begin(), cells.end(), 0.0F);
-      unreadable.push_back({position, error.what()});
+      reading.unreadable.push_back({wanted.position, error.what()});
+      continue;
     }
+    render_at(step * options_.batch + wanted.position, picture, region, cells);
   }
-  return unreadable;
+  return reading;
 }
 
 }  // namespace engine

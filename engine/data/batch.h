@@ -50,25 +50,33 @@ class BatchSource {
   // The class indices of items(step).
   [[nodiscard]] std::vector<int> labels(Index step) const;
 
+  // What reading a region took.
+  struct Reading {
+    Index pictures = 0;                         // that were read
+    Index decoding_bytes = 0;                   // the most that one of them took
+    std::vector<UnreadablePicture> unreadable;  // that it went past, see BatchOptions
+  };
+
   // Assigns to `out`, (N, C, H, W) of `region`; its images are positions in the batch. Reads each
-  // picture once. Returns those that it went past, see BatchOptions.
-  std::vector<UnreadablePicture> read_region(Index step,
-                                             const partitioner::Region& region,
-                                             std::span<float> out) const;
+  // picture once, also one that has several places in the batch.
+  Reading read_region(Index step, const partitioner::Region& region, std::span<float> out) const;
+
+  // Of each picture that the rules need.
+  [[nodiscard]] const Detail& detail() const { return detail_; }
 
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }
   [[nodiscard]] const BatchOptions& options() const { return options_; }
 
  private:
   [[nodiscard]] Index item(Index step, Index position) const;
-  void render_picture(Index step,
-                      Index position,
-                      const partitioner::Region& region,
-                      std::span<float> cells) const;
+  void render_at(Index place,
+                 const Picture& picture,
+                 const partitioner::Region& region,
+                 std::span<float> cells) const;
 
   Dataset dataset_;
   BatchOptions options_;
-  Detail detail_;  // of each picture that the rules need
+  Detail detail_;
 };
 
 }  // namespace engine

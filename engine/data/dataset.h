@@ -57,16 +57,16 @@ class Dataset {
   // What is wrong with it, as far as listing its files tells.
   [[nodiscard]] std::span<const DataProblem> problems() const;
 
+  // From now on read() expects the picture files as they were then: a record for each item.
+  void expect_files(PictureRecords records);
+  // Takes items out, given in rising order.
+  void drop(const std::vector<Index>& items);
+
   // Which of the two kinds it is; nullptr: the other one.
   [[nodiscard]] const PictureFiles* files() const { return std::get_if<PictureFiles>(&pictures_); }
   [[nodiscard]] const BytePictures* byte_pictures() const {
     return std::get_if<BytePictures>(&pictures_);
   }
-
-  // From now on read() expects the picture files as they were then: a record for each item.
-  void expect_files(PictureRecords records);
-  // Takes items out, given in rising order.
-  void drop(const std::vector<Index>& items);
 
  private:
   Pictures pictures_;

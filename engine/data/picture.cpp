@@ -21,7 +21,6 @@ using partitioner::InputError;
 
 constexpr Index kMaxPixels = Index{1} << 26;
 constexpr Index kMaxFileBytes = Index{1} << 29;
-constexpr Index kMaxDecodingBytes = Index{1} << 28;
 
 // What files of a format begin with, from a place on.
 struct Mark {
@@ -116,6 +115,7 @@ PictureHeader header_by_format(FileBytes file) {
 
 PictureHeader checked_header(FileBytes file, Index file_bytes) {
   PictureHeader header = header_by_format(file);
+  header.file_bytes = file_bytes;
   if (header.rows < 1 || header.cols < 1) {
     throw PictureDamaged(fmt::format("it says it has {} x {} pixels", header.cols, header.rows));
   }
@@ -245,8 +245,9 @@ Index decoding_bytes(const PictureHeader& header, const Detail& detail) {
   const Index reduction = reduction_for(header, detail);
   const auto held = [&](Index size) { return (size + reduction - 1) / reduction; };
   constexpr Index kSums = 9;  // bytes for the means of a row
-  return header.decoder_bytes + header.channels * (held(header.rows) * held(header.cols) +
-                                                   kSums * held(header.cols) + header.cols);
+  return header.file_bytes + header.decoder_bytes +
+         header.channels *
+             (held(header.rows) * held(header.cols) + kSums * held(header.cols) + header.cols);
 }
 
 Picture decode_picture(FileBytes file,
@@ -265,7 +266,9 @@ Picture decode_picture(FileBytes file,
                       partitioner::readable_bytes(needed),
                       partitioner::readable_bytes(kMaxDecodingBytes)));
     }
-    return read_by_format(file, header, channels, reduction_for(header, detail));
+    Picture picture = read_by_format(file, header, channels, reduction_for(header, detail));
+    picture.decoding_bytes = needed;
+    return picture;
   });
 }
 

@@ -41,6 +41,7 @@ struct Picture {
   Index lead_rows = 0;
   Index lead_cols = 0;
   std::vector<std::uint8_t> bytes;  // (held_rows, held_cols, held_channels)
+  Index decoding_bytes = 0;         // what decoding it took, where it was in a file
 
   // 0..1, of a held pixel. In integers up to one division, so that every machine gives the same
   // bits.
@@ -60,7 +61,8 @@ struct PictureHeader {
   PictureFormat format = PictureFormat::Jpeg;
   Index rows = 0;  // as they are stored, before the picture is turned upright
   Index cols = 0;
-  Index channels = 3;          // 1 or 3 are held
+  Index channels = 3;  // 1 or 3 are held
+  Index file_bytes = 0;
   int orientation = 1;         // EXIF's number, 1 to 8
   Index decoder_bytes = 0;     // what its decoder takes, beside the file and the picture
   Index least_file_bytes = 0;  // no file of this format holds so many pixels in fewer
@@ -75,7 +77,10 @@ struct PictureHeader {
 // The same of a file, of which no more than needed is read.
 [[nodiscard]] PictureHeader read_picture_header(const std::filesystem::path& path);
 
-// The most that decoding takes, beside the file itself.
+// What decoding a picture may take.
+inline constexpr Index kMaxDecodingBytes = Index{1} << 28;
+
+// The most that decoding takes: the file, its decoder, and what is held of the picture.
 [[nodiscard]] Index decoding_bytes(const PictureHeader& header, const Detail& detail);
 
 // Decodes the bytes of a picture file. Throws InputError that starts with `name` when they are

@@ -105,6 +105,12 @@ Index free_memory_bytes(const Path& root) {
   return std::min(left, available ? *available * kKibibyte : kUnlimited);
 }
 
+std::optional<Index> memory_left_by_groups(const Path& root) {
+  constexpr Index kNoLimit = Index{1} << 62;  // version 1 has a number of this size for none
+  const Index left = left_by_groups(root);
+  return left < kNoLimit ? std::optional(left) : std::nullopt;
+}
+
 Index resident_bytes() {
   return kKibibyte * number_after("/proc/self/status", "VmRSS:").value_or(0);
 }

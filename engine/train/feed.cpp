@@ -36,7 +36,7 @@ Feed::Batch Feed::read(const BatchSource& source,
     batch.labels = source.labels(step);
     batch.pixels.resize(static_cast<std::size_t>(region.volume()));
     if (!region.empty()) {
-      batch.unreadable = source.read_region(step, region, batch.pixels);
+      batch.reading = source.read_region(step, region, batch.pixels);
     }
   });
   return batch;
@@ -68,9 +68,11 @@ std::optional<std::string> Feed::load(Index step, Execution<float>& execution) {
     most_pixels_ = std::max(most_pixels_, region.volume());
     Batch batch = next(step, region);
     problem = std::move(batch.problem);
+    most_decoding_ = std::max(most_decoding_, batch.reading.decoding_bytes);
+    pictures_read_ += batch.reading.pictures;
     if (!problem) {
       labels_ = std::move(batch.labels);
-      unreadable_ = std::move(batch.unreadable);
+      unreadable_ = std::move(batch.reading.unreadable);
       copy_in(std::as_const(batch.pixels).data(), region, execution.image());
     }
     spare_ = std::move(batch.pixels);
@@ -82,6 +84,10 @@ std::optional<std::string> Feed::load(Index step, Execution<float>& execution) {
   truth_.finish_copy(view);
   labels_.assign(truth.begin(), truth.end());
   return problem;
+}
+
+DecodingNeed Feed::decoding_need() const {
+  return source_ ? most_decoding(source_->dataset(), source_->detail()) : DecodingNeed{};
 }
 
 Index Feed::size() const {

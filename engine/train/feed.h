@@ -11,6 +11,7 @@
 
 #include "engine/comm/exchange.h"
 #include "engine/data/batch.h"
+#include "engine/data/decoding_need.h"
 #include "engine/execution/execution.h"
 
 namespace engine {
@@ -45,6 +46,17 @@ class Feed {
   // What pixels take here, beside the execution's image.
   [[nodiscard]] Index bytes() const { return static_cast<Index>(sizeof(float)) * most_pixels_; }
 
+  // The most that decoding a picture took here, and what the data set takes.
+  [[nodiscard]] Index decoding_bytes() const { return most_decoding_; }
+  [[nodiscard]] Index data_bytes() const { return source_ ? source_->dataset().bytes() : 0; }
+
+  // Pictures that were read here for the passes that were loaded.
+  [[nodiscard]] Index pictures_read() const { return pictures_read_; }
+
+  // What the headers of all pictures say that decoding one takes at most, and of which. Nothing on
+  // ranks that do not read.
+  [[nodiscard]] DecodingNeed decoding_need() const;
+
   // Pictures of the data set. All ranks call this together.
   [[nodiscard]] Index size() const;
 
@@ -58,7 +70,7 @@ class Feed {
     Region region;
     std::vector<int> labels;
     std::vector<float> pixels;  // (N, C, H, W) of the region
-    std::vector<UnreadablePicture> unreadable;
+    BatchSource::Reading reading;
     std::optional<std::string> problem;
   };
 
@@ -76,6 +88,8 @@ class Feed {
   std::vector<int> labels_;
   std::vector<UnreadablePicture> unreadable_;
   Index most_pixels_ = 0;
+  Index most_decoding_ = 0;
+  Index pictures_read_ = 0;
   std::vector<float> spare_;  // pixels of the pass before, for the one after
   std::future<Batch> upcoming_;
 };

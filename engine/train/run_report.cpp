@@ -59,9 +59,7 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
     std::memcpy(&theirs, all[rank].data(), sizeof(theirs));
     nlohmann::ordered_json entry;
     entry["rank"] = rank;
-    MemoryUse plan = planned[rank];
-    plan.program = theirs.use.program;
-    entry["planned"] = to_json(plan);
+    entry["planned"] = to_json(planned[rank]);
     entry["measured"] = to_json(theirs.use);
     entry["measured"]["peak_resident"] = theirs.peak_resident;
     ranks.push_back(std::move(entry));
@@ -126,15 +124,19 @@ void Progress::step(Index step, const StepResult& result, Index images) {
   if (style_ == ProgressStyle::None) {
     return;
   }
-  const std::string line =
-      fmt::format("step {:>{}}/{}  loss {:.4f}  rate {:.4g}  {:.0f} images/s  {} left",
-                  step,
-                  fmt::formatted_size("{}", last_step_),
-                  last_step_,
-                  result.loss,
-                  result.learning_rate,
-                  static_cast<double>(images) / result.times.step_s,
-                  time_left(step));
+  // Only where it is much: else pictures are there before they are needed.
+  constexpr double kMuch = 0.2;
+  const double waiting = result.times.load_s / std::max(result.times.step_s, 1e-9);
+  const std::string line = fmt::format(
+      "step {:>{}}/{}  loss {:.4f}  rate {:.4g}  {:.0f} images/s  {} left{}",
+      step,
+      fmt::formatted_size("{}", last_step_),
+      last_step_,
+      result.loss,
+      result.learning_rate,
+      static_cast<double>(images) / result.times.step_s,
+      time_left(step),
+      waiting < kMuch ? "" : fmt::format("  waiting for pictures {:.0f} %", 100 * waiting));
   if (style_ == ProgressStyle::Line) {
     say(line + "\n");
   } else if (now_s() - shown_s_ > 0.2 || step == last_step_) {

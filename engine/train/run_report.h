@@ -15,8 +15,8 @@ namespace engine {
 [[nodiscard]] partitioner::MemoryUse measured_memory(const ExecutionMemory& execution,
                                                      Index optimizer_bytes);
 
-// Planned and measured memory of each rank; what the program took before there was a network is no
-// plan but known, and stands in both. All ranks call this together; the text is on rank 0.
+// Memory of each rank as it was planned before the run, beside what was measured. All ranks call
+// this together; the text is on rank 0.
 [[nodiscard]] std::string memory_json(const std::vector<partitioner::MemoryUse>& planned,
                                       const partitioner::MemoryUse& measured,
                                       const Communicator& communicator);

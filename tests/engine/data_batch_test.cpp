@@ -154,6 +154,36 @@ TEST_CASE("a region of a batch has the bits of those cells of the whole batch") 
   batches.read_region(7, Region{{6, 6}, {0, 3}, {0, 8}, {0, 8}}, {});
 }
 
+TEST_CASE("a picture is read once, however many places it has, and only for images of the region") {
+  const auto pictures_read = [](const BatchSource& batches, Index step, const Region& region) {
+    std::vector<float> out(static_cast<std::size_t>(region.volume()));
+    return batches.read_region(step, region, out).pictures;
+  };
+  const BatchSource few = source(3, 8, Split::Train);
+  CHECK(pictures_read(few, 0, {{0, 8}, {0, 3}, {0, 8}, {0, 8}}) == 3);
+  const BatchSource many = source(20, 6, Split::Train);
+  CHECK(pictures_read(many, 1, {{0, 6}, {0, 3}, {0, 8}, {0, 8}}) == 6);
+  CHECK(pictures_read(many, 1, {{2, 4}, {0, 3}, {5, 8}, {0, 3}}) == 2);
+  CHECK(pictures_read(many, 1, {{2, 2}, {0, 3}, {0, 8}, {0, 8}}) == 0);
+  CHECK(pictures_read(source(6, 4, Split::Test), 1, {{0, 4}, {0, 3}, {0, 8}, {0, 8}}) == 2);
+}
+
+TEST_CASE("the places of one picture in a batch are varied each in its own way") {
+  const BatchSource batches = source(1, 4, Split::Train);
+  const Region all{{0, 4}, {0, 3}, {0, 8}, {0, 8}};
+  std::vector<float> out(static_cast<std::size_t>(all.volume()));
+  batches.read_region(0, all, out);
+  const std::size_t volume = out.size() / 4;
+  for (Index image = 0; image < 4; ++image) {
+    const Region one{{image, image + 1}, {0, 3}, {0, 8}, {0, 8}};
+    std::vector<float> alone(volume);
+    batches.read_region(0, one, alone);
+    const auto begin = out.begin() + image * static_cast<std::ptrdiff_t>(volume);
+    CHECK(std::equal(alone.begin(), alone.end(), begin));
+    CHECK((image == 0 || !std::equal(alone.begin(), alone.end(), out.begin())));
+  }
+}
+
 TEST_CASE("the same seed gives the same batch and another seed another") {
   const Region all{{0, 4}, {0, 3}, {0, 8}, {0, 8}};
   std::vector<float> first(static_cast<std::size_t>(all.volume()));

@@ -60,6 +60,19 @@ TEST_CASE("groups of version 1 are found, and of a container that sees its own g
   CHECK(free_memory_bytes(folder.path()) == 1);  // nothing is left
 }
 
+TEST_CASE("what groups leave is known apart from what the machine has") {
+  const tests::TemporaryFolder folder;
+  write(folder.path() / "proc/meminfo", kMeminfo);
+  CHECK(!engine::memory_left_by_groups(folder.path()));
+  write(folder.path() / "proc/self/cgroup", "5:memory:/a\n");
+  const auto group = folder.path() / "sys/fs/cgroup/memory/a";
+  write(group / "memory.limit_in_bytes", "9223372036854771712\n");  // version 1 means none
+  write(group / "memory.usage_in_bytes", "300000000\n");
+  CHECK(!engine::memory_left_by_groups(folder.path()));
+  write(group / "memory.limit_in_bytes", "3000000000\n");  // more than is free
+  CHECK(engine::memory_left_by_groups(folder.path()) == 2700000000);
+}
+
 TEST_CASE("what a process touches is resident, and was at most as much as at its peak") {
   const partitioner::Index before = engine::resident_bytes();
   const std::vector<char> touched(32 << 20, 1);

@@ -1,0 +1,18 @@
+// What decoding the pictures of a data set takes, known before any is decoded.
+
+#pragma once
+
+#include "engine/data/dataset.h"
+
+namespace engine {
+
+struct DecodingNeed {
+  Index bytes = 0;  // the most that one picture takes, its file included
+  Index item = -1;  // that picture; -1: none is in a file
+};
+
+// By the headers of all picture files. Those that cannot be read count for nothing: whoever decodes
+// them says why.
+[[nodiscard]] DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail);
+
+}  // namespace engine
