@@ -40,7 +40,7 @@ host='\([^ ]+\)'
 refused_each "^tessera: rank 1 $host: .*--bogus.*see tessera check --help" "$check --grid 1x2" "$check --grid 1x2 --bogus"
 refused_each "^tessera: rank 0 $host: .*--bogus" "$check --grid 1x2 --bogus" "$check --grid 1x2"
 refused_each "^tessera: rank 2 $host: --batch: \"x\"" "$check" "$check" "$check --batch x"
-refused_each "^tessera: rank 1 $host: unknown command "wobble"" "$check" wobble
+refused_each "^tessera: rank 1 $host: unknown command .wobble." "$check" wobble
 refused_each "^tessera: rank 0 $host: .*--one" "$check --one" "$check --two"
 refused_each '^tessera: [^r].*--bogus' "$check --bogus" "$check --bogus"
 refused_each "^tessera: rank 1 $host: .*--bogus" --help "$check --bogus"
