@@ -11,9 +11,10 @@ namespace engine {
 
 namespace {
 
-constexpr int kMostRows = 10;             // classes, or pairs, that people are shown
+constexpr int kMostRows = 10;             // classes of which people are shown all pairs
+constexpr std::size_t kMostListed = 8;    // classes, and pairs, that are shown of more
 constexpr int kMostConfusion = 1000;      // classes whose pairs are all written as JSON
-constexpr std::size_t kNameColumns = 14;  // of a name in a table
+constexpr std::size_t kNameColumns = 12;  // of a name in a table
 
 std::string percent(double share) {
   return std::isnan(share) ? "-" : fmt::format("{:.1f} %", 100 * share);
@@ -38,7 +39,7 @@ std::vector<std::string> class_cells(const ClassificationMetrics& metrics,
 std::string confusion_table(const ClassificationMetrics& metrics,
                             const std::vector<std::string>& names) {
   std::vector<partitioner::Column> columns{
-      {"class"}, {"", partitioner::Align::Left}, {"recall"}, {"precision"}, {"taken for"}};
+      {"class"}, {"", partitioner::Align::Left}, {"recall"}, {"precision"}, {"as"}};
   for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
     columns.push_back({std::to_string(predicted)});
   }
@@ -51,7 +52,7 @@ std::string confusion_table(const ClassificationMetrics& metrics,
     }
     table.add_row(std::move(cells));
   }
-  return table.text();
+  return "each class, and as how many of which its pictures were recognised:\n" + table.text();
 }
 
 std::string lowest_recall_table(const ClassificationMetrics& metrics,
@@ -65,7 +66,7 @@ std::string lowest_recall_table(const ClassificationMetrics& metrics,
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return metrics.score(a).recall() < metrics.score(b).recall();
   });
-  order.resize(std::min<std::size_t>(order.size(), kMostRows));
+  order.resize(std::min(order.size(), kMostListed));
   partitioner::TextTable table(
       {{"class"}, {"", partitioner::Align::Left}, {"recall"}, {"precision"}, {"pictures"}});
   for (const int number : order) {
@@ -85,7 +86,7 @@ std::string most_confused(const ClassificationMetrics& metrics,
   if (pairs.empty()) {
     return "no class was taken for another\n";
   }
-  pairs.resize(std::min<std::size_t>(pairs.size(), kMostRows));
+  pairs.resize(std::min(pairs.size(), kMostListed));
   partitioner::TextTable table({{"pictures"},
                                 {"of class", partitioner::Align::Left},
                                 {"taken for", partitioner::Align::Left}});

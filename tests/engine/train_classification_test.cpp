@@ -105,10 +105,11 @@ TEST_CASE("an output that is NaN is not right, a label without an output is a mi
 
 TEST_CASE("the table of up to ten classes has a row a class and fits a terminal") {
   CHECK(classification_table(example(), kNames) ==
-        "class       recall precision taken for 0 1 2\n"
-        "    0 ball  66.7 %    66.7 %           2 1 0\n"
-        "    1 cup   50.0 %    33.3 %           1 1 0\n"
-        "    2 tent   0.0 %         -           0 1 0\n");
+        "each class, and as how many of which its pictures were recognised:\n"
+        "class      recall precision as 0 1 2\n"
+        "    0 ball 66.7 %    66.7 %    2 1 0\n"
+        "    1 cup  50.0 %    33.3 %    1 1 0\n"
+        "    2 tent  0.0 %         -    0 1 0\n");
   ClassificationMetrics ten(10);
   for (int picture = 0; picture < 9990; ++picture) {
     ten.add(answer(10, picture % 10), picture % 10);
@@ -125,7 +126,7 @@ TEST_CASE("of more than ten classes the worst and the most confused are shown, i
     metrics.add(answer(1000, label % 7 == 3 ? label - 1 : label), label);
   }
   const std::string table = classification_table(metrics, {});
-  CHECK(std::count(table.begin(), table.end(), '\n') <= 24);
+  CHECK(std::count(table.begin(), table.end(), '\n') <= 21);  // and three above it
   CHECK(longest_line(table) <= 80);
   CHECK(table.find("class 3 ") != std::string::npos);
   CHECK(table.find("1 of 2") != std::string::npos);
