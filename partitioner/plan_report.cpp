@@ -339,13 +339,21 @@ class Report {
     return table.text();
   }
 
+  // Ten kinds side by side: long names take two lines.
+  [[nodiscard]] static std::string memory_title(const std::string& name) {
+    constexpr std::size_t kLongest = 8;
+    constexpr std::size_t kFirst = 5;
+    return name.size() <= kLongest ? "\n" + name
+                                   : name.substr(0, kFirst) + "-\n" + name.substr(kFirst);
+  }
+
   [[nodiscard]] std::string memory() const {
-    std::vector<Column> columns = {{"rank"}};
+    std::vector<Column> columns = {{"\nrank"}};
     for (const MemoryKind& kind : kMemoryKinds) {
-      columns.push_back({kind.name});
+      columns.push_back({memory_title(kind.name)});
     }
-    columns.push_back({"total"});
-    TextTable table(columns);
+    columns.push_back({"\ntotal"});
+    TextTable table(columns, 1);
     std::vector<Index> totals;
     for (const MemoryUse& use : memory_) {
       totals.push_back(use.total());
