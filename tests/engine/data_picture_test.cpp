@@ -358,7 +358,7 @@ TEST_CASE("a header is read from the beginning of a file, and says what decoding
   CHECK(header.cols == 400);
   CHECK(header.orientation == 6);
   CHECK(decoding_bytes(header, {}) > 300 * 400 * 3);
-  CHECK(decoding_bytes(header, {50, 50}) < 100000);
+  CHECK(decoding_bytes(header, {50, 50}) < static_cast<engine::Index>(file.size()) + 100000);
   tests::write_bytes(folder / "b.jpg", Bytes(file.begin(), file.begin() + 100));
   CHECK(has(test::input_error_of([&] { (void)engine::read_picture_header(folder / "b.jpg"); }),
             "cut off"));
