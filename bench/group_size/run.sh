@@ -220,13 +220,15 @@ note_origin() {
 of_settings() { awk -f bench/median.awk -f bench/steps/rows.awk -f bench/group_size/settings.awk -f "bench/group_size/$1" "$out"; }
 
 report() {
-  local words=${out%.csv}.txt
+  local words
+  words=$(mktemp)
   of_settings table.awk
   of_settings conclusion.awk >"$words"
   [ ! -s "${out%.csv}.origin" ] || cat "${out%.csv}.origin" >>"$words"
   printf '\n'
   cat "$words"
   draw groupings "$out" --caption "$words"
+  rm "$words"
 }
 
 default_model=$model
