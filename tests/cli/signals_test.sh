@@ -75,7 +75,7 @@ expect 'nohup keeps it' test "$status" -eq 0
 "$program" probe --seconds 100 --out "$folder/profile.toml" >"$folder/out" 2>"$folder/err" </dev/null &
 started_process=$!
 command_line='tessera probe, stopped'
-wait_until 'the probe should start' test -n "$(rank 0)"
+wait_until 'the probe should start' a_rank_runs
 sleep 0.5 # the program starts itself anew once, which no signal is to meet
 kill -TERM "$started_process"
 ended

@@ -30,6 +30,7 @@ wait_until() {
   fail "$what"
 }
 all_are_gone() { [ -z "$(ranks_running)" ]; }
+a_rank_runs() { [ -n "$(ranks_running)" ]; }
 steps() { wc -l <"$folder/run/metrics.jsonl"; } 2>/dev/null
 # more_steps_than NUMBER
 more_steps_than() { [ "$(steps || echo 0)" -gt "$1" ]; } 2>/dev/null
