@@ -37,25 +37,7 @@ expect 'in one screen' test "$(wc -l <"$folder/out")" -le 24
 expect 'of 80 columns' awk 'length > 80 { bad = 1 } END { exit bad }' "$folder/out"
 
 # Two classes by folder: their names.
-cat >"$folder/colours.cfg" <<'EOM'
-[net]
-height=12
-width=12
-channels=3
-batch=4
-learning_rate=0.01
-max_batches=100
-[convolutional]
-batch_normalize=1
-filters=4
-size=3
-pad=1
-activation=relu
-[connected]
-output=2
-activation=linear
-[softmax]
-EOM
+make_colours_model "$folder/colours.cfg"
 colours=$folder/colours
 mkdir -p "$colours"/{train,test}/{blue,red}
 for number in {1..8}; do

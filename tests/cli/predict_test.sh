@@ -2,25 +2,7 @@
 # predict: any number of pictures, folders and lists; bad ones are named and passed; pictures with captions.
 . tests/cli/support/harness.sh
 
-cat >"$folder/colours.cfg" <<'EOM'
-[net]
-height=12
-width=12
-channels=3
-batch=4
-learning_rate=0.01
-max_batches=100
-[convolutional]
-batch_normalize=1
-filters=4
-size=3
-pad=1
-activation=relu
-[connected]
-output=2
-activation=linear
-[softmax]
-EOM
+make_colours_model "$folder/colours.cfg"
 data=$folder/colours
 mkdir -p "$data"/{train,test}/{blue,red}
 for number in {1..8}; do

@@ -111,5 +111,28 @@ make_digits() { perl "$support/make_idx.pl" "$@"; }
 # make_picture FILE SIDE RED GREEN BLUE: a square PNG around that colour.
 make_picture() { perl "$support/make_png.pl" "$@"; }
 
+# make_colours_model FILE: a model that tells small pictures of two colours apart.
+make_colours_model() {
+  cat >"$1" <<'EOM'
+[net]
+height=12
+width=12
+channels=3
+batch=4
+learning_rate=0.01
+max_batches=100
+[convolutional]
+batch_normalize=1
+filters=4
+size=3
+pad=1
+activation=relu
+[connected]
+output=2
+activation=linear
+[softmax]
+EOM
+}
+
 # valid_json FILE: each line is JSON (with `whole` as second argument: the whole file is).
 valid_json() { perl "$support/check_json.pl" "$@"; }
