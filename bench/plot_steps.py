@@ -1,20 +1,19 @@
 #!/usr/bin/python3
 """Draws what the benches of training steps measured (Debian: python3-matplotlib).
 
-    bench/plot_steps.py KIND --out FIGURE FILE [--caption TEXT]
+    bench/plot_steps.py KIND --out FIGURE FILE... [--caption TEXT]
 
 KIND        FILE
 groupings   CSV of bench/group_size/run.sh: what a step of each grouping of layers is spent with
 prediction  CSV of bench/prediction/run.sh: predicted and measured time of each partition
 choice      CSV of bench/choice/run.sh: what --partition auto chose beside the fastest that was measured
-speed       CSV of bench/speed/run.sh: speed-up over one device
+speed       one or more CSVs of bench/speed/run.sh: speed-up over one device
 memory      CSV of bench/memory/run.sh: peak memory beside other programs
 run         memory.json of a run folder: planned and measured memory of each rank, by what it is for
 scale       CSV of bench/planner/scale.sh: predicted speed-up on many devices
 """
 
 import argparse
-import csv
 import json
 import math
 import re
@@ -26,73 +25,12 @@ import figure as look
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from results import MIB, baseline_of, baselines_of, by, kind_of, largest, open_text, predicted_speed_up, rows_of, speed_up, steps_of
+
 BLUE, RED, GREEN = look.COLOURS[:3]
-MIB = 2**20
 BAR = 0.4
 KINDS_OF_MEMORY = ["weights", "gradients", "optimizer", "activations", "workspace", "messages", "pictures", "decoding", "data", "program"]
 KIND_COLOURS = [*look.COLOURS, "#44aa99", "#882255"]
-MEASURED_PARTS = ["computing", "maps", "statistics", "sums", "idle"]  # columns of the CSV
-SETTING = ("cluster", "devices", "rate_mbit", "dilation", "model", "size", "batch")
-
-
-def open_text(path):
-    try:
-        return open(path, encoding="utf-8", newline="")
-    except OSError as error:
-        sys.exit(f"{path}: {error.strerror}")
-
-
-def rows_of(path):
-    with open_text(path) as file:
-        return list(csv.DictReader(file))
-
-
-class Step:
-    """A partition in a setting: what is predicted, and what its rounds measured."""
-
-    def __init__(self, row):
-        self.row = row
-        self.name = row["name"]
-        self.setting = tuple(row[column] for column in SETTING)
-        self.devices = int(row["devices"])
-        self.batch = int(row["batch"])
-        self.predicted_s = float(row["predicted_s"])
-        self.planned_bytes = largest(row["planned_bytes"])
-        self.rounds = []
-        self.parts = []
-        self.peak_bytes = 0
-
-    @property
-    def measured_s(self):
-        return statistics.median(self.rounds)
-
-    def error(self):
-        """How far the slowest and the fastest round are from the median, for a line on a bar."""
-        return [[self.measured_s - min(self.rounds)], [max(self.rounds) - self.measured_s]]
-
-
-def largest(numbers):
-    return max((int(number) for number in numbers.split()), default=0)
-
-
-def steps_of(path):
-    """Those that were measured, in the order of the file."""
-    steps = {}
-    for row in rows_of(path):
-        step = steps.setdefault(tuple(row[column] for column in (*SETTING, "name")), Step(row))
-        if row["measured_s"]:
-            step.rounds.append(float(row["measured_s"]))
-            step.parts.append([float(row[part + "_s"] or 0) for part in MEASURED_PARTS])
-            step.peak_bytes = max(step.peak_bytes, largest(row["peak_bytes"]))
-    measured = [step for step in steps.values() if step.rounds]
-    return measured or sys.exit(f"{path}: nothing has been measured yet")
-
-
-def by(steps, key):
-    groups = {}
-    for step in steps:
-        groups.setdefault(key(step), []).append(step)
-    return groups
 
 
 def setting_words(step, *columns):
@@ -110,7 +48,7 @@ def label_places(axes, labels):
 
 
 def draw_pairs(axes, pairs, legend):
-    """Two bars a place, as [(left, right), ...]."""
+    """Two bars per place, as [(left, right), ...]."""
     for side, (colour, label) in enumerate(zip((look.PALE, BLUE), legend)):
         axes.bar([place + (side - 0.5) * BAR for place in range(len(pairs))], [pair[side] for pair in pairs],
                  BAR * 0.94, color=colour, label=label, zorder=2)
@@ -194,8 +132,8 @@ def prediction(path):
     figure, axes = look.subplots(1, 2, (11, 5.4))
     markers = "os^Dv"
     for axis, measured, predicted, unit in (
-            (axes[0, 0], lambda step: 1e3 * step.measured_s, lambda step: 1e3 * step.predicted_s, "ms a step"),
-            (axes[0, 1], lambda step: step.peak_bytes / MIB, lambda step: step.planned_bytes / MIB, "MiB of the fullest device")):
+            (axes[0, 0], lambda step: 1e3 * step.measured_s, lambda step: 1e3 * step.predicted_s, "ms per step"),
+            (axes[0, 1], lambda step: step.peak_bytes / MIB, lambda step: step.planned_bytes / MIB, "MiB, largest of all devices")):
         for step in steps:
             axis.plot(measured(step), predicted(step), color=look.COLOURS[groups.index(group_of(step)) % 6], alpha=0.75,
                       marker=markers[models.index(step.row["model"]) % 5], markersize=5, linestyle="none", zorder=3)
@@ -207,7 +145,7 @@ def prediction(path):
         axis.set_aspect("equal")
     error = statistics.median(abs(step.predicted_s / step.measured_s - 1) for step in steps)
     axes[0, 0].set(title=f"Time: median error {100 * error:.1f} % of {len(steps)} partitions; grey: 10 %")
-    axes[0, 1].set(title="Peak memory of the process beside what is planned")
+    axes[0, 1].set(title="Peak memory of a process: measured and planned")
     handles = [Line2D([], [], color=look.COLOURS[i % 6], marker="o", linestyle="none", label=group) for i, group in enumerate(groups)]
     handles += [Line2D([], [], color=look.DARK, marker=markers[i % 5], linestyle="none", label=model) for i, model in enumerate(models)]
     look.legend_below(figure, handles)
@@ -227,63 +165,62 @@ def choice(path):
             axis.plot(step.measured_s / best, place, marker="D" if chosen else "o", linestyle="none", zorder=3 if chosen else 2,
                       color=RED if chosen else look.PALE, markersize=7 if chosen else 5, alpha=1 if chosen else 0.7)
     axis.set_yticks(range(len(settings)), [setting_words(steps[0], "cluster", "model", "size", "batch") for steps in settings])
-    axis.set(xscale="log", xlabel="time of a step by the fastest that was measured", ylim=(len(settings) - 0.5, -0.5))
+    axis.set(xscale="log", xlabel="step time, relative to the fastest measured", ylim=(len(settings) - 0.5, -0.5))
     most = max(axis.get_xlim()[1], 1.2)
     ticks = [tick for tick in (1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50) if tick <= most]
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
     look.legend_below(figure, [Line2D([], [], color=RED, marker="D", linestyle="none", label="--partition auto"),
-                               Line2D([], [], color=look.PALE, marker="o", linestyle="none", label="rivals")])
+                               Line2D([], [], color=look.PALE, marker="o", linestyle="none", label="other partitions")])
     return figure
 
 
-SPEED_LINES = {"auto": ("-", "o"), "layers": ("--", "s"), "one-group": (":", "^"), "auto-half": ("-.", "D")}
+SPEED_LINES = {"auto": ("-", "o", BLUE), "layers": ("--", "s", GREEN), "one-group": (":", "^", RED), "auto-half": ("-.", "D", look.COLOURS[3])}
+SPEED_NAMES = {"auto": "measured, --partition auto", "layers": "measured, a group for each layer", "one-group": "measured, one group for all layers",
+               "auto-half": "measured, auto with 16-bit gradients"}
 
 
-def draw_bound(axis, points, colour):
-    """What dividing the work into whole cells leaves, of what --partition auto chose."""
-    axis.plot([step.devices for step in points], [float(step.row["work_bound"]) for step in points],
-              color=colour, linewidth=6, alpha=0.18, zorder=1)
+def draw_speed(axis, points, baselines):
+    """The speed-ups of one partition on one, two, ... devices; of what --partition auto chose also what was predicted, and the bound of the work."""
+    line, marker, colour = SPEED_LINES.get(points[0].name, ("-.", "x", look.PALE))
+    points.sort(key=lambda step: step.devices)
+    devices = [1, *(step.devices for step in points)]
+    axis.plot(devices, [1, *(speed_up(step, baseline_of(step, baselines)) for step in points)], color=colour, linestyle=line, marker=marker,
+              markersize=5, zorder=3)
+    end = speed_up(points[-1], baseline_of(points[-1], baselines))
+    axis.annotate(f"{end:.1f}", (devices[-1], end), (-4, -14), textcoords="offset points", color=colour, ha="center", fontsize=9)
+    if points[0].name != "auto":
+        return
+    axis.plot(devices, [1, *(predicted_speed_up(step, baseline_of(step, baselines)) or math.nan for step in points)], color=look.DARK, linewidth=1,
+              linestyle="--", zorder=2)
+    axis.plot(devices, [1, *(step.get("work_bound") or math.nan for step in points)], color=look.PALE, linewidth=7, alpha=0.3, solid_capstyle="round", zorder=1)
 
 
-def kind_of(step):
-    """Of devices: "pi3" in the cluster "pi3x6-100"."""
-    return re.sub(r"x\d+-[\d.]+$", "", step.row["cluster"])
-
-
-def base_of(step, single):
-    """One of the devices by itself, while the others do the same; None where that was not measured."""
-    return single.get((kind_of(step), *step.setting[4:], step.devices))
-
-
-def speed(path):
-    steps = steps_of(path)
-    single = {(kind_of(step), *step.setting[4:], step.devices): step for step in steps if step.name == "each"}
-    several = [step for step in steps if step.devices > 1 and step.name != "each"]
-    panels = by(several, lambda step: (kind_of(step), *step.setting[4:6], float(step.row["rate_mbit"])))
-    if not panels or not single:
-        sys.exit(f"{path}: there is no speed-up without both one device and several")
-    batches = sorted({step.batch for step in steps})
-    figure, axes = look.subplots(1, len(panels), (max(7, 4.2 * len(panels)), 5.2), sharey=True)
-    for axis, ((kind, model, size, rate), panel) in zip(axes[0], panels.items()):
-        panel = [step for step in panel if base_of(step, single)]
-        for (batch, name), points in by(panel, lambda step: (step.batch, step.name)).items():
-            line, marker = SPEED_LINES.get(name, ("-.", "x"))
-            colour = look.COLOURS[batches.index(batch) % 6]
-            points.sort(key=lambda step: step.devices)
-            axis.plot([1, *(step.devices for step in points)],
-                      [1, *(base_of(step, single).measured_s / step.measured_s for step in points)], color=colour, linestyle=line, marker=marker, markersize=5, zorder=3)
-            if name == "auto":
-                draw_bound(axis, points, colour)
-        most = max(step.devices for step in panel)
-        axis.plot([1, most], [1, most], color=look.DARK, linewidth=1, linestyle=(0, (1, 3)), zorder=1)
-        axis.set(title=f"{kind}, {model}, {size}, {rate:g} Mbit/s", xlabel="devices", xticks=sorted({1, *(step.devices for step in panel)}))
-    axes[0, 0].set(ylabel="times as fast as one device")
-    handles = [Line2D([], [], color=look.COLOURS[i % 6], linewidth=3, label=f"batch {batch}") for i, batch in enumerate(batches)]
-    handles += [Line2D([], [], color=look.DARK, linestyle=line, marker=marker, markersize=5, label=name)
-                for name, (line, marker) in SPEED_LINES.items() if any(step.name == name for step in steps)]
-    handles.append(Line2D([], [], color=look.DARK, linewidth=6, alpha=0.18, label="bound of the work"))
-    look.legend_below(figure, handles, columns=min(len(handles), 4 if len(panels) < 3 else 8))
+def speed(*paths):
+    steps = [step for path in paths for step in steps_of(path)]
+    baselines = baselines_of(steps)
+    several = [step for step in steps if step.devices > 1 and step.name != "each" and baseline_of(step, baselines)]
+    rows = by(several, lambda step: (kind_of(step), *step.setting[4:6], float(step.row["rate_mbit"])))
+    if not rows:
+        sys.exit(f"{paths[0]}: there is no speed-up without both one device and several")
+    batches = sorted({step.batch for step in several})
+    figure, axes = look.subplots(len(rows), len(batches), (max(6, 1 + 2.6 * len(batches)), 0.9 + 2.9 * len(rows)), sharex=True, sharey=True)
+    most = max(step.devices for step in several)
+    for axis_row, ((kind, model, size, rate), row) in zip(axes, rows.items()):
+        for axis, batch in zip(axis_row, batches):
+            for points in by([step for step in row if step.batch == batch], lambda step: step.name).values():
+                draw_speed(axis, points, baselines)
+            axis.plot([1, most], [1, most], color=look.DARK, linewidth=1, linestyle=(0, (1, 3)), zorder=1)
+            axis.set(title=f"batch {batch}", xticks=sorted({1, *(step.devices for step in several)}), yticks=range(1, most + 1))
+        axis_row[0].set(ylabel=f"{kind}, {model},\n{size}, {rate:g} Mbit/s\nspeed-up over one device")
+    for axis in axes[-1]:
+        axis.set(xlabel="devices")
+    handles = [Line2D([], [], color=colour, linestyle=line, marker=marker, markersize=5, label=SPEED_NAMES[name])
+               for name, (line, marker, colour) in SPEED_LINES.items() if any(step.name == name for step in several)]
+    handles += [Line2D([], [], color=look.DARK, linewidth=1, linestyle="--", label="predicted"),
+                Line2D([], [], color=look.PALE, linewidth=7, alpha=0.3, label="bound of the work"),
+                Line2D([], [], color=look.DARK, linewidth=1, linestyle=(0, (1, 3)), label="linear speed-up")]
+    look.legend_below(figure, handles, columns=min(len(handles), 2 * len(batches), 4))
     return figure
 
 
@@ -302,7 +239,7 @@ def memory(path):
         heights = [largest(row["peak_bytes"]) / MIB for row in rows]
         bars = axis.bar(range(len(rows)), heights, 0.7, zorder=2, color=[program_colour(row["name"]) for row in rows])
         axis.bar_label(bars, [f"{height:.0f}" for height in heights])
-        axis.set(title=title, ylabel="peak resident MiB of the fullest device")
+        axis.set(title=title, ylabel="peak resident MiB, largest of all devices")
         label_places(axis, [f"{row['name']}, {row['devices']}" for row in rows])
     figure.tight_layout()
     return figure
@@ -364,14 +301,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=DRAWINGS, metavar="KIND")
     parser.add_argument("--out", required=True, metavar="FIGURE", help="picture to write: .svg, .png or .pdf")
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("files", metavar="FILE", nargs="+")
     parser.add_argument("--caption", metavar="TEXT", help="file of a text to put below the figure (groupings)")
     arguments = parser.parse_args()
     options = {}
     if arguments.caption:
         with open_text(arguments.caption) as file:
             options["caption"] = file.read().strip()
-    look.save(DRAWINGS[arguments.kind](arguments.file, **options), arguments.out)
+    if len(arguments.files) > 1 and arguments.kind != "speed":
+        parser.error(f"{arguments.kind} is drawn from one file")
+    look.save(DRAWINGS[arguments.kind](*arguments.files, **options), arguments.out)
 
 
 if __name__ == "__main__":

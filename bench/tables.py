@@ -1,0 +1,406 @@
+#!/usr/bin/python3
+"""Writes the tables of the READMEs from the result files of the benches, between their marker comments.
+
+    bench/tables.py            writes them
+    bench/tables.py --check    changes nothing; names the files that are not up to date, and exits with 1 if there are any
+    bench/tables.py --list     the names of the tables
+
+A table stands between <!-- table: NAME --> and <!-- end of table -->. Below it stands how its numbers were measured, from the origin
+file beside the CSV.
+"""
+
+import argparse
+import pathlib
+import re
+import statistics
+import sys
+
+from results import (MIB, all_steps, baseline_of, baselines_of, by, memory_error, origin_of, peers_of, predicted_speed_up, rank_correlation,
+                     rows_of, speed_up, steps_of)
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BENCH = ROOT / "bench"
+MARKER = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+
+# ---- numbers as text ----
+
+
+def figures(value, count=3):
+    """With so many significant digits, and all digits before the point: 40.0, 1776, 0.909."""
+    if value is None:
+        return ""
+    exponent = int(f"{value:.{count - 1}e}".split("e")[1])
+    return f"{value:.{max(0, count - 1 - exponent)}f}"
+
+
+def fixed(value, decimals=2):
+    return "" if value is None else f"{value:.{decimals}f}"
+
+
+def percent(share, decimals=0):
+    return "" if share is None else f"{100 * share:.{decimals}f} %"
+
+
+def mib(size):
+    return "" if not size else f"{size / MIB:.0f}"
+
+
+def with_range(middle, least, most, text=figures):
+    return text(middle) if None in (least, most) or least == most == middle else f"{text(middle)} ({text(least)} to {text(most)})"
+
+
+def table(columns, rows):
+    """columns: headings, those of text with a leading "<"."""
+    lines = ["| " + " | ".join(column.lstrip("<") for column in columns) + " |",
+             "| " + " | ".join("---" if column.startswith("<") else "---:" for column in columns) + " |"]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
+
+
+def origin_words(*paths):
+    """How the numbers were measured: a line for each file."""
+    lines = []
+    for path in paths:
+        origin = origin_of(path)
+        words = [*origin["machine"], *(f"commit {commit}" for commit in origin["commit"]), *origin["date"], *origin.get("note", [])]
+        lines.append(f"<sub>{', '.join(f'`{command}`' for command in origin['command'])}: {'; '.join(words)}.</sub>")
+    return "\n" + "<br>\n".join(lines) + "\n"
+
+
+# ---- the tables ----
+
+
+def fashion():
+    path = BENCH / "fashion.csv"
+    return table(["seed", "test accuracy, 1 rank", "4 ranks", "largest difference of the loss, first 50 steps", "of means of 100 steps, whole run: largest", "mean"],
+                 [[row["seed"], row["accuracy_1"] + " %", row["accuracy_4"] + " %", row["first_50_largest"], row["window_largest"], row["window_mean"]]
+                  for row in rows_of(path)]) + origin_words(path)
+
+
+def peers(name, with_model):
+    path = BENCH / "peers" / name
+    rows = []
+    for (model, size, batch, threads), found in peers_of(path):
+        milliseconds = [with_range(*(1e3 * value for value in found[which])) if found[which] else "" for which in ("tessera", "measured", "torch")]
+        rows.append([model if with_model else size, batch, threads, *milliseconds, fixed(found["times"]), fixed(found["times_measured"]), mib(found["peak"]),
+                     mib(found["torch_peak"]), percent(found["peak"] / found["torch_peak"])])
+    return table(["<model" if with_model else "<input", "batch", "threads", "Tessera, ms", "with measured kernels, ms", "PyTorch, ms", "times as fast",
+                  "with measured kernels", "peak, MiB", "PyTorch's, MiB", "share"], rows) + origin_words(path)
+
+
+def kernels():
+    path = BENCH / "kernels/kernels.csv"
+    of = {(row["pass"], row["threads"]): row for row in rows_of(path)}
+    passes = list(dict.fromkeys(name for name, _ in of))
+    return table(["<pass", "direct, 1 thread", "2 threads", "Winograd, 1 thread", "2 threads"],
+                 [[name, *(of[name, threads][method] for method in ("direct", "winograd") for threads in "12")] for name in passes]) + origin_words(path)
+
+
+def kernel_errors():
+    path = BENCH / "kernels/errors.csv"
+    return table(["layer", "<convolution", "<pass", "direct", "winograd2", "winograd4"], [row.values() for row in rows_of(path)]) + origin_words(path)
+
+
+def several_of(path):
+    """[(step, its baseline, the row "each" of the same batch)] of what several devices did."""
+    steps = steps_of(path)
+    baselines = baselines_of(steps)
+    single = {(step.row["cluster"], step.batch): step for step in steps if step.name == "each"}
+    return [(step, baseline_of(step, baselines), single.get((step.row["cluster"], step.batch))) for step in steps if step.name != "each" and step.devices > 1]
+
+
+def link_bound(step, baseline, single):
+    """How many times as fast as the baseline a step is if its busiest link is all that takes time."""
+    if step.get("link_bound"):
+        return step.get("link_bound") * baseline.measured_s / single.measured_s
+    seconds = 8e-6 * (step.get("busiest_bytes") or 0) / float(step.row["rate_mbit"])
+    return baseline.measured_s / seconds if seconds else None
+
+
+def speed(*names, devices=False):
+    paths = [BENCH / "speed" / name for name in names]
+    rows = []
+    for path in paths:
+        for step, baseline, single in several_of(path):
+            rows.append(([step.devices] if devices else []) + [
+                step.batch, figures(single.measured_s) + (" *" if single.row.get("recomputed") else ""), figures(single.predicted_s), figures(step.measured_s),
+                figures(step.predicted_s), fixed(speed_up(step, baseline)), fixed(predicted_speed_up(step, baseline)), fixed(step.get("work_bound"))]
+                + ([] if devices else [figures(link_bound(step, baseline, single))]))
+    return table((["devices"] if devices else []) + ["batch", "one device, s", "predicted", "`auto`, s", "predicted", "speed-up", "predicted", "bound of the work"]
+                 + ([] if devices else ["bound of the link"]), rows) + origin_words(*paths)
+
+
+def loss(seconds, step):
+    return "" if seconds is None else f"{seconds:.2f} ({100 * seconds / step.measured_s:.0f} %)"
+
+
+def losses(name):
+    path = BENCH / "speed" / name
+    rows = []
+    for step, baseline, _ in several_of(path):
+        even = baseline.measured_s / step.devices
+        rest = [step.spent(part) if step.row.get(part + "_s") else None for part in ("maps", "statistics", "sums")]
+        more = step.get("more_computing_s")
+        if baseline.passes > 1 or more is None:
+            more = step.measured_s - even - sum(filter(None, rest)) - step.spent("idle")
+        rows.append([step.batch, figures(step.measured_s), figures(even), *(loss(seconds, step) for seconds in (more, *rest))])
+    return table(["batch", "step, s", "even share of one device", "more computing", "exchange of maps", "batch statistics", "gradient reduction"], rows)
+
+
+def speed_by_rate(name):
+    path = BENCH / "speed" / name
+    rows = [[step.row["rate_mbit"], step.batch, step.name, figures(step.predicted_s), with_range(step.measured_s, step.get("least_s"), step.get("most_s")),
+             step.row.get("times") or fixed(speed_up(step, baseline)), f"{step.get('bytes') / MIB:.0f}"] for step, baseline, _ in several_of(path)]
+    return table(["link, Mbit/s", "batch", "<partition", "predicted, s", "measured, s", "times one device", "sent, MiB"], rows) + origin_words(path)
+
+
+def grouping_words(name):
+    """With the commas that the CSV has no room for."""
+    if not re.match(r"\d+(-\d+)?( \d| the rest|$)", name):
+        return name
+    layers, rest, _ = name.partition(" the rest alone")
+    return ", ".join(layers.split()) + (", the rest alone" if rest else "")
+
+
+def group_size(rate):
+    path = BENCH / "group_size/group_size.csv"
+    steps = [step for step in steps_of(path) if step.row["rate_mbit"] == rate]
+    chosen = sorted((step for step in steps if step.name != "auto"), key=lambda step: step.measured_s)
+    rows = []
+    for step in [*chosen, *(step for step in steps if step.name == "auto")]:
+        redundant = step.spent("computing") * (step.get("redundant") or 0)
+        words = "`auto`" if step.name == "auto" else f"**{grouping_words(step.name)}**" if step is chosen[0] else grouping_words(step.name)
+        rows.append([words, with_range(step.measured_s, *step.range_s, text=fixed), fixed(step.predicted_s), fixed(step.spent("computing") - redundant), fixed(redundant),
+                     *(fixed(step.spent(part)) for part in ("maps", "statistics", "sums", "idle"))])
+    return table(["<groups", "measured, s", "predicted, s", "computing", "redundant", "maps", "statistics", "gradients", "idle"], rows)
+
+
+def origin_of_group_size():
+    return origin_words(BENCH / "group_size/group_size.csv").lstrip("\n")
+
+
+def setting_words(step):
+    return ", ".join([step.row["cluster"], *([f"{step.row['rate_mbit']} Mbit/s"] if step.row.get("rate_mbit") else [])])
+
+
+def summary_of_errors(title, workload, steps):
+    """Of the predictions of some partitions: a row as a file of such rows has it."""
+    errors = [abs(step.predicted_s / step.measured_s - 1) for step in steps]
+    memory = [memory_error(step) for step in steps]
+    correlation = rank_correlation([step.predicted_s for step in steps], [step.measured_s for step in steps])
+    return {"setting": title, **dict(zip(("model", "size", "batch"), workload)), "partitions": len(steps), "median_error": statistics.median(errors),
+            "largest_error": max(errors), "rank_correlation": "" if correlation is None else f"{correlation:.2f}", "memory_median_error": statistics.median(memory),
+            "memory_largest_error": max(memory)}
+
+
+def prediction_rows():
+    path = BENCH / "prediction/prediction.csv"
+    rows = rows_of(path)
+    if "measured_s" not in rows[0]:
+        return rows
+    steps = steps_of(path)
+    return [*(summary_of_errors(setting_words(group[0]), group[0].setting[4:], group) for group in by(steps, lambda step: step.setting).values()),
+            summary_of_errors("all", ("", "", ""), steps)]
+
+
+def workload_words(row):
+    return f"`{row['model']}`, {row['size']}, {row['batch']}" if row["model"] else ""
+
+
+def prediction():
+    rows = [[row["setting"], workload_words(row), row["partitions"], percent(float(row["median_error"]), 1), percent(float(row["largest_error"]), 1),
+             row["rank_correlation"], percent(float(row["memory_median_error"]), 1), percent(float(row["memory_largest_error"]), 1)] for row in prediction_rows()]
+    return table(["<devices", "<model, input, batch", "partitions", "median error", "largest", "Spearman's rank correlation", "memory: median error", "largest"],
+                 rows) + origin_words(BENCH / "prediction/prediction.csv")
+
+
+def summary_of_choice(steps):
+    chosen, fastest = next(step for step in steps if step.name == "auto"), min(steps, key=lambda step: step.measured_s)
+    summary = {"setting": setting_words(chosen), **dict(zip(("model", "size", "batch"), chosen.setting[4:])), "partitions": len(steps),
+               "predicted_s": chosen.predicted_s, "fastest": "" if fastest is chosen else fastest.name, "ratio": chosen.measured_s / fastest.measured_s}
+    for name, step in (("chosen", chosen), ("fastest", fastest)):
+        if step is chosen and name == "fastest":
+            continue
+        summary.update({f"{name}_s": step.measured_s, f"{name}_least_s": step.range_s[0], f"{name}_most_s": step.range_s[1]})
+    return summary
+
+
+def choice_rows():
+    path = BENCH / "choice/choice.csv"
+    rows = rows_of(path)
+    if "measured_s" not in rows[0]:
+        return rows
+    groups = by(steps_of(path), lambda step: step.setting).values()
+    return [summary_of_choice(group) for group in groups if any(step.name == "auto" for step in group)]
+
+
+def choice():
+    rows = []
+    for row in choice_rows():
+        chosen, fastest = ([float(row[f"{name}{end}"]) if row.get(f"{name}{end}") not in (None, "") else None for end in ("_s", "_least_s", "_most_s")]
+                           for name in ("chosen", "fastest"))
+        rows.append([row["setting"], workload_words(row), row["partitions"], fixed(float(row["predicted_s"])), with_range(*chosen, text=fixed),
+                     row["fastest"] and f"`{row['fastest']}`", with_range(*fastest, text=fixed), fixed(float(row["ratio"]))])
+    return table(["<setting", "<model, input, batch", "partitions", "predicted, s", "chosen, s", "<fastest", "s", "chosen / fastest"],
+                 rows) + origin_words(BENCH / "choice/choice.csv")
+
+
+def scale():
+    path = BENCH / "planner/scale.csv"
+    parts = ("computing", "maps", "statistics", "gradients", "idle")
+    first, rows = {}, []
+    for row in rows_of(path):
+        step_s = float(row["step_s"])
+        first.setdefault(row["pixels"], step_s)
+        shares = [float(row[part]) if part in row else float(row[part + "_s"]) / step_s for part in parts]
+        speed_up_text = row.get("speed_up") or figures(first[row["pixels"]] / step_s)
+        rows.append([row["pixels"], row["devices"], figures(step_s), speed_up_text, *map(percent, shares), row["planning_s"]])
+    return table(["pixels", "devices", "step, s", "speed-up", "computing", "maps", "statistics", "gradients", "idle", "planning, s"], rows) + origin_words(path)
+
+
+def search():
+    path = BENCH / "planner/search.csv"
+    rows = [[row["model"], row["ranks"], row["batch"], " to ".join(dict.fromkeys([row["least_s"], row["most_s"]]))] for row in rows_of(path)]
+    return table(["<model", "ranks", "batch", "search, s"], rows) + origin_words(path)
+
+
+MEMORY_NAMES = {"tessera": "Tessera", "tessera-least": "Tessera, `--objective memory`", "torch": "PyTorch, the better memory format", "darknet": "Darknet (Debian's)"}
+
+
+def memory_of():
+    """{(name, devices): {batch: Step}}; of PyTorch's formats the one that takes less."""
+    found = {}
+    for step in all_steps(BENCH / "memory/memory.csv"):
+        name = "torch" if step.name.startswith("torch") else step.name
+        of = found.setdefault((name, step.devices), {})
+        if step.batch not in of or step.peak_bytes < of[step.batch].peak_bytes:
+            of[step.batch] = step
+    return found
+
+
+def memory():
+    found = memory_of()
+    batches = sorted({batch for of in found.values() for batch in of})
+    rows = [[MEMORY_NAMES.get(name, name), devices, *(text for batch in batches for text in (mib(of[batch].planned_bytes), mib(of[batch].peak_bytes)))]
+            for (name, devices), of in found.items()]
+    return table(["<", "processes", *(heading for batch in batches for heading in (f"batch {batch}: planned, MiB", "peak, MiB"))],
+                 rows) + origin_words(BENCH / "memory/memory.csv")
+
+
+def profile():
+    path = BENCH / "profile.csv"
+    return table(["<part", "share", "<what would remain"], [[row["part"], percent(float(row["share"])), row["remark"]] for row in rows_of(path)]) + origin_words(path)
+
+
+def accuracy(data):
+    path = BENCH / "accuracy_kernels.csv"
+    rows = [(row["seed"], float(row["direct"]), float(row["winograd"])) for row in rows_of(path) if row["data"] == data]
+    rows.append(("mean", *(statistics.mean(row[column] for row in rows) for column in (1, 2))))
+    return table(["seed", "direct", "Winograd", "difference"], [[seed, f"{a:.2f} %", f"{b:.2f} %", f"{b - a:+.2f}"] for seed, a, b in rows])
+
+
+def origin_of_accuracy():
+    return origin_words(BENCH / "accuracy_kernels.csv").lstrip("\n")
+
+
+# ---- the table of the main README ----
+
+
+def between(values, text):
+    least, most = text(min(values)), text(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
+def results():
+    early = [found for _, found in peers_of(BENCH / "peers/peers.csv")]
+    others = {}
+    for (model, *_), found in peers_of(BENCH / "peers/models.csv"):
+        others.setdefault(model, []).append(found["times"])
+    six = several_of(BENCH / "speed/speed.csv")
+    memories = memory_of()
+    most_batch = max(memories["tessera", 1])
+    small, least = (memories[name, 6][most_batch].peak_bytes for name in ("tessera", "tessera-least"))
+    everything = next(row for row in prediction_rows() if row["setting"] == "all")
+    ratios = [float(row["ratio"]) for row in choice_rows()]
+    rows = [
+        ["A training step on one device, the early layers of YOLOv2, 416x416 and 608x608, batch 1 and 4",
+         f"{between([found['times'] for found in early], fixed)} times as fast as PyTorch 1.13, in "
+         f"{between([found['peak'] / found['torch_peak'] for found in early], percent)} of its memory", "[steps](bench/README.md#a-training-step-beside-pytorch)"],
+        ["The same of " + ", ".join(sorted(others)), f"{between([times for of in others.values() for times in of], fixed)} times as fast as PyTorch",
+         "[steps](bench/README.md#a-training-step-beside-pytorch)"],
+        ["Those layers at 608x608 on six emulated Raspberry Pi 3 with links of 100 Mbit/s",
+         ", ".join(f"{speed_up(step, baseline):.1f}" for step, baseline, _ in six) + " times as fast as on one, for batches of " + ", ".join(
+             str(step.batch) for step, _, _ in six), "[speed](bench/README.md#how-much-faster-several-devices-train)"],
+        [f"Peak memory of each of the six, batch {most_batch}", f"{mib(small)} MiB, or {mib(least)} with `--objective memory`; on one device PyTorch takes "
+         f"{mib(memories['torch', 1][most_batch].peak_bytes)} MiB", "[memory](bench/README.md#what-each-device-needs)"],
+        [f"What `--partition auto` chooses, {len(ratios)} settings of two to six devices",
+         f"at most {max(ratios):.2f} times the step time of the fastest partition that was measured", "[choice](bench/README.md#is-what-is-chosen-the-fastest)"],
+        [f"Predicted against measured step times, {everything['partitions']} partitions",
+         f"{percent(float(everything['median_error']), 1)} apart in the median, {percent(float(everything['largest_error']))} at most; planned memory within "
+         f"{percent(float(everything['memory_largest_error']), 1)}", "[prediction](bench/README.md#how-right-predictions-are)"],
+    ]
+    return table(["<what", "<result", "<details"], rows)
+
+
+TABLES = {
+    "results": results,
+    "fashion": fashion,
+    "peers": lambda: peers("peers.csv", False),
+    "peers-models": lambda: peers("models.csv", True),
+    "kernels": kernels,
+    "kernel-errors": kernel_errors,
+    "speed": lambda: speed("speed.csv"),
+    "speed-losses": lambda: losses("speed.csv"),
+    "speed-fewer-devices": lambda: speed("speed_2.csv", "speed_4.csv", devices=True),
+    "speed-9-gflops": lambda: speed("speed_9gflops.csv"),
+    "speed-9-gflops-losses": lambda: losses("speed_9gflops.csv"),
+    "speed-by-rate": lambda: speed_by_rate("speed_416.csv"),
+    "group-size-100": lambda: group_size("100"),
+    "group-size-20": lambda: group_size("20"),
+    "group-size-5": lambda: group_size("5"),
+    "group-size-origin": origin_of_group_size,
+    "prediction": prediction,
+    "choice": choice,
+    "scale": scale,
+    "search": search,
+    "memory": memory,
+    "profile": profile,
+    "accuracy-fashion": lambda: accuracy("fashion"),
+    "accuracy-coloured": lambda: accuracy("coloured"),
+    "accuracy-origin": origin_of_accuracy,
+}
+
+
+def with_tables(text, path):
+    def replacement(match):
+        if match[2] not in TABLES:
+            sys.exit(f"{path}: there is no table called {match[2]}: see bench/tables.py --list")
+        return f"{match[1]}{TABLES[match[2]]()}{match[3]}"
+
+    if text.count("<!-- table: ") != len(MARKER.findall(text)):
+        sys.exit(f"{path}: a table has no <!-- end of table -->")
+    return MARKER.sub(replacement, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a table is not up to date")
+    parser.add_argument("--list", action="store_true", help="print the names of the tables")
+    arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(TABLES))
+        return
+    outdated = []
+    for path in [ROOT / "README.md", *sorted(BENCH.rglob("*.md"))]:
+        before = path.read_text(encoding="utf-8")
+        after = with_tables(before, path.relative_to(ROOT))
+        if after != before:
+            outdated.append(str(path.relative_to(ROOT)))
+            if not arguments.check:
+                path.write_text(after, encoding="utf-8")
+    if arguments.check and outdated:
+        sys.exit("not up to date, run bench/tables.py: " + ", ".join(outdated))
+
+
+if __name__ == "__main__":
+    main()
