@@ -1,23 +1,62 @@
 #!/usr/bin/env bash
-# Does training end as well with something faster as without? Trains with both on several seeds; prints a table.
-#   bench/accuracy.sh kernels [EPOCHS [SEEDS [DATA]]]      Winograd's kernels beside direct ones
-#   bench/accuracy.sh sums [EPOCHS [SEEDS]]                sums of gradients in 16 bits beside exact ones
-# EPOCHS: 8 if not given; SEEDS: "1 2 3"; DATA: "fashion coloured"
-#
-# kernels: models/fashion-resnet.cfg on Fashion-MNIST and models/small-vgg.cfg on pictures in colour that
-# bench/coloured_fashion.py makes of it, one rank. F(4x4,3x3) computes all three passes of every convolution that it can.
-# sums: models/lenet5.cfg on Fashion-MNIST, four ranks that share out images: all gradients and new values travel.
-#
-# Runs are kept in runs/accuracy/WHAT-DATA-VARIANT-SEED; those that have ended are not repeated.
-# Needs build/release/tessera, Debian's dataset-fashion-mnist and, for pictures in colour, python3-numpy.
+# Does training reach the same accuracy with something faster? Trains with and without it, on several seeds: see --help.
+# shellcheck source-path=SCRIPTDIR/..
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+bench=bench/accuracy.sh
+# shellcheck source=bench/results.sh
+. bench/results.sh
 
-what=${1-}
-epochs=${2:-8}
-seeds=${3:-1 2 3}
-wanted=${4:-fashion coloured}
+what=
+epochs=8
+seeds='1 2 3'
+wanted='fashion coloured'
 program=${TESSERA:-build/release/tessera}
+out=
+
+show_help() {
+  cat <<HELP
+Usage: bench/accuracy.sh [OPTION...] kernels [EPOCHS [SEEDS [DATA]]]
+       bench/accuracy.sh [OPTION...] sums [EPOCHS [SEEDS]]
+
+Trains with something faster and without it, on several seeds, and prints a table of the test accuracies.
+
+  kernels   Winograd kernels, F(4x4, 3x3) in all three passes, against direct ones: models/fashion-resnet.cfg on Fashion-MNIST
+            ("fashion") and models/small-vgg.cfg on colour pictures that bench/coloured_fashion.py makes of it ("coloured"), on one rank
+  sums      gradient reduction in 16 bits against exact reduction: models/lenet5.cfg on Fashion-MNIST, data-parallel on four ranks
+
+Runs are kept in runs/accuracy/WHAT-DATA-VARIANT-SEED; finished ones are not repeated. Needs Debian's dataset-fashion-mnist and, for
+colour pictures, python3-numpy. Default: $epochs epochs, seeds "$seeds", data "$wanted".
+
+  --program FILE        default: $program
+  --out CSV             default: runs/accuracy_WHAT.csv
+  --commit-results      also copies CSV and origin to bench/accuracy_WHAT.* and updates the tables in the READMEs
+  --help                shows this help and exits
+HELP
+}
+
+read_options() {
+  note_command "$@"
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --help | -h) show_help || true; exit 0 ;;
+      --commit-results) commit_results=yes && shift && continue ;;
+      --program | --out) [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
+      -*) fail "unknown option '$1': see --help." ;;
+      *) break ;;
+    esac
+    printf -v "${1#--}" '%s' "$2"
+    shift 2
+  done
+  [[ $# -ge 1 && $# -le 4 ]] || fail 'expected kernels or sums, then EPOCHS, SEEDS and DATA: see --help.'
+  what=$1
+  epochs=${2:-$epochs}
+  seeds=${3:-$seeds}
+  wanted=${4:-$wanted}
+  out=${out:-runs/accuracy_$what.csv}
+}
+
+read_options "$@"
 fashion=/usr/share/datasets/fashion-mnist
 coloured=runs/coloured
 
@@ -32,7 +71,7 @@ describe() {
       launcher=(env OMP_NUM_THREADS=1 mpiexec.mpich -n 4)
       options=(--data-parallel-from 0)
       ;;
-    *) printf 'no pictures are called %s here\n' "$1" >&2 && exit 2 ;;
+    *) fail "unknown data '$1': expected fashion or coloured." ;;
   esac
 }
 
@@ -49,7 +88,7 @@ train() {
   "${launcher[@]}" "$program" train "$model" --data "$pictures" --batch "$batch" --steps "$steps" --schedule-steps "$steps" --seed "$seed" \
     --run "$run" --force "--$what" "$variant" --progress line "${options[@]}" </dev/null >"$run/log" 2>&1 || {
     tail -5 "$run/log" >&2
-    printf '%s failed; its log is %s/log\n' "$run" "$run" >&2
+    say "$run failed; its log is $run/log"
     exit 1
   }
   echo "$steps" >"$run/steps"
@@ -68,15 +107,20 @@ compare() {
     train "$data" "$3" "$seed"
     line="$(accuracy "$data" "$2" "$seed") $(accuracy "$data" "$3" "$seed")"
     lines+="$line"$'\n'
+    printf '%s,%s,%s\n' "$data" "$seed" "${line/ /,}" >>"$out"
     awk -v data="$data" -v seed="$seed" '{ printf "| %s | %s | %s %% | %s %% | %+.2f |\n", data, seed, $1, $2, $2 - $1 }' <<<"$line"
   done
   printf '%s' "$lines" | awk -v data="$data" '{ a += $1; b += $2 }
     END { printf "| %s | mean | %.2f %% | %.2f %% | %+.2f |\n", data, a / NR, b / NR, (b - a) / NR }'
 }
 
-print_header() { printf '| pictures | seed | %s | %s | difference |\n| --- | ---: | ---: | ---: | ---: |\n' "$@"; }
+# print_header PLAIN FASTER: of the table, and of the CSV.
+print_header() {
+  printf 'data,seed,%s,%s\n' "$@" >"$(in_folder "$out")"
+  printf '| pictures | seed | %s | %s | difference |\n| --- | ---: | ---: | ---: | ---: |\n' "$@"
+}
 
-[ -x "$program" ] || { printf '%s is not there: run ./quickstart.sh first\n' "$program" >&2; exit 2; }
+[ -x "$program" ] || fail "$program does not exist: run ./quickstart.sh first, or give --program."
 case $what in
   kernels)
     [ -f "$coloured/test_batch.bin" ] || /usr/bin/python3 bench/coloured_fashion.py "$coloured"
@@ -87,8 +131,7 @@ case $what in
     print_header exact half
     compare fashion exact half
     ;;
-  *)
-    sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
-    exit 2
-    ;;
+  *) fail "expected kernels or sums, not '$what': see --help." ;;
 esac
+note_origin "$out"
+keep_results "$out" "bench/accuracy_$what"

@@ -1,19 +1,57 @@
 #!/usr/bin/env bash
-# Trains the ResNet on Fashion-MNIST with 1 rank and with 4 ranks (2x2 tiles), on several seeds, and compares them.
-#   bench/fashion_accuracy.sh [EPOCHS [SEEDS]]      default: 16 epochs, seeds "1 2 3"
-#
-# Runs are kept in runs/fashion/RANKS-SEED: finished ones are not repeated, interrupted ones go on from their last
-# checkpoint. 1 rank has 2 threads, 4 ranks have 1 each. Prints a table and draws bench/fashion_loss.svg.
-# Needs build/release/tessera (see quickstart.sh), and python3-matplotlib for the figure.
+# Trains the ResNet on Fashion-MNIST on one rank and on four, on several seeds, and compares them: see --help.
+# shellcheck source-path=SCRIPTDIR/..
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+bench=bench/fashion_accuracy.sh
+# shellcheck source=bench/results.sh
+. bench/results.sh
 
-epochs=${1:-16}
-seeds=${2:-1 2 3}
+epochs=16
+seeds='1 2 3'
 program=build/release/tessera
 model=models/fashion-resnet.cfg
 images=/usr/share/datasets/fashion-mnist
-figure=bench/fashion_loss.svg
+out=runs/fashion.csv
+figure=runs/fashion_loss.svg
+results=bench/fashion # where --commit-results copies them
+
+show_help() {
+  cat <<HELP
+Usage: bench/fashion_accuracy.sh [OPTION...] [EPOCHS [SEEDS]]
+
+Trains $model on Fashion-MNIST on one rank (two threads) and on four (2x2 tiles, one thread each), with each seed, and compares test
+accuracy and loss. Prints a table, writes a line of CSV for each seed, draws a figure of the losses. Runs are kept in
+runs/fashion/RANKS-SEED: finished ones are not repeated, interrupted ones are resumed from their last checkpoint.
+Default: $epochs epochs, seeds "$seeds".
+
+  --program FILE        default: $program
+  --out CSV             default: $out
+  --figure FILE         default: $figure
+  --commit-results      also copies CSV, origin and figure to $results.* and updates the tables in the READMEs
+  --help                shows this help and exits
+HELP
+}
+
+read_options() {
+  note_command "$@"
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --help | -h) show_help || true; exit 0 ;;
+      --commit-results) commit_results=yes && shift && continue ;;
+      --program | --out | --figure) [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
+      -*) fail "unknown option '$1': see --help." ;;
+      *) break ;;
+    esac
+    printf -v "${1#--}" '%s' "$2"
+    shift 2
+  done
+  [ $# -le 2 ] || fail 'expected at most EPOCHS and SEEDS: see --help.'
+  epochs=${1:-$epochs}
+  seeds=${2:-$seeds}
+}
+
+read_options "$@"
 training_pictures=60000
 batch=128
 epoch_steps=$(((training_pictures + batch - 1) / batch))
@@ -46,9 +84,8 @@ train() {
   }
 }
 
-[ -x "$program" ] || { printf '%s is not there: run ./quickstart.sh first\n' "$program" >&2; exit 2; }
-printf '%s, %s processors; %s, %d epochs, batch %d\n' \
-  "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(nproc)" "$model" "$epochs" "$batch"
+[ -x "$program" ] || fail "$program does not exist: run ./quickstart.sh first, or give --program."
+printf '%s; %s, %d epochs, batch %d\n' "$(machine)" "$model" "$epochs" "$batch"
 
 runs=()
 for seed in $seeds; do
@@ -64,9 +101,11 @@ for seed in $seeds; do
   done
 done
 
-awk -f bench/metrics.awk -f bench/training_table.awk "${runs[@]/%//metrics.jsonl}"
+awk -v csv="$(in_folder "$out")" -f bench/metrics.awk -f bench/training_table.awk "${runs[@]/%//metrics.jsonl}"
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
-  /usr/bin/python3 bench/plot_training.py --out "$figure" "${runs[@]}"
+  /usr/bin/python3 bench/plot_training.py --out "$(in_folder "$figure")" "${runs[@]}"
 else
-  printf 'No figure: install python3-matplotlib for it.\n'
+  say 'no figure: install python3-matplotlib.'
 fi
+note_origin "$out"
+keep_results "$out" "$figure" "$results"

@@ -1,7 +1,8 @@
 # Compares runs of one model that were trained with different numbers of ranks and seeds:
 #   awk -f metrics.awk -f training_table.awk RUN/metrics.jsonl...      where RUN ends in RANKS-SEED, as 4-1 does
 # Prints each run's accuracy, then for each seed how far the losses of 1 rank and of more ranks are apart, and the same
-# between seeds, which is the noise to judge by. After 50 steps it is means of 100 steps that are compared.
+# between seeds, which is the noise to judge by. With -v csv=FILE the comparisons are written there too, a line for each seed.
+# After 50 steps it is means of 100 steps that are compared.
 
 # spread(a, b): sets first_50 (largest difference of the first 50 losses), window_mean and window_largest (of the means
 # of 100 steps), windows.
@@ -23,6 +24,8 @@ function spread(a, b,    step, window, difference) {
 
 function spread_row(label, a, b) {
   spread(a, b)
+  if (csv != "" && ranks[b] != 1)
+    printf "%s,%.2f,%.2f,%.1e,%.3f,%.4f\n", seeds[a], 100 * accuracy[a], 100 * accuracy[b], first_50, window_largest, window_mean >csv
   printf "  %-30s %12.1e %14.4f %14.4f\n", label, first_50, window_mean, window_largest
 }
 
@@ -52,6 +55,7 @@ END {
   printf "\n  %6s %6s %8s %14s %12s\n", "ranks", "seed", "steps", "test accuracy", "training s"
   for (i = 1; i <= runs; ++i)
     printf "  %6s %6s %8s %12.2f %% %12.0f\n", ranks[i], seeds[i], steps[i], 100 * accuracy[i], seconds[i]
+  if (csv != "") print "seed,accuracy_1,accuracy_4,first_50_largest,window_largest,window_mean" >csv
   printf "\n  %-30s %12s %29s\n", "differences of the loss", "first 50", "means of 100 steps"
   printf "  %-30s %12s %14s %14s\n", "", "largest", "mean", "largest"
   for (i = 1; i <= runs; ++i)

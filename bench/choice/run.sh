@@ -8,7 +8,8 @@ bench=bench/choice/run.sh
 
 own_options=(settings group-sizes near)
 out=runs/choice.csv
-figure=bench/choice/choice.svg
+figure=runs/choice.svg
+results=bench/choice/choice # where --commit-results copies them
 rounds=3
 settings=bench/choice/settings
 group_sizes='1 2 4'
@@ -107,4 +108,4 @@ prepare
 may_emulate
 measure_all
 print_machine
-report
+finish

@@ -10,6 +10,7 @@ own_options=(grid data-parallel-from equal longest within most up cluster hostfi
 own_settings=(grid tiled data-parallel-from kernels)
 out=runs/group_size.csv
 figure=runs/group_size.svg
+results=bench/group_size/group_size # where --commit-results copies them
 batch=4
 grid=
 data_parallel_from=
@@ -208,14 +209,6 @@ measure_place() {
   measure_all
 }
 
-# note_origin: beside the CSV, what measured it.
-note_origin() {
-  local file=${out%.csv}.origin commit
-  commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-  [ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+=' and changes'
-  printf '%s; program of commit %s; %s\n' "$(machine)" "$commit" "$(date -u +%Y-%m-%d)" >"$file"
-}
-
 # of_settings AWK_FILE
 of_settings() { awk -f bench/median.awk -f bench/steps/rows.awk -f bench/group_size/settings.awk -f "bench/group_size/$1" "$out"; }
 
@@ -224,7 +217,7 @@ report() {
   words=$(mktemp)
   of_settings table.awk
   of_settings conclusion.awk >"$words"
-  [ ! -s "${out%.csv}.origin" ] || cat "${out%.csv}.origin" >>"$words"
+  [ ! -s "${out%.csv}.origin" ] || awk '{ printf "%s%s", NR > 1 ? "; " : "", $0 } END { print "." }' "${out%.csv}.origin" >>"$words"
   printf '\n'
   cat "$words"
   draw groupings "$out" --caption "$words"
@@ -241,5 +234,4 @@ if [ -n "$up$cluster$hostfile$local" ]; then rates=; fi
 for rate in ${rates:-none}; do
   measure_place "$rate"
 done
-note_origin
-report
+finish

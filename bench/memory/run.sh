@@ -8,7 +8,8 @@ bench=bench/memory/run.sh
 
 own_options=(count batches)
 out=runs/memory.csv
-figure=bench/memory/memory.svg
+figure=runs/memory.svg
+results=bench/memory/memory # where --commit-results copies them
 size=608x608
 count=6
 batches='1 8'
@@ -100,4 +101,4 @@ may_emulate
 "$python" -c 'import torch' 2>/dev/null || say 'PyTorch is left out: install python3-torch.'
 measure_all
 print_machine
-report
+finish

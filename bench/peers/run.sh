@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Measures a training step of the same models in Tessera, PyTorch and Darknet, in turn: see --help.
+# shellcheck source-path=SCRIPTDIR/../..
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+bench=bench/peers/run.sh
 
 models=models/yolov2-early.cfg
 sizes='416x416 608x608'
@@ -15,33 +17,38 @@ out=runs/peers.csv
 python=/usr/bin/python3
 any_blas=no
 
+figure=runs/peers.svg
+table=
+results=bench/peers/peers # where --commit-results copies them
+# shellcheck source=bench/results.sh
+. bench/results.sh
+
 show_help() {
   cat <<HELP
 Usage: bench/peers/run.sh [OPTION...]
 
-For every model, size, batch and number of threads, and so many times in turn: a training step in
-Tessera, by its usual kernels and by those that \`tessera plan --kernels measured\` finds beforehand; in PyTorch with both memory formats, with glibc's allocator as it is and tuned; in
-Debian's Darknet, if it is installed and knows all that the model has (one thread only).
-Writes a line of CSV for each measurement, prints a Markdown table. Takes an hour or more on two
-cores as it is; the machine should have nothing else to do.
+A training step of the same model in Tessera, PyTorch and Darknet, measured in turn for each model, size, batch and number of threads:
+Tessera with its default kernels and with those that \`tessera plan --kernels measured\` chooses; PyTorch with both memory formats, each
+with glibc's default allocator settings and with tuned ones; Debian's Darknet, where it is installed and supports the model (one thread
+only). Writes a line of CSV for each measurement, prints a Markdown table, draws a figure. With the defaults it takes an hour or more on
+two cores; the machine should be otherwise idle.
 
   --models 'FILE...'    default: $models
-  --sizes 'HxW...'      default: $sizes; own: what the model says
+  --sizes 'HxW...'      default: $sizes; own: the model's input size
   --batches 'N...'      default: $batches
   --threads 'N...'      default: $threads
   --rounds N            default: $rounds
-  --steps N             steps a round, of which the median counts; default: $steps
-  --darknet-rounds N    rounds with Darknet, a single step each, for it is slow; 0: none; default: $darknet_rounds
-  --quick               one size (the first), batch 1, one thread, 3 rounds of 3 steps; options after it still count
-  --any-blas            even where PyTorch would use the reference BLAS, which is many times slower than others
+  --steps N             steps per round, of which the median counts; default: $steps
+  --darknet-rounds N    rounds with Darknet, one step each, since it is slow; 0: none; default: $darknet_rounds
+  --any-blas            run even if PyTorch would use the reference BLAS, which is many times slower than others
   --program FILE        default: $program
-  --out FILE            default: $out
+  --out CSV             where measurements are written; default: $out
+  --figure FILE         default: $figure
+  --table CSV           measures nothing; prints the table and draws the figure of existing measurements
+  --commit-results      also copies CSV, origin and figure to $results.* and updates the tables in the READMEs
+  --quick               one size (the first), batch 1, one thread, 3 rounds of 3 steps; options after it still count
+  --help                shows this help and exits
 HELP
-}
-
-fail() {
-  printf 'bench/peers/run.sh: %s\n' "$1" >&2
-  exit 2
 }
 
 be_quick() {
@@ -50,16 +57,20 @@ be_quick() {
   threads=1
   rounds=3
   steps=3
+  out=runs/peers-quick.csv
+  figure=runs/peers-quick.svg
 }
 
 read_options() {
+  note_command "$@"
   while [ $# -gt 0 ]; do
     case $1 in
       --help | -h) show_help || true; exit 0 ;;
       --quick) be_quick && shift && continue ;;
       --any-blas) any_blas=yes && shift && continue ;;
-      --models | --sizes | --batches | --threads | --rounds | --steps | --darknet-rounds | --program | --out)
-        [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
+      --commit-results) commit_results=yes && shift && continue ;;
+      --models | --sizes | --batches | --threads | --rounds | --steps | --darknet-rounds | --program | --out | --figure | --table)
+        [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
       *) fail "unknown option '$1': see --help." ;;
     esac
     case $1 in
@@ -72,6 +83,8 @@ read_options() {
       --darknet-rounds) darknet_rounds=$2 ;;
       --program) program=$2 ;;
       --out) out=$2 ;;
+      --figure) figure=$2 ;;
+      --table) table=$2 ;;
     esac
     shift 2
   done
@@ -140,11 +153,28 @@ measure_setting() {
   done
 }
 
+# report: the table, and the figure if there is matplotlib to draw it with.
+report() {
+  awk -f bench/median.awk -f bench/peers/peers_table.awk "$out"
+  if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
+    /usr/bin/python3 bench/peers/plot_peers.py --out "$(in_folder "$figure")" "$out"
+  else
+    say 'no figure: install python3-matplotlib.'
+  fi
+  keep_results "$out" "$figure" "$results"
+}
+
 read_options "$@"
-[ -x "$program" ] || fail "$program is not there: run ./quickstart.sh first, or give --program."
-about_torch=$("$python" bench/peers/torch_step.py --about 2>/dev/null) || fail 'PyTorch is not there: install python3-torch.'
+if [ -n "$table" ]; then
+  [ -r "$table" ] || fail "$table cannot be read: --table expects a CSV of earlier measurements."
+  out=$table
+  report
+  exit 0
+fi
+[ -x "$program" ] || fail "$program does not exist: run ./quickstart.sh first, or give --program."
+about_torch=$("$python" bench/peers/torch_step.py --about 2>/dev/null) || fail 'PyTorch is not installed: install python3-torch.'
 case $about_torch in
-  *reference) [ "$any_blas" = yes ] || fail 'PyTorch would use the reference BLAS, which is no fair comparison: install libopenblas0 (or give --any-blas).' ;;
+  *reference) [ "$any_blas" = yes ] || fail 'PyTorch would use the reference BLAS, which is not a fair comparison: install libopenblas0 (or give --any-blas).' ;;
 esac
 # Idle threads of all peers spin alike, as briefly as Tessera's do by themselves; spinning longer than the scheduler's
 # time slice ruins whoever shares a processor.
@@ -156,8 +186,7 @@ partition=$scratch/partition.toml
 trap 'rm -rf "$scratch"' EXIT
 
 echo model,size,batch,threads,peer,round,step_s,step_min_s,step_max_s,peak_bytes,load >"$out"
-printf '%s, %s processors, load average %s; %s\n\n' \
-  "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "$about_torch"
+printf '%s, load average %s; %s\n\n' "$(machine)" "$(cut -d ' ' -f 1-3 /proc/loadavg)" "$about_torch"
 for model in $models; do
   for size in $sizes; do
     for batch in $batches; do
@@ -167,4 +196,5 @@ for model in $models; do
     done
   done
 done
-awk -f bench/median.awk -f bench/peers/peers_table.awk "$out"
+note_origin "$out"
+report

@@ -9,7 +9,8 @@ bench=bench/planner/scale.sh
 common_options=(program model batch out figure table)
 own_options=(sides devices seconds)
 out=runs/scale.csv
-figure=bench/planner/scale.svg
+figure=runs/scale.svg
+results=bench/planner/scale # where --commit-results copies them
 batch=16
 sides='608 2048 8192'
 devices=4096
@@ -30,11 +31,8 @@ says what it assumes. Writes a line of CSV for each, prints a Markdown table, dr
   --devices N           no more than these; default: $devices
   --seconds S           of planning for each size; default: $seconds
   --program FILE        default: $program
-  --out CSV             default: $out
-  --figure FILE         default: $figure
-  --table CSV           plans nothing: prints the table and draws the figure of what was planned before
-  --quick               up to 4 devices
 HELP
+  results_help
 }
 
 be_quick() {
@@ -82,4 +80,4 @@ read_options "$@"
 report_before
 need_program
 plan_all
-report
+finish

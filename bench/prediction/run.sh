@@ -8,7 +8,8 @@ bench=bench/prediction/run.sh
 
 own_options=(clusters workloads group-sizes)
 out=runs/prediction.csv
-figure=bench/prediction/prediction.svg
+figure=runs/prediction.svg
+results=bench/prediction/prediction # where --commit-results copies them
 clusters='2 4 6 mixed'
 workloads='models/yolov2-early.cfg@416x416@1 models/fashion-resnet.cfg@112x112@8'
 group_sizes='1 2 4 16'
@@ -91,4 +92,4 @@ prepare
 may_emulate
 measure_all
 print_machine
-report
+finish

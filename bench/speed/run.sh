@@ -8,7 +8,8 @@ bench=bench/speed/run.sh
 
 own_options=(counts rates batches speed partitions)
 out=runs/speed.csv
-figure=bench/speed/speed.svg
+figure=runs/speed.svg
+results=bench/speed/speed # where --commit-results copies them
 counts='1 2 4 6'
 rates='100 20 5'
 batches='1 2 4 8'
@@ -101,4 +102,4 @@ prepare
 may_emulate
 measure_all
 print_machine
-report
+finish

@@ -7,13 +7,23 @@ function list(path, suffix,    i, text) {
   return text
 }
 
+# group_name(i): "0-3", or "8" of a single layer.
+function group_name(i,    first, last) {
+  first = of["groups." i ".layers.0"]
+  last = of["groups." i ".layers.1"]
+  return first == last ? first : first "-" last
+}
+
 # groups(): "0-3 4-7 8".
-function groups(    i, text, first, last) {
-  for (i = 0; ("groups." i ".layers.0") in of; ++i) {
-    first = of["groups." i ".layers.0"]
-    last = of["groups." i ".layers.1"]
-    text = text (i ? " " : "") (first == last ? first : first "-" last)
-  }
+function groups(    i, text) {
+  for (i = 0; ("groups." i ".layers.0") in of; ++i) text = text (i ? " " : "") group_name(i)
+  return text
+}
+
+# recomputed(): the groups whose activations are computed again in the backward pass, as "0 2-3".
+function recomputed(    i, text) {
+  for (i = 0; ("groups." i ".layers.0") in of; ++i)
+    if (of["groups." i ".recompute"] == "true") text = text (text == "" ? "" : " ") group_name(i)
   return text
 }
 
@@ -38,9 +48,9 @@ function seconds(path) { return path in of ? sprintf("%.6g", dilation * of[path]
 END {
   computing = of["prediction.forward_s"] + of["prediction.backward_data_s"] + of["prediction.backward_weights_s"] \
     + of["prediction.other_s"] + of["prediction.update_s"]
-  printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4g,%s,%s,%s,%s,%s\n", key, groups(), round, seconds("prediction.step_s"),
+  printf "%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4g,%s,%s,%s,%s,%s,%s\n", key, groups(), round, seconds("prediction.step_s"),
     seconds("step_s.median"), seconds("step_s.min"), seconds("step_s.max"), seconds("parts.computing_s"), seconds("parts.maps_s"),
     seconds("parts.statistics_s"), seconds("parts.sums_s"), seconds("parts.idle_s"), of["prediction.messages"], of["prediction.bytes"],
     of["prediction.busiest_bytes"], (computing > 0 ? of["prediction.redundant_s"] / computing : 0), work_bound(),
-    list("memory", ".total"), list("peak_bytes", ""), limited_by, settings, load
+    list("memory", ".total"), list("peak_bytes", ""), limited_by, recomputed(), settings, load
 }

@@ -5,7 +5,10 @@
 # on when it is started anew. README.md lists the columns.
 # shellcheck shell=bash
 
-readonly step_columns='cluster,devices,rate_mbit,dilation,model,size,batch,name,groups,round,predicted_s,measured_s,least_s,most_s,computing_s,maps_s,statistics_s,sums_s,idle_s,messages,bytes,busiest_bytes,redundant,work_bound,planned_bytes,peak_bytes,limited_by,settings,load'
+# shellcheck source=bench/results.sh
+. bench/results.sh
+
+readonly step_columns='cluster,devices,rate_mbit,dilation,model,size,batch,name,groups,round,predicted_s,measured_s,least_s,most_s,computing_s,maps_s,statistics_s,sums_s,idle_s,messages,bytes,busiest_bytes,redundant,work_bound,planned_bytes,peak_bytes,limited_by,recomputed,settings,load'
 
 # What every bench takes, with defaults that it may change before it reads its options.
 common_options=(program model size batch rounds steps timeout out figure table probe-seconds vectors dilate slow-by)
@@ -37,29 +40,34 @@ common_help() {
   --slow-by quota|pace  how emulated devices keep to their share of a processor; default: $slow_by
   --probe-seconds S     of \`tessera probe\`, once for each cluster and model; default: $probe_seconds
   --program FILE        default: $program
-  --out CSV             what is measured; rows that are there are kept and not measured again; default: $out
+HELP
+  results_help
+}
+
+# shellcheck disable=SC2154 # `results` is set by the script that sources this
+# results_help: of the options of all benches that say what happens to results.
+results_help() {
+  cat <<HELP
+  --out CSV             where measurements are written; existing rows are kept and not measured again; default: $out
   --figure FILE         default: $figure
-  --table CSV           measures nothing: prints the table and draws the figure of what was measured before
-  --quick               a few small measurements, to see that all works; options after it still count
+  --table CSV           measures nothing; prints the table and draws the figure of existing measurements
+  --commit-results      also copies CSV, origin and figure to $results.* and updates the tables in the READMEs
+  --quick               a few small measurements, to see that everything works; options after it still count
+  --help                shows this help and exits
 HELP
 }
-
-fail() {
-  printf '%s: %s\n' "$bench" "$1" >&2
-  exit 2
-}
-
-say() { printf '%s: %s\n' "$bench" "$1" >&2; }
 
 # read_options ARGUMENT...: --NAME VALUE sets the variable NAME, for all common_options and the bench's own_options. A bench may
 # define own_flag OPTION VALUE, which sets $taken to how many arguments it has used.
 read_options() {
   local option
+  note_command "$@"
   while [ $# -gt 0 ]; do
     taken=0
     case $1 in
       --help | -h) show_help || true; exit 0 ;;
       --quick) be_quick && shift && continue ;;
+      --commit-results) commit_results=yes && shift && continue ;;
     esac
     if declare -F own_flag >/dev/null && own_flag "$@" && [ "$taken" -gt 0 ]; then
       shift "$taken"
@@ -91,9 +99,6 @@ expect_numbers() {
     [[ ${!name} =~ $pattern ]] || fail "--$option wants $wanted, not '${!name}'."
   done
 }
-
-# in_folder FILE: its folder is made.
-in_folder() { mkdir -p "$(dirname "$1")" && printf '%s' "$1"; }
 
 # ---- where ----
 
@@ -178,6 +183,7 @@ report_before() {
   [ -r "$table" ] || fail "$table cannot be read: --table wants what was measured before."
   out=$table
   report
+  keep_results "$out" "$figure" "$results"
   exit 0
 }
 
@@ -347,6 +353,14 @@ tiled_layers() { awk -f bench/steps/tiled_layers.awk "$scratch/plan"; }
 # print_table AWK_FILE: of $out, with the functions and medians of rows.awk.
 print_table() { awk -f bench/median.awk -f bench/steps/rows.awk -f "$1" "$out"; }
 
+# shellcheck disable=SC2154 # `results` is set by the script that sources this
+# finish: what a bench does once all is measured.
+finish() {
+  note_origin "$out"
+  report
+  keep_results "$out" "$figure" "$results"
+}
+
 # draw KIND FILE...: the figure, if there is matplotlib to draw it with.
 draw() {
   if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
@@ -355,11 +369,6 @@ draw() {
     say 'no figure: install python3-matplotlib.'
   fi
 }
-
-processors() { env -u OMP_NUM_THREADS nproc; }
-
-# machine: what it is called, and how many processors it has.
-machine() { printf '%s, %s processors' "$(sed -n 's/^\(model name\|Model\)[^:]*: *//p' /proc/cpuinfo | head -1)" "$(processors)"; }
 
 print_machine() {
   printf '%s, load average %s; %s vectors, dilation %s, slow by %s\n\n' \

@@ -27,7 +27,7 @@ expect_name 2-3 '2-3 the rest alone'
 
 # row NAME GROUPS MEASURED COMPUTING MAPS REDUNDANT
 row() {
-  printf 'pi,4,20,1,net,64x64,4,%s,%s,1,%s,%s,%s,%s,%s,%s,0.1,0.1,0,10,1048576,1048576,%s,1,1048576,1048576,maps,program p; steps 1; grid 2x2; tiled 8,0.50\n' \
+  printf 'pi,4,20,1,net,64x64,4,%s,%s,1,%s,%s,%s,%s,%s,%s,0.1,0.1,0,10,1048576,1048576,%s,1,1048576,1048576,maps,,program p; steps 1; grid 2x2; tiled 8,0.50\n' \
     "$1" "$2" "$3" "$3" "$3" "$3" "$4" "$5" "$6"
 }
 {
