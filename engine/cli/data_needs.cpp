@@ -10,42 +10,22 @@
 
 namespace engine {
 
-namespace {
-
 using partitioner::readable_bytes;
 
-void add_half(const std::string& path, Split split, const RenderingRules& rules, DataNeeds& needs) {
-  try {
-    const Dataset dataset = list_dataset(path, split, rules.input.channels);
-    const DecodingNeed most = most_decoding(dataset, needed_detail(rules));
-    needs.decoding_bytes += most.bytes;
-    needs.data_bytes += dataset.bytes();
-    if (dataset.files() != nullptr) {  // a record of each is kept with the list
-      needs.data_bytes += dataset.size() * static_cast<Index>(sizeof(PictureRecord));
-    }
-    if (most.bytes > needs.largest_bytes) {
-      needs.largest_bytes = most.bytes;
-      needs.largest_picture = dataset.name(most.item);
-    }
-  } catch (const partitioner::InputError&) {
-    return;
+void add_needs(const Dataset& dataset, const RenderingRules& rules, DataNeeds& needs) {
+  const DecodingNeed most = most_decoding(dataset, needed_detail(rules));
+  needs.decoding_bytes += most.bytes;
+  needs.data_bytes += dataset.bytes();
+  if (dataset.files() != nullptr) {  // a record of each is kept with the list
+    needs.data_bytes += dataset.size() * static_cast<Index>(sizeof(PictureRecord));
+  }
+  if (most.bytes > needs.largest_bytes) {
+    needs.largest_bytes = most.bytes;
+    needs.largest_picture = dataset.name(most.item);
   }
 }
 
-}  // namespace
-
-DataNeeds data_needs(const std::string& path,
-                     bool with_testing,
-                     const RenderingRules& rules,
-                     bool reads,
-                     const Communicator& communicator) {
-  DataNeeds mine;
-  if (reads) {
-    add_half(path, Split::Train, rules, mine);
-    if (with_testing) {
-      add_half(path, Split::Test, rules, mine);
-    }
-  }
+DataNeeds most_needs(const DataNeeds& mine, const Communicator& communicator) {
   struct Numbers {
     Index decoding = 0;
     Index data = 0;

@@ -79,15 +79,15 @@ class DataOpening {
   DataOpening(const DataChoice& choice,
               const partitioner::Network& network,
               bool reads,
-              const Communicator& communicator)
-      : choice_(choice), network_(network), reads_(reads), communicator_(communicator) {}
+              const Communicator& communicator,
+              InspectedData data)
+      : choice_(choice),
+        network_(network),
+        reads_(reads),
+        communicator_(communicator),
+        data_(std::move(data)) {}
 
   OpenedData open() {
-    throw_agreed(communicator_, problem_of([&] {
-                   if (reads_) {
-                     list();
-                   }
-                 }));
     inspect(data_, shared_rules(reading_rules_for(data_), communicator_), choice_.skip_broken);
     if (choice_.skip_broken) {
       drop_everywhere(data_.training);
@@ -100,19 +100,6 @@ class DataOpening {
   }
 
  private:
-  void list() {
-    data_.path = choice_.path;
-    const auto half = [&](Split split) {
-      return InspectedHalf(open_labelled(choice_.path, split, network_, choice_.model));
-    };
-    if (choice_.training) {
-      data_.training.emplace(half(Split::Train));
-    }
-    if (choice_.testing) {
-      data_.testing.emplace(half(Split::Test));
-    }
-  }
-
   void drop_everywhere(std::optional<InspectedHalf>& half) {
     const std::set<std::string> names = bad_names(half ? &*half : nullptr, communicator_);
     if (names.empty() || !half || half->dataset.files() == nullptr) {
@@ -249,11 +236,43 @@ class DataOpening {
 
 }  // namespace
 
-OpenedData open_data(const DataChoice& choice,
-                     const partitioner::Network& network,
-                     bool reads,
-                     const Communicator& communicator) {
-  return DataOpening(choice, network, reads, communicator).open();
+ListedData::ListedData(DataChoice choice,
+                       const partitioner::Network& network,
+                       bool reads,
+                       const Communicator& communicator)
+    : choice_(std::move(choice)), network_(&network), reads_(reads), communicator_(&communicator) {
+  data_.path = choice_.path;
+  const auto half = [&](Split split) {
+    return InspectedHalf(open_labelled(choice_.path, split, network, choice_.model));
+  };
+  throw_agreed(communicator, problem_of([&] {
+                 if (reads_ && choice_.training) {
+                   data_.training.emplace(half(Split::Train));
+                 }
+                 if (reads_ && choice_.testing) {
+                   data_.testing.emplace(half(Split::Test));
+                 }
+               }));
+}
+
+Index ListedData::bytes() const {
+  Index bytes = 0;
+  for (const InspectedHalf* half : data_.halves()) {
+    bytes += half->dataset.bytes();
+  }
+  return bytes;
+}
+
+DataNeeds ListedData::needs(const RenderingRules& rules) const {
+  DataNeeds mine;
+  for (const InspectedHalf* half : data_.halves()) {
+    add_needs(half->dataset, rules, mine);
+  }
+  return most_needs(mine, *communicator_);
+}
+
+OpenedData ListedData::open() && {
+  return DataOpening(choice_, *network_, reads_, *communicator_, std::move(data_)).open();
 }
 
 void expect_same_everywhere(bool reads, const Dataset* pictures, const Communicator& communicator) {

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "engine/cli/data_needs.h"
 #include "engine/comm/communicator.h"
+#include "engine/data/data_summary.h"
 #include "engine/data/dataset.h"
 #include "partitioner/network.h"
 
@@ -26,15 +28,37 @@ struct OpenedData {
   std::optional<Dataset> testing;
 };
 
-// Throws AgreedError on all ranks where a data set cannot be used, does not fit the network, or is
-// not the same on all ranks that read it. Rank 0 prints a line about it, and warnings. All ranks
-// call this together; `reads` says whether this one is to open it.
-[[nodiscard]] OpenedData open_data(const DataChoice& choice,
-                                   const partitioner::Network& network,
-                                   bool reads,
-                                   const Communicator& communicator);
+// A data set whose pictures are listed: what it will take is known, what is in it is not yet.
+class ListedData {
+ public:
+  // Lists it where `reads` says that this rank will read it. Throws AgreedError on all ranks where
+  // it cannot be listed or does not fit the network. All ranks call this together; `network` and
+  // `communicator` must outlive it.
+  ListedData(DataChoice choice,
+             const partitioner::Network& network,
+             bool reads,
+             const Communicator& communicator);
 
-// The last step of the above, for pictures without labels: throws AgreedError on all ranks where
+  // Whether this rank reads it.
+  [[nodiscard]] bool reads() const { return reads_; }
+  // What it holds in memory on this rank.
+  [[nodiscard]] Index bytes() const;
+  // The most that it takes on any rank, by the headers of all pictures. All ranks call this
+  // together.
+  [[nodiscard]] DataNeeds needs(const RenderingRules& rules) const;
+  // Throws AgreedError on all ranks where the data set cannot be used, or is not the same on all
+  // ranks that read it. Rank 0 prints a line about it, and warnings. All ranks call this together.
+  [[nodiscard]] OpenedData open() &&;
+
+ private:
+  DataChoice choice_;
+  const partitioner::Network* network_;
+  bool reads_;
+  const Communicator* communicator_;
+  InspectedData data_;
+};
+
+// What open() ends with, for pictures without labels: throws AgreedError on all ranks where
 // those that read have other pictures than each other. `pictures`: those of this rank; nullptr
 // where it has none. All ranks call this together.
 void expect_same_everywhere(bool reads, const Dataset* pictures, const Communicator& communicator);

@@ -4,6 +4,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/data_setup.h"
 #include "engine/cli/inference.h"
+#include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/train/classification_report.h"
 #include "engine/train/trainer.h"
@@ -35,24 +36,39 @@ void print_text(const EvaluationResult& result, const std::vector<std::string>& 
 }  // namespace
 
 void run_eval(const EvalCommand& command, const Communicator& communicator) {
-  Inference inference(load_model(command.model, communicator),
+  const partitioner::ModelFile model = load_model(command.model, communicator);
+  if (loss_layer(model.network) < 0) {
+    throw AgreedError(command.model + ": the network has no [softmax] or [cost] to judge by");
+  }
+  const auto listed = [&](bool reads) {
+    return ListedData({.path = command.data,
+                       .model = command.model,
+                       .testing = true,
+                       .skip_broken = command.skip_broken},
+                      model.network,
+                      reads,
+                      communicator);
+  };
+  std::optional<ListedData> pictures;
+  DataNeeds needs;
+  if (const auto reads = reads_before_search(command.partition, communicator)) {
+    pictures.emplace(listed(*reads));
+    needs = pictures->needs(rendering_rules(model));
+    expect_data_fits(needs, command.partition.memory_limit_mib << 20U);
+  }
+  Inference inference(model,
                       command.model,
                       command.weights,
                       command.partition,
                       command.batch > 0 ? command.batch : kBatch,
+                      needs,
                       communicator);
-  if (loss_layer(inference.model().network) < 0) {
-    throw AgreedError(command.model + ": the network has no [softmax] or [cost] to judge by");
+  if (!pictures) {
+    pictures.emplace(listed(inference.reads()));
   }
   BatchOptions options;
   options.rules = inference.rules({command.mean, command.stddev});
-  OpenedData data = open_data({.path = command.data,
-                               .model = command.model,
-                               .testing = true,
-                               .skip_broken = command.skip_broken},
-                              inference.model().network,
-                              inference.reads(),
-                              communicator);
+  OpenedData data = std::move(*pictures).open();
   Feed feed = inference.feed(options, [&] { return std::move(*data.testing); });
   inference.expect_its_classes(feed, command.data);
   const EvaluationResult result = evaluate(inference.execution(), feed);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/data_needs.h"
 #include "engine/comm/agreement.h"
 #include "engine/execution/execution.h"
 #include "engine/train/feed.h"
@@ -17,12 +18,13 @@ namespace engine {
 
 class Inference {
  public:
-  // `batch` images at a time.
+  // `batch` images at a time; `needs` are those of the pictures, where they are known.
   Inference(partitioner::ModelFile model,
             const std::string& model_path,
             const std::string& weights,
             const PartitionChoice& choice,
             Index batch,
+            const DataNeeds& needs,
             const Communicator& communicator);
 
   // How pictures become inputs: as in training, but for what the command line gives.

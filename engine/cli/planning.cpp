@@ -129,9 +129,9 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   }
   options.memory.training = workload.training;
   options.memory.adam = workload.adam;
-  options.memory.picture_batches = workload.training ? 1 : 0;
-  options.memory.decoding_bytes = workload.training ? workload.decoding_bytes : 0;
-  options.memory.data_bytes = workload.training ? workload.data_bytes : 0;
+  options.memory.picture_batches = 1;
+  options.memory.decoding_bytes = workload.decoding_bytes;
+  options.memory.data_bytes = workload.data_bytes;
   options.workspace = workspace_needs(network, options.kernels, workload.training);
   if (choice.memory_limit_mib > 0) {
     options.memory_limit_bytes = choice.memory_limit_mib << 20U;
@@ -217,6 +217,16 @@ void expect_same_plan(const partitioner::Network& network,
 }
 
 }  // namespace
+
+std::optional<bool> reads_before_search(const PartitionChoice& choice,
+                                        const Communicator& communicator) {
+  if (!choice.automatic()) {
+    return std::nullopt;
+  }
+  const int reader =
+      agreed(communicator, [&] { return parse_reader(choice.reader, communicator.size()); });
+  return reader == partitioner::kEveryRank || reader == communicator.rank();
+}
 
 partitioner::Partition agreed_partition(const partitioner::Network& network,
                                         const PartitionChoice& choice,

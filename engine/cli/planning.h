@@ -19,7 +19,7 @@ struct Workload {
   Index passes = 1;   // of one step
   bool training = true;
   bool adam = false;
-  // Of training: what pictures take on ranks that read, where that is known.
+  // What pictures take on ranks that read, where that is known.
   Index decoding_bytes = partitioner::kUsualDecodingBytes;
   Index data_bytes = 0;
 };
@@ -56,6 +56,11 @@ struct Workload {
     const partitioner::ClusterProfile& cluster,
     const PartitionChoice& choice,
     const Workload& workload);
+
+// Whether this rank will read pictures, where a search is to choose the partition: it leaves the
+// reader as it is. Nothing where no search does. Errors are AgreedErrors.
+[[nodiscard]] std::optional<bool> reads_before_search(const PartitionChoice& choice,
+                                                      const Communicator& communicator);
 
 // The partition of a command that all ranks run together: chosen or, with --partition auto, found
 // by rank 0 and sent to all. Errors are AgreedErrors; one is that ranks come to different plans.

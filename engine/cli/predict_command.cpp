@@ -12,6 +12,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/data_setup.h"
 #include "engine/cli/inference.h"
+#include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/data/captioned_picture.h"
 #include "engine/data/class_names.h"
@@ -121,11 +122,13 @@ class PredictRun {
   void run() {
     partitioner::ModelFile model = load_model(command_.model, communicator_);
     NamedPictures pictures = open_named_pictures(command_.pictures, model.network.image.channels);
+    const DataNeeds needs = needs_of(pictures, rendering_rules(model));
     Inference inference(std::move(model),
                         command_.model,
                         command_.weights,
                         command_.partition,
                         batch_for(pictures),
+                        needs,
                         communicator_);
     choose_names(inference);
     open_folder(inference);
@@ -157,6 +160,24 @@ class PredictRun {
                      work();
                    }
                  }));
+  }
+
+  // The needs of all sets, one after the other; none where no search asks for them.
+  [[nodiscard]] DataNeeds needs_of(const NamedPictures& pictures,
+                                   const RenderingRules& rules) const {
+    const auto reads = reads_before_search(command_.partition, communicator_);
+    if (!reads) {
+      return {};
+    }
+    DataNeeds mine;
+    Index decoding_bytes = 0;
+    for (const Dataset& set : pictures.sets) {
+      mine.decoding_bytes = 0;
+      add_needs(set, rules, mine);
+      decoding_bytes = std::max(decoding_bytes, mine.decoding_bytes);
+    }
+    mine.decoding_bytes = decoding_bytes;
+    return most_needs(*reads ? mine : DataNeeds{}, communicator_);
   }
 
   // Which ranks read is not known before there is a partition: the others may find no pictures.

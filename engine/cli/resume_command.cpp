@@ -98,6 +98,11 @@ Words together(Words launcher, const Words& program) {
   return launcher;
 }
 
+Words launcher_of(const CommandWords& started, int ranks) {
+  return started.launcher.empty() && ranks > 1 ? Words{"mpiexec.mpich", "-n", std::to_string(ranks)}
+                                               : started.launcher;
+}
+
 }  // namespace
 
 CommandWords started_command() {
@@ -117,11 +122,17 @@ CommandWords started_command() {
 std::string command_to_resume(const CommandWords& started,
                               int ranks,
                               const std::string& checkpoint) {
-  Words launcher = started.launcher;
-  if (launcher.empty() && ranks > 1) {
-    launcher = {"mpiexec.mpich", "-n", std::to_string(ranks)};
-  }
-  return line_of(together(launcher, with_resume(started.program, {}, checkpoint)));
+  return line_of(
+      together(launcher_of(started, ranks), with_resume(started.program, {}, checkpoint)));
+}
+
+std::string command_to_resume_in(const std::string& run,
+                                 const CommandWords& started,
+                                 int ranks,
+                                 const std::string& checkpoint) {
+  Words program = with_resume(started.program, {{"--run"}, {}}, checkpoint);
+  program.insert(program.end(), {"--run", run});
+  return line_of(together(launcher_of(started, ranks), program));
 }
 
 std::string command_to_resume_on(const Words& hosts,

@@ -25,8 +25,14 @@ struct CommandWords {
                                             int ranks,
                                             const std::string& checkpoint);
 
-// The same for other devices, a name for each rank: what said how to cut the network for the
-// devices of before is left out.
+// The same into another run folder.
+[[nodiscard]] std::string command_to_resume_in(const std::string& run,
+                                               const CommandWords& started,
+                                               int ranks,
+                                               const std::string& checkpoint);
+
+// The same as the first for other devices, a name for each rank: what said how to cut the network
+// for the devices of before is left out.
 [[nodiscard]] std::string command_to_resume_on(const Words& hosts,
                                                const CommandWords& started,
                                                const std::string& checkpoint);

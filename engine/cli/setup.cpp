@@ -300,7 +300,7 @@ void expect_memory(const partitioner::Network& network,
   if (left && all.needed > *left + all.resident) {
     there = fmt::format("its control group leaves {}",
                         partitioner::readable_bytes(*left + all.resident));
-  } else if (machine > 0 && needed > machine) {
+  } else if (machine > 0 && all.needed > machine) {
     there = fmt::format("its machine has {}", partitioner::readable_bytes(machine));
   }
   std::optional<std::string> problem;

@@ -77,8 +77,8 @@ void warn(const std::string& text, const Communicator& communicator);
                                                         const partitioner::Plan& plan,
                                                         bool adam);
 
-// Throws AgreedError on all ranks where one of them needs more memory for training than its machine
-// has.
+// Throws AgreedError on all ranks where those of one machine together need more memory for training
+// than it has, or than their control group leaves.
 void expect_memory(const partitioner::Network& network,
                    const partitioner::Plan& plan,
                    const partitioner::ReportOptions& options,

@@ -48,7 +48,8 @@ class TrainingRun {
         saved_(saved),
         model_(load_model(command.model, communicator)),
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
-        needs_(needs_before_choosing()),
+        data_(list_before_choosing()),
+        needs_(data_ ? std::optional(needs()) : std::nullopt),
         partition_(choose()),
         plan_(make_plan(model_.network, partition_, pass_images())),
         seed_(choose_seed()),
@@ -58,20 +59,14 @@ class TrainingRun {
   void run() {
     warn_of_idle_ranks(partition_, communicator_);
     warn_of_testing_batch(command_, model_, communicator_);
-    if (!needs_) {
-      needs_ = needs(Feed::reads(plan_, communicator_.rank()));
+    if (!data_) {
+      data_.emplace(listed_data(Feed::reads(plan_, communicator_.rank())));
+      needs_ = needs();
     }
     expect_memory(model_.network, plan_, planned_options(), communicator_);
     on_root([&] { folder_.emplace(command_.run, command_.resume, command_.force); });
-    const Index program_bytes = resident_bytes();
-    OpenedData data = open_data({.path = command_.data,
-                                 .model = command_.model,
-                                 .training = true,
-                                 .testing = command_.evaluate,
-                                 .skip_broken = command_.skip_broken},
-                                model_.network,
-                                Feed::reads(plan_, communicator_.rank()),
-                                communicator_);
+    const Index program_bytes = resident_bytes() - data_->bytes();
+    OpenedData data = std::move(*data_).open();
     Feed training = feed(std::move(data.training), Split::Train);
     std::optional<Feed> testing;
     if (command_.evaluate) {
@@ -189,21 +184,25 @@ class TrainingRun {
     }
   }
 
-  // Where a search will choose the partition by them, within a limit. It leaves the reader as it
-  // is.
-  [[nodiscard]] std::optional<DataNeeds> needs_before_choosing() const {
-    if (!command_.partition.automatic()) {
-      return std::nullopt;
-    }
-    const int reader = agreed(communicator_, [&] {
-      return parse_reader(command_.partition.reader, communicator_.size());
-    });
-    return needs(reader == partitioner::kEveryRank || reader == communicator_.rank());
+  // Where a search will choose the partition, also by what pictures take.
+  [[nodiscard]] std::optional<ListedData> list_before_choosing() const {
+    const auto reads = reads_before_search(command_.partition, communicator_);
+    return reads ? std::optional(listed_data(*reads)) : std::nullopt;
   }
 
-  [[nodiscard]] DataNeeds needs(bool reads) const {
-    DataNeeds needs =
-        data_needs(command_.data, command_.evaluate, rendering_rules(model_), reads, communicator_);
+  [[nodiscard]] ListedData listed_data(bool reads) const {
+    return ListedData({.path = command_.data,
+                       .model = command_.model,
+                       .training = true,
+                       .testing = command_.evaluate,
+                       .skip_broken = command_.skip_broken},
+                      model_.network,
+                      reads,
+                      communicator_);
+  }
+
+  [[nodiscard]] DataNeeds needs() const {
+    DataNeeds needs = data_->needs(rendering_rules(model_));
     expect_data_fits(needs, command_.partition.memory_limit_mib << 20U);
     return needs;
   }
@@ -407,15 +406,16 @@ class TrainingRun {
       } catch (const AgreedError&) {
         continue;  // no room there either
       }
-      throw AgreedError(fmt::format(
-          "{}: {}; what was learnt until step {} is saved in {}: go on with --resume {} "
-          "--run {}",
-          command_.run,
-          kGone,
-          trainer.steps_done(),
-          rescued.string(),
-          (rescued / "checkpoint.safetensors").string(),
-          rescued.string()));
+      throw AgreedError(
+          fmt::format("{}: {}; what was learnt until step {} is saved in {}; to go on: {}",
+                      command_.run,
+                      kGone,
+                      trainer.steps_done(),
+                      rescued.string(),
+                      command_to_resume_in(rescued.string(),
+                                           started_command(),
+                                           communicator_.size(),
+                                           (rescued / "checkpoint.safetensors").string())));
     }
     throw AgreedError(
         fmt::format("{}: {}; what was learnt could be saved nowhere else", command_.run, kGone));
@@ -450,6 +450,7 @@ class TrainingRun {
   LastCheckpoint& saved_;
   partitioner::ModelFile model_;
   partitioner::TrainingOptions training_;
+  std::optional<ListedData> data_;
   std::optional<DataNeeds> needs_;
   partitioner::Partition partition_;
   partitioner::Plan plan_;

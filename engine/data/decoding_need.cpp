@@ -1,24 +1,29 @@
 #include "engine/data/decoding_need.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "engine/data/inspection.h"
 #include "partitioner/errors.h"
 
 namespace engine {
 
 DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail) {
-  DecodingNeed most;
   const PictureFiles* files = dataset.files();
-  for (Index item = 0; files != nullptr && item < dataset.size(); ++item) {
-    try {
-      const PictureHeader header = read_picture_header(picture_path(*files, item));
-      const Index bytes = decoding_bytes(header, detail);
-      if (bytes > most.bytes) {
-        most = {bytes, item};
-      }
-    } catch (const partitioner::InputError&) {
-      continue;
-    }
+  if (files == nullptr) {
+    return {};
   }
-  return most;
+  std::vector<Index> bytes(static_cast<std::size_t>(dataset.size()));
+  for_each_in_threads(dataset.size(), [&](Index item) {
+    try {
+      bytes[static_cast<std::size_t>(item)] =
+          decoding_bytes(read_picture_header(picture_path(*files, item)), detail);
+    } catch (const partitioner::InputError&) {  // counts for nothing
+    }
+  });
+  const auto most = std::max_element(bytes.begin(), bytes.end());
+  return most == bytes.end() || *most == 0 ? DecodingNeed{}
+                                           : DecodingNeed{*most, most - bytes.begin()};
 }
 
 }  // namespace engine
