@@ -55,7 +55,7 @@ def draw_pairs(axes, pairs, legend):
 
 
 STEP_PARTS = {"computing": BLUE, "redundant computing": "#e69f00", "maps": GREEN, "statistics": "#cc79a7",
-              "sums of gradients": RED, "idle": "#cccccc"}
+              "gradient reduction": RED, "idle": "#cccccc"}
 
 
 def parts_of(step):
@@ -110,7 +110,7 @@ def groupings(path, caption=""):
         axis.set(ylim=(len(chosen) + len(automatic), -0.6), xlim=(0, 1.12 * max(max(sum(parts_of(step)), step.predicted_s) for step in steps)))
         axis.tick_params(axis="y", length=0)
         axis.grid(visible=False, axis="y")
-    axes[-1, 0].set(xlabel="seconds of a step of a mean device")
+    axes[-1, 0].set(xlabel="seconds per step, mean device")
     handles = [Patch(color=colour, label=label) for label, colour in STEP_PARTS.items()]
     handles.append(Line2D([], [], color="#000000", marker="|", markersize=12, markeredgewidth=1.6, linestyle="none", label="predicted step"))
     figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False, bbox_to_anchor=(0.5, (below - 0.62) / figure.get_figheight()))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether --partition auto chooses well: what it finds against rivals, measured. See --help.
+# Whether --partition auto chooses well: what it finds against baselines, measured. See --help.
 # shellcheck source-path=SCRIPTDIR/../..
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -19,16 +19,17 @@ show_help() {
   cat <<HELP
 Usage: bench/choice/run.sh [OPTION...]
 
-In each setting of a list: what --partition auto finds for the emulated cluster, and its rivals, which are all that \`plan --explain\`
-compares (the next best of the search, a group for each layer, one group for all, a plain grid, images shared out), and grids of all
-shapes with groups of several sizes. Predicted and measured; how many times as long the chosen one takes as the fastest measured. All are
-measured once; those that come near the fastest, and the chosen one, in all further rounds. What is planned not to fit into memory is not run.
-Needs root. An hour or two as it is; the machine should have nothing else to do.
+In each setting of a list: what --partition auto finds for the emulated cluster, and the baselines: the partitions that
+\`plan --explain\` compares (the next best of the search, a group for each layer, one group for all layers, a plain grid, images shared
+out) and grids of all shapes with groups of several sizes. Predicted and measured step times, and how many times as long the chosen
+partition takes as the fastest one. Every partition is measured once; those near the fastest, and the chosen one, in all further rounds.
+Partitions that do not fit into memory by their plans are not run. Needs root. With the defaults it takes an hour or two; the machine
+should be otherwise idle.
 
-  --settings FILE       a line each, LABEL MODEL HxW BATCH CLUSTER_OPTION..., where the last are what \`bench/cluster/cluster up\`
-                        takes; default: $settings
-  --group-sizes 'N...'  layers of a group, for grids; default: $group_sizes
-  --near X              further rounds are for what took at most X times as long as the fastest in the first; default: $near
+  --settings FILE       a setting per line, LABEL MODEL HxW BATCH CLUSTER_OPTION...; the last are options of
+                        \`bench/cluster/cluster up\`; default: $settings
+  --group-sizes 'N...'  layers per group, for grids; default: $group_sizes
+  --near X              further rounds measure what took at most X times as long as the fastest in the first; default: $near
 
 HELP
   common_help
@@ -46,10 +47,10 @@ be_quick() {
 # grids_of DEVICES: all that use every device.
 grids_of() { awk -v n="$1" 'BEGIN { for (rows = 1; rows <= n; ++rows) if (n % rows == 0) print rows "x" n / rows }'; }
 
-# find_rivals: a file each in $scratch/rivals; what the search finds is chosen.toml.
-find_rivals() {
-  rm -rf "$scratch/rivals"
-  plan auto --partition auto --explain --save-rivals "$scratch/rivals" || fail "$cluster_label: nothing to compare."
+# find_baselines: a file each in $scratch/baselines; what the search finds is chosen.toml.
+find_baselines() {
+  rm -rf "$scratch/baselines"
+  plan auto --partition auto --explain --save-rivals "$scratch/baselines" || fail "$cluster_label: nothing to compare."
 }
 
 # contends NAME ROUND: in the first round all do, then those that were near the fastest in it.
@@ -66,12 +67,12 @@ contends() {
 # try NAME ROUND PLAN_OPTION...
 try() { if contends "$1" "$2"; then measure "$@"; fi; }
 
-measure_rivals() {
-  local round=$1 rival grid count layers
-  try auto "$round" --partition "$scratch/rivals/chosen.toml"
-  for rival in "$scratch"/rivals/*.toml; do
-    # What is the same partition is no rival, whatever else it is called.
-    cmp -s "$rival" "$scratch/rivals/chosen.toml" || try "$(basename "$rival" .toml)" "$round" --partition "$rival"
+measure_baselines() {
+  local round=$1 baseline grid count layers
+  try auto "$round" --partition "$scratch/baselines/chosen.toml"
+  for baseline in "$scratch"/baselines/*.toml; do
+    # The chosen partition under another name is left out.
+    cmp -s "$baseline" "$scratch/baselines/chosen.toml" || try "$(basename "$baseline" .toml)" "$round" --partition "$baseline"
   done
   for grid in $(grids_of "$devices"); do
     plan layers --grid "$grid" 2>/dev/null || continue
@@ -90,9 +91,9 @@ measure_all() {
     [ "${#words[@]}" -ge 4 ] || fail "$settings, $label: a setting is LABEL MODEL HxW BATCH CLUSTER_OPTION..."
     emulate "$label" "${words[@]:3}"
     setting "${words[@]:0:3}"
-    find_rivals
+    find_baselines
     for ((round = 1; round <= rounds; ++round)); do
-      measure_rivals "$round"
+      measure_baselines "$round"
     done
   done 3<"$settings"
 }

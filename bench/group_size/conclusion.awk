@@ -37,7 +37,7 @@ END {
     }
     if (compared == "" && slowest != "" && measured[slowest] > 1.02 * measured[best]) compared = slowest
     links = links_of(setting)
-    printf "%s%s, batch %s: fastest is %s, %.2f s a step%s", get(best, "model"), links == "" ? "" : ", " links, get(best, "batch"),
+    printf "%s%s, batch %s: fastest is %s, %.2f s per step%s", get(best, "model"), links == "" ? "" : ", " links, get(best, "batch"),
       display(get(best, "name")), measured[best], alike == "" ? "" : " (within 2 %: " alike ")"
     if (compared != "") printf "; %s takes %s longer%s", display(get(compared, "name")), percent_more(compared, best), reasons(compared, best)
     print "."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which layers to join into groups: predicts and measures a step for each grouping. See --help.
+# Which layers to fuse into groups: predicts and measures a step for each grouping. See --help.
 # shellcheck source-path=SCRIPTDIR/../..
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -34,32 +34,32 @@ show_help() {
   cat <<HELP
 Usage: bench/group_size/run.sh [OPTION...]
 
-Which layers to join into groups, for a given cut, links and batch. For each grouping of the tiled layers: predicted and measured time
-of a step, what a mean device spends it with (computing, computing what others compute as well, maps, statistics, sums of gradients,
-idle), bytes and messages, memory. What --partition auto finds, with whatever cut, is measured beside them. Writes a line of CSV for
-each measurement, prints a Markdown table and a sentence for each setting, with the best first, and draws a figure.
+Which layers to fuse into groups, for a given cut, link rate and batch. For each grouping of the tiled layers: predicted and measured
+step time, what a mean device spends it on (computing, redundant computing, exchange of maps, batch statistics, gradient reduction,
+idling), bytes and messages, memory. What --partition auto finds, however it cuts, is measured beside them. Writes a line of CSV for
+each measurement, prints a Markdown table and a sentence for each setting, the best first, and draws a figure.
 
 Where, one of:
-  --up 'WHAT'           an emulated cluster, made for this and taken down again: what \`bench/cluster/cluster up\` takes, as in
-                        --up pi3x4 or --up '--devices 6 --rate 20' (needs root)
-  --cluster NAME        an emulated cluster that is up
-  --hostfile FILE       real machines, MPICH's host file; start this on the first of them
+  --up 'OPTIONS'        an emulated cluster, made for this bench and taken down again; OPTIONS of \`bench/cluster/cluster up\`, for
+                        example --up pi3x4 or --up '--devices 6 --rate 20' (needs root)
+  --cluster NAME        an emulated cluster that is already up
+  --hostfile FILE       real machines, from MPICH's host file; start the bench on the first of them
   --local N             N ranks on this machine
-  --rates 'N...'        four emulated Raspberry Pi 3 with links of each of so many Mbit/s (needs root); default: $rates
+  --rates 'MBIT...'     four emulated Raspberry Pi 3, with links of each of these rates in turn (needs root); default: $rates
 
 What:
   --model FILE          default: $model, the first $default_layers layers of it
   --layers N            the first N layers of the model; otherwise all of it
   --size HxW | own, --batch N, --grid RxC, --data-parallel-from LAYER
-                        default: $size, batch $batch, a grid as square as can be, tiles as far as layers can be tiled
+                        default: $size, batch $batch, the squarest grid, tiles up to the first layer that cannot be tiled
   --kernels HOW         as for \`tessera plan\`
 
-Which groupings, all of these together; each layer that is not named is a group of its own. By default groups of 1, 2, 4 and 8 layers,
-and the first half of the layers as one group:
-  --groups A-B,...      this one; can be repeated
-  --equal 'N...'        groups of so many layers each
-  --all                 all with groups of up to --longest layers ($longest) that are predicted to take at most --within
-                        ($within) times as long as the best of them; of these the --most ($most) that are predicted the fastest
+Which groupings; these options add up, and each layer that is not named is a group of its own. Default: groups of 1, 2, 4 and 8
+layers, and the first half of the layers as one group:
+  --groups A-B,...      this grouping; can be repeated
+  --equal 'N...'        groups of N layers each
+  --all                 all groupings with groups of up to --longest layers ($longest) whose predicted time is at most --within
+                        ($within) times that of the best one; of these the --most ($most) fastest by prediction
 
 HELP
   common_help
@@ -80,7 +80,7 @@ own_flag() {
   case $1 in
     --all) all=yes taken=1 ;;
     --groups)
-      [ $# -ge 2 ] || fail '--groups wants a value: see --help.'
+      [ $# -ge 2 ] || fail '--groups needs a value: see --help.'
       groupings+=("$2") taken=2
       ;;
   esac
@@ -94,13 +94,13 @@ expect_choices() {
   expect_numbers list equal rates
   [ -z "$layers" ] || expect_numbers whole layers
   for groups in "${groupings[@]}"; do
-    [[ $groups =~ ^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$ ]] || fail "--groups wants layers as in 0-3,4-7, not '$groups'."
+    [[ $groups =~ ^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$ ]] || fail "--groups: expected layers as in 0-3,4-7, not '$groups'."
   done
 }
 
 # expect_place: at most one is named.
 expect_place() {
-  [ $((${up:+1} + ${cluster:+1} + ${hostfile:+1} + ${local:+1} + 0)) -le 1 ] || fail 'one of --up, --cluster, --hostfile, --local is enough.'
+  [ $((${up:+1} + ${cluster:+1} + ${hostfile:+1} + ${local:+1} + 0)) -le 1 ] || fail 'give only one of --up, --cluster, --hostfile and --local.'
 }
 
 # choose_place RATE: where the next measurements are made. RATE counts where no place was named.
@@ -137,7 +137,7 @@ choose_cut() {
   [ -n "$grid" ] || grid=$(awk -v n="$devices" 'BEGIN { for (rows = int(sqrt(n)); n % rows; --rows); print rows "x" n / rows }')
   kernel_choice=(${kernels:+--kernels "$kernels"})
   cut=(--grid "$grid" ${data_parallel_from:+--data-parallel-from "$data_parallel_from"} "${kernel_choice[@]}")
-  run "$program" plan "$model" "${sized[@]}" --batch "$batch" --ranks "$devices" --json "${cut[@]}" || fail "this model cannot be cut so: $(last_complaint)"
+  run "$program" plan "$model" "${sized[@]}" --batch "$batch" --ranks "$devices" --json "${cut[@]}" || fail "this model cannot be cut like this: $(last_complaint)"
   flat_json <"$scratch/printed" >"$scratch/plan"
   tiled=$(tiled_layers)
   [ "$tiled" -gt 0 ] || fail 'this grid cuts no layer into tiles: give another one with --grid.'
@@ -168,7 +168,7 @@ all_groupings() {
 choose_groupings() {
   local count groups half
   for groups in "${groupings[@]}"; do
-    plan "groups $groups" "${cut[@]}" --groups "$groups" || fail 'such groups cannot be measured: see above.'
+    plan "groups $groups" "${cut[@]}" --groups "$groups" || fail 'these groups cannot be measured: see above.'
   done
   chosen=("${groupings[@]}")
   for count in $equal; do
@@ -217,7 +217,7 @@ report() {
   words=$(mktemp)
   of_settings table.awk
   of_settings conclusion.awk >"$words"
-  [ ! -s "${out%.csv}.origin" ] || awk '{ printf "%s%s", NR > 1 ? "; " : "", $0 } END { print "." }' "${out%.csv}.origin" >>"$words"
+  [ ! -s "${out%.csv}.origin" ] || awk '{ printf "%s%s", (NR > 1 ? "; " : ""), $0 } END { print "." }' "${out%.csv}.origin" >>"$words"
   printf '\n'
   cat "$words"
   draw groupings "$out" --caption "$words"

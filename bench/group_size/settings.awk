@@ -41,7 +41,7 @@ function part_of(key, name) {
 
 BEGIN {
   part_count = split("computing redundant maps statistics sums idle", part_name, " ")
-  split("computing|redundant computing|maps|statistics|sums of gradients|idle", part_words, "|")
+  split("computing|redundant computing|maps|statistics|gradient reduction|idle", part_words, "|")
 }
 
 END {

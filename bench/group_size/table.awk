@@ -7,7 +7,7 @@ function title(setting,    key, links) {
   key = member[setting, 1]
   links = links_of(setting)
   printf "%s%s: %s devices%s; cut: %s\n\n", printed++ ? "\n" : "", setting, get(key, "devices"), links == "" ? "" : ", " links, cut_of(setting)
-  print "| groups | measured, s | least, most | predicted, s | computing | redundant | maps | statistics | sums | idle | messages | sent, MiB | peak, MiB |"
+  print "| groups | measured, s | least, most | predicted, s | computing | redundant | maps | statistics | gradients | idle | messages | sent, MiB | peak, MiB |"
   print "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 }
 

@@ -23,10 +23,10 @@ show_help() {
   cat <<HELP
 Usage: bench/memory/run.sh [OPTION...]
 
-Peak resident memory of each process in a training step: on several emulated devices, with the partition that --partition auto finds for
-the least time and the one for the least memory; on one device; in PyTorch and in Debian's Darknet, where these are installed. Devices
-share this machine's processors here, and have memory enough: times mean nothing. Writes a line of CSV for each, prints a Markdown
-table of planned and measured memory, draws a figure. Needs root for the emulated devices. A quarter of an hour as it is.
+Peak resident memory of each process in a training step: on several emulated devices, with the partitions of least time and of least
+memory that --partition auto finds; on one device; in PyTorch and in Debian's Darknet, where these are installed. Times mean nothing
+here, since the devices share this machine's processors. Writes a line of CSV for each measurement, prints a Markdown table of planned
+and measured memory, draws a figure. Needs root for the emulated devices. With the defaults it takes a quarter of an hour.
 
   --model FILE, --size HxW | own
                         default: $model, $size

@@ -21,15 +21,15 @@ show_help() {
   cat <<HELP
 Usage: bench/planner/scale.sh [OPTION...]
 
-For pictures of several sizes: the predicted time of a step of the best partition for 1, 2, 4, ... equal devices, what it consists of, and
-how long the search took, as far as it gets in the time that there is. A forecast by the cost model, not a measurement: README.md
-says what it assumes. Writes a line of CSV for each, prints a Markdown table, draws a figure.
+For pictures of several sizes: the predicted step time of the best partition for 1, 2, 4, ... equal devices, what it consists of, and how
+long the search took, for as many devices as can be planned within --seconds. A forecast by the cost model, not a measurement:
+README.md says what it assumes. Writes a line of CSV for each, prints a Markdown table, draws a figure.
 
   --model FILE          default: $model
-  --batch N             images of a step; default: $batch
-  --sides 'PIXELS...'   of square pictures; default: $sides
-  --devices N           no more than these; default: $devices
-  --seconds S           of planning for each size; default: $seconds
+  --batch N             images per step; default: $batch
+  --sides 'PIXELS...'   sides of square pictures; default: $sides
+  --devices N           at most this many; default: $devices
+  --seconds S           planning time for each size; default: $seconds
   --program FILE        default: $program
 HELP
   results_help

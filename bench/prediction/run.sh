@@ -19,15 +19,15 @@ show_help() {
   cat <<HELP
 Usage: bench/prediction/run.sh [OPTION...]
 
-Emulates clusters one after the other, lets \`tessera probe\` measure each, and then predicts and measures a step of many partitions:
+Emulates clusters one after the other, measures each with \`tessera probe\`, then predicts and measures a step of many partitions:
 grids, images shared out from some layer on, output channels, several groupings, and what --partition auto finds. Writes a line of CSV
 for each measurement, prints the errors of predicted times, the rank correlation, and planned beside measured memory; draws a figure.
-Needs root. About an hour as it is; the machine should have nothing else to do.
+Needs root. With the defaults it takes about an hour; the machine should be otherwise idle.
 
-  --clusters 'WHAT...'  numbers of equal devices like a Raspberry Pi 3, or descriptions of bench/cluster; default: $clusters
+  --clusters 'WHAT...'  numbers of emulated Raspberry Pi 3, or descriptions in bench/cluster; default: $clusters
   --workloads 'MODEL@HxW@BATCH...'
                         default: $workloads
-  --group-sizes 'N...'  layers of a group; default: $group_sizes
+  --group-sizes 'N...'  layers per group; default: $group_sizes
 
 HELP
   common_help
@@ -73,7 +73,7 @@ measure_all() {
     if [[ $which =~ ^[0-9]+$ ]]; then emulate "pi3x$which" --devices "$which"; else emulate "$which" "$which"; fi
     for workload in $workloads; do
       IFS=@ read -ra words <<<"$workload"
-      [ "${#words[@]}" -eq 3 ] || fail "'$workload' is no workload: give MODEL@HxW@BATCH."
+      [ "${#words[@]}" -eq 3 ] || fail "--workloads: expected MODEL@HxW@BATCH, not '$workload'."
       setting "${words[@]}"
       for ((round = 1; round <= rounds; ++round)); do
         measure_partitions "$round"

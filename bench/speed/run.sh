@@ -21,20 +21,20 @@ show_help() {
   cat <<HELP
 Usage: bench/speed/run.sh [OPTION...]
 
-A training step on emulated Raspberry Pi 3: on several with what --partition auto finds, with a grid and a group for each layer, and
-with all layers that can be tiled in one group; on each of them by itself while the others do the same, which is what the several are
-compared with; and on one with nothing beside it. Writes a line of CSV for each measurement; prints speed-ups and what bounds them: how
-evenly the work divides into whole cells, and what the busiest link has to carry; draws a figure. Needs root. Hours as it is; the
-machine should have nothing else to do.
+A training step on emulated Raspberry Pi 3: on several of them with what --partition auto finds, with a grid and a group for each layer,
+and with a grid and all tiled layers in one group; on each of them by itself while the others do the same, which is the baseline of
+speed-ups; and on one alone. Writes a line of CSV for each measurement; prints speed-ups and their bounds (how evenly the work divides,
+and what the busiest link has to carry); draws a figure. Needs root. With the defaults it takes hours; the machine should be otherwise
+idle.
 
   --model FILE, --size HxW | own
                         default: $model, $size
-  --counts 'N...'       of devices; default: $counts
-  --rates 'MBIT...'     of links; default: $rates
+  --counts 'N...'       numbers of devices; default: $counts
+  --rates 'MBIT...'     rates of links; default: $rates
   --batches 'N...'      default: $batches
   --speed GFLOPS        of a device in a step of that model and size; default: $speed
   --partitions 'NAME...'
-                        of several devices: each (every device by itself), auto, auto-half (gradients and values sent in 16 bits),
+                        of several devices: each (every device by itself), auto, auto-half (gradients and parameters sent in 16 bits),
                         layers, one-group; default: $partitions
 
 HELP

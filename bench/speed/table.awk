@@ -56,7 +56,7 @@ END {
       several ? get(key, "work_bound") : "", several ? link_bound(key, one) : "", several ? mib(get(key, "bytes")) : "",
       mib(largest(get(key, "peak_bytes")))
   }
-  print "\n| workload | Mbit/s | devices | partition | step, ms | even share of one device | more computing | exchange of maps | statistics | sums of gradients | idle |"
+  print "\n| workload | Mbit/s | devices | partition | step, ms | even share of one device | more computing | exchange of maps | batch statistics | gradient reduction | idle |"
   print "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
   for (p = 1; p <= partitions; ++p) {
     key = names[p]

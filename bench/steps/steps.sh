@@ -32,13 +32,13 @@ own_settings=() # those of a bench's own_options that change what it measures an
 common_help() {
   cat <<HELP
   --rounds N            measurements of each partition, in turn; default: $rounds
-  --steps N             steps of a measurement, of which the median counts; default: $steps
-  --timeout S           a measurement that takes longer is given up; default: $timeout
-  --vectors KIND        of emulated devices (TESSERA_VECTORS; bench/cluster/README.md says why); default: $vectors
-  --dilate K            emulated devices and links are K times as fast as real ones, and times are multiplied by K; less
+  --steps N             steps per measurement, of which the median counts; default: $steps
+  --timeout S           time limit of a measurement; default: $timeout
+  --vectors KIND        vector width of emulated devices (TESSERA_VECTORS; bench/cluster/README.md says why); default: $vectors
+  --dilate K            emulated devices and links are K times as fast as real ones, and times are multiplied by K; a smaller K
                         takes longer and leaves more of this machine idle; default: $dilate
   --slow-by quota|pace  how emulated devices keep to their share of a processor; default: $slow_by
-  --probe-seconds S     of \`tessera probe\`, once for each cluster and model; default: $probe_seconds
+  --probe-seconds S     duration of \`tessera probe\`, once for each cluster and model; default: $probe_seconds
   --program FILE        default: $program
 HELP
   results_help
@@ -75,7 +75,7 @@ read_options() {
     fi
     option=${1#--}
     [[ $1 == --* && " ${common_options[*]} ${own_options[*]-} " == *" $option "* ]] || fail "unknown option '$1': see --help."
-    [ $# -ge 2 ] || fail "$1 wants a value: see --help."
+    [ $# -ge 2 ] || fail "$1 needs a value: see --help."
     printf -v "${option//-/_}" '%s' "$2"
     shift 2
   done
@@ -96,7 +96,7 @@ expect_numbers() {
   esac
   for option in "$@"; do
     name=${option//-/_}
-    [[ ${!name} =~ $pattern ]] || fail "--$option wants $wanted, not '${!name}'."
+    [[ ${!name} =~ $pattern ]] || fail "--$option: expected $wanted, not '${!name}'."
   done
 }
 
@@ -155,7 +155,7 @@ use_hostfile() {
 
 # use_this_machine RANKS
 use_this_machine() {
-  [[ $1 =~ ^[1-9][0-9]*$ ]] || fail '--local wants a number of ranks.'
+  [[ $1 =~ ^[1-9][0-9]*$ ]] || fail '--local: expected a number of ranks.'
   launch=(timeout "$timeout" env OMP_NUM_THREADS=1 mpiexec.mpich -n "$1")
   devices=$1
   cluster_label=local-$1
@@ -180,14 +180,14 @@ leave() {
 # report_before: with --table, reports what was measured before and ends.
 report_before() {
   [ -n "$table" ] || return 0
-  [ -r "$table" ] || fail "$table cannot be read: --table wants what was measured before."
+  [ -r "$table" ] || fail "$table cannot be read: --table expects a CSV of earlier measurements."
   out=$table
   report
   keep_results "$out" "$figure" "$results"
   exit 0
 }
 
-need_program() { [ -x "$program" ] || fail "$program is not there: run ./quickstart.sh first, or give --program."; }
+need_program() { [ -x "$program" ] || fail "$program does not exist: run ./quickstart.sh first, or give --program."; }
 
 # prepare: what all benches that measure need, once their options are read.
 prepare() {

@@ -44,7 +44,7 @@ expect() { grep -qxF -- "$1" "$folder/out" || fail "this line is missing: $1"; }
 
 expect 'pi, net, 64x64, batch 4: 4 devices, links of 20 Mbit/s; cut: layers 0 to 7 in 2x2 tiles'
 expect '| **all 8 layers** | 1.000 | 1.000, 1.000 | 1.000 | 0.700 | 0.300 | 0.000 | 0.100 | 0.100 | 0.000 | 10 | 1.0 | 1.0 |'
-sentence='net, links of 20 Mbit/s, batch 4: fastest is all 8 layers, 1.00 s a step (within 2 %: 0-3, the rest alone); '
+sentence='net, links of 20 Mbit/s, batch 4: fastest is all 8 layers, 1.00 s per step (within 2 %: 0-3, the rest alone); '
 sentence+='each layer alone takes 50 % longer (maps +0.50 s, redundant computing -0.30 s, computing +0.10 s).'
 expect "$sentence"
 [ "$(grep '^| ' "$folder/out" | sed -n '$s/^| .\([a-z]*\).*/\1/p')" = auto ] || fail 'auto is not the last row, apart from the groupings'
