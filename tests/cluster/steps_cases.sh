@@ -1,15 +1,15 @@
-# Benches of training steps, bench/steps: what they refuse, and when they go on from what was measured before.
+# Benches of training steps, bench/steps: what they refuse, and when they continue from earlier measurements.
 # shellcheck shell=bash disable=SC2154 # variables of run.sh and support.sh
 
 group_size() { timeout 120 bench/group_size/run.sh --cluster test-one --out "$folder/steps.csv" --figure "$folder/steps.svg" "$@"; }
 
-test_steps_refuse_numbers_that_are_none() {
+test_steps_refuse_values_that_are_not_positive_numbers() {
   local option
   for option in equal rates layers batch rounds steps longest most within timeout probe-seconds dilate; do
-    expect_refusal "--$option wants" group_size "--$option" 0
-    expect_refusal "--$option wants" group_size "--$option" x
+    expect_refusal "--$option: expected" group_size "--$option" 0
+    expect_refusal "--$option: expected" group_size "--$option" x
   done
-  expect_refusal '--groups wants layers' group_size --groups a-b
+  expect_refusal '--groups: expected layers' group_size --groups a-b
 }
 
 # measure_lenet OPTION...: one round of groups of one layer and of what is found.
@@ -17,7 +17,7 @@ measure_lenet() {
   group_size --model models/lenet5.cfg --size own --batch 3 --equal 1 --rounds 1 --steps 1 --probe-seconds 3 "$@" 2>&1
 }
 
-test_steps_go_on_only_with_the_same_settings() {
+test_steps_continue_only_with_the_same_settings() {
   [ -x build/release/tessera ] || skip 'no build/release/tessera'
   measure_lenet --grid 1x3
   expect_equal "$(wc -l <"$folder/steps.csv")" 3
@@ -29,7 +29,7 @@ test_steps_go_on_only_with_the_same_settings() {
   rm runs/profiles/test-one-1-lenet5-own.cluster.toml*
 }
 
-test_steps_refuse_groups_of_layers_that_are_not_there() {
+test_steps_refuse_groups_of_layers_that_do_not_exist() {
   [ -x build/release/tessera ] || skip 'no build/release/tessera'
   local said code=0
   said=$(measure_lenet --groups 0-99 --out "$folder/none.csv") || code=$?
