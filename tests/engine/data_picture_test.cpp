@@ -46,6 +46,32 @@ Bytes written_jpeg(int rows, int cols, int channels, const Bytes& pixels) {
   return tests::read_back(folder / "a.jpg");
 }
 
+// A grey JPEG of 16x16 pixels and as many scans: the first has the means of its four blocks, which
+// are all zero, each other one that nothing is added to them. Every one is as the format allows.
+Bytes progressive_jpeg(int scans) {
+  Bytes file = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};
+  file.insert(file.end(), 64, 1);  // quantisation
+  const Bytes frame = {0xff, 0xc2, 0, 11, 8, 0, 16, 0, 16, 1, 1, 0x11, 0};
+  file.insert(file.end(), frame.begin(), frame.end());
+  constexpr std::uint8_t kNoDifference = 0;
+  constexpr std::uint8_t kRunOfEmptyBlocks = 0x20;  // two more bits say that there are four
+  for (const auto& [table, value] :
+       {std::pair<std::uint8_t, std::uint8_t>{0x00, kNoDifference}, {0x10, kRunOfEmptyBlocks}}) {
+    const Bytes start = {0xff, 0xc4, 0, 20, table, 1};  // its one code is the bit 0
+    file.insert(file.end(), start.begin(), start.end());
+    file.insert(file.end(), 15, 0);
+    file.push_back(value);
+  }
+  const Bytes means = {0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0, 0x0f};
+  const Bytes others = {0xff, 0xda, 0, 8, 1, 1, 0, 1, 63, 0, 0x1f};
+  for (int scan = 0; scan < scans; ++scan) {
+    const Bytes& next = scan == 0 ? means : others;
+    file.insert(file.end(), next.begin(), next.end());
+  }
+  file.insert(file.end(), {0xff, 0xd9});
+  return file;
+}
+
 // An EXIF block that says nothing but how a picture is to be turned.
 Bytes exif(int orientation) {
   return {'M',  'M',  0, 42, 0, 0, 0, 8, 0, 1,
@@ -294,6 +320,19 @@ TEST_CASE("a JPEG with a damaged or missing part is refused, never filled in") {
       refused += refusal(damaged).empty() ? 0 : 1;
     }
     CHECK(refused > 20);
+  }
+}
+
+TEST_CASE("a progressive JPEG may have as many scans as encoders make, not thousands") {
+  CHECK(refusal(corpus("valid_progressive.jpg")).empty());
+  for (const Index least : {1000, 1}) {
+    const Detail detail{least, least};
+    CHECK(refusal(progressive_jpeg(2), detail).empty());
+    CHECK(refusal(progressive_jpeg(100), detail).empty());
+    for (const int scans : {101, 5000}) {
+      CAPTURE(scans);
+      CHECK(has(refusal(progressive_jpeg(scans), detail), "more than 100 scans"));
+    }
   }
 }
 
