@@ -27,15 +27,64 @@ bool is_boundary(std::string_view text, std::size_t at) {
          !(belongs_to_word(text[at - 1]) && belongs_to_word(text[at]));
 }
 
-bool holds_word(std::string_view text, std::string_view word) {
+bool is_letter(char letter) {
+  return belongs_to_word(letter) && !is_digit(letter);
+}
+
+// Whether a number that is the beginning of a word ends at `at`, before a letter.
+bool number_ends(std::string_view text, std::size_t at) {
+  if (at == text.size() || !is_letter(text[at])) {
+    return false;
+  }
+  std::size_t begin = at;
+  while (begin > 0 && is_digit(text[begin - 1])) {
+    --begin;
+  }
+  return begin < at && is_boundary(text, begin);
+}
+
+// Whether a number that is the end of a word begins at `at`, behind a letter.
+bool number_begins(std::string_view text, std::size_t at) {
+  if (at == 0 || !is_letter(text[at - 1])) {
+    return false;
+  }
+  std::size_t end = at;
+  while (end < text.size() && is_digit(text[end])) {
+    ++end;
+  }
+  return at < end && is_boundary(text, end);
+}
+
+// Whether `text` holds `word` as a whole one, or one that numbers touch.
+bool holds_word(std::string_view text, std::string_view word, bool may_be_numbered) {
   for (std::size_t at = text.find(word); at != std::string_view::npos;
        at = text.find(word, at + 1)) {
-    if (is_boundary(text, at) && is_boundary(text, at + word.size())) {
+    const std::size_t end = at + word.size();
+    if ((is_boundary(text, at) || (may_be_numbered && number_ends(text, at))) &&
+        (is_boundary(text, end) || (may_be_numbered && number_begins(text, end)))) {
       return true;
     }
   }
   return false;
 }
+
+std::string_view without_first_number(std::string_view text) {
+  return text.substr(static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_digit) -
+                                              text.begin()));
+}
+
+std::string_view without_last_number(std::string_view text) {
+  while (!text.empty() && is_digit(text.back())) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+// Where a label may begin, or end.
+struct Edge {
+  std::size_t at = 0;
+  bool numbered = false;  // in the middle of a word, beside a number
+};
 
 bool is_number(std::string_view text) {
   return std::all_of(text.begin(), text.end(), is_digit);
@@ -74,9 +123,24 @@ PathLabels::PathLabels(std::vector<std::string> labels, const std::filesystem::p
                                    first->second,
                                    i));
     }
+    const std::string& text = labels_[i];
+    if (text.size() == 1) {
+      unnumbered_.insert(text);
+    }
+    for (const std::string_view part : {without_first_number(text),
+                                        without_last_number(text),
+                                        without_first_number(without_last_number(text))}) {
+      if (part.size() < text.size()) {
+        unnumbered_.insert(part);
+      }
+    }
     lengths_.resize(std::max(lengths_.size(), labels_[i].size() + 1));
     lengths_[labels_[i].size()] = true;
   }
+}
+
+const std::string& PathLabels::text_of(const Match& match) const {
+  return labels_[static_cast<std::size_t>(match.label)];
 }
 
 std::string PathLabels::quoted(int label) const {
@@ -84,34 +148,52 @@ std::string PathLabels::quoted(int label) const {
                      partitioner::printable_start(labels_[static_cast<std::size_t>(label)]));
 }
 
-std::vector<int> PathLabels::labels_in(std::string_view name) const {
-  std::vector<std::size_t> boundaries;
+std::vector<PathLabels::Match> PathLabels::labels_in(std::string_view name,
+                                                     bool may_be_numbered) const {
+  std::vector<Edge> begins;
+  std::vector<Edge> ends;
   for (std::size_t at = 0; at <= name.size(); ++at) {
     if (is_boundary(name, at)) {
-      boundaries.push_back(at);
+      begins.push_back({at, false});
+      ends.push_back({at, false});
+    } else if (may_be_numbered && number_ends(name, at)) {
+      begins.push_back({at, true});
+    } else if (may_be_numbered && number_begins(name, at)) {
+      ends.push_back({at, true});
     }
   }
-  std::vector<int> all;
-  for (auto begin = boundaries.begin(); begin != boundaries.end(); ++begin) {
-    for (auto end = begin + 1; end != boundaries.end() && *end - *begin < lengths_.size(); ++end) {
-      if (!lengths_[*end - *begin]) {
+  std::vector<Match> all;
+  auto first_end = ends.begin();
+  for (const Edge& begin : begins) {
+    while (first_end != ends.end() && first_end->at <= begin.at) {
+      ++first_end;
+    }
+    for (auto end = first_end; end != ends.end() && end->at - begin.at < lengths_.size(); ++end) {
+      if (!lengths_[end->at - begin.at]) {
         continue;
       }
-      const auto match = classes_.find(name.substr(*begin, *end - *begin));
-      if (match != classes_.end() &&
-          std::find(all.begin(), all.end(), match->second) == all.end()) {
-        all.push_back(match->second);
+      const bool numbered = begin.numbered || end->numbered;
+      const auto match = classes_.find(name.substr(begin.at, end->at - begin.at));
+      if (match == classes_.end() || (numbered && unnumbered_.count(match->first) > 0)) {
+        continue;
+      }
+      const auto known = std::find_if(
+          all.begin(), all.end(), [&](const Match& each) { return each.label == match->second; });
+      if (known == all.end()) {
+        all.push_back({match->second, numbered});
+      } else {
+        known->numbered = known->numbered && numbered;
       }
     }
   }
-  std::vector<int> longest;
-  for (const int label : all) {
-    const std::string& text = labels_[static_cast<std::size_t>(label)];
-    const bool within = std::any_of(all.begin(), all.end(), [&](int other) {
-      return other != label && holds_word(labels_[static_cast<std::size_t>(other)], text);
+  std::vector<Match> longest;
+  for (const Match& match : all) {
+    const bool within = std::any_of(all.begin(), all.end(), [&](const Match& other) {
+      return other.label != match.label &&
+             holds_word(text_of(other), text_of(match), match.numbered);
     });
     if (!within) {
-      longest.push_back(label);
+      longest.push_back(match);
     }
   }
   return longest;
@@ -126,34 +208,52 @@ PathLabels::Found PathLabels::conflict(int one, int other, const char* where) co
                       where)};
 }
 
-PathLabels::Found PathLabels::find(std::string_view path) const {
-  const std::vector<std::string_view> parts = parts_of(path);
-  for (std::size_t i = parts.size(); i-- > 0;) {
-    const bool is_file = i + 1 == parts.size();
-    const std::vector<int> found = labels_in(is_file ? without_ending(parts[i]) : parts[i]);
+PathLabels::Found PathLabels::find_in_folders(std::span<const std::string_view> folders) const {
+  for (std::size_t i = folders.size(); i-- > 0;) {
+    const std::vector<Match> found = labels_in(folders[i], false);
     if (found.size() > 1) {
-      return conflict(found[0],
-                      found[1],
-                      is_file ? "both in the file's name" : "both in the name of one folder");
+      return conflict(found[0].label, found[1].label, "both in the name of one folder");
     }
-    if (found.empty()) {
-      continue;
+    if (!found.empty()) {
+      return {found[0].label, ""};
     }
-    const std::vector<int> around = is_file && i > 0 ? labels_in(parts[i - 1]) : std::vector<int>();
-    const std::string& mine = labels_[static_cast<std::size_t>(found[0])];
-    const bool outvoted =
-        std::find(around.begin(), around.end(), found[0]) == around.end() &&
-        std::any_of(around.begin(), around.end(), [&](int other) {
-          return is_number(mine) || labels_[static_cast<std::size_t>(other)].size() >= mine.size();
-        });
-    if (outvoted) {
-      return conflict(found[0], around[0], "one in the file's name and one in its folder's");
-    }
-    return {found[0], ""};
   }
   return {-1,
           "its path holds none of the labels as a whole word, so its class is unknown: rename it, "
           "or complete the labels"};
+}
+
+PathLabels::Found PathLabels::find_in_file(const Match& mine,
+                                           std::span<const std::string_view> folders) const {
+  std::vector<Match> around;
+  for (std::size_t i = folders.size(); i-- > 0 && around.empty();) {
+    if (mine.numbered || i + 1 == folders.size()) {
+      around = labels_in(folders[i], false);
+    }
+  }
+  const bool agreed = std::any_of(
+      around.begin(), around.end(), [&](const Match& other) { return other.label == mine.label; });
+  const bool outvoted = std::any_of(around.begin(), around.end(), [&](const Match& other) {
+    return mine.numbered || is_number(text_of(mine)) ||
+           text_of(other).size() >= text_of(mine).size();
+  });
+  if (outvoted && !agreed) {
+    return conflict(mine.label,
+                    around[0].label,
+                    "one in the file's name and one in the name of a folder it is in");
+  }
+  return {mine.label, ""};
+}
+
+PathLabels::Found PathLabels::find(std::string_view path) const {
+  const std::vector<std::string_view> parts = parts_of(path);
+  const auto folders = std::span(parts).first(parts.empty() ? 0 : parts.size() - 1);
+  const std::vector<Match> found =
+      parts.empty() ? std::vector<Match>() : labels_in(without_ending(parts.back()), true);
+  if (found.size() > 1) {
+    return conflict(found[0].label, found[1].label, "both in the file's name");
+  }
+  return found.empty() ? find_in_folders(folders) : find_in_file(found[0], folders);
 }
 
 }  // namespace engine
