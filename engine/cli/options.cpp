@@ -317,7 +317,8 @@ void add_predict(CLI::App& program, PredictCommand& command) {
   add_model(app, command.model);
   app.add_option("PICTURES",
                  command.pictures,
-                 "any number of JPEG, PNG or IDX files, text files with a path a line, and folders")
+                 "any number of pictures, IDX files, text files with a path a line, and folders, "
+                 "with those inside them")
       ->type_name("")
       ->required();
   add_weights(app, command.weights);

@@ -225,13 +225,19 @@ class PredictRun {
     on_root([&] { drawn_.emplace(command_.out); });
   }
 
-  // Of names that lead to no picture.
+  // Of names that lead to no picture, and what is left out of folders.
   void say_problems(const NamedPictures& pictures, const Inference& inference) {
-    std::vector<UnreadablePicture> mine;
-    for (std::size_t i = 0; inference.reads() && i < pictures.problems.size(); ++i) {
-      mine.push_back({static_cast<Index>(i), pictures.problems[i]});
+    const auto of_readers = [&](const std::vector<std::string>& texts) {
+      std::vector<UnreadablePicture> mine;
+      for (std::size_t i = 0; inference.reads() && i < texts.size(); ++i) {
+        mine.push_back({static_cast<Index>(i), texts[i]});
+      }
+      return unreadable_anywhere(mine, communicator_);
+    };
+    for (const auto& [number, text] : of_readers(pictures.left_out)) {
+      warn(text, communicator_);
     }
-    for (const auto& [number, problem] : unreadable_anywhere(mine, communicator_)) {
+    for (const auto& [number, problem] : of_readers(pictures.problems)) {
       add_unreadable(problem);
     }
   }

@@ -161,12 +161,15 @@ void add_unused(const Halves& halves, PictureFiles& files) {
                                         fmt::join(halves.unused, ", "))});
 }
 
+bool has_error(const std::vector<DataProblem>& problems) {
+  return std::any_of(problems.begin(), problems.end(), [](const DataProblem& each) {
+    return is_error(each.fault);
+  });
+}
+
 // Adds that there is nothing, unless a problem says why.
 void add_emptiness(const Halves& halves, bool training, PictureFiles& files) {
-  const bool explained = std::any_of(files.problems.begin(),
-                                     files.problems.end(),
-                                     [](const DataProblem& each) { return is_error(each.fault); });
-  if (files.paths.size() > 0 || explained) {
+  if (files.paths.size() > 0 || has_error(files.problems)) {
     return;
   }
   const bool divided = halves.testing.empty();
@@ -212,8 +215,8 @@ PictureFiles open_class_folders(const fs::path& folder, bool training) {
   return files;
 }
 
-PictureFiles list_folder_pictures(const fs::path& folder) {
-  FolderListing listing = list_pictures_directly_in(folder);
+PictureFiles list_folder_pictures(const fs::path& folder, Index most) {
+  FolderListing listing = list_pictures(folder, most);
   PictureFiles files;
   files.base = folder;
   for (const std::string& name : listing.pictures) {
@@ -221,11 +224,11 @@ PictureFiles list_folder_pictures(const fs::path& folder) {
   }
   files.problems = std::move(listing.problems);
   files.left_out = std::move(listing.left_out);
-  if (files.paths.size() == 0) {
+  if (files.paths.size() == 0 && !has_error(files.problems)) {
     throw InputError(
         folder.string(),
         0,
-        fmt::format("this folder holds no picture{}: name one that does",
+        fmt::format("there is no picture in this folder, nor below it{}: name one that has some",
                     files.left_out.empty() ? "" : " (but " + describe(files.left_out) + ")"));
   }
   return files;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <functional>
+#include <limits>
 #include <system_error>
 
 #include "partitioner/errors.h"
@@ -45,7 +46,8 @@ std::error_code for_each_entry(const fs::path& folder,
 
 class Listing {
  public:
-  Listing(const fs::path& folder, bool deeper) : folder_(folder), deeper_(deeper) {
+  Listing(const fs::path& folder, bool deeper, Index most)
+      : folder_(folder), deeper_(deeper), most_(most) {
     look_into("", 0);
     std::sort(listing_.pictures.begin(), listing_.pictures.end());
     std::sort(listing_.deeper.begin(), listing_.deeper.end());
@@ -97,7 +99,7 @@ class Listing {
       return;
     }
     if (entry.is_regular_file(error)) {
-      listing_.pictures.push_back(relative.string());
+      add_picture(relative);
     } else if (linked && !entry.exists(error)) {
       add_problem(relative, DataFault::Missing, "this link leads to no picture: mend or remove it");
     } else {
@@ -106,6 +108,17 @@ class Listing {
                   fmt::format("this is {}; a picture was expected",
                               partitioner::irregular_kind(entry.path())));
     }
+  }
+
+  void add_picture(const fs::path& relative) {
+    if (std::ssize(listing_.pictures) == most_) {
+      throw InputError(folder_.string(),
+                       0,
+                       fmt::format("more than {} pictures lie in this folder and those below it: "
+                                   "name some of the folders in it",
+                                   most_));
+    }
+    listing_.pictures.push_back(relative.string());
   }
 
   [[nodiscard]] fs::path path_of(const fs::path& relative) const {
@@ -118,17 +131,18 @@ class Listing {
 
   fs::path folder_;
   bool deeper_;
+  Index most_;
   FolderListing listing_;
 };
 
 }  // namespace
 
-FolderListing list_pictures(const fs::path& folder) {
-  return Listing(folder, true).take();
+FolderListing list_pictures(const fs::path& folder, Index most) {
+  return Listing(folder, true, most).take();
 }
 
 FolderListing list_pictures_directly_in(const fs::path& folder) {
-  return Listing(folder, false).take();
+  return Listing(folder, false, std::numeric_limits<Index>::max()).take();
 }
 
 std::vector<std::string> folders_in(const fs::path& folder) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,9 +25,11 @@ struct FolderListing {
   std::vector<DataProblem> problems;
 };
 
-// The pictures in `folder` and in all folders below it. Names that begin with a dot are hidden and
-// not looked at; links to folders are not followed, and a link to nothing is a problem.
-[[nodiscard]] FolderListing list_pictures(const std::filesystem::path& folder);
+// The pictures in `folder` and in all folders below it, 32 levels deep. Names that begin with a dot
+// are hidden and not looked at; links to folders are not followed, and a link to nothing is a
+// problem. Throws InputError where there are more than `most` pictures.
+[[nodiscard]] FolderListing list_pictures(const std::filesystem::path& folder,
+                                          Index most = std::numeric_limits<Index>::max());
 
 // The same without the folders below it.
 [[nodiscard]] FolderListing list_pictures_directly_in(const std::filesystem::path& folder);

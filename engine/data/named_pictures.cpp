@@ -1,5 +1,6 @@
 #include "engine/data/named_pictures.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include "partitioner/errors.h"
@@ -11,6 +12,24 @@ namespace {
 void add_paths(const Dataset& dataset, PictureFiles& files) {
   for (Index item = 0; item < dataset.size(); ++item) {
     files.paths.add(dataset.name(item));
+  }
+}
+
+// Of a folder.
+void add_problems(const PictureFiles& files, NamedPictures& pictures) {
+  for (const DataProblem& problem : files.problems) {
+    auto& texts = is_error(problem.fault) ? pictures.problems : pictures.left_out;
+    texts.push_back(problem.where + ": " + problem.what);
+  }
+  LeftOutFiles others;
+  for (const auto& [ending, count] : files.left_out) {
+    if (is_other_picture_name("picture" + ending)) {
+      others[ending] = count;
+    }
+  }
+  if (!others.empty()) {
+    pictures.left_out.push_back(fmt::format(
+        "{}: {} left out: convert them to JPEG or PNG", files.base.string(), describe(others)));
   }
 }
 
@@ -37,6 +56,7 @@ NamedPictures open_named_pictures(const std::vector<std::string>& names, Index c
       Dataset dataset = open_pictures(name, channels);
       if (dataset.of_files()) {
         add_paths(dataset, files);
+        add_problems(*dataset.files(), pictures);
       } else {
         close_files();
         pictures.sets.push_back(std::move(dataset));

@@ -91,8 +91,11 @@ class CommonNames {
 // the folders for training, sorted. Pictures in folders below that of a class belong to it.
 [[nodiscard]] PictureFiles open_class_folders(const std::filesystem::path& folder, bool training);
 
-// Without labels: the pictures of a folder, sorted by name, or those that a text file lists.
-[[nodiscard]] PictureFiles list_folder_pictures(const std::filesystem::path& folder);
+// Without labels: the pictures of a folder and of those below it, sorted by path, or those that a
+// text file lists. A folder has `most` at most, and at least one, or an error among its problems.
+inline constexpr Index kMostFolderPictures = 1000000;
+[[nodiscard]] PictureFiles list_folder_pictures(const std::filesystem::path& folder,
+                                                Index most = kMostFolderPictures);
 [[nodiscard]] PictureFiles list_file_pictures(const std::filesystem::path& file);
 
 }  // namespace engine

@@ -40,6 +40,16 @@ expect_answers 'tiles answer alike' "${order[@]}"
 works 3 "${predict[@]}" "${named[@]}" --names "$folder/names.txt" --top 1 --reader 2
 expect 'so they do where another rank reads' test "$(grep -o 'blue$\|red$' "$folder/out" | tr '\n' ' ')" = 'blue red red blue blue '
 
+# A data set's folder: those of all folders in it, by path.
+ln -s .. "$data/test/red/around"
+for ranks in 1 3; do
+  works "$ranks" "${predict[@]}" "$data/test" --names "$folder/names.txt" --json
+  expect_answers 'folders in a folder are looked into' 'blue/1.png blue' 'red/1.png red'
+  expect 'a link to a folder is said to be left out' \
+    test "$(grep -c '^tessera: warning: .*test/red/around: a link to a folder' "$folder/err")" -eq 1
+done
+rm "$data/test/red/around"
+
 # Bad pictures among good ones.
 mkdir "$folder/mixed"
 cp "$data/test/red/1.png" "$folder/mixed/0.png"
@@ -65,6 +75,8 @@ refused '2 of 2 pictures could not be read' "${predict[@]}" "$folder/nowhere.png
 works 1 "${predict[@]}" "$data/test/blue" "$data/test/red" --names "$folder/names.txt" --out "$folder/drawn"
 expect 'each picture is drawn under a name of its own' test "$(cd "$folder/drawn" && echo *)" = '1-2.png 1.png'
 expect 'as PNG' test "$(head -c 4 "$folder/drawn/1.png" | tail -c 3)" = PNG
+works 1 "${predict[@]}" "$data/test" --names "$folder/names.txt" --out "$folder/deep"
+expect 'so it is with folders in a folder' test "$(cd "$folder/deep" && echo *)" = '1-2.png 1.png'
 works 1 "${predict[@]}" "$folder/drawn/1.png" "$folder/drawn/1-2.png" --names "$folder/names.txt" --json
 expect_answers 'what is drawn shows the picture' 'drawn/1.png blue' 'drawn/1-2.png red'
 refused 'drawn: this folder is not empty' "${predict[@]}" "$data/test" --out "$folder/drawn"

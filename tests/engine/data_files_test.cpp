@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/data/dataset.h"
+#include "engine/data/named_pictures.h"
 
 using engine::open_dataset;
 using engine::Split;
@@ -367,6 +368,69 @@ TEST_CASE("pictures to classify come from a file, a list or a folder") {
   CHECK(engine::open_pictures(folder / "p/b.png", 1).size() == 1);
   CHECK(has(input_error_of([&] { (void)engine::open_pictures(folder / "none", 3); }),
             "none: no such file"));
-  CHECK(has(input_error_of([&] { (void)engine::open_pictures(folder.path(), 3); }),
-            folder.path().string() + ":"));
+  fs::create_directories(folder / "empty/deeper");
+  CHECK(has(input_error_of([&] { (void)engine::open_pictures(folder / "empty", 3); }),
+            (folder / "empty").string() + ": there is no picture"));
+}
+
+TEST_CASE("of a named folder the pictures at all levels are taken, in the order of their paths") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> order{"a/1.png", "a/2.png", "a/x/y/3.png", "b.png", "b/1.png"};
+  for (const std::string& name : {order[3], order[1], order[4], order[2], order[0]}) {
+    write_sample(folder / "set" / name);
+  }
+  write_text(folder / "set/a/notes.txt", "no picture");
+  const engine::NamedPictures named = engine::open_named_pictures({(folder / "set").string()}, 3);
+  REQUIRE(named.sets.size() == 1);
+  REQUIRE(named.size() == std::ssize(order));
+  for (engine::Index i = 0; i < named.size(); ++i) {
+    CHECK(named.sets[0].name(i) == (folder / "set" / order[static_cast<std::size_t>(i)]).string());
+  }
+  CHECK(named.problems.empty());
+  CHECK(named.left_out.empty());
+}
+
+TEST_CASE("a named folder says what of it is no picture, and what is left out") {
+  const TemporaryFolder folder;
+  write_sample(folder / "set/1.png");
+  SUBCASE("links to folders, also to the folder itself, are not followed") {
+    fs::create_directory_symlink(folder / "set", folder / "set/again");
+    const engine::NamedPictures named = engine::open_named_pictures({(folder / "set").string()}, 3);
+    CHECK(named.size() == 1);
+    REQUIRE(named.left_out.size() == 1);
+    CHECK(has(named.left_out[0], (folder / "set/again").string() + ": a link to a folder"));
+  }
+  SUBCASE("folders beyond a depth") {
+    std::string deep = "set";
+    for (int level = 1; level <= 33; ++level) {
+      deep += "/d";
+      write_sample(folder / deep / "2.png");
+    }
+    const engine::NamedPictures named = engine::open_named_pictures({(folder / "set").string()}, 3);
+    CHECK(named.size() == 1 + 32);
+    REQUIRE(named.left_out.size() == 1);
+    CHECK(has(named.left_out[0], (folder / deep).string() + ": this folder lies too deep"));
+  }
+  SUBCASE("pictures of formats that are not read") {
+    write_text(folder / "set/in/2.heic", "no picture");
+    const engine::NamedPictures named = engine::open_named_pictures({(folder / "set").string()}, 3);
+    CHECK(named.problems.empty());
+    REQUIRE(named.left_out.size() == 1);
+    CHECK(has(named.left_out[0], (folder / "set").string() + ": 1 .heic file left out"));
+  }
+  SUBCASE("links to nothing count among what cannot be read") {
+    fs::create_directory(folder / "links");
+    fs::create_symlink("nowhere.png", folder / "links/2.png");
+    const engine::NamedPictures named =
+        engine::open_named_pictures({(folder / "links").string(), (folder / "set").string()}, 3);
+    CHECK(named.size() == 1);
+    REQUIRE(named.problems.size() == 1);
+    CHECK(has(named.problems[0], (folder / "links/2.png").string() + ": this link"));
+  }
+  SUBCASE("more pictures than are taken of one folder") {
+    write_sample(folder / "set/in/2.png");
+    CHECK(engine::list_folder_pictures(folder / "set", 2).paths.size() == 2);
+    CHECK(has(input_error_of([&] { (void)engine::list_folder_pictures(folder / "set", 1); }),
+              (folder / "set").string() + ": more than 1 pictures"));
+  }
 }
