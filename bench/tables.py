@@ -101,12 +101,13 @@ def kernel_errors():
     return table(["layer", "<convolution", "<pass", "direct", "winograd2", "winograd4"], [row.values() for row in rows_of(path)]) + origin_words(path)
 
 
-def several_of(path):
-    """[(step, its baseline, the row "each" of the same batch)] of what several devices did."""
+def several_of(path, name=None):
+    """[(step, its baseline, the row "each" of the same batch)] of what several devices did, or of those partitions of this name."""
     steps = steps_of(path)
     baselines = baselines_of(steps)
     single = {(step.row["cluster"], step.batch): step for step in steps if step.name == "each"}
-    return [(step, baseline_of(step, baselines), single.get((step.row["cluster"], step.batch))) for step in steps if step.name != "each" and step.devices > 1]
+    return [(step, baseline_of(step, baselines), single.get((step.row["cluster"], step.batch))) for step in steps
+            if step.name != "each" and step.devices > 1 and name in (None, step.name)]
 
 
 def link_bound(step, baseline, single):
@@ -121,7 +122,7 @@ def speed(*names, devices=False):
     paths = [BENCH / "speed" / name for name in names]
     rows = []
     for path in paths:
-        for step, baseline, single in several_of(path):
+        for step, baseline, single in several_of(path, "auto"):
             rows.append(([step.devices] if devices else []) + [
                 step.batch, figures(single.measured_s) + (" *" if single.row.get("recomputed") else ""), figures(single.predicted_s), figures(step.measured_s),
                 figures(step.predicted_s), fixed(speed_up(step, baseline)), fixed(predicted_speed_up(step, baseline)), fixed(step.get("work_bound"))]
@@ -137,7 +138,7 @@ def loss(seconds, step):
 def losses(name):
     path = BENCH / "speed" / name
     rows = []
-    for step, baseline, _ in several_of(path):
+    for step, baseline, _ in several_of(path, "auto"):
         even = baseline.measured_s / step.devices
         rest = [step.spent(part) if step.row.get(part + "_s") else None for part in ("maps", "statistics", "sums")]
         more = step.get("more_computing_s")
@@ -316,7 +317,7 @@ def results():
     others = {}
     for (model, *_), found in peers_of(BENCH / "peers/models.csv"):
         others.setdefault(model, []).append(found["times"])
-    six = several_of(BENCH / "speed/speed.csv")
+    six = several_of(BENCH / "speed/speed.csv", "auto")
     memories = memory_of()
     most_batch = max(memories["tessera", 1])
     small, least = (memories[name, 6][most_batch].peak_bytes for name in ("tessera", "tessera-least"))

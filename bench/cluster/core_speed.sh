@@ -24,7 +24,7 @@ time_steps() {
 # that of one step and of seven, start and warm-up taken off.
 measure_core_speed() {
   [ -x "$program" ] ||
-    fail "$program is not there to measure with: build it (cmake --preset release && cmake --build build/release), or give --core-speed GFLOPS or --cpu CORES."
+    fail "$program does not exist, so the core's speed cannot be measured: build it (cmake --preset release && cmake --build build/release), or give --core-speed GFLOPS or --cpu CORES."
   [ -z "$vectors" ] || export TESSERA_VECTORS=$vectors
   local one seven
   one=$(time_steps 1) && seven=$(time_steps 7) || exit 2
@@ -54,13 +54,13 @@ kept_core_speed() {
 measure_anew() {
   local speed
   while [ $# -gt 0 ]; do
-    [ $# -ge 2 ] || fail "$1 wants a value: see --help."
+    [ $# -ge 2 ] || fail "$1 needs a value: see --help."
     case $1 in
       --model) model=$2 ;;
       --size) size=$2 ;;
       --program) program=$2 ;;
       --vectors) vectors=$2 ;;
-      *) fail "unknown option '$1': speed knows --model, --size, --program and --vectors." ;;
+      *) fail "unknown option '$1': speed accepts --model, --size, --program and --vectors." ;;
     esac
     shift 2
   done

@@ -28,7 +28,7 @@ add_device() {
   local where=$1 name=$2 pair key
   shift 2
   can_name_device "$name" ||
-    fail "$where: '$name' cannot name a device: use up to 15 small letters, digits and hyphens, a letter first; not switch, bridge, localhost, lo, all, default."
+    fail "$where: '$name' cannot name a device: use up to 15 lower-case letters, digits and hyphens, a letter first; not switch, bridge, localhost, lo, all, default."
   [ -z "${property[$name.memory]-}" ] || fail "$where: there are two devices called $name."
   for pair in memory=900 rate=100 threads=1 byte=8 "$@"; do
     key=${pair%%=*}
@@ -36,11 +36,11 @@ add_device() {
       speed | cpu | memory | rate | threads | byte) ;;
       *) fail "$where: unknown property '$pair'; a device has speed or cpu, memory, rate, threads and byte." ;;
     esac
-    [[ $pair == *=* ]] && is_positive "${pair#*=}" || fail "$where: $key wants a number above 0, as in $key=4."
-    [ "$key" != rate ] || is_rate "${pair#*=}" || fail "$where: rate wants a number from $least_mbit to $most_mbit, in Mbit/s."
+    [[ $pair == *=* ]] && is_positive "${pair#*=}" || fail "$where: $key: expected a positive number, as in $key=4."
+    [ "$key" != rate ] || is_rate "${pair#*=}" || fail "$where: rate: expected a number from $least_mbit to $most_mbit, in Mbit/s."
     property[$name.$key]=${pair#*=}
   done
-  [[ ${property[$name.memory]}${property[$name.threads]} =~ ^[0-9]+$ ]] || fail "$where: memory (MiB) and threads are whole numbers."
+  [[ ${property[$name.memory]}${property[$name.threads]} =~ ^[0-9]+$ ]] || fail "$where: memory (MiB) and threads must be integers."
   if [ -n "${property[$name.cpu]-}" ] && [ -n "${property[$name.speed]-}" ]; then
     fail "$where: $name has both speed and cpu; give one."
   fi
@@ -56,14 +56,14 @@ read_description() {
     read -ra words <<<"${line%%#*}"
     [ "${#words[@]}" -eq 0 ] || add_device "$1, line $number" "${words[@]}"
   done <"$1"
-  [ "${#names[@]}" -gt 0 ] || fail "$1 lists no device: give each a line, as in: pi1 speed=4.5 memory=900 rate=100"
+  [ "${#names[@]}" -gt 0 ] || fail "$1 lists no device: add a line for each, as in: pi1 speed=4.5 memory=900 rate=100"
 }
 
 # describe_equal COUNT PROPERTY=VALUE...: devices called pi1, pi2, ...
 describe_equal() {
   local count=$1 number
   shift
-  [[ $count =~ ^[0-9]+$ ]] && [ "$count" -ge 1 ] && [ "$count" -le 64 ] || fail '--devices wants a number from 1 to 64.'
+  [[ $count =~ ^[0-9]+$ ]] && [ "$count" -ge 1 ] && [ "$count" -le 64 ] || fail '--devices: expected a number from 1 to 64.'
   for ((number = 1; number <= count; ++number)); do
     add_device "up" "pi$number" "$@"
   done

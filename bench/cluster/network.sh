@@ -10,7 +10,7 @@ namespace_of() { printf 'tessera-%s.%s' "$cluster" "$1"; }
 expect_no_namespaces() {
   local device
   for device in "$@"; do
-    [ ! -e "/run/netns/$(namespace_of "$device")" ] || fail "something else has the network namespace $(namespace_of "$device"): give another --name."
+    [ ! -e "/run/netns/$(namespace_of "$device")" ] || fail "another program uses the network namespace $(namespace_of "$device"): give another --name."
   done
 }
 

@@ -140,7 +140,7 @@ run_program() {
   while [ $# -gt 0 ]; do
     case $1 in
       --each) each=yes && shift && continue ;;
-      --from | --ppn | --timeout) [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
+      --from | --ppn | --timeout) [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
       --) shift && break ;;
       *) break ;;
     esac
@@ -151,10 +151,10 @@ run_program() {
     esac
     shift 2
   done
-  [ $# -gt 0 ] || fail 'run wants a program: see --help.'
-  [[ $ranks_per_device =~ ^[1-9][0-9]*$ ]] || fail '--ppn wants a whole number above 0.'
-  [ -z "$seconds" ] || is_positive "$seconds" || fail '--timeout wants a number of seconds above 0.'
-  [ "$each" = no ] || [ "$from$ranks_per_device" = 1 ] || fail '--each starts one rank on each device: it takes neither --from nor --ppn.'
+  [ $# -gt 0 ] || fail 'run: expected a program: see --help.'
+  [[ $ranks_per_device =~ ^[1-9][0-9]*$ ]] || fail '--ppn: expected a positive integer.'
+  [ -z "$seconds" ] || is_positive "$seconds" || fail '--timeout: expected a positive number of seconds.'
+  [ "$each" = no ] || [ "$from$ranks_per_device" = 1 ] || fail '--each starts one rank on each device and cannot be combined with --from or --ppn.'
   require root launcher
   expect_hosts_on "$@"
   hostfile=$(mktemp "$state/hostfile.XXXXXX")

@@ -56,6 +56,6 @@ show_status() {
     '') printf '%s, %s times as fast as its devices\n' "$cluster" "$(<"$state/dilation")" && status_rows | status_table ;;
     --csv) status_rows | status_csv ;;
     --json) status_rows | status_json ;;
-    *) fail "unknown option '$1': status knows --csv and --json." ;;
+    *) fail "unknown option '$1': status accepts --csv and --json." ;;
   esac
 }

@@ -8,9 +8,9 @@ read_up_options() {
   while [ $# -gt 0 ]; do
     case $1 in
       --devices | --rate | --speed | --cpu | --memory | --threads | --byte | --dilate | --slow-by | --name | --core-speed | --model | --size | --program | --vectors)
-        [ $# -ge 2 ] || fail "$1 wants a value: see --help." ;;
+        [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
       -*) fail "unknown option '$1': see --help." ;;
-      *) [ -z "$description" ] || fail "one description is enough: '$description' or '$1'?" ;;
+      *) [ -z "$description" ] || fail "expected one description, not both '$description' and '$1'." ;;
     esac
     key=${1#--}
     case $1 in
@@ -33,9 +33,9 @@ read_up_options() {
 }
 
 check_up_options() {
-  [ "$wanted_dilation" = max ] || is_positive "$wanted_dilation" || fail '--dilate wants a number above 0, or max.'
-  case $slow_by in quota | pace) ;; *) fail '--slow-by wants quota or pace.' ;; esac
-  [ -z "$core_gflops" ] || is_positive "$core_gflops" || fail '--core-speed wants a number above 0, in GFLOP/s.'
+  [ "$wanted_dilation" = max ] || is_positive "$wanted_dilation" || fail '--dilate: expected a positive number or max.'
+  case $slow_by in quota | pace) ;; *) fail '--slow-by: expected quota or pace.' ;; esac
+  [ -z "$core_gflops" ] || is_positive "$core_gflops" || fail '--core-speed: expected a positive number, in GFLOP/s.'
 }
 
 # describe DESCRIPTION DEVICES PROPERTY=VALUE...: one of the first two is empty.
@@ -43,16 +43,16 @@ describe() {
   local description=$1 devices=$2 file
   shift 2
   if [ -n "$description" ]; then
-    [ -z "$devices" ] && [ $# -eq 0 ] || fail 'a description says what each device is: --devices, --rate, --speed, --cpu, --memory, --threads and --byte do not go with it.'
+    [ -z "$devices" ] && [ $# -eq 0 ] || fail 'a description cannot be combined with --devices, --rate, --speed, --cpu, --memory, --threads and --byte.'
     file=$(description_file "$description") || exit 2
     read_description "$file"
     : "${new_name:=$(basename "${file%.*}")}"
   else
-    [ -n "$devices" ] || fail 'up wants a description or --devices N: see --help.'
+    [ -n "$devices" ] || fail 'up: expected a description or --devices N: see --help.'
     describe_equal "$devices" "$@"
     : "${new_name:=pi}"
   fi
-  [[ $new_name =~ $name_pattern ]] || fail "'$new_name' cannot name a cluster: use up to 15 small letters, digits and hyphens, a letter first; --name gives it another."
+  [[ $new_name =~ $name_pattern ]] || fail "'$new_name' cannot name a cluster: use up to 15 lower-case letters, digits and hyphens, a letter first; choose another with --name."
 }
 
 # write_state: all that is known before anything runs.
@@ -95,7 +95,7 @@ bring_up() {
   if [ "$slow_by" = pace ] && leave_a_processor_for_the_wire; then wire_apart=yes; fi
 
   mkdir -p "$all_state"
-  mkdir "$state" 2>/dev/null || fail "$cluster is just being made by somebody else."
+  mkdir "$state" 2>/dev/null || fail "$cluster is being created by another process."
   trap 'warn "taking $cluster down again."; take_down' EXIT
   [ "$slow_by" = quota ] || build_pace_library
   # Also on INT, TERM and HUP: bash 5.2 can trip over a trap of theirs while it parses a substitution.

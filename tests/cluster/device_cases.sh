@@ -180,7 +180,7 @@ test_power_goes_off_and_on_for_all_that_are_named_or_for_none() {
   expect_equal "$(status_of pi1 power)" on
   one poweroff pi1 pi2
   expect_equal "$(status_of pi1 power) $(status_of pi2 power) $(status_of pi3 power)" 'off off on'
-  expect_refusal 'pi3 is on already' one poweron pi1 pi3
+  expect_refusal 'pi3 is already on' one poweron pi1 pi3
   expect_equal "$(status_of pi1 power)" off
   one poweron pi1 pi2
   expect_equal "$(one exec pi2 hostname)" pi2

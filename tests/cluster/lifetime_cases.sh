@@ -31,7 +31,7 @@ test_clusters_whose_names_run_together_stay_apart() {
 
 test_up_leaves_a_namespace_that_something_else_made() {
   ip netns add tessera-test-two.pi2
-  expect_refusal 'something else has the network namespace tessera-test-two.pi2' "$cluster_command" up --devices 2 --cpu 0.1 --name test-two
+  expect_refusal 'another program uses the network namespace tessera-test-two.pi2' "$cluster_command" up --devices 2 --cpu 0.1 --name test-two
   expect_equal "$(traces test-two)" tessera-test-two.pi2
   ip netns delete tessera-test-two.pi2
 }
@@ -90,7 +90,7 @@ test_up_refuses_what_is_wrong_in_one_sentence() {
   expect_refusal 'a number from 1 to 64' "$cluster_command" up --devices 0
   expect_refusal 'give one' "$cluster_command" up --devices 1 --cpu 1 --speed 4
   expect_refusal "there is no description 'nothing'" "$cluster_command" up nothing
-  expect_refusal 'is not there to measure with' "$cluster_command" up --devices 1 --program /nowhere
+  expect_refusal 'cannot be measured' "$cluster_command" up --devices 1 --program /nowhere
   printf 'pi1 speed=4\npi2 color=red\n' >"$folder/bad.devices"
   expect_refusal "$folder/bad.devices, line 2: unknown property 'color=red'" "$cluster_command" up "$folder/bad.devices"
   printf 'pi1\npi1\n' >"$folder/bad.devices"
@@ -100,8 +100,8 @@ test_up_refuses_what_is_wrong_in_one_sentence() {
     printf '%s cpu=0.1\n' "$name" >"$folder/bad.devices"
     expect_refusal "'$name' cannot name a device" "$cluster_command" up "$folder/bad.devices"
   done
-  expect_refusal 'rate wants a number from 0.01 to 100000' "$cluster_command" up --devices 1 --cpu 0.1 --rate 0.001
-  expect_refusal 'rate wants a number from 0.01 to 100000' "$cluster_command" up --devices 1 --cpu 0.1 --rate 100001
+  expect_refusal 'rate: expected a number from 0.01 to 100000' "$cluster_command" up --devices 1 --cpu 0.1 --rate 0.001
+  expect_refusal 'rate: expected a number from 0.01 to 100000' "$cluster_command" up --devices 1 --cpu 0.1 --rate 100001
   expect_refusal 'dilated by 0.001 is not' "$cluster_command" up --devices 1 --cpu 0.1 --rate 1 --dilate 0.001 --name bad
   expect_equal "$(traces bad)" ''
 }
