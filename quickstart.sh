@@ -20,12 +20,12 @@ Usage: ./quickstart.sh [--yes] [--report]
 
 Installs what is missing from the distribution's packages (it asks first), builds the program
 with MPICH, trains $model on Fashion-MNIST for $epochs epochs, its feature maps cut into
-2x2 tiles over 4 ranks, and then $compared_steps steps of the same on one rank. Shows the test accuracy,
+2x2 tiles over 4 ranks, and then $compared_steps steps of the same training on one rank. Shows the test accuracy,
 the memory of each rank, and both losses side by side.
 
   --yes     install without asking
-  --report  only show the result of the last run again
-  --help    this text
+  --report  only show the result of the last run
+  --help    shows this help and exits
 
 It writes into build/ and runs/ only, and can be started from any folder.
 HELP
@@ -35,7 +35,7 @@ HELP
 report() {
   local file
   for file in "$1/metrics.jsonl" "$1/memory.json" "$2/metrics.jsonl" "$2/memory.json"; do
-    [ -s "$file" ] || fail "$file is not there: run ./quickstart.sh first."
+    [ -s "$file" ] || fail "$file does not exist: run ./quickstart.sh first."
   done
   printf '\nTest accuracy after each epoch (4 ranks):\n'
   sed -n 's/.*"accuracy": *\([0-9.eE+-]*\).*/\1/p' "$1/metrics.jsonl" |
