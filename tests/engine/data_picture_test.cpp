@@ -183,7 +183,7 @@ Bytes waves(Index rows, Index cols) {
 TEST_CASE("a picture lies as its camera says, whichever of eight ways that is") {
   constexpr int kRows = 6;
   constexpr int kCols = 11;
-  const Bytes upright = tests::random_bytes(kRows * kCols * 3, 4);
+  const Bytes upright = tests::random_bytes(Index{kRows} * kCols * 3, 4);
   const Picture expected = decode_picture(written_png(kRows, kCols, 3, upright), "a.png", 3);
   for (int orientation = 1; orientation <= 8; ++orientation) {
     CAPTURE(orientation);
@@ -204,7 +204,7 @@ TEST_CASE("a picture lies as its camera says, whichever of eight ways that is") 
 }
 
 TEST_CASE("an orientation that EXIF does not have changes nothing") {
-  const Bytes file = written_jpeg(5, 9, 3, tests::random_bytes(5 * 9 * 3, 4));
+  const Bytes file = written_jpeg(5, 9, 3, tests::random_bytes(Index{5} * 9 * 3, 4));
   const Picture plain = decode_picture(file, "a.jpg", 3);
   for (const int orientation : {0, 9, 255}) {
     CHECK(decode_picture(turned_jpeg(file, orientation), "a.jpg", 3).bytes == plain.bytes);
@@ -302,7 +302,7 @@ TEST_CASE("decoded pixels have the same bits on every machine") {
 }
 
 TEST_CASE("a JPEG with a damaged or missing part is refused, never filled in") {
-  const Bytes whole = written_jpeg(64, 64, 3, tests::random_bytes(64 * 64 * 3, 8));
+  const Bytes whole = written_jpeg(64, 64, 3, tests::random_bytes(Index{64} * 64 * 3, 8));
   REQUIRE(refusal(whole).empty());
   SUBCASE("without its end") {
     CHECK(has(refusal(Bytes(whole.begin(), whole.end() - 2)), "cut off"));
@@ -389,7 +389,7 @@ TEST_CASE("pictures of other formats are named, with what to do") {
 
 TEST_CASE("a header is read from the beginning of a file, and says what decoding takes") {
   const TemporaryFolder folder;
-  const Bytes pixels = tests::random_bytes(400 * 300 * 3, 8);
+  const Bytes pixels = tests::random_bytes(Index{400} * 300 * 3, 8);
   const Bytes file = turned_jpeg(written_jpeg(300, 400, 3, pixels), 6);
   tests::write_bytes(folder / "a.jpg", file);
   const engine::PictureHeader header = engine::read_picture_header(folder / "a.jpg");
