@@ -86,6 +86,7 @@ TEST_CASE("a label that a number touches never decides against another one") {
     CAPTURE(path);
     CHECK(has(found_in(path, labels), "so its class is open"));
   }
+  CHECK(found_in("cat/catfish1_catfish.png", labels) == "catfish");  // a whole word as well
   CHECK(found_in("bus/train2017/0001.png", labels) == "bus");
   CHECK(found_in("bus/bus01.png", labels) == "bus");
   CHECK(found_in("bus/day2/bus01.png", labels) == "bus");

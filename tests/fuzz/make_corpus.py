@@ -132,11 +132,11 @@ def make_darknet_data():
     put("darknet_data/no_list", seed(named.replace(b"list", b"lists"), paths, labels))
     put("darknet_data/no_label_in_path", seed(named, paths + b"some/cow_1.jpg\n", labels))
     put("darknet_data/two_labels_in_path", seed(named, b"some/dog_cat.jpg\n", b"dog\ncat\n"))
-    numbered = b"train/cat01.png\ntrain/7cat_2.png\ncat/cat1.png\ndog/2024cat.png\ntrain/class1.png\nclass10/9.png\n"
+    numbered = b"train/cat01.png\ntrain/7cat_2.png\ncat/cat1.png\ndog/2024cat.png\ndog/all/cat3.png\ntrain/class1.png\nclass10/9.png\n"
     classes = b"cat\nclass1\nclass10\ndog\n"
     put("darknet_data/valid_numbered_labels", seed(named.replace(b"2", b"4"), numbered, classes))
     put("darknet_data/numbers_are_classes", seed(named.replace(b"2", b"3"), b"class12.png\nclass100.png\n", b"class\nclass1\nclass10\n"))
-    longer = b"retriever/golden retriever1.png\nretriever_2.png\ntrain/c5.png\nc5/9f3retriever2.png\nc5.d/.c5\n"
+    longer = b"golden retriever1.png\nretriever/golden retriever1.png\nretriever_2.png\ntrain/c5.png\nc5/9f3retriever2.png\nc5.d/.c5\n"
     put("darknet_data/valid_longer_labels", seed(named.replace(b"2", b"3"), longer, b"retriever\ngolden retriever\nc\n"))
     accents = "\u00e9t\u00e93.png\n\u00e9t\u00e93\u00e9.png\nhiver/\u00e9t\u00e9/4.png\n".encode()
     put("darknet_data/valid_accented_labels", seed(named, accents, "\u00e9t\u00e9\nhiver\n".encode()))
