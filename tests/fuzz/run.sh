@@ -21,7 +21,7 @@ mkdir -p "$build/findings"
 # toml++ as its library, like the program: the other form asserts on malformed text.
 flags=(-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-frame-pointer
   "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=undefined -fno-sanitize=nonnull-attribute)
-newest=$(find "$source/partitioner" "$source/engine/files" "$source/engine/data" "$source/tests/fuzz" "$source/tests/engine" \
+newest=$(find "$source"/{partitioner,engine/files,engine/data,tests/fuzz,tests/engine,tests/support} \
   -name '*.h' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
 objects=()
 for file in "$source"/partitioner/*.cpp "$source"/engine/files/*.cpp "$source"/engine/data/*.cpp \
