@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "engine/cli/cli.h"
-#include "engine/stop_request.h"
+#include "engine/system/stop_request.h"
 
 namespace {
 
@@ -44,6 +44,6 @@ void spin_briefly(char** argv) {
 
 int main(int argc, char** argv) {
   spin_briefly(argv);
-  engine::take_stop_signals(hangup_ignored);
-  return engine::run_program(argc, argv);
+  tessera::engine::take_stop_signals(hangup_ignored);
+  return tessera::engine::run_program(argc, argv);
 }

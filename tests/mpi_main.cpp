@@ -17,6 +17,8 @@
 #include "engine/comm/communicator.h"
 #include "engine/comm/mpi_session.h"
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
 namespace {
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): doctest makes listeners

@@ -8,7 +8,7 @@
 #include "bench/kernels/onednn_convolution.h"
 #include "bench/kernels/tessera_convolution.h"
 
-namespace bench {
+namespace tessera::bench {
 
 namespace {
 
@@ -123,4 +123,4 @@ void measure(benchmark::State& state, const Candidate& candidate, double peak_fl
   state.counters["least_MB"] = 1e-6 * candidate.convolution->least_bytes();
 }
 
-}  // namespace bench
+}  // namespace tessera::bench

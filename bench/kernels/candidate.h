@@ -7,7 +7,7 @@
 
 #include "bench/kernels/convolution_case.h"
 
-namespace bench {
+namespace tessera::bench {
 
 enum class Library { Tessera, Onednn };
 enum class Method { Direct, Winograd };  // what is compared with what
@@ -34,4 +34,4 @@ void check(const Candidate& candidate);
 // the convolution, its share of `peak_flops_per_s` in percent, and the least megabytes to move.
 void measure(benchmark::State& state, const Candidate& candidate, double peak_flops_per_s);
 
-}  // namespace bench
+}  // namespace tessera::bench

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-namespace bench {
+namespace tessera::bench {
 
 namespace {
 
@@ -137,4 +137,4 @@ std::string comparison_table(const std::vector<Candidate>& candidates,
   return table + means_line("all passes", rows);
 }
 
-}  // namespace bench
+}  // namespace tessera::bench

@@ -9,7 +9,7 @@
 
 #include "bench/kernels/candidate.h"
 
-namespace bench {
+namespace tessera::bench {
 
 // Prints median and spread of each candidate, or its single run.
 class GatheringReporter : public benchmark::ConsoleReporter {
@@ -30,4 +30,4 @@ class GatheringReporter : public benchmark::ConsoleReporter {
 [[nodiscard]] std::string comparison_table(const std::vector<Candidate>& candidates,
                                            const GatheringReporter& measured);
 
-}  // namespace bench
+}  // namespace tessera::bench

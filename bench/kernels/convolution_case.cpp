@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 
-namespace bench {
+namespace tessera::bench {
 
 namespace {
 
@@ -93,4 +93,4 @@ CaseValues random_values(const ConvolutionCase& convolution) {
       .output_gradient = random_array(batch * convolution.output.volume(), convolution.layer, 2)};
 }
 
-}  // namespace bench
+}  // namespace tessera::bench

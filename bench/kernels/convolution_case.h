@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/ops/convolution.h"
+#include "engine/ops/convolution/convolution.h"
 
-namespace bench {
+namespace tessera::bench {
 
 using engine::Index;
 
@@ -49,4 +49,4 @@ struct CaseValues {
 
 [[nodiscard]] CaseValues random_values(const ConvolutionCase& convolution);
 
-}  // namespace bench
+}  // namespace tessera::bench

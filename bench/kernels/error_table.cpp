@@ -6,7 +6,7 @@
 
 #include "bench/kernels/tessera_convolution.h"
 
-namespace bench {
+namespace tessera::bench {
 
 namespace {
 
@@ -72,4 +72,4 @@ std::string error_table(const std::vector<ConvolutionCase>& cases) {
   return text;
 }
 
-}  // namespace bench
+}  // namespace tessera::bench

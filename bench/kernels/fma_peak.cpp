@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "engine/tensor.h"
+#include "engine/base/tensor.h"
 
-namespace bench {
+namespace tessera::bench {
 
 using engine::Index;
 
@@ -86,4 +86,4 @@ FmaPeak measure_fma_peak(int threads) {
   return {version.width, sum};
 }
 
-}  // namespace bench
+}  // namespace tessera::bench

@@ -3,7 +3,7 @@
 
 #pragma once
 
-namespace bench {
+namespace tessera::bench {
 
 struct FmaPeak {
   int width = 0;  // floats of the widest vectors that this machine has, and this program knows
@@ -14,4 +14,4 @@ struct FmaPeak {
 // runs of each.
 [[nodiscard]] FmaPeak measure_fma_peak(int threads);
 
-}  // namespace bench
+}  // namespace tessera::bench

@@ -9,13 +9,13 @@
 #include "bench/kernels/fma_peak.h"
 #include "bench/kernels/onednn_convolution.h"
 
-#include "engine/ops/threads.h"
-#include "partitioner/errors.h"
-#include "partitioner/model_file.h"
-#include "partitioner/partition.h"
-#include "partitioner/quantities.h"
+#include "engine/ops/loops/threads.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/cfg/model_file.h"
+#include "partitioner/partition/partition.h"
 
-namespace bench {
+namespace tessera::bench {
 
 namespace {
 
@@ -134,12 +134,12 @@ void run(int argc, char** argv) {
 
 }  // namespace
 
-}  // namespace bench
+}  // namespace tessera::bench
 
 int main(int argc, char** argv) {
   try {
-    bench::run(argc, argv);
-  } catch (const partitioner::InputError& error) {
+    tessera::bench::run(argc, argv);
+  } catch (const tessera::partitioner::InputError& error) {
     fmt::print(stderr, "kernels_bench: {}\n", error.what());
     return 2;
   } catch (const std::exception& error) {

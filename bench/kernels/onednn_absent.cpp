@@ -2,9 +2,9 @@
 
 #include "bench/kernels/onednn_convolution.h"
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace bench {
+namespace tessera::bench {
 
 std::string_view name_of(OnednnAlgorithm /*algorithm*/) {
   return "";
@@ -35,4 +35,4 @@ std::vector<float> OnednnConvolution::result() const {
   return {};
 }
 
-}  // namespace bench
+}  // namespace tessera::bench

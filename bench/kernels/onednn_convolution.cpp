@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
-namespace bench {
+namespace tessera::bench {
 
 namespace {
 
@@ -235,4 +235,4 @@ std::vector<float> OnednnConvolution::result() const {
   return {values, values + plain.get_desc().get_size() / sizeof(float)};
 }
 
-}  // namespace bench
+}  // namespace tessera::bench

@@ -6,7 +6,7 @@
 
 #include "bench/kernels/convolution_case.h"
 
-namespace bench {
+namespace tessera::bench {
 
 enum class OnednnAlgorithm { Direct, Winograd };
 inline constexpr OnednnAlgorithm kOnednnAlgorithms[] = {OnednnAlgorithm::Direct,
@@ -44,4 +44,4 @@ class OnednnConvolution {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace bench
+}  // namespace tessera::bench

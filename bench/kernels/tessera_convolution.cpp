@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace bench {
+namespace tessera::bench {
 
 namespace {
 
@@ -86,4 +86,4 @@ std::vector<T> TesseraConvolution<T>::result() const {
 template class TesseraConvolution<float>;
 template class TesseraConvolution<double>;
 
-}  // namespace bench
+}  // namespace tessera::bench

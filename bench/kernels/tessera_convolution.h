@@ -5,7 +5,7 @@
 
 #include "bench/kernels/convolution_case.h"
 
-namespace bench {
+namespace tessera::bench {
 
 template <class T>
 class TesseraConvolution {
@@ -32,4 +32,4 @@ class TesseraConvolution {
   engine::Array<T> workspace_;
 };
 
-}  // namespace bench
+}  // namespace tessera::bench

@@ -7,7 +7,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/train/equality.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -86,4 +86,4 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
   return passed;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,12 +8,12 @@
 #include "engine/cli/setup.h"
 #include "engine/data/augment.h"
 #include "engine/data/data_summary.h"
-#include "partitioner/errors.h"
-#include "partitioner/model_file.h"
-#include "partitioner/printable.h"
-#include "partitioner/quantities.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/cfg/model_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -222,4 +222,4 @@ void run_check_data(const CheckDataCommand& command) {
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

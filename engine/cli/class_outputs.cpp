@@ -4,9 +4,9 @@
 #include <variant>
 
 #include "engine/layers/layer.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::LayerSpec;
 using partitioner::Network;
@@ -96,4 +96,4 @@ std::optional<std::string> spare_outputs(const Network& network,
   return difference(network, model, dataset) + ", or they learn that they are never right";
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

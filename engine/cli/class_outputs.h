@@ -8,9 +8,9 @@
 #include <string>
 
 #include "engine/data/dataset.h"
-#include "partitioner/network.h"
+#include "partitioner/network/network.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Throws InputError where a class has no output, or the loss is over several cells of a class; the
 // message names the layer of the model file to change, and how. `path` is the data set's.
@@ -25,4 +25,4 @@ void expect_output_for_each_class(const partitioner::Network& network,
                                                        const std::string& model,
                                                        const Dataset& dataset);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -25,14 +25,14 @@
 #include "engine/comm/sameness.h"
 #include "engine/comm/time_limit.h"
 #include "engine/comm/watchdog.h"
-#include "engine/host_name.h"
-#include "engine/launcher.h"
-#include "engine/ops/lane_kernels.h"
-#include "engine/ops/threads.h"
-#include "engine/stop_request.h"
-#include "partitioner/printable.h"
+#include "engine/ops/loops/threads.h"
+#include "engine/ops/simd/lane_kernels.h"
+#include "engine/system/host_name.h"
+#include "engine/system/launcher.h"
+#include "engine/system/stop_request.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -273,4 +273,4 @@ int run_program(int argc, char** argv) {
   return trains ? exit_code : finish_output(exit_code);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

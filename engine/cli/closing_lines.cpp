@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "partitioner/printable.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 std::string closing_lines(const TrainCommand& command,
                           const std::optional<BestSoFar>& best,
@@ -30,4 +30,4 @@ std::string closing_lines(const TrainCommand& command,
          "\ntry them: " + partitioner::printable(how) + "\n";
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,11 +8,11 @@
 #include "engine/cli/commands.h"
 #include "engine/train/checkpoint.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // `step` is the last one, whose weights were saved.
 [[nodiscard]] std::string closing_lines(const TrainCommand& command,
                                         const std::optional<BestSoFar>& best,
                                         Index step);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -11,11 +11,11 @@
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/sameness.h"
-#include "engine/host_name.h"
-#include "partitioner/errors.h"
-#include "partitioner/printable.h"
+#include "engine/system/host_name.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -254,4 +254,4 @@ void expect_same_start(const CommandLine& mine, const Communicator& communicator
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -11,7 +11,7 @@
 #include "engine/cli/help.h"
 #include "engine/comm/communicator.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct CommandLine {
   std::vector<std::string> words;  // "check", "MODEL x.cfg", "--grid 2x2": as it was understood
@@ -29,4 +29,4 @@ struct CommandLine {
 // program. All ranks call this together.
 void expect_same_start(const CommandLine& mine, const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -13,9 +13,9 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/layers/layer.h"
-#include "partitioner/partition.h"
+#include "partitioner/partition/partition.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // What --kernels of `plan` takes beside the rules: the fastest of a trial.
 inline constexpr const char* kMeasuredKernels = "measured";
@@ -192,4 +192,4 @@ struct ConvertCommand {
 };
 void run_convert(const ConvertCommand& command);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,9 +8,9 @@
 #include "engine/cli/setup.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/weights_file.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -67,4 +67,4 @@ void run_convert(const ConvertCommand& command) {
                   alone);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

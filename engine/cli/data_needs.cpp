@@ -5,10 +5,10 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/data/decoding_need.h"
-#include "partitioner/cluster_profile.h"
-#include "partitioner/quantities.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/cost/cluster_profile.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::readable_bytes;
 
@@ -84,4 +84,4 @@ void expect_data_fits(const DataNeeds& needs, Index limit_bytes) {
                   readable_bytes(program)));
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,7 +9,7 @@
 #include "engine/data/augment.h"
 #include "engine/data/dataset.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct DataNeeds {
   Index decoding_bytes = 0;     // of one picture of each data set that is read from
@@ -29,4 +29,4 @@ void add_needs(const Dataset& dataset, const RenderingRules& rules, DataNeeds& n
 // program and the data set more than `limit_bytes` (0: no limit).
 void expect_data_fits(const DataNeeds& needs, Index limit_bytes);
 
-}  // namespace engine
+}  // namespace tessera::engine

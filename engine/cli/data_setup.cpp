@@ -11,13 +11,13 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/sameness.h"
 #include "engine/data/data_summary.h"
-#include "engine/host_name.h"
+#include "engine/system/host_name.h"
 #include "engine/train/run_report.h"
 #include "engine/train/same_pictures.h"
-#include "partitioner/errors.h"
-#include "partitioner/printable.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -298,4 +298,4 @@ void expect_same_everywhere(bool reads, const Dataset* pictures, const Communica
   expect_same_pictures(*pictures, records, "pictures", communicator);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,9 +10,9 @@
 #include "engine/comm/communicator.h"
 #include "engine/data/data_summary.h"
 #include "engine/data/dataset.h"
-#include "partitioner/network.h"
+#include "partitioner/network/network.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct DataChoice {
   std::string path;
@@ -63,4 +63,4 @@ class ListedData {
 // where it has none. All ranks call this together.
 void expect_same_everywhere(bool reads, const Dataset* pictures, const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,7 +9,7 @@
 #include "engine/train/classification_report.h"
 #include "engine/train/trainer.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -83,4 +83,4 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

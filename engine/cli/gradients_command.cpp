@@ -8,7 +8,7 @@
 #include "engine/files/tensor_check.h"
 #include "engine/train/vector_jacobian.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -70,4 +70,4 @@ void run_gradients(const GradientsCommand& command, const Communicator& communic
                }));
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

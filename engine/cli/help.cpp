@@ -6,11 +6,11 @@
 #include <fmt/ranges.h>
 #include <sstream>
 
-#include "partitioner/errors.h"
-#include "partitioner/printable.h"
-#include "partitioner/spelling.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/spelling.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -200,4 +200,4 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return partitioner::suggestion(word, {words.begin(), words.end()});
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

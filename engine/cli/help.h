@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace engine {
+namespace tessera::engine {
 
 // What the options about cutting are put into; they stand on the page `partitioning` alone.
 inline constexpr const char* kPartitionGroup = "How to cut the network";
@@ -39,4 +39,4 @@ class HelpPages {
 [[nodiscard]] std::string suggestion(const std::string& word,
                                      const std::vector<std::string>& words);
 
-}  // namespace engine
+}  // namespace tessera::engine

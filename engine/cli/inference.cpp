@@ -7,7 +7,7 @@
 #include "engine/cli/setup.h"
 #include "engine/train/weights_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 Inference::Inference(partitioner::ModelFile model,
                      const std::string& model_path,
@@ -60,4 +60,4 @@ void Inference::expect_its_classes(const Feed& feed, const std::string& data) co
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

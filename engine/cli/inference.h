@@ -12,9 +12,9 @@
 #include "engine/execution/execution.h"
 #include "engine/train/feed.h"
 #include "engine/train/preparation.h"
-#include "partitioner/model_file.h"
+#include "partitioner/cfg/model_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 class Inference {
  public:
@@ -68,4 +68,4 @@ class Inference {
   std::optional<Preparation> stored_;  // of training, as the weights' file keeps it
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

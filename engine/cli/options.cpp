@@ -5,7 +5,7 @@
 
 #include "engine/cli/help.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -505,4 +505,4 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_check_data(program, commands.check_data);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -6,7 +6,7 @@
 
 #include "engine/cli/commands.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct Commands {
   TrainCommand train;
@@ -24,4 +24,4 @@ struct Commands {
 // Adds the subcommands to `program`; parsing fills `commands`, which must outlive it.
 void add_commands(CLI::App& program, Commands& commands);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,14 +8,14 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
-#include "engine/execution/kernel_trial.h"
 #include "engine/files/atomic_file.h"
-#include "partitioner/errors.h"
-#include "partitioner/explain.h"
-#include "partitioner/plan_answer.h"
-#include "partitioner/plan_report.h"
+#include "engine/probe/kernel_trial.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/report/explain.h"
+#include "partitioner/report/plan_answer.h"
+#include "partitioner/report/plan_report.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -208,4 +208,4 @@ void run_plan(const PlanCommand& command) {
   fmt::print("{}\n", prediction ? with_prediction_json(json, *prediction) : json);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

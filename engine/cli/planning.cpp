@@ -10,14 +10,14 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/sameness.h"
 #include "engine/layers/workspace.h"
-#include "partitioner/explain.h"
-#include "partitioner/fitting.h"
-#include "partitioner/plan_fingerprint.h"
-#include "partitioner/plan_size.h"
-#include "partitioner/quantities.h"
-#include "partitioner/simulation.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/cost/simulation.h"
+#include "partitioner/plan/plan_fingerprint.h"
+#include "partitioner/plan/plan_size.h"
+#include "partitioner/report/explain.h"
+#include "partitioner/search/fitting.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::ClusterProfile;
 using partitioner::InputError;
@@ -254,4 +254,4 @@ partitioner::Partition agreed_partition(const partitioner::Network& network,
   return partition;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

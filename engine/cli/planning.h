@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "engine/cli/commands.h"
-#include "partitioner/search.h"
+#include "partitioner/search/search.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // What is to be computed by a partition, beside the network.
 struct Workload {
@@ -69,4 +69,4 @@ struct Workload {
                                                       const Workload& workload,
                                                       const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -19,9 +19,9 @@
 #include "engine/data/named_pictures.h"
 #include "engine/files/atomic_file.h"
 #include "engine/train/classification_report.h"
-#include "partitioner/printable.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -341,4 +341,4 @@ void run_predict(const PredictCommand& command, const Communicator& communicator
   PredictRun(command, communicator).run();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

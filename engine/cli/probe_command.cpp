@@ -9,20 +9,20 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
-#include "engine/comm/link_probe.h"
-#include "engine/execution/alike_devices.h"
-#include "engine/execution/device_probe.h"
-#include "engine/execution/system_memory.h"
-#include "engine/execution/transfer_probe.h"
 #include "engine/files/atomic_file.h"
-#include "engine/host_name.h"
-#include "engine/ops/threads.h"
-#include "engine/train/update_probe.h"
-#include "partitioner/printable.h"
-#include "partitioner/quantities.h"
-#include "partitioner/text_table.h"
+#include "engine/ops/loops/threads.h"
+#include "engine/probe/alike_devices.h"
+#include "engine/probe/device_probe.h"
+#include "engine/probe/link_probe.h"
+#include "engine/probe/transfer_probe.h"
+#include "engine/probe/update_probe.h"
+#include "engine/system/host_name.h"
+#include "engine/system/system_memory.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/base/text_table.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -386,4 +386,4 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <unistd.h>
 
-#include "engine/launcher.h"
-#include "partitioner/printable.h"
+#include "engine/system/launcher.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -179,4 +179,4 @@ std::string command_to_resume_on(const Words& hosts,
   return line_of(together(launcher, program));
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace engine {
+namespace tessera::engine {
 
 using Words = std::vector<std::string>;
 
@@ -37,4 +37,4 @@ struct CommandWords {
                                                const CommandWords& started,
                                                const std::string& checkpoint);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "engine/files/atomic_file.h"
-#include "engine/host_name.h"
-#include "partitioner/errors.h"
-#include "partitioner/printable.h"
-#include "partitioner/regular_file.h"
+#include "engine/system/host_name.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/regular_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace fs = std::filesystem;
 using partitioner::InputError;
@@ -238,4 +238,4 @@ fs::path RunFolder::make_rescue_folder(int attempt) const {
   throw InputError(place.string(), 0, "cannot make a folder here: " + error.message());
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

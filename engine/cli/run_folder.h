@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-namespace engine {
+namespace tessera::engine {
 
 class RunFolder {
  public:
@@ -53,4 +53,4 @@ class RunFolder {
   int lock_ = -1;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -11,14 +11,14 @@
 #include "engine/cli/class_outputs.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/sameness.h"
-#include "engine/execution/system_memory.h"
 #include "engine/layers/workspace.h"
-#include "partitioner/cluster_profile.h"
-#include "partitioner/plan_size.h"
-#include "partitioner/printable.h"
-#include "partitioner/quantities.h"
+#include "engine/system/system_memory.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/cost/cluster_profile.h"
+#include "partitioner/plan/plan_size.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -333,4 +333,4 @@ void warn_of_idle_ranks(const partitioner::Partition& partition, const Communica
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,10 +8,10 @@
 #include "engine/cli/commands.h"
 #include "engine/data/dataset.h"
 #include "engine/train/preparation.h"
-#include "partitioner/model_file.h"
-#include "partitioner/plan_report.h"
+#include "partitioner/cfg/model_file.h"
+#include "partitioner/report/plan_report.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Reads a model file on every rank and says its warnings on rank 0. AgreedError where a rank has
 // another file.
@@ -87,4 +87,4 @@ void expect_memory(const partitioner::Network& network,
 // Warns on rank 0 where some ranks have nothing to do.
 void warn_of_idle_ranks(const partitioner::Partition& partition, const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -13,10 +13,10 @@ string(SUBSTRING ${fingerprint} 0 12 fingerprint)
 file(CONFIGURE OUTPUT ${HEADER} @ONLY CONTENT [[
 #pragma once
 
-namespace engine {
+namespace tessera::engine {
 
 inline constexpr const char* kVersion = "@VERSION@";
 inline constexpr const char* kSourceFingerprint = "@fingerprint@";
 
-}  // namespace engine
+}  // namespace tessera::engine
 ]])

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "engine/cli/resume_command.h"
-#include "partitioner/printable.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 std::string LastCheckpoint::advice(const Stall& stall) const {
   const std::lock_guard lock(mutex_);
@@ -34,4 +34,4 @@ Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckp
   });
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

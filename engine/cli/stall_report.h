@@ -8,9 +8,9 @@
 #include <string>
 
 #include "engine/comm/watchdog.h"
-#include "partitioner/region.h"
+#include "partitioner/base/region.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 
@@ -41,4 +41,4 @@ class LastCheckpoint {
                              Index limit_s,
                              const LastCheckpoint* checkpoint = nullptr);
 
-}  // namespace engine
+}  // namespace tessera::engine

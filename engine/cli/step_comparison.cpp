@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "engine/median.h"
-#include "partitioner/explain.h"
+#include "engine/base/median.h"
+#include "partitioner/report/explain.h"
 
-namespace engine {
+namespace tessera::engine {
 
 void StepComparison::add(double step_s) {
   constexpr std::size_t kMost = 1000;
@@ -34,4 +34,4 @@ std::string StepComparison::line(const partitioner::Network& network,
                      latest_s_.size());
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,7 +7,7 @@
 
 #include "engine/cli/planning.h"
 
-namespace engine {
+namespace tessera::engine {
 
 class StepComparison {
  public:
@@ -26,4 +26,4 @@ class StepComparison {
   std::size_t next_ = 0;          // which of them the next one replaces
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <span>
 
-#include "partitioner/explain.h"
-#include "partitioner/text_table.h"
+#include "partitioner/base/text_table.h"
+#include "partitioner/report/explain.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::PassSeconds;
 
@@ -207,4 +207,4 @@ nlohmann::ordered_json layers_json(const std::vector<LayerComputing>& measured,
   return json;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

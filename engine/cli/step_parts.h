@@ -11,7 +11,7 @@
 #include "engine/cli/planning.h"
 #include "engine/train/trainer.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Seconds of a mean step and rank. Waiting for a message counts for what it brings.
 struct StepParts {
@@ -68,4 +68,4 @@ struct LayerComputing {
     const std::vector<LayerComputing>& measured,
     const std::optional<std::vector<partitioner::PassSeconds>>& predicted);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::optional<int> watched_columns() {
   return pid ? columns_of_output(*pid) : std::nullopt;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -6,10 +6,10 @@
 
 #include <optional>
 
-namespace engine {
+namespace tessera::engine {
 
 // The columns of the terminal where standard output ends up; nothing where it is a file or a pipe
 // of the user's, or where mpiexec runs on another machine.
 [[nodiscard]] std::optional<int> watched_columns();
 
-}  // namespace engine
+}  // namespace tessera::engine

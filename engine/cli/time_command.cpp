@@ -3,19 +3,19 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "engine/base/median.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/cli/step_parts.h"
 #include "engine/comm/agreement.h"
-#include "engine/execution/system_memory.h"
-#include "engine/median.h"
-#include "engine/ops/threads.h"
+#include "engine/ops/loops/threads.h"
+#include "engine/system/system_memory.h"
 #include "engine/train/trainer.h"
-#include "partitioner/printable.h"
-#include "partitioner/quantities.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -207,4 +207,4 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

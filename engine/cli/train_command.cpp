@@ -16,17 +16,17 @@
 #include "engine/cli/training_length.h"
 #include "engine/cli/training_start.h"
 #include "engine/comm/agreement.h"
-#include "engine/execution/system_memory.h"
 #include "engine/files/atomic_file.h"
-#include "engine/stop_request.h"
+#include "engine/system/stop_request.h"
+#include "engine/system/system_memory.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/metrics.h"
 #include "engine/train/run_report.h"
 #include "engine/train/weights_file.h"
-#include "partitioner/plan_report.h"
-#include "partitioner/printable.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/report/plan_report.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 using partitioner::printable;
@@ -475,4 +475,4 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   TrainingRun(command, communicator, saved).run();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

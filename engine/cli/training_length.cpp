@@ -5,9 +5,9 @@
 
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -115,4 +115,4 @@ void warn_of_zero_rate(const TrainCommand& command,
        communicator);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

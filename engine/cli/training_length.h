@@ -7,9 +7,9 @@
 
 #include "engine/cli/commands.h"
 #include "engine/comm/communicator.h"
-#include "partitioner/model_file.h"
+#include "partitioner/cfg/model_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // What the command line changes about what the model file says. Throws InputError.
 [[nodiscard]] partitioner::TrainingOptions training_options(const TrainCommand& command,
@@ -38,4 +38,4 @@ void warn_of_zero_rate(const TrainCommand& command,
                        Index last_step,
                        const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -6,7 +6,7 @@
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -63,4 +63,4 @@ void compare_classes(const TrainCommand& command,
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

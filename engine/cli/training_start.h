@@ -8,9 +8,9 @@
 #include "engine/cli/commands.h"
 #include "engine/comm/communicator.h"
 #include "engine/train/preparation.h"
-#include "partitioner/model_file.h"
+#include "partitioner/cfg/model_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Of the file of --resume or --weights; nothing without one. All ranks call this together.
 [[nodiscard]] std::optional<Preparation> preparation_before(const TrainCommand& command,
@@ -28,4 +28,4 @@ void compare_classes(const TrainCommand& command,
                      const Preparation& now,
                      const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -4,7 +4,7 @@
 
 #include "engine/cli/source_fingerprint.h"
 
-namespace engine {
+namespace tessera::engine {
 
 std::string program_version() {
   return fmt::format("tessera {}", kVersion);
@@ -14,4 +14,4 @@ std::string program_sources() {
   return fmt::format("{} (sources {})", program_version(), kSourceFingerprint);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace engine {
+namespace tessera::engine {
 
 // "tessera 0.1.0".
 [[nodiscard]] std::string program_version();
@@ -13,4 +13,4 @@ namespace engine {
 // kinds, and different after any change.
 [[nodiscard]] std::string program_sources();
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "engine/comm/communicator.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Thrown on all ranks at the same place: every rank may end as it likes, none waits for another.
 class AgreedError : public partitioner::InputError {
@@ -46,4 +46,4 @@ template <class Work>
   return std::move(*result);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace engine {
+namespace tessera::engine {
 
 Attendance::Attendance(int ranks, int mine, double now_s)
     : ranks_(static_cast<std::size_t>(ranks), Rank{now_s, 0, false}), mine_(mine) {}
@@ -39,4 +39,4 @@ double Attendance::all_stuck_s(double mine_s) const {
   return least;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace engine {
+namespace tessera::engine {
 
 // What a rank says of itself, again and again.
 struct Heartbeat {
@@ -40,4 +40,4 @@ class Attendance {
   int mine_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -14,9 +14,9 @@
 
 #include "engine/comm/mpi_count.h"
 #include "engine/comm/patience.h"
-#include "partitioner/gradient_sums.h"
+#include "partitioner/partition/gradient_sums.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -274,4 +274,4 @@ ProgressGuard::~ProgressGuard() {
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

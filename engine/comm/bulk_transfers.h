@@ -18,7 +18,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/comm/mpi_session.h"
 
-namespace engine {
+namespace tessera::engine {
 
 inline constexpr int kBulkTag = 6;  // below those of exchanges
 
@@ -68,4 +68,4 @@ class ProgressGuard {
   BulkTransfers* transfers_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

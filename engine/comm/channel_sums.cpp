@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 ChannelSums::ChannelSums(const Communicator& communicator,
                          ChannelRoles roles,
@@ -76,4 +76,4 @@ Index ChannelSums::bytes() const {
   return bytes;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,10 +7,10 @@
 #include <functional>
 #include <vector>
 
+#include "engine/base/tensor.h"
 #include "engine/comm/communicator.h"
-#include "engine/tensor.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // The channels of each rank; an empty range where it has none.
 struct ChannelRoles {
@@ -46,4 +46,4 @@ class ChannelSums {
   std::vector<Array<double>> received_;  // by rank
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,9 +10,9 @@
 
 #include "engine/comm/mpi_count.h"
 #include "engine/comm/patience.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -169,4 +169,4 @@ void Communicator::barrier() const {
   (void)gather_all({});
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace engine {
+namespace tessera::engine {
 
 struct Pulse;
 
@@ -145,4 +145,4 @@ template <class T>
   return std::as_bytes(std::span<const T>(values, static_cast<std::size_t>(count)));
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

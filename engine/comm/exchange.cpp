@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Message;
 
@@ -176,4 +176,4 @@ template void regrid<double>(const Communicator&,
                              View<const double>,
                              View<double>);
 
-}  // namespace engine
+}  // namespace tessera::engine

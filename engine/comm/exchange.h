@@ -14,12 +14,12 @@
 #include <optional>
 #include <vector>
 
+#include "engine/base/tensor.h"
 #include "engine/comm/bulk_transfers.h"
 #include "engine/comm/communicator.h"
-#include "engine/tensor.h"
-#include "partitioner/plan.h"
+#include "partitioner/plan/plan.h"
 
-namespace engine {
+namespace tessera::engine {
 
 inline constexpr int kFirstExchangeTag = 16;
 
@@ -82,4 +82,4 @@ void regrid(const Communicator& communicator,
             View<const T> owned,
             View<T> required);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -19,7 +19,7 @@
 
 #include "engine/comm/mpi_session.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -195,4 +195,4 @@ void HeartbeatSocket::wake() const {
   [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -17,7 +17,7 @@
 #include "engine/comm/attendance.h"
 #include "engine/comm/communicator.h"
 
-namespace engine {
+namespace tessera::engine {
 
 class HeartbeatSocket {
  public:
@@ -44,4 +44,4 @@ class HeartbeatSocket {
   std::vector<sockaddr_storage> addresses_;  // of ranks
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

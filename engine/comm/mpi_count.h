@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <limits>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 [[nodiscard]] inline int mpi_count(std::size_t count) {
   partitioner::expects(count <= static_cast<std::size_t>(std::numeric_limits<int>::max()),
@@ -15,4 +15,4 @@ namespace engine {
   return static_cast<int>(count);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,7 +10,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/comm/time_limit.h"
 #include "engine/comm/watchdog.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
 // Debian's MPICH 4.0 hangs in MPI_Finalize over TCP: ranks wait for each other inside UCX while it
 // closes its connections. The process is about to end and the kernel closes them anyway, so UCX's
@@ -21,7 +21,7 @@ void* ucp_disconnect_nb(void* /*endpoint*/) {
   return nullptr;
 }
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -100,4 +100,4 @@ void MpiSession::abort(int exit_code) {
   std::abort();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

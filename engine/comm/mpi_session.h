@@ -2,7 +2,7 @@
 
 #pragma once
 
-namespace engine {
+namespace tessera::engine {
 
 class MpiSession {
  public:
@@ -27,4 +27,4 @@ class MpiSession {
 // says nothing.
 [[nodiscard]] bool spans_machines();
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <thread>
 
-namespace engine {
+namespace tessera::engine {
 
 // Whether this rank waits for others, as they may be told.
 struct Pulse {
@@ -62,4 +62,4 @@ class Patience {
   std::chrono::microseconds pause_{kShortestPause};
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

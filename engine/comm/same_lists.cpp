@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/digest.h"
-#include "engine/host_name.h"
+#include "engine/base/digest.h"
+#include "engine/system/host_name.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -106,4 +106,4 @@ std::optional<ListDifference> list_difference(Index count,
   return difference;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/tensor.h"
 #include "engine/comm/communicator.h"
-#include "engine/tensor.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct ListDifference {
   int rank = 0;  // the lowest one whose list is not that of rank 0
@@ -29,4 +29,4 @@ struct ListDifference {
 [[nodiscard]] std::optional<ListDifference> list_difference(
     Index count, const std::function<std::string(Index)>& entry, const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "engine/comm/agreement.h"
-#include "engine/host_name.h"
-#include "partitioner/fingerprint.h"
+#include "engine/system/host_name.h"
+#include "partitioner/base/fingerprint.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -43,4 +43,4 @@ void expect_same(std::string_view text, const std::string& what, const Communica
                                 rank_on(0, hosts[0])));
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

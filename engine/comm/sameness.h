@@ -9,7 +9,7 @@
 
 #include "engine/comm/communicator.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // "rank 1 (pi2)".
 [[nodiscard]] std::string rank_on(int rank, std::string_view host);
@@ -18,4 +18,4 @@ namespace engine {
 // "has another WHAT than rank 0". All ranks call this together; what travels is a fingerprint.
 void expect_same(std::string_view text, const std::string& what, const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-namespace engine {
+namespace tessera::engine {
 
 TimeLimit::TimeLimit(double seconds, std::function<void()> at_end)
     : thread_([this, seconds, at_end = std::move(at_end)] {
@@ -23,4 +23,4 @@ TimeLimit::~TimeLimit() {
   thread_.join();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-namespace engine {
+namespace tessera::engine {
 
 class TimeLimit {
  public:
@@ -25,4 +25,4 @@ class TimeLimit {
   std::thread thread_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

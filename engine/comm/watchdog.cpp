@@ -10,15 +10,15 @@
 #include <unistd.h>
 #include <utility>
 
-#include "engine/clock.h"
 #include "engine/comm/heartbeat_socket.h"
 #include "engine/comm/mpi_session.h"
 #include "engine/comm/patience.h"
 #include "engine/comm/sameness.h"
-#include "engine/host_name.h"
-#include "engine/launcher.h"
+#include "engine/system/clock.h"
+#include "engine/system/host_name.h"
+#include "engine/system/launcher.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -187,4 +187,4 @@ Watchdog::~Watchdog() {
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -18,7 +18,7 @@
 #include "engine/comm/attendance.h"
 #include "engine/comm/communicator.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Of a run that cannot go on because of other ranks: "try again later" of sysexits.h.
 inline constexpr int kStalled = 75;
@@ -54,4 +54,4 @@ class Watchdog {
   std::thread thread_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

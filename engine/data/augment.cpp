@@ -6,10 +6,10 @@
 #include <numbers>
 #include <utility>
 
-#include "engine/random.h"
-#include "partitioner/errors.h"
+#include "engine/base/random.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -310,4 +310,4 @@ Variation draw_variation(const RenderingRules& rules,
   return variation;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "engine/data/picture.h"
-#include "partitioner/model_file.h"
-#include "partitioner/region.h"
+#include "partitioner/base/region.h"
+#include "partitioner/cfg/model_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // How the values that the network sees are scaled: (value - mean) / stddev, for each channel or,
 // where there is one number, for all. Empty: left at 0..1 (or -1..1, where a [crop] layer asks for
@@ -97,4 +97,4 @@ void render(const Picture& picture,
             const partitioner::Region& region,
             std::span<float> out);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "engine/data/epoch_order.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::expects;
 using partitioner::Region;
@@ -125,4 +125,4 @@ BatchSource::Reading BatchSource::read_region(Index step,
   return reading;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -15,9 +15,9 @@
 
 #include "engine/data/augment.h"
 #include "engine/data/dataset.h"
-#include "partitioner/region.h"
+#include "partitioner/base/region.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct BatchOptions {
   RenderingRules rules;
@@ -79,4 +79,4 @@ class BatchSource {
   Detail detail_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/digest.h"
 #include "engine/data/picture.h"
-#include "engine/digest.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct BytePictures {
   partitioner::MapShape shape;       // of each picture
@@ -55,4 +55,4 @@ struct BytePictures {
   return names;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,10 +8,10 @@
 #include <png.h>
 #include <stb/stb_easy_font.h>
 
-#include "partitioner/errors.h"
-#include "partitioner/text_table.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/text_table.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -155,4 +155,4 @@ std::vector<std::byte> captioned_png(const Picture& picture, const std::string& 
   return png_of(canvas);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

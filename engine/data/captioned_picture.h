@@ -8,7 +8,7 @@
 
 #include "engine/data/picture.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // A picture held with so many pixels is as good as one with more.
 inline constexpr Detail kDrawnDetail{1024, 1024};
@@ -19,4 +19,4 @@ inline constexpr Detail kDrawnDetail{1024, 1024};
 [[nodiscard]] std::vector<std::byte> captioned_png(const Picture& picture,
                                                    const std::string& caption);
 
-}  // namespace engine
+}  // namespace tessera::engine

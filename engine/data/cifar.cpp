@@ -5,9 +5,9 @@
 
 #include "engine/data/class_names.h"
 #include "engine/data/read_file.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -131,4 +131,4 @@ BytePictures open_cifar(const fs::path& folder, bool training) {
   return pictures;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -12,7 +12,7 @@
 
 #include "engine/data/byte_pictures.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Where `folder`, or the cifar-10-batches-bin or cifar-100-binary in it, holds such files: there.
 // Empty otherwise.
@@ -22,4 +22,4 @@ namespace engine {
 // file is missing, is not made of whole records or has a label that there is no class for.
 [[nodiscard]] BytePictures open_cifar(const std::filesystem::path& folder, bool training);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,9 +7,9 @@
 
 #include "engine/data/folder_listing.h"
 #include "engine/data/picture_files.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -234,4 +234,4 @@ PictureFiles list_folder_pictures(const fs::path& folder, Index most) {
   return files;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

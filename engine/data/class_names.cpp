@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "engine/data/read_file.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 using partitioner::InputError;
@@ -48,4 +48,4 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   return names;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-namespace engine {
+namespace tessera::engine {
 
 // All names of the file, at least one; UTF-8 or UTF-16, with or without a byte-order mark, lines
 // that end in any system's way, spaces at both ends left out. Throws InputError with path and line
 // where the file is not such a list; no message repeats what a line holds.
 [[nodiscard]] std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
-}  // namespace engine
+}  // namespace tessera::engine

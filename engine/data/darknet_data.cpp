@@ -6,10 +6,10 @@
 #include "engine/data/path_labels.h"
 #include "engine/data/picture_files.h"
 #include "engine/data/read_file.h"
-#include "partitioner/errors.h"
-#include "partitioner/printable.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -161,4 +161,4 @@ PictureFiles open_darknet_data(const fs::path& file, bool training) {
   return files;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

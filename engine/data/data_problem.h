@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace engine {
+namespace tessera::engine {
 
 enum class DataFault {
   // Errors: nothing is trained with such a picture or class.
@@ -59,4 +59,4 @@ struct DataProblem {
   std::string what;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

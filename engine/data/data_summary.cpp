@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <type_traits>
 
-#include "partitioner/printable.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -234,4 +234,4 @@ std::string count_of(const std::vector<DataProblem>& problems) {
   return text;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,7 +10,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/inspection.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // One half of a data set with what was found out about it.
 struct InspectedHalf {
@@ -54,4 +54,4 @@ void inspect(InspectedData& data, const ReadingRules& rules, bool decode);
 // "3 problems: 2 missing, 1 broken"; `problems` are some.
 [[nodiscard]] std::string count_of(const std::vector<DataProblem>& problems);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,9 +7,9 @@
 
 #include "engine/data/cifar.h"
 #include "engine/data/idx.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -194,4 +194,4 @@ Picture read_picture(const fs::path& path, Index channels) {
   return Dataset(std::move(files), path, channels).read(0);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -18,7 +18,7 @@
 #include "engine/data/picture_files.h"
 #include "engine/data/picture_record.h"
 
-namespace engine {
+namespace tessera::engine {
 
 enum class Split { Train, Test };
 
@@ -90,4 +90,4 @@ class Dataset {
 // The picture in a JPEG or PNG file, or the first one of an IDX file.
 [[nodiscard]] Picture read_picture(const std::filesystem::path& path, Index channels);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "engine/data/inspection.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail) {
   const PictureFiles* files = dataset.files();
@@ -26,4 +26,4 @@ DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail) {
                                            : DecodingNeed{*most, most - bytes.begin()};
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

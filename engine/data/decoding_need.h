@@ -4,7 +4,7 @@
 
 #include "engine/data/dataset.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct DecodingNeed {
   Index bytes = 0;  // the most that one picture takes, its file included
@@ -15,4 +15,4 @@ struct DecodingNeed {
 // them says why.
 [[nodiscard]] DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/random.h"
-#include "partitioner/errors.h"
+#include "engine/base/random.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::expects;
 using partitioner::Index;
@@ -42,4 +42,4 @@ std::vector<Index> epoch_order(Index size, std::uint64_t seed, Index epoch) {
   return order;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "partitioner/region.h"
+#include "partitioner/base/region.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // The item at `place` of the epoch, both from 0 to size - 1.
 [[nodiscard]] partitioner::Index epoch_item(partitioner::Index size,
@@ -26,4 +26,4 @@ namespace engine {
                                                           std::uint64_t seed,
                                                           partitioner::Index epoch);
 
-}  // namespace engine
+}  // namespace tessera::engine

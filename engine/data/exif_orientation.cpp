@@ -6,7 +6,7 @@
 
 #include "engine/data/picture_formats.h"
 
-namespace engine {
+namespace tessera::engine {
 
 int exif_orientation(FileBytes exif) {
   constexpr std::size_t kMostBytes = 1U << 20U;  // the note is in the first kilobyte
@@ -35,4 +35,4 @@ int exif_orientation(FileBytes exif) {
   return orientation >= 1 && orientation <= 8 ? orientation : 1;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,10 +7,10 @@
 #include <limits>
 #include <system_error>
 
-#include "partitioner/errors.h"
-#include "partitioner/regular_file.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -174,4 +174,4 @@ std::string describe(const LeftOutFiles& files) {
   return text;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -11,7 +11,7 @@
 #include "engine/data/data_problem.h"
 #include "engine/data/picture.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Files that are not looked at, by the ending of their names in small letters (".heic"; empty:
 // without one).
@@ -41,4 +41,4 @@ struct FolderListing {
 // "2 .heic files and 1 file without an ending"; empty where there are none.
 [[nodiscard]] std::string describe(const LeftOutFiles& files);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,11 +10,11 @@
 #include <zlib.h>
 
 #include "engine/data/class_names.h"
-#include "partitioner/errors.h"
-#include "partitioner/quantities.h"
-#include "partitioner/regular_file.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/base/regular_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -330,4 +330,4 @@ BytePictures open_idx(const fs::path& folder, bool training) {
   return pictures;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -13,7 +13,7 @@
 
 #include "engine/data/byte_pictures.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Whether `folder` holds such files, judged by the names of the training or the test pictures.
 [[nodiscard]] bool has_idx_files(const std::filesystem::path& folder);
@@ -29,4 +29,4 @@ namespace engine {
 // Whether the file starts as an IDX file of pictures does, gzipped or not.
 [[nodiscard]] bool is_idx_pictures(const std::filesystem::path& file);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,11 +9,11 @@
 #include <unistd.h>
 #include <unordered_map>
 
-#include "engine/digest.h"
-#include "partitioner/errors.h"
-#include "partitioner/regular_file.h"
+#include "engine/base/digest.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -230,4 +230,4 @@ std::vector<Repeat> repeats_of(std::span<const std::uint64_t> contents,
   return all;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

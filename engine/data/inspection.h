@@ -18,7 +18,7 @@
 #include "engine/data/picture_files.h"
 #include "engine/data/picture_record.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Calls `work` for each number from 0 to `count`, by several threads; it must not throw.
 void for_each_in_threads(Index count, const std::function<void(Index)>& work);
@@ -76,4 +76,4 @@ struct Repeat {
 [[nodiscard]] std::vector<Repeat> repeats_of(std::span<const std::uint64_t> contents,
                                              std::span<const std::uint64_t> others);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,7 +9,7 @@
 
 #include "engine/data/picture_formats.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct LibraryError {
   std::jmp_buf jump;
@@ -30,4 +30,4 @@ void library_call(LibraryError& error, const Call& call) {
   call();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

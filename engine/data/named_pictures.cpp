@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -69,4 +69,4 @@ NamedPictures open_named_pictures(const std::vector<std::string>& names, Index c
   return pictures;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

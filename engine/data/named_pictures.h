@@ -9,7 +9,7 @@
 
 #include "engine/data/dataset.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct NamedPictures {
   std::vector<Dataset> sets;  // in the order in which they were named; none is empty
@@ -25,4 +25,4 @@ struct NamedPictures {
 [[nodiscard]] NamedPictures open_named_pictures(const std::vector<std::string>& names,
                                                 Index channels);
 
-}  // namespace engine
+}  // namespace tessera::engine

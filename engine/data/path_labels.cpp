@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "partitioner/errors.h"
-#include "partitioner/printable.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -256,4 +256,4 @@ PathLabels::Found PathLabels::find(std::string_view path) const {
   return found.empty() ? find_in_folders(folders) : find_in_file(found[0], folders);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

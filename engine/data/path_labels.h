@@ -28,7 +28,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace engine {
+namespace tessera::engine {
 
 class PathLabels {
  public:
@@ -65,4 +65,4 @@ class PathLabels {
   std::vector<bool> lengths_;                          // whether a label has this many bytes
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

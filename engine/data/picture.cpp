@@ -9,11 +9,11 @@
 
 #include "engine/data/picture_formats.h"
 #include "engine/data/read_file.h"
-#include "partitioner/errors.h"
-#include "partitioner/quantities.h"
-#include "partitioner/regular_file.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/base/regular_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -290,4 +290,4 @@ bool is_other_picture_name(const std::filesystem::path& path) {
   return std::find(std::begin(kEndings), std::end(kEndings), ending_of(path)) != std::end(kEndings);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

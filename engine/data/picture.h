@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "partitioner/network.h"
+#include "partitioner/network/network.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 
@@ -123,4 +123,4 @@ inline float Picture::value(Index channel, Index held_row, Index held_col) const
   return byte_values::kTable[pixel[std::min(channel, held_channels - 1)]];
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -6,7 +6,7 @@
 
 #include "engine/data/picture_formats.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -166,4 +166,4 @@ Picture read_bmp(FileBytes file, const PictureHeader& header, Index channels, In
   return builder.finish();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

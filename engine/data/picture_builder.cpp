@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -146,4 +146,4 @@ Picture PictureBuilder::finish() {
   return std::move(picture_);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

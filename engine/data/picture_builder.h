@@ -9,7 +9,7 @@
 
 #include "engine/data/picture.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // What EXIF's number says about how a stored picture has to be laid: its rows or columns in the
 // opposite order first, then rows and columns exchanged.
@@ -62,4 +62,4 @@ class PictureBuilder {
   Picture picture_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

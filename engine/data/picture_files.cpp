@@ -5,9 +5,9 @@
 #include <system_error>
 
 #include "engine/data/read_file.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace fs = std::filesystem;
 
@@ -137,4 +137,4 @@ PictureFiles list_file_pictures(const fs::path& file) {
   return files;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

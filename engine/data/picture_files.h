@@ -15,7 +15,7 @@
 #include "engine/data/folder_listing.h"
 #include "engine/data/picture.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Many paths in one piece of memory: a data set has up to millions.
 class PathList {
@@ -98,4 +98,4 @@ inline constexpr Index kMostFolderPictures = 1000000;
                                                 Index most = kMostFolderPictures);
 [[nodiscard]] PictureFiles list_file_pictures(const std::filesystem::path& file);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -14,7 +14,7 @@
 
 #include "engine/data/picture_builder.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using FileBytes = std::span<const std::uint8_t>;
 
@@ -73,4 +73,4 @@ class PictureDamaged : public PictureFault {
 // byte order, with or without "Exif" before it.
 [[nodiscard]] int exif_orientation(FileBytes exif);
 
-}  // namespace engine
+}  // namespace tessera::engine

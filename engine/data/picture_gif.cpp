@@ -5,7 +5,7 @@
 
 #include "engine/data/picture_formats.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -174,4 +174,4 @@ Picture read_gif(FileBytes file, const PictureHeader& header, Index channels, In
   return GifDecoder(file).read(header, channels, reduction);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -5,7 +5,7 @@
 
 #include "engine/data/library_call.h"
 #include "engine/data/picture_formats.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
 // Behind <cstdio>, which they need.
 #include <jerror.h>
@@ -14,7 +14,7 @@
 // Only decoding of which libjpeg-turbo promises the same bits on every processor is used: the
 // accurate integer transform, also where it reduces, and smooth chroma.
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -196,4 +196,4 @@ Picture read_jpeg(FileBytes file, const PictureHeader& header, Index channels, I
   return JpegDecoder(file).read(header, channels, reduction);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -6,9 +6,9 @@
 
 #include "engine/data/library_call.h"
 #include "engine/data/picture_formats.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -171,4 +171,4 @@ Picture read_png(FileBytes file, const PictureHeader& header, Index channels, In
   return PngDecoder(file).read(header, channels, reduction);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -14,11 +14,11 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "engine/digest.h"
-#include "partitioner/errors.h"
-#include "partitioner/regular_file.h"
+#include "engine/base/digest.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -117,4 +117,4 @@ void expect_unchanged(const std::filesystem::path& path, const PictureRecord& be
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

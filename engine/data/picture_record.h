@@ -10,7 +10,7 @@
 
 #include "engine/data/picture.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct PictureRecord {
   Index bytes = -1;           // size of the file; -1: there is none
@@ -33,4 +33,4 @@ struct PictureRecords {
 // Throws InputError where the file is another one than it was.
 void expect_unchanged(const std::filesystem::path& path, const PictureRecord& before, bool whole);
 
-}  // namespace engine
+}  // namespace tessera::engine

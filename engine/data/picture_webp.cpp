@@ -8,7 +8,7 @@
 // The library's own scaling is not used: it rounds differently on ARM and x86. So a WebP picture is
 // decoded whole.
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -102,4 +102,4 @@ Picture read_webp(FileBytes file, const PictureHeader& header, Index channels, I
   return builder.finish();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

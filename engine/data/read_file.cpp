@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "engine/data/text_encoding.h"
-#include "partitioner/errors.h"
-#include "partitioner/regular_file.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 using partitioner::InputError;
@@ -104,4 +104,4 @@ int TextLines::number(Index line) const {
   return lines_[static_cast<std::size_t>(line)].number;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

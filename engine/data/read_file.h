@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "partitioner/region.h"
+#include "partitioner/base/region.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // The whole file; one larger than `limit` bytes is an error. `what` was expected is for messages.
 [[nodiscard]] std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path,
@@ -46,4 +46,4 @@ class TextLines {
   std::vector<Line> lines_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "engine/data/augment.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -242,4 +242,4 @@ void render(const Picture& picture,
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

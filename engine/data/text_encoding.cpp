@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::optional<std::string> convert_to_utf8(Bytes& bytes) {
   return std::nullopt;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -6,10 +6,10 @@
 
 #include "engine/execution/whole_maps.h"
 #include "engine/layers/workspace.h"
-#include "partitioner/errors.h"
-#include "partitioner/forward_parts.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/plan/forward_parts.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::kImage;
 using partitioner::kNoBuffer;
@@ -532,4 +532,4 @@ ExecutionMemory Execution<T>::memory() const {
 template class Execution<float>;
 template class Execution<double>;
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -12,10 +12,10 @@
 #include "engine/execution/layer_clock.h"
 #include "engine/execution/parameters.h"
 #include "engine/layers/layer.h"
-#include "partitioner/activation_arena.h"
-#include "partitioner/held_weights.h"
+#include "partitioner/memory/activation_arena.h"
+#include "partitioner/plan/held_weights.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct ExecutionOptions {
   bool training = true;         // gradients, or forward only
@@ -148,4 +148,4 @@ class Execution {
   LayerClock clock_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

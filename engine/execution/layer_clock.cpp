@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "engine/clock.h"
+#include "engine/system/clock.h"
 
-namespace engine {
+namespace tessera::engine {
 
 void LayerClock::start(int layer, Pass pass) {
   run(&(times_[static_cast<std::size_t>(layer)].*pass));
@@ -29,4 +29,4 @@ void LayerClock::run(double* sum) {
   exchanged_s_ = exchanged;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
-#include "partitioner/compute_model.h"
+#include "partitioner/cost/compute_model.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // At any time one pass of one layer runs. What the communicator's exchanges take is not counted.
 class LayerClock {
@@ -49,4 +49,4 @@ class LayerClock {
   double exchanged_s_ = 0;     // exchanges before that
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -3,10 +3,10 @@
 
 #pragma once
 
-#include "engine/tensor.h"
-#include "partitioner/plan.h"
+#include "engine/base/tensor.h"
+#include "partitioner/plan/plan.h"
 
-namespace engine {
+namespace tessera::engine {
 
 template <class T>
 struct Parameter {
@@ -23,4 +23,4 @@ struct Parameter {
   }  // of the whole tensor
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Message;
 
@@ -308,4 +308,4 @@ Index ParameterBucket<T>::bytes() const {
 template class ParameterBucket<float>;
 template class ParameterBucket<double>;
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -12,9 +12,9 @@
 
 #include "engine/comm/bulk_transfers.h"
 #include "engine/execution/parameter.h"
-#include "engine/ops/half.h"
+#include "engine/ops/parameters/half.h"
 
-namespace engine {
+namespace tessera::engine {
 
 template <class T>
 class ParameterBucket {
@@ -88,4 +88,4 @@ class ParameterBucket {
   Array<T> gradient_remainders_;  // of borrowed elements
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

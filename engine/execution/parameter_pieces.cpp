@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::ParameterPlan;
 
@@ -201,4 +201,4 @@ template void scatter_pieces(
 template void scatter_pieces(
     const Communicator&, const std::vector<PlacedRun>&, double*, const FillPiece<double>&, Index);
 
-}  // namespace engine
+}  // namespace tessera::engine

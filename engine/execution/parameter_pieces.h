@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
-#include "partitioner/plan.h"
+#include "partitioner/plan/plan.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 using partitioner::Range;
@@ -64,4 +64,4 @@ void scatter_pieces(const Communicator& communicator,
                     const FillPiece<T>& fill,
                     Index longest = kPieceElements);
 
-}  // namespace engine
+}  // namespace tessera::engine

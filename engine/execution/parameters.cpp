@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "engine/base/random.h"
 #include "engine/execution/parameter_pieces.h"
-#include "engine/ops/update.h"
-#include "engine/random.h"
-#include "partitioner/errors.h"
+#include "engine/ops/parameters/update.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::ParameterKind;
 using partitioner::ParameterPlan;
@@ -282,4 +282,4 @@ Index ParameterSet<T>::message_bytes() const {
 template class ParameterSet<float>;
 template class ParameterSet<double>;
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -1,6 +1,6 @@
 // The parameters of a network on one rank: of each tensor the slice that the rank computes with.
 // Each element is owned by one of the ranks that hold it; the owner adds up its gradient, updates
-// it and sends it to the others. They travel in buckets, see partitioner/gradient_sums.h.
+// it and sends it to the others. They travel in buckets, see partitioner/partition/gradient_sums.h.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "engine/execution/parameter_bucket.h"
 #include "engine/layers/layer.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // "layers.3.weight", "layers.3.bn.mean", ...
 [[nodiscard]] std::string parameter_name(const partitioner::ParameterPlan& plan);
@@ -99,4 +99,4 @@ class ParameterSet {
   BulkTransfers transfers_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

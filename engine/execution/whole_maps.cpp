@@ -2,7 +2,7 @@
 
 #include "engine/comm/exchange.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Message;
 
@@ -65,4 +65,4 @@ template void scatter_whole(const Communicator&,
                             const std::vector<double>&,
                             View<double>);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -5,10 +5,10 @@
 
 #include <vector>
 
+#include "engine/base/tensor.h"
 #include "engine/comm/communicator.h"
-#include "engine/tensor.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // The cells of `whole`, of which each rank sends what it owns; empty on other ranks than 0. `cells`
 // has at least this rank's.
@@ -26,4 +26,4 @@ void scatter_whole(const Communicator& communicator,
                    const std::vector<T>& plain,
                    View<T> cells);
 
-}  // namespace engine
+}  // namespace tessera::engine

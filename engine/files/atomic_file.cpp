@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "engine/files/file_error.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
 
@@ -189,4 +189,4 @@ void write_atomically(const std::filesystem::path& target, std::string_view text
   file.commit();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-namespace engine {
+namespace tessera::engine {
 
 class AtomicFile {
  public:
@@ -46,4 +46,4 @@ class AtomicFile {
 // A whole text file at once.
 void write_atomically(const std::filesystem::path& target, std::string_view text);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -14,9 +14,9 @@
 #include "engine/files/atomic_file.h"
 #include "engine/files/input_file.h"
 #include "engine/files/tensor_check.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::expects;
 using partitioner::InputError;
@@ -379,4 +379,4 @@ void write_darknet_weights(const std::filesystem::path& path,
   file.commit();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "engine/files/input_file.h"
-#include "partitioner/network.h"
+#include "partitioner/network/network.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct LayerWeights {
   std::vector<float> weight = {};  // (K, C / groups, F, F) or (K, C)
@@ -98,4 +98,4 @@ void write_darknet_weights(const std::filesystem::path& path,
                            const DarknetWeights& weights,
                            double batch_norm_epsilon = 1e-5);
 
-}  // namespace engine
+}  // namespace tessera::engine

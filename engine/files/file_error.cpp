@@ -4,9 +4,9 @@
 #include <string>
 #include <system_error>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -44,4 +44,4 @@ void throw_file_error(const std::filesystem::path& path,
   throw partitioner::InputError(path.string(), 0, message);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

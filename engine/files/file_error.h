@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace engine {
+namespace tessera::engine {
 
 // Throws InputError "PATH: ACTION: REASON; HINT" for the value of errno that a failed call left
 // behind.
@@ -14,4 +14,4 @@ namespace engine {
                                    std::string_view action,
                                    int error_number);
 
-}  // namespace engine
+}  // namespace tessera::engine

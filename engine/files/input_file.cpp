@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "engine/files/file_error.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
 
@@ -92,4 +92,4 @@ void InputFile::read(Index offset, std::span<std::byte> out) const {
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

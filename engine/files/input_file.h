@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <span>
 
-#include "partitioner/region.h"
+#include "partitioner/base/region.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 
@@ -35,4 +35,4 @@ class InputFile {
   int descriptor_ = -1;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

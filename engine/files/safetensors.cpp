@@ -9,9 +9,9 @@
 
 #include "engine/files/safetensors_header.h"
 #include "engine/files/tensor_digest.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::expects;
 using partitioner::InputError;
@@ -318,4 +318,4 @@ template void SafetensorsWriter::write(std::span<const double>);
 template void SafetensorsWriter::write(std::span<const std::int64_t>);
 template void SafetensorsWriter::write(std::span<const std::uint8_t>);
 
-}  // namespace engine
+}  // namespace tessera::engine

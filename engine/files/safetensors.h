@@ -22,9 +22,9 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/input_file.h"
-#include "partitioner/region.h"
+#include "partitioner/base/region.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 
@@ -127,4 +127,4 @@ class SafetensorsWriter {
   Index written_ = 0;        // elements of it
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

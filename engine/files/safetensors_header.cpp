@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using Json = nlohmann::json;
 using partitioner::expects;
@@ -299,4 +299,4 @@ std::string safetensors_header(const std::vector<StoredTensor>& tensors,
   return text;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,7 +10,7 @@
 
 #include "engine/files/safetensors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct SafetensorsHeader {
   std::vector<StoredTensor> tensors;  // in the order of their elements
@@ -35,4 +35,4 @@ struct SafetensorsHeader {
 // quotes.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-}  // namespace engine
+}  // namespace tessera::engine

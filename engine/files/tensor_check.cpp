@@ -9,9 +9,9 @@
 
 #include "engine/files/safetensors_header.h"
 #include "engine/files/tensor_digest.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -95,4 +95,4 @@ void expect_sound_tensor(const SafetensorsReader& file,
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

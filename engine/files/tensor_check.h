@@ -7,7 +7,7 @@
 
 #include "engine/files/safetensors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // What the numbers of a tensor may be.
 enum class Numbers { Any, Finite, FiniteNotNegative };
@@ -29,4 +29,4 @@ void expect_sound_tensor(const SafetensorsReader& file,
 // "NaN", "infinity" or a number, for messages about numbers that cannot be used.
 [[nodiscard]] std::string number_text(double value);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -8,9 +8,9 @@
 #include <xxhash.h>
 
 #include "engine/files/safetensors_header.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using Json = nlohmann::ordered_json;
 using partitioner::InputError;
@@ -127,4 +127,4 @@ FileDigests parse_digests(const std::string& text,
   return digests;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

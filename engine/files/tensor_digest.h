@@ -12,7 +12,7 @@
 
 #include "engine/files/safetensors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Of the metadata; no other text may have it.
 inline constexpr const char* kDigestsKey = "digests";
@@ -57,4 +57,4 @@ struct FileDigests {
                                         const std::map<std::string, std::string>& metadata,
                                         const std::string& file);
 
-}  // namespace engine
+}  // namespace tessera::engine

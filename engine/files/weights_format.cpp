@@ -7,7 +7,7 @@
 
 #include "engine/files/input_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // A safetensors file begins with the header's length in 8 bytes and the header's '{'. Darknet's
 // begins with the version, two numbers of 4 bytes: the second, read as the upper half of a length,
@@ -27,4 +27,4 @@ bool is_safetensors(const std::filesystem::path& path) {
   return start[8] == std::byte{'{'} && length < static_cast<std::uint64_t>(file.size());
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

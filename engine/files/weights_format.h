@@ -6,9 +6,9 @@
 
 #include <filesystem>
 
-namespace engine {
+namespace tessera::engine {
 
 // Throws InputError where the file cannot be read.
 [[nodiscard]] bool is_safetensors(const std::filesystem::path& path);
 
-}  // namespace engine
+}  // namespace tessera::engine

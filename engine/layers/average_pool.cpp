@@ -1,7 +1,7 @@
 #include "engine/layers/kinds.h"
-#include "engine/ops/pool.h"
+#include "engine/ops/pool/pool.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -38,4 +38,4 @@ std::unique_ptr<Layer<T>> make_average_pool(const Site& site) {
 template std::unique_ptr<Layer<float>> make_average_pool(const Site&);
 template std::unique_ptr<Layer<double>> make_average_pool(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -1,9 +1,9 @@
-#include "engine/ops/connected.h"
+#include "engine/ops/connected/connected.h"
 
 #include "engine/layers/kinds.h"
 #include "engine/layers/norm_stage.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -82,4 +82,4 @@ std::unique_ptr<Layer<T>> make_connected(const Site& site) {
 template std::unique_ptr<Layer<float>> make_connected(const Site&);
 template std::unique_ptr<Layer<double>> make_connected(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

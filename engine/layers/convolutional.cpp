@@ -1,9 +1,9 @@
 #include "engine/layers/kinds.h"
 #include "engine/layers/norm_stage.h"
 #include "engine/layers/workspace.h"
-#include "partitioner/forward_parts.h"
+#include "partitioner/plan/forward_parts.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -143,4 +143,4 @@ std::unique_ptr<Layer<T>> make_convolutional(const Site& site) {
 template std::unique_ptr<Layer<float>> make_convolutional(const Site&);
 template std::unique_ptr<Layer<double>> make_convolutional(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

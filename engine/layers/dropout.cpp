@@ -1,7 +1,7 @@
+#include "engine/base/random.h"
 #include "engine/layers/kinds.h"
-#include "engine/random.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -72,4 +72,4 @@ std::unique_ptr<Layer<T>> make_dropout(const Site& site) {
 template std::unique_ptr<Layer<float>> make_dropout(const Site&);
 template std::unique_ptr<Layer<double>> make_dropout(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -4,7 +4,7 @@
 
 #include "engine/layers/layer.h"
 
-namespace engine {
+namespace tessera::engine {
 
 template <class T>
 std::unique_ptr<Layer<T>> make_convolutional(const Site& site);
@@ -39,4 +39,4 @@ template <class T>
 void add_loss_gradient(
     const Site& site, const Pass& pass, double factor, View<const T> output, View<T> gradient);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -2,7 +2,7 @@
 
 #include "engine/layers/kinds.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -34,4 +34,4 @@ std::unique_ptr<Layer<T>> make_layer(const Site& site) {
 template std::unique_ptr<Layer<float>> make_layer(const Site&);
 template std::unique_ptr<Layer<double>> make_layer(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

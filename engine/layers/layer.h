@@ -10,14 +10,14 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/tensor.h"
 #include "engine/comm/communicator.h"
-#include "engine/ops/convolution.h"
-#include "engine/ops/row_kernels.h"
-#include "engine/tensor.h"
-#include "partitioner/activation_arena.h"
-#include "partitioner/forward_parts.h"
+#include "engine/ops/convolution/convolution.h"
+#include "engine/ops/simd/row_kernels.h"
+#include "partitioner/memory/activation_arena.h"
+#include "partitioner/plan/forward_parts.h"
 
-namespace engine {
+namespace tessera::engine {
 
 enum class BatchNormMode {
   Sync,     // statistics over all cells of the whole batch
@@ -152,4 +152,4 @@ template <class T>
                                 const std::vector<int>& labels,
                                 View<const T> output);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -4,7 +4,7 @@
 #include "engine/layers/kinds.h"
 #include "engine/layers/layer.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -76,4 +76,4 @@ template void add_loss_gradient<float>(
 template void add_loss_gradient<double>(
     const Site&, const Pass&, double, View<const double>, View<double>);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -261,4 +261,4 @@ Index NormStage<T>::message_bytes() const {
 template class NormStage<float>;
 template class NormStage<double>;
 
-}  // namespace engine
+}  // namespace tessera::engine

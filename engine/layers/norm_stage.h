@@ -7,9 +7,9 @@
 
 #include "engine/comm/channel_sums.h"
 #include "engine/layers/layer.h"
-#include "engine/ops/joined_pool.h"
+#include "engine/ops/norm/joined_pool.h"
 
-namespace engine {
+namespace tessera::engine {
 
 template <class T>
 class NormStage {
@@ -101,4 +101,4 @@ class NormStage {
   std::optional<ChannelSums> gradient_sums_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -1,7 +1,7 @@
 #include "engine/layers/kinds.h"
-#include "engine/ops/rearrange.h"
+#include "engine/ops/rearrange/rearrange.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -65,4 +65,4 @@ std::unique_ptr<Layer<T>> make_route(const Site& site) {
 template std::unique_ptr<Layer<float>> make_route(const Site&);
 template std::unique_ptr<Layer<double>> make_route(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -1,8 +1,8 @@
 #include "engine/layers/kinds.h"
-#include "engine/ops/activation.h"
-#include "engine/ops/rearrange.h"
+#include "engine/ops/activation/activation.h"
+#include "engine/ops/rearrange/rearrange.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -90,4 +90,4 @@ std::unique_ptr<Layer<T>> make_shortcut(const Site& site) {
 template std::unique_ptr<Layer<float>> make_shortcut(const Site&);
 template std::unique_ptr<Layer<double>> make_shortcut(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

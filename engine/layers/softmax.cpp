@@ -1,10 +1,10 @@
-#include "engine/ops/softmax.h"
+#include "engine/ops/activation/softmax.h"
 
 #include <algorithm>
 
 #include "engine/layers/kinds.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -120,4 +120,4 @@ std::unique_ptr<Layer<T>> make_softmax(const Site& site) {
 template std::unique_ptr<Layer<float>> make_softmax(const Site&);
 template std::unique_ptr<Layer<double>> make_softmax(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

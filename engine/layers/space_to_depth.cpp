@@ -1,7 +1,7 @@
 #include "engine/layers/kinds.h"
-#include "engine/ops/rearrange.h"
+#include "engine/ops/rearrange/rearrange.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -41,4 +41,4 @@ std::unique_ptr<Layer<T>> make_space_to_depth(const Site& site) {
 template std::unique_ptr<Layer<float>> make_space_to_depth(const Site&);
 template std::unique_ptr<Layer<double>> make_space_to_depth(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -1,7 +1,7 @@
 #include "engine/layers/kinds.h"
-#include "engine/ops/rearrange.h"
+#include "engine/ops/rearrange/rearrange.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -43,4 +43,4 @@ std::unique_ptr<Layer<T>> make_upsample(const Site& site) {
 template std::unique_ptr<Layer<float>> make_upsample(const Site&);
 template std::unique_ptr<Layer<double>> make_upsample(const Site&);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "partitioner/errors.h"
-#include "partitioner/quantities.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -136,4 +136,4 @@ Index workspace_elements(const partitioner::Network& network,
   return most;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

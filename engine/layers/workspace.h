@@ -4,7 +4,7 @@
 
 #include "engine/layers/layer.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct WorkspaceOptions {
   bool training = true;         // false: forward only
@@ -25,4 +25,4 @@ struct WorkspaceOptions {
 
 [[nodiscard]] ConvolutionShape convolution_shape(const partitioner::Network& network, int layer);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -12,7 +12,7 @@
 #include "engine/files/tensor_check.h"
 #include "engine/train/root_work.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -278,4 +278,4 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   return state;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -22,7 +22,7 @@
 #include "engine/train/optimizer.h"
 #include "engine/train/preparation.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // What weights achieved on the pictures for testing.
 struct TestResult {
@@ -81,4 +81,4 @@ void expect_sound_parameters(const SafetensorsReader& file,
 [[nodiscard]] std::uint64_t checkpoint_seed(const std::filesystem::path& path,
                                             const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -87,4 +87,4 @@ std::vector<Confusion> ClassificationMetrics::confusions() const {
   return found;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "partitioner/region.h"
+#include "partitioner/base/region.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 
@@ -65,4 +65,4 @@ class ClassificationMetrics {
   Index in_top5_ = 0;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

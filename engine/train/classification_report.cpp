@@ -4,10 +4,10 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "partitioner/printable.h"
-#include "partitioner/text_table.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/text_table.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -145,4 +145,4 @@ void add_classification(nlohmann::ordered_json& json,
   }
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,7 +9,7 @@
 
 #include "engine/train/classification_metrics.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // "class 7" where there is no name.
 [[nodiscard]] std::string class_name(const std::vector<std::string>& names, std::size_t number);
@@ -26,4 +26,4 @@ void add_classification(nlohmann::ordered_json& json,
                         const ClassificationMetrics& metrics,
                         const std::vector<std::string>& names);
 
-}  // namespace engine
+}  // namespace tessera::engine

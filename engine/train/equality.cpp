@@ -7,11 +7,11 @@
 #include <map>
 #include <utility>
 
+#include "engine/base/random.h"
 #include "engine/execution/execution.h"
-#include "engine/ops/pool.h"
-#include "engine/random.h"
+#include "engine/ops/pool/pool.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -341,4 +341,4 @@ EqualityReport check_equality(const EqualityOptions& options, const Communicator
   return report;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

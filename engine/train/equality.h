@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/comm/communicator.h"
-#include "partitioner/partition.h"
+#include "partitioner/partition/partition.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::Index;
 
@@ -20,11 +20,11 @@ inline constexpr double kDoubleBound =
     1e-10;  // of any difference, relative to the tensor's largest element
 inline constexpr double kSingleErrorRatio =
     4;  // error of a partition's gradient against that of one tile, both against double
-// Where one tile's gradient in single precision is all rounding, the last digits in double precision
-// are too, for the same reason and by as much less as that rounds more finely: they may differ by
-// the same ratio of it, even if that is more than kDoubleBound.
+// Where one tile's gradient in single precision is all rounding, the last digits in double
+// precision are too, for the same reason and by as much less as that rounds more finely: they may
+// differ by the same ratio of it, even if that is more than kDoubleBound.
 inline constexpr double kDoubleRounding = 0x1p-29;  // of what single precision rounds
-inline constexpr double kSingleFloor = 1e-5;  // errors that are not worth a ratio
+inline constexpr double kSingleFloor = 1e-5;        // errors that are not worth a ratio
 // A sign or a winner that rounding flips in one of two runs and not in the other moves gradients by
 // some percent of their largest element; where any did, that is the bound, and the number of flips
 // is shown.
@@ -63,4 +63,4 @@ struct EqualityOptions {
 [[nodiscard]] EqualityReport check_equality(const EqualityOptions& options,
                                             const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,7 +7,7 @@
 
 #include "engine/comm/agreement.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -121,4 +121,4 @@ std::vector<std::string> Feed::class_names() const {
   return names;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -14,7 +14,7 @@
 #include "engine/data/decoding_need.h"
 #include "engine/execution/execution.h"
 
-namespace engine {
+namespace tessera::engine {
 
 class Feed {
  public:
@@ -94,4 +94,4 @@ class Feed {
   std::future<Batch> upcoming_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "engine/files/atomic_file.h"
-#include "partitioner/errors.h"
-#include "partitioner/regular_file.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -145,4 +145,4 @@ void Metrics::add_evaluation(Index step, double epoch, const EvaluationResult& r
                .dump());
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

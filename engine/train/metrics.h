@@ -12,7 +12,7 @@
 
 #include "engine/train/trainer.h"
 
-namespace engine {
+namespace tessera::engine {
 
 class Metrics {
  public:
@@ -44,4 +44,4 @@ class Metrics {
   std::int64_t bytes_ = 0;  // of whole lines
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

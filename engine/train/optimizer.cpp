@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "engine/ops/update.h"
+#include "engine/ops/parameters/update.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -84,4 +84,4 @@ Index Optimizer<T>::bytes() const {
 template class Optimizer<float>;
 template class Optimizer<double>;
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "engine/execution/parameters.h"
-#include "partitioner/model_file.h"
+#include "partitioner/cfg/model_file.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Of one learnt parameter: what its owner remembers of the elements it owns, run after run as
 // owned_alone() of parameter_pieces.h places them.
@@ -50,4 +50,4 @@ class Optimizer {
   std::vector<OptimizerState<T>> states_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,9 +9,9 @@
 #include "engine/comm/agreement.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/weights_format.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using Json = nlohmann::ordered_json;
 using partitioner::InputError;
@@ -202,4 +202,4 @@ std::optional<std::string> class_difference(const Preparation& stored, const Pre
   return std::nullopt;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

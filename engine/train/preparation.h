@@ -16,7 +16,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/data/augment.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct Preparation {
   std::vector<float> mean;
@@ -58,4 +58,4 @@ inline constexpr const char* kPreparationKey = "preparation";
 [[nodiscard]] std::optional<std::string> class_difference(const Preparation& stored,
                                                           const Preparation& now);
 
-}  // namespace engine
+}  // namespace tessera::engine

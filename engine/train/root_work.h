@@ -7,7 +7,7 @@
 
 #include "engine/comm/agreement.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Runs `work` on rank 0 unless something went wrong there before. Tensors travel all the same:
 // other ranks do not know.
@@ -30,4 +30,4 @@ class RootWork {
   std::optional<std::string> problem_;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

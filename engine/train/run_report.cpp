@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/execution/system_memory.h"
-#include "partitioner/quantities.h"
-#include "partitioner/text_table.h"
+#include "engine/system/system_memory.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/base/text_table.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::MemoryUse;
 
@@ -167,4 +167,4 @@ void Progress::evaluation(Index step, double epoch, const EvaluationResult& resu
   bar_is_open_ = false;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "engine/train/trainer.h"
-#include "partitioner/memory.h"
+#include "partitioner/memory/memory.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // What a rank has allocated for its network, by kind; without pictures.
 [[nodiscard]] partitioner::MemoryUse measured_memory(const ExecutionMemory& execution,
@@ -54,4 +54,4 @@ class Progress {
   bool bar_is_open_ = false;  // the cursor is behind a bar
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,7 +10,7 @@
 #include "engine/comm/same_lists.h"
 #include "engine/comm/sameness.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -141,4 +141,4 @@ void expect_same_pictures(const Dataset& dataset,
   expect_same_list(dataset.size(), entry, pictures, communicator);
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

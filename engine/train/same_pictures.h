@@ -9,7 +9,7 @@
 #include "engine/comm/communicator.h"
 #include "engine/data/dataset.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Throws AgreedError on all ranks with the first difference in classes, names, sizes, labels or
 // contents, and whose it is. Names are compared from the data set's folder, so each machine may
@@ -20,4 +20,4 @@ void expect_same_pictures(const Dataset& dataset,
                           const std::string& pictures,
                           const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -9,10 +9,10 @@
 #include <span>
 #include <utility>
 
-#include "engine/random.h"
-#include "engine/stop_request.h"
+#include "engine/base/random.h"
+#include "engine/system/stop_request.h"
 
-namespace engine {
+namespace tessera::engine {
 
 namespace {
 
@@ -27,7 +27,7 @@ void timed(double& total, Work work) {
 // What each rank has to say at the end of a pass, beside what went wrong if anything did.
 struct Share {
   double sum = 0;       // its part of one
-  int stop_signal = 0;  // see stop_request.h
+  int stop_signal = 0;  // see engine/system/stop_request.h
 };
 
 // The sum of all ranks' shares, and the signal of the lowest rank that has one. Throws AgreedError
@@ -284,4 +284,4 @@ StepTimes Trainer::time_random_step() {
   return times;
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

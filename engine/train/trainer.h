@@ -8,7 +8,7 @@
 #include "engine/train/feed.h"
 #include "engine/train/optimizer.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // Seconds, on this rank; `exchanges` are part of the others.
 struct StepTimes {
@@ -102,4 +102,4 @@ class Trainer {
   Index steps_ = 0;
 };
 
-}  // namespace engine
+}  // namespace tessera::engine

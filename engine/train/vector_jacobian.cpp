@@ -6,9 +6,9 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/execution/execution.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 
@@ -158,4 +158,4 @@ template NamedTensors vector_jacobian_product<double>(const VectorJacobianOption
                                                       const NamedTensors&,
                                                       const Communicator&);
 
-}  // namespace engine
+}  // namespace tessera::engine

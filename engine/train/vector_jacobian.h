@@ -10,9 +10,9 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/layers/layer.h"
-#include "partitioner/partition.h"
+#include "partitioner/partition/partition.h"
 
-namespace engine {
+namespace tessera::engine {
 
 struct NamedTensor {
   std::vector<Index> shape;
@@ -41,4 +41,4 @@ template <class T>
                                                    const NamedTensors& in,
                                                    const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

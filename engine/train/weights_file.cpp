@@ -15,7 +15,7 @@
 #include "engine/train/checkpoint.h"
 #include "engine/train/root_work.h"
 
-namespace engine {
+namespace tessera::engine {
 
 using partitioner::InputError;
 using partitioner::Network;
@@ -274,4 +274,4 @@ void save_darknet_weights(const std::filesystem::path& path,
   root.finish();
 }
 
-}  // namespace engine
+}  // namespace tessera::engine

@@ -12,7 +12,7 @@
 
 #include "engine/execution/parameters.h"
 
-namespace engine {
+namespace tessera::engine {
 
 // The file must have all weights of the network.
 void load_weights(const std::filesystem::path& path,
@@ -42,4 +42,4 @@ void save_darknet_weights(const std::filesystem::path& path,
                           const ParameterSet<float>& parameters,
                           const Communicator& communicator);
 
-}  // namespace engine
+}  // namespace tessera::engine

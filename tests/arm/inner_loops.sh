@@ -11,7 +11,7 @@ Usage: tests/arm/inner_loops.sh [--all]
 
 Compiles the kernels for 64-bit ARM as a release does, reads the assembly, and fails if an innermost loop that multiplies
 and adds, and calls nothing, reads or writes the stack: then more sums are kept at once than there are registers
-(engine/ops/lane_kernel_versions.h). Half a minute; takes g++ itself on 64-bit ARM, elsewhere aarch64-linux-gnu-g++ of the
+(engine/ops/simd/lane_kernel_versions.h). Half a minute; takes g++ itself on 64-bit ARM, elsewhere aarch64-linux-gnu-g++ of the
 package g++-aarch64-linux-gnu, and without it says so and ends with exit code 77.
 
 Not counted are Winograd's transforms, whose squares of 36 vectors are more than registers, and in double precision, which
@@ -38,8 +38,8 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # As CMakeLists.txt does for a release.
-"$compiler" -std=c++20 -O3 -DNDEBUG -fopenmp -Wno-psabi -I. -S -o "$folder/kernels.s" engine/ops/lane_kernels_generic.cpp
-perl tests/arm/inner_loops.pl "$folder/kernels.s" | c++filt | sed 's/engine::generic:://g; s/engine:://g' >"$folder/loops"
+"$compiler" -std=c++20 -O3 -DNDEBUG -fopenmp -Wno-psabi -I. -S -o "$folder/kernels.s" engine/ops/simd/lane_kernels_generic.cpp
+perl tests/arm/inner_loops.pl "$folder/kernels.s" | c++filt | sed 's/tessera::engine::generic:://g; s/tessera::engine:://g' >"$folder/loops"
 
 if [ "$all" = yes ]; then
   cat "$folder/loops"

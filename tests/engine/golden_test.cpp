@@ -13,9 +13,9 @@
 
 #include "engine/files/darknet_weights.h"
 #include "engine/files/safetensors.h"
-#include "partitioner/model_file.h"
+#include "partitioner/cfg/model_file.h"
 
-namespace engine {
+namespace tessera::engine {
 namespace {
 
 // Differences are relative to the largest element of the expected tensor. Where all of it is 0, as
@@ -89,8 +89,8 @@ void check_tensors(const NamedTensors& found, const NamedTensors& expected, cons
       FAIL_CHECK("is missing");
       continue;
     }
-    const double magnitude = test::largest_magnitude(tensor);
-    const double difference = test::largest_difference(place->second, tensor);
+    const double magnitude = tests::largest_magnitude(tensor);
+    const double difference = tests::largest_difference(place->second, tensor);
     CHECK(difference <= (magnitude == 0 ? bounds.of_zero : bounds.relative * magnitude));
   }
 }
@@ -104,7 +104,7 @@ void check_every_case(const Bounds& bounds) {
     const GoldenCase golden = read_case(name);
     const auto mode = name.starts_with(kFrozen) ? BatchNormMode::Frozen : BatchNormMode::Sync;
     check_tensors(
-        test::on_one_tile<T>(golden.model.network, golden.in, mode), golden.expected, bounds);
+        tests::on_one_tile<T>(golden.model.network, golden.in, mode), golden.expected, bounds);
   }
 }
 
@@ -165,12 +165,12 @@ TEST_CASE("a .weights file gives the outputs that Darknet computes from it") {
     in["input"] = golden.in.at("input");
     in["output_gradient"] = {.shape = expected.shape,
                              .values = std::vector<double>(expected.values.size())};
-    const auto found = test::on_one_tile<float>(golden.model.network, in, BatchNormMode::Frozen);
+    const auto found = tests::on_one_tile<float>(golden.model.network, in, BatchNormMode::Frozen);
     REQUIRE(found.contains("output"));
-    CHECK(test::largest_difference(found.at("output"), expected) <=
-          kDarknetBound * test::largest_magnitude(expected));
+    CHECK(tests::largest_difference(found.at("output"), expected) <=
+          kDarknetBound * tests::largest_magnitude(expected));
   }
 }
 
 }  // namespace
-}  // namespace engine
+}  // namespace tessera::engine

@@ -10,6 +10,8 @@
 #include "tests/fuzz/harness.h"
 #include <doctest/doctest.h>
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
 namespace {
 
 std::vector<std::uint8_t> bytes_of(const std::filesystem::path& path) {

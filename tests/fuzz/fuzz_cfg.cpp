@@ -2,12 +2,12 @@
 
 #include "tests/fuzz/harness.h"
 
-#include "partitioner/errors.h"
-#include "partitioner/model_file.h"
-#include "partitioner/partition.h"
-#include "partitioner/plan.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/cfg/model_file.h"
+#include "partitioner/partition/partition.h"
+#include "partitioner/plan/plan.h"
 
-namespace tests {
+namespace tessera::tests {
 
 namespace {
 
@@ -56,4 +56,4 @@ bool fuzz_cfg(Bytes bytes) {
   }
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

@@ -8,9 +8,9 @@
 
 #include "engine/data/cifar.h"
 #include "engine/data/dataset.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace tests {
+namespace tessera::tests {
 
 namespace {
 
@@ -93,4 +93,4 @@ bool fuzz_cifar(Bytes bytes) {
   }
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

@@ -8,9 +8,9 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/picture_files.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace tests {
+namespace tessera::tests {
 
 namespace {
 
@@ -54,7 +54,7 @@ void check_labels(const engine::PictureFiles& files) {
   engine::Index kept = 0;
   for (engine::Index item = 0; item < looked_at; ++item) {
     const std::string_view path = listed.paths[item];
-    const int expected = test::naive_labels::class_of(std::string(path), files.class_names);
+    const int expected = tests::naive_labels::class_of(std::string(path), files.class_names);
     if (expected < 0) {
       continue;
     }
@@ -95,4 +95,4 @@ bool fuzz_darknet_data(Bytes bytes) {
   }
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

@@ -4,9 +4,9 @@
 #include "tests/fuzz/read_items.h"
 
 #include "engine/data/dataset.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace tests {
+namespace tessera::tests {
 
 // The choices: bit 0, one file without labels; bit 1, in colour.
 bool fuzz_idx(Bytes bytes) {
@@ -37,4 +37,4 @@ bool fuzz_idx(Bytes bytes) {
   }
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

@@ -3,9 +3,9 @@
 
 #pragma once
 
-#include "partitioner/network.h"
+#include "partitioner/network/network.h"
 
-namespace tests {
+namespace tessera::tests {
 
 [[nodiscard]] inline partitioner::Network fuzz_network() {
   using namespace partitioner;  // NOLINT(google-build-using-namespace)
@@ -24,4 +24,4 @@ namespace tests {
   return network;
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

@@ -1,11 +1,11 @@
 #include "tests/fuzz/fuzz_networks.h"
 #include "tests/fuzz/harness.h"
 
-#include "partitioner/errors.h"
-#include "partitioner/partition.h"
-#include "partitioner/plan.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/partition/partition.h"
+#include "partitioner/plan/plan.h"
 
-namespace tests {
+namespace tessera::tests {
 
 bool fuzz_partition(Bytes bytes) {
   using namespace partitioner;  // NOLINT(google-build-using-namespace)
@@ -28,4 +28,4 @@ bool fuzz_partition(Bytes bytes) {
   }
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

@@ -3,9 +3,9 @@
 #include "tests/fuzz/harness.h"
 
 #include "engine/data/picture.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace tests {
+namespace tessera::tests {
 
 namespace {
 
@@ -39,4 +39,4 @@ bool fuzz_picture(Bytes bytes) {
   }
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

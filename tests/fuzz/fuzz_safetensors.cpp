@@ -1,9 +1,9 @@
 #include "tests/fuzz/harness.h"
 
 #include "engine/files/safetensors.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace tests {
+namespace tessera::tests {
 
 namespace {
 
@@ -61,4 +61,4 @@ bool fuzz_safetensors(Bytes bytes) {
   return true;
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

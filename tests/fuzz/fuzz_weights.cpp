@@ -2,9 +2,9 @@
 #include "tests/fuzz/harness.h"
 
 #include "engine/files/darknet_weights.h"
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace tests {
+namespace tessera::tests {
 
 bool fuzz_weights(Bytes bytes) {
   if (bytes.empty()) {
@@ -30,4 +30,4 @@ bool fuzz_weights(Bytes bytes) {
   }
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

@@ -3,9 +3,9 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "tests/engine/files_temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
-namespace tests {
+namespace tessera::tests {
 
 namespace {
 
@@ -50,4 +50,4 @@ std::filesystem::path fuzz_folder(const std::string& name) {
   return path;
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

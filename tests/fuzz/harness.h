@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tests {
+namespace tessera::tests {
 
 using Bytes = std::span<const std::uint8_t>;
 
@@ -49,4 +49,4 @@ void law(bool holds, const char* what_must_hold);
   return {bytes.begin(), bytes.end()};
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

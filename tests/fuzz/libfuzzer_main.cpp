@@ -9,6 +9,8 @@
 
 #include "tests/fuzz/harness.h"
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
 namespace {
 
 const tests::Harness& harness_of_this_program() {

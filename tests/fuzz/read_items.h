@@ -8,7 +8,7 @@
 
 #include "engine/data/dataset.h"
 
-namespace tests {
+namespace tessera::tests {
 
 inline void read_items(const engine::Dataset& data) {
   constexpr engine::Index kMostItems = 3;
@@ -23,4 +23,4 @@ inline void read_items(const engine::Dataset& data) {
   }
 }
 
-}  // namespace tests
+}  // namespace tessera::tests

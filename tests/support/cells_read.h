@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <variant>
 
-#include "partitioner/network.h"
+#include "partitioner/network/network.h"
 
-namespace test {
+namespace tessera::tests {
 
 using partitioner::Index;
 using partitioner::MapShape;
@@ -209,4 +209,4 @@ inline Region box_of_cells_read(const Network& network,
   return box;
 }
 
-}  // namespace test
+}  // namespace tessera::tests

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "partitioner/network.h"
+#include "partitioner/network/network.h"
 
-namespace test {
+namespace tessera::tests {
 
 // Each layer reads the one before.
 [[nodiscard]] inline partitioner::Network chain(const partitioner::MapShape& image,
@@ -37,4 +37,4 @@ namespace test {
   return convolution;
 }
 
-}  // namespace test
+}  // namespace tessera::tests

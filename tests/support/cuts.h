@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "partitioner/partition.h"
+#include "partitioner/partition/partition.h"
 
-namespace test {
+namespace tessera::tests {
 
 using partitioner::Cut;
 using partitioner::Group;
@@ -83,4 +83,4 @@ struct Cuts {
   return partition_of(network, ranks, {{0, network.size() - 1}}, {cuts});
 }
 
-}  // namespace test
+}  // namespace tessera::tests

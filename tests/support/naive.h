@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/ops/convolution.h"
-#include "engine/tensor.h"
-#include "partitioner/network.h"
+#include "engine/base/tensor.h"
+#include "engine/ops/convolution/convolution.h"
+#include "partitioner/network/network.h"
 
-namespace test {
+namespace tessera::tests {
 
 using engine::Index;
 using engine::Region;
@@ -120,4 +120,4 @@ inline void naive_convolution_backward(const engine::ConvolutionShape& shape,
   return winner;
 }
 
-}  // namespace test
+}  // namespace tessera::tests

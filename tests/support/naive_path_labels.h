@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace test::naive_labels {
+namespace tessera::tests::naive_labels {
 
 using Texts = std::vector<std::string>;
 
@@ -148,4 +148,4 @@ inline int class_of(const std::string& path, const Texts& labels) {
   return whole && longest && !only_digits(text(mine)) ? mine : -1;
 }
 
-}  // namespace test::naive_labels
+}  // namespace tessera::tests::naive_labels

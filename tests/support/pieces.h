@@ -9,10 +9,10 @@
 #include "tests/support/naive.h"
 #include "tests/support/random_network.h"
 
-#include "engine/random.h"
-#include "engine/tensor.h"
+#include "engine/base/random.h"
+#include "engine/base/tensor.h"
 
-namespace test {
+namespace tessera::tests {
 
 [[nodiscard]] inline std::vector<double> random_values(Index count, std::uint64_t seed) {
   std::vector<double> values;
@@ -69,4 +69,4 @@ template <class T>
           random_range(draw, whole.cols)};
 }
 
-}  // namespace test
+}  // namespace tessera::tests

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace test {
+namespace tessera::tests {
 
 using partitioner::ClusterProfile;
 using partitioner::ConvolutionPoint;
@@ -83,4 +83,4 @@ ClusterProfile random_cluster(Draw& draw, int devices) {
   return cluster;
 }
 
-}  // namespace test
+}  // namespace tessera::tests

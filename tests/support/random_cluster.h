@@ -4,11 +4,11 @@
 
 #include "tests/support/random_network.h"
 
-#include "partitioner/cluster_profile.h"
+#include "partitioner/cost/cluster_profile.h"
 
-namespace test {
+namespace tessera::tests {
 
 // Devices of different speed, some links slower than the rest.
 [[nodiscard]] partitioner::ClusterProfile random_cluster(Draw& draw, int devices);
 
-}  // namespace test
+}  // namespace tessera::tests

@@ -6,9 +6,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "engine/random.h"
+#include "engine/base/random.h"
 
-namespace test {
+namespace tessera::tests {
 
 using partitioner::Activation;
 using partitioner::Convolution;
@@ -336,4 +336,4 @@ std::string describe(const RandomCase& random) {
   return text.str() + to_text(random.partition);
 }
 
-}  // namespace test
+}  // namespace tessera::tests

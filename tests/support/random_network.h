@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "partitioner/network.h"
-#include "partitioner/partition.h"
+#include "partitioner/network/network.h"
+#include "partitioner/partition/partition.h"
 
-namespace test {
+namespace tessera::tests {
 
 using partitioner::Index;
 
@@ -73,4 +73,4 @@ void draw_recomputation(Draw& draw, partitioner::Partition& partition);
 // For messages: a line for each layer, then the partition.
 [[nodiscard]] std::string describe(const RandomCase& random);
 
-}  // namespace test
+}  // namespace tessera::tests

@@ -6,10 +6,10 @@
 #include <limits>
 #include <sstream>
 
+#include "engine/base/random.h"
 #include "engine/execution/parameters.h"
-#include "engine/random.h"
 
-namespace test {
+namespace tessera::tests {
 
 using partitioner::kImage;
 using partitioner::ParameterKind;
@@ -124,4 +124,4 @@ std::string differences(const NamedTensors& found,
   return text.str();
 }
 
-}  // namespace test
+}  // namespace tessera::tests

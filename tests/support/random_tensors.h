@@ -9,7 +9,7 @@
 
 #include "engine/train/vector_jacobian.h"
 
-namespace test {
+namespace tessera::tests {
 
 using engine::NamedTensor;
 using engine::NamedTensors;
@@ -51,4 +51,4 @@ template <class T>
       engine::Communicator::self());
 }
 
-}  // namespace test
+}  // namespace tessera::tests

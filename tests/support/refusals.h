@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "partitioner/errors.h"
+#include "partitioner/base/errors.h"
 
-namespace test {
+namespace tessera::tests {
 
 // What the InputError that `action` must throw says; other exceptions pass. Empty if it throws
 // none.
@@ -24,4 +24,4 @@ template <class Action>
   return text.find(part) != std::string::npos;
 }
 
-}  // namespace test
+}  // namespace tessera::tests

@@ -1,0 +1,271 @@
+#include "engine/ops/convolution/convolution.h"
+
+#include <algorithm>
+
+#include "engine/ops/convolution/depthwise.h"
+#include "engine/ops/convolution/direct.h"
+#include "engine/ops/convolution/met_taps.h"
+#include "engine/ops/convolution/reference.h"
+#include "engine/ops/convolution/winner_weights.h"
+#include "engine/ops/convolution/winograd.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::contains;
+using partitioner::intersect;
+using partitioner::winograd_side;
+
+// The cells of the map that windows of `region` meet.
+Region met_by(const ConvolutionShape& shape, const Region& region, const Region& map) {
+  const Range groups{region.channels.begin / shape.group_filters(),
+                     (region.channels.end - 1) / shape.group_filters() + 1};
+  return intersect(map,
+                   {region.images,
+                    {groups.begin * shape.group_channels(), groups.end * shape.group_channels()},
+                    window_cells(shape, region.rows),
+                    window_cells(shape, region.cols)});
+}
+
+// Whether the kernel assigns each wanted cell of an input's gradient itself where it is asked to.
+bool assigns_all(ConvolutionKernel kernel,
+                 const ConvolutionShape& shape,
+                 const Region& region,
+                 const Region& wanted) {
+  const bool can = winograd_side(kernel) > 0 || (kernel == ConvolutionKernel::Direct &&
+                                                 !is_depthwise(shape) && direct_assigns(shape));
+  return can && contains(met_by(shape, region, wanted), wanted);
+}
+
+}  // namespace
+
+Index convolution_workspace(ConvolutionKernel kernel,
+                            ConvolutionPass pass,
+                            const ConvolutionShape& shape,
+                            const Region& region) {
+  if (const Index side = winograd_side(kernel); side > 0) {
+    return winograd_workspace(WinogradMethod{shape, side}, region, pass);
+  }
+  const bool is_direct = kernel == ConvolutionKernel::Direct && !is_depthwise(shape);
+  return is_direct && pass == ConvolutionPass::BackwardData ? direct_workspace(shape, region) : 0;
+}
+
+Index convolution_workspace(const ConvolutionMethod& method,
+                            const Region& computed,
+                            const Region& backward,
+                            bool to_data) {
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernels& kernels = method.kernels;
+  const auto needed = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& region) {
+    return convolution_workspace(kernel, pass, shape, region);
+  };
+  return std::max(
+      {needed(kernels.forward, ConvolutionPass::Forward, computed),
+       needed(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward),
+       to_data ? needed(kernels.backward_data, ConvolutionPass::BackwardData, backward) : 0});
+}
+
+template <class T>
+bool convolution_prepare(const ConvolutionMethod& method,
+                         const T* weight,
+                         Index filters,
+                         T* workspace) {
+  const Index side = winograd_side(method.kernels.forward);
+  return side > 0 &&
+         winograd_prepare(WinogradMethod{method.shape, side}, weight, filters, workspace);
+}
+
+template <class T>
+void convolution_forward(const ConvolutionMethod& method,
+                         View<const T> in,
+                         const ForwardFilters<T>& filters,
+                         const ConvolutionOutput<T>& out,
+                         T* workspace) {
+  if (out.region.empty()) {
+    return;
+  }
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernel kernel = method.kernels.forward;
+  if (kernel == ConvolutionKernel::Reference) {
+    reference_forward(shape, in, filters.weight, filters.bias, out);
+  } else if (const Index side = winograd_side(kernel); side > 0) {
+    winograd_forward(WinogradMethod{shape, side}, in, filters, out, workspace);
+  } else if (is_depthwise(shape)) {
+    depthwise_forward(shape, in, filters.weight, filters.bias, out);
+  } else {
+    direct_forward(shape, in, filters.weight, filters.bias, out);
+  }
+}
+
+template <class T>
+void convolution_backward_data(const ConvolutionMethod& method,
+                               View<const T> out_gradient,
+                               const Filters<T>& filters,
+                               const Region& region,
+                               const InputGradient<T>& in_gradient,
+                               T* workspace) {
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernel kernel = method.kernels.backward_data;
+  InputGradient<T> target = in_gradient;
+  const Region wanted = intersect(target.map, target.cells.region);
+  if (target.assign && (region.empty() || !assigns_all(kernel, shape, region, wanted))) {
+    set_zero(target.cells, wanted);
+    target.assign = false;
+  }
+  if (region.empty()) {
+    return;
+  }
+  if (kernel == ConvolutionKernel::Reference) {
+    reference_backward_data(shape, out_gradient, filters, region, target);
+  } else if (const Index side = winograd_side(kernel); side > 0) {
+    winograd_backward_data(
+        WinogradMethod{shape, side}, out_gradient, filters, region, target, workspace);
+  } else if (is_depthwise(shape)) {
+    depthwise_backward_data(shape, out_gradient, filters, region, target);
+  } else {
+    direct_backward_data(shape, out_gradient, filters, region, target, workspace);
+  }
+}
+
+template <class T>
+bool takes_made_gradient(const ConvolutionMethod& method,
+                         const View<const T>& in,
+                         const View<const T>& out_gradient,
+                         const Region& region) {
+  return method.kernels.backward_weights == ConvolutionKernel::Direct &&
+         !is_depthwise(method.shape) &&
+         direct_takes_made_gradient(method.shape, in, out_gradient, region);
+}
+
+template <class T>
+void convolution_backward_weights(const ConvolutionMethod& method,
+                                  View<const T> in,
+                                  const MadeGradient<T>& out_gradient,
+                                  const Region& region,
+                                  Index first_filter,
+                                  T* weight_gradient) {
+  if (!region.empty()) {
+    direct_backward_weights(method.shape, in, out_gradient, region, first_filter, weight_gradient);
+  }
+}
+
+template <class T>
+void convolution_backward_weights(const ConvolutionMethod& method,
+                                  View<const T> in,
+                                  const WonGradient<T>& out_gradient,
+                                  const Region& region,
+                                  Index first_filter,
+                                  T* weight_gradient) {
+  if (!region.empty()) {
+    winner_backward_weights(
+        method.shape,
+        in,
+        out_gradient,
+        region,
+        weight_gradient + (region.channels.begin - first_filter) * method.shape.row());
+  }
+}
+
+template <class T>
+void convolution_backward_weights(const ConvolutionMethod& method,
+                                  View<const T> in,
+                                  View<const T> out_gradient,
+                                  const Region& region,
+                                  Index first_filter,
+                                  T* weight_gradient,
+                                  T* workspace) {
+  if (region.empty()) {
+    return;
+  }
+  const ConvolutionShape& shape = method.shape;
+  const ConvolutionKernel kernel = method.kernels.backward_weights;
+  if (kernel == ConvolutionKernel::Reference) {
+    reference_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
+  } else if (const Index side = winograd_side(kernel); side > 0) {
+    winograd_backward_weights(WinogradMethod{shape, side},
+                              in,
+                              out_gradient,
+                              region,
+                              first_filter,
+                              weight_gradient,
+                              workspace);
+  } else if (is_depthwise(shape)) {
+    depthwise_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
+  } else {
+    direct_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
+  }
+}
+
+template bool convolution_prepare<float>(const ConvolutionMethod&, const float*, Index, float*);
+template void convolution_forward<float>(const ConvolutionMethod&,
+                                         View<const float>,
+                                         const ForwardFilters<float>&,
+                                         const ConvolutionOutput<float>&,
+                                         float*);
+template void convolution_backward_data<float>(const ConvolutionMethod&,
+                                               View<const float>,
+                                               const Filters<float>&,
+                                               const Region&,
+                                               const InputGradient<float>&,
+                                               float*);
+template bool takes_made_gradient<float>(const ConvolutionMethod&,
+                                         const View<const float>&,
+                                         const View<const float>&,
+                                         const Region&);
+template void convolution_backward_weights<float>(const ConvolutionMethod&,
+                                                  View<const float>,
+                                                  const WonGradient<float>&,
+                                                  const Region&,
+                                                  Index,
+                                                  float*);
+template void convolution_backward_weights<float>(const ConvolutionMethod&,
+                                                  View<const float>,
+                                                  const MadeGradient<float>&,
+                                                  const Region&,
+                                                  Index,
+                                                  float*);
+template void convolution_backward_weights<float>(const ConvolutionMethod&,
+                                                  View<const float>,
+                                                  View<const float>,
+                                                  const Region&,
+                                                  Index,
+                                                  float*,
+                                                  float*);
+template bool convolution_prepare<double>(const ConvolutionMethod&, const double*, Index, double*);
+template void convolution_forward<double>(const ConvolutionMethod&,
+                                          View<const double>,
+                                          const ForwardFilters<double>&,
+                                          const ConvolutionOutput<double>&,
+                                          double*);
+template void convolution_backward_data<double>(const ConvolutionMethod&,
+                                                View<const double>,
+                                                const Filters<double>&,
+                                                const Region&,
+                                                const InputGradient<double>&,
+                                                double*);
+template bool takes_made_gradient<double>(const ConvolutionMethod&,
+                                          const View<const double>&,
+                                          const View<const double>&,
+                                          const Region&);
+template void convolution_backward_weights<double>(const ConvolutionMethod&,
+                                                   View<const double>,
+                                                   const WonGradient<double>&,
+                                                   const Region&,
+                                                   Index,
+                                                   double*);
+template void convolution_backward_weights<double>(const ConvolutionMethod&,
+                                                   View<const double>,
+                                                   const MadeGradient<double>&,
+                                                   const Region&,
+                                                   Index,
+                                                   double*);
+template void convolution_backward_weights<double>(const ConvolutionMethod&,
+                                                   View<const double>,
+                                                   View<const double>,
+                                                   const Region&,
+                                                   Index,
+                                                   double*,
+                                                   double*);
+
+}  // namespace tessera::engine

@@ -1,0 +1,271 @@
+#include "engine/ops/convolution/depthwise.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/ops/convolution/met_taps.h"
+#include "engine/ops/loops/lines.h"
+#include "engine/ops/loops/threads.h"
+#include "engine/ops/simd/lane_kernels.h"
+#include "engine/ops/simd/row_kernels.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::intersect;
+
+constexpr std::size_t kMostTaps = 16;  // that one call of a row kernel sums up, at any vector width
+
+// The weights of a run of channels, tap by tap, (taps, kMostLanes). `weight` is that of channel
+// `first`; lanes beyond the run are left alone.
+template <class T>
+void pack_lanes(
+    const ConvolutionShape& shape, const T* weight, Index first, const Range& run, T* to) {
+  lane_kernels<T>().transpose(
+      {weight + (run.begin - first) * shape.taps(), shape.taps(), to, kMostLanes},
+      run.size(),
+      shape.taps());
+}
+
+// Cells of an input, in one dimension and a stride apart, that meet the same taps: the first one's
+// `met`, and the others those of the outputs after.
+struct AlikeCells {
+  Index first = 0;
+  Index count = 0;
+  MetTaps met;
+};
+
+std::vector<AlikeCells> alike_cells(const ConvolutionShape& shape,
+                                    const Range& cells,
+                                    const Range& outs) {
+  std::vector<AlikeCells> found;
+  for (Index phase = cells.begin; phase < std::min(cells.begin + shape.stride, cells.end);
+       ++phase) {
+    MetTaps before;  // of the cell before, none for the first
+    for (Index cell = phase; cell < cells.end; cell += shape.stride) {
+      const MetTaps met = met_taps(shape, cell, outs);
+      if (met.count > 0 && met.count == before.count && met.tap == before.tap) {
+        ++found.back().count;
+      } else if (met.count > 0) {
+        found.push_back({cell, 1, met});
+      }
+      before = met;
+    }
+  }
+  return found;
+}
+
+// The taps of some rows and columns of cells, from the output that the first of each meets.
+template <class T>
+std::vector<DepthwiseTap> taps_of(const ConvolutionShape& shape,
+                                  const AlikeCells& rows,
+                                  const AlikeCells& cols,
+                                  const View<T>& out_gradient) {
+  std::vector<DepthwiseTap> taps;
+  for (Index i = 0; i < rows.met.count; ++i) {
+    for (Index j = 0; j < cols.met.count; ++j) {
+      const Index tap =
+          (rows.met.tap + i * shape.stride) * shape.size + cols.met.tap + j * shape.stride;
+      taps.push_back({-i * out_gradient.row_stride() - j * out_gradient.block, tap * kMostLanes});
+    }
+  }
+  return taps;
+}
+
+// Cells of an input's gradient that meet the same taps.
+struct AlikeRegion {
+  AlikeCells rows;
+  AlikeCells cols;
+  std::vector<DepthwiseTap> taps;
+};
+
+template <class T>
+std::vector<AlikeRegion> alike_regions(const ConvolutionShape& shape,
+                                       const Region& region,
+                                       const Region& map,
+                                       const View<T>& out_gradient) {
+  std::vector<AlikeRegion> regions;
+  const std::vector<AlikeCells> cols = alike_cells(shape, map.cols, region.cols);
+  for (const AlikeCells& of_rows : alike_cells(shape, map.rows, region.rows)) {
+    for (const AlikeCells& of_cols : cols) {
+      regions.push_back({of_rows, of_cols, taps_of(shape, of_rows, of_cols, out_gradient)});
+    }
+  }
+  return regions;
+}
+
+template <class T>
+std::vector<Index> tap_offsets(const ConvolutionShape& shape, const View<T>& in) {
+  std::vector<Index> offsets;
+  for (Index fh = 0; fh < shape.size; ++fh) {
+    for (Index fw = 0; fw < shape.size; ++fw) {
+      offsets.push_back(fh * in.row_stride() + fw * in.block);
+    }
+  }
+  return offsets;
+}
+
+}  // namespace
+
+template <class T>
+void depthwise_forward(const ConvolutionShape& shape,
+                       View<const T> in,
+                       const T* weight,
+                       const T* bias,
+                       const ConvolutionOutput<T>& out) {
+  const Region& region = out.region;
+  const auto runs = channel_runs(region.channels, in, out.cells);
+  const Index run_count = static_cast<Index>(runs.size());
+  const Index rows = region.rows.size();
+  const Range image_runs{region.images.begin * run_count, region.images.end * run_count};
+  const Index parts = parts_for_threads(1, rows, run_count * region.images.size());
+  std::vector<DepthwiseTap> taps;
+  for (const Index offset : tap_offsets(shape, in)) {
+    taps.push_back({offset, static_cast<Index>(taps.size()) * kMostLanes});
+  }
+  run_team([&] {
+    Array<T> weights(shape.taps() * kMostLanes);
+#pragma omp for collapse(2) schedule(static) nowait
+    for (Index number = image_runs.begin; number < image_runs.end; ++number) {
+      for (Index part = 0; part < parts; ++part) {
+        const Index n = number / run_count;
+        const Range& run = runs[static_cast<std::size_t>(number % run_count)];
+        const Index row = region.rows.begin + rows * part / parts;
+        const Index end = region.rows.begin + rows * (part + 1) / parts;
+        pack_lanes(shape, weight, region.channels.begin, run, weights.data());
+        alignas(kAlignment) T biases[kMostLanes] = {};
+        if (bias != nullptr) {
+          std::copy_n(bias + run.begin - region.channels.begin, run.size(), biases);
+        }
+        row_kernels<T>().depthwise({line_start(in,
+                                               run,
+                                               n,
+                                               row * shape.stride - shape.padding,
+                                               region.cols.begin * shape.stride - shape.padding),
+                                    in.row_stride() * shape.stride,
+                                    in.block * shape.stride,
+                                    taps.data(),
+                                    shape.taps(),
+                                    weights.data(),
+                                    biases,
+                                    line_start(out.cells, run, n, row, region.cols.begin),
+                                    out.cells.row_stride(),
+                                    out.cells.block,
+                                    end - row,
+                                    region.cols.size(),
+                                    whole_lanes(run, in, out.cells)});
+        for (Index line = row; line < end && out.done; ++line) {
+          out.done(run, n, line);
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void depthwise_backward_data(const ConvolutionShape& shape,
+                             View<const T> out_gradient,
+                             const Filters<T>& filters,
+                             const Region& region,
+                             const InputGradient<T>& in_gradient) {
+  const View<T>& cells = in_gradient.cells;
+  const auto runs = channel_runs(region.channels, out_gradient, cells);
+  const Index run_count = static_cast<Index>(runs.size());
+  const auto regions =
+      alike_regions(shape, region, intersect(in_gradient.map, cells.region), out_gradient);
+  run_team([&] {
+    Array<T> weights(shape.taps() * kMostLanes);
+#pragma omp for collapse(2) schedule(static) nowait
+    for (Index n = region.images.begin; n < region.images.end; ++n) {
+      for (Index i = 0; i < run_count; ++i) {
+        const Range& run = runs[static_cast<std::size_t>(i)];
+        pack_lanes(shape, filters.weight, filters.first, run, weights.data());
+        const Index lanes = whole_lanes(run, out_gradient, cells);
+        for (const auto& [rows, cols, taps] : regions) {
+          row_kernels<T>().depthwise({line_start(out_gradient, run, n, rows.met.out, cols.met.out),
+                                      out_gradient.row_stride(),
+                                      out_gradient.block,
+                                      taps.data(),
+                                      static_cast<Index>(taps.size()),
+                                      weights.data(),
+                                      nullptr,
+                                      line_start(cells, run, n, rows.first, cols.first),
+                                      cells.row_stride() * shape.stride,
+                                      cells.block * shape.stride,
+                                      rows.count,
+                                      cols.count,
+                                      lanes});
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void depthwise_backward_weights(const ConvolutionShape& shape,
+                                View<const T> in,
+                                View<const T> out_gradient,
+                                const Region& region,
+                                Index first_filter,
+                                T* weight_gradient) {
+  const auto runs = channel_runs(region.channels, in, out_gradient);
+  const Index run_count = static_cast<Index>(runs.size());
+  const auto offsets = tap_offsets(shape, in);
+  const Index most_taps = row_kernels<T>().depthwise_taps;
+  const Index groups = (shape.taps() + most_taps - 1) / most_taps;
+  parallel_for({0, run_count}, {0, groups}, [&](Index i, Index group) {
+    const Range& run = runs[static_cast<std::size_t>(i)];
+    const Index first_tap = shape.taps() * group / groups;
+    const Index taps = shape.taps() * (group + 1) / groups - first_tap;
+    alignas(kAlignment) std::array<T, kMostTaps * kMostLanes> sums{};
+    for (Index n = region.images.begin; n < region.images.end; ++n) {
+      row_kernels<T>().depthwise_sums(
+          {line_start(in,
+                      run,
+                      n,
+                      region.rows.begin * shape.stride - shape.padding,
+                      region.cols.begin * shape.stride - shape.padding),
+           in.row_stride() * shape.stride,
+           in.block * shape.stride,
+           line_start(out_gradient, run, n, region.rows.begin, region.cols.begin),
+           out_gradient.row_stride(),
+           out_gradient.block,
+           region.rows.size(),
+           region.cols.size(),
+           whole_lanes(run, in, out_gradient),
+           offsets.data() + first_tap,
+           sums.data()},
+          taps);
+    }
+    T* to = weight_gradient + (run.begin - first_filter) * shape.taps() + first_tap;
+    lane_kernels<T>().add_transposed({sums.data(), kMostLanes, to, shape.taps()}, taps, run.size());
+  });
+}
+
+template void depthwise_forward<float>(const ConvolutionShape&,
+                                       View<const float>,
+                                       const float*,
+                                       const float*,
+                                       const ConvolutionOutput<float>&);
+template void depthwise_backward_data<float>(const ConvolutionShape&,
+                                             View<const float>,
+                                             const Filters<float>&,
+                                             const Region&,
+                                             const InputGradient<float>&);
+template void depthwise_backward_weights<float>(
+    const ConvolutionShape&, View<const float>, View<const float>, const Region&, Index, float*);
+template void depthwise_forward<double>(const ConvolutionShape&,
+                                        View<const double>,
+                                        const double*,
+                                        const double*,
+                                        const ConvolutionOutput<double>&);
+template void depthwise_backward_data<double>(const ConvolutionShape&,
+                                              View<const double>,
+                                              const Filters<double>&,
+                                              const Region&,
+                                              const InputGradient<double>&);
+template void depthwise_backward_weights<double>(
+    const ConvolutionShape&, View<const double>, View<const double>, const Region&, Index, double*);
+
+}  // namespace tessera::engine

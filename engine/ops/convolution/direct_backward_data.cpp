@@ -1,0 +1,371 @@
+#include <cstring>
+
+#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/met_taps.h"
+#include "engine/ops/convolution/window_rows.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::intersect;
+
+constexpr Index kChunkTaps = 12;  // of a chunk of weights: the others are those of enough filters
+constexpr Index kFrameBytes = Index{4} << 20U;  // of output gradient copied at once
+
+// Cells that the frame around an output gradient adds on each side, for windows that reach over its
+// edge.
+Index frame_cols(const ConvolutionShape& shape) {
+  return (shape.size - 1) / shape.stride;
+}
+
+Region framed(const ConvolutionShape& shape, const Region& region, Index images) {
+  Region result = region;
+  result.images.end = result.images.begin + images;
+  result.cols = {region.cols.begin - frame_cols(shape), region.cols.end + frame_cols(shape)};
+  return result;
+}
+
+// How much of an output gradient is copied at once: some images, or some rows of one.
+struct FrameSize {
+  Index images = 1;
+  Index in_rows = 0;   // of the input that are computed from the copy
+  Index out_rows = 0;  // that these may meet
+
+  FrameSize(const ConvolutionShape& shape, const Region& output, Index scalar_bytes) {
+    const Index image = partitioner::blocked_volume(framed(shape, output, 1)) * scalar_bytes;
+    images = std::clamp<Index>(kFrameBytes / std::max<Index>(image, 1), 1, output.images.size());
+    const Index all_rows = output.rows.size() * shape.stride + shape.size;
+    const Index row = std::max<Index>(image / std::max<Index>(output.rows.size(), 1), 1);
+    in_rows = image <= kFrameBytes
+                  ? all_rows
+                  : std::clamp<Index>(
+                        (kFrameBytes / row - 1) * shape.stride - shape.size + 2, 1, all_rows);
+    out_rows = std::min((in_rows + shape.size - 2) / shape.stride + 1, output.rows.size());
+  }
+};
+
+// Whether windows reach over the edge of an output gradient: else there is no need to copy it.
+bool has_frame(const ConvolutionShape& shape) {
+  return frame_cols(shape) > 0;
+}
+
+// Backward to the data, one batch of images at a time.
+template <class T>
+class BackwardData {
+ public:
+  BackwardData(const ConvolutionShape& shape,
+               const Region& region,
+               const Filters<T>& filters,
+               const InputGradient<T>& gradient,
+               T* frame)
+      : shape_(shape),
+        region_(region),
+        filters_(filters),
+        gradient_(gradient.cells),
+        assign_(gradient.assign),
+        frame_(frame) {
+    const Index first_group = region.channels.begin / shape.group_filters();
+    const Index last_group = (region.channels.end - 1) / shape.group_filters();
+    input_ = intersect(
+        gradient.map,
+        {region.images,
+         {first_group * shape.group_channels(), (last_group + 1) * shape.group_channels()},
+         window_cells(shape, region.rows),
+         window_cells(shape, region.cols)});
+    lanes_ = lanes_of(input_.channels, shape.group_channels());
+    runs_ = lane_runs(lanes_, lane_kernels<T>().sum_blocks);
+    for (Index row = input_.rows.begin; row < input_.rows.end; ++row) {
+      row_taps_.push_back(met_taps(shape, row, region.rows));
+    }
+    const Range cols = framed(shape, region, 1).cols;
+    for (Index phase = 0; phase < std::min(shape.stride, input_.cols.size()); ++phase) {
+      col_taps_.push_back(met_taps(shape, input_.cols.begin + phase, cols));
+    }
+  }
+
+  void run(View<const T> out_gradient) {
+    if (!has_frame(shape_)) {
+      read_ = out_gradient;
+      add(region_.images, input_.rows);
+      return;
+    }
+    const FrameSize size(shape_, region_, static_cast<Index>(sizeof(T)));
+    for (Index n = region_.images.begin; n < region_.images.end; n += size.images) {
+      for (Index row = input_.rows.begin; row < input_.rows.end; row += size.in_rows) {
+        const Range images{n, std::min(n + size.images, region_.images.end)};
+        const Range rows{row, std::min(row + size.in_rows, input_.rows.end)};
+        const Range outs = met_by(rows);
+        if (!outs.empty()) {
+          copy_frame(out_gradient, images, outs);
+          add(images, rows);
+        }
+      }
+    }
+  }
+
+ private:
+  // The rows of the region that rows of the input meet.
+  [[nodiscard]] Range met_by(const Range& rows) const {
+    const auto floor = [this](Index cell) {
+      return cell >= 0 ? cell / shape_.stride : -((shape_.stride - 1 - cell) / shape_.stride);
+    };
+    const Index first = rows.begin + shape_.padding - shape_.size;  // the last row that ends before
+    return intersect(region_.rows, {floor(first) + 1, floor(rows.end - 1 + shape_.padding) + 1});
+  }
+
+  // The filters of a group that the region has.
+  [[nodiscard]] Range filters_of(Index group) const {
+    return intersect(Range{group * shape_.group_filters(), (group + 1) * shape_.group_filters()},
+                     region_.channels);
+  }
+
+  // The frame of zeros spares the inner loop any question about edges. It is written once a pass:
+  // copies keep off it.
+  void copy_frame(View<const T> out_gradient, const Range& images, const Range& outs) {
+    View<T> copy{frame_,
+                 framed(shape_, region_, images.size()),
+                 partitioner::channel_block(region_.channels.size())};
+    copy.region.images = images;
+    copy.region.rows = outs;
+    read_ = copy;
+    parallel_for(images, outs, [&](Index n, Index row) {
+      Region line = region_;
+      line.images = {n, n + 1};
+      line.rows = {row, row + 1};
+      copy_line(out_gradient, line, copy);
+    });
+  }
+
+  void copy_line(View<const T> from, const Region& line, const View<T>& copy) const {
+    const Index n = line.images.begin;
+    const Index row = line.rows.begin;
+    const Index block = copy.block;
+    const Index frame = frame_cols(shape_) * block;
+    const bool alike = from.block == block && line.channels.begin == from.region.channels.begin &&
+                       line.channels == from.region.channels;
+    for (Index c = line.channels.begin; c < line.channels.end; c += block) {
+      T* to = copy.cell(n, row, copy.region.cols.begin) + copy.channel_offset(c);
+      std::fill_n(to, frame, T{});
+      std::fill_n(to + frame + line.cols.size() * block, frame, T{});
+      to += frame;
+      if (alike) {
+        std::copy_n(from.cell(n, row, line.cols.begin) + from.channel_offset(c),
+                    line.cols.size() * block,
+                    to);
+        continue;
+      }
+      for (Index lane = 0; lane < block; ++lane) {
+        const bool inside = c + lane < line.channels.end;
+        const T* cells =
+            inside ? from.cell(n, row, line.cols.begin) + from.channel_offset(c + lane) : nullptr;
+        for (Index col = 0; col < line.cols.size(); ++col) {
+          to[col * block + lane] = inside ? cells[col * from.block] : T{};
+        }
+      }
+    }
+  }
+
+  void add(const Range& images, const Range& rows) {
+    const Index lines = images.size() * rows.size();
+    const Index run_count = static_cast<Index>(runs_.size());
+    const Index line_bytes =
+        read_.region.channels.size() * read_.row_stride() / read_.block / shape_.stride;
+    const Index parts =
+        parts_of(lines, line_bytes * static_cast<Index>(sizeof(T)) / shape_.groups, run_count);
+    parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
+      add_run(runs_[static_cast<std::size_t>(i)],
+              {images.begin, rows, {lines * part / parts, lines * (part + 1) / parts}});
+    });
+  }
+
+  // Weights that are packed at once: those of some taps of some filters, (taps, filters, kLanes).
+  struct Chunk {
+    Range taps;
+    Range filters;
+
+    [[nodiscard]] Index terms() const { return taps.size() * filters.size(); }
+  };
+
+  // Some of the lines of all images from `first_image` on, numbered one after the other; an image
+  // has `rows` of the input.
+  struct Lines {
+    Index first_image = 0;
+    Range rows;
+    Range numbers;
+  };
+
+  void add_run(const LaneRun& run, const Lines& lines) const {
+    const Range ks = filters_of(lanes_[static_cast<std::size_t>(run.first)].group);
+    const RunPixels<T> sums(gradient_, lanes_.data() + run.first, run.blocks);
+    alignas(kAlignment) PackedWeights<T> weights;
+    for_each_run(shape_.taps(), kChunkTaps, [&](Index tap, Index tap_count) {
+      for_each_run(ks.size(), kChunkTerms / tap_count, [&](Index k, Index count) {
+        const Chunk chunk{{tap, tap + tap_count}, {ks.begin + k, ks.begin + k + count}};
+        pack(run, chunk, weights.data());
+        add_chunk(chunk, lines, weights.data(), assign_ && k == 0, sums);
+      });
+    });
+  }
+
+  void add_chunk(const Chunk& chunk,
+                 const Lines& lines,
+                 const T* weights,
+                 bool assign,
+                 const RunPixels<T>& sums) const {
+    const std::vector<Index> offsets = channel_offsets(chunk.filters);
+    std::vector<Tap<T>> taps;
+    taps.reserve(static_cast<std::size_t>(chunk.taps.size()));
+    WeightedSum<T> job;
+    job.in_step = read_.block;
+    job.offsets = offsets.data();
+    job.terms = chunk.filters.size();
+    job.weights_block = chunk.terms() * kLanes;
+    job.start = assign ? kZeroStart<T>.values : nullptr;
+    for (Index line = lines.numbers.begin; line < lines.numbers.end; ++line) {
+      const Index n = lines.first_image + line / lines.rows.size();
+      const Index row = lines.rows.begin - input_.rows.begin + line % lines.rows.size();
+      for (std::size_t phase = 0; phase < col_taps_.size(); ++phase) {
+        const MetTaps& met = row_taps_[static_cast<std::size_t>(row)];
+        find_taps(chunk, met, col_taps_[phase], weights, taps);
+        if (!taps.empty()) {
+          job.taps = taps.data();
+          job.tap_count = static_cast<Index>(taps.size());
+          add_cells(sums, n, row, phase, job);
+        }
+      }
+    }
+  }
+
+  // Filter by filter: their weights for neighbouring channels lie side by side.
+  void pack(const LaneRun& run, const Chunk& chunk, T* to) const {
+    const Lane* lanes = lanes_.data() + run.first;
+    const Index channels = lanes[run.blocks - 1].channels.end - lanes->channels.begin;
+    if (channels < run.blocks * kLanes) {
+      std::fill_n(to, run.blocks * chunk.terms() * kLanes, T{});
+    }
+    const Index first = lanes->channels.begin - lanes->group * shape_.group_channels();
+    for (Index k = 0; k < chunk.filters.size(); ++k) {
+      const T* from = filters_.weight + (chunk.filters.begin + k - filters_.first) * shape_.row() +
+                      first * shape_.taps() + chunk.taps.begin;
+      for (Index block = 0; block < run.blocks; ++block) {
+        T* at = to + (block * chunk.terms() + k) * kLanes;
+        if (shape_.taps() == 1 && channels == run.blocks * kLanes) {
+          std::memcpy(at, from + block * kLanes, kLanes * sizeof(T));
+        } else {
+          lane_kernels<T>().transpose({from + block * kLanes * shape_.taps(),
+                                       shape_.taps(),
+                                       at,
+                                       chunk.filters.size() * kLanes},
+                                      lanes[block].channels.size(),
+                                      chunk.taps.size());
+        }
+      }
+    }
+  }
+
+  // Offsets of filters in the output's gradient.
+  [[nodiscard]] std::vector<Index> channel_offsets(const Range& ks) const {
+    std::vector<Index> offsets;
+    for (Index k = ks.begin; k < ks.end; ++k) {
+      offsets.push_back(read_.channel_offset(k));
+    }
+    return offsets;
+  }
+
+  // Those of the chunk's taps that a cell meets, from the output that it meets first.
+  void find_taps(const Chunk& chunk,
+                 const MetTaps& rows,
+                 const MetTaps& cols,
+                 const T* weights,
+                 std::vector<Tap<T>>& taps) const {
+    taps.clear();
+    for (Index i = 0; i < rows.count; ++i) {
+      for (Index j = 0; j < cols.count; ++j) {
+        const Index tap =
+            (rows.tap + i * shape_.stride) * shape_.size + cols.tap + j * shape_.stride;
+        if (tap >= chunk.taps.begin && tap < chunk.taps.end) {
+          taps.push_back({-i * read_.row_stride() - j * read_.block,
+                          weights + (tap - chunk.taps.begin) * chunk.filters.size() * kLanes});
+        }
+      }
+    }
+  }
+
+  // The cells of a row that are `stride` apart from column `phase` on: the same taps meet them all.
+  void add_cells(
+      const RunPixels<T>& sums, Index n, Index row, std::size_t phase, WeightedSum<T>& job) const {
+    const Index first_col = input_.cols.begin + static_cast<Index>(phase);
+    const Index count = (input_.cols.end - first_col + shape_.stride - 1) / shape_.stride;
+    const T* read =
+        read_.cell(n, row_taps_[static_cast<std::size_t>(row)].out, col_taps_[phase].out);
+    T* cells = gradient_.cell(n, input_.rows.begin + row, first_col);
+    const Index step = shape_.stride * gradient_.block;
+    for_each_run(count, sums.most_pixels(), [&](Index begin, Index pixels) {
+      job.in = read + begin * read_.block;
+      sums.sum(job, cells + begin * step, step, pixels);
+    });
+  }
+
+  const ConvolutionShape& shape_;
+  Region region_;
+  const Filters<T>& filters_;
+  View<T> gradient_;
+  bool assign_;
+  T* frame_;
+  Region input_;
+  std::vector<Lane> lanes_;
+  std::vector<LaneRun> runs_;
+  std::vector<MetTaps> row_taps_;  // of the input's rows
+  std::vector<MetTaps> col_taps_;  // of its first columns, a stride of them
+  View<const T> read_;             // the output's gradient, or its framed copy
+};
+
+}  // namespace
+
+// All taps of a cell are in one chunk, of which the first filters' begins.
+bool direct_assigns(const ConvolutionShape& shape) {
+  return has_window_rows(shape) || (shape.taps() <= kChunkTaps && shape.size >= shape.stride);
+}
+
+Index direct_workspace(const ConvolutionShape& shape, const Region& output) {
+  if (!output.empty() && has_window_rows(shape)) {
+    return window_rows_workspace(shape, output.channels.size());
+  }
+  if (output.empty() || !has_frame(shape)) {
+    return 0;
+  }
+  const FrameSize size(shape, output, static_cast<Index>(sizeof(float)));
+  Region part = framed(shape, output, size.images);
+  part.rows.end = part.rows.begin + size.out_rows;
+  return partitioner::blocked_volume(part);
+}
+
+template <class T>
+void direct_backward_data(const ConvolutionShape& shape,
+                          View<const T> out_gradient,
+                          const Filters<T>& filters,
+                          const Region& region,
+                          const InputGradient<T>& in_gradient,
+                          T* workspace) {
+  if (has_window_rows(shape)) {
+    window_rows_backward_data(shape, out_gradient, filters, region, in_gradient, workspace);
+    return;
+  }
+  BackwardData<T>(shape, region, filters, in_gradient, workspace).run(out_gradient);
+}
+
+template void direct_backward_data<float>(const ConvolutionShape&,
+                                          View<const float>,
+                                          const Filters<float>&,
+                                          const Region&,
+                                          const InputGradient<float>&,
+                                          float*);
+template void direct_backward_data<double>(const ConvolutionShape&,
+                                           View<const double>,
+                                           const Filters<double>&,
+                                           const Region&,
+                                           const InputGradient<double>&,
+                                           double*);
+
+}  // namespace tessera::engine

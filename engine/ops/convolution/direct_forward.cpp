@@ -1,0 +1,182 @@
+#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/direct_plane.h"
+
+namespace tessera::engine {
+
+std::vector<Lane> lanes_of(const Range& channels, Index group_size) {
+  std::vector<Lane> lanes;
+  for (Index begin = channels.begin; begin < channels.end;) {
+    const Index group = begin / group_size;
+    const Index end = std::min({begin + kLanes, (group + 1) * group_size, channels.end});
+    lanes.push_back({group, {begin, end}});
+    begin = end;
+  }
+  return lanes;
+}
+
+std::vector<LaneRun> lane_runs(const std::vector<Lane>& lanes, Index most_blocks) {
+  std::vector<LaneRun> runs;
+  for (Index i = 0; i < static_cast<Index>(lanes.size()); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (!runs.empty() && runs.back().blocks < most_blocks &&
+        lanes[at].group == lanes[at - 1].group) {
+      ++runs.back().blocks;
+    } else {
+      runs.push_back({i, 1});
+    }
+  }
+  return runs;
+}
+
+Index parts_of(Index lines, Index line_bytes, Index runs) {
+  constexpr Index kPartBytes = Index{1} << 20U;
+  const Index least = (lines * line_bytes + kPartBytes - 1) / kPartBytes;
+  return parts_for_threads(std::clamp<Index>(least, 1, lines), lines, runs);
+}
+
+namespace {
+
+template <class T>
+class Forward {
+ public:
+  Forward(const ConvolutionShape& shape,
+          View<const T> in,
+          const ConvolutionOutput<T>& out,
+          const T* weight,
+          const T* bias)
+      : shape_(shape),
+        in_(in),
+        region_(out.region),
+        out_(out.cells),
+        done_(out.done),
+        weight_(weight),
+        bias_(bias),
+        lanes_(lanes_of(region_.channels, shape.group_filters())),
+        runs_(lane_runs(lanes_, lane_kernels<T>().sum_blocks)),
+        offsets_(offsets_by_group(shape, in, lanes_)) {}
+
+  void run() const {
+    const Index lines = region_.images.size() * region_.rows.size();
+    const Index run_count = static_cast<Index>(runs_.size());
+    const Index line_bytes = shape_.group_channels() * shape_.stride * shape_.stride *
+                             region_.cols.size() * static_cast<Index>(sizeof(T));
+    const Index parts = parts_of(lines, line_bytes, run_count);
+    parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
+      compute(runs_[static_cast<std::size_t>(i)],
+              {lines * part / parts, lines * (part + 1) / parts});
+    });
+  }
+
+ private:
+  // Lines are rows of all images, one after the other.
+  void compute(const LaneRun& run, const Range& lines) const {
+    const Lane* lanes = lanes_.data() + run.first;
+    const SumStart<T> biases = bias_start(bias_, region_.channels.begin, lanes, run.blocks);
+    const RunPixels<T> sums(out_, lanes, run.blocks);
+    alignas(kAlignment) PackedWeights<T> weights;
+    for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index terms) {
+      for (Index block = 0; block < run.blocks; ++block) {
+        const Index skipped = lanes[block].channels.begin - region_.channels.begin;
+        pack_rows(lanes[block],
+                  weight_ + skipped * shape_.row() + first,
+                  shape_.row(),
+                  terms,
+                  weights.data() + block * terms * kLanes);
+      }
+      const Tap<T> tap{0, weights.data()};
+      WeightedSum<T> job;
+      job.in_step = shape_.stride * in_.block;
+      job.taps = &tap;
+      job.tap_count = 1;
+      job.offsets =
+          offsets_[static_cast<std::size_t>(lanes->group - lanes_.front().group)].data() + first;
+      job.terms = terms;
+      job.weights_block = terms * kLanes;
+      job.start = first == 0 ? biases.values : nullptr;
+      for (Index line = lines.begin; line < lines.end; ++line) {
+        if (line + 1 == lines.end) {
+          ask_for_weights(run, first + terms);
+        }
+        compute_line(sums, line, job);
+        if (done_ && first + terms == shape_.row()) {
+          finish_line(run, line);
+        }
+      }
+    });
+  }
+
+  // Of the terms from `first` on that are packed next: they come from far away.
+  void ask_for_weights(const LaneRun& run, Index first) const {
+    constexpr Index kLine = kAlignment / static_cast<Index>(sizeof(T));
+    const Index end = std::min(first + kChunkTerms, shape_.row());
+    for (Index block = 0; block < run.blocks; ++block) {
+      const Range& channels = lanes_[static_cast<std::size_t>(run.first + block)].channels;
+      for (Index k = channels.begin; k < channels.end; ++k) {
+        const T* row = weight_ + (k - region_.channels.begin) * shape_.row();
+        for (Index term = first; term < end; term += kLine) {
+          __builtin_prefetch(row + term);
+        }
+      }
+    }
+  }
+
+  void finish_line(const LaneRun& run, Index line) const {
+    for (Index block = 0; block < run.blocks; ++block) {
+      done_(lanes_[static_cast<std::size_t>(run.first + block)].channels,
+            region_.images.begin + line / region_.rows.size(),
+            region_.rows.begin + line % region_.rows.size());
+    }
+  }
+
+  void compute_line(const RunPixels<T>& sums, Index line, WeightedSum<T>& job) const {
+    const Index n = region_.images.begin + line / region_.rows.size();
+    const Index row = region_.rows.begin + line % region_.rows.size();
+    const T* window = in_.cell(n,
+                               row * shape_.stride - shape_.padding,
+                               region_.cols.begin * shape_.stride - shape_.padding);
+    T* cells = out_.cell(n, row, region_.cols.begin);
+    for_each_run(region_.cols.size(), sums.most_pixels(), [&](Index begin, Index pixels) {
+      job.in = window + begin * job.in_step;
+      sums.sum(job, cells + begin * out_.block, out_.block, pixels);
+    });
+  }
+
+  const ConvolutionShape& shape_;
+  View<const T> in_;
+  const Region& region_;
+  View<T> out_;
+  const LineDone& done_;
+  const T* weight_;
+  const T* bias_;
+  std::vector<Lane> lanes_;
+  std::vector<LaneRun> runs_;
+  std::vector<std::vector<Index>> offsets_;
+};
+
+}  // namespace
+
+template <class T>
+void direct_forward(const ConvolutionShape& shape,
+                    View<const T> in,
+                    const T* weight,
+                    const T* bias,
+                    const ConvolutionOutput<T>& out) {
+  if (is_plane<T>(shape, in, out.region, out.cells)) {
+    plane_forward(shape, in, weight, bias, out);
+  } else {
+    Forward<T>(shape, in, out, weight, bias).run();
+  }
+}
+
+template void direct_forward<float>(const ConvolutionShape&,
+                                    View<const float>,
+                                    const float*,
+                                    const float*,
+                                    const ConvolutionOutput<float>&);
+template void direct_forward<double>(const ConvolutionShape&,
+                                     View<const double>,
+                                     const double*,
+                                     const double*,
+                                     const ConvolutionOutput<double>&);
+
+}  // namespace tessera::engine

@@ -1,0 +1,250 @@
+#include "engine/ops/convolution/winner_weights.h"
+
+#include <algorithm>
+
+#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/pool/pool_windows.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::intersect;
+
+constexpr Index kCopiedCells = Index{1} << 13U;  // numbers of the input that are copied at once
+constexpr Index kMostParts = 5;
+constexpr Index kReadBeyond = kMostParts * kNarrowLanes;
+constexpr Index kMostWinners = 256;
+// Windows are summed in pieces, however many threads there are: of some windows at least, for the
+// sums of all pieces are added up in the end.
+constexpr Index kMostPieces = 16;
+constexpr Index kPieceWindows = 200;
+
+// Parts of kNarrowLanes that a row of taps takes, as WinnerSum has them.
+Index parts_of_row(Index taps) {
+  const Index parts = (taps + kNarrowLanes - 1) / kNarrowLanes;
+  return parts == 4 ? 5 : parts;
+}
+
+template <class T>
+class WinnerWeights {
+ public:
+  WinnerWeights(const ConvolutionShape& shape,
+                View<const T> in,
+                const WonGradient<T>& won,
+                const Region& region)
+      : shape_(shape),
+        pool_(won.site.pool),
+        in_(in),
+        won_(won),
+        region_(region),
+        rows_(windows_of(region.rows, won.site.region.rows)),
+        cols_(windows_of(region.cols, won.site.region.cols)),
+        parts_(parts_of_row(shape.size * in.block)),
+        filter_sums_(shape.size * ((parts_ + 1) / 2) * kLanes) {
+    partitioner::expects(parts_ <= kMostParts && most_cells(1) > 0,
+                         "what a row of taps reads is few numbers");
+  }
+
+  // Adds to the gradients of the region's filters.
+  void add_to(T* weight_gradient) const {
+    if (rows_.empty() || cols_.empty()) {
+      return;
+    }
+    const Index lines = region_.images.size() * rows_.size();
+    const Index most = std::min(kMostPieces, lines);
+    const Index pieces = std::clamp<Index>(lines * cols_.size() / kPieceWindows, 1, most);
+    const Index of_piece = filters() * filter_sums_;
+    Array<T> sums(pieces * of_piece);
+    parallel_for({0, pieces}, [&](Index piece) {
+      sum({lines * piece / pieces, lines * (piece + 1) / pieces}, sums.data() + piece * of_piece);
+    });
+    for (Index piece = 1; piece < pieces; ++piece) {
+      for (Index i = 0; i < of_piece; ++i) {
+        sums[i] += sums[piece * of_piece + i];
+      }
+    }
+    add_sums(sums.data(), weight_gradient);
+  }
+
+ private:
+  [[nodiscard]] Index filters() const { return region_.channels.size(); }
+
+  // Those of `windows` that have cells of the range.
+  [[nodiscard]] Range windows_of(const Range& cells, const Range& windows) const {
+    const auto window_of = [&](Index cell) { return (cell + pool_.padding / 2) / pool_.stride; };
+    return intersect({window_of(cells.begin), window_of(cells.end - 1) + 1}, windows);
+  }
+
+  // Cells of the input from the first tap of an output to the last one of the output that is
+  // `outputs` - 1 further on.
+  [[nodiscard]] Index inputs_of(Index outputs) const {
+    return (outputs - 1) * shape_.stride + shape_.size;
+  }
+  // So many windows side by side may be copied at once, of `rows` rows of windows.
+  [[nodiscard]] Index most_cells(Index rows) const {
+    const Index row_cells = kCopiedCells / (inputs_of(rows * pool_.size) * in_.block);
+    return (row_cells - shape_.size) / (pool_.size * shape_.stride);
+  }
+
+  // Lines are rows of windows of all images, one after the other.
+  void sum(const Range& lines, T* sums) const {
+    for (Index n = region_.images.begin; n < region_.images.end; ++n) {
+      const Index before = rows_.begin - (n - region_.images.begin) * rows_.size();
+      const Range rows = intersect(rows_, {lines.begin + before, lines.end + before});
+      for_each_window_run(pool_, rows, region_.rows, [&](Index row, Index count, const Range&) {
+        sum_rows(n, {row, row + count}, sums);
+      });
+    }
+  }
+
+  // Of whole windows, or of one row of them that the region clips.
+  void sum_rows(Index n, const Range& rows, T* sums) const {
+    for_each_run(rows.size(), rows_at_once(), [&](Index begin, Index count) {
+      const Range some{rows.begin + begin, rows.begin + begin + count};
+      for_each_window_run(pool_, cols_, region_.cols, [&](Index col, Index windows, const Range&) {
+        for_each_run(windows, most_cells(count), [&](Index first, Index together) {
+          add_block(n, some, {col + first, col + first + together}, sums);
+        });
+      });
+    });
+  }
+
+  // Rows of windows that are copied at once: as many as leave room for all columns.
+  [[nodiscard]] Index rows_at_once() const {
+    Index rows = 1;
+    while (rows < rows_.size() && most_cells(rows + 1) >= cols_.size()) {
+      ++rows;
+    }
+    return rows;
+  }
+
+  // The outputs of some windows, in one dimension, that the region has.
+  [[nodiscard]] Range outputs_of(const Range& windows, const Range& cells) const {
+    return intersect(
+        {window_begin(pool_, windows.begin), window_begin(pool_, windows.end - 1) + pool_.size},
+        cells);
+  }
+
+  // Windows that the region clips are alone in that dimension.
+  void add_block(Index n, const Range& rows, const Range& cols, T* sums) const {
+    const Range out_rows = outputs_of(rows, region_.rows);
+    const Range out_cols = outputs_of(cols, region_.cols);
+    const Index in_row = inputs_of(out_cols.size()) * in_.block;
+    alignas(kAlignment) T copy[kCopiedCells + kReadBeyond];
+    copy_inputs(n, out_rows, out_cols, copy);
+    Index places[kMostWinners];
+    for (Index winner = 0; winner < pool_.size * pool_.size; ++winner) {
+      const Index row = window_begin(pool_, rows.begin) + winner / pool_.size;
+      const Index col = window_begin(pool_, cols.begin) + winner % pool_.size;
+      const bool inside = row >= out_rows.begin && row < out_rows.end && col >= out_cols.begin &&
+                          col < out_cols.end;
+      places[winner] = inside ? (row - out_rows.begin) * shape_.stride * in_row +
+                                    (col - out_cols.begin) * shape_.stride * in_.block
+                              : -1;
+    }
+    WinnerSum<T> job;
+    job.gradient_row = won_.gradient.row_stride();
+    job.gradient_step = won_.gradient.block;
+    job.winners_row = won_.winners.row_stride();
+    job.winners_step = won_.winners.block;
+    job.rows = rows.size();
+    job.cols = cols.size();
+    job.places = places;
+    job.in = copy;
+    job.in_windows = pool_.size * shape_.stride * in_row;
+    job.in_window = pool_.size * shape_.stride * in_.block;
+    job.in_row = in_row;
+    job.tap_rows = shape_.size;
+    T gathered[kCopiedCells];  // each has cells of its own
+    const Winner* winners = won_.winners.cell(n, rows.begin, cols.begin);
+    for (Index k = 0; k < filters(); ++k) {
+      const Index channel = region_.channels.begin + k;
+      job.winners = winners + won_.winners.channel_offset(channel);
+      if (won_.of == GradientOf::Windows) {
+        job.gradient =
+            won_.gradient.cell(n, rows.begin, cols.begin) + won_.gradient.channel_offset(channel);
+      } else {
+        gather(n, channel, rows, cols, gathered);
+        job.gradient = gathered;
+        job.gradient_row = cols.size();
+        job.gradient_step = 1;
+      }
+      job.sums = sums + k * filter_sums_;
+      lane_kernels<T>().winner_sum(job, parts_);
+    }
+  }
+
+  // Assigns, window by window, the gradient of its winner.
+  void gather(Index n, Index channel, const Range& rows, const Range& cols, T* to) const {
+    const Index in_channel = won_.gradient.channel_offset(channel);
+    const Index of_winner = won_.winners.channel_offset(channel);
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      for (Index col = cols.begin; col < cols.end; ++col) {
+        const Index winner = won_.winners.cell(n, row, col)[of_winner];
+        *to++ = won_.gradient.cell(n,
+                                   window_begin(pool_, row) + winner / pool_.size,
+                                   window_begin(pool_, col) + winner % pool_.size)[in_channel];
+      }
+    }
+  }
+
+  // What taps of the outputs read, row by row, and kReadBeyond numbers more.
+  void copy_inputs(Index n, const Range& out_rows, const Range& out_cols, T* to) const {
+    const Index row = out_rows.begin * shape_.stride - shape_.padding;
+    const Index col = out_cols.begin * shape_.stride - shape_.padding;
+    const Index numbers = inputs_of(out_cols.size()) * in_.block;
+    for (Index r = 0; r < inputs_of(out_rows.size()); ++r) {
+      std::copy_n(in_.cell(n, row + r, col), numbers, to);
+      to += numbers;
+    }
+    std::fill_n(to, kReadBeyond, T{});
+  }
+
+  void add_sums(const T* sums, T* weights) const {
+    const Index row = (parts_ + 1) / 2 * kLanes;
+    for (Index k = 0; k < filters(); ++k) {
+      for (Index c = 0; c < shape_.channels; ++c) {
+        T* to = weights + k * shape_.row() + c * shape_.taps();
+        for (Index fh = 0; fh < shape_.size; ++fh) {
+          const T* from = sums + k * filter_sums_ + fh * row + c;
+          for (Index fw = 0; fw < shape_.size; ++fw) {
+            to[fh * shape_.size + fw] += from[fw * in_.block];
+          }
+        }
+      }
+    }
+  }
+
+  const ConvolutionShape& shape_;
+  const MaxPool& pool_;
+  View<const T> in_;
+  const WonGradient<T>& won_;
+  const Region& region_;
+  Range rows_;  // of windows
+  Range cols_;
+  Index parts_;
+  Index filter_sums_;  // numbers that the sums of a filter take
+};
+
+}  // namespace
+
+template <class T>
+void winner_backward_weights(const ConvolutionShape& shape,
+                             View<const T> in,
+                             const WonGradient<T>& out_gradient,
+                             const Region& region,
+                             T* weight_gradient) {
+  WinnerWeights<T>(shape, in, out_gradient, region).add_to(weight_gradient);
+}
+
+template void winner_backward_weights<float>(
+    const ConvolutionShape&, View<const float>, const WonGradient<float>&, const Region&, float*);
+template void winner_backward_weights<double>(const ConvolutionShape&,
+                                              View<const double>,
+                                              const WonGradient<double>&,
+                                              const Region&,
+                                              double*);
+
+}  // namespace tessera::engine

@@ -1,0 +1,349 @@
+#include "engine/ops/convolution/winograd.h"
+
+#include <algorithm>
+
+#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/winograd_blocking.h"
+#include "engine/ops/convolution/winograd_squares.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::intersect;
+
+// sums (+)= filters * tiles at every position, for `count` tiles and the tiles' channels `inputs`,
+// which the filters begin with; the sums are assigned where these are the first. Called by all
+// threads of a team.
+template <class T>
+void multiply(const TransformedFilters<T>& filters,
+              Index positions,
+              Index count,
+              const Range& inputs,
+              const TransformedTiles<T>& tiles,
+              const TransformedTiles<T>& sums) {
+  const LaneKernels<T>& kernels = lane_kernels<T>();
+  const Index pairs = (sums.blocks + kMostBlocks - 1) / kMostBlocks;
+#pragma omp for collapse(2) schedule(static) nowait
+  for (Index position = 0; position < positions; ++position) {
+    for (Index pair = 0; pair < pairs; ++pair) {
+      const Index block = pair * kMostBlocks;
+      const Index blocks = std::min(kMostBlocks, sums.blocks - block);
+      for_each_run(count, kernels.product_pixels, [&](Index first, Index pixels) {
+        kernels.pixel_product({tiles.at(position, inputs.begin / kLanes, first),
+                               tiles.block_stride(),
+                               inputs.size(),
+                               filters.at(position, block, 0),
+                               filters.block_stride(),
+                               sums.at(position, block, first),
+                               sums.block_stride(),
+                               inputs.begin == 0},
+                              pixels,
+                              blocks);
+      });
+    }
+  }
+  wait_for_team();
+}
+
+// Where the weights from an input to an output channel, both counted from 0, lie: at taps + out *
+// out_step + in * in_step, to be taken in order or turned by 180 degrees.
+template <class T>
+struct FilterSource {
+  const T* taps = nullptr;
+  Index out_step = 0;
+  Index in_step = 0;
+  bool turned = false;
+
+  [[nodiscard]] FilterSource from(Index out, Index in) const {
+    return {taps + out * out_step + in * in_step, out_step, in_step, turned};
+  }
+};
+
+template <class T>
+FilterSource<T> filters_forward(const ConvolutionShape& shape, const T* weight) {
+  return {weight, shape.row(), shape.taps(), false};
+}
+
+// Of `outs` outputs and `ins` inputs. Called by all threads of a team.
+template <class T>
+void transform_filters(Index side,
+                       Index outs,
+                       Index ins,
+                       const FilterSource<T>& from,
+                       const TransformedFilters<T>& to) {
+  const auto transform = lane_kernels<T>().transform_filters[transform_number(side)];
+  for_each_share(blocks_of(outs), ins, [&](Index block, const Range& share) {
+    FilterTransform<T> job;
+    job.taps = from.taps + block * kLanes * from.out_step + share.begin * from.in_step;
+    job.lane_step = from.out_step;
+    job.channel_step = from.in_step;
+    job.lanes = std::min(kLanes, outs - block * kLanes);
+    job.channels = share.size();
+    job.turned = from.turned;
+    job.positions = to.at(0, block, share.begin);
+    job.position_step = to.position_stride();
+    transform(job);
+  });
+}
+
+// A convolution of tiles: of the windows of `in`, with `filters`, to `out`.
+template <class T>
+struct TiledConvolution {
+  Index side = 4;
+  SquareSource<T> in;
+  FilterSource<T> filters;
+  SumTarget<T> out;
+};
+
+// The same for some of its output channels.
+template <class T>
+TiledConvolution<T> part_of(TiledConvolution<T> job, const Range& channels) {
+  const Index skipped = channels.begin - job.out.region.channels.begin;
+  job.filters = job.filters.from(skipped, 0);
+  job.out.region.channels = channels;
+  job.out.bias = job.out.bias == nullptr ? nullptr : job.out.bias + skipped;
+  return job;
+}
+
+// Calls `done` for the lines of rows of tiles. Called by all threads of a team.
+void finish_rows(const TileGrid& grid,
+                 const Range& rows,
+                 const Region& region,
+                 const LineDone& done) {
+  const Index blocks = blocks_of(region.channels.size());
+#pragma omp for collapse(2) schedule(static) nowait
+  for (Index number = rows.begin; number < rows.end; ++number) {
+    for (Index block = 0; block < blocks; ++block) {
+      const TileGrid::Lines lines = grid.lines_of(number, region);
+      for (Index row = lines.rows.begin; row < lines.rows.end; ++row) {
+        done(block_channels(region.channels, block), lines.image, row);
+      }
+    }
+  }
+  wait_for_team();
+}
+
+// What all teams of a convolution go by.
+template <class T>
+struct TeamWork {
+  const TiledConvolution<T>& job;
+  const TileGrid grid;
+  const LineDone& done;
+  const Blocking blocking;
+  const WinogradScratch<T> scratch;
+  Index teams = 1;
+  bool prepared = false;  // the filters are there, all of them
+};
+
+// Tiles that are transformed, and the rows of tiles that are complete when they are computed.
+template <class T>
+struct TileBatch {
+  TransformedTiles<T> tiles;
+  Range numbers;
+  Range rows;
+};
+
+// Some output channels of a batch; `array` is where their filters and sums go, those of all filters
+// are where they belong. Called by all threads of a team.
+template <class T>
+void convolve_part(const TeamWork<T>& work,
+                   const TileBatch<T>& batch,
+                   const Range& channels,
+                   Index array) {
+  const TiledConvolution<T>& job = work.job;
+  const Blocking& blocking = work.blocking;
+  const TiledConvolution<T> part = part_of(job, channels);
+  const auto sums = work.scratch.sums(batch.tiles, blocks_of(channels.size()), array);
+  const Range ins{0, job.in.squares.cells.channels.size()};
+  for_each_part(blocking.part_channels, ins, [&](const Range& inputs) {
+    const Index first = channels.begin - job.out.region.channels.begin;
+    const auto filters = work.scratch.part(array, first, inputs.begin);
+    if (!work.prepared && (batch.numbers.begin == 0 || !blocking.kept)) {
+      transform_filters(
+          job.side, channels.size(), inputs.size(), part.filters.from(0, inputs.begin), filters);
+    }
+    const Index count = batch.numbers.size();
+    multiply(filters, positions_of(job.side), count, inputs, batch.tiles, sums);
+  });
+  transform_sums(sums, work.grid, batch.numbers, part.out);
+  if (work.done) {
+    finish_rows(work.grid, batch.rows, part.out.region, work.done);
+  }
+}
+
+// The tiles of one team. Called by all its threads.
+template <class T>
+void convolve_tiles(const TeamWork<T>& work, Index team) {
+  const Range own = share_of(team, work.teams, work.grid.count());
+  const TransformedTiles<T> tiles = work.scratch.tiles(work.blocking.arrays, team, work.teams);
+  for_each_run(own.size(), tiles.tiles, [&](Index first, Index count) {
+    const Range numbers{own.begin + first, own.begin + first + count};
+    const Range rows = intersect(work.grid.rows_ended_in(numbers), work.grid.rows_begun_in(own));
+    const TileBatch<T> batch{tiles, numbers, rows};
+    transform_squares(work.job.in, work.grid, numbers, tiles);
+    for_each_part(work.blocking.part_blocks * kLanes,
+                  work.job.out.region.channels,
+                  [&](const Range& channels) { convolve_part(work, batch, channels, 0); });
+  });
+}
+
+// All tiles, of which each team has some output channels: filters of a part are transformed and
+// meet the tiles in one place.
+template <class T>
+void convolve_channels(const TeamWork<T>& work, Index teams) {
+  const TransformedTiles<T> tiles = work.scratch.tiles(work.blocking.arrays, 0, 1);
+  for_each_run(work.grid.count(), tiles.tiles, [&](Index first, Index count) {
+    const Range numbers{first, first + count};
+    const TileBatch<T> batch{tiles, numbers, work.grid.rows_ended_in(numbers)};
+    run_team([&] { transform_squares(work.job.in, work.grid, numbers, tiles); });
+    run_part_teams(
+        work.blocking, teams, work.job.out.region.channels, [&](const Range& channels, Index team) {
+          convolve_part(work, batch, channels, team);
+        });
+  });
+}
+
+// Lines of tiles of several teams: no team saw all of them done.
+template <class T>
+void finish_shared_rows(const TeamWork<T>& work) {
+  const Region& region = work.job.out.region;
+  for (Index team = 1; team < work.teams; ++team) {
+    const Index tiles = work.grid.count();
+    const Range rows = work.grid.rows_ended_in(share_of(team, work.teams, tiles));
+    const Range begun = work.grid.rows_begun_in(share_of(team, work.teams, tiles));
+    if (!rows.empty() && rows.begin < begun.begin) {
+      run_team([&] { finish_rows(work.grid, {rows.begin, rows.begin + 1}, region, work.done); });
+    }
+  }
+}
+
+// `prepared`: the filters are there, all of them.
+template <class T>
+void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepared, T* workspace) {
+  const TileGrid grid(job.side, job.out.region);
+  const Index ins = job.in.squares.cells.channels.size();
+  const Index outs = job.out.region.channels.size();
+  const Blocking blocking = blocking_of(job.side, ins, outs, grid.count());
+  const WinogradScratch<T> scratch(workspace, job.side, blocking, blocks_of(ins));
+  const Index teams = threads() <= most_teams(blocking) ? threads() : 1;
+  if (teams > 1 && !prepared) {
+    run_team([&] { transform_filters(job.side, outs, ins, job.filters, scratch.filters()); });
+  }
+  const TeamWork<T> work{job, grid, done, blocking, scratch, teams, prepared || teams > 1};
+  if (threads() > 1 && threads() <= blocking.arrays) {
+    convolve_channels(work, threads());
+    return;
+  }
+  run_teams(teams, [&](Index team) { convolve_tiles(work, team); });
+  if (done) {
+    finish_shared_rows(work);
+  }
+}
+
+}  // namespace
+
+Index winograd_workspace(const WinogradMethod& method, const Region& region, ConvolutionPass pass) {
+  if (region.empty()) {
+    return 0;
+  }
+  const bool to_data = pass == ConvolutionPass::BackwardData;
+  const Index filters = region.channels.size();
+  const Index ins = to_data ? filters : method.shape.channels;
+  const Index outs = to_data ? method.shape.channels : filters;
+  const TileGrid grid(method.side, to_data ? window_of(method.shape, region) : region);
+  const Blocking blocking = blocking_of(method.side, ins, outs, grid.count());
+  const bool to_weights = pass == ConvolutionPass::BackwardWeights;
+  const Index filter_arrays =
+      to_weights && blocking.kept ? sum_runs(blocking, method.side, grid.count()) : blocking.arrays;
+  const WinogradScratch<float> scratch(nullptr, method.side, blocking, blocks_of(ins));
+  return scratch.elements(filter_arrays);
+}
+
+template <class T>
+bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filters, T* workspace) {
+  const ConvolutionShape& shape = method.shape;
+  const Blocking blocking = blocking_of(method.side, shape.channels, filters, 1);
+  if (!blocking.kept) {
+    return false;
+  }
+  const WinogradScratch<T> scratch(workspace, method.side, blocking, blocks_of(shape.channels));
+  const FilterSource<T> from = filters_forward(shape, weight);
+  run_team(
+      [&] { transform_filters(method.side, filters, shape.channels, from, scratch.filters()); });
+  return true;
+}
+
+template <class T>
+void winograd_forward(const WinogradMethod& method,
+                      View<const T> in,
+                      const ForwardFilters<T>& filters,
+                      const ConvolutionOutput<T>& out,
+                      T* workspace) {
+  const Region& region = out.region;
+  const ConvolutionShape& shape = method.shape;
+  const Index side = method.side;
+  const LaneKernels<T>& kernels = lane_kernels<T>();
+  const std::size_t number = transform_number(side);
+  TiledConvolution<T> job;
+  job.side = side;
+  job.in = {kernels.transform_input[number],
+            in,
+            {window_side(side), -shape.padding, window_of(shape, region)}};
+  job.filters = filters_forward(shape, filters.weight);
+  job.out = {kernels.transform_sums[number], out.cells, region, filters.bias, false};
+  convolve(job, out.done, filters.prepared, workspace);
+}
+
+template <class T>
+void winograd_backward_data(const WinogradMethod& method,
+                            View<const T> out_gradient,
+                            const Filters<T>& filters,
+                            const Region& region,
+                            const InputGradient<T>& in_gradient,
+                            T* workspace) {
+  const ConvolutionShape& shape = method.shape;
+  const Index side = method.side;
+  const Region inputs = intersect(in_gradient.map, window_of(shape, region));
+  if (inputs.empty()) {
+    return;
+  }
+  const LaneKernels<T>& kernels = lane_kernels<T>();
+  const std::size_t number = transform_number(side);
+  const T* weight = filters.weight + (region.channels.begin - filters.first) * shape.row();
+  TiledConvolution<T> job;
+  job.side = side;
+  job.in = {kernels.transform_input[number],
+            out_gradient,
+            {window_side(side), shape.padding - (kFilterSide - 1), region}};
+  job.filters = {weight, shape.taps(), shape.row(), true};
+  job.out = {
+      kernels.transform_sums[number], in_gradient.cells, inputs, nullptr, !in_gradient.assign};
+  convolve(job, {}, false, workspace);
+}
+
+template bool winograd_prepare<float>(const WinogradMethod&, const float*, Index, float*);
+template void winograd_forward<float>(const WinogradMethod&,
+                                      View<const float>,
+                                      const ForwardFilters<float>&,
+                                      const ConvolutionOutput<float>&,
+                                      float*);
+template bool winograd_prepare<double>(const WinogradMethod&, const double*, Index, double*);
+template void winograd_forward<double>(const WinogradMethod&,
+                                       View<const double>,
+                                       const ForwardFilters<double>&,
+                                       const ConvolutionOutput<double>&,
+                                       double*);
+template void winograd_backward_data<float>(const WinogradMethod&,
+                                            View<const float>,
+                                            const Filters<float>&,
+                                            const Region&,
+                                            const InputGradient<float>&,
+                                            float*);
+template void winograd_backward_data<double>(const WinogradMethod&,
+                                             View<const double>,
+                                             const Filters<double>&,
+                                             const Region&,
+                                             const InputGradient<double>&,
+                                             double*);
+}  // namespace tessera::engine

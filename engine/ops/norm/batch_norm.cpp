@@ -1,0 +1,281 @@
+#include "engine/ops/norm/batch_norm.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::contains;
+using partitioner::intersect;
+
+template <class T>
+auto lane_norms_by(const Normalization<T>& by) {
+  return [&by](const Range& run) { return lane_norms(by, run); };
+}
+
+}  // namespace
+
+template <class T>
+LaneNorms<T> lane_norms(const Normalization<T>& by, const Range& run) {
+  LaneNorms<T> lanes;
+  for (Index l = 0; l < run.size(); ++l) {
+    const Index c = run.begin - by.first + l;
+    const ChannelNorm<T>& norm = by.norms[static_cast<std::size_t>(c)];
+    lanes.mean[l] = norm.mean;
+    lanes.inverse[l] = norm.inverse_deviation;
+    lanes.scale[l] = by.scale[c];
+    lanes.shift[l] = by.shift[c];
+  }
+  return lanes;
+}
+
+Moments merge(const Moments& a, const Moments& b) {
+  if (a.count == 0) {
+    return b;
+  }
+  if (b.count == 0) {
+    return a;
+  }
+  const double count = a.count + b.count;
+  const double delta = b.mean - a.mean;
+  return {count,
+          a.mean + delta * b.count / count,
+          a.squares + b.squares + delta * delta * a.count * b.count / count};
+}
+
+template <class T>
+LineMoments<T>::LineMoments(View<const T> in, const Region& region)
+    : in_(in), region_(region), lines_(region) {}
+
+template <class T>
+void LineMoments<T>::add(const Range& channels, Index n, Index row) {
+  const Range wanted = intersect(channels, region_.channels);
+  if (wanted.empty() || !contains(region_.images, {n, n + 1}) ||
+      !contains(region_.rows, {row, row + 1})) {
+    return;
+  }
+  const double cells = static_cast<double>(region_.cols.size());
+  const auto add_run = [&](const Range& run) {
+    alignas(kAlignment) double mean[kMostLanes];
+    alignas(kAlignment) double squares[kMostLanes];
+    row_kernels<T>().moments(line_start(in_, run, n, row, region_.cols.begin),
+                             in_.block,
+                             region_.cols.size(),
+                             whole_lanes(run, in_),
+                             mean,
+                             squares);
+    std::array<Moments, static_cast<std::size_t>(kMostLanes)> moments;
+    for (Index l = 0; l < run.size(); ++l) {
+      moments[static_cast<std::size_t>(l)] = {cells, mean[l], squares[l]};
+    }
+    lines_.put(run, n, row, moments.data());
+  };
+  for_each_channel_run(wanted, add_run, in_);
+}
+
+template <class T>
+std::vector<Moments> LineMoments<T>::total() const {
+  return lines_.total([](Moments& total, const Moments& line) { total = merge(total, line); });
+}
+
+template <class T>
+std::vector<Moments> channel_moments(View<const T> in, const Region& region) {
+  if (region.empty()) {
+    return {};
+  }
+  LineMoments<T> lines(in, region);
+  for_each_line(region,
+                channel_runs(region.channels, in),
+                [&](const Range& run, Index n, Index row) { lines.add(run, n, row); });
+  return lines.total();
+}
+
+template <class T>
+void normalize_forward(View<const T> in,
+                       const Region& region,
+                       const Normalization<T>& by,
+                       View<T> out) {
+  const auto runs = channel_runs(region.channels, in, out);
+  const RunValues<LaneNorms<T>> norms(runs, lane_norms_by(by));
+  for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
+    row_kernels<T>().normalize({line_start(in, run, n, row, region.cols.begin),
+                                in.block,
+                                line_start(out, run, n, row, region.cols.begin),
+                                out.block,
+                                region.cols.size(),
+                                whole_lanes(run, in, out),
+                                &norms[run],
+                                by.activation});
+  });
+}
+
+template <class T>
+std::vector<NormGradient> normalize_backward_sums(View<const T> in,
+                                                  const Region& region,
+                                                  const Normalization<T>& by,
+                                                  const GradientLines<T>& gradient) {
+  if (region.empty()) {
+    return {};
+  }
+  const auto runs = gradient.runs(region.channels, in);
+  const RunValues<LaneNorms<T>> norms_of_runs(runs, lane_norms_by(by));
+  LineValues<NormGradient> lines(region);
+  lines.compute(runs, [&](const Range& run, Index n, Index row, auto& sums) {
+    const LaneNorms<T>& norms = norms_of_runs[run];
+    const LanesAt at{run, n, row, gradient.lanes(run, in)};
+    alignas(kAlignment) double shift[kMostLanes] = {};
+    alignas(kAlignment) double scale[kMostLanes] = {};
+    const auto add_cells = [&](const Range& cols) {
+      if (cols.empty()) {
+        return;
+      }
+      gradient.for_each_piece(at, cols, [&](Index col, Index cells, const T* g, Index step) {
+        const T* x = line_start(in, run, n, row, col);
+        row_kernels<T>().gradient_sums(
+            {x, in.block, g, step, cells, at.lanes, &norms, by.activation}, shift, scale);
+      });
+    };
+    const Range whole = gradient.whole_windows(row, region.cols);
+    add_cells({region.cols.begin, whole.begin});
+    if (!whole.empty()) {
+      const T* x = line_start(in, run, n, row, whole.begin);
+      row_kernels<T>().pooled_gradient_sums(
+          {gradient.windows(at, whole), x, in.block, &norms, by.activation}, shift, scale);
+    }
+    add_cells({whole.end, region.cols.end});
+    for (Index l = 0; l < run.size(); ++l) {
+      sums[static_cast<std::size_t>(l)] = {shift[l], scale[l]};
+    }
+  });
+  return lines.total([](NormGradient& total, const NormGradient& line) { total += line; });
+}
+
+template <class T>
+NormalizedGradient<T>::NormalizedGradient(View<const T> in,
+                                          const Region& region,
+                                          const Normalization<T>& by,
+                                          const StatisticsGradient& statistics,
+                                          const GradientLines<T>& gradient)
+    : in_(in),
+      by_(by),
+      statistics_(statistics),
+      gradient_(gradient),
+      runs_(gradient.runs(region.channels, in)) {
+  for (const Range& run : runs_) {
+    norms_.push_back(norms_of(run));
+  }
+}
+
+template <class T>
+typename NormalizedGradient<T>::RunNorms NormalizedGradient<T>::norms_of(const Range& run) const {
+  RunNorms norms;
+  norms.norms = lane_norms(by_, run);
+  for (Index l = 0; l < run.size(); ++l) {
+    const auto c = static_cast<std::size_t>(run.begin - by_.first + l);
+    norms.alone.scale[l] = by_.norms[c].inverse_deviation * by_.scale[c];
+  }
+  norms.together = norms.alone;
+  for (Index l = 0; l < run.size(); ++l) {
+    const auto c = static_cast<std::size_t>(run.begin - by_.first + l);
+    if (contains(statistics_.owned.channels, {run.begin + l, run.begin + l + 1})) {
+      const double count = statistics_.count;
+      norms.together.mean[l] = by_.norms[c].mean;
+      norms.together.shift[l] = static_cast<T>(statistics_.totals[c].shift / count);
+      norms.together.inverse[l] =
+          static_cast<T>(statistics_.totals[c].scale / count *
+                         static_cast<double>(by_.norms[c].inverse_deviation));
+    }
+  }
+  return norms;
+}
+
+template <class T>
+void NormalizedGradient<T>::make(
+    const Range& run, Index n, Index row, const Range& cols, T* to) const {
+  const Index lanes = gradient_.lanes(run, in_);
+  const auto found =
+      std::lower_bound(runs_.begin(), runs_.end(), run, [](const Range& a, const Range& b) {
+        return a.begin < b.begin;
+      });
+  const RunNorms& through = norms_[static_cast<std::size_t>(found - runs_.begin())];
+  const auto apply = [&](const Range& of, const LaneNorms<T>& how) {
+    if (of.empty()) {
+      return;
+    }
+    gradient_.for_each_piece(
+        {run, n, row, lanes}, of, [&](Index col, Index cells, const T* g, Index step) {
+          row_kernels<T>().normalize_gradient({line_start(in_, run, n, row, col),
+                                               in_.block,
+                                               g,
+                                               step,
+                                               cells,
+                                               lanes,
+                                               &through.norms,
+                                               by_.activation},
+                                              how,
+                                              to + (col - cols.begin) * in_.block);
+        });
+  };
+  const Region& owned = statistics_.owned;
+  const bool row_owned = statistics_.count != 0 && contains(owned.images, {n, n + 1}) &&
+                         contains(owned.rows, {row, row + 1});
+  const Range mine = row_owned ? intersect(cols, owned.cols) : Range{};
+  if (mine.empty()) {
+    apply(cols, through.alone);
+    return;
+  }
+  apply({cols.begin, mine.begin}, through.alone);
+  apply(mine, through.together);
+  apply({mine.end, cols.end}, through.alone);
+}
+
+template <class T>
+void normalize_backward(View<T> in,
+                        const Region& region,
+                        const Normalization<T>& by,
+                        const StatisticsGradient& statistics,
+                        const GradientLines<T>& gradient) {
+  const NormalizedGradient<T> gradients(in, region, by, statistics, gradient);
+  for_each_line(region, gradients.runs(), [&](const Range& run, Index n, Index row) {
+    gradients.make(run, n, row, region.cols, line_start(in, run, n, row, region.cols.begin));
+  });
+}
+
+template class LineMoments<float>;
+template std::vector<Moments> channel_moments<float>(View<const float>, const Region&);
+template LaneNorms<float> lane_norms(const Normalization<float>&, const Range&);
+template void normalize_forward<float>(View<const float>,
+                                       const Region&,
+                                       const Normalization<float>&,
+                                       View<float>);
+template std::vector<NormGradient> normalize_backward_sums<float>(View<const float>,
+                                                                  const Region&,
+                                                                  const Normalization<float>&,
+                                                                  const GradientLines<float>&);
+template class NormalizedGradient<float>;
+template void normalize_backward<float>(View<float>,
+                                        const Region&,
+                                        const Normalization<float>&,
+                                        const StatisticsGradient&,
+                                        const GradientLines<float>&);
+template class LineMoments<double>;
+template std::vector<Moments> channel_moments<double>(View<const double>, const Region&);
+template LaneNorms<double> lane_norms(const Normalization<double>&, const Range&);
+template void normalize_forward<double>(View<const double>,
+                                        const Region&,
+                                        const Normalization<double>&,
+                                        View<double>);
+template std::vector<NormGradient> normalize_backward_sums<double>(View<const double>,
+                                                                   const Region&,
+                                                                   const Normalization<double>&,
+                                                                   const GradientLines<double>&);
+template class NormalizedGradient<double>;
+template void normalize_backward<double>(View<double>,
+                                         const Region&,
+                                         const Normalization<double>&,
+                                         const StatisticsGradient&,
+                                         const GradientLines<double>&);
+
+}  // namespace tessera::engine

@@ -1,0 +1,40 @@
+// What an optimizer does to each of many numbers: elements are side by side, memory is the limit,
+// and threads share them out.
+
+#pragma once
+
+#include "engine/base/tensor.h"
+
+namespace tessera::engine {
+
+// v = momentum * v + g, w = w - rate * v with g the gradient and decay * w.
+template <class T>
+struct MomentumRule {
+  T rate = 0;
+  T momentum = 0;
+  T decay = 0;
+};
+
+// Means of gradients and of their squares, as Adam (Kingma, Ba 2015) has them.
+template <class T>
+struct AdamRule {
+  T rate = 0;  // with both corrections in it, so that epsilon is that of the corrected root
+  T beta1 = 0;
+  T beta2 = 0;
+  T second_correction = 0;
+  T epsilon = 0;
+  T decay = 0;
+};
+
+// Update `count` values, and what is remembered of them, by their gradients.
+template <class T>
+void update_by(const MomentumRule<T>& rule, Index count, const T* gradient, T* velocity, T* value);
+template <class T>
+void update_by(
+    const AdamRule<T>& rule, Index count, const T* gradient, T* mean, T* mean_square, T* value);
+
+// Sets `count` numbers to 0.
+template <class T>
+void set_zero(T* numbers, Index count);
+
+}  // namespace tessera::engine

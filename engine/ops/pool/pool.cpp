@@ -1,0 +1,132 @@
+#include "engine/ops/pool/pool.h"
+
+#include <array>
+
+#include "engine/ops/loops/threads.h"
+#include "engine/ops/pool/pool_windows.h"
+
+namespace tessera::engine {
+
+template <class T>
+void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& out) {
+  const Region& held = in.region;
+  const View<Winner> winners = winner_cells(out);
+  const auto runs = channel_runs(site.region.channels, in, out.values, winners);
+  for_each_line(site.region, runs, [&](const Range& run, Index n, Index row) {
+    const CellRows<const T> cells{line_start(in, run, n, held.rows.begin, held.cols.begin),
+                                  held.rows.begin,
+                                  held.cols.begin,
+                                  in.row_stride(),
+                                  in.block};
+    pool_line(site,
+              cells,
+              {row, site.region.cols},
+              whole_lanes(run, in, out.values, winners),
+              pooled_line(out, run, n, row, site.region.cols.begin));
+  });
+}
+
+template <class T>
+void max_pool_backward(const PoolSite& site,
+                       View<const T> out_gradient,
+                       View<const Winner> winners,
+                       View<T> in_gradient) {
+  const MaxPool& pool = site.pool;
+  const Region& region = site.region;
+  const auto runs = channel_runs(region.channels, winners, out_gradient, in_gradient);
+  const Index run_count = static_cast<Index>(runs.size());
+  // Windows of neighbouring rows may share cells, so a thread takes whole maps.
+  parallel_for(region.images, {0, run_count}, [&](Index n, Index i) {
+    const Range& run = runs[static_cast<std::size_t>(i)];
+    const Index lanes = whole_lanes(run, winners, out_gradient, in_gradient);
+    for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+      const Range rows = window_in(pool, row, site.map.rows);
+      for_each_window_run(
+          pool, region.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
+            for (Index r = rows.begin; r < rows.end; ++r) {
+              WinnerRow<T> from = winner_row(out_gradient, winners, run, n, row, out);
+              from.windows = count;
+              from.cols = cols.size();
+              from.lanes = lanes;
+              from.first =
+                  (r - window_begin(pool, row)) * pool.size + cols.begin - window_begin(pool, out);
+              row_kernels<T>().add_unpooled({from,
+                                             line_start(in_gradient, run, n, r, cols.begin),
+                                             in_gradient.block,
+                                             pool.stride * in_gradient.block});
+            }
+          });
+    }
+  });
+}
+
+template <class T>
+void average_pool_forward(View<const T> in, const Region& map, const Region& region, View<T> out) {
+  const double cells = static_cast<double>(map.rows.size() * map.cols.size());
+  for_each_line(
+      region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index) {
+        std::array<double, static_cast<std::size_t>(kMostLanes)> sums{};
+        for (Index row = map.rows.begin; row < map.rows.end; ++row) {
+          const T* x = line_start(in, run, n, row, map.cols.begin);
+          for (Index col = 0; col < map.cols.size(); ++col) {
+            for_each_lane(run.size(), [&](Index l) {
+              sums[static_cast<std::size_t>(l)] += static_cast<double>(x[col * in.block + l]);
+            });
+          }
+        }
+        T* mean = line_start(out, run, n, 0, 0);
+        for (Index l = 0; l < run.size(); ++l) {
+          mean[l] = static_cast<T>(sums[static_cast<std::size_t>(l)] / cells);
+        }
+      });
+}
+
+template <class T>
+void average_pool_backward(View<const T> out_gradient,
+                           const Region& map,
+                           const Region& region,
+                           View<T> in_gradient) {
+  const T share = T(1) / static_cast<T>(map.rows.size() * map.cols.size());
+  for_each_line(region,
+                channel_runs(region.channels, out_gradient, in_gradient),
+                [&](const Range& run, Index n, Index) {
+                  const T* gradient = line_start(out_gradient, run, n, 0, 0);
+                  for (Index row = map.rows.begin; row < map.rows.end; ++row) {
+                    T* g = line_start(in_gradient, run, n, row, map.cols.begin);
+                    for (Index col = 0; col < map.cols.size(); ++col) {
+                      for_each_lane(run.size(), [&](Index l) {
+                        g[col * in_gradient.block + l] += gradient[l] * share;
+                      });
+                    }
+                  }
+                });
+}
+
+template void max_pool_forward<float>(const PoolSite&, View<const float>, const Pooled<float>&);
+template void max_pool_backward<float>(const PoolSite&,
+                                       View<const float>,
+                                       View<const Winner>,
+                                       View<float>);
+template void max_pool_forward<double>(const PoolSite&, View<const double>, const Pooled<double>&);
+template void max_pool_backward<double>(const PoolSite&,
+                                        View<const double>,
+                                        View<const Winner>,
+                                        View<double>);
+template void average_pool_forward<float>(View<const float>,
+                                          const Region&,
+                                          const Region&,
+                                          View<float>);
+template void average_pool_forward<double>(View<const double>,
+                                           const Region&,
+                                           const Region&,
+                                           View<double>);
+template void average_pool_backward<float>(View<const float>,
+                                           const Region&,
+                                           const Region&,
+                                           View<float>);
+template void average_pool_backward<double>(View<const double>,
+                                            const Region&,
+                                            const Region&,
+                                            View<double>);
+
+}  // namespace tessera::engine

@@ -1,0 +1,48 @@
+// Pooling on any region of the map. What lies outside the map is never looked at: the window is
+// clipped to it.
+
+#pragma once
+
+#include "engine/ops/simd/row_kernels.h"
+
+namespace tessera::engine {
+
+// Where a max-pool works: `map` is all of its input map, `region` the part of the output.
+struct PoolSite {
+  partitioner::MaxPool pool;
+  Region map;
+  Region region;
+};
+
+// What it makes; winners are left out where theirs is a view of nothing.
+template <class T>
+struct Pooled {
+  View<T> values;
+  View<Winner> winners;
+};
+
+// Assigns, on the region, the largest value of each window of `in`, and which cell of the window
+// holds it: the first of the largest in raster order of the whole map, so that all ranks that
+// compute a cell agree.
+template <class T>
+void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& out);
+
+// Adds each gradient of the region to the winner of its window.
+template <class T>
+void max_pool_backward(const PoolSite& site,
+                       View<const T> out_gradient,
+                       View<const Winner> winners,
+                       View<T> in_gradient);
+
+// Assigns out (N, C, 1, 1) on the region the mean of all cells of the map.
+template <class T>
+void average_pool_forward(View<const T> in, const Region& map, const Region& region, View<T> out);
+
+// Adds.
+template <class T>
+void average_pool_backward(View<const T> out_gradient,
+                           const Region& map,
+                           const Region& region,
+                           View<T> in_gradient);
+
+}  // namespace tessera::engine

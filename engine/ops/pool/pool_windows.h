@@ -1,0 +1,132 @@
+// Max-pool's windows, line by line, from cells that lie anywhere: in a map, or in a few lines that
+// are being made. Only the pool and what is joined with it use this.
+
+#pragma once
+
+#include <algorithm>
+
+#include "engine/ops/loops/lines.h"
+#include "engine/ops/pool/pool.h"
+
+namespace tessera::engine {
+
+using partitioner::MaxPool;
+
+// The first cell of window `out`, and all of its cells that lie in the map, in one dimension.
+[[nodiscard]] inline Index window_begin(const MaxPool& pool, Index out) {
+  return out * pool.stride - pool.padding / 2;
+}
+[[nodiscard]] inline Range window_in(const MaxPool& pool, Index out, const Range& map) {
+  const Index begin = window_begin(pool, out);
+  return partitioner::intersect({begin, begin + pool.size}, map);
+}
+
+// Calls visit(first, count, cells) for windows [outs) in one dimension: runs of whole windows, and
+// each one that the map's border clips, `cells` being those of the first that lie in the map.
+template <class Visit>
+void for_each_window_run(const MaxPool& pool, const Range& outs, const Range& map, Visit visit) {
+  for (Index out = outs.begin; out < outs.end;) {
+    const Range cells = window_in(pool, out, map);
+    Index count = 1;
+    if (cells.size() == pool.size) {
+      const Index last = (map.end - pool.size + pool.padding / 2) / pool.stride;  // whole window
+      count = std::clamp<Index>(last + 1 - out, 1, outs.end - out);
+    }
+    visit(out, count, cells);
+    out += count;
+  }
+}
+
+// Some rows of cells that begin with cell (row, col).
+template <class T>
+struct CellRows {
+  T* first = nullptr;
+  Index row = 0;
+  Index col = 0;
+  Index row_stride = 0;
+  Index step = 0;
+
+  [[nodiscard]] T* at(Index r, Index c) const {
+    return first + (r - row) * row_stride + (c - col) * step;
+  }
+};
+
+// Where the values and winners of windows go, from the first window on.
+template <class T>
+struct PooledLine {
+  T* values = nullptr;
+  Index values_step = 0;
+  Winner* winners = nullptr;
+  Index winners_step = 0;
+};
+
+// The view of the winners, or one of nothing that is laid out like the values.
+template <class T>
+[[nodiscard]] View<Winner> winner_cells(const Pooled<T>& out) {
+  return out.winners.data == nullptr ? View<Winner>{nullptr, out.values.region, out.values.block}
+                                     : out.winners;
+}
+
+template <class T>
+[[nodiscard]] PooledLine<T> pooled_line(
+    const Pooled<T>& out, const Range& run, Index n, Index row, Index col) {
+  const bool has_winners = out.winners.data != nullptr;
+  return {line_start(out.values, run, n, row, col),
+          out.values.block,
+          has_winners ? line_start(out.winners, run, n, row, col) : nullptr,
+          out.winners.block};
+}
+
+// The gradients and winners of windows from (row, col) on; which cells of them is left to say.
+template <class T>
+[[nodiscard]] WinnerRow<T> winner_row(const View<const T>& gradient,
+                                      const View<const Winner>& winners,
+                                      const Range& run,
+                                      Index n,
+                                      Index row,
+                                      Index col) {
+  WinnerRow<T> from;
+  from.gradient = line_start(gradient, run, n, row, col);
+  from.gradient_step = gradient.block;
+  from.winners = line_start(winners, run, n, row, col);
+  from.winners_step = winners.block;
+  return from;
+}
+
+// Windows side by side: those of output row `row`, columns `cols`.
+struct WindowLine {
+  Index row = 0;
+  Range cols;
+};
+
+template <class T>
+void pool_line(const PoolSite& site,
+               const CellRows<const T>& in,
+               const WindowLine& windows,
+               Index lanes,
+               const PooledLine<T>& to) {
+  const MaxPool& pool = site.pool;
+  const Range rows = window_in(pool, windows.row, site.map.rows);
+  const Index first_row = (rows.begin - window_begin(pool, windows.row)) * pool.size;
+  for_each_window_run(
+      pool, windows.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
+        const Index at = out - windows.cols.begin;
+        row_kernels<T>().pool(
+            {.x = in.at(rows.begin, cols.begin),
+             .x_row = in.row_stride,
+             .x_step = in.step,
+             .x_window = pool.stride * in.step,
+             .rows = rows.size(),
+             .cols = cols.size(),
+             .windows = count,
+             .lanes = lanes,
+             .y = to.values + at * to.values_step,
+             .y_step = to.values_step,
+             .winners = to.winners == nullptr ? nullptr : to.winners + at * to.winners_step,
+             .winners_step = to.winners_step,
+             .first = first_row + cols.begin - window_begin(pool, out),
+             .size = pool.size});
+      });
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,109 @@
+// Activations as functors: value(x), and slope(x, y), the derivative at x where the value is y.
+// Slopes that the value alone tells do not look at x, so that layers need not keep it.
+//
+// leaky 0.1 below zero; ramp 0.1 x more than relu; elu alpha 1; swish x * logistic(x); mish x *
+// tanh(log(1 + exp(x))).
+
+#pragma once
+
+#include <cmath>
+
+#include "partitioner/network/network.h"
+
+namespace tessera::engine {
+
+using partitioner::Activation;
+
+template <Activation kind>
+struct ActivationFunction {
+  template <class T>
+  [[nodiscard]] static T logistic(T x) {
+    return T(1) / (T(1) + std::exp(-x));
+  }
+
+  template <class T>
+  [[nodiscard]] static T value(T x) {
+    if constexpr (kind == Activation::Relu) {
+      return x <= 0 ? T(0) : x;  // what is no number stays none
+    } else if constexpr (kind == Activation::Leaky) {
+      return x > 0 ? x : T(0.1) * x;
+    } else if constexpr (kind == Activation::Ramp) {
+      return x > 0 ? T(1.1) * x : T(0.1) * x;
+    } else if constexpr (kind == Activation::Relu6) {
+      return x <= 0 ? T(0) : (x > 6 ? T(6) : x);
+    } else if constexpr (kind == Activation::Elu) {
+      return x >= 0 ? x : std::expm1(x);
+    } else if constexpr (kind == Activation::Logistic) {
+      return logistic(x);
+    } else if constexpr (kind == Activation::Tanh) {
+      return std::tanh(x);
+    } else if constexpr (kind == Activation::Swish) {
+      return x * logistic(x);
+    } else if constexpr (kind == Activation::Mish) {
+      return x * std::tanh(softplus(x));
+    } else {
+      return x;
+    }
+  }
+
+  template <class T>
+  [[nodiscard]] static T slope(T x, T y) {
+    if constexpr (kind == Activation::Relu) {
+      return y > 0 ? T(1) : T(0);
+    } else if constexpr (kind == Activation::Leaky) {
+      return y > 0 ? T(1) : T(0.1);
+    } else if constexpr (kind == Activation::Ramp) {
+      return y > 0 ? T(1.1) : T(0.1);
+    } else if constexpr (kind == Activation::Relu6) {
+      return y > 0 && y < 6 ? T(1) : T(0);
+    } else if constexpr (kind == Activation::Elu) {
+      return y >= 0 ? T(1) : y + T(1);
+    } else if constexpr (kind == Activation::Logistic) {
+      return y * (T(1) - y);
+    } else if constexpr (kind == Activation::Tanh) {
+      return T(1) - y * y;
+    } else if constexpr (kind == Activation::Swish) {
+      return y + logistic(x) * (T(1) - y);
+    } else if constexpr (kind == Activation::Mish) {
+      const T t = std::tanh(softplus(x));
+      return t + x * logistic(x) * (T(1) - t * t);
+    } else {
+      return T(1);
+    }
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] static T softplus(T x) {
+    return x > T(20) ? x : std::log1p(std::exp(x));
+  }
+};
+
+// Calls run(ActivationFunction<activation>{}).
+template <class Run>
+void with_activation(Activation activation, Run run) {
+  switch (activation) {
+    case Activation::Linear:
+      return run(ActivationFunction<Activation::Linear>{});
+    case Activation::Relu:
+      return run(ActivationFunction<Activation::Relu>{});
+    case Activation::Leaky:
+      return run(ActivationFunction<Activation::Leaky>{});
+    case Activation::Relu6:
+      return run(ActivationFunction<Activation::Relu6>{});
+    case Activation::Elu:
+      return run(ActivationFunction<Activation::Elu>{});
+    case Activation::Logistic:
+      return run(ActivationFunction<Activation::Logistic>{});
+    case Activation::Tanh:
+      return run(ActivationFunction<Activation::Tanh>{});
+    case Activation::Swish:
+      return run(ActivationFunction<Activation::Swish>{});
+    case Activation::Ramp:
+      return run(ActivationFunction<Activation::Ramp>{});
+    case Activation::Mish:
+      return run(ActivationFunction<Activation::Mish>{});
+  }
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,167 @@
+#include "partitioner/cfg/cfg_keys.h"
+
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+namespace tessera::partitioner {
+
+namespace {
+
+using enum KeyEffect;
+
+constexpr KeyRule kRules[] = {
+    {"convolutional", "dilation", Computed, "1"},
+    {"convolutional", "stride_x", Computed, "@stride"},
+    {"convolutional", "stride_y", Computed, "@stride"},
+    {"convolutional", "antialiasing", Computed},
+    {"convolutional", "assisted_excitation", Computed},
+    {"convolutional", "share_index", Computed, ""},
+    {"convolutional", "cbn", Computed},
+    {"convolutional", "binary", Computed},
+    {"convolutional", "xnor", Computed},
+    {"convolutional", "bin_output", Computed},
+    {"convolutional", "sway", Computed},
+    {"convolutional", "rotate", Computed},
+    {"convolutional", "stretch", Computed},
+    {"convolutional", "stretch_sway", Computed},
+    {"convolutional", "reverse", Computed},
+    {"convolutional", "coordconv", Computed},
+    {"convolutional", "deform", Computed},
+    {"convolutional", "flipped", Computed},
+    {"convolutional", "dot", Training},
+    {"convolutional", "grad_centr", Training},
+    {"convolutional", "angle", None},  // of rotate and stretch
+    {"convolutional", "stream", None},
+    {"convolutional", "wait_stream", None},
+    {"maxpool", "stride_x", Computed, "@stride"},
+    {"maxpool", "stride_y", Computed, "@stride"},
+    {"maxpool", "maxpool_depth", Computed},
+    {"maxpool", "antialiasing", Computed},
+    {"maxpool", "out_channels", None},  // of maxpool_depth
+    {"connected", "flipped", Computed},
+    {"dropout", "dropblock", Computed},
+    {"dropout", "dropblock_size_rel", None},  // of dropblock, as is the next
+    {"dropout", "dropblock_size_abs", None},
+    {"softmax", "tree", Computed, ""},
+    {"softmax", "noloss", Computed},
+    {"cost", "ratio", Training},
+    {"cost", "thresh", Training},
+    {"cost", "noobj", None},  // of other types of cost
+    {"shortcut", "weights_type", Computed, "none"},
+    {"shortcut", "weights_normalization", Computed, "none"},
+    {"shortcut", "weights_normalizion", Computed, "none"},  // as some files write it
+    {"shortcut", "assisted_excitation", Computed},
+    {"route", "stream", None},
+    {"route", "wait_stream", None},
+    {"reorg", "flatten", Computed},
+    {"reorg", "extra", Computed},
+    {"crop", "shift", Training},
+
+    {"*", "truth", Computed},
+    {"*", "learning_rate", Training, "1"},
+    {"*", "clip", Training},
+    {"*", "smooth", Training},
+    {"*", "stopbackward", Training},
+    {"*", "onlyforward", Training},
+    {"*", "dont_update", Training},
+    {"*", "burnin_update", Training},
+    {"*", "train_only_bn", Training},
+    {"*", "dontload", Training},
+    {"*", "dontsave", Training},
+    {"*", "dontloadscales", Training},
+    {"*", "numload", Training},
+    {"*", "dynamic_minibatch", Training},
+
+    {"net", "time_steps", Computed, "1"},
+    {"net", "letter_box", Computed},
+    {"net", "label_smooth_eps", Training},
+    {"net", "mosaic", Training},
+    {"net", "mosaic_bound", Training},
+    {"net", "cutmix", Training},
+    {"net", "mixup", Training},
+    {"net", "blur", Training},
+    {"net", "gaussian_noise", Training},
+    {"net", "hue2", Training},
+    {"net", "center", Training},
+    {"net", "crop", Training},
+    {"net", "random", Training},
+    {"net", "min_ratio", Training, ""},
+    {"net", "max_ratio", Training, ""},
+    {"net", "clip", Training},
+    {"net", "grad_centr", Training},
+    {"net", "ema_alpha", Training},
+    {"net", "seq_scales", Training, ""},
+    {"net", "dynamic_minibatch", Training},
+    {"net", "weights_reject_freq", Training},
+    {"net", "equidistant_point", Training},
+    {"net", "badlabels_rejection_percentage", Training},
+    {"net", "badlabels_reject_threshold", Training},
+    {"net", "num_sigmas_reject_badlabels", Training},
+    {"net", "delta_normalizer", Training, "1"},
+    {"net", "adversarial_lr", Training},
+    {"net", "attention", Training},
+    {"net", "unsupervised", Training},
+    {"net", "contrastive", Training},
+    {"net", "contrastive_jit_flip", Training},
+    {"net", "contrastive_color", Training},
+    {"net", "notruth", None},
+    {"net", "seen", None},
+    {"net", "track", None},
+    {"net", "augment_speed", None},
+    {"net", "sequential_subdivisions", None},
+    {"net", "init_sequential_subdivisions", None},
+    {"net", "optimized_memory", None},
+    {"net", "workspace_size_limit_MB", None},
+    {"net", "use_cuda_graph", None},
+    {"net", "loss_scale", None},
+    {"net", "try_fix_nan", None},
+    {"net", "max_chart", None},
+    {"net", "max_chart_loss", None},
+    {"net", "show_receptive_field", None},
+    {"net", "resize_step", None},
+    {"net", "sgdr_cycle", None},  // of policy=sgdr, as are the next four
+    {"net", "sgdr_mult", None},
+    {"net", "batches_per_cycle", None},
+    {"net", "batches_cycle_mult", None},
+    {"net", "learning_rate_min", None},
+};
+
+bool concerns(const KeyRule& rule, std::string_view section) {
+  return rule.section == section || (rule.section == "*" && section != "net");
+}
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && stop == end ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+const KeyRule* key_rule(std::string_view section, std::string_view key) {
+  for (const KeyRule& rule : kRules) {
+    if (rule.key == key && concerns(rule, section)) {
+      return &rule;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> ruled_keys(std::string_view section) {
+  std::vector<std::string_view> keys;
+  for (const KeyRule& rule : kRules) {
+    if (concerns(rule, section)) {
+      keys.push_back(rule.key);
+    }
+  }
+  return keys;
+}
+
+bool same_value(std::string_view value, std::string_view neutral) {
+  const auto as_number = number(value);
+  return value == neutral || (as_number && as_number == number(neutral));
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,263 @@
+#include "partitioner/cfg/cfg_layers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/spelling.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr Activation kActivations[] = {Activation::Linear,
+                                       Activation::Relu,
+                                       Activation::Leaky,
+                                       Activation::Relu6,
+                                       Activation::Elu,
+                                       Activation::Logistic,
+                                       Activation::Tanh,
+                                       Activation::Swish,
+                                       Activation::Mish,
+                                       Activation::Ramp};
+
+struct ReadLayer {
+  Operation operation;
+  std::vector<int> inputs;
+};
+
+Activation activation(CfgOptions& options, Activation otherwise) {
+  const std::string name = options.word("activation", activation_name(otherwise));
+  std::string known;
+  for (const Activation each : kActivations) {
+    if (name == activation_name(each)) {
+      return each;
+    }
+    known += std::string(known.empty() ? "" : ", ") + activation_name(each);
+  }
+  options.refuse("activation", "unknown activation, expected one of " + known);
+}
+
+// A layer named in a file: from the first, or, negative, backwards from the layer that names it.
+int named_layer(CfgOptions& options, std::string_view key, Index number, int layer) {
+  const Index index = number < 0 ? layer + number : number;
+  if (number < -layer || index >= layer) {
+    options.refuse(key,
+                   "layer " + std::to_string(number) + " is none of the " + std::to_string(layer) +
+                       " layers before this one (negative numbers count back from it, others from "
+                       "0)");
+  }
+  return static_cast<int>(index);
+}
+
+ReadLayer read_convolution(CfgOptions& options, int layer) {
+  Convolution convolution;
+  convolution.filters = options.integer("filters", 1);
+  convolution.size = options.integer("size", 1);
+  convolution.stride = options.integer("stride", 1);
+  convolution.padding = options.integer("padding", 0);
+  if (options.integer("pad", 0) != 0) {
+    convolution.padding = convolution.size / 2;
+  }
+  convolution.groups = options.integer("groups", 1);
+  convolution.batch_normalize = options.flag("batch_normalize", false);
+  convolution.activation = activation(options, Activation::Logistic);
+  return {convolution, {layer - 1}};
+}
+
+ReadLayer read_maxpool(CfgOptions& options, int layer) {
+  MaxPool pool;
+  pool.stride = options.integer("stride", 1, 1);
+  pool.size = options.integer("size", pool.stride, 1, kLargestPool);
+  pool.padding = options.integer("padding", pool.size - 1);
+  return {pool, {layer - 1}};
+}
+
+ReadLayer read_avgpool(CfgOptions& /*options*/, int layer) {
+  return {AvgPool{}, {layer - 1}};
+}
+
+ReadLayer read_connected(CfgOptions& options, int layer) {
+  Connected connected;
+  connected.outputs = options.integer("output", 1);
+  connected.batch_normalize = options.flag("batch_normalize", false);
+  connected.activation = activation(options, Activation::Logistic);
+  return {connected, {layer - 1}};
+}
+
+ReadLayer read_dropout(CfgOptions& options, int layer) {
+  return {Dropout{.probability = options.real("probability", 0.5)}, {layer - 1}};
+}
+
+ReadLayer read_softmax(CfgOptions& options, int layer) {
+  Softmax softmax;
+  softmax.groups = options.integer("groups", 1);
+  softmax.spatial = options.flag("spatial", false);
+  softmax.temperature = options.real("temperature", 1);
+  return {softmax, {layer - 1}};
+}
+
+ReadLayer read_cost(CfgOptions& options, int layer) {
+  if (options.word("type", "sse") != "sse") {
+    options.refuse("type",
+                   "expected sse (after a softmax the loss is the cross-entropy, else half the "
+                   "squared error)");
+  }
+  return {Cost{.scale = options.real("scale", 1)}, {layer - 1}};
+}
+
+ReadLayer read_shortcut(CfgOptions& options, int layer) {
+  if (!options.has("from")) {
+    options.refuse("from", "missing: the layer to add, such as from=-3");
+  }
+  if (options.word("from", "").find(',') != std::string::npos) {
+    options.refuse("from", "adding more than one layer is not supported: give one layer");
+  }
+  const int from = named_layer(options, "from", options.integer("from", 0), layer);
+  Shortcut shortcut;
+  shortcut.activation = activation(options, Activation::Linear);
+  shortcut.alpha = options.real("alpha", 1);
+  shortcut.beta = options.real("beta", 1);
+  return {shortcut, {layer - 1, from}};
+}
+
+ReadLayer read_route(CfgOptions& options, int layer) {
+  std::vector<int> inputs;
+  for (const Index number : options.integers("layers")) {
+    inputs.push_back(named_layer(options, "layers", number, layer));
+  }
+  if (inputs.empty()) {
+    options.refuse("layers", "missing: the layers to join, such as layers=-1,-4");
+  }
+  const Route route{.groups = options.integer("groups", 1),
+                    .group = options.integer("group_id", 0)};
+  return {route, std::move(inputs)};
+}
+
+ReadLayer read_upsample(CfgOptions& options, int layer) {
+  Upsample upsample;
+  upsample.stride = options.integer("stride", 2);
+  if (upsample.stride < 0) {
+    options.refuse("stride", "a negative stride, to shrink the map, is not supported");
+  }
+  upsample.scale = options.real("scale", 1);
+  return {upsample, {layer - 1}};
+}
+
+ReadLayer read_reorg(CfgOptions& options, int layer) {
+  const Reorg reorg{.stride = options.integer("stride", 1),
+                    .reverse = options.flag("reverse", false)};
+  return {reorg, {layer - 1}};
+}
+
+ReadLayer read_space_to_depth(CfgOptions& options, int layer) {
+  return {SpaceToDepth{.stride = options.integer("stride", 2)}, {layer - 1}};
+}
+
+ReadLayer read_crop(CfgOptions& options, int layer) {
+  Crop crop;
+  crop.flip = options.flag("flip", false);
+  crop.angle = options.real("angle", 0, 0, 360);
+  crop.saturation = options.real("saturation", 1);
+  crop.exposure = options.real("exposure", 1);
+  for (const auto& [key, value] :
+       {std::pair{"saturation", crop.saturation}, std::pair{"exposure", crop.exposure}}) {
+    if (value <= 0) {
+      options.refuse(key, "must be positive");
+    }
+  }
+  crop.noadjust = options.flag("noadjust", false);
+  (void)options.has("crop_height");  // read with [net], as is crop_width
+  (void)options.has("crop_width");
+  return {crop, {layer - 1}};
+}
+
+struct Section {
+  std::string_view name;
+  std::string_view other_name;  // that Darknet has for it, too
+  ReadLayer (*read)(CfgOptions&, int layer);
+};
+
+constexpr Section kSections[] = {
+    {"convolutional", "conv", read_convolution},
+    {"maxpool", "max", read_maxpool},
+    {"avgpool", "avg", read_avgpool},
+    {"connected", "conn", read_connected},
+    {"dropout", "dropout", read_dropout},
+    {"softmax", "soft", read_softmax},
+    {"cost", "cost", read_cost},
+    {"shortcut", "shortcut", read_shortcut},
+    {"route", "route", read_route},
+    {"upsample", "upsample", read_upsample},
+    {"reorg", "reorg", read_reorg},
+    {"space_to_depth", "space_to_depth", read_space_to_depth},
+    {"crop", "crop", read_crop},
+};
+
+// Layers of Darknet and its forks that this program does not train.
+constexpr std::string_view kOtherSections[] = {
+    "yolo",          "region",
+    "detection",     "Gaussian_yolo",
+    "iseg",          "local",
+    "local_avgpool", "deconvolutional",
+    "deconv",        "activation",
+    "logistic",      "l2norm",
+    "normalization", "lrn",
+    "batchnorm",     "rnn",
+    "gru",           "lstm",
+    "crnn",          "conv_lstm",
+    "history",       "scale_channels",
+    "sam",           "contrastive",
+    "implicit_add",  "implicit_mul",
+    "silence",       "empty",
+    "reorg3d",       "reorg_old",
+};
+
+const Section& section_of(const CfgOptions& options) {
+  const CfgSection& section = options.section();
+  std::string known;
+  std::vector<std::string_view> names(std::begin(kOtherSections), std::end(kOtherSections));
+  const bool of_darknet = std::find(names.begin(), names.end(), section.name) != names.end();
+  for (const Section& each : kSections) {
+    if (section.name == each.name || section.name == each.other_name) {
+      return each;
+    }
+    known += std::string(known.empty() ? "" : ", ") + std::string(each.name);
+    names.push_back(each.name);
+  }
+  const char* what = of_darknet ? "a layer of Darknet that this program does not train"
+                                : "not a layer that this program knows";
+  throw InputError(options.file(),
+                   section.line,
+                   '[' + printable_start(section.name) + "] is " + what +
+                       (of_darknet ? "" : suggestion(section.name, names)) + " (it trains " +
+                       known + ')');
+}
+
+}  // namespace
+
+bool is_layer_section(std::string_view name) {
+  return std::find(std::begin(kOtherSections), std::end(kOtherSections), name) !=
+             std::end(kOtherSections) ||
+         std::any_of(std::begin(kSections), std::end(kSections), [&](const Section& each) {
+           return name == each.name || name == each.other_name;
+         });
+}
+
+void read_layer(CfgOptions& options, Network& network) {
+  const int layer = network.size();
+  const int line = options.section().line;
+  const Section& section = section_of(options);
+  options.apply_rules(section.name);
+  ReadLayer read = section.read(options, layer);
+  try {
+    add_layer(network, read.operation, std::move(read.inputs), line);
+  } catch (const std::invalid_argument& error) {
+    throw InputError(options.file(), line, '[' + options.section().name + "] " + error.what());
+  }
+}
+
+}  // namespace tessera::partitioner

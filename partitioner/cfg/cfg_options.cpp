@@ -1,0 +1,220 @@
+#include "partitioner/cfg/cfg_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/spelling.h"
+#include "partitioner/cfg/cfg_keys.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+std::string_view without_plus(std::string_view text) {
+  return text.size() > 1 && text[0] == '+' && text[1] != '-' ? text.substr(1) : text;
+}
+
+// Whether `text` is a number of this type and nothing else.
+template <typename Number>
+bool parse_number(std::string_view text, Number& number) {
+  text = without_plus(text);
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && stop == end;
+}
+
+std::vector<std::string_view> split_at_commas(std::string_view list) {
+  constexpr std::string_view kBlank = " \t";
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    std::string_view part = list.substr(begin, end - begin);
+    part.remove_prefix(std::min(part.find_first_not_of(kBlank), part.size()));
+    part.remove_suffix(part.size() - (part.find_last_not_of(kBlank) + 1));
+    parts.push_back(part);
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string text(double number) {
+  std::string digits(32, '\0');
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  digits.resize(error == std::errc{} ? static_cast<std::size_t>(end - digits.data()) : 0);
+  return digits;
+}
+
+template <typename Number>
+std::string bounds(Number least,
+                   Number most,
+                   const std::string& least_text,
+                   const std::string& most_text) {
+  if (least == std::numeric_limits<Number>::lowest()) {
+    return "must be at most " + most_text;
+  }
+  if (most == std::numeric_limits<Number>::max()) {
+    return "must be at least " + least_text;
+  }
+  return "must be between " + least_text + " and " + most_text;
+}
+
+}  // namespace
+
+CfgOptions::CfgOptions(const CfgSection& section, const std::string& file)
+    : section_(section), file_(file) {}
+
+const CfgEntry* CfgOptions::find(std::string_view key) const {
+  const auto found = std::find_if(section_.entries.begin(),
+                                  section_.entries.end(),
+                                  [&](const CfgEntry& entry) { return entry.key == key; });
+  return found == section_.entries.end() ? nullptr : &*found;
+}
+
+const CfgEntry* CfgOptions::take(std::string_view key) {
+  known_.push_back(key);
+  return find(key);
+}
+
+bool CfgOptions::has(std::string_view key) {
+  return take(key) != nullptr;
+}
+
+std::string CfgOptions::word(std::string_view key, std::string_view otherwise) {
+  const CfgEntry* entry = take(key);
+  return entry == nullptr ? std::string(otherwise) : entry->value;
+}
+
+Index CfgOptions::integer(std::string_view key, Index otherwise, Index least, Index most) {
+  const CfgEntry* entry = take(key);
+  if (entry == nullptr) {
+    return otherwise;
+  }
+  Index number = 0;
+  if (!parse_number(entry->value, number)) {
+    refuse(key, "expected a whole number of at most 18 digits");
+  }
+  if (number < least || number > most) {
+    refuse(key, bounds(least, most, std::to_string(least), std::to_string(most)));
+  }
+  return number;
+}
+
+double CfgOptions::real(std::string_view key, double otherwise, double least, double most) {
+  const CfgEntry* entry = take(key);
+  if (entry == nullptr) {
+    return otherwise;
+  }
+  double number = 0;
+  if (!parse_number(entry->value, number) || !std::isfinite(number)) {
+    refuse(key, "expected a number");
+  }
+  if (number < least || number > most) {
+    refuse(key, bounds(least, most, text(least), text(most)));
+  }
+  return number;
+}
+
+bool CfgOptions::flag(std::string_view key, bool otherwise) {
+  return integer(key, otherwise ? 1 : 0, 0, 1) == 1;
+}
+
+std::vector<Index> CfgOptions::integers(std::string_view key) {
+  const CfgEntry* entry = take(key);
+  std::vector<Index> numbers;
+  if (entry != nullptr) {
+    for (const std::string_view part : split_at_commas(entry->value)) {
+      if (!parse_number(part, numbers.emplace_back())) {
+        refuse(key, "expected whole numbers between commas");
+      }
+    }
+  }
+  return numbers;
+}
+
+std::vector<double> CfgOptions::reals(std::string_view key) {
+  const CfgEntry* entry = take(key);
+  std::vector<double> numbers;
+  if (entry != nullptr) {
+    for (const std::string_view part : split_at_commas(entry->value)) {
+      if (!parse_number(part, numbers.emplace_back()) || !std::isfinite(numbers.back())) {
+        refuse(key, "expected numbers between commas");
+      }
+    }
+  }
+  return numbers;
+}
+
+void CfgOptions::apply_rules(std::string_view section) {
+  std::set<std::string_view> seen;
+  for (const CfgEntry& entry : section_.entries) {
+    const KeyRule* rule = key_rule(section, entry.key);
+    if (rule == nullptr || !seen.insert(entry.key).second) {
+      continue;  // the first counts
+    }
+    known_.push_back(rule->key);
+    const bool as_key = rule->neutral.substr(0, 1) == "@";
+    const std::string neutral =
+        as_key ? word(rule->neutral.substr(1), "1") : std::string(rule->neutral);
+    if (rule->effect == KeyEffect::None || same_value(entry.value, neutral)) {
+      continue;
+    }
+    if (rule->effect == KeyEffect::Training) {
+      warn(rule->key, "changes training in Darknet, is not supported here and ignored");
+      continue;
+    }
+    refuse(rule->key,
+           neutral.empty() ? "not supported, and it changes what is computed: leave it out"
+                           : "not supported, and it changes what is computed: leave it out or "
+                             "give the usual value, " +
+                                 neutral);
+  }
+  ruled_ = ruled_keys(section);
+}
+
+void CfgOptions::refuse(std::string_view key, const std::string& message) const {
+  const CfgEntry* entry = find(key);
+  std::string what = '[' + section_.name + "] " + std::string(key);
+  if (entry != nullptr) {
+    what += '=' + printable_start(entry->value);
+  }
+  throw InputError(file_, entry == nullptr ? section_.line : entry->line, what + ": " + message);
+}
+
+std::string CfgOptions::located(int line, const std::string& message) const {
+  return InputError(file_, line, message).what();
+}
+
+void CfgOptions::warn(std::string_view key, const std::string& message) {
+  const CfgEntry* entry = find(key);
+  warnings_.push_back({std::string(key),
+                       located(entry == nullptr ? section_.line : entry->line,
+                               '[' + section_.name + "] " + std::string(key) + ": " + message)});
+}
+
+std::string CfgOptions::meant(std::string_view key) const {
+  std::vector<std::string_view> all = known_;
+  all.insert(all.end(), ruled_.begin(), ruled_.end());
+  return suggestion(key, all);
+}
+
+std::vector<CfgOptions::Complaint> CfgOptions::complaints() const {
+  std::vector<Complaint> all = warnings_;
+  const std::set<std::string_view> known(known_.begin(), known_.end());
+  std::set<std::string_view> seen;
+  for (const CfgEntry& entry : section_.entries) {
+    const std::string what = '[' + section_.name + "] " + printable_start(entry.key);
+    if (known.count(entry.key) == 0) {
+      all.push_back(
+          {entry.key, located(entry.line, what + ": unknown key, ignored" + meant(entry.key))});
+    } else if (!seen.insert(entry.key).second) {
+      all.push_back({entry.key, located(entry.line, what + ": given twice, the first one counts")});
+    }
+  }
+  return all;
+}
+
+}  // namespace tessera::partitioner

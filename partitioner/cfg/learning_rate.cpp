@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <cmath>
+
+#include "partitioner/base/errors.h"
+#include "partitioner/cfg/model_file.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+// A step below 1 counts from the start: files have steps=-1,... for a slow beginning. (Debian's
+// Darknet compares unsigned numbers, so that -1 would end the list there; for the same reason its
+// sigmoid is 0 before `step`.)
+double steps_rate(const TrainingOptions& training, Index step) {
+  double rate = training.learning_rate;
+  for (std::size_t i = 0; i < training.steps.size() && training.steps[i] <= step; ++i) {
+    rate *= training.scales[i];
+  }
+  return rate;
+}
+
+}  // namespace
+
+double learning_rate(const TrainingOptions& training, Index step) {
+  const double rate = training.learning_rate;
+  const auto now = static_cast<double>(step);
+  if (step < training.burn_in) {
+    return rate * std::pow(now / static_cast<double>(training.burn_in), training.power);
+  }
+  switch (training.policy) {
+    case RatePolicy::Constant:
+      return rate;
+    case RatePolicy::Step: {
+      const Index falls = step / training.step;
+      return rate * std::pow(training.scale, static_cast<double>(falls));
+    }
+    case RatePolicy::Steps:
+      return steps_rate(training, step);
+    case RatePolicy::Exp:
+      return rate * std::pow(training.gamma, now);
+    case RatePolicy::Poly: {
+      expects(training.max_batches > 0, "the poly policy knows the number of steps");
+      const double left = 1 - now / static_cast<double>(training.max_batches);
+      return rate * std::pow(std::max(left, 0.0), training.power);
+    }
+    case RatePolicy::Sig:
+      return rate / (1 + std::exp(training.gamma * static_cast<double>(step - training.step)));
+  }
+  expects(false, "a rate policy is one of the enumerators");
+  return rate;
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,235 @@
+#include "partitioner/cfg/model_file.h"
+
+#include <algorithm>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
+#include "partitioner/cfg/cfg_layers.h"
+#include "partitioner/cfg/cfg_options.h"
+#include "partitioner/cfg/cfg_sections.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr Index kMostBytes = Index{8} << 20U;  // of the file
+
+constexpr Index kLargestSide = (Index{1} << 31) - 1;
+constexpr Index kLargestBatch = Index{1} << 20;
+constexpr Index kMostSteps = 1'000'000'000'000;  // times a batch still an Index
+
+bool is_crop(const CfgSection& section) {
+  return section.name == "crop";
+}
+
+void require(CfgOptions& options, bool condition, std::string_view key, const char* message) {
+  if (!condition) {
+    options.refuse(key, message);
+  }
+}
+
+Index required_side(CfgOptions& options, const char* key) {
+  require(options, options.has(key), key, "missing: the network's input needs a size");
+  return options.integer(key, 1, 1, kLargestSide);
+}
+
+RatePolicy read_policy(CfgOptions& net) {
+  static constexpr std::pair<std::string_view, RatePolicy> kPolicies[] = {
+      {"constant", RatePolicy::Constant},
+      {"step", RatePolicy::Step},
+      {"steps", RatePolicy::Steps},
+      {"exp", RatePolicy::Exp},
+      {"poly", RatePolicy::Poly},
+      {"sigmoid", RatePolicy::Sig},
+      {"sig", RatePolicy::Sig}};
+  const std::string name = net.word("policy", "constant");
+  std::string known;
+  for (const auto& [each, policy] : kPolicies) {
+    if (name == each) {
+      return policy;
+    }
+    known += std::string(known.empty() ? "" : ", ") + std::string(each);
+  }
+  net.refuse("policy", "unknown policy, expected one of " + known);
+}
+
+void read_rate(CfgOptions& net, TrainingOptions& training) {
+  training.learning_rate = net.real("learning_rate", training.learning_rate, 0);
+  training.policy = read_policy(net);
+  training.burn_in = net.integer("burn_in", training.burn_in, 0, kMostSteps);
+  training.power = net.real("power", training.power, 0);
+  training.gamma = net.real("gamma", training.gamma, 0);
+  training.step = net.integer("step", training.step, 1, kMostSteps);
+  training.scale = net.real("scale", training.scale, 0);
+  training.steps = net.integers("steps");
+  training.scales = net.reals("scales");
+  training.max_batches = net.integer("max_batches", training.max_batches, 0, kMostSteps);
+  if (training.policy != RatePolicy::Steps) {
+    return;
+  }
+  require(net, !training.steps.empty(), "steps", "missing: policy=steps needs steps and scales");
+  require(net,
+          training.steps.size() == training.scales.size(),
+          "scales",
+          "must have as many numbers as steps");
+  require(net,
+          std::is_sorted(training.steps.begin(), training.steps.end()),
+          "steps",
+          "must be in ascending order");
+}
+
+void read_optimizer(CfgOptions& net, TrainingOptions& training) {
+  training.batch = net.integer("batch", training.batch, 1, kLargestBatch);
+  training.subdivisions = net.integer("subdivisions", training.subdivisions, 1);
+  require(net,
+          training.batch % training.subdivisions == 0,
+          "subdivisions",
+          ("must divide batch=" + std::to_string(training.batch)).c_str());
+  training.momentum = net.real("momentum", training.momentum, 0, 1);
+  training.decay = net.real("decay", training.decay, 0);
+  training.adam = net.flag("adam", training.adam);
+  training.adam_beta1 = net.real("B1", training.adam_beta1, 0);
+  training.adam_beta2 = net.real("B2", training.adam_beta2, 0);
+  require(net, training.adam_beta1 < 1, "B1", "must be less than 1");
+  require(net, training.adam_beta2 < 1, "B2", "must be less than 1");
+  training.adam_epsilon = net.real("eps", training.adam_epsilon, 0);
+  const double rate = net.real("bn_rate", training.batch_norm_rate, 0, 1);
+  training.batch_norm_rate = net.real("batch_norm_rate", rate, 0, 1);
+  training.batch_norm_epsilon = net.real("batch_norm_epsilon", training.batch_norm_epsilon);
+  require(net, training.batch_norm_epsilon > 0, "batch_norm_epsilon", "must be positive");
+}
+
+void read_augmentation(CfgOptions& net, AugmentationOptions& augmentation) {
+  augmentation.flip = net.flag("flip", augmentation.flip);
+  augmentation.angle = net.real("angle", augmentation.angle, 0, 360);
+  augmentation.aspect = net.real("aspect", augmentation.aspect);
+  augmentation.saturation = net.real("saturation", augmentation.saturation);
+  augmentation.exposure = net.real("exposure", augmentation.exposure);
+  for (const auto& [key, value] : {std::pair{"aspect", augmentation.aspect},
+                                   std::pair{"saturation", augmentation.saturation},
+                                   std::pair{"exposure", augmentation.exposure}}) {
+    require(net, value > 0, key, "must be positive");
+  }
+  augmentation.hue = net.real("hue", augmentation.hue, 0, 1);
+  augmentation.crop_padding = net.integer("crop_padding", 0, 0, kLargestSide);
+  const bool has_min = net.has("min_crop");
+  const bool has_max = net.has("max_crop");
+  if (!has_min && !has_max) {
+    return;
+  }
+  // With one bound only the other is Darknet's: the width, and twice that.
+  const Index width = net.integer("width", 1);
+  augmentation.min_crop = net.integer("min_crop", width, 1, kLargestSide);
+  augmentation.max_crop = net.integer("max_crop", 2 * width, 1, kLargestSide);
+  require(net,
+          augmentation.min_crop <= augmentation.max_crop,
+          has_max ? "max_crop" : "min_crop",
+          "the least crop (default: the width) is more than the largest (default: twice the "
+          "width)");
+}
+
+// Darknet takes a number of inputs, too, and lets it say something else than the size.
+void expect_inputs(CfgOptions& net, const MapShape& picture) {
+  constexpr Index kUsualSide = Index{1} << 20U;  // beyond, the first layer is refused
+  const bool usual = std::max({picture.channels, picture.rows, picture.cols}) <= kUsualSide;
+  if (net.has("inputs") && usual && net.integer("inputs", 0) != picture.volume()) {
+    net.refuse("inputs",
+               "must be channels x height x width, " + std::to_string(picture.volume()) +
+                   ": leave it out");
+  }
+}
+
+void read_net(CfgOptions& net, ModelFile& model) {
+  model.picture = {
+      required_side(net, "channels"), required_side(net, "height"), required_side(net, "width")};
+  expect_inputs(net, model.picture);
+  read_optimizer(net, model.training);
+  read_rate(net, model.training);
+  read_augmentation(net, model.augmentation);
+  net.apply_rules("net");
+}
+
+// What the network sees: the picture, or the window that a [crop] in the first place cuts out of
+// it.
+MapShape image_shape(const MapShape& picture, const CfgSection& first, const std::string& file) {
+  if (!is_crop(first)) {
+    return picture;
+  }
+  CfgOptions crop(first, file);
+  const MapShape image{
+      picture.channels, crop.integer("crop_height", 1, 1), crop.integer("crop_width", 1, 1)};
+  for (const auto& [key, side, most] : {std::tuple{"crop_height", image.rows, picture.rows},
+                                        std::tuple{"crop_width", image.cols, picture.cols}}) {
+    require(crop, crop.has(key), key, "missing: the size of the window to cut out");
+    if (side > most) {
+      crop.refuse(key, "more than the " + std::to_string(most) + " pixels that [net] says");
+    }
+  }
+  return image;
+}
+
+// Collects complaints, each about the same key of the same kind of section once, and no more than a
+// person would read.
+class Warnings {
+ public:
+  explicit Warnings(std::vector<std::string>& messages) : messages_(messages) {}
+
+  void add(const CfgOptions& options) {
+    for (const CfgOptions::Complaint& complaint : options.complaints()) {
+      if (seen_.size() > kMost || !seen_.insert({options.section().name, complaint.key}).second) {
+        continue;
+      }
+      messages_.push_back(seen_.size() <= kMost
+                              ? complaint.message
+                              : options.file() + ": there are more warnings than these");
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMost = 100;
+
+  std::vector<std::string>& messages_;
+  std::set<std::pair<std::string, std::string>> seen_;
+};
+
+}  // namespace
+
+ModelFile parse_model(const std::string& text, const std::string& name) {
+  const std::vector<CfgSection> sections = read_cfg_sections(text, name);
+  if (!is_net(sections[0].name)) {
+    const bool known = is_layer_section(sections[0].name);
+    throw InputError(name,
+                     sections[0].line,
+                     known ? "the first section is [" + sections[0].name + "], it must be [net]"
+                           : "this is not a Darknet model file: it has to start with [net]");
+  }
+  if (sections.size() == 1) {
+    throw InputError(name, sections[0].line, "no layers after [net]");
+  }
+  ModelFile model;
+  model.text = text;
+  Warnings warnings(model.warnings);
+  CfgOptions net(sections[0], name);
+  read_net(net, model);
+  warnings.add(net);
+  model.network.image = image_shape(model.picture, sections[1], name);
+  for (std::size_t i = 1; i < sections.size(); ++i) {
+    CfgOptions options(sections[i], name);
+    read_layer(options, model.network);
+    warnings.add(options);
+  }
+  return model;
+}
+
+ModelFile read_model(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    throw InputError(path.string(), 0, "no such model file");
+  }
+  return parse_model(read_regular_file(path, "a model file", kMostBytes), path.string());
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,77 @@
+// Model files in Darknet's .cfg format: the network and everything else such a file says about
+// training it.
+//
+// Keys that training does not use are accepted; unknown keys are reported once each in `warnings`,
+// with file and line. What cannot be used throws InputError with file and line.
+
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "partitioner/network/network.h"
+
+namespace tessera::partitioner {
+
+enum class RatePolicy { Constant, Step, Steps, Exp, Poly, Sig };
+
+// How the learning rate and the optimizer behave, as [net] says; defaults are Darknet's.
+struct TrainingOptions {
+  Index batch = 1;         // images per update
+  Index subdivisions = 1;  // an update is this many passes of batch / subdivisions images
+  double learning_rate = 0.001;
+  double momentum = 0.9;
+  double decay = 0.0001;
+  RatePolicy policy = RatePolicy::Constant;
+  Index burn_in = 0;
+  double power = 4;            // of poly and of burn-in
+  double gamma = 1;            // exp, sig
+  Index step = 1;              // step, sig
+  double scale = 1;            // step
+  std::vector<Index> steps;    // steps
+  std::vector<double> scales;  // steps
+  Index max_batches = 0;       // steps in all; 0: the command line has to say
+  bool adam = false;
+  double adam_beta1 = 0.9;
+  double adam_beta2 = 0.999;
+  double adam_epsilon = 1e-7;
+  // Batch normalisation: weight of the new batch in the running statistics, and what is added to
+  // the variance.
+  double batch_norm_rate = 0.1;
+  double batch_norm_epsilon = 1e-5;
+};
+
+// How pictures are varied while training, as [net] says. By default they are flipped and no more.
+struct AugmentationOptions {
+  bool flip = true;
+  double angle = 0;  // degrees, to either side
+  double aspect = 1;
+  double saturation = 1;
+  double exposure = 1;
+  double hue = 0;
+  Index min_crop = 0;  // pixels: the short side is scaled to between these, 0: the input's size
+  Index max_crop = 0;
+  // Pixels of border around the picture, from which a window of the input's size is cut.
+  Index crop_padding = 0;
+};
+
+struct ModelFile {
+  Network network;
+  TrainingOptions training;
+  AugmentationOptions augmentation;
+  MapShape picture;  // what the data stage starts from: larger than the image before a [crop]
+  std::string text;  // the file itself, kept in checkpoints
+  std::vector<std::string> warnings;
+};
+
+// `name` is used in messages only.
+[[nodiscard]] ModelFile parse_model(const std::string& text, const std::string& name);
+
+[[nodiscard]] ModelFile read_model(const std::filesystem::path& path);
+
+// The rate of update `step`, counted from 1, by the policy. `training.max_batches` must be positive
+// for poly; the rate stays at 0 after it.
+[[nodiscard]] double learning_rate(const TrainingOptions& training, Index step);
+
+}  // namespace tessera::partitioner

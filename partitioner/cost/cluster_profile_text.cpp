@@ -1,0 +1,359 @@
+// The text form of a cluster profile: TOML, written so that a person can read and change it.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/regular_file.h"
+#include "partitioner/base/toml_reader.h"
+#include "partitioner/cost/cluster_profile.h"
+#include "partitioner/partition/partition.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr Index kMostBytes = Index{16} << 20U;  // of the file
+
+constexpr std::string_view kHeader =
+    "# What the devices of a cluster can do. Device i, counted from 0, runs rank i; `names` lists\n"
+    "# devices that are alike. Rates are per second, times end in _s; a rate of inf takes no "
+    "time.\n"
+    "# A pair of two bytes_per_s is forward and backward. `convolutions` are measured: seconds "
+    "for\n"
+    "# one image of rows x cols outputs.\n";
+
+struct RateKey {
+  const char* name;
+  double DeviceProfile::*rate;
+};
+
+constexpr RateKey kRates[] = {
+    {"memory_bytes_per_s", &DeviceProfile::memory_bytes_per_s},
+    {"copied_bytes_per_s", &DeviceProfile::copied_bytes_per_s},
+    {"send_bytes_per_s", &DeviceProfile::send_bytes_per_s},
+    {"receive_bytes_per_s", &DeviceProfile::receive_bytes_per_s},
+    {"direct_flops_per_s", &DeviceProfile::direct_flops_per_s},
+    {"winograd_flops_per_s", &DeviceProfile::winograd_flops_per_s},
+    {"updated_weights_per_s", &DeviceProfile::updated_weights_per_s},
+};
+
+struct PassRatesKey {
+  const char* name;
+  PassRates DeviceProfile::*rates;
+};
+
+constexpr PassRatesKey kPassRates[] = {
+    {"normalize_bytes_per_s", &DeviceProfile::normalize},
+    {"activate_bytes_per_s", &DeviceProfile::activate},
+    {"pool_bytes_per_s", &DeviceProfile::pool},
+    {"elementwise_bytes_per_s", &DeviceProfile::elementwise},
+};
+
+struct PointKey {
+  const char* name;
+  Index ConvolutionPoint::*number;
+};
+
+constexpr PointKey kPointNumbers[] = {
+    {"channels", &ConvolutionPoint::channels},
+    {"filters", &ConvolutionPoint::filters},
+    {"size", &ConvolutionPoint::size},
+    {"stride", &ConvolutionPoint::stride},
+    {"groups", &ConvolutionPoint::groups},
+    {"rows", &ConvolutionPoint::rows},
+    {"cols", &ConvolutionPoint::cols},
+};
+
+constexpr Index kMostDevices = kMostRanks;
+constexpr Index kMostSide = Index{1} << 31U;  // of a convolution
+constexpr double kMostOperations = 1e18;
+constexpr Index kMostPoints = 1'000'000;  // of all devices
+
+double operations(const ConvolutionPoint& point) {
+  double product = 1;
+  for (const Index factor :
+       {point.channels, point.filters, point.size, point.size, point.rows, point.cols}) {
+    product *= static_cast<double>(factor);
+  }
+  return product;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& name)
+      : toml_(name, "a cluster profile", {"link", "device", "between", "all_reduce"}) {}
+
+  [[nodiscard]] ClusterProfile cluster(const std::string& text) const {
+    const toml::table table = toml_.parse(text);
+    ClusterProfile result;
+    Names names;
+    for (const toml::table* device : toml_.tables(table, "device")) {
+      add_devices(*device, result.devices, names);
+    }
+    if (result.devices.empty()) {
+      toml_.fail(table, "no devices: describe them under [[device]]");
+    }
+    const toml::node& link = toml_.required(table, "link");
+    if (!link.is_table()) {
+      toml_.fail(link, "`link` is no table: write it under [link]");
+    }
+    toml_.check_keys(*link.as_table(), {"latency_s", "bytes_per_s"});
+    result.link = link_of(*link.as_table());
+    for (const toml::table* pair : toml_.tables(table, "between")) {
+      toml_.check_keys(*pair, {"from", "to", "latency_s", "bytes_per_s"});
+      result.exceptions.push_back(
+          {rank(*pair, "from", names), rank(*pair, "to", names), link_of(*pair)});
+    }
+    sort_exceptions(table, result.exceptions);
+    for (const toml::table* point : toml_.tables(table, "all_reduce")) {
+      toml_.check_keys(*point, {"devices", "bytes", "seconds"});
+      result.all_reduces.push_back(
+          {static_cast<int>(toml_.integer(*point, "devices", 1, kMostDevices)),
+           toml_.integer(*point, "bytes", 0, kMostMemoryBytes),
+           toml_.seconds(*point, "seconds")});
+    }
+    return result;
+  }
+
+ private:
+  using Names = std::map<std::string, int>;  // devices
+
+  // `taken` are the names of all devices so far.
+  void add_devices(const toml::table& table,
+                   std::vector<DeviceProfile>& devices,
+                   Names& taken) const {
+    toml_.check_keys(table,
+                     {"names",
+                      "memory_bytes",
+                      "program_bytes",
+                      "memory_bytes_per_s",
+                      "message_s",
+                      "copied_bytes_per_s",
+                      "send_bytes_per_s",
+                      "receive_bytes_per_s",
+                      "direct_flops_per_s",
+                      "winograd_flops_per_s",
+                      "updated_weights_per_s",
+                      "normalize_bytes_per_s",
+                      "activate_bytes_per_s",
+                      "pool_bytes_per_s",
+                      "elementwise_bytes_per_s",
+                      "convolutions"});
+    DeviceProfile device;
+    device.memory_bytes = toml_.integer(table, "memory_bytes", 1, kMostMemoryBytes);
+    device.program_bytes = table.contains("program_bytes")
+                               ? toml_.integer(table, "program_bytes", 0, kMostMemoryBytes)
+                               : 0;
+    device.message_s = toml_.seconds(table, "message_s");
+    for (const RateKey& key : kRates) {
+      device.*key.rate = toml_.rate(table, key.name);
+    }
+    for (const PassRatesKey& key : kPassRates) {
+      device.*key.rates = pass_rates(table, key.name);
+    }
+    for (const toml::table* point : toml_.tables(table, "convolutions")) {
+      device.convolutions.push_back(convolution_point(*point));
+    }
+    const toml::node& names = toml_.required(table, "names");
+    if (!names.is_array() || names.as_array()->empty()) {
+      toml_.fail(names, "`names` is no list of names: expected texts in brackets");
+    }
+    expect_few(names, devices.size(), device.convolutions.size());
+    for (const toml::node& name : *names.as_array()) {
+      device.name = toml_.text(name, "names");
+      if (!taken.emplace(device.name, static_cast<int>(devices.size())).second) {
+        toml_.fail(
+            name,
+            fmt::format("`names` has \"{}\" for a second device", printable_start(device.name)));
+      }
+      devices.push_back(device);
+    }
+  }
+
+  // Each device has its own copy of the points.
+  void expect_few(const toml::node& names, std::size_t before, std::size_t points) const {
+    const auto count = static_cast<Index>(names.as_array()->size());
+    if (static_cast<Index>(before) + count > kMostDevices ||
+        count * static_cast<Index>(points) > kMostPoints) {
+      toml_.fail(names,
+                 fmt::format("more than {} devices, or {} `convolutions` of all together",
+                             kMostDevices,
+                             kMostPoints));
+    }
+  }
+
+  [[nodiscard]] PassRates pass_rates(const toml::table& table, const char* key) const {
+    const toml::node& node = toml_.required(table, key);
+    if (!node.is_table()) {
+      toml_.fail(node, fmt::format("`{}` is not {{ forward = ..., backward = ... }}", key));
+    }
+    toml_.check_keys(*node.as_table(), {"forward", "backward"});
+    return {toml_.rate(*node.as_table(), "forward"), toml_.rate(*node.as_table(), "backward")};
+  }
+
+  [[nodiscard]] ConvolutionPoint convolution_point(const toml::table& table) const {
+    toml_.check_keys(table,
+                     {"kernel",
+                      "channels",
+                      "filters",
+                      "size",
+                      "stride",
+                      "groups",
+                      "rows",
+                      "cols",
+                      "forward_s",
+                      "backward_data_s",
+                      "backward_weights_s"});
+    ConvolutionPoint point;
+    const toml::node& name = toml_.required(table, "kernel");
+    const auto kernel = kernel_named(toml_.text(name, "kernel"));
+    if (!kernel) {
+      toml_.fail(name, "`kernel` names none, expected direct, winograd2, winograd4 or reference");
+    }
+    point.kernel = *kernel;
+    for (const PointKey& key : kPointNumbers) {
+      point.*key.number = toml_.integer(table, key.name, 1, kMostSide);
+    }
+    if (operations(point) > kMostOperations) {
+      toml_.fail(table,
+                 fmt::format("a convolution of more than {:.0e} operations", kMostOperations));
+    }
+    if (point.channels % point.groups != 0 || point.filters % point.groups != 0) {
+      toml_.fail(table, "`groups` does not divide `channels` and `filters`");
+    }
+    point.forward_s = toml_.positive_seconds(table, "forward_s");
+    point.backward_data_s = toml_.positive_seconds(table, "backward_data_s");
+    point.backward_weights_s = toml_.positive_seconds(table, "backward_weights_s");
+    return point;
+  }
+
+  [[nodiscard]] LinkProfile link_of(const toml::table& table) const {
+    return {toml_.seconds(table, "latency_s"), toml_.rate(table, "bytes_per_s")};
+  }
+
+  [[nodiscard]] int rank(const toml::table& table, const char* key, const Names& names) const {
+    const std::string name = toml_.text(toml_.required(table, key), key);
+    const auto found = names.find(name);
+    if (found == names.end()) {
+      toml_.fail(
+          *table.get(key),
+          fmt::format("`{}` is \"{}\", which no device is called", key, printable_start(name)));
+    }
+    return found->second;
+  }
+
+  void sort_exceptions(const toml::table& table, std::vector<LinkException>& links) const {
+    const auto pair = [](const LinkException& link) { return std::tuple(link.from, link.to); };
+    std::sort(links.begin(), links.end(), [&](const auto& a, const auto& b) {
+      return pair(a) < pair(b);
+    });
+    const auto twice =
+        std::adjacent_find(links.begin(), links.end(), [&](const auto& a, const auto& b) {
+          return pair(a) == pair(b);
+        });
+    if (twice != links.end()) {
+      toml_.fail(*table.get("between"), "a pair of devices is listed twice under [[between]]");
+    }
+  }
+
+  TomlReader toml_;
+};
+
+std::string convolution_line(const ConvolutionPoint& point) {
+  std::string line = fmt::format("  {{ kernel = \"{}\"", name_of(point.kernel));
+  for (const PointKey& key : kPointNumbers) {
+    line += fmt::format(", {} = {}", key.name, point.*key.number);
+  }
+  return line + fmt::format(", forward_s = {}, backward_data_s = {}, backward_weights_s = {} }},\n",
+                            point.forward_s,
+                            point.backward_data_s,
+                            point.backward_weights_s);
+}
+
+std::string device_text(const DeviceProfile& device, const std::vector<std::string>& names) {
+  std::vector<std::string> quoted;
+  quoted.reserve(names.size());
+  for (const std::string& name : names) {
+    quoted.push_back(toml_quoted(name));
+  }
+  std::string text = fmt::format(
+      "\n[[device]]\nnames = [{}]\nmemory_bytes = {}\nprogram_bytes = {}\nmessage_s = {}\n",
+      fmt::join(quoted, ", "),
+      device.memory_bytes,
+      device.program_bytes,
+      device.message_s);
+  for (const RateKey& key : kRates) {
+    text += fmt::format("{} = {}\n", key.name, device.*key.rate);
+  }
+  for (const PassRatesKey& key : kPassRates) {
+    const PassRates& rates = device.*key.rates;
+    text += fmt::format("{} = {{ forward = {}, backward = {} }}\n",
+                        key.name,
+                        rates.forward_bytes_per_s,
+                        rates.backward_bytes_per_s);
+  }
+  if (!device.convolutions.empty()) {
+    text += "convolutions = [\n";
+    for (const ConvolutionPoint& point : device.convolutions) {
+      text += convolution_line(point);
+    }
+    text += "]\n";
+  }
+  return text;
+}
+
+bool alike(const DeviceProfile& a, const DeviceProfile& b) {
+  DeviceProfile renamed = a;
+  renamed.name = b.name;
+  return renamed == b;
+}
+
+}  // namespace
+
+std::string to_text(const ClusterProfile& cluster) {
+  std::string text(kHeader);
+  text += fmt::format("\n[link]\nlatency_s = {}\nbytes_per_s = {}\n",
+                      cluster.link.latency_s,
+                      cluster.link.bytes_per_s);
+  for (auto first = cluster.devices.begin(); first != cluster.devices.end();) {
+    std::vector<std::string> names;
+    auto last = first;
+    for (; last != cluster.devices.end() && alike(*first, *last); ++last) {
+      names.push_back(last->name);
+    }
+    text += device_text(*first, names);
+    first = last;
+  }
+  for (const LinkException& pair : cluster.exceptions) {
+    text += fmt::format("\n[[between]]\nfrom = {}\nto = {}\nlatency_s = {}\nbytes_per_s = {}\n",
+                        toml_quoted(cluster.device(pair.from).name),
+                        toml_quoted(cluster.device(pair.to).name),
+                        pair.link.latency_s,
+                        pair.link.bytes_per_s);
+  }
+  for (const AllReducePoint& point : cluster.all_reduces) {
+    text += fmt::format("\n[[all_reduce]]\ndevices = {}\nbytes = {}\nseconds = {}\n",
+                        point.devices,
+                        point.bytes,
+                        point.seconds);
+  }
+  return text;
+}
+
+ClusterProfile parse_cluster_profile(const std::string& text, const std::string& name) {
+  return Reader(name).cluster(text);
+}
+
+ClusterProfile read_cluster_profile(const std::filesystem::path& path) {
+  return parse_cluster_profile(
+      read_regular_file(path, "a cluster profile, as `tessera probe` writes one", kMostBytes),
+      path.string());
+}
+
+}  // namespace tessera::partitioner

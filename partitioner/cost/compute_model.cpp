@@ -1,0 +1,436 @@
+#include "partitioner/cost/compute_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "partitioner/base/layout.h"
+#include "partitioner/cost/step_messages.h"
+#include "partitioner/network/layer_memory.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+double as_double(Index value) {
+  return static_cast<double>(value);
+}
+
+// The cells of `range` widened to multiples of `step`.
+Index widened(const Range& range, Index step) {
+  const Index begin = range.begin >= 0 ? range.begin / step : -((-range.begin + step - 1) / step);
+  return ((range.end + step - 1) / step - begin) * step;
+}
+
+Index in_blocks(Index channels) {
+  return widened({0, channels}, channel_block(channels));
+}
+
+Index tile_side(ConvolutionKernel kernel) {
+  switch (kernel) {
+    case ConvolutionKernel::Winograd2:
+      return 2;
+    case ConvolutionKernel::Winograd4:
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+double seconds_of(const ConvolutionPoint& point, ConvolutionPass pass) {
+  switch (pass) {
+    case ConvolutionPass::Forward:
+      return point.forward_s;
+    case ConvolutionPass::BackwardData:
+      return point.backward_data_s;
+    case ConvolutionPass::BackwardWeights:
+      return point.backward_weights_s;
+  }
+  return 0;
+}
+
+// Shapes that lie near each other here run at similar rates.
+std::array<double, 5> coordinates(const ConvolutionTask& task) {
+  const auto log = [](Index value) { return std::log2(as_double(std::max<Index>(value, 1))); };
+  const Region& out = task.output;
+  const Index filters = task.shape.filters / task.shape.groups;
+  constexpr double kFar = 4;  // another filter or stride counts like 16 times as many channels
+  return {log(task.channels / task.shape.groups),
+          log(std::min(filters, out.channels.size())),
+          log(out.images.size() * out.rows.size() * out.cols.size()) / 2,
+          kFar * log(task.shape.size),
+          kFar * log(task.shape.stride)};
+}
+
+// Interpolated by inverse squared distance (Shepard 1968): at a measured point it is what was
+// measured there, and never beyond the fastest or the slowest. 0 where nothing was measured.
+double interpolated_rate(const DeviceProfile& device, const ConvolutionTask& task) {
+  if (device.convolutions.empty()) {
+    return 0;
+  }
+  const auto here = coordinates(task);
+  double rates = 0;
+  double weights = 0;
+  for (const ConvolutionPoint& point : device.convolutions) {
+    const bool depthwise = task.shape.groups > 1;
+    if (point.kernel != task.kernel || (point.groups > 1) != depthwise) {
+      continue;
+    }
+    const ConvolutionTask measured = measured_task(point, task.pass);
+    const auto there = coordinates(measured);
+    double distance = 0;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      distance += (here[i] - there[i]) * (here[i] - there[i]);
+    }
+    constexpr double kNearest = 1e-12;
+    const double weight = 1 / (distance + kNearest);
+    rates += weight * counted_flops(measured) / seconds_of(point, task.pass);
+    weights += weight;
+  }
+  return weights > 0 ? rates / weights : 0;
+}
+
+// A time that is known, and how much of something took it.
+struct Sample {
+  double work = 0;
+  double seconds = 0;
+};
+
+// Times by work, each amount of it once.
+class Samples {
+ public:
+  void add(const Sample& sample) {
+    const auto at = std::lower_bound(
+        samples_.begin(), samples_.end(), sample, [](const Sample& a, const Sample& b) {
+          return a.work < b.work;
+        });
+    if (at == samples_.end() || at->work != sample.work) {
+      samples_.insert(at, sample);
+    }
+  }
+
+  // Some of the time is there however little the work: so it is taken from the line through the two
+  // samples that are nearest. Beyond all samples time grows at most as work does, and at least a
+  // quarter as fast. 0 with less than two samples.
+  [[nodiscard]] double seconds(double work) const {
+    if (samples_.size() < 2) {
+      return 0;
+    }
+    std::size_t above = 1;
+    while (above + 1 < samples_.size() && samples_[above].work < work) {
+      ++above;
+    }
+    const Sample& low = samples_[above - 1];
+    const Sample& high = samples_[above];
+    const double slope = (high.seconds - low.seconds) / (high.work - low.work);
+    if (low.work <= work && work <= high.work) {
+      return low.seconds + slope * (work - low.work);
+    }
+    constexpr double kLeastGrowth = 0.25;
+    const Sample& end = work < low.work ? low : high;
+    const double rate_s = end.seconds / end.work;
+    return end.seconds + std::clamp(slope, kLeastGrowth * rate_s, rate_s) * (work - end.work);
+  }
+
+ private:
+  std::vector<Sample> samples_;
+};
+
+// From what was measured of fewer and more cells and, where the task cuts the filters, of fewer and
+// more of these: what is done with the input takes its time however few they are. 0 where that is
+// too little.
+double seconds_between(const DeviceProfile& device, const ConvolutionTask& task) {
+  std::map<Index, Samples> by_filters;
+  for (const ConvolutionPoint& point : device.convolutions) {
+    if (point.kernel == task.kernel && point.channels == task.channels &&
+        point.size == task.shape.size && point.stride == task.shape.stride &&
+        point.groups == task.shape.groups) {
+      by_filters[point.filters].add(
+          {counted_flops(measured_task(point, task.pass)), seconds_of(point, task.pass)});
+    }
+  }
+  const auto as_many = by_filters.find(task.output.channels.size());
+  const double seconds =
+      as_many == by_filters.end() ? 0 : as_many->second.seconds(counted_flops(task));
+  if (seconds > 0 || task.shape.groups > 1) {
+    return seconds;
+  }
+  const auto in_whole_blocks = [&task](const Range& filters) {
+    return as_double(widened(filters, channel_block(task.shape.filters)));
+  };
+  Samples samples;
+  ConvolutionTask other = task;
+  for (const auto& [filters, of_cells] : by_filters) {
+    other.output.channels = {0, filters};
+    const double other_s = of_cells.seconds(counted_flops(other));
+    if (other_s > 0) {
+      samples.add({in_whole_blocks(other.output.channels), other_s});
+    }
+  }
+  return samples.seconds(in_whole_blocks(task.output.channels));
+}
+
+double map_bytes(const Region& region) {
+  return kScalarBytes * as_double(blocked_volume(region));
+}
+
+// A product with a matrix of weights that is read once: bound by multiplying or by memory.
+double connected_seconds(const DeviceProfile& device, Index inputs, const Region& output) {
+  const Index weights = inputs * output.channels.size();
+  const double flops = 2 * as_double(weights * output.images.size());
+  return std::max(flops / device.direct_flops_per_s,
+                  kScalarBytes * as_double(weights) / device.memory_bytes_per_s);
+}
+
+// Bytes of the layer's inputs and output.
+double touched_bytes(const Network& network, int layer, const Region& output) {
+  double bytes = map_bytes(output);
+  for (std::size_t input = 0; input < network.layer(layer).inputs.size(); ++input) {
+    bytes += map_bytes(required_input(network, layer, input, output));
+  }
+  return bytes;
+}
+
+// Of a convolution's input, inside the map.
+Region read_cells(const Network& network, int layer, const Region& output) {
+  if (output.empty()) {
+    return {};
+  }
+  const MapShape& map = network.shape(network.layer(layer).inputs[0]);
+  const Region region = required_input(network, layer, 0, output);
+  return intersect(region, {region.images, {0, map.channels}, {0, map.rows}, {0, map.cols}});
+}
+
+// A pass of one of the network's convolutions. Only the way back to the data asks what is read.
+ConvolutionTask task_of(const Network& network,
+                        int layer,
+                        ConvolutionKernel kernel,
+                        ConvolutionPass pass,
+                        const Region& output) {
+  const LayerSpec& spec = network.layer(layer);
+  return {std::get<Convolution>(spec.operation),
+          network.shape(spec.inputs[0]).channels,
+          kernel,
+          pass,
+          output,
+          pass == ConvolutionPass::BackwardData ? read_cells(network, layer, output) : Region{}};
+}
+
+// Where a network begins, nobody wants the gradient of the input.
+bool wants_input_gradient(const LayerSpec& spec) {
+  return std::any_of(spec.inputs.begin(), spec.inputs.end(), [](int map) { return map != kImage; });
+}
+
+}  // namespace
+
+ConvolutionTask measured_task(const ConvolutionPoint& point, ConvolutionPass pass) {
+  Convolution shape;
+  shape.filters = point.filters;
+  shape.size = point.size;
+  shape.stride = point.stride;
+  shape.groups = point.groups;
+  const auto read = [&](Index outputs) {
+    return Range{0, (outputs - 1) * point.stride + point.size};
+  };
+  return {shape,
+          point.channels,
+          point.kernel,
+          pass,
+          {{0, 1}, {0, point.filters}, {0, point.rows}, {0, point.cols}},
+          {{0, 1}, {0, point.channels}, read(point.rows), read(point.cols)}};
+}
+
+double counted_flops(const ConvolutionTask& task) {
+  const auto& [shape, channels, kernel, pass, output, input] = task;
+  if (output.empty()) {
+    return 0;
+  }
+  const Index side = tile_side(kernel);
+  // Winograd's tiles are of what is made, which is more than the output by what windows reach over.
+  const Region& made = pass == ConvolutionPass::BackwardData && side > 1 ? input : output;
+  const double cells = as_double(output.images.size() * widened(made.rows, side) *
+                                 widened(made.cols, side) * shape.size * shape.size);
+  const Index filters = shape.filters / shape.groups;
+  const Index inputs = channels / shape.groups;
+  if (filters == 1 &&
+      inputs == 1) {  // depthwise: blocks of channels, each with a filter of its own
+    return 2 * cells * as_double(widened(output.channels, channel_block(shape.filters)));
+  }
+  if (shape.groups > 1) {
+    const double groups = as_double(output.channels.size()) / as_double(filters);
+    const Index products = pass == ConvolutionPass::BackwardData ? in_blocks(inputs) * filters
+                                                                 : inputs * in_blocks(filters);
+    return 2 * cells * groups * as_double(products);
+  }
+  const Index products = pass == ConvolutionPass::BackwardData
+                             ? in_blocks(inputs) * output.channels.size()
+                             : inputs * widened(output.channels, channel_block(shape.filters));
+  return 2 * cells * as_double(products);
+}
+
+double step_multiply_adds(const Network& network,
+                          int layer,
+                          const ConvolutionKernels& kernels,
+                          const Region& computed,
+                          const Region& backward) {
+  const LayerSpec& spec = network.layer(layer);
+  if (!std::holds_alternative<Convolution>(spec.operation)) {
+    return 0;
+  }
+  const auto of = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
+    return counted_flops(task_of(network, layer, kernel, pass, output)) / 2;
+  };
+  double sum = of(kernels.forward, ConvolutionPass::Forward, computed) +
+               of(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward);
+  if (wants_input_gradient(spec)) {
+    sum += of(kernels.backward_data, ConvolutionPass::BackwardData, backward);
+  }
+  return sum;
+}
+
+double convolution_seconds(const DeviceProfile& device, const ConvolutionTask& task) {
+  if (task.output.empty()) {
+    return 0;
+  }
+  const double seconds = seconds_between(device, task);
+  if (seconds > 0) {
+    return seconds;
+  }
+  double rate = interpolated_rate(device, task);
+  if (rate == 0) {
+    rate = tile_side(task.kernel) > 1 ? device.winograd_flops_per_s : device.direct_flops_per_s;
+  }
+  return counted_flops(task) / rate;
+}
+
+LayerSeconds layer_seconds(const Network& network,
+                           int layer,
+                           const ConvolutionKernels& kernels,
+                           const DeviceProfile& device,
+                           const Region& computed,
+                           const Region& backward) {
+  LayerSeconds seconds;
+  if (computed.empty()) {
+    return seconds;
+  }
+  const LayerSpec& spec = network.layer(layer);
+  const bool data = wants_input_gradient(spec);
+  PassRates rates = normalizes(spec.operation) ? device.normalize : device.activate;
+  double forward_bytes = map_bytes(computed);
+  double backward_bytes = backward.empty() ? 0 : map_bytes(backward);
+  if (std::holds_alternative<Convolution>(spec.operation)) {
+    const auto run = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
+      return convolution_seconds(device, task_of(network, layer, kernel, pass, output));
+    };
+    seconds.forward_s = run(kernels.forward, ConvolutionPass::Forward, computed);
+    seconds.backward_weights_s =
+        run(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward);
+    seconds.backward_data_s =
+        data ? run(kernels.backward_data, ConvolutionPass::BackwardData, backward) : 0;
+  } else if (std::holds_alternative<Connected>(spec.operation)) {
+    const Index features = network.shape(spec.inputs[0]).volume();
+    seconds.forward_s = connected_seconds(device, features, computed);
+    seconds.backward_weights_s =
+        backward.empty() ? 0 : connected_seconds(device, features, backward);
+    seconds.backward_data_s = data ? seconds.backward_weights_s : 0;
+  } else {
+    rates = std::holds_alternative<MaxPool>(spec.operation) ? device.pool : device.elementwise;
+    forward_bytes = touched_bytes(network, layer, computed);
+    backward_bytes = backward.empty() ? 0 : touched_bytes(network, layer, backward);
+  }
+  seconds.other_forward_s = forward_bytes / rates.forward_bytes_per_s;
+  seconds.other_backward_s = backward_bytes / rates.backward_bytes_per_s;
+  return seconds;
+}
+
+namespace {
+
+// Whether all layers take both as long.
+bool compute_alike(DeviceProfile a, const DeviceProfile& b) {
+  a.name = b.name;
+  a.memory_bytes = b.memory_bytes;
+  a.program_bytes = b.program_bytes;
+  a.message_s = b.message_s;
+  a.copied_bytes_per_s = b.copied_bytes_per_s;
+  a.send_bytes_per_s = b.send_bytes_per_s;
+  a.receive_bytes_per_s = b.receive_bytes_per_s;
+  return a == b;
+}
+
+Range moved_to_start(const Range& range, Index step) {
+  const Index begin = range.begin % step;
+  return {begin, begin + range.size()};
+}
+
+// As far to the front as kernels compute as much.
+Region moved_to_start(const Region& region) {
+  if (region.empty()) {
+    return {};
+  }
+  constexpr Index kBlocks = 48;  // a multiple of all blocks of channels
+  constexpr Index kSides = 4;    // and of all Winograd tiles' sides
+  return {{0, region.images.size()},
+          moved_to_start(region.channels, kBlocks),
+          moved_to_start(region.rows, kSides),
+          moved_to_start(region.cols, kSides)};
+}
+
+}  // namespace
+
+LayerTimes::LayerTimes(const Network& network,
+                       const std::vector<ConvolutionKernels>& kernels,
+                       const ClusterProfile& cluster)
+    : network_(&network), kernels_(&kernels), cluster_(&cluster), known_(network.layers.size()) {
+  for (int rank = 0; rank < cluster.size(); ++rank) {
+    const auto alike = std::find_if(kinds_.begin(), kinds_.end(), [&](int other) {
+      return compute_alike(cluster.device(other), cluster.device(rank));
+    });
+    kinds_.push_back(alike == kinds_.end() ? rank : *alike);
+  }
+}
+
+const LayerSeconds& LayerTimes::of(int layer,
+                                   int rank,
+                                   const Region& computed,
+                                   const Region& backward) {
+  const auto at = static_cast<std::size_t>(layer);
+  const int kind = kinds_[static_cast<std::size_t>(rank)];
+  const Tile tile = standard(layer, {kind, computed, backward});
+  Known& known = known_[at];
+  if (known.last == nullptr || known.last->first != tile) {  // neighbours are often alike
+    const auto [found, is_new] = known.tiles.try_emplace(tile);
+    if (is_new) {
+      found->second = layer_seconds(
+          *network_, layer, (*kernels_)[at], cluster_->device(kind), computed, backward);
+    }
+    known.last = &*found;
+  }
+  return known.last->second;
+}
+
+// Where a convolution's tile lies does not matter, but for the grids that kernels compute on.
+LayerTimes::Tile LayerTimes::standard(int layer, Tile tile) const {
+  if (std::holds_alternative<Convolution>(network_->layer(layer).operation)) {
+    const bool alike = tile.computed == tile.backward;
+    tile.computed = moved_to_start(tile.computed);
+    tile.backward = alike ? tile.computed : moved_to_start(tile.backward);
+  }
+  return tile;
+}
+
+std::size_t LayerTimes::Hash::operator()(const Tile& tile) const {
+  auto hash = static_cast<std::size_t>(tile.kind);
+  std::size_t factor = 1;
+  for (const Region* region : {&tile.computed, &tile.backward}) {
+    for (const Range& range : {region->images, region->channels, region->rows, region->cols}) {
+      for (const Index number : {range.begin, range.end}) {
+        factor *= 0x9e3779b97f4a7c15U;
+        hash += static_cast<std::size_t>(number) * factor;
+      }
+    }
+  }
+  return hash ^ (hash >> 32U);
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,360 @@
+#include "partitioner/cost/cost_model.h"
+
+#include <algorithm>
+#include <map>
+
+#include "partitioner/cost/compute_model.h"
+#include "partitioner/cost/step_messages.h"
+#include "partitioner/network/layer_memory.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+// Elements that ranks own of what they all hold, by these ranks.
+using SharedElements = std::map<std::vector<int>, std::vector<Index>>;
+
+void add_shares(const SharedRun& run, SharedElements& elements) {
+  std::vector<Index>& shares = elements[run.ranks];
+  shares.resize(run.ranks.size());
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    shares[i] += run.shares[i];
+  }
+}
+
+// Each owner's message to each of the others, or theirs to it.
+void add_messages(const SharedElements& elements,
+                  SumPrecision precision,
+                  bool outward,
+                  TransferLoad& load) {
+  for (const auto& [ranks, shares] : elements) {
+    std::vector<double> bytes;
+    bytes.reserve(shares.size());
+    for (const Index share : shares) {
+      bytes.push_back(static_cast<double>(sum_message_bytes(precision, share, kSingleBytes)));
+    }
+    load.add_one_to_all(ranks, bytes, outward);
+  }
+}
+
+// Ranks at work side by side up to the next synchronisation.
+class Segments {
+ public:
+  explicit Segments(int ranks) : seconds_(static_cast<std::size_t>(ranks)) {}
+
+  void work(std::size_t rank, double seconds) { seconds_[rank] += seconds; }
+  void synchronize() {
+    total_ += *std::max_element(seconds_.begin(), seconds_.end());
+    std::fill(seconds_.begin(), seconds_.end(), 0.0);
+  }
+  [[nodiscard]] double total() const { return total_; }
+
+ private:
+  std::vector<double> seconds_;
+  double total_ = 0;
+};
+
+}  // namespace
+
+double StepCost::total() const {
+  double seconds = static_cast<double>(passes) * loss_s;
+  for (const GroupCost& group : groups) {
+    seconds += group.total(passes);
+  }
+  return seconds;
+}
+
+std::vector<RecomputedLayer> recomputed_work(const Network& network, const GroupGeometry& group) {
+  if (!group.recompute) {
+    return std::vector<RecomputedLayer>(group.tiles.size());
+  }
+  return recomputed_work(network, {group.first, group.last}, group.collapses);
+}
+
+double loss_seconds(const ClusterProfile& cluster) {
+  TransferLoad load(cluster);
+  constexpr double kNumberBytes = 8;
+  load.add_all_to_all(first_ranks(cluster.size()), kNumberBytes);
+  return 2 * load.seconds();  // how many bytes will come, then these
+}
+
+// One group.
+class GroupCosts::Adder {
+ public:
+  Adder(GroupCosts& costs, const GroupGeometry& group)
+      : costs_(costs),
+        network_(costs.network_),
+        group_(group),
+        again_(recomputed_work(network_, group)),
+        load_(costs.cluster_),
+        segments_(group.ranks()) {
+    cost_.ranks.resize(static_cast<std::size_t>(group.ranks()));
+  }
+
+  GroupCost compute() {
+    for (int layer = group_.first; layer <= group_.last; ++layer) {
+      seconds_.push_back(seconds_of_ranks(layer));
+    }
+    for (int layer = group_.first; layer <= group_.last; ++layer) {
+      forward(layer);
+    }
+    segments_.synchronize();
+    for (int layer = group_.last; layer >= group_.first; --layer) {
+      backward(layer);
+    }
+    segments_.synchronize();
+    cost_.compute_s = segments_.total();
+    for (const RankSeconds& rank : cost_.ranks) {
+      cost_.recompute_s = std::max(cost_.recompute_s, rank.recompute_s);
+    }
+    const SumSeconds sums = costs_.sum_seconds(group_);
+    cost_.gradient_sum_s = sums.gradients_s;
+    cost_.update_s = sums.update_s;
+    cost_.value_share_s = sums.values_s;
+    return std::move(cost_);
+  }
+
+ private:
+  std::vector<LayerSeconds> seconds_of_ranks(int layer) {
+    std::vector<LayerSeconds> seconds;
+    const auto& tiles = group_.tiles_of(layer);
+    const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
+    for (std::size_t rank = 0; rank < tiles.size(); ++rank) {
+      const Tile& tile = tiles[rank];
+      const auto device = static_cast<int>(rank);
+      const LayerSeconds all = costs_.times_.of(layer, device, tile.computed, tile.backward);
+      RankSeconds& sum = cost_.ranks[rank];
+      sum.forward_s += all.forward_s;
+      sum.backward_data_s += all.backward_data_s;
+      sum.backward_weights_s += all.backward_weights_s;
+      sum.other_s += all.other_forward_s + all.other_backward_s;
+      sum.recompute_s += recompute_seconds(all, again);
+      if (tile.computed != tile.owned) {
+        const LayerSeconds owned = costs_.times_.of(layer, device, tile.owned, tile.owned);
+        sum.redundant_s += all.total() - owned.total();
+        sum.redundant_s += recompute_seconds(all, again) - recompute_seconds(owned, again);
+      }
+      seconds.push_back(all);
+    }
+    return seconds;
+  }
+
+  [[nodiscard]] const std::vector<LayerSeconds>& seconds(int layer) const {
+    return seconds_[static_cast<std::size_t>(layer - group_.first)];
+  }
+
+  void synchronize_statistics(int layer, Region Tile::*contributes, double numbers) {
+    if (!normalizes(network_.layer(layer).operation)) {
+      return;
+    }
+    load_.clear();
+    add_statistics(group_.tiles_of(layer), contributes, numbers, load_);
+    if (load_.empty()) {
+      return;
+    }
+    cost_.statistics_s += load_.seconds();
+    segments_.synchronize();
+  }
+
+  void forward(int layer) {
+    for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
+      segments_.work(rank, seconds(layer)[rank].forward_s);
+    }
+    synchronize_statistics(layer, &Tile::owned, kForwardStatistics);
+    for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
+      segments_.work(rank, seconds(layer)[rank].other_forward_s);
+    }
+  }
+
+  void backward(int layer) {
+    for (const Exchange& exchange : group_.collapses) {
+      if (exchange.map == layer) {
+        collapse(exchange);
+      }
+    }
+    for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
+      segments_.work(rank, seconds(layer)[rank].other_backward_s);
+    }
+    synchronize_statistics(layer, &Tile::backward, kBackwardStatistics);
+    for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
+      const LayerSeconds& of = seconds(layer)[rank];
+      segments_.work(rank, of.backward_data_s + of.backward_weights_s);
+    }
+  }
+
+  void collapse(const Exchange& exchange) {
+    load_.clear();
+    for (const Message& message : exchange.messages) {
+      load_.add({message.to, message.from, region_bytes(message.region)});
+    }
+    if (!load_.empty()) {
+      cost_.collapse_s += load_.seconds();
+      segments_.synchronize();
+    }
+  }
+
+  GroupCosts& costs_;
+  const Network& network_;
+  const GroupGeometry& group_;
+  std::vector<RecomputedLayer> again_;
+  TransferLoad load_;
+  Segments segments_;
+  std::vector<std::vector<LayerSeconds>> seconds_;  // [layer - first][rank]
+  GroupCost cost_;
+};
+
+GroupCosts::GroupCosts(const Network& network,
+                       const std::vector<ConvolutionKernels>& kernels,
+                       const GradientSums& sums,
+                       const ClusterProfile& cluster)
+    : network_(network), sums_(sums), cluster_(cluster), times_(network, kernels, cluster) {}
+
+GroupCost GroupCosts::inner(const GroupGeometry& group) {
+  return Adder(*this, group).compute();
+}
+
+GroupCosts::SumSeconds GroupCosts::sum_seconds(const GroupGeometry& group) {
+  std::vector<Index> key{group.first};
+  for (const auto& tiles : group.tiles) {
+    for (const Tile& tile : tiles) {
+      const Range channels = tile.computed.empty() ? Range{} : tile.computed.channels;
+      key.insert(key.end(), {channels.begin, channels.end});
+    }
+  }
+  const auto found = known_sums_.lower_bound(key);
+  if (found != known_sums_.end() && found->first == key) {
+    return found->second;
+  }
+  return known_sums_.emplace_hint(found, std::move(key), summed(group))->second;
+}
+
+// In a message from one rank to another what the group's layers have: buckets may reach beyond it,
+// or divide it.
+GroupCosts::SumSeconds GroupCosts::summed(const GroupGeometry& group) const {
+  SharedElements gradients;
+  SharedElements values;
+  std::vector<double> updates(static_cast<std::size_t>(group.ranks()));
+  for (int layer = group.first; layer <= group.last; ++layer) {
+    for (const SharedParameter& parameter :
+         shared_parameters(network_, layer, group.tiles_of(layer))) {
+      for (const SharedRun& run : parameter.runs) {
+        add_shares(run, values);
+        if (parameter.gradient_sent) {
+          add_shares(run, gradients);
+        }
+      }
+      for_each_share(parameter, [&](int owner, Index elements) {
+        updates[static_cast<std::size_t>(owner)] +=
+            static_cast<double>(elements) / cluster_.device(owner).updated_weights_per_s;
+      });
+    }
+  }
+  SumSeconds seconds;
+  TransferLoad load(cluster_);
+  add_messages(gradients, sums_.precision, false, load);
+  seconds.gradients_s = load.seconds();
+  load.clear();
+  add_messages(values, sums_.precision, true, load);
+  seconds.values_s = load.seconds();
+  seconds.update_s = *std::max_element(updates.begin(), updates.end());
+  return seconds;
+}
+
+ExchangeSeconds exchange_seconds(const OverlapIndex& owned,
+                                 const std::vector<Region>& required,
+                                 TransferLoad& load) {
+  load.clear();
+  for (std::size_t rank = 0; rank < required.size(); ++rank) {
+    const auto to = static_cast<int>(rank);
+    owned.for_each(required[rank], [&](int from, const Region& shared) {
+      load.add({from, to, region_bytes(shared)});
+    });
+  }
+  return {load.seconds(), load.reversed_seconds()};
+}
+
+namespace {
+
+// Who owns each map, by map_slot.
+using Owners = std::vector<std::vector<Region>>;
+
+class StepCostSum {
+ public:
+  StepCostSum(const Network& network,
+              const std::vector<ConvolutionKernels>& kernels,
+              const GradientSums& sums,
+              int reader,
+              const ClusterProfile& cluster,
+              const CostOptions& options)
+      : reader_(reader), costs_(network, kernels, sums, cluster), load_(cluster) {
+    cost_.passes = options.passes;
+    cost_.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
+  }
+
+  void add(const GroupGeometry& group, const Owners& owners) {
+    GroupCost of_group = costs_.inner(group);
+    for (const auto& [map, required] : group.required) {
+      if (map == kImage && reader_ == kEveryRank) {
+        continue;
+      }
+      const ExchangeSeconds seconds =
+          exchange_seconds(OverlapIndex(owners[map_slot(map)]), required, load_);
+      of_group.forward_exchange_s += seconds.forward_s;
+      of_group.backward_exchange_s += map != kImage ? seconds.backward_s : 0;
+    }
+    cost_.groups.push_back(std::move(of_group));
+  }
+
+  [[nodiscard]] const StepCost& cost() const { return cost_; }
+
+ private:
+  int reader_;
+  GroupCosts costs_;
+  TransferLoad load_;
+  StepCost cost_;
+};
+
+}  // namespace
+
+StepCost step_cost(const Network& network,
+                   const Plan& plan,
+                   const ClusterProfile& cluster,
+                   const CostOptions& options) {
+  StepCostSum sum(network, plan.kernels, plan.sums, plan.reader, cluster, options);
+  Owners owners;
+  for (int map = kImage; map < network.size(); ++map) {
+    owners.push_back(owned_regions(plan, map));
+  }
+  const int groups = plan.group(network.size() - 1) + 1;
+  for (int g = 0; g < groups; ++g) {
+    sum.add(group_of_plan(network, plan, g), owners);
+  }
+  return sum.cost();
+}
+
+StepCost step_cost(const Network& network,
+                   const Partition& partition,
+                   Index batch,
+                   const ClusterProfile& cluster,
+                   const CostOptions& options) {
+  std::vector<ConvolutionKernels> kernels = partition.kernels;
+  kernels.resize(network.layers.size());
+  StepCostSum sum(network, kernels, partition.sums, partition.reader, cluster, options);
+  Owners owners(network.layers.size() + 1, std::vector<Region>(cluster.devices.size()));
+  if (partition.reader != kEveryRank) {
+    owners[map_slot(kImage)][static_cast<std::size_t>(partition.reader)] =
+        whole_map(network, kImage, batch);
+  }
+  for (const Group& group : partition.groups) {
+    const GroupGeometry geometry = group_geometry(network, group, cluster.size(), batch);
+    for (int map = group.first; map <= group.last; ++map) {
+      for (std::size_t rank = 0; rank < cluster.devices.size(); ++rank) {
+        owners[map_slot(map)][rank] = geometry.tiles_of(map)[rank].owned;
+      }
+    }
+    sum.add(geometry, owners);
+  }
+  return sum.cost();
+}
+
+}  // namespace tessera::partitioner

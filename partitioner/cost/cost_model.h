@@ -1,0 +1,145 @@
+// The predicted time of a training step of a plan on a cluster, its parts kept apart so that they
+// can be explained.
+//
+// A step is the sum of its groups: of each, the messages that bring its inputs, the segments of
+// computing between synchronisations, each as long as its slowest rank takes, and the messages that
+// add up gradients. So nothing is hidden behind anything else, and groups wait for each other:
+// that makes the time of a step a sum over groups, which a search can take apart. simulation.h has
+// no such simplification; tests compare the two.
+//
+// What that leaves out most is that gradients are summed while the backward pass goes on, and new
+// values sent while the next forward pass does: how much of it hides depends on all layers below,
+// so on other groups. The model counts both in full. They are much the same for all ways to tile a
+// network, so the order of partitions hardly changes; the few best are then ordered by their
+// simulations, in which they do hide.
+//
+// Of a group, all that depends on other groups is who owns the maps that it reads.
+
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "partitioner/base/overlaps.h"
+#include "partitioner/cost/cluster_profile.h"
+#include "partitioner/cost/compute_model.h"
+#include "partitioner/cost/transfer_model.h"
+#include "partitioner/plan/group_geometry.h"
+#include "partitioner/plan/plan.h"
+#include "partitioner/plan/recomputation.h"
+
+namespace tessera::partitioner {
+
+struct CostOptions {
+  Index passes = 1;      // forward and backward passes in a step: subdivisions of a batch
+  bool has_loss = true;  // all ranks add up the loss after a forward pass
+};
+
+// What one rank computes for one group in one pass, messages apart.
+struct RankSeconds {
+  double forward_s = 0;  // layers with weights
+  double backward_data_s = 0;
+  double backward_weights_s = 0;
+  double other_s = 0;      // normalisation, activation, pools, ..., both ways
+  double recompute_s = 0;  // all that runs again before the backward pass
+  double redundant_s = 0;  // of all of these: cells that another rank owns
+
+  [[nodiscard]] double total() const {
+    return forward_s + backward_data_s + backward_weights_s + other_s + recompute_s;
+  }
+};
+
+// Of one group, in seconds of the whole cluster: what all have to wait for.
+struct GroupCost {
+  std::vector<RankSeconds> ranks;
+  double compute_s = 0;    // segments, each by its slowest rank
+  double recompute_s = 0;  // likewise: what runs again
+  double forward_exchange_s = 0;
+  double backward_exchange_s = 0;
+  double collapse_s = 0;
+  double statistics_s = 0;  // sums of batch normalisation
+  // Once a step:
+  double gradient_sum_s = 0;
+  double update_s = 0;
+  double value_share_s = 0;
+
+  [[nodiscard]] double pass_s() const {
+    return compute_s + recompute_s + forward_exchange_s + backward_exchange_s + collapse_s +
+           statistics_s;
+  }
+  [[nodiscard]] double once_s() const { return gradient_sum_s + update_s + value_share_s; }
+  [[nodiscard]] double total(Index passes) const {
+    return static_cast<double>(passes) * pass_s() + once_s();
+  }
+};
+
+struct StepCost {
+  std::vector<GroupCost> groups;
+  Index passes = 1;
+  double loss_s = 0;  // of one pass
+
+  [[nodiscard]] double total() const;
+};
+
+[[nodiscard]] StepCost step_cost(const Network& network,
+                                 const Plan& plan,
+                                 const ClusterProfile& cluster,
+                                 const CostOptions& options);
+
+// The same of a partition of `batch` images a pass, without its whole plan: for many devices.
+[[nodiscard]] StepCost step_cost(const Network& network,
+                                 const Partition& partition,
+                                 Index batch,
+                                 const ClusterProfile& cluster,
+                                 const CostOptions& options);
+
+// Adding up the loss: numbers from each rank to each, twice.
+[[nodiscard]] double loss_seconds(const ClusterProfile& cluster);
+
+// Of each layer of a group: how it runs again.
+[[nodiscard]] std::vector<RecomputedLayer> recomputed_work(const Network& network,
+                                                           const GroupGeometry& group);
+
+// The share of a group's cost that is its own: all but the exchanges of maps with other groups.
+// What comes back in other groups is worked out once.
+class GroupCosts {
+ public:
+  // The arguments must outlive it; `kernels` are of all layers.
+  GroupCosts(const Network& network,
+             const std::vector<ConvolutionKernels>& kernels,
+             const GradientSums& sums,
+             const ClusterProfile& cluster);
+
+  [[nodiscard]] GroupCost inner(const GroupGeometry& group);
+
+ private:
+  class Adder;
+
+  // Of a group's parameters.
+  struct SumSeconds {
+    double gradients_s = 0;
+    double update_s = 0;
+    double values_s = 0;
+  };
+  [[nodiscard]] SumSeconds sum_seconds(const GroupGeometry& group);
+  [[nodiscard]] SumSeconds summed(const GroupGeometry& group) const;
+
+  const Network& network_;
+  const GradientSums& sums_;
+  const ClusterProfile& cluster_;
+  LayerTimes times_;
+  std::map<std::vector<Index>, SumSeconds> known_sums_;  // by layers and each rank's channels
+};
+
+// Ranks that own `owned` of a map send those who require it `required`; backward the same
+// messages run the other way.
+struct ExchangeSeconds {
+  double forward_s = 0;
+  double backward_s = 0;
+};
+// `load` of the cluster is room to work in.
+[[nodiscard]] ExchangeSeconds exchange_seconds(const OverlapIndex& owned,
+                                               const std::vector<Region>& required,
+                                               TransferLoad& load);
+
+}  // namespace tessera::partitioner

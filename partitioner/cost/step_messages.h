@@ -1,0 +1,100 @@
+// Messages of a step other than those between maps: sums of batch normalisation, and gradients and
+// values of parameters. One group's, as the engine sends them.
+
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "partitioner/cost/transfer_model.h"
+#include "partitioner/network/layer_memory.h"
+#include "partitioner/plan/group_geometry.h"
+
+namespace tessera::partitioner {
+
+inline constexpr double kScalarBytes = 4;
+
+[[nodiscard]] inline double region_bytes(const Region& region) {
+  return kScalarBytes * static_cast<double>(region.volume());
+}
+
+// Numbers in double precision of each channel in the sums of batch normalisation.
+inline constexpr double kForwardStatistics = 3;   // count, mean, squares
+inline constexpr double kBackwardStatistics = 2;  // gradients of shift and scale
+
+// Adds the messages of one synchronisation of `tiles`: each rank sends each other the numbers of
+// the channels that it contributes to and the other computes.
+void add_statistics(const std::vector<Tile>& tiles,
+                    Region Tile::*contributes,
+                    double numbers,
+                    TransferLoad& load);
+
+// The same as single messages: calls visit(parcel).
+template <class Visit>
+void for_each_statistics(const std::vector<Tile>& tiles,
+                         Region Tile::*contributes,
+                         double numbers,
+                         Visit visit) {
+  constexpr double kNumberBytes = 8;
+  const auto channels = [](const Region& region) {
+    return region.empty() ? Range{} : region.channels;
+  };
+  for (std::size_t from = 0; from < tiles.size(); ++from) {
+    for (std::size_t to = 0; to < tiles.size(); ++to) {
+      const Range shared =
+          intersect(channels(tiles[from].*contributes), channels(tiles[to].computed));
+      if (from != to && !shared.empty()) {
+        visit(Parcel{static_cast<int>(from),
+                     static_cast<int>(to),
+                     numbers * kNumberBytes * static_cast<double>(shared.size())});
+      }
+    }
+  }
+}
+
+// A run of elements of a parameter tensor that the same ranks hold; rank i of them owns shares[i].
+struct SharedRun {
+  std::vector<int> ranks;
+  std::vector<Index> shares;
+};
+
+// Each run of channels that the same ranks compute is divided evenly among them, as in a plan.
+[[nodiscard]] std::vector<SharedRun> shared_runs(const ParameterShape& shape,
+                                                 const std::vector<Tile>& tiles);
+
+struct SharedParameter {
+  ParameterKind kind = ParameterKind::Weight;
+  std::vector<SharedRun> runs;
+  bool gradient_sent = true;  // false: normalising has summed it already
+};
+
+// What is learnt in a layer.
+[[nodiscard]] std::vector<SharedParameter> shared_parameters(const Network& network,
+                                                             int layer,
+                                                             const std::vector<Tile>& tiles);
+
+// Calls visit(owner, holder, elements) for each message of values; gradients run the other way.
+template <class Visit>
+void for_each_message(const SharedParameter& parameter, Visit visit) {
+  for (const SharedRun& run : parameter.runs) {
+    for (std::size_t owner = 0; owner < run.ranks.size(); ++owner) {
+      for (std::size_t holder = 0; holder < run.ranks.size(); ++holder) {
+        if (owner != holder && run.shares[owner] > 0) {
+          visit(run.ranks[owner], run.ranks[holder], run.shares[owner]);
+        }
+      }
+    }
+  }
+}
+
+// Calls visit(owner, elements) for each share.
+template <class Visit>
+void for_each_share(const SharedParameter& parameter, Visit visit) {
+  for (const SharedRun& run : parameter.runs) {
+    for (std::size_t i = 0; i < run.ranks.size(); ++i) {
+      visit(run.ranks[i], run.shares[i]);
+    }
+  }
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,97 @@
+// How long a set of messages takes that all start together: what each processor spends on posting,
+// packing and unpacking, and what the busiest network interface has to carry. A device's messages
+// share its rate, out and in.
+
+#pragma once
+
+#include <vector>
+
+#include "partitioner/cost/cluster_profile.h"
+
+namespace tessera::partitioner {
+
+// Bytes from one rank to another, as `messages` messages.
+struct Parcel {
+  int from = 0;
+  int to = 0;
+  double bytes = 0;
+  int messages = 1;
+};
+
+// Processor time of a parcel at either end.
+[[nodiscard]] double parcel_processor_seconds(const DeviceProfile& device, const Parcel& parcel);
+
+// What a set of messages amounts to. The time of a set is
+//   slowest packing + busiest interface or link + largest latency + slowest unpacking:
+// exact where no interface carries more than one message at a time.
+class TransferLoad {
+ public:
+  explicit TransferLoad(const ClusterProfile& cluster);
+
+  void clear();
+  void add(const Parcel& parcel);  // one to oneself is no message
+  // `bytes` from each of the ranks to each other.
+  void add_all_to_all(const std::vector<int>& ranks, double bytes);
+  // Rank i sends bytes[i] to each of the others; not `outward`: each of the others sends it that.
+  void add_one_to_all(const std::vector<int>& ranks,
+                      const std::vector<double>& bytes,
+                      bool outward);
+
+  [[nodiscard]] double seconds() const;
+  // ... of the same messages from their receivers to their senders.
+  [[nodiscard]] double reversed_seconds() const;
+  [[nodiscard]] bool empty() const { return !loaded_; }
+
+ private:
+  struct Flow {
+    double bytes = 0;
+    double messages = 0;
+
+    void add(const Flow& other) {
+      bytes += other.bytes;
+      messages += other.messages;
+    }
+  };
+  struct Interface {
+    Flow out;
+    Flow in;
+  };
+  void load(int rank, const Flow& out, const Flow& in);
+  void cross(const LinkProfile& link, double bytes);
+  [[nodiscard]] double seconds(Flow Interface::*sent,
+                               Flow Interface::*received,
+                               double link_s,
+                               double latency_s) const;
+
+  const ClusterProfile* cluster_;
+  std::vector<Interface> interfaces_;
+  std::vector<double> pair_bytes_;  // [from * ranks + to]
+  std::vector<std::size_t> used_pairs_;
+  double link_s_ = 0;  // the largest of each
+  double latency_s_ = 0;
+  bool loaded_ = false;
+  bool pairs_matter_ = false;  // some interface is faster than a link
+};
+
+// Ways to add up a vector over ranks so that all have the sum.
+enum class SumAlgorithm {
+  Owners,          // each rank adds up its share, then sends it to all: as the engine does it
+  Star,            // one rank adds up all of it
+  Ring,            // Patarasuk, Yuan 2009
+  HalvingDoubling  // Rabenseifner 2004; ranks beyond a power of two fold onto the others first
+};
+inline constexpr SumAlgorithm kSumAlgorithms[] = {
+    SumAlgorithm::Owners, SumAlgorithm::Star, SumAlgorithm::Ring, SumAlgorithm::HalvingDoubling};
+[[nodiscard]] const char* name_of(SumAlgorithm algorithm);
+
+// 0, 1, ..., count - 1.
+[[nodiscard]] std::vector<int> first_ranks(int count);
+
+// Seconds to sum `bytes` over the ranks, in buckets of at most `bucket_bytes` one after the other.
+[[nodiscard]] double sum_seconds(const ClusterProfile& cluster,
+                                 SumAlgorithm algorithm,
+                                 const std::vector<int>& ranks,
+                                 double bytes,
+                                 double bucket_bytes);
+
+}  // namespace tessera::partitioner

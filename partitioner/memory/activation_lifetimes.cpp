@@ -1,0 +1,355 @@
+#include "partitioner/memory/activation_lifetimes.h"
+
+#include <algorithm>
+
+#include "partitioner/base/layout.h"
+#include "partitioner/network/layer_memory.h"
+#include "partitioner/plan/held_weights.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+class Lifetimes {
+ public:
+  Lifetimes(const Network& network,
+            const Plan& plan,
+            int rank,
+            const ArenaOptions& options,
+            const std::vector<bool>& exchanged)
+      : network_(network),
+        plan_(plan),
+        rank_(rank),
+        options_(options),
+        exchanged_(exchanged),
+        held_weights_(held_weights(network, plan)) {
+    const auto own = static_cast<std::size_t>(rank);
+    const auto layers = static_cast<std::size_t>(network.size());
+    arena_.values.assign(plan.buffers[own].size(), unused());
+    arena_.recomputed = arena_.restored = arena_.gradients = arena_.values;
+    arena_.sums.assign(layers, unused());
+    arena_.recomputed_sums = arena_.sum_gradients = arena_.sums;
+    arena_.winners = arena_.recomputed_winners = arena_.sums;
+    arena_.joined_pool.assign(layers, kNoLayer);
+    arena_.winning_pool.assign(layers, kNoLayer);
+    arena_.again.assign(layers, {});
+  }
+
+  ActivationArena compute() {
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      const int pool = pool_of_own(layer);
+      if (sums_winners(plan_.kernels_of(layer).backward_weights, network_, layer)) {
+        arena_.winning_pool[slot(layer)] = pool;
+      }
+      if (!options_.keep_maps && stays_with(layer, pool)) {
+        arena_.joined_pool[slot(layer)] = pool;
+      }
+    }
+    for (const LayerRun& group : groups_of(plan_)) {
+      recompute(group);
+    }
+    for (int map = kImage; map < network_.size(); ++map) {
+      values_of(map);
+    }
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      inputs_of(layer);
+      sums_of(layer);
+      winners_of(layer);
+    }
+    if (options_.training) {
+      gradients();
+      restore();
+    }
+    leave_out_joined_maps();
+    size_buffers();
+    return std::move(arena_);
+  }
+
+ private:
+  static std::size_t slot(int index) { return static_cast<std::size_t>(index); }
+  [[nodiscard]] MemorySlot unused() const {
+    return {0, 0, last_time(network_) + 1, kImage - 1};  // from after to: never
+  }
+  [[nodiscard]] int first(int layer) const { return gradient_time(network_, layer); }
+  [[nodiscard]] int second(int layer) const { return gradient_time(network_, layer) + 1; }
+  // When the last of the gradient of the layer's weights is computed; of the image as of a layer
+  // without.
+  [[nodiscard]] int weights(int layer) const {
+    const int next = layer == kImage ? kNoLayer : held_weights_[slot(layer)].next;
+    return next == kNoLayer ? second(layer) : first(next);
+  }
+  [[nodiscard]] int again(int layer) const {
+    return recompute_time(network_, group_end_[slot(layer)], layer);
+  }
+  [[nodiscard]] int reads(int layer, std::size_t input) const {
+    return plan_.read_from[slot(rank_)][slot(layer)][input];
+  }
+
+  template <class... Times>
+  static void need(MemorySlot& slot, Times... times) {
+    slot.from = std::min({slot.from, times...});
+    slot.to = std::max({slot.to, times...});
+  }
+  template <class... Times>
+  static void need(std::vector<MemorySlot>& slots, int buffer, Times... times) {
+    if (buffer != kNoBuffer) {
+      need(slots[slot(buffer)], times...);
+    }
+  }
+
+  // The convolution that makes the output of a joined pool, else the layer itself.
+  [[nodiscard]] int maker(int layer) const {
+    const bool joined = layer > 0 && arena_.joined_pool[slot(layer - 1)] == layer;
+    return joined ? layer - 1 : layer;
+  }
+
+  // The joinable_pool() that reads what the rank has computed of the layer, and nothing else.
+  [[nodiscard]] int pool_of_own(int layer) const {
+    const int pool = joinable_pool(network_, layer);
+    if (pool == kNoLayer || exchanged_[map_slot(layer)]) {
+      return kNoLayer;
+    }
+    const int buffer = plan_.producer(rank_, layer);
+    return buffer != kNoBuffer && buffer == reads(pool, 0) ? pool : kNoLayer;
+  }
+  // Whether the pool runs whenever the layer does.
+  [[nodiscard]] bool stays_with(int layer, int pool) const {
+    if (pool == kNoLayer) {
+      return false;
+    }
+    const int group = plan_.group(layer);
+    const int next = plan_.group(pool);
+    return group == next || !(plan_.recomputes(group) || plan_.recomputes(next));
+  }
+
+  void recompute(const LayerRun& group) {
+    group_end_.resize(slot(group.last) + 1, group.last);
+    if (!options_.training || !plan_.recomputes(plan_.group(group.first))) {
+      return;
+    }
+    const auto layers = recomputed_layers(network_, group, arena_.joined_pool);
+    std::copy(layers.begin(), layers.end(), arena_.again.begin() + group.first);
+  }
+
+  // Whether a map is computed again for those who read it in its own group.
+  [[nodiscard]] bool comes_again(int map) const {
+    return map != kImage && arena_.again[slot(maker(map))].output;
+  }
+
+  // Whether a normalised map of a recomputed group comes back from its sums.
+  [[nodiscard]] bool comes_from_recomputed_sums(int map) const {
+    return map != kImage && options_.training && plan_.recomputes(plan_.group(map)) &&
+           normalizes(network_.layer(map).operation) &&
+           last_backward_reader(network_, map) <= group_end_[slot(map)];
+  }
+
+  void values_of(int map) {
+    const int buffer = plan_.producer(rank_, map);
+    need(arena_.values, buffer, map == kImage ? kImage : maker(map));
+    need(arena_.values, buffer, map);  // sent off
+    if (map == kImage) {
+      return;
+    }
+    if (last_backward_reader(network_, map) == network_.size()) {
+      need(arena_.values, buffer, last_time(network_));
+    }
+    if (comes_again(map)) {
+      need(arena_.recomputed, buffer, again(maker(map)));
+    }
+    // A joined pool holds what its convolution's activation made of the winners.
+    if (options_.training && backward_reads_output(network_.layer(maker(map)).operation)) {
+      need(comes_again(map) ? arena_.recomputed : arena_.values, buffer, second(maker(map)));
+    }
+  }
+
+  void inputs_of(int layer) {
+    const bool in_backward =
+        options_.training && backward_reads_inputs(network_.layer(layer).operation);
+    for (std::size_t input = 0; input < network_.layer(layer).inputs.size(); ++input) {
+      const int buffer = reads(layer, input);
+      const int map = network_.layer(layer).inputs[input];
+      // An image that the rank reads itself is there from the start.
+      need(arena_.values, buffer, map == kImage ? kImage : layer);
+      need(arena_.values, buffer, layer);
+      const bool inside = plan_.group(map) == plan_.group(layer);
+      auto& values = inside && comes_again(map) ? arena_.recomputed : arena_.values;
+      if (arena_.again[slot(layer)].runs) {
+        need(values, buffer, again(layer));
+      }
+      if (in_backward) {
+        const bool from_sums = inside && comes_from_recomputed_sums(map);
+        auto& in_place = from_sums ? arena_.restored : values;
+        need(in_place, buffer, second(layer), weights(layer));
+      }
+    }
+  }
+
+  void sums_of(int layer) {
+    const Index bytes = blocked_volume(plan_.tile(layer, rank_).computed) * options_.scalar_bytes;
+    const bool keeps = keeps_sums(network_.layer(layer).operation);
+    const bool joins = arena_.joined_pool[slot(layer)] != kNoLayer;
+    if (!keeps && !joins) {
+      return;
+    }
+    MemorySlot& sums = arena_.sums[slot(layer)];
+    sums.bytes = bytes;
+    need(sums, layer);
+    MemorySlot* in_backward = &sums;
+    if (arena_.again[slot(layer)].runs) {
+      in_backward = &arena_.recomputed_sums[slot(layer)];
+      in_backward->bytes = bytes;
+      need(*in_backward, again(layer));
+    }
+    if (keeps && options_.training) {
+      need(*in_backward, second(layer), weights(layer));
+    }
+    const bool wanted = network_.layer(layer).inputs[0] != kImage || options_.image_gradient ||
+                        arena_.winning_pool[slot(layer)] == kNoLayer;
+    if (!keeps && options_.training && wanted) {
+      MemorySlot& gradients = arena_.sum_gradients[slot(layer)];
+      gradients.bytes = bytes;
+      need(gradients, first(layer), second(layer), weights(layer));
+    }
+  }
+
+  // When the gradient of a normalised layer's output is last looked at: when that of its sums is
+  // made in their place, or, where nobody but the layer's weights wants it, piece by piece for
+  // these.
+  [[nodiscard]] int normalized_back(int layer) const {
+    return network_.layer(layer).inputs[0] == kImage ? weights(layer) : first(layer);
+  }
+  // When winners and gradients of the pool joined with a layer are.
+  [[nodiscard]] int unpooled(int layer) const {
+    if (normalizes(network_.layer(layer).operation)) {
+      return normalized_back(layer);
+    }
+    return arena_.winning_pool[slot(layer)] == kNoLayer ? first(layer) : weights(layer);
+  }
+
+  void winners_of(int layer) {
+    if (!options_.training || !std::holds_alternative<MaxPool>(network_.layer(layer).operation)) {
+      return;
+    }
+    MemorySlot& winners = arena_.winners[slot(layer)];
+    winners.bytes = blocked_volume(plan_.tile(layer, rank_).computed);
+    need(winners, maker(layer));
+    MemorySlot* in_backward = &winners;
+    if (comes_again(layer)) {
+      in_backward = &arena_.recomputed_winners[slot(layer)];
+      in_backward->bytes = winners.bytes;
+      need(*in_backward, again(maker(layer)));
+    }
+    need(*in_backward, second(layer), unpooled(maker(layer)));
+    if (layer > 0 && arena_.winning_pool[slot(layer - 1)] == layer) {
+      need(*in_backward, weights(layer - 1));
+    }
+  }
+
+  void gradients() {
+    for (int map = kImage; map < network_.size(); ++map) {
+      const int buffer = plan_.producer(rank_, map);
+      need(arena_.gradients, buffer, first(map));
+      if (map == kImage || !normalizes(network_.layer(map).operation)) {
+        need(arena_.gradients, buffer, second(map), weights(map));
+      } else {
+        need(arena_.gradients, buffer, normalized_back(map));
+      }
+      if (map != kImage && maker(map) != map) {
+        need(arena_.gradients, buffer, unpooled(maker(map)));
+      }
+    }
+    need(arena_.gradients, plan_.producer(rank_, network_.size() - 1), network_.size());
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      for (std::size_t input = 0; input < network_.layer(layer).inputs.size(); ++input) {
+        need(arena_.gradients, reads(layer, input), second(layer));
+      }
+    }
+    if (!options_.image_gradient) {
+      for (std::size_t i = 0; i < arena_.gradients.size(); ++i) {
+        if (plan_.buffers[slot(rank_)][i].map == kImage) {
+          arena_.gradients[i] = unused();
+        }
+      }
+    }
+  }
+
+  // Normalised maps whose cells all come from here need not be kept between forward and backward.
+  void restore() {
+    for (int map = 0; map < network_.size() - 1 && !options_.keep_maps; ++map) {
+      const int buffer = plan_.producer(rank_, map);
+      if (buffer == kNoBuffer || !normalizes(network_.layer(map).operation) ||
+          exchanged_[map_slot(map)] || plan_.recomputes(plan_.group(map))) {
+        continue;
+      }
+      MemorySlot& values = arena_.values[slot(buffer)];
+      MemorySlot& restored = arena_.restored[slot(buffer)];
+      values.to = map;
+      for (const int reader : readers_of(network_, map)) {
+        need(values, reader);
+        if (arena_.again[slot(reader)].runs) {
+          need(restored, again(reader));
+        }
+        if (backward_reads_inputs(network_.layer(reader).operation)) {
+          need(restored, second(reader), weights(reader));
+        }
+      }
+    }
+  }
+
+  void leave_out_joined_maps() {
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      const int buffer = plan_.producer(rank_, layer);
+      if (arena_.joined_pool[slot(layer)] != kNoLayer && buffer != kNoBuffer) {
+        arena_.values[slot(buffer)] = arena_.recomputed[slot(buffer)] =
+            arena_.restored[slot(buffer)] = arena_.gradients[slot(buffer)] = unused();
+      }
+    }
+  }
+
+  void size_buffers() {
+    const auto& buffers = plan_.buffers[slot(rank_)];
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const Index bytes = blocked_volume(buffers[i].region) * options_.scalar_bytes;
+      for (auto* slots :
+           {&arena_.values, &arena_.recomputed, &arena_.restored, &arena_.gradients}) {
+        MemorySlot& slot = (*slots)[i];
+        slot.bytes = slot.from <= slot.to ? bytes : 0;
+      }
+    }
+  }
+
+  const Network& network_;
+  const Plan& plan_;
+  int rank_;
+  ArenaOptions options_;
+  const std::vector<bool>& exchanged_;  // by map_slot
+  std::vector<HeldWeights> held_weights_;
+  std::vector<int> group_end_;  // by layer: the last of its group
+  ActivationArena arena_;
+};
+
+}  // namespace
+
+std::vector<std::vector<bool>> exchanged_maps(const Plan& plan) {
+  std::vector<std::vector<bool>> exchanged(static_cast<std::size_t>(plan.ranks),
+                                           std::vector<bool>(plan.tiles.size(), false));
+  for (const auto* exchanges : {&plan.exchanges, &plan.collapses}) {
+    for (const Exchange& exchange : *exchanges) {
+      for (const Message& message : exchange.messages) {
+        exchanged[static_cast<std::size_t>(message.from)][map_slot(exchange.map)] = true;
+        exchanged[static_cast<std::size_t>(message.to)][map_slot(exchange.map)] = true;
+      }
+    }
+  }
+  return exchanged;
+}
+
+ActivationArena activation_lifetimes(const Network& network,
+                                     const Plan& plan,
+                                     int rank,
+                                     const ArenaOptions& options,
+                                     const std::vector<bool>& exchanged) {
+  return Lifetimes(network, plan, rank, options, exchanged).compute();
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,66 @@
+#include "partitioner/memory/memory.h"
+
+#include <algorithm>
+
+#include "partitioner/memory/activation_arena.h"
+#include "partitioner/memory/message_memory.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+// Parameters of a rank, their gradients, and the optimizer's state.
+void add_parameters(const Plan& plan, int rank, const MemoryOptions& options, MemoryUse& use) {
+  const auto own = static_cast<std::size_t>(rank);
+  for (const ParameterPlan& parameter : plan.parameters) {
+    const Index held = parameter.required[own].size() * parameter.shape.row;
+    use.weights += held * options.scalar_bytes;
+    if (!options.training || !is_learnt(parameter.kind)) {
+      continue;
+    }
+    use.gradients += held * options.scalar_bytes;
+    for (const Range& run : parameter.owned[own]) {
+      use.optimizer += run.size() * options.scalar_bytes * (options.adam ? 2 : 1);
+    }
+  }
+}
+
+}  // namespace
+
+MemoryUse planned_memory(const Network& network,
+                         const Plan& plan,
+                         int rank,
+                         const MemoryOptions& options) {
+  return planned_memory_of_ranks(network, plan, options, {}, {})[static_cast<std::size_t>(rank)];
+}
+
+std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
+                                               const Plan& plan,
+                                               const MemoryOptions& options,
+                                               const std::vector<Index>& workspace_bytes,
+                                               const std::vector<Index>& program_bytes) {
+  const std::vector<Index> messages = message_bytes_of_ranks(network, plan, options);
+  const std::vector<Index> arenas = arena_bytes_of_ranks(
+      network, plan, {options.scalar_bytes, options.training, options.image_gradient, false});
+  std::vector<MemoryUse> ranks(static_cast<std::size_t>(plan.ranks));
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const auto own = static_cast<std::size_t>(rank);
+    MemoryUse& use = ranks[own];
+    add_parameters(plan, rank, options, use);
+    use.activations = arenas[own];
+    use.messages = messages[own];
+    use.workspace = workspace_bytes.empty() ? options.workspace_bytes : workspace_bytes[own];
+    const Index pixels = image_region(network, plan, rank).volume();
+    const bool reads = plan.reader == kEveryRank || plan.reader == rank;
+    use.pictures = options.picture_batches * pixels * options.scalar_bytes;
+    use.decoding = reads && pixels > 0 ? options.decoding_bytes : 0;
+    use.data = reads ? options.data_bytes : 0;
+    use.program = program_bytes.empty() ? options.program_bytes : program_bytes[own];
+    if (use.of_network() == 0) {
+      use.program -= std::min(use.program, kWorkBytes);
+    }
+  }
+  return ranks;
+}
+
+}  // namespace tessera::partitioner

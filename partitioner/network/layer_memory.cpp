@@ -1,0 +1,42 @@
+#include "partitioner/network/layer_memory.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+// The activation that a layer applies to sums of its own.
+Activation activation_of(const Operation& operation) {
+  if (const auto* convolution = std::get_if<Convolution>(&operation)) {
+    return convolution->activation;
+  }
+  if (const auto* connected = std::get_if<Connected>(&operation)) {
+    return connected->activation;
+  }
+  const auto* shortcut = std::get_if<Shortcut>(&operation);
+  return shortcut != nullptr ? shortcut->activation : Activation::Linear;
+}
+
+}  // namespace
+
+bool normalizes(const Operation& operation) {
+  const auto* convolution = std::get_if<Convolution>(&operation);
+  const auto* connected = std::get_if<Connected>(&operation);
+  return (convolution != nullptr && convolution->batch_normalize) ||
+         (connected != nullptr && connected->batch_normalize);
+}
+
+bool keeps_sums(const Operation& operation) {
+  return normalizes(operation) || slope_needs_input(activation_of(operation));
+}
+
+bool backward_reads_inputs(const Operation& operation) {
+  return std::holds_alternative<Convolution>(operation) ||
+         std::holds_alternative<Connected>(operation) || std::holds_alternative<Softmax>(operation);
+}
+
+bool backward_reads_output(const Operation& operation) {
+  return std::holds_alternative<Softmax>(operation) || std::holds_alternative<Cost>(operation) ||
+         (!normalizes(operation) && activation_of(operation) != Activation::Linear);
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,26 @@
+// What a layer's backward pass wants to find in memory. The engine's layers and the planned memory
+// both go by this.
+
+#pragma once
+
+#include "partitioner/network/network.h"
+
+namespace tessera::partitioner {
+
+// Whether outputs are normalised sums.
+[[nodiscard]] bool normalizes(const Operation& operation);
+
+// Whether the slope of an activation can only be told from what it was applied to.
+[[nodiscard]] constexpr bool slope_needs_input(Activation activation) {
+  return activation == Activation::Swish || activation == Activation::Mish;
+}
+
+// Whether the sums that the activation starts from are kept beside the output: the layer normalises
+// them, or the slope of the activation cannot be told from the output.
+[[nodiscard]] bool keeps_sums(const Operation& operation);
+
+// Whether the backward pass reads the values of the layer's inputs, or of its output.
+[[nodiscard]] bool backward_reads_inputs(const Operation& operation);
+[[nodiscard]] bool backward_reads_output(const Operation& operation);
+
+}  // namespace tessera::partitioner

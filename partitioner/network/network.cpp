@@ -1,0 +1,361 @@
+#include "partitioner/network/network.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "partitioner/base/errors.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+// Far beyond any machine, and small enough that sizes, offsets and the product of two extents never
+// overflow an Index.
+constexpr Index kLargestTensor = Index{1} << 40;
+constexpr Index kLargestNumber = (Index{1} << 31) - 1;
+
+std::string text(Index number) {
+  return std::to_string(number);
+}
+
+std::string text(const MapShape& shape) {
+  return text(shape.channels) + 'x' + text(shape.rows) + 'x' + text(shape.cols);
+}
+
+void require(bool condition, const std::string& message) {
+  if (!condition) {
+    throw std::invalid_argument(message);
+  }
+}
+
+void require_number(const char* key, Index value, Index least = 1) {
+  require(value >= least && value <= kLargestNumber,
+          std::string(key) + '=' + text(value) + " must be between " + text(least) + " and " +
+              text(kLargestNumber));
+}
+
+// a * b for sizes, stopping at the largest Index.
+Index saturating_product(Index a, Index b) {
+  Index product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<Index>::max() : product;
+}
+
+void require_tensor(const char* what, Index a, Index b, Index c) {
+  require(saturating_product(saturating_product(a, b), c) <= kLargestTensor,
+          std::string(what) + " of " + text(a) + 'x' + text(b) + 'x' + text(c) +
+              " values is larger than this program can address (2^40 values)");
+}
+
+void require_map(const MapShape& shape) {
+  require(shape.channels >= 1 && shape.rows >= 1 && shape.cols >= 1,
+          "a map of " + text(shape) + " (channels x rows x columns) has no cells");
+  require(std::max({shape.channels, shape.rows, shape.cols}) <= kLargestNumber,
+          "a map of " + text(shape) + " (channels x rows x columns) is longer than " +
+              text(kLargestNumber) + " in one direction");
+  require_tensor("a map", shape.channels, shape.rows, shape.cols);
+}
+
+void require_weights(Index outputs, Index row) {
+  require_tensor("a weight", outputs, row, 1);
+}
+
+// Windows along one dimension: `before` and `after` cells of border. Every one must touch the map.
+struct Windows {
+  const char* kind = "";
+  Index size = 1;
+  Index stride = 1;
+  Index before = 0;
+  Index after = 0;
+};
+
+Index window_count(const Windows& windows, const char* dimension, Index cells) {
+  const std::string window =
+      std::string(windows.kind) + " window of " + text(windows.size) + " cells";
+  const Index room = cells + windows.before + windows.after - windows.size;
+  require(room >= 0,
+          "a " + window + " does not fit on a map of " + text(cells) + ' ' + dimension + " with " +
+              text(windows.before + windows.after) +
+              " cells of padding: use a smaller size or more padding");
+  const Index count = room / windows.stride + 1;
+  require(windows.size > windows.before,
+          "the first " + window + " would lie wholly in the padding of " + text(windows.before) +
+              " cells: use less padding or a larger size");
+  require((count - 1) * windows.stride - windows.before < cells,
+          "the last " + window + " would lie wholly outside the map of " + text(cells) + ' ' +
+              dimension + ": use less padding or another stride");
+  return count;
+}
+
+using Shapes = std::vector<MapShape>;
+
+// One output_shape for each kind: its checks and the shape of its map, from the shapes of its
+// inputs.
+
+MapShape output_shape(const Convolution& convolution, const Shapes& inputs) {
+  const MapShape& in = inputs[0];
+  require_number("filters", convolution.filters);
+  require_number("size", convolution.size);
+  require_number("stride", convolution.stride);
+  require_number("padding", convolution.padding, 0);
+  require_number("groups", convolution.groups);
+  require(in.channels % convolution.groups == 0,
+          "groups=" + text(convolution.groups) + " does not divide the " + text(in.channels) +
+              " input channels");
+  require(convolution.filters % convolution.groups == 0,
+          "groups=" + text(convolution.groups) +
+              " does not divide filters=" + text(convolution.filters));
+  require_tensor("a filter", in.channels / convolution.groups, convolution.size, convolution.size);
+  require_weights(convolution.filters,
+                  in.channels / convolution.groups * convolution.size * convolution.size);
+  const Windows windows{.kind = "convolution",
+                        .size = convolution.size,
+                        .stride = convolution.stride,
+                        .before = convolution.padding,
+                        .after = convolution.padding};
+  return {convolution.filters,
+          window_count(windows, "rows", in.rows),
+          window_count(windows, "columns", in.cols)};
+}
+
+MapShape output_shape(const MaxPool& pool, const Shapes& inputs) {
+  const MapShape& in = inputs[0];
+  require_number("size", pool.size);
+  require(pool.size <= kLargestPool,
+          "pooling size " + text(pool.size) + " is more than " + text(kLargestPool));
+  require_number("stride", pool.stride);
+  require_number("padding", pool.padding, 0);
+  const Windows windows{.kind = "pooling",
+                        .size = pool.size,
+                        .stride = pool.stride,
+                        .before = pool.padding / 2,
+                        .after = pool.padding - pool.padding / 2};
+  return {in.channels,
+          window_count(windows, "rows", in.rows),
+          window_count(windows, "columns", in.cols)};
+}
+
+MapShape output_shape(const AvgPool& /*pool*/, const Shapes& inputs) {
+  return {inputs[0].channels, 1, 1};
+}
+
+MapShape output_shape(const Connected& connected, const Shapes& inputs) {
+  require_number("output", connected.outputs);
+  require_weights(connected.outputs, inputs[0].volume());
+  return {connected.outputs, 1, 1};
+}
+
+MapShape output_shape(const Dropout& dropout, const Shapes& inputs) {
+  require(
+      dropout.probability >= 0 && dropout.probability < 1,
+      "probability=" + std::to_string(dropout.probability) + " must be at least 0 and less than 1");
+  return inputs[0];
+}
+
+MapShape output_shape(const Softmax& softmax, const Shapes& inputs) {
+  require_number("groups", softmax.groups);
+  require(softmax.temperature > 0,
+          "temperature=" + std::to_string(softmax.temperature) + " must be positive");
+  require(!softmax.spatial || softmax.groups == 1,
+          "a softmax with spatial=1 is over all channels of each cell: leave out groups=" +
+              text(softmax.groups));
+  require(inputs[0].volume() % softmax.groups == 0,
+          "groups=" + text(softmax.groups) + " does not divide the " + text(inputs[0].volume()) +
+              " input values");
+  return inputs[0];
+}
+
+MapShape output_shape(const Cost& /*cost*/, const Shapes& inputs) {
+  return inputs[0];
+}
+
+MapShape output_shape(const Shortcut& /*shortcut*/, const Shapes& inputs) {
+  const MapShape& out = inputs[0];
+  const MapShape& source = inputs[1];
+  const bool sampled = source.rows % out.rows == 0 && source.cols % out.cols == 0 &&
+                       source.rows / out.rows == source.cols / out.cols;
+  const bool spread = out.rows % source.rows == 0 && out.cols % source.cols == 0 &&
+                      out.rows / source.rows == out.cols / source.cols;
+  require(sampled || spread,
+          "a shortcut from a map of " + text(source) + " to one of " + text(out) +
+              " (channels x rows x columns): rows and columns must be the same multiple of one "
+              "another");
+  return out;
+}
+
+MapShape output_shape(const Route& route, const Shapes& inputs) {
+  require_number("groups", route.groups);
+  require(route.group >= 0 && route.group < route.groups,
+          "group_id=" + text(route.group) +
+              " must be at least 0 and less than groups=" + text(route.groups));
+  MapShape out{0, inputs[0].rows, inputs[0].cols};
+  for (const MapShape& in : inputs) {
+    require(in.rows == out.rows && in.cols == out.cols,
+            "a route joins maps of " + text(inputs[0]) + " and " + text(in) +
+                " (channels x rows x columns): rows and columns must agree");
+    require(in.channels % route.groups == 0,
+            "groups=" + text(route.groups) + " does not divide the " + text(in.channels) +
+                " channels of an input");
+    out.channels += in.channels / route.groups;
+    require_map(out);
+  }
+  return out;
+}
+
+MapShape output_shape(const Upsample& upsample, const Shapes& inputs) {
+  require_number("stride", upsample.stride);
+  return {inputs[0].channels,
+          saturating_product(inputs[0].rows, upsample.stride),
+          saturating_product(inputs[0].cols, upsample.stride)};
+}
+
+// (C, H, W) to (C * stride^2, H / stride, W / stride).
+MapShape cells_to_channels(const char* kind, const MapShape& in, Index stride) {
+  require_number("stride", stride);
+  require(in.rows % stride == 0 && in.cols % stride == 0,
+          std::string(kind) + " with stride=" + text(stride) + " of a map of " + text(in) +
+              " (channels x rows x columns): the stride must divide rows and columns");
+  return {saturating_product(in.channels, stride * stride), in.rows / stride, in.cols / stride};
+}
+
+MapShape output_shape(const Reorg& reorg, const Shapes& inputs) {
+  const MapShape& in = inputs[0];
+  require_number("stride", reorg.stride);
+  // In both directions: the flat order is that of maps with a stride^2-th of the channels.
+  require(in.channels % (reorg.stride * reorg.stride) == 0,
+          "reorg with stride=" + text(reorg.stride) + " of " + text(in.channels) +
+              " channels: the square of the stride must divide them");
+  if (!reorg.reverse) {
+    return cells_to_channels("reorg", in, reorg.stride);
+  }
+  return {in.channels / (reorg.stride * reorg.stride),
+          saturating_product(in.rows, reorg.stride),
+          saturating_product(in.cols, reorg.stride)};
+}
+
+MapShape output_shape(const SpaceToDepth& space_to_depth, const Shapes& inputs) {
+  return cells_to_channels("space_to_depth", inputs[0], space_to_depth.stride);
+}
+
+MapShape output_shape(const Crop& /*crop*/, const Shapes& inputs) {
+  return inputs[0];
+}
+
+void require_inputs(const Network& network,
+                    const Operation& operation,
+                    const std::vector<int>& inputs) {
+  const std::string kind = kind_name(operation);
+  if (std::holds_alternative<Route>(operation)) {
+    require(!inputs.empty(), "route needs at least one input");
+  } else {
+    const std::size_t expected = std::holds_alternative<Shortcut>(operation) ? 2 : 1;
+    require(inputs.size() == expected,
+            kind + " takes " + std::to_string(expected) + " inputs, not " +
+                std::to_string(inputs.size()));
+  }
+  for (const int map : inputs) {
+    require(map >= kImage && map < network.size(),
+            kind + " at index " + std::to_string(network.size()) + " cannot read layer " +
+                std::to_string(map) + ": only earlier ones");
+  }
+  require(!std::holds_alternative<Crop>(operation) || network.layers.empty(),
+          "crop must be the first layer: it is done while the pictures are read");
+}
+
+}  // namespace
+
+void add_layer(Network& network, Operation operation, std::vector<int> inputs, int line) {
+  require_inputs(network, operation, inputs);
+  Shapes shapes;
+  for (const int map : inputs) {
+    require_map(network.shape(map));
+    shapes.push_back(network.shape(map));
+  }
+  const MapShape output =
+      std::visit([&](const auto& kind) { return output_shape(kind, shapes); }, operation);
+  require_map(output);
+  network.layers.push_back({operation, std::move(inputs), output, line});
+}
+
+Region whole_map(const Network& network, int map, Index batch) {
+  const MapShape& shape = network.shape(map);
+  return {{0, batch}, {0, shape.channels}, {0, shape.rows}, {0, shape.cols}};
+}
+
+const char* kind_name(const Operation& operation) {
+  struct Name {
+    const char* operator()(const Convolution&) const { return "convolutional"; }
+    const char* operator()(const MaxPool&) const { return "maxpool"; }
+    const char* operator()(const AvgPool&) const { return "avgpool"; }
+    const char* operator()(const Connected&) const { return "connected"; }
+    const char* operator()(const Dropout&) const { return "dropout"; }
+    const char* operator()(const Softmax&) const { return "softmax"; }
+    const char* operator()(const Cost&) const { return "cost"; }
+    const char* operator()(const Shortcut&) const { return "shortcut"; }
+    const char* operator()(const Route&) const { return "route"; }
+    const char* operator()(const Upsample&) const { return "upsample"; }
+    const char* operator()(const Reorg&) const { return "reorg"; }
+    const char* operator()(const SpaceToDepth&) const { return "space_to_depth"; }
+    const char* operator()(const Crop&) const { return "crop"; }
+  };
+  return std::visit(Name{}, operation);
+}
+
+const char* activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::Linear:
+      return "linear";
+    case Activation::Relu:
+      return "relu";
+    case Activation::Leaky:
+      return "leaky";
+    case Activation::Relu6:
+      return "relu6";
+    case Activation::Elu:
+      return "elu";
+    case Activation::Logistic:
+      return "logistic";
+    case Activation::Tanh:
+      return "tanh";
+    case Activation::Swish:
+      return "swish";
+    case Activation::Mish:
+      return "mish";
+    case Activation::Ramp:
+      return "ramp";
+  }
+  expects(false, "an activation is one of the enumerators");
+  return "";
+}
+
+LayerParameters layer_parameters(const Network& network, int layer) {
+  const LayerSpec& spec = network.layer(layer);
+  const MapShape& in = network.shape(spec.inputs.front());
+  LayerParameters parameters;
+  bool batch_normalize = false;
+  if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
+    const Index row = in.channels / convolution->groups * convolution->size * convolution->size;
+    parameters.weight = {convolution->filters, row};
+    batch_normalize = convolution->batch_normalize;
+  } else if (const auto* connected = std::get_if<Connected>(&spec.operation)) {
+    parameters.weight = {connected->outputs, in.volume()};
+    batch_normalize = connected->batch_normalize;
+  } else {
+    return parameters;
+  }
+  const ParameterShape vector{parameters.weight.channels, 1};
+  parameters.bias = vector;
+  if (batch_normalize) {
+    parameters.scale = vector;
+    parameters.mean = vector;
+    parameters.variance = vector;
+  }
+  return parameters;
+}
+
+Index multiply_adds(const Network& network, int layer, const Region& output) {
+  return saturating_product(output.volume(), layer_parameters(network, layer).weight.row);
+}
+
+}  // namespace tessera::partitioner

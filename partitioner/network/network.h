@@ -1,0 +1,227 @@
+// A convolutional network as a directed acyclic graph of layers, with shapes and with the one rule
+// that all geometry rests on: to compute this region of its output, which region of each input does
+// a layer require?
+//
+// A map is what a layer puts out. Map i belongs to layer i, counted from 0 as the sections of a
+// model file after [net]; map kImage (-1) is the network's input. Shapes are those of one image:
+// channels, rows, columns.
+
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "partitioner/base/region.h"
+
+namespace tessera::partitioner {
+
+inline constexpr int kImage = -1;
+
+struct MapShape {
+  Index channels = 0;
+  Index rows = 0;
+  Index cols = 0;
+
+  [[nodiscard]] constexpr Index volume() const { return channels * rows * cols; }
+  friend constexpr bool operator==(const MapShape&, const MapShape&) = default;
+};
+
+enum class Activation { Linear, Relu, Leaky, Relu6, Elu, Logistic, Tanh, Swish, Mish, Ramp };
+
+// out[k] = activation(normalise(sum over c, fh, fw of weight[k][c][fh][fw] * in[c][row * stride +
+// fh - padding][...]) + bias[k])
+struct Convolution {
+  Index filters = 1;  // output channels, K
+  Index size = 1;     // side of the square filter, F
+  Index stride = 1;
+  Index padding = 0;  // cells of border on each of the four sides
+  Index groups = 1;   // filter k sees the input channels of its group only
+  bool batch_normalize = false;
+  Activation activation = Activation::Logistic;
+  friend bool operator==(const Convolution&, const Convolution&) = default;
+};
+
+// The window's first cell is row * stride - padding / 2 (truncated): `padding` is the total of both
+// sides. What lies outside the map is ignored. The winner of a window is kept in a byte, so windows
+// have at most kLargestPool cells a side.
+inline constexpr Index kLargestPool = 16;
+struct MaxPool {
+  Index size = 1;
+  Index stride = 1;
+  Index padding = 0;
+  friend bool operator==(const MaxPool&, const MaxPool&) = default;
+};
+
+// The mean of each whole map: output (C, 1, 1).
+struct AvgPool {
+  friend bool operator==(const AvgPool&, const AvgPool&) = default;
+};
+
+// Reads its input as one vector in (C, H, W) order: output (K, 1, 1).
+struct Connected {
+  Index outputs = 1;
+  bool batch_normalize = false;
+  Activation activation = Activation::Logistic;
+  friend bool operator==(const Connected&, const Connected&) = default;
+};
+
+struct Dropout {
+  double probability = 0.5;
+  friend bool operator==(const Dropout&, const Dropout&) = default;
+};
+
+// Over all values of an image, or over each of `groups` equal runs of them in (C, H, W) order; with
+// `spatial`, over the channels of each cell.
+struct Softmax {
+  Index groups = 1;
+  bool spatial = false;
+  double temperature = 1;
+  friend bool operator==(const Softmax&, const Softmax&) = default;
+};
+
+// The loss: cross-entropy where its input is a softmax (or a chain of pass-through layers from
+// one), else half the squared error.
+struct Cost {
+  double scale = 1;
+  friend bool operator==(const Cost&, const Cost&) = default;
+};
+
+// inputs[0] + inputs[1], of different shapes too: the lesser number of channels; a source larger by
+// k is sampled at every k-th cell, a smaller one is added at every k-th cell. Output has the shape
+// of inputs[0]. out = activation(alpha * inputs[0] + beta * inputs[1]) where the two meet,
+// activation(inputs[0]) elsewhere.
+struct Shortcut {
+  Activation activation = Activation::Linear;
+  double alpha = 1;
+  double beta = 1;
+  friend bool operator==(const Shortcut&, const Shortcut&) = default;
+};
+
+// Its inputs one behind the other along the channels; of each input only slice `group` of `groups`
+// equal ones.
+struct Route {
+  Index groups = 1;
+  Index group = 0;
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+// Each cell repeated stride x stride times, multiplied by `scale`.
+struct Upsample {
+  Index stride = 2;
+  double scale = 1;
+  friend bool operator==(const Upsample&, const Upsample&) = default;
+};
+
+// Darknet's flat re-index of (C, H, W) to (C * stride^2, H / stride, W / stride); not a local
+// operation. `reverse` is the opposite direction, to (C / stride^2, H * stride, W * stride).
+struct Reorg {
+  Index stride = 2;
+  bool reverse = false;
+  friend bool operator==(const Reorg&, const Reorg&) = default;
+};
+
+// out[(dy * stride + dx) * C + c][row][col] = in[c][row * stride + dy][col * stride + dx], as ONNX
+// defines it.
+struct SpaceToDepth {
+  Index stride = 2;
+  friend bool operator==(const SpaceToDepth&, const SpaceToDepth&) = default;
+};
+
+// The data stage cuts this window out of each picture before the network sees it; as a layer it
+// passes its input on and keeps its place in the numbering. Only layer 0 can be one.
+struct Crop {
+  bool flip = false;
+  double angle = 0;
+  double saturation = 1;
+  double exposure = 1;
+  bool noadjust = false;  // false: pixels scaled from 0..1 to -1..1
+  friend bool operator==(const Crop&, const Crop&) = default;
+};
+
+using Operation = std::variant<Convolution,
+                               MaxPool,
+                               AvgPool,
+                               Connected,
+                               Dropout,
+                               Softmax,
+                               Cost,
+                               Shortcut,
+                               Route,
+                               Upsample,
+                               Reorg,
+                               SpaceToDepth,
+                               Crop>;
+
+struct LayerSpec {
+  Operation operation;
+  std::vector<int> inputs;  // maps, each less than the layer's own index; kImage or a layer
+  MapShape output;          // filled in by add_layer
+  int line = 0;             // where the model file has it; 0 if it came from no file
+};
+
+// Layers that follow each other, both ends included.
+struct LayerRun {
+  int first = 0;
+  int last = 0;
+};
+
+// Shapes and layers. What a model file says besides (training, augmentation) is a ModelFile's, see
+// partitioner/cfg/model_file.h.
+struct Network {
+  MapShape image;
+  std::vector<LayerSpec> layers;
+
+  [[nodiscard]] int size() const { return static_cast<int>(layers.size()); }
+  [[nodiscard]] const MapShape& shape(int map) const {
+    return map == kImage ? image : layers[static_cast<std::size_t>(map)].output;
+  }
+  [[nodiscard]] const LayerSpec& layer(int index) const {
+    return layers[static_cast<std::size_t>(index)];
+  }
+};
+
+// Appends a layer and derives its output shape. Throws std::invalid_argument with a message for the
+// user (no place: the caller knows it) where shapes do not fit: a window wholly outside the map,
+// channels that do not divide, ...
+void add_layer(Network& network, Operation operation, std::vector<int> inputs, int line = 0);
+
+// The region of map inputs[input] that `layer` requires to compute `output` of its own map. Empty
+// where it requires nothing of that input. Convolutions reach outside the map (the border, always
+// 0); everything else is clipped.
+[[nodiscard]] Region required_input(const Network& network,
+                                    int layer,
+                                    std::size_t input,
+                                    const Region& output);
+
+// The whole map: `batch` images.
+[[nodiscard]] Region whole_map(const Network& network, int map, Index batch);
+
+// The name of the section that makes such a layer, "convolutional", "maxpool", ...
+[[nodiscard]] const char* kind_name(const Operation& operation);
+
+[[nodiscard]] const char* activation_name(Activation activation);
+
+// Multiply-adds of a forward pass that computes `output` of `layer` (weights only, no pointwise
+// work).
+[[nodiscard]] Index multiply_adds(const Network& network, int layer, const Region& output);
+
+// A parameter tensor of a layer; sizes in elements. `row` elements belong to each output channel.
+struct ParameterShape {
+  Index channels = 0;  // K
+  Index row = 0;       // weights: channels / groups * F * F; vectors: 1
+};
+
+// What a layer has to learn, and the statistics it keeps. All are 0 x 0 for layers without
+// parameters.
+struct LayerParameters {
+  ParameterShape weight;
+  ParameterShape bias;   // with batch normalisation: its shift
+  ParameterShape scale;  // batch normalisation only, as are the two below; not learnt, updated
+  ParameterShape mean;
+  ParameterShape variance;
+};
+
+[[nodiscard]] LayerParameters layer_parameters(const Network& network, int layer);
+
+}  // namespace tessera::partitioner

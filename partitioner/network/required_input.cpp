@@ -1,0 +1,177 @@
+// The receptive-field rule: what a layer must read to compute a region of its output. Each overload
+// below gets a region that is not empty and lies inside the layer's map, and may leave a range of
+// cells empty.
+
+#include <algorithm>
+
+#include "partitioner/base/errors.h"
+#include "partitioner/network/network.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+// Where a layer reads: the shape of the input asked about, its position among the inputs, and the
+// whole network.
+struct Reading {
+  const Network& network;
+  const LayerSpec& layer;
+  std::size_t input = 0;
+  MapShape in;
+};
+
+Index ceiling_quotient(Index numerator, Index denominator) {
+  return (numerator + denominator - 1) / denominator;
+}
+
+// Windows of `size` cells, window i starting at i * stride - before.
+Range window_cells(const Range& windows, Index size, Index stride, Index before) {
+  return {windows.begin * stride - before, (windows.end - 1) * stride - before + size};
+}
+
+// Input cell i is output cell i * stride ... i * stride + stride - 1.
+Range coarser_cells(const Range& cells, Index stride) {
+  return {cells.begin / stride, ceiling_quotient(cells.end, stride)};
+}
+
+Region whole_images(const Reading& reading, const Range& images) {
+  return {images, {0, reading.in.channels}, {0, reading.in.rows}, {0, reading.in.cols}};
+}
+
+Region required(const Convolution& convolution, const Reading& reading, const Region& output) {
+  const Index filters_per_group = convolution.filters / convolution.groups;
+  const Index channels_per_group = reading.in.channels / convolution.groups;
+  const Range groups = coarser_cells(output.channels, filters_per_group);
+  return {output.images,
+          {groups.begin * channels_per_group, groups.end * channels_per_group},
+          window_cells(output.rows, convolution.size, convolution.stride, convolution.padding),
+          window_cells(output.cols, convolution.size, convolution.stride, convolution.padding)};
+}
+
+Region required(const MaxPool& pool, const Reading& reading, const Region& output) {
+  const Region windows{output.images,
+                       output.channels,
+                       window_cells(output.rows, pool.size, pool.stride, pool.padding / 2),
+                       window_cells(output.cols, pool.size, pool.stride, pool.padding / 2)};
+  return intersect(windows, whole_images(reading, output.images));
+}
+
+Region required(const AvgPool& /*pool*/, const Reading& reading, const Region& output) {
+  return {output.images, output.channels, {0, reading.in.rows}, {0, reading.in.cols}};
+}
+
+Region required(const Connected& /*connected*/, const Reading& reading, const Region& output) {
+  return whole_images(reading, output.images);
+}
+
+Region required(const Dropout& /*dropout*/, const Reading& /*reading*/, const Region& output) {
+  return output;
+}
+
+Region required(const Softmax& softmax, const Reading& reading, const Region& output) {
+  Region region = output;
+  if (softmax.spatial) {
+    region.channels = {0, reading.in.channels};
+    return region;
+  }
+  // The hull of the runs that the output touches, widened to whole channels.
+  const Index cells = reading.in.rows * reading.in.cols;
+  const Index run = reading.in.volume() / softmax.groups;
+  const Index first =
+      (output.channels.begin * cells + output.rows.begin * reading.in.cols + output.cols.begin) /
+      run * run;
+  const Index last = (output.channels.end - 1) * cells + (output.rows.end - 1) * reading.in.cols +
+                     output.cols.end - 1;
+  const Range values{first, (last / run + 1) * run};
+  return {output.images, coarser_cells(values, cells), {0, reading.in.rows}, {0, reading.in.cols}};
+}
+
+Region required(const Cost& /*cost*/, const Reading& /*reading*/, const Region& output) {
+  return output;
+}
+
+// Cells of the source that are added to `cells` of an output of `out` cells, with `in` cells in the
+// source.
+Range added_cells(const Range& cells, Index out, Index in) {
+  if (in >= out) {
+    return window_cells(cells, 1, in / out, 0);
+  }
+  const Index every = out / in;
+  return {ceiling_quotient(cells.begin, every), ceiling_quotient(cells.end, every)};
+}
+
+Region required(const Shortcut& /*shortcut*/, const Reading& reading, const Region& output) {
+  if (reading.input == 0) {
+    return output;
+  }
+  const MapShape& out = reading.layer.output;
+  return {output.images,
+          intersect(output.channels, {0, reading.in.channels}),
+          added_cells(output.rows, out.rows, reading.in.rows),
+          added_cells(output.cols, out.cols, reading.in.cols)};
+}
+
+Region required(const Route& route, const Reading& reading, const Region& output) {
+  Index before = 0;  // output channels that earlier inputs fill
+  for (std::size_t i = 0; i < reading.input; ++i) {
+    before += reading.network.shape(reading.layer.inputs[i]).channels / route.groups;
+  }
+  const Index slice = reading.in.channels / route.groups;
+  const Index offset = slice * route.group - before;
+  const Range channels = intersect(output.channels, {before, before + slice});
+  Region region = output;
+  region.channels = {channels.begin + offset, channels.end + offset};
+  return region;
+}
+
+Region required(const Upsample& upsample, const Reading& /*reading*/, const Region& output) {
+  Region region = output;
+  region.rows = coarser_cells(output.rows, upsample.stride);
+  region.cols = coarser_cells(output.cols, upsample.stride);
+  return region;
+}
+
+Region required(const Reorg& /*reorg*/, const Reading& reading, const Region& output) {
+  return whole_images(reading, output.images);
+}
+
+Region required(const SpaceToDepth& space_to_depth, const Reading& reading, const Region& output) {
+  const Index stride = space_to_depth.stride;
+  const Index channels = reading.in.channels;
+  // Output channels come in stride^2 blocks of all input channels; block dy * stride + dx reads
+  // cell (dy, dx).
+  const Range blocks = coarser_cells(output.channels, channels);
+  const Range dy = coarser_cells(blocks, stride);
+  const bool one_block = blocks.size() == 1;
+  const Range dx = dy.size() == 1 ? Range{blocks.begin % stride, (blocks.end - 1) % stride + 1}
+                                  : Range{0, stride};
+  const Index block_begin = blocks.begin * channels;
+  return {output.images,
+          one_block ? Range{output.channels.begin - block_begin, output.channels.end - block_begin}
+                    : Range{0, channels},
+          {output.rows.begin * stride + dy.begin, (output.rows.end - 1) * stride + dy.end},
+          {output.cols.begin * stride + dx.begin, (output.cols.end - 1) * stride + dx.end}};
+}
+
+Region required(const Crop& /*crop*/, const Reading& /*reading*/, const Region& output) {
+  return output;
+}
+
+}  // namespace
+
+Region required_input(const Network& network, int layer, std::size_t input, const Region& output) {
+  const LayerSpec& spec = network.layer(layer);
+  expects(input < spec.inputs.size(), "a layer has the input that is asked about");
+  if (output.empty()) {
+    return {};
+  }
+  Region whole = whole_map(network, layer, 0);
+  whole.images = output.images;
+  expects(contains(whole, output), "the output asked for lies inside the layer's map");
+  const Reading reading{network, spec, input, network.shape(spec.inputs[input])};
+  const Region region =
+      std::visit([&](const auto& kind) { return required(kind, reading, output); }, spec.operation);
+  return region.empty() ? Region{} : region;
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,69 @@
+// How gradients are added up over ranks and new values sent back: part of the decision.
+//
+// The parameters of consecutive layers travel together, in one message from a rank to another. Such
+// a bucket is full when it holds enough bytes; its sums begin as soon as the backward pass is done
+// with all of its layers. Buckets are counted in the order in which they begin: the last layers
+// first.
+
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "partitioner/network/network.h"
+
+namespace tessera::partitioner {
+
+inline constexpr Index kSingleBytes = 4;  // of a number in single precision
+
+// Over a wire such messages travel in pieces, a few at a time: others get between them. So many
+// pieces are under way from a rank to another of `ranks`; what others wait for takes 8 ms over a
+// link of 100 Mbit/s. With less the wire would stand still while nobody looks.
+inline constexpr Index kPieceBytes = 16384;
+[[nodiscard]] Index pieces_under_way(int ranks);
+
+enum class SumPrecision {
+  Exact,  // as it is computed
+  Half,   // 16 bits an element with one scale a message; what rounding leaves is sent the next time
+};
+
+// "exact" and "half".
+[[nodiscard]] const char* name_of(SumPrecision precision);
+[[nodiscard]] std::optional<SumPrecision> sum_precision_named(std::string_view name);
+
+struct GradientSums {
+  Index bucket_bytes = 262144;  // of whole tensors in single precision; at least a layer
+  SumPrecision precision = SumPrecision::Exact;
+  friend bool operator==(const GradientSums&, const GradientSums&) = default;
+};
+
+struct SumBucket {
+  int first = 0;  // layers [first, last], both included; those without parameters count for nothing
+  int last = 0;
+  friend bool operator==(const SumBucket&, const SumBucket&) = default;
+};
+
+// Of weight, bias and scale; 0 for a layer that learns nothing.
+[[nodiscard]] Index learnt_elements(const Network& network, int layer);
+
+// All layers that learn, in buckets. The first layer of a bucket has parameters.
+[[nodiscard]] std::vector<SumBucket> sum_buckets(const Network& network, const GradientSums& sums);
+
+// Of an element in a message.
+[[nodiscard]] Index packed_bytes(SumPrecision precision, Index scalar_bytes);
+// Of a message of so many gradients or values; nothing is sent where there are none.
+[[nodiscard]] Index sum_message_bytes(SumPrecision precision, Index elements, Index scalar_bytes);
+
+// Elements of parameters on one rank.
+struct TravellingElements {
+  Index shared = 0;    // owned by the rank and held by others too
+  Index borrowed = 0;  // held by the rank and owned by others
+};
+
+// What a rank keeps of them beside messages: packed changes, and what rounding has left.
+[[nodiscard]] Index sum_remainder_bytes(SumPrecision precision,
+                                        const TravellingElements& elements,
+                                        Index scalar_bytes);
+
+}  // namespace tessera::partitioner

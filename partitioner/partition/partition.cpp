@@ -1,0 +1,328 @@
+#include "partitioner/partition/partition.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <numeric>
+#include <string_view>
+
+#include "partitioner/base/errors.h"
+#include "partitioner/base/fingerprint.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr Index kMostParts = 1'000'000;  // of a cut, and tiles of a group
+
+// Of everything that geometry or the set of parameters depends on.
+class NetworkFingerprint : public Fingerprint {
+ public:
+  using Fingerprint::add;
+  void add(const MapShape& shape) {
+    add(shape.channels);
+    add(shape.rows);
+    add(shape.cols);
+  }
+
+  void operator()(const Convolution& layer) {
+    add(layer.filters);
+    add(layer.size);
+    add(layer.stride);
+    add(layer.padding);
+    add(layer.groups);
+    add(static_cast<Index>(layer.batch_normalize));
+    add(std::string_view(activation_name(layer.activation)));
+  }
+  void operator()(const MaxPool& layer) {
+    add(layer.size);
+    add(layer.stride);
+    add(layer.padding);
+  }
+  void operator()(const Connected& layer) {
+    add(layer.outputs);
+    add(static_cast<Index>(layer.batch_normalize));
+    add(std::string_view(activation_name(layer.activation)));
+  }
+  void operator()(const Softmax& layer) {
+    add(layer.groups);
+    add(static_cast<Index>(layer.spatial));
+  }
+  void operator()(const Shortcut& layer) {
+    add(std::string_view(activation_name(layer.activation)));
+  }
+  void operator()(const Route& layer) {
+    add(layer.groups);
+    add(layer.group);
+  }
+  void operator()(const Upsample& layer) { add(layer.stride); }
+  void operator()(const Reorg& layer) {
+    add(layer.stride);
+    add(static_cast<Index>(layer.reverse));
+  }
+  void operator()(const SpaceToDepth& layer) { add(layer.stride); }
+  void operator()(const AvgPool& /*layer*/) {}
+  void operator()(const Dropout& /*layer*/) {}
+  void operator()(const Cost& /*layer*/) {}
+  void operator()(const Crop& /*layer*/) {}
+};
+
+// One partition on its way through validate(): where it came from, and how a fault in it is
+// reported.
+class Validation {
+ public:
+  Validation(const Partition& partition, const Network& network, Index batch, std::string where)
+      : partition_(partition), network_(network), batch_(batch), where_(std::move(where)) {}
+
+  void run() {
+    if (partition_.network != fingerprint(network_)) {
+      fail(
+          fmt::format("the partition is for another network (fingerprint \"{}\", this one has "
+                      "\"{}\"): make a new one "
+                      "with `tessera plan --save`, or take the model file that it was made for",
+                      partition_.network,
+                      fingerprint(network_)));
+    }
+    if (partition_.ranks < 1 || partition_.ranks > kMostParts) {
+      fail(fmt::format("{} ranks, expected 1 to {}", partition_.ranks, kMostParts));
+    }
+    if (partition_.reader < kEveryRank || partition_.reader >= partition_.ranks) {
+      fail(fmt::format("the reader is rank {}, expected \"every\" or a rank from 0 to {}",
+                       partition_.reader,
+                       partition_.ranks - 1));
+    }
+    check_cover();
+    for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
+      check_group(i);
+    }
+    check_kernels();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const { throw InputError(where_, 0, message); }
+
+  [[noreturn]] void fail(std::size_t group, const std::string& message) const {
+    const Group& failing = partition_.groups[group];
+    fail(
+        fmt::format("group {} (layers {} to {}): {}", group, failing.first, failing.last, message));
+  }
+
+  void check_kernels() const {
+    if (partition_.kernels.size() > network_.layers.size()) {
+      fail(fmt::format("kernels for layer {}: the network has {} layers",
+                       partition_.kernels.size() - 1,
+                       network_.layers.size()));
+    }
+    for (std::size_t layer = 0; layer < partition_.kernels.size(); ++layer) {
+      const ConvolutionKernels& of = partition_.kernels[layer];
+      for (const ConvolutionKernel kernel : {of.forward, of.backward_data, of.backward_weights}) {
+        if (of != ConvolutionKernels{} && !applies(kernel, network_, static_cast<int>(layer))) {
+          fail(
+              fmt::format("layer {} cannot be computed by the kernel {}: winograd2 and winograd4 "
+                          "are for 3x3 convolutions of stride 1 without groups",
+                          layer,
+                          name_of(kernel)));
+        }
+      }
+    }
+  }
+
+  void check_cover() const {
+    int next = 0;
+    for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
+      const Group& group = partition_.groups[i];
+      if (group.first != next) {
+        fail(i,
+             fmt::format(
+                 "starts at layer {}, expected {}: groups follow each other without gap or overlap",
+                 group.first,
+                 next));
+      }
+      if (group.last < group.first) {
+        fail(i, "ends before it starts: give layers = [first, last], both included");
+      }
+      if (group.last >= network_.size()) {
+        fail(i,
+             fmt::format("the network's last layer is {}: end the group there",
+                         network_.size() - 1));
+      }
+      next = group.last + 1;
+    }
+    if (next != network_.size()) {
+      fail(fmt::format(
+          "{} groups hold layers up to {}, the network's last is {}: add a group for the rest",
+          partition_.groups.size(),
+          next - 1,
+          network_.size() - 1));
+    }
+  }
+
+  void check_group(std::size_t index) const {
+    const Group& group = partition_.groups[index];
+    const MapShape& map = network_.shape(group.last);
+    check_cut(index, "images", group.images, batch_);
+    check_cut(index, "channels", group.channels, map.channels);
+    check_cut(index, "rows", group.rows, map.rows);
+    check_cut(index, "cols", group.cols, map.cols);
+    check_bands(index);
+    check_ranks(index);
+    int previous = group.first - 1;
+    for (const int layer : group.collapse) {
+      if (layer < group.first || layer > group.last) {
+        fail(index, fmt::format("collapse names layer {}, which is not in the group", layer));
+      }
+      if (layer <= previous) {
+        fail(index,
+             fmt::format("collapse names layer {} after {}: list each layer once, in rising order",
+                         layer,
+                         previous));
+      }
+      previous = layer;
+    }
+  }
+
+  void check_cut(std::size_t index, const char* name, const Cut& cut, Index extent) const {
+    if (cut.parts < 1 || cut.parts > kMostParts) {
+      fail(index,
+           fmt::format("{} is cut into {} parts, expected 1 to {}", name, cut.parts, kMostParts));
+    }
+    if (cut.boundaries.empty()) {
+      return;
+    }
+    const std::vector<Index>& at = cut.boundaries;
+    if (static_cast<Index>(at.size()) != cut.parts + 1) {
+      fail(index,
+           fmt::format("{} has {} boundaries for {} parts, expected {}",
+                       name,
+                       at.size(),
+                       cut.parts,
+                       cut.parts + 1));
+    }
+    if (at.front() != 0 || at.back() != extent) {
+      fail(index,
+           fmt::format("{} is cut from {} to {}, expected 0 to {}, the {}",
+                       name,
+                       at.front(),
+                       at.back(),
+                       extent,
+                       std::string_view(name).starts_with("images")
+                           ? "images of a pass"
+                           : "whole of the last layer's output"));
+    }
+    for (std::size_t i = 1; i < at.size(); ++i) {
+      if (at[i] < at[i - 1]) {
+        fail(index,
+             fmt::format(
+                 "{} has the boundary {} after {}: boundaries never fall", name, at[i], at[i - 1]));
+      }
+    }
+  }
+
+  void check_bands(std::size_t index) const {
+    const Group& group = partition_.groups[index];
+    if (group.bands.empty()) {
+      return;
+    }
+    if (group.images != Cut{}) {
+      fail(index,
+           "has both images and bands: bands say how images are cut in each part of the rows");
+    }
+    if (static_cast<Index>(group.bands.size()) != group.rows.parts) {
+      fail(index,
+           fmt::format("{} bands for {} parts of the rows: give one for each",
+                       group.bands.size(),
+                       group.rows.parts));
+    }
+    for (const Cut& band : group.bands) {
+      check_cut(index, "images of a band", band, batch_);
+    }
+  }
+
+  void check_ranks(std::size_t index) const {
+    const Group& group = partition_.groups[index];
+    Index tiles = 1;
+    for (const Index parts : {group.image_parts(), group.channels.parts, group.cols.parts}) {
+      tiles *= parts;  // at most kMostParts squared each, so the product cannot overflow here
+      if (tiles > kMostParts) {
+        fail(index, fmt::format("more than {} tiles: cut it into fewer parts", kMostParts));
+      }
+    }
+    if (tiles != static_cast<Index>(group.ranks.size())) {
+      fail(index,
+           fmt::format(
+               "{} tiles and {} ranks: list one rank for each tile", tiles, group.ranks.size()));
+    }
+    std::vector<int> sorted = group.ranks;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      if (sorted[i] < 0 || sorted[i] >= partition_.ranks) {
+        fail(index,
+             fmt::format("a tile on rank {}, expected a rank from 0 to {}",
+                         sorted[i],
+                         partition_.ranks - 1));
+      }
+      if (i > 0 && sorted[i] == sorted[i - 1]) {
+        fail(
+            index,
+            fmt::format("two tiles on rank {}: a rank has at most one tile of a group", sorted[i]));
+      }
+    }
+  }
+
+  const Partition& partition_;
+  const Network& network_;
+  Index batch_;
+  std::string where_;
+};
+
+}  // namespace
+
+std::vector<Index> cut_boundaries(const Cut& cut, Index extent) {
+  if (!cut.boundaries.empty()) {
+    return cut.boundaries;
+  }
+  std::vector<Index> boundaries;
+  boundaries.reserve(static_cast<std::size_t>(cut.parts) + 1);
+  for (Index i = 0; i <= cut.parts; ++i) {
+    boundaries.push_back(extent * i / cut.parts);
+  }
+  return boundaries;
+}
+
+std::string fingerprint(const Network& network) {
+  NetworkFingerprint print;
+  print.add(network.image);
+  print.add(static_cast<Index>(network.size()));
+  for (const LayerSpec& layer : network.layers) {
+    print.add(std::string_view(kind_name(layer.operation)));
+    std::visit(print, layer.operation);
+    print.add(static_cast<Index>(layer.inputs.size()));
+    for (const int input : layer.inputs) {
+      print.add(static_cast<Index>(input));
+    }
+    print.add(layer.output);
+  }
+  return print.text();
+}
+
+Partition single_tile(const Network& network) {
+  Partition partition;
+  partition.network = fingerprint(network);
+  if (network.size() > 0) {
+    Group group;
+    group.last = network.size() - 1;
+    group.ranks = {0};
+    partition.groups.push_back(group);
+  }
+  return partition;
+}
+
+void validate(const Partition& partition,
+              const Network& network,
+              Index batch,
+              const std::string& where) {
+  expects(batch >= 1, "a pass has at least one image");
+  Validation(partition, network, batch, where).run();
+}
+
+}  // namespace tessera::partitioner

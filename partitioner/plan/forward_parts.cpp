@@ -1,0 +1,258 @@
+#include "partitioner/plan/forward_parts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "partitioner/plan/plan_totals.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr Index kGrid = 4;           // side of the largest Winograd tile
+constexpr Index kRun = 28;           // cells that kernels compute side by side, a multiple of all
+constexpr Index kFewestCells = 512;  // fewer would pay more for packing weights twice
+
+// Kernels bring all filters into their order again for each part; Winograd's transform those that
+// they do not keep, and read the others. On a Raspberry Pi 3 that takes as long for a filter as
+// 100 Mbit/s take to bring this many cells of a channel.
+constexpr double kCellsPerTransform = 1.5;
+constexpr double kCellsPerKept = 0.25;
+constexpr double kCellsPerWeight = 0.04;  // of a filter's window
+
+constexpr Index kMostParts = 4;             // that images are computed in
+constexpr Index kFewestAwaitedCells = 256;  // of all channels, in each of these parts
+
+// Cells of all channels of the layer's input that the rank gets from others, for layers from this
+// one on.
+Index awaited_cells(const Network& network, const Plan& plan, int layer, int rank) {
+  const int map = network.layer(layer).inputs[0];
+  const int group = plan.group(layer);
+  if (first_reader(network, plan, map, group) != layer) {
+    return 0;  // that one has waited already
+  }
+  Index volume = 0;
+  for (const Exchange& exchange : plan.exchanges) {
+    if (exchange.map != map || exchange.group != group || !is_sent_forward(plan, exchange)) {
+      continue;
+    }
+    for (const Message& message : exchange.messages) {
+      volume += message.to == rank && message.from != rank ? message.region.volume() : 0;
+    }
+  }
+  return volume / network.shape(map).channels;
+}
+
+// Whether the rank transforms the layer's filters once for all parts of its tile.
+bool keeps_filters(const Network& network, const Plan& plan, int layer, int rank) {
+  const Index side = winograd_side(plan.kernels_of(layer).forward);
+  const Index channels = network.shape(network.layer(layer).inputs[0]).channels;
+  const Index filters = plan.tile(layer, rank).computed.channels.size();
+  return side > 0 && keeps_winograd_filters(side, channels, filters);
+}
+
+// What bringing the filters of one more part of the tile takes, in cells that could come
+// meanwhile.
+double cells_per_part(const Network& network, const Plan& plan, int layer, int rank) {
+  const auto filters = static_cast<double>(plan.tile(layer, rank).computed.channels.size());
+  if (keeps_filters(network, plan, layer, rank)) {
+    return kCellsPerKept * filters;
+  }
+  if (winograd_side(plan.kernels_of(layer).forward) > 0) {
+    return kCellsPerTransform * filters;
+  }
+  const Index size = std::get<Convolution>(network.layer(layer).operation).size;
+  return kCellsPerWeight * filters * static_cast<double>(size * size);
+}
+
+Index up_to_multiple(Index value, Index of) {
+  return (value + of - 1) / of * of;
+}
+
+// The outputs of `computed` whose windows lie in `ready` cells of `extent`, or beside these.
+Range complete(const Convolution& shape, const Range& computed, const Range& ready, Index extent) {
+  Range outputs = computed;
+  if (ready.begin > 0) {
+    outputs.begin = std::max(
+        outputs.begin, up_to_multiple(ready.begin + shape.padding, shape.stride) / shape.stride);
+  }
+  if (ready.end < extent) {
+    const Index last = ready.end + shape.padding - shape.size;  // where the last window begins
+    outputs.end = last < 0 ? outputs.begin : std::min(outputs.end, last / shape.stride + 1);
+  }
+  return outputs;
+}
+
+// Moves the ends of `inner` that lie inside `all` further in: at least `step` from the end of
+// `all`, on the grid.
+Range aligned(const Range& inner, const Range& all, Index step) {
+  Range result = inner;
+  if (inner.begin > all.begin) {
+    const Index begin = all.begin + up_to_multiple(inner.begin - all.begin, step);
+    result.begin = up_to_multiple(begin, kGrid);
+  }
+  if (inner.end < all.end) {
+    const Index end = all.end - up_to_multiple(all.end - inner.end, step);
+    result.end = end / kGrid * kGrid;
+  }
+  return result;
+}
+
+// How many parts the images of the rank's tile are computed in, as they arrive.
+Index parts_of_images(const Network& network, const Plan& plan, int layer, int rank) {
+  if (!std::holds_alternative<Convolution>(network.layer(layer).operation)) {
+    return 1;
+  }
+  const Region& computed = plan.tile(layer, rank).computed;
+  if (computed.images.size() < 2) {
+    return 1;
+  }
+  const Index awaited = awaited_cells(network, plan, layer, rank);
+  if (awaited < 2 * kFewestAwaitedCells || !interior(network, plan, layer, rank).empty()) {
+    return 1;
+  }
+  const auto worth_it =
+      static_cast<Index>(static_cast<double>(awaited) / cells_per_part(network, plan, layer, rank));
+  return std::max<Index>(
+      1, std::min({computed.images.size(), worth_it, awaited / kFewestAwaitedCells, kMostParts}));
+}
+
+Range images_of_part(const Range& images, Index part, Index parts) {
+  return {images.begin + images.size() * part / parts,
+          images.begin + images.size() * (part + 1) / parts};
+}
+
+// Whether the rank transforms the layer's filters while it waits for cells.
+bool prepares_filters(const Network& network, const Plan& plan, int layer, int rank) {
+  return std::holds_alternative<Convolution>(network.layer(layer).operation) &&
+         keeps_filters(network, plan, layer, rank) && awaited_cells(network, plan, layer, rank) > 0;
+}
+
+// The exchange of what `layer` waits for, in parts.
+std::vector<Exchange> parts_of(const Network& network,
+                               const Plan& plan,
+                               const Exchange& whole,
+                               int layer) {
+  std::vector<Exchange> result;
+  std::vector<Index> parts_of_ranks;
+  parts_of_ranks.reserve(static_cast<std::size_t>(plan.ranks));
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    parts_of_ranks.push_back(parts_of_images(network, plan, layer, rank));
+  }
+  for (const Message& message : whole.messages) {
+    const Range& images = plan.tile(layer, message.to).computed.images;
+    const Index parts = parts_of_ranks[static_cast<std::size_t>(message.to)];
+    for (Index part = 0; part < parts; ++part) {
+      Region region = message.region;
+      if (parts > 1) {
+        region.images = intersect(region.images, images_of_part(images, part, parts));
+      }
+      if (region.empty()) {
+        continue;
+      }
+      while (static_cast<Index>(result.size()) <= part) {
+        result.push_back({whole.map, whole.group, {}, static_cast<int>(result.size())});
+      }
+      result[static_cast<std::size_t>(part)].messages.push_back({message.from, message.to, region});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+int first_reader(const Network& network, const Plan& plan, int map, int group) {
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const auto& inputs = network.layer(layer).inputs;
+    if (plan.group(layer) == group &&
+        std::find(inputs.begin(), inputs.end(), map) != inputs.end()) {
+      return layer;
+    }
+  }
+  return network.size();
+}
+
+Region interior(const Network& network, const Plan& plan, int layer, int rank) {
+  const auto* shape = std::get_if<Convolution>(&network.layer(layer).operation);
+  if (shape == nullptr) {
+    return {};
+  }
+  const int map = network.layer(layer).inputs[0];
+  const int buffer =
+      plan.read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)][0];
+  const bool in_place = buffer != kNoBuffer && buffer == plan.producer(rank, map);
+  const Index awaited = in_place ? awaited_cells(network, plan, layer, rank) : 0;
+  if (awaited == 0) {
+    return {};
+  }
+  const Region& computed = plan.tile(layer, rank).computed;
+  const Region& ready = plan.tile(map, rank).owned;
+  const MapShape& input = network.shape(map);
+  if (!contains(ready.images, computed.images) ||
+      !contains(ready.channels, Range{0, input.channels})) {
+    return {};
+  }
+  Region result = computed;
+  result.rows =
+      aligned(complete(*shape, computed.rows, ready.rows, input.rows), computed.rows, kGrid);
+  const bool by_tiles = winograd_side(plan.kernels_of(layer).forward) > 0;
+  result.cols = aligned(complete(*shape, computed.cols, ready.cols, input.cols),
+                        computed.cols,
+                        by_tiles ? kGrid : kRun);
+  const Index cells = computed.images.size() * computed.rows.size() * computed.cols.size();
+  if (cells < kFewestCells || 3 * result.volume() < computed.volume()) {
+    return {};
+  }
+  const double prepared = cells_per_part(network, plan, layer, rank) *
+                          static_cast<double>(border(computed, result).size());
+  return static_cast<double>(awaited) >= prepared ? result : Region{};
+}
+
+std::vector<TilePart> border(const Region& computed, const Region& interior) {
+  std::vector<TilePart> parts;
+  for (const Region& region : subtract(computed, interior)) {
+    if (!parts.empty() && parts.back().region.rows == region.rows) {
+      parts.back().ends_lines = false;  // the other side of the interior
+    }
+    parts.push_back({region, true, 1});
+  }
+  return parts;
+}
+
+std::vector<TilePart> forward_parts(const Network& network, const Plan& plan, int layer, int rank) {
+  const Region& computed = plan.tile(layer, rank).computed;
+  const Region inner = interior(network, plan, layer, rank);
+  if (!inner.empty()) {
+    std::vector<TilePart> parts = border(computed, inner);
+    parts.insert(parts.begin(), {inner, inner.cols == computed.cols, 0});
+    return parts;
+  }
+  std::vector<TilePart> parts;
+  const Index count = parts_of_images(network, plan, layer, rank);
+  for (Index part = 0; part < count && count > 1; ++part) {
+    Region region = computed;
+    region.images = images_of_part(computed.images, part, count);
+    parts.push_back({region, true, static_cast<int>(part) + 1});
+  }
+  if (parts.empty() && prepares_filters(network, plan, layer, rank)) {
+    parts.push_back({computed, true, 1});
+  }
+  return parts;
+}
+
+void split_exchanges(const Network& network, Plan& plan) {
+  std::vector<Exchange> result;
+  for (const Exchange& whole : plan.exchanges) {
+    const int layer = first_reader(network, plan, whole.map, whole.group);
+    std::vector<Exchange> parts = parts_of(network, plan, whole, layer);
+    if (parts.size() < 2) {
+      result.push_back(whole);
+    } else {
+      std::move(parts.begin(), parts.end(), std::back_inserter(result));
+    }
+  }
+  plan.exchanges = std::move(result);
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,158 @@
+#include "partitioner/plan/group_geometry.h"
+
+#include <algorithm>
+
+#include "partitioner/base/overlaps.h"
+#include "partitioner/plan/cut_mapping.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+Region clipped(const Network& network, int map, const Region& region) {
+  Region whole = whole_map(network, map, 0);
+  whole.images = region.images;
+  return intersect(region, whole);
+}
+
+class GeometryMaker {
+ public:
+  GeometryMaker(const Network& network, const Group& group, int ranks)
+      : network_(network), group_(group) {
+    geometry_.first = group.first;
+    geometry_.last = group.last;
+    geometry_.recompute = group.recompute;
+    geometry_.tiles.assign(static_cast<std::size_t>(group.last - group.first) + 1,
+                           std::vector<Tile>(static_cast<std::size_t>(ranks)));
+  }
+
+  GroupGeometry make(Index batch) {
+    const std::vector<MapCut> cuts = cuts_of_group(network_, group_, batch);
+    for (std::size_t layer = 0; layer < cuts.size(); ++layer) {
+      for (std::size_t t = 0; t < group_.ranks.size(); ++t) {
+        Tile& tile = geometry_.tiles[layer][static_cast<std::size_t>(group_.ranks[t])];
+        tile.owned = tile_region(cuts[layer], static_cast<Index>(t));
+        tile.computed = tile.owned;
+        tile.backward = tile.owned;
+      }
+    }
+    for (int layer = group_.last; layer >= group_.first; --layer) {
+      if (std::find(group_.collapse.begin(), group_.collapse.end(), layer) !=
+          group_.collapse.end()) {
+        collapse(layer);
+      }
+      require_inputs(layer);
+    }
+    std::reverse(geometry_.collapses.begin(), geometry_.collapses.end());
+    return std::move(geometry_);
+  }
+
+ private:
+  std::vector<Tile>& tiles(int layer) {
+    return geometry_.tiles[static_cast<std::size_t>(layer - group_.first)];
+  }
+
+  // All readers of `layer` in the group have been here already.
+  void collapse(int layer) {
+    Exchange exchange{layer, 0, {}};
+    std::vector<Region> owned;
+    for (const Tile& tile : tiles(layer)) {
+      owned.push_back(tile.owned);
+    }
+    const OverlapIndex owners(owned);
+    for (const int to : group_.ranks) {
+      const Region& backward = tiles(layer)[static_cast<std::size_t>(to)].backward;
+      owners.for_each(backward, [&](int from, const Region& shared) {
+        if (from != to) {
+          exchange.messages.push_back({from, to, shared});
+        }
+      });
+    }
+    for (Tile& tile : tiles(layer)) {
+      tile.backward = tile.owned;
+    }
+    geometry_.collapses.push_back(std::move(exchange));
+  }
+
+  void require_inputs(int layer) {
+    const auto& inputs = network_.layer(layer).inputs;
+    for (std::size_t input = 0; input < inputs.size(); ++input) {
+      const int map = inputs[input];
+      const auto require = [&](const Region& output) {
+        return clipped(network_, map, required_input(network_, layer, input, output));
+      };
+      for (const int rank : group_.ranks) {
+        const auto at = static_cast<std::size_t>(rank);
+        const Tile& tile = tiles(layer)[at];
+        if (map >= group_.first) {
+          Tile& below = tiles(map)[at];
+          below.computed = hull(below.computed, require(tile.computed));
+          below.backward = hull(below.backward, require(tile.backward));
+        } else {
+          auto& regions = geometry_.required[map];
+          regions.resize(tiles(layer).size());
+          regions[at] = hull(regions[at], require(tile.computed));
+        }
+      }
+    }
+  }
+
+  const Network& network_;
+  const Group& group_;
+  GroupGeometry geometry_;
+};
+
+}  // namespace
+
+GroupGeometry group_geometry(const Network& network, const Group& group, int ranks, Index batch) {
+  return GeometryMaker(network, group, ranks).make(batch);
+}
+
+GroupGeometry group_of_plan(const Network& network, const Plan& plan, int group) {
+  GroupGeometry geometry;
+  geometry.first = -1;
+  geometry.recompute = plan.recomputes(group);
+  for (int layer = 0; layer < network.size(); ++layer) {
+    if (plan.group(layer) != group) {
+      continue;
+    }
+    geometry.first = geometry.first < 0 ? layer : geometry.first;
+    geometry.last = layer;
+    geometry.tiles.push_back(plan.tiles[map_slot(layer)]);
+    const auto& inputs = network.layer(layer).inputs;
+    for (std::size_t input = 0; input < inputs.size(); ++input) {
+      if (inputs[input] >= geometry.first) {
+        continue;
+      }
+      auto& regions = geometry.required[inputs[input]];
+      regions.resize(static_cast<std::size_t>(plan.ranks));
+      for (int rank = 0; rank < plan.ranks; ++rank) {
+        Region& region = regions[static_cast<std::size_t>(rank)];
+        const Region& computed = plan.tile(layer, rank).computed;
+        region =
+            hull(region,
+                 clipped(network, inputs[input], required_input(network, layer, input, computed)));
+      }
+    }
+  }
+  for (const Exchange& collapse : plan.collapses) {
+    if (collapse.group == group) {
+      geometry.collapses.push_back(collapse);
+    }
+  }
+  return geometry;
+}
+
+std::vector<Region> owned_image(const Network& network,
+                                const Group& first,
+                                int ranks,
+                                Index batch) {
+  std::vector<Region> owned(static_cast<std::size_t>(ranks));
+  const MapCut cut = cut_of_image(network, first, batch);
+  for (std::size_t t = 0; t < first.ranks.size(); ++t) {
+    owned[static_cast<std::size_t>(first.ranks[t])] = tile_region(cut, static_cast<Index>(t));
+  }
+  return owned;
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,102 @@
+#include "partitioner/plan/held_weights.h"
+
+#include <algorithm>
+
+#include "partitioner/network/layer_memory.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+bool has_weights(const LayerSpec& spec) {
+  return std::holds_alternative<Convolution>(spec.operation) ||
+         std::holds_alternative<Connected>(spec.operation);
+}
+
+// The layer whose gradients come next after those of `layer`, pools left out; kNoLayer where its
+// inputs are not simply the layer before.
+int next_at_work(const Network& network, int layer) {
+  const auto reads_the_one_before = [&](int at) {
+    return at > 0 && network.layer(at).inputs == std::vector<int>{at - 1};
+  };
+  if (!reads_the_one_before(layer)) {
+    return kNoLayer;
+  }
+  const bool pool = std::holds_alternative<MaxPool>(network.layer(layer - 1).operation);
+  if (!pool) {
+    return layer - 1;
+  }
+  return reads_the_one_before(layer - 1) ? layer - 2 : kNoLayer;
+}
+
+bool travels(const std::vector<Exchange>& exchanges, int first, int last) {
+  return std::any_of(exchanges.begin(), exchanges.end(), [&](const Exchange& exchange) {
+    return first <= exchange.map && exchange.map <= last &&
+           std::any_of(exchange.messages.begin(),
+                       exchange.messages.end(),
+                       [](const Message& message) { return message.from != message.to; });
+  });
+}
+
+bool ends_recomputed_group(const Plan& plan, int layer) {
+  return plan.recomputes(plan.group(layer)) && plan.group(layer + 1) != plan.group(layer);
+}
+
+bool may_be_held(const Network& network, int layer, int next) {
+  return next != kNoLayer && has_weights(network.layer(layer)) &&
+         normalizes(network.layer(next).operation);
+}
+
+bool recomputed_group_ends(const Plan& plan, int first, int last) {
+  for (int map = first; map <= last; ++map) {
+    if (ends_recomputed_group(plan, map)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The multiple of `step` that is nearest to the middle.
+Index middle(const Range& range, Index step) {
+  return (range.begin + range.end + step) / (2 * step) * step;
+}
+
+}  // namespace
+
+std::vector<HeldWeights> held_weights(const Network& network, const Plan& plan) {
+  std::vector<HeldWeights> held(static_cast<std::size_t>(network.size()));
+  for (int layer = 0; plan.ranks > 1 && layer < network.size(); ++layer) {
+    const int next = next_at_work(network, layer);
+    if (may_be_held(network, layer, next)) {
+      const int last = layer - 1;
+      held[static_cast<std::size_t>(layer)] = {
+          recomputed_group_ends(plan, next, last) ? kNoLayer : next,
+          travels(plan.exchanges, next, last) || travels(plan.collapses, next, last)};
+    }
+  }
+  return held;
+}
+
+WeightParts weight_parts(const HeldWeights& held,
+                         ConvolutionKernel kernel,
+                         const Region& backward) {
+  const bool is_held = held.next != kNoLayer;
+  if (backward.empty()) {
+    return {};
+  }
+  if (!held.half) {
+    return is_held ? WeightParts{{}, {backward}} : WeightParts{{backward}, {}};
+  }
+  const bool by_images = backward.images.size() > 1;
+  Range Region::*const cut = by_images ? &Region::images : &Region::rows;
+  const Index at = middle(backward.*cut, by_images ? 1 : std::max<Index>(winograd_side(kernel), 1));
+  if (at <= (backward.*cut).begin || at >= (backward.*cut).end) {
+    return {{backward}, {}};
+  }
+  Region first = backward;
+  Region second = backward;
+  (first.*cut).end = (second.*cut).begin = at;
+  return is_held ? WeightParts{{first}, {second}} : WeightParts{{first, second}, {}};
+}
+
+}  // namespace tessera::partitioner

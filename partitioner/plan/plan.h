@@ -1,0 +1,147 @@
+// The geometry: what each rank owns, computes and requires of every map, and every message. A pure
+// integer function of network, partition and batch: each rank derives the same plan, and only the
+// decision ever travels.
+//
+// Owned: each cell of a map by exactly one rank. Computed: what the rank's tile works out itself;
+// inside a group that is more than it owns. Required: what a layer reads. Maps are numbered as in
+// partitioner/network/network.h; kImage is the input.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "partitioner/network/network.h"
+#include "partitioner/partition/partition.h"
+
+namespace tessera::partitioner {
+
+// Cells that `from` owns and `to` requires. Forward copies them, backward sends their gradients the
+// other way and adds.
+struct Message {
+  int from = 0;
+  int to = 0;
+  Region region;
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+// One map on its way to one group, sorted by receiver, then sender. A message from a rank to itself
+// moves cells between two of its buffers. Where ranks begin with the first images of a tile while
+// others are still under way, a map has an exchange for each part: see forward_parts.h.
+struct Exchange {
+  int map = kImage;
+  int group = 0;  // that reads the map; for a collapse, the group that the map belongs to
+  std::vector<Message> messages;
+  int part = 0;
+};
+
+// One map on one rank.
+struct Tile {
+  Region owned;
+  Region computed;  // inside the map; holds `owned`
+  Region backward;  // where the layer's backward pass runs: holds `owned`, lies in `computed`
+};
+
+// Memory for a map, or for the part of it that a group reads. Reaches outside the map where a
+// border belongs to it: those cells are always 0.
+struct Buffer {
+  int map = kImage;
+  Region region;
+};
+
+inline constexpr int kNoBuffer = -1;
+
+// Where a map stands in arrays over maps: the image first.
+[[nodiscard]] constexpr std::size_t map_slot(int map) {
+  return static_cast<std::size_t>(Index{map} + 1);
+}
+
+enum class ParameterKind { Weight, Bias, Scale, Mean, Variance };
+inline constexpr ParameterKind kParameterKinds[] = {ParameterKind::Weight,
+                                                    ParameterKind::Bias,
+                                                    ParameterKind::Scale,
+                                                    ParameterKind::Mean,
+                                                    ParameterKind::Variance};
+
+[[nodiscard]] constexpr bool is_learnt(ParameterKind kind) {
+  return kind != ParameterKind::Mean && kind != ParameterKind::Variance;
+}
+
+// A parameter tensor as a map of its own: one row of `shape.channels * shape.row` cells, in channel
+// order.
+struct ParameterPlan {
+  int layer = 0;
+  ParameterKind kind = ParameterKind::Weight;
+  ParameterShape shape;
+  std::vector<Range> required;  // per rank: output channels that it computes with
+  std::vector<std::vector<Range>>
+      owned;                      // per rank: disjoint runs of elements, together all of the tensor
+  std::vector<Message> messages;  // from owners to ranks that require; region.cols are elements
+};
+
+struct Plan {
+  Index batch = 1;  // images in one pass
+  int ranks = 1;
+  int reader = kEveryRank;
+  std::vector<int> group_of;                 // per layer
+  std::vector<bool> recomputed;              // per group, see recomputation.h
+  std::vector<std::vector<Tile>> tiles;      // [map + 1][rank]
+  std::vector<std::vector<Buffer>> buffers;  // [rank][buffer]
+  std::vector<std::vector<int>>
+      produced_in;  // [rank][map + 1] -> buffer that the map's layer writes, or kNoBuffer
+  std::vector<std::vector<std::vector<int>>>
+      read_from;                    // [rank][layer][input] -> buffer, or kNoBuffer
+  std::vector<Exchange> exchanges;  // by map, then group, then part
+  std::vector<Exchange>
+      collapses;  // by map; messages from owner to computing rank, run backward only
+  std::vector<ParameterPlan> parameters;    // by layer, then kind
+  std::vector<ConvolutionKernels> kernels;  // by layer
+  GradientSums sums;
+  std::vector<Message> truth;  // labels, from the reader to the other ranks: one cell an image
+
+  [[nodiscard]] const Tile& tile(int map, int rank) const {
+    return tiles[map_slot(map)][static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] int group(int map) const {  // the image has a group of its own, -1
+    return map == kImage ? -1 : group_of[static_cast<std::size_t>(map)];
+  }
+  [[nodiscard]] bool recomputes(int group) const {
+    return group >= 0 && recomputed[static_cast<std::size_t>(group)];
+  }
+  [[nodiscard]] const ConvolutionKernels& kernels_of(int layer) const {
+    return kernels[static_cast<std::size_t>(layer)];
+  }
+  // The buffer of the rank that the map's layer writes, or kNoBuffer.
+  [[nodiscard]] int producer(int rank, int map) const {
+    return produced_in[static_cast<std::size_t>(rank)][map_slot(map)];
+  }
+  [[nodiscard]] const Buffer& buffer(int rank, int buffer) const {
+    return buffers[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
+  }
+};
+
+// What `rank` begins a pass with of the image: what it requires where every rank reads its own
+// part, else the whole image on the reader and nothing on the others.
+[[nodiscard]] Region image_region(const Network& network, const Plan& plan, int rank);
+
+// What each rank owns of a map.
+[[nodiscard]] std::vector<Region> owned_regions(const Plan& plan, int map);
+
+// The layers of each group.
+[[nodiscard]] std::vector<LayerRun> groups_of(const Plan& plan);
+
+// Requires a partition that validate() accepts.
+[[nodiscard]] Plan make_plan(const Network& network, const Partition& partition, Index batch);
+
+// What breaks the invariants of the geometry, a sentence each; empty for a sound plan.
+[[nodiscard]] std::vector<std::string> check(const Network& network, const Plan& plan);
+
+// Multiply-adds of one forward pass on one rank, and how many of them another rank computes too.
+struct Work {
+  Index multiply_adds = 0;
+  Index redundant = 0;
+};
+[[nodiscard]] Work forward_work(const Network& network, const Plan& plan, int layer, int rank);
+
+}  // namespace tessera::partitioner

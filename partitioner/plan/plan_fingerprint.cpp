@@ -1,0 +1,84 @@
+#include "partitioner/plan/plan_fingerprint.h"
+
+#include "partitioner/base/fingerprint.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+class PlanFingerprint : public Fingerprint {
+ public:
+  using Fingerprint::add;
+  void add(const Range& range) {
+    add(range.begin);
+    add(range.end);
+  }
+  void add(const Region& region) {
+    add(region.images);
+    add(region.channels);
+    add(region.rows);
+    add(region.cols);
+  }
+  void add(const Tile& tile) {
+    add(tile.owned);
+    add(tile.computed);
+    add(tile.backward);
+  }
+  void add(const Buffer& buffer) {
+    add(Index{buffer.map});
+    add(buffer.region);
+  }
+  void add(const Message& message) {
+    add(Index{message.from});
+    add(Index{message.to});
+    add(message.region);
+  }
+  void add(const Exchange& exchange) {
+    add(Index{exchange.map});
+    add(Index{exchange.group});
+    add(exchange.messages);
+  }
+  void add(const ParameterPlan& parameter) {
+    add(Index{parameter.layer});
+    add(static_cast<Index>(parameter.kind));
+    add(parameter.required);
+    add(parameter.owned);
+    add(parameter.messages);
+  }
+  void add(const ConvolutionKernels& kernels) {
+    add(static_cast<Index>(kernels.forward));
+    add(static_cast<Index>(kernels.backward_data));
+    add(static_cast<Index>(kernels.backward_weights));
+  }
+  void add(const GradientSums& sums) {
+    add(sums.bucket_bytes);
+    add(static_cast<Index>(sums.precision));
+  }
+  template <class Item>
+  void add(const std::vector<Item>& items) {
+    add(static_cast<Index>(items.size()));
+    for (const Item& item : items) {
+      add(item);
+    }
+  }
+};
+
+}  // namespace
+
+std::string fingerprint(const Plan& plan) {
+  PlanFingerprint print;
+  print.add(plan.batch);
+  print.add(Index{plan.ranks});
+  print.add(Index{plan.reader});
+  print.add(plan.tiles);
+  print.add(plan.buffers);
+  print.add(plan.exchanges);
+  print.add(plan.collapses);
+  print.add(plan.parameters);
+  print.add(plan.kernels);
+  print.add(plan.sums);
+  print.add(plan.truth);
+  return print.text();
+}
+
+}  // namespace tessera::partitioner

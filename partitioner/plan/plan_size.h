@@ -1,0 +1,17 @@
+// Whether a plan can be made in seconds and in the memory of a small machine. The numbers of a plan
+// stay far from the ends of an Index where this holds.
+
+#pragma once
+
+#include "partitioner/network/network.h"
+
+namespace tessera::partitioner {
+
+// Throws InputError where tiles, messages of parameters, values or operations are too many, for so
+// many ranks and images a pass.
+void expect_plannable(const Network& network, Index ranks, Index batch);
+
+// The same for a search, which makes many plans: fewer ranks, and fewer layers.
+void expect_searchable(const Network& network, Index ranks, Index batch);
+
+}  // namespace tessera::partitioner

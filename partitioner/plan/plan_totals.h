@@ -1,0 +1,55 @@
+// What a plan adds up to: messages, bytes and multiply-adds of one pass over a batch, by group and
+// rank. Numbers only; partitioner/report/plan_report.h puts them into words.
+
+#pragma once
+
+#include <vector>
+
+#include "partitioner/plan/plan.h"
+
+namespace tessera::partitioner {
+
+// Over the wire; what a rank keeps for itself is not counted.
+struct Traffic {
+  Index messages = 0;
+  Index bytes = 0;
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
+
+struct Totals {
+  Traffic forward_in;
+  Traffic forward_out;
+  Traffic backward_in;  // gradients of maps, those that are collapsed within a group included
+  Traffic backward_out;
+  Work work;  // forward
+};
+
+struct PlanTotals {
+  std::vector<std::vector<Totals>>
+      by_group;                    // [group][rank]; messages count for the group that reads the map
+  std::vector<Totals> group_sums;  // [group], over ranks
+  std::vector<Totals> rank_sums;   // [rank], over groups
+  Totals sum;
+  // Of parameters, once a step, a message a bucket: gradients to their owners, then values back to
+  // those who compute with them.
+  std::vector<Traffic> gradient_sum_in;   // [rank]
+  std::vector<Traffic> gradient_sum_out;  // [rank]
+  // Per-channel sums of batch normalisation received, [rank].
+  std::vector<Index> channel_sum_in_bytes;
+};
+
+[[nodiscard]] PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_bytes);
+
+// Bytes that `rank` receives of the other ranks' per-channel sums in a training pass through a
+// layer with batch normalisation: count, mean and squares on the way forward, two sums on the way
+// back, all in double precision.
+[[nodiscard]] Index channel_sum_bytes(const Network& network,
+                                      const Plan& plan,
+                                      int layer,
+                                      int rank);
+
+// Whether the exchange's forward messages are sent at all: pictures that every rank reads itself
+// are not.
+[[nodiscard]] bool is_sent_forward(const Plan& plan, const Exchange& exchange);
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,248 @@
+// An explanation as text and as JSON.
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "partitioner/base/quantities.h"
+#include "partitioner/base/text_table.h"
+#include "partitioner/report/explain.h"
+#include "partitioner/report/plan_answer.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Row {
+  const char* title;
+  const char* key;
+  double TimeShares::*part;
+};
+
+constexpr Row kRows[] = {
+    {"forward", "forward_s", &TimeShares::forward_s},
+    {"backward, to data", "backward_data_s", &TimeShares::backward_data_s},
+    {"backward, to weights", "backward_weights_s", &TimeShares::backward_weights_s},
+    {"other layers", "other_s", &TimeShares::other_s},
+    {"recomputing", "recompute_s", &TimeShares::recompute_s},
+    {"update", "update_s", &TimeShares::update_s},
+    {"exchange of maps", "maps_s", &TimeShares::maps_s},
+    {"statistics", "statistics_s", &TimeShares::statistics_s},
+    {"sums of gradients", "gradients_s", &TimeShares::gradients_s},
+    {"loss", "loss_s", &TimeShares::loss_s},
+    {"idle", "idle_s", &TimeShares::idle_s}};
+constexpr Row kParts[] = {{"of it redundant", "redundant_s", &TimeShares::redundant_s},
+                          {"of it waiting", "waiting_s", &TimeShares::waiting_s}};
+
+std::string seconds(double value) {
+  return value >= 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.4f}", value);
+}
+
+std::string memory(const ExplainedPlan& plan) {
+  return plan.most_bytes ? mebibytes(*plan.most_bytes) + (plan.fits ? "" : " !") : "";
+}
+
+template <class Cell>
+void add_row(TextTable& table,
+             const char* title,
+             const std::vector<ExplainedPlan>& plans,
+             Cell cell) {
+  std::vector<std::string> cells{title};
+  for (const ExplainedPlan& plan : plans) {
+    cells.push_back(cell(plan));
+  }
+  table.add_row(std::move(cells));
+}
+
+std::string plans_table(const std::vector<ExplainedPlan>& plans) {
+  std::vector<Column> columns{{"", Align::Left}};
+  for (const ExplainedPlan& plan : plans) {
+    columns.push_back({plan.name});
+  }
+  TextTable table(columns);
+  for (const Row& row : kRows) {
+    add_row(
+        table, row.title, plans, [&](const auto& plan) { return seconds(plan.time.*row.part); });
+  }
+  add_row(table, "step", plans, [](const auto& plan) { return seconds(plan.time.step_s()); });
+  for (const Row& row : kParts) {
+    add_row(
+        table, row.title, plans, [&](const auto& plan) { return seconds(plan.time.*row.part); });
+  }
+  add_row(table, "groups", plans, [](const auto& plan) { return std::to_string(plan.groups()); });
+  add_row(table, "memory, MiB", plans, memory);
+  return table.text();
+}
+
+std::string counts_table(const std::vector<ExplainedCount>& counts) {
+  TextTable table(
+      {{"devices"}, {"step, s"}, {"speed-up"}, {"memory, MiB"}, {"limited by", Align::Left}});
+  double first_s = 0;
+  int first_devices = 0;
+  const ExplainedPlan* first = nullptr;
+  std::string reasons;
+  for (const ExplainedCount& count : counts) {
+    if (!count.best) {
+      table.add_row({std::to_string(count.devices), "", "", "", "memory: nothing fits"});
+      continue;
+    }
+    const double step_s = count.best->time.step_s();
+    if (first_devices == 0) {
+      first_s = step_s;
+      first_devices = count.devices;
+      first = &*count.best;
+    }
+    const double share = static_cast<double>(count.devices) / first_devices;
+    if (const std::string why = why_faster(*first, *count.best, share); !why.empty()) {
+      reasons += fmt::format(
+          "{} devices are more than {:.3g} times as fast: {}\n", count.devices, share, why);
+    }
+    table.add_row({std::to_string(count.devices),
+                   seconds(step_s),
+                   fmt::format("{:.2f}", first_s / step_s),
+                   memory(*count.best),
+                   what_limits(count.best->time)});
+  }
+  return table.text() + reasons;
+}
+
+void add_time(const TimeShares& time, Json& json) {
+  json["step_s"] = time.step_s();
+  for (const Row& row : kRows) {
+    json[row.key] = time.*row.part;
+  }
+  for (const Row& row : kParts) {
+    json[row.key] = time.*row.part;
+  }
+}
+
+Json plan_json(const ExplainedPlan& plan) {
+  Json json;
+  if (!plan.name.empty()) {
+    json["name"] = plan.name;
+  }
+  add_time(plan.time, json);
+  json["groups"] = plan.groups();
+  if (plan.traffic) {
+    json["messages"] = plan.traffic->sent.messages;
+    json["bytes"] = plan.traffic->sent.bytes;
+    json["busiest_bytes"] = plan.traffic->busiest_bytes;
+  }
+  if (plan.most_bytes) {
+    json["most_bytes"] = *plan.most_bytes;
+    json["fits"] = plan.fits;
+  }
+  json["limited_by"] = what_limits(plan.time);
+  return json;
+}
+
+}  // namespace
+
+std::string prediction_text(const ExplainedPlan& plan) {
+  std::string text =
+      fmt::format("Predicted step: {} s, limited by {}; {:.1f} % of computing redundant",
+                  seconds(plan.time.step_s()),
+                  what_limits(plan.time),
+                  100 * plan.time.redundant_s / plan.time.computing_s());
+  if (plan.traffic) {
+    text += fmt::format("\nSent in a step: {} in {} messages, {} by or to the busiest device",
+                        readable_bytes(plan.traffic->sent.bytes),
+                        plan.traffic->sent.messages,
+                        readable_bytes(plan.traffic->busiest_bytes));
+  }
+  return text + "\n";
+}
+
+std::string prediction_json(const ExplainedPlan& plan) {
+  return plan_json(plan).dump();
+}
+
+std::string explanation_table(const Explanation& explanation) {
+  std::string text;
+  if (!explanation.plans.empty()) {
+    text +=
+        "Predicted seconds of a step, of a mean device; waiting for a message counts for what it\n"
+        "brings. Next best: of the search. No joins: a group for each layer. One group: all "
+        "layers.\n"
+        "Grid: tiles, then images. Images: data parallel throughout. \"!\": more than there is.\n";
+    text += plans_table(explanation.plans);
+  }
+  if (!explanation.counts.empty()) {
+    text += fmt::format(
+        "{}The best partition for other numbers of devices: the first ones of the "
+        "profile, and more\nlike its slowest\n",
+        text.empty() ? "" : "\n");
+    text += counts_table(explanation.counts);
+  }
+  if (!explanation.sums.empty()) {
+    text += "\n" + sum_algorithms_table(explanation.sums);
+  }
+  if (!explanation.measured_sums.empty()) {
+    text += "\n" + measured_sums_table(explanation.measured_sums);
+  }
+  return text;
+}
+
+std::string scale_table(const std::vector<ScaledStep>& steps) {
+  TextTable table({{"devices"},
+                   {"step, s"},
+                   {"speed-up"},
+                   {"computing"},
+                   {"redundant"},
+                   {"maps"},
+                   {"statistics"},
+                   {"gradients"},
+                   {"idle"},
+                   {"planned in"}});
+  for (const auto& [devices, time, planning_s] : steps) {
+    const double step_s = time.step_s();
+    const auto share = [step_s](double part_s) {
+      return fmt::format("{:.1f} %", 100 * part_s / step_s);
+    };
+    table.add_row({std::to_string(devices),
+                   seconds(step_s),
+                   fmt::format("{:.1f}", steps.front().time.step_s() / step_s),
+                   share(time.computing_s()),
+                   share(time.redundant_s),
+                   share(time.maps_s),
+                   share(time.statistics_s),
+                   share(time.gradients_s),
+                   share(time.idle_s + time.loss_s),
+                   fmt::format("{:.1f} s", planning_s)});
+  }
+  return table.text();
+}
+
+std::string scale_json(const ScaledStep& step) {
+  Json json{{"devices", step.devices}};
+  add_time(step.time, json);
+  json["planning_s"] = step.planning_s;
+  return json.dump();
+}
+
+std::string explanation_json(const Explanation& explanation) {
+  Json json = {{"plans", Json::array()}, {"devices", Json::array()}};
+  for (const ExplainedPlan& plan : explanation.plans) {
+    json["plans"].push_back(plan_json(plan));
+  }
+  for (const ExplainedCount& count : explanation.counts) {
+    Json entry = {{"devices", count.devices}};
+    entry["best"] = count.best ? plan_json(*count.best) : Json(nullptr);
+    json["devices"].push_back(std::move(entry));
+  }
+  json["sums"] = Json::array();
+  for (const auto& [algorithm, sum_s] : explanation.sums) {
+    json["sums"].push_back({{"algorithm", name_of(algorithm)}, {"seconds", sum_s}});
+  }
+  json["measured_sums"] = Json::array();
+  for (const auto& [measured, predicted_s] : explanation.measured_sums) {
+    json["measured_sums"].push_back({{"devices", measured.devices},
+                                     {"bytes", measured.bytes},
+                                     {"seconds", measured.seconds},
+                                     {"predicted_s", predicted_s}});
+  }
+  return json.dump();
+}
+
+}  // namespace tessera::partitioner

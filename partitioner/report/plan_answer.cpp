@@ -1,0 +1,163 @@
+#include "partitioner/report/plan_answer.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string_view>
+#include <utility>
+
+#include "partitioner/base/quantities.h"
+#include "partitioner/base/text_table.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr int kMostSearchedLayers = 200;
+constexpr std::size_t kWidth = 96;
+
+std::string seconds(double value) {
+  return value >= 100 ? fmt::format("{:.1f} s", value) : fmt::format("{:.4f} s", value);
+}
+
+std::string speed_line(const AnsweredStep& of) {
+  if (of.devices == 1 || !of.searched) {
+    return "";
+  }
+  if (!of.single) {
+    return "Beside one device: the model does not fit into the memory of one\n";
+  }
+  const double factor = of.speed_up().value();
+  std::string line = fmt::format("Beside one device: {:.2f} times as fast as its best step, {}\n",
+                                 factor,
+                                 seconds(of.single->time.step_s()));
+  if (const std::string why = why_faster(*of.single, of.step, of.devices); !why.empty()) {
+    line += fmt::format("  more than {} times: {}\n", of.devices, why);
+  }
+  return line;
+}
+
+std::string memory_line(const std::vector<MemoryUse>& memory) {
+  const auto less = [](const MemoryUse& a, const MemoryUse& b) { return a.total() < b.total(); };
+  const auto most = std::max_element(memory.begin(), memory.end(), less);
+  std::string line = fmt::format("Planned memory: {}", readable_bytes(most->total()));
+  if (memory.size() > 1) {
+    const auto least = std::min_element(memory.begin(), memory.end(), less);
+    line += fmt::format(" on rank {}, the most; {} on rank {}, the least",
+                        most - memory.begin(),
+                        readable_bytes(least->total()),
+                        least - memory.begin());
+  }
+  return line + "\n";
+}
+
+// What to do about what limits a step.
+std::string remedy(std::string_view limit) {
+  if (limit == "exchange of maps") {
+    return "longer groups exchange fewer maps (--groups)";
+  }
+  if (limit == "sums of gradients") {
+    return "more images a step share the sums of gradients (--batch), --sums half halves them";
+  }
+  if (limit == "statistics") {
+    return "more images a pass share the waiting for statistics (--batch)";
+  }
+  if (limit == "redundant work") {
+    return "shorter groups compute less twice (--groups)";
+  }
+  if (limit == "idle devices") {
+    return "tiles are uneven for these devices";
+  }
+  return "--explain says what more devices would change";
+}
+
+std::string advice_line(const std::optional<AnsweredStep>& step, bool searched) {
+  std::vector<std::string> advice;
+  if (!step) {
+    advice.emplace_back("once there is a profile --partition auto finds the fastest cut for it");
+  } else {
+    if (!step->step.fits) {
+      advice.emplace_back("a device has less memory: try --recompute all or fewer images a pass");
+    }
+    if (step->devices > 1) {
+      advice.push_back(remedy(what_limits(step->step.time)));
+    }
+    if (!searched) {
+      advice.emplace_back("--partition auto looks for the fastest cut");
+    }
+  }
+  if (advice.empty()) {
+    return "";
+  }
+  std::string text = wrapped(advice, kWidth - 8);
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+    text.insert(at + 1, "        ");
+  }
+  return "Advice: " + text + "\n";
+}
+
+}  // namespace
+
+std::optional<double> AnsweredStep::speed_up() const {
+  if (devices == 1) {
+    return 1;
+  }
+  return single ? std::optional(single->time.step_s() / step.time.step_s()) : std::nullopt;
+}
+
+AnsweredStep answered_step(const Network& network,
+                           const ClusterProfile& cluster,
+                           const SearchOptions& options,
+                           ExplainedPlan step) {
+  AnsweredStep answer{std::move(step), cluster.size(), false, std::nullopt};
+  if (cluster.size() == 1 || network.size() > kMostSearchedLayers) {
+    return answer;
+  }
+  SearchOptions alone = options;
+  alone.reader = kEveryRank;
+  alone.candidates = 1;
+  const ClusterProfile one = cluster_of_size(network, cluster, 1);
+  const SearchResult result = search_partition(network, one, alone);
+  answer.searched = true;
+  if (!result.candidates.empty()) {
+    answer.single = explained(network, one, alone, result.candidates.front().partition);
+  }
+  return answer;
+}
+
+std::string why_faster(const ExplainedPlan& single, const ExplainedPlan& plan, double devices) {
+  constexpr double kMoreThanRounding = 1.005;
+  const TimeShares& alone = single.time;
+  const TimeShares& together = plan.time;
+  if (alone.step_s() < kMoreThanRounding * devices * together.step_s()) {
+    return "";
+  }
+  std::vector<std::string> reasons;
+  const double again_s = alone.recompute_s - devices * together.recompute_s;
+  if (again_s > 0) {
+    reasons.push_back(fmt::format(
+        "one device computes layers again for want of memory ({} of its step)", seconds(again_s)));
+  }
+  const double others_s = (alone.computing_s() - alone.recompute_s) -
+                          devices * (together.computing_s() - together.recompute_s);
+  if (others_s > 0) {
+    reasons.push_back(fmt::format(
+        "the same work takes it {} more, by the profile: smaller tiles stay in caches, or the "
+        "others are faster",
+        seconds(others_s)));
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+std::string plan_answer(const std::optional<AnsweredStep>& step,
+                        const std::vector<MemoryUse>& memory,
+                        bool searched) {
+  std::string text =
+      step
+          ? prediction_text(step->step) + speed_line(*step)
+          : "Predicted step: unknown without a profile of devices and links. `tessera probe` under "
+            "mpiexec\nmeasures one, --cluster FILE takes it\n";
+  return text + memory_line(memory) + advice_line(step, searched);
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,177 @@
+#include <nlohmann/json.hpp>
+
+#include "partitioner/cost/compute_model.h"
+#include "partitioner/plan/plan_totals.h"
+#include "partitioner/report/plan_report.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json range_json(const Range& range) {
+  return {range.begin, range.end};
+}
+
+Json region_json(const Region& region) {
+  return {{"images", range_json(region.images)},
+          {"channels", range_json(region.channels)},
+          {"rows", range_json(region.rows)},
+          {"cols", range_json(region.cols)}};
+}
+
+Json message_json(int map, const Message& message, Index scalar_bytes) {
+  return {{"map", map},
+          {"from", message.from},
+          {"to", message.to},
+          {"bytes", message.region.volume() * scalar_bytes},
+          {"region", region_json(message.region)}};
+}
+
+// Messages to oneself are none.
+void append_messages(const Exchange& exchange, Index scalar_bytes, Json& list) {
+  for (const Message& message : exchange.messages) {
+    if (message.from != message.to) {
+      list.push_back(message_json(exchange.map, message, scalar_bytes));
+    }
+  }
+}
+
+Json layers_json(const Network& network) {
+  Json layers = Json::array();
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const LayerSpec& spec = network.layer(layer);
+    layers.push_back({{"index", layer},
+                      {"kind", kind_name(spec.operation)},
+                      {"output", {spec.output.channels, spec.output.rows, spec.output.cols}}});
+  }
+  return layers;
+}
+
+Json kernels_json(const Network& network, const Plan& plan) {
+  Json kernels = Json::array();
+  for (int layer = 0; layer < network.size(); ++layer) {
+    if (applies(ConvolutionKernel::Direct, network, layer)) {
+      const ConvolutionKernels& of = plan.kernels_of(layer);
+      kernels.push_back({{"layer", layer},
+                         {"forward", name_of(of.forward)},
+                         {"backward_data", name_of(of.backward_data)},
+                         {"backward_weights", name_of(of.backward_weights)}});
+    }
+  }
+  return kernels;
+}
+
+// Of all passes of a step on one rank.
+double step_multiply_adds(const Network& network,
+                          const Plan& plan,
+                          const LayerRun& layers,
+                          int rank) {
+  double sum = 0;
+  for (int layer = layers.first; layer <= layers.last; ++layer) {
+    const Tile& tile = plan.tile(layer, rank);
+    sum += step_multiply_adds(network, layer, plan.kernels_of(layer), tile.computed, tile.backward);
+  }
+  return sum;
+}
+
+// The same on one device that does all.
+double step_multiply_adds_of_one(const Network& network, const Plan& plan) {
+  double sum = 0;
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const Region whole = whole_map(network, layer, plan.batch);
+    sum += step_multiply_adds(network, layer, plan.kernels_of(layer), whole, whole);
+  }
+  return sum;
+}
+
+Json group_json(const Network& network,
+                const Plan& plan,
+                int group,
+                const LayerRun& layers,
+                const std::vector<Totals>& ranks,
+                Index scalar_bytes) {
+  Json result = {{"layers", {layers.first, layers.last}},
+                 {"recompute", plan.recomputes(group)},
+                 {"ranks", Json::array()}};
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const Work& work = ranks[static_cast<std::size_t>(rank)].work;
+    result["ranks"].push_back(
+        {{"rank", rank},
+         {"owned", region_json(plan.tile(layers.last, rank).owned)},
+         {"computed", region_json(plan.tile(layers.first, rank).computed)},
+         {"multiply_adds", work.multiply_adds},
+         {"redundant_multiply_adds", work.redundant},
+         {"step_multiply_adds", step_multiply_adds(network, plan, layers, rank)}});
+  }
+  result["messages"] = Json::array();
+  result["collapses"] = Json::array();
+  for (const Exchange& exchange : plan.exchanges) {
+    if (exchange.group == group && is_sent_forward(plan, exchange)) {
+      append_messages(exchange, scalar_bytes, result["messages"]);
+    }
+  }
+  for (const Exchange& collapse : plan.collapses) {
+    if (collapse.group == group) {
+      append_messages(collapse, scalar_bytes, result["collapses"]);
+    }
+  }
+  return result;
+}
+
+Json gradient_sum_json(const PlanTotals& totals) {
+  Json result = Json::array();
+  for (std::size_t rank = 0; rank < totals.gradient_sum_in.size(); ++rank) {
+    result.push_back({{"rank", rank},
+                      {"sent", totals.gradient_sum_out[rank].bytes},
+                      {"received", totals.gradient_sum_in[rank].bytes}});
+  }
+  return result;
+}
+
+Json memory_json(const std::vector<MemoryUse>& ranks) {
+  Json result = Json::array();
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const MemoryUse& use = ranks[rank];
+    Json json = {{"rank", rank}};
+    for (const MemoryKind& kind : kMemoryKinds) {
+      json[kind.name] = use.*kind.bytes;
+    }
+    json["total"] = use.total();
+    result.push_back(std::move(json));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string plan_json(const Network& network, const Plan& plan, const ReportOptions& options) {
+  const Index scalar_bytes = options.memory.scalar_bytes;
+  const PlanTotals totals = plan_totals(network, plan, scalar_bytes);
+  Json result = {{"model", options.model},
+                 {"batch", plan.batch},
+                 {"ranks", plan.ranks},
+                 {"reader", plan.reader == kEveryRank ? Json("every") : Json(plan.reader)},
+                 {"multiply_adds", totals.sum.work.multiply_adds},
+                 {"redundant_multiply_adds", totals.sum.work.redundant},
+                 {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},
+                 {"layers", layers_json(network)},
+                 {"kernels", kernels_json(network, plan)},
+                 {"groups", Json::array()}};
+  const std::vector<LayerRun> groups = groups_of(plan);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    result["groups"].push_back(group_json(network,
+                                          plan,
+                                          static_cast<int>(group),
+                                          groups[group],
+                                          totals.by_group[group],
+                                          scalar_bytes));
+  }
+  result["gradient_sum"] = gradient_sum_json(totals);
+  result["memory"] = memory_json(planned_memory_of_ranks(network, plan, options));
+  // A model's name may be any bytes.
+  return result.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,96 @@
+// For a search: every way to compute a run of layers, with what it costs in itself and what others
+// have to know of it. Regions of all ranks are kept once and numbered: two choices with the same
+// regions are alike to whoever reads or writes them. Where a network repeats itself, so do choices.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/search/search.h"
+#include "partitioner/search/search_space.h"
+
+namespace tessera::partitioner {
+
+using RegionsOfRanks = std::vector<Region>;
+
+class RegionTable {
+ public:
+  [[nodiscard]] int number(const RegionsOfRanks& regions);
+  [[nodiscard]] const RegionsOfRanks& at(int number) const {
+    return *regions_[static_cast<std::size_t>(number)];
+  }
+
+ private:
+  std::map<std::vector<Index>, int> numbers_;
+  std::vector<std::unique_ptr<RegionsOfRanks>> regions_;
+};
+
+// Of a map: the regions that ranks read of it, or own.
+struct MapRegions {
+  int map = kImage;
+  int regions = -1;
+  friend bool operator==(const MapRegions&, const MapRegions&) = default;
+};
+
+struct GroupChoice {
+  Group group;
+  double seconds = 0;       // of a step, exchanges of maps apart
+  double sums_s = 0;        // of it for gradients and values on the wire, which others may hide
+  double load = 0;          // about the share of the fullest device's memory that it takes for good
+  double fixed = 0;         // of it what is there throughout a step
+  double for_a_moment = 0;  // ... and beside all that in its backward pass
+  std::vector<MapRegions> reads;  // of earlier groups
+  std::vector<MapRegions> makes;  // that later groups read
+
+  // Whether other groups cannot tell them apart.
+  [[nodiscard]] bool passes_for(const GroupChoice& other) const {
+    return group.last == other.group.last && reads == other.reads && makes == other.makes;
+  }
+};
+
+class GroupChoices {
+ public:
+  GroupChoices(const Network& network,
+               const ClusterProfile& cluster,
+               const SearchOptions& options,
+               std::vector<Index> limits);
+  GroupChoices(const GroupChoices&) = delete;
+  GroupChoices& operator=(const GroupChoices&) = delete;
+
+  // With `limits`, bytes of each rank, loads are counted, and choices that alone exceed a limit are
+  // left out. Of the groups that begin with layer `first`, by last layer:
+  [[nodiscard]] std::vector<GroupChoice> from(int first);
+
+  [[nodiscard]] const RegionTable& regions() const { return regions_; }
+  [[nodiscard]] RegionTable& regions() { return regions_; }
+  [[nodiscard]] int last_reader(int map) const { return last_reader_[map_slot(map)]; }
+  [[nodiscard]] const std::vector<ConvolutionKernels>& kernels() const { return kernels_; }
+
+ private:
+  [[nodiscard]] bool alike(int first, int other) const;
+  [[nodiscard]] std::vector<GroupChoice> make(int first);
+  void add_variants(const Group& group, std::vector<GroupChoice>& choices);
+  void add_variants(const Group& group, GroupGeometry geometry, std::vector<GroupChoice>& choices);
+  // Without its seconds.
+  [[nodiscard]] GroupChoice choice_of(const Group& group, const GroupGeometry& geometry);
+  void count_memory(const GroupGeometry& geometry, GroupChoice& choice) const;
+  [[nodiscard]] bool counts_memory() const { return !limits_.empty(); }
+
+  const Network& network_;
+  const ClusterProfile& cluster_;
+  const SearchOptions& options_;
+  std::vector<Index> limits_;                // [rank]; empty: memory is not counted
+  std::vector<ConvolutionKernels> kernels_;  // of every layer
+  GroupCosts costs_;
+  std::vector<Arrangement> arrangements_;
+  std::vector<int> last_reader_;           // by map slot
+  std::vector<int> last_backward_reader_;  // by layer
+  RegionTable regions_;
+  std::map<int, std::vector<GroupChoice>> made_;  // by first layer
+};
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,269 @@
+#include "partitioner/search/group_memory.h"
+
+#include <algorithm>
+
+#include "partitioner/base/layout.h"
+#include "partitioner/cost/step_messages.h"
+#include "partitioner/network/layer_memory.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+using RankBytes = std::vector<Index>;
+
+// Parameters, their gradients, the optimizer's state and messages of one layer on all ranks.
+class ParameterBytes {
+ public:
+  ParameterBytes(const SearchOptions& options, RankBytes& bytes)
+      : options_(options.memory), sums_(options.sums.precision), bytes_(bytes) {}
+
+  void add(const LayerParameters& layer, const std::vector<Tile>& tiles) {
+    add(layer.weight, tiles, true);
+    add(layer.bias, tiles, true);
+    add(layer.scale, tiles, true);
+    add(layer.mean, tiles, false);
+    add(layer.variance, tiles, false);
+  }
+
+ private:
+  void add(const ParameterShape& shape, const std::vector<Tile>& tiles, bool is_learnt) {
+    if (shape.channels == 0 || shape.row == 0) {
+      return;
+    }
+    const bool learns = options_.training && is_learnt;
+    for (const SharedRun& run : shared_runs(shape, tiles)) {
+      Index elements = 0;
+      for (const Index share : run.shares) {
+        elements += share;
+      }
+      const auto peers = static_cast<Index>(run.ranks.size()) - 1;
+      for (std::size_t i = 0; i < run.ranks.size(); ++i) {
+        const Index states = learns ? (options_.adam ? 2 : 1) * run.shares[i] : 0;
+        bytes_[static_cast<std::size_t>(run.ranks[i])] +=
+            options_.scalar_bytes * (elements * (learns ? 2 : 1) + states) +
+            message_bytes(run.shares[i], elements - run.shares[i], peers, is_learnt);
+      }
+    }
+  }
+
+  // Without what a message carries beside its elements.
+  [[nodiscard]] Index message_bytes(Index owned,
+                                    Index borrowed,
+                                    Index peers,
+                                    bool is_learnt) const {
+    if (!options_.training) {
+      return 0;
+    }
+    const SumPrecision precision = is_learnt ? sums_ : SumPrecision::Exact;
+    const TravellingElements elements{peers > 0 ? owned : 0, borrowed};
+    return (owned * peers + borrowed) * packed_bytes(precision, options_.scalar_bytes) +
+           sum_remainder_bytes(precision, elements, options_.scalar_bytes);
+  }
+
+  const MemoryOptions& options_;
+  SumPrecision sums_;
+  RankBytes& bytes_;
+};
+
+// What each rank of one group needs.
+class GroupBytes {
+ public:
+  GroupBytes(const Network& network, const GroupGeometry& group, const SearchOptions& options)
+      : network_(network),
+        group_(group),
+        options_(options),
+        again_(recomputed_work(network, group)),
+        fixed_(static_cast<std::size_t>(group.ranks())),
+        held_(fixed_),
+        kept_(fixed_),
+        recomputed_(fixed_),
+        moment_(fixed_),
+        peak_(fixed_),
+        scratch_(fixed_) {
+    ParameterBytes parameters(options_, fixed_);
+    for (int layer = group.first; layer <= group.last; ++layer) {
+      parameters.add(layer_parameters(network, layer), group.tiles_of(layer));
+      const bool outlives = group.recompute && last_backward_reader(network, layer) > group.last;
+      for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
+        compute(layer, rank, outlives);
+      }
+    }
+    for (const auto& [map, required] : group.required) {
+      if (options.memory.training && group.recompute && is_kept_to_run_again(map)) {
+        for (std::size_t rank = 0; rank < required.size(); ++rank) {
+          kept_[rank] += blocked_volume(required[rank]) * options.memory.scalar_bytes;
+        }
+      }
+    }
+    read_pictures();
+    for (const Exchange& collapse : group.collapses) {
+      for (const Message& message : collapse.messages) {
+        const Index packed = message.region.volume() * options.memory.scalar_bytes;
+        fixed_[static_cast<std::size_t>(message.from)] += packed;
+        fixed_[static_cast<std::size_t>(message.to)] += packed;
+      }
+    }
+  }
+
+  // About what the group adds to any plan, from the forward to the backward pass.
+  [[nodiscard]] Index lasting(std::size_t rank) const { return fixed_[rank] + kept_[rank]; }
+  [[nodiscard]] Index fixed(std::size_t rank) const { return fixed_[rank]; }
+  [[nodiscard]] Index for_a_moment(std::size_t rank) const {
+    return moment_[rank] + scratch_[rank];
+  }
+  // No plan with this group needs less.
+  [[nodiscard]] Index least(std::size_t rank) const {
+    return fixed_[rank] + std::max(held_[rank], peak_[rank]) + scratch_[rank];
+  }
+
+ private:
+  // By all ranks for themselves; what a single reader holds is the same for all partitions.
+  void read_pictures() {
+    const auto image = group_.required.find(kImage);
+    if (image == group_.required.end() || options_.reader != kEveryRank) {
+      return;
+    }
+    for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
+      const Index pixels = image->second[rank].volume();
+      fixed_[rank] += options_.memory.picture_batches * pixels * options_.memory.scalar_bytes +
+                      (pixels > 0 ? options_.memory.decoding_bytes : 0);
+    }
+  }
+
+  // `outlives`: later groups' backward passes read the layer's map.
+  void compute(int layer, std::size_t rank, bool outlives) {
+    const Tile& tile = group_.tiles_of(layer)[rank];
+    if (options_.workspace.of_layer) {
+      scratch_[rank] = std::max(scratch_[rank], options_.workspace.of_layer(layer, tile));
+    }
+    if (options_.memory.training) {
+      hold(layer, rank, blocked_volume(tile.computed), outlives);
+      pass_back(layer, rank);
+    }
+  }
+
+  // Sums and winners stay from the layer's forward pass to its backward pass; so do maps that
+  // cannot be had from sums again, but for those that a pool takes at once. In a recomputed group
+  // most of this is there for its backward pass only.
+  void hold(int layer, std::size_t rank, Index cells, bool outlives) {
+    const Operation& operation = network_.layer(layer).operation;
+    const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
+    const Index map = cells * options_.memory.scalar_bytes;
+    const Index sums = keeps_sums(operation) ? map : 0;
+    const Index winners = std::holds_alternative<MaxPool>(operation) ? cells : 0;
+    const bool pooled =
+        layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
+    held_[rank] += sums + winners;
+    if (group_.recompute) {
+      (again.output ? recomputed_ : kept_)[rank] += winners;
+      kept_[rank] += outlives ? map : 0;
+      recomputed_[rank] += sums + (again.output && !normalizes(operation) && !pooled ? map : 0);
+      const Index gradient = layer == group_.last ? map : 0;  // is there when all has run again
+      moment_[rank] = std::max(moment_[rank], recomputed_[rank] + gradient);
+      return;
+    }
+    kept_[rank] += sums + winners + (normalizes(operation) || pooled ? 0 : map);
+  }
+
+  // Whether no backward pass reads the map, but a layer that runs again does.
+  [[nodiscard]] bool is_kept_to_run_again(int map) const {
+    if (map == kImage || last_backward_reader(network_, map) >= group_.first) {
+      return false;
+    }
+    const std::vector<int> readers = readers_of(network_, map);
+    return std::any_of(readers.begin(), readers.end(), [this](int layer) {
+      return layer >= group_.first && layer <= group_.last &&
+             again_[static_cast<std::size_t>(layer - group_.first)].runs;
+    });
+  }
+
+  // Gradients of the inputs, while what is kept of this layer and of those before it still is. A
+  // pool may write to the gradient of a map that never stands in memory.
+  void pass_back(int layer, std::size_t rank) {
+    const LayerSpec& spec = network_.layer(layer);
+    if (std::holds_alternative<MaxPool>(spec.operation)) {
+      return;
+    }
+    Index live = 0;
+    Index restored = 0;  // normalised maps, from their sums
+    for (std::size_t input = 0; input < spec.inputs.size(); ++input) {
+      const int map = spec.inputs[input];
+      const bool again = std::count(spec.inputs.begin(), spec.inputs.end(), map) > 1;
+      if (map != kImage && !again) {
+        const Region& computed = group_.tiles_of(layer)[rank].computed;
+        const Index bytes = options_.memory.scalar_bytes *
+                            blocked_volume(required_input(network_, layer, input, computed));
+        live += bytes;
+        restored += normalizes(network_.layer(map).operation) ? bytes : 0;
+      }
+    }
+    moment_[rank] = std::max(moment_[rank], recomputed_[rank] + live + restored);
+    peak_[rank] = std::max(peak_[rank], held_[rank] + live);
+  }
+
+  const Network& network_;
+  const GroupGeometry& group_;
+  const SearchOptions& options_;
+  std::vector<RecomputedLayer> again_;
+  RankBytes fixed_;
+  RankBytes held_;        // sums and winners, while the group's backward pass begins
+  RankBytes kept_;        // from forward to backward pass
+  RankBytes recomputed_;  // for the backward pass alone
+  RankBytes moment_;      // beside what is kept, in the backward pass
+  RankBytes peak_;
+  RankBytes scratch_;
+};
+
+double share(Index bytes, Index limit) {
+  return static_cast<double>(bytes) / static_cast<double>(limit);
+}
+
+}  // namespace
+
+bool may_fit(const Network& network,
+             const GroupGeometry& group,
+             const SearchOptions& options,
+             const std::vector<Index>& limits) {
+  const GroupBytes bytes(network, group, options);
+  for (std::size_t rank = 0; rank < limits.size(); ++rank) {
+    if (bytes.least(rank) > limits[rank]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+GroupLoad group_load(const Network& network,
+                     const GroupGeometry& group,
+                     const SearchOptions& options,
+                     const std::vector<Index>& limits) {
+  const GroupBytes bytes(network, group, options);
+  GroupLoad load;
+  for (std::size_t rank = 0; rank < limits.size(); ++rank) {
+    load.lasting = std::max(load.lasting, share(bytes.lasting(rank), limits[rank]));
+    load.fixed = std::max(load.fixed, share(bytes.fixed(rank), limits[rank]));
+    load.for_a_moment = std::max(load.for_a_moment, share(bytes.for_a_moment(rank), limits[rank]));
+  }
+  return load;
+}
+
+double exchange_load(const std::vector<Region>& owned,
+                     const std::vector<Region>& required,
+                     bool comes_from_sums,
+                     const MemoryOptions& options,
+                     const std::vector<Index>& limits) {
+  double load = 0;
+  for (std::size_t rank = 0; rank < limits.size(); ++rank) {
+    const Index here = intersect(owned[rank], required[rank]).volume();
+    const Index lacking = required[rank].volume() - here;
+    if (required[rank] != owned[rank]) {
+      const Index kept = comes_from_sums ? blocked_volume(required[rank]) : lacking;
+      const Index packed = 2 * lacking;  // about as much is sent as received
+      load = std::max(load, share((kept + packed) * options.scalar_bytes, limits[rank]));
+    }
+  }
+  return load;
+}
+
+}  // namespace tessera::partitioner

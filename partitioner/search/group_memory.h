@@ -1,0 +1,38 @@
+// How much memory one group takes, as far as that is known without the others: for a search, which
+// checks what it finds with planned_memory().
+
+#pragma once
+
+#include <vector>
+
+#include "partitioner/plan/group_geometry.h"
+#include "partitioner/search/search.h"
+
+namespace tessera::partitioner {
+
+// False only if every plan with this group takes more than its limit on some rank.
+[[nodiscard]] bool may_fit(const Network& network,
+                           const GroupGeometry& group,
+                           const SearchOptions& options,
+                           const std::vector<Index>& limits);
+
+// Shares of a rank's limit, of the rank where they are largest.
+struct GroupLoad {
+  double lasting = 0;       // parameters, messages, and what is kept for the backward pass
+  double fixed = 0;         // of it what is there throughout a step: all but what is kept
+  double for_a_moment = 0;  // gradients of maps, what is computed again, and scratch
+};
+[[nodiscard]] GroupLoad group_load(const Network& network,
+                                   const GroupGeometry& group,
+                                   const SearchOptions& options,
+                                   const std::vector<Index>& limits);
+
+// The lasting load of a map that ranks own and others require: buffers of what they lack, and
+// messages. A map that could come back from sums were it not sent is kept for that alone.
+[[nodiscard]] double exchange_load(const std::vector<Region>& owned,
+                                   const std::vector<Region>& required,
+                                   bool comes_from_sums,
+                                   const MemoryOptions& options,
+                                   const std::vector<Index>& limits);
+
+}  // namespace tessera::partitioner

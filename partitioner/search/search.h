@@ -1,0 +1,112 @@
+// Finds the fastest partition of a network for a cluster, the one of least memory, or the fastest
+// under a limit of memory.
+//
+// Dynamic programming over layers. A state is where the last group ended and who owns which cells
+// of each map that is still to be read; a step appends a group of layers under one of the
+// arrangements of search_space.h. Its cost is the group's own (partitioner/cost/cost_model.h) and
+// the exchange of the maps that it reads, so the time of a partition is the sum over its steps:
+// under that model the search is exact. States that cannot beat the best partition known are
+// dropped: what is left to do costs at least what the cheapest groups would without any exchange.
+//
+// Under a limit of memory, what groups add to the fullest device has a price in seconds, which is
+// raised until something fits and lowered again until hardly anything does (Lagrangian relaxation).
+// Ways that take more than the limit in the backward pass of some group are dropped. Both count
+// about what is taken, so all partitions that are found are checked with planned_memory(). Two
+// lower limits of a fixed ladder are searched as well, and where nothing is found, what the search
+// for the smallest partition met, which starts from what the fastest takes and not from the limits.
+// In the end all partitions that are faster than the one found are looked at, where there are few
+// enough; `effort.complete` says whether there were.
+//
+// The best few by the model are simulated, and the best few if a quarter, half, three quarters or
+// all of what may travel while ranks compute costs nothing; the fastest of these is the result.
+// Where that order differs from the model's, only those few are compared.
+//
+// A new dimension of the decision (an algorithm for gradient sums, optimizer state whole or
+// sharded) that concerns one group is a further variant of its choices, with its own cost and
+// bytes; see add_variants() in group_choices.cpp, where backward collapse points and recomputation
+// are two.
+
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "partitioner/cost/cost_model.h"
+#include "partitioner/memory/memory.h"
+#include "partitioner/partition/partition.h"
+
+namespace tessera::partitioner {
+
+enum class Objective { Time, Memory };
+
+// Bytes of scratch that kernels want: the engine knows. None where nobody can tell.
+struct WorkspaceNeeds {
+  std::function<std::vector<Index>(const Plan&)> of_ranks;
+  // Of one layer on a tile, at least: a plan needs no less than any of its layers.
+  std::function<Index(int layer, const Tile& tile)> of_layer;
+};
+
+struct SearchOptions {
+  Objective objective = Objective::Time;
+  Index batch = 1;  // images of one pass
+  CostOptions cost;
+  std::vector<ConvolutionKernels> kernels;  // by layer
+  int reader = kEveryRank;
+  GradientSums sums = {};
+  bool counts_memory = true;  // false: devices have enough, and nobody wants to know
+  MemoryOptions memory;       // what to count; workspace and program are those of each rank
+  WorkspaceNeeds workspace;
+  // Of every device. Without it, each device's memory is the limit.
+  std::optional<Index> memory_limit_bytes;
+  int longest_group = 8;            // layers
+  int candidates = 5;               // that are simulated
+  std::size_t most_states = 20000;  // at one layer
+};
+
+struct Candidate {
+  Partition partition;
+  double modelled_s = 0;
+  // Of few devices; with many a simulation takes longer than the search.
+  std::optional<double> simulated_s;
+  std::vector<MemoryUse> memory;  // [rank]; empty where it is not counted
+
+  [[nodiscard]] double predicted_s() const { return simulated_s.value_or(modelled_s); }
+  [[nodiscard]] Index most_bytes() const;  // of any rank
+};
+
+struct SearchEffort {
+  Index groups = 0;  // choices that were costed
+  Index states = 0;
+  Index steps = 0;       // from one state to another
+  bool complete = true;  // no way was dropped only because there were too many
+};
+
+struct SearchResult {
+  std::vector<Candidate> candidates;  // that fit, the best first; empty where nothing does
+  std::optional<Candidate> smallest;  // where nothing fits: the least memory that was found
+  SearchEffort effort;
+};
+
+// What is predicted for a partition that somebody else chose.
+[[nodiscard]] Candidate evaluated(const Network& network,
+                                  const ClusterProfile& cluster,
+                                  const SearchOptions& options,
+                                  const Partition& partition);
+
+// Of each rank, as the search counts it: with the workspace that `options` tells of, and what the
+// devices take without a network.
+[[nodiscard]] std::vector<MemoryUse> searched_memory(const Network& network,
+                                                     const ClusterProfile& cluster,
+                                                     const SearchOptions& options,
+                                                     const Partition& partition);
+
+// Of each device: its memory, or what is asked for if that is less.
+[[nodiscard]] std::vector<Index> memory_limits(const ClusterProfile& cluster,
+                                               const SearchOptions& options);
+
+[[nodiscard]] SearchResult search_partition(const Network& network,
+                                            const ClusterProfile& cluster,
+                                            const SearchOptions& options);
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,48 @@
+// Small data sets and damaged files, written where a test wants them.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/data/picture.h"
+
+namespace tessera::tests {
+
+using Bytes = std::vector<std::uint8_t>;
+using engine::Index;
+
+// Assigns the bytes to the file, making its folders first.
+void write_bytes(const std::filesystem::path& path, const Bytes& bytes);
+void write_text(const std::filesystem::path& path, const std::string& text);
+void write_gzip(const std::filesystem::path& path, const Bytes& bytes);
+[[nodiscard]] Bytes read_back(const std::filesystem::path& path);
+
+// An IDX file of these sizes and values, whether or not they fit each other.
+[[nodiscard]] Bytes idx_bytes(const std::vector<std::uint32_t>& sizes, const Bytes& values);
+
+// `size` bytes that differ by `seed`.
+[[nodiscard]] Bytes random_bytes(Index size, std::uint64_t seed);
+
+// `pixels` are (H, W, C), C from 1 to 4.
+void write_png(
+    const std::filesystem::path& path, int rows, int cols, int channels, const Bytes& pixels);
+void write_jpeg(
+    const std::filesystem::path& path, int rows, int cols, int channels, const Bytes& pixels);
+
+// The checksum of a PNG chunk that starts at `at` is mended.
+void mend_png_checksum(Bytes& png, std::size_t at);
+
+// Of a picture that is held whole: (C, H, W), 0..1.
+[[nodiscard]] std::vector<float> values_of(const engine::Picture& picture);
+
+// A picture of these bytes, (C, H, W), C 1 or 3.
+[[nodiscard]] engine::Picture picture_of(const partitioner::MapShape& shape, const Bytes& planes);
+
+// A picture of random bytes.
+[[nodiscard]] engine::Picture random_picture(const partitioner::MapShape& shape,
+                                             std::uint64_t seed);
+
+}  // namespace tessera::tests

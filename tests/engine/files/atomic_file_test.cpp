@@ -1,0 +1,174 @@
+#include "engine/files/atomic_file.h"
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/support/refusals.h"
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+#include "engine/files/safetensors.h"
+#include "partitioner/base/errors.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::AtomicFile;
+using tests::bytes_of;
+using tests::has;
+using tests::input_error_of;
+using tests::put_bytes;
+using tests::TemporaryFolder;
+
+// While it lives, files of this process end at `bytes`: writes beyond fail as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    rlimit limit = old_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*old_handler_)(int);
+  rlimit old_ = {};
+};
+
+TEST_CASE("an atomic file appears at commit, whole, and leaves nothing beside it") {
+  const TemporaryFolder folder;
+  const auto path = folder / "model";
+  put_bytes(path, "old");
+  AtomicFile file(path);
+  file.write("ne");
+  file.write("w");
+  CHECK(bytes_of(path) == "old");
+  file.commit();
+  CHECK(bytes_of(path) == "new");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("an atomic file that is not committed changes nothing") {
+  const TemporaryFolder folder;
+  const auto path = folder / "model";
+  put_bytes(path, "old");
+  {
+    AtomicFile file(path);
+    file.write("new");
+  }
+  CHECK(bytes_of(path) == "old");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("what a killed run left beside the target is overwritten") {
+  const TemporaryFolder folder;
+  const auto path = folder / "model";
+  put_bytes(folder / "model.partial", "a longer rest of something");
+  engine::write_atomically(path, "new");
+  CHECK(bytes_of(path) == "new");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("two writers of one target are refused, one after the other is not") {
+  const TemporaryFolder folder;
+  const auto path = folder / "model";
+  AtomicFile first(path);
+  CHECK(has(input_error_of([&] { AtomicFile second(path); }), path.string()));
+  first.write("first");
+  first.commit();
+  engine::write_atomically(path, "second");
+  CHECK(bytes_of(path) == "second");
+}
+
+TEST_CASE("a symbolic link keeps pointing at the file that is replaced") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "disk");
+  put_bytes(folder / "disk" / "model", "old");
+  std::filesystem::create_symlink(folder / "disk" / "model", folder / "link");
+  engine::write_atomically(folder / "link", "new");
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(bytes_of(folder / "disk" / "model") == "new");
+}
+
+TEST_CASE("folders, devices and missing folders are refused as targets, by name") {
+  const TemporaryFolder folder;
+  for (const std::filesystem::path& path : {folder.path(),
+                                            folder.path() / "",
+                                            folder / "missing" / "model",
+                                            std::filesystem::path("/dev/null")}) {
+    CAPTURE(path);
+    CHECK(has(input_error_of([&] { AtomicFile file(path); }), path.string() + ": "));
+  }
+  CHECK(folder.entries() == 0);
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_CASE("a write beyond what the disk takes keeps the old file and leaves no other") {
+  const TemporaryFolder folder;
+  const auto path = folder / "checkpoint";
+  put_bytes(path, "old");
+  const std::string large(1 << 16, 'x');
+  const FileSizeLimit limit(1 << 15);
+  const std::string message = input_error_of([&] {
+    AtomicFile file(path);
+    file.write(large);
+    file.commit();
+  });
+  CHECK(has(message, path.string() + ": cannot be written"));
+  CHECK(bytes_of(path) == "old");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("a checkpoint that outgrows the disk keeps the last one readable") {
+  const TemporaryFolder folder;
+  const auto path = folder / "checkpoint.safetensors";
+  const auto save = [&](engine::Index count) {
+    engine::SafetensorsWriter writer(
+        path, {{.name = "w", .shape = {count}, .type = engine::ElementType::F64}}, {});
+    for (engine::Index i = 0; i < count; ++i) {
+      const double value = 0.5 * static_cast<double>(i);
+      writer.write<double>({&value, 1});
+    }
+    writer.commit();
+  };
+  save(10);
+  {
+    const FileSizeLimit limit(1 << 12);
+    CHECK(has(input_error_of([&] { save(1000); }), path.string()));
+  }
+  CHECK(engine::SafetensorsReader(path).read_all<double>("w").at(9) == 4.5);
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("a really full file system keeps the old file and says that space is missing") {
+  const TemporaryFolder folder;
+  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
+    MESSAGE("skipped: mounting a small file system needs root");
+    return;
+  }
+  const auto path = folder / "checkpoint";
+  put_bytes(path, "old");
+  const std::string message = input_error_of([&] {
+    AtomicFile file(path);
+    file.write(std::string(1 << 17, 'x'));
+    file.commit();
+  });
+  CHECK(has(message, path.string()));
+  CHECK(has(message, "No space left on device; free some space"));
+  CHECK(bytes_of(path) == "old");
+  CHECK(folder.entries() == 1);
+  ::umount(folder.path().c_str());
+}
+
+}  // namespace

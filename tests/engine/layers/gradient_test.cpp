@@ -1,0 +1,212 @@
+// The gradient of every kind of layer, against central differences of <output, R> along random
+// directions.
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/chain.h"
+#include "tests/support/random_tensors.h"
+#include <doctest/doctest.h>
+
+#include "engine/base/random.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::BatchNormMode;
+using engine::NamedTensor;
+using engine::NamedTensors;
+using partitioner::Activation;
+using partitioner::Convolution;
+using partitioner::Index;
+using partitioner::kImage;
+using partitioner::MaxPool;
+using partitioner::Network;
+using tests::chain;
+using tests::convolution;
+using tests::normalized;
+
+// Central differences are off by kStep^2 times the third derivative, and by rounding over kStep;
+// both are near 1e-10. The seeds are ones at which no value lies within a step of a kink or a tie.
+constexpr double kStep = 1e-5;
+constexpr double kTolerance = 2e-8;
+
+double output_times(const Network& network, const NamedTensors& in, BatchNormMode mode) {
+  const NamedTensors out = tests::on_one_tile<double>(network, in, mode);
+  const std::vector<double>& values = out.at("output").values;
+  const std::vector<double>& weights = in.at("output_gradient").values;
+  double sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sum += values[i] * weights[i];
+  }
+  return sum;
+}
+
+std::vector<double> random_direction(std::size_t size, std::uint64_t seed) {
+  std::vector<double> direction;
+  for (std::size_t i = 0; i < size; ++i) {
+    direction.push_back(engine::random_normal(seed, i) / std::sqrt(static_cast<double>(size)));
+  }
+  return direction;
+}
+
+NamedTensors moved(NamedTensors in,
+                   const std::string& name,
+                   const std::vector<double>& direction,
+                   double by) {
+  std::vector<double>& values = in.at(name).values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] += by * direction[i];
+  }
+  return in;
+}
+
+void check_gradients(const Network& network,
+                     Index batch = 2,
+                     BatchNormMode mode = BatchNormMode::Sync) {
+  const NamedTensors in = tests::random_tensors(network, batch, 17);
+  const NamedTensors out = tests::on_one_tile<double>(network, in, mode);
+  for (const auto& entry : in) {
+    const std::string& name = entry.first;
+    const std::string gradient_name = name == "input" ? "input_gradient" : name;
+    if (name == "output_gradient" || name.ends_with(".mean") || name.ends_with(".variance")) {
+      continue;
+    }
+    const std::vector<double>& gradient = out.at(gradient_name).values;
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      const std::vector<double> direction = random_direction(gradient.size(), seed);
+      double expected = 0;
+      double magnitude = 1;
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        expected += gradient[i] * direction[i];
+        magnitude += std::abs(gradient[i] * direction[i]);
+      }
+      const double numeric = (output_times(network, moved(in, name, direction, kStep), mode) -
+                              output_times(network, moved(in, name, direction, -kStep), mode)) /
+                             (2 * kStep);
+      CHECK_MESSAGE(std::abs(numeric - expected) <= kTolerance * magnitude,
+                    name,
+                    ": ",
+                    numeric,
+                    " and ",
+                    expected);
+    }
+  }
+}
+
+TEST_CASE(
+    "convolutions have the gradient of their definition, whatever filter, stride, padding and "
+    "groups") {
+  for (const Index size : {1, 2, 3, 5, 7}) {
+    for (const Index stride : {1, 2, 3}) {
+      INFO("size ", size, " stride ", stride);
+      check_gradients(chain({3, 8, 7}, {convolution(5, size, stride, Activation::Linear)}));
+    }
+  }
+  for (const Index groups : {2, 3, 6}) {
+    check_gradients(chain({6, 5, 6},
+                          {Convolution{.filters = 2 * groups,
+                                       .size = 3,
+                                       .padding = 2,
+                                       .groups = groups,
+                                       .activation = Activation::Linear}}));
+  }
+}
+
+TEST_CASE(
+    "activations have the gradient of their definition, behind sums and behind normalisation") {
+  for (const Activation activation : {Activation::Linear,
+                                      Activation::Relu,
+                                      Activation::Leaky,
+                                      Activation::Relu6,
+                                      Activation::Elu,
+                                      Activation::Logistic,
+                                      Activation::Tanh,
+                                      Activation::Swish,
+                                      Activation::Mish,
+                                      Activation::Ramp}) {
+    INFO(activation_name(activation));
+    check_gradients(chain(
+        {2, 6, 5}, {convolution(3, 3, 1, activation), convolution(2, 1, 1, Activation::Tanh)}));
+    check_gradients(chain(
+        {2, 6, 5},
+        {normalized(convolution(3, 3, 1, activation)), convolution(2, 1, 1, Activation::Tanh)}));
+  }
+}
+
+TEST_CASE(
+    "batch normalisation has the gradient of its definition, through mean and variance and as "
+    "constants") {
+  const Network network = chain({3, 6, 7},
+                                {normalized(convolution(5, 3, 1, Activation::Tanh)),
+                                 normalized(convolution(18, 3, 2, Activation::Linear))});
+  check_gradients(network, 3);
+  check_gradients(network, 3, BatchNormMode::Frozen);
+  check_gradients(chain({2, 3, 2}, {partitioner::Connected{4, true, Activation::Tanh}}), 9);
+}
+
+TEST_CASE("pools have the gradient of their definition") {
+  for (const MaxPool& pool :
+       {MaxPool{2, 2, 1}, MaxPool{3, 1, 2}, MaxPool{3, 2, 0}, MaxPool{5, 3, 4}, MaxPool{2, 3, 1}}) {
+    check_gradients(chain({3, 8, 7}, {convolution(18, 1, 1, Activation::Linear), pool}));
+  }
+  check_gradients(chain({3, 5, 4},
+                        {convolution(4, 3, 1, Activation::Tanh),
+                         partitioner::AvgPool{},
+                         convolution(3, 1, 1, Activation::Tanh)}));
+}
+
+TEST_CASE("connected layers, dropout that is off and cost have the gradient of their definition") {
+  check_gradients(chain({3, 4, 5},
+                        {convolution(6, 3, 1, Activation::Tanh),
+                         partitioner::Connected{7, false, Activation::Logistic},
+                         partitioner::Dropout{0.5},
+                         partitioner::Connected{3, false, Activation::Linear},
+                         partitioner::Cost{}}));
+}
+
+TEST_CASE("softmax has its true Jacobian, over images, groups, cells and with a temperature") {
+  for (const partitioner::Softmax& softmax : {partitioner::Softmax{1, false, 1.0},
+                                              partitioner::Softmax{3, false, 2.0},
+                                              partitioner::Softmax{4, false, 1.0},
+                                              partitioner::Softmax{1, true, 0.7}}) {
+    check_gradients(chain({6, 2, 3}, {convolution(6, 1, 1, Activation::Linear), softmax}));
+  }
+}
+
+TEST_CASE("shortcuts of any two shapes have the gradient of their definition") {
+  for (const Activation activation : {Activation::Linear, Activation::Leaky, Activation::Swish}) {
+    Network network =
+        chain({3, 6, 8},
+              {convolution(4, 3, 1, Activation::Tanh), convolution(6, 3, 2, Activation::Tanh)});
+    add_layer(network, partitioner::Shortcut{activation, 0.5, -1.5}, {0, 1});
+    add_layer(network, partitioner::Shortcut{activation, -0.3, 2}, {1, 2});
+    add_layer(network, partitioner::Shortcut{activation, 1, 1}, {3, 3});
+    check_gradients(network);
+  }
+}
+
+TEST_CASE("routes of one, many and parts of maps have the gradient of their definition") {
+  Network network = chain(
+      {3, 5, 6}, {convolution(4, 3, 1, Activation::Tanh), convolution(6, 3, 1, Activation::Tanh)});
+  add_layer(network, partitioner::Route{}, {1, 0, 1});
+  add_layer(network, partitioner::Route{2, 1}, {2, 0});
+  add_layer(network, convolution(2, 3, 1, Activation::Tanh), {3});
+  check_gradients(network);
+}
+
+TEST_CASE("layers that move cells have the gradient of their definition") {
+  check_gradients(
+      chain({8, 4, 6}, {convolution(8, 1, 1, Activation::Tanh), partitioner::Reorg{2, false}}));
+  check_gradients(
+      chain({8, 4, 6}, {convolution(8, 1, 1, Activation::Tanh), partitioner::Reorg{2, true}}));
+  check_gradients(
+      chain({3, 6, 9}, {convolution(5, 1, 1, Activation::Tanh), partitioner::SpaceToDepth{3}}));
+  check_gradients(
+      chain({3, 3, 4}, {convolution(5, 1, 1, Activation::Tanh), partitioner::Upsample{3, -0.5}}));
+}
+
+}  // namespace

@@ -1,0 +1,117 @@
+#include "engine/ops/norm/batch_norm.h"
+
+#include <cmath>
+#include <vector>
+
+#include "tests/support/pieces.h"
+#include <doctest/doctest.h>
+#include <omp.h>
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::Index;
+using engine::Moments;
+using engine::Region;
+using engine::Tensor;
+using engine::View;
+using tests::PlainMap;
+
+const Region kMap{{0, 3}, {0, 19}, {0, 7}, {0, 9}};
+
+// Far from zero, as a channel's values may be: squares then say little about the deviation.
+PlainMap shifted_map(double mean) {
+  PlainMap map = tests::random_map(kMap, 3);
+  for (double& value : map.values) {
+    value = static_cast<double>(static_cast<float>(value + mean));
+  }
+  return map;
+}
+
+// By the definition, in two passes over one channel of a region.
+Moments moments_of(PlainMap& map, Region region, Index channel) {
+  region.channels = {channel, channel + 1};
+  Moments moments;
+  tests::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+    moments.count += 1;
+    moments.mean += map.at(n, c, row, col);
+  });
+  moments.mean /= moments.count;
+  tests::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+    moments.squares += std::pow(map.at(n, c, row, col) - moments.mean, 2);
+  });
+  return moments;
+}
+
+void check_alike(const Moments& found, const Moments& expected) {
+  CHECK(found.count == expected.count);
+  CHECK(found.mean == doctest::Approx(expected.mean).epsilon(1e-13));
+  CHECK(found.squares == doctest::Approx(expected.squares).epsilon(1e-9));
+}
+
+TEST_CASE("moments of a region count its cells only, and lose no digits far from zero") {
+  PlainMap map = shifted_map(1e4);
+  const Tensor<float> tensor = tests::tensor_of<float>(map, {{0, 3}, {0, 19}, {-2, 9}, {-2, 11}});
+  for (const Region& region : {kMap, Region{{1, 2}, {5, 18}, {2, 6}, {0, 3}}}) {
+    const auto found = channel_moments(tensor.view(), region);
+    CHECK(static_cast<Index>(found.size()) == region.channels.size());
+    for (std::size_t c = 0; c < found.size(); ++c) {
+      check_alike(found[c], moments_of(map, region, region.channels.begin + static_cast<Index>(c)));
+    }
+  }
+}
+
+TEST_CASE("merged moments of uneven tiles are those of the whole map") {
+  PlainMap map = shifted_map(-300);
+  for (const Index boundary : {0, 1, 4, 7}) {
+    Region above = kMap;
+    Region below = kMap;
+    above.rows.end = below.rows.begin = boundary;
+    const Tensor<double> tensor = tests::tensor_of<double>(map, kMap);
+    const Moments a = above.empty() ? Moments{} : channel_moments(tensor.view(), above).at(2);
+    const Moments b = below.empty() ? Moments{} : channel_moments(tensor.view(), below).at(2);
+    check_alike(merge(a, b), moments_of(map, kMap, 2));
+  }
+}
+
+TEST_CASE("moments have the same bits with 1, 2 and 3 threads") {
+  PlainMap map = shifted_map(2);
+  const Tensor<float> tensor = tests::tensor_of<float>(map, kMap);
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const auto expected = channel_moments(tensor.view(), kMap);
+  for (const int threads : {2, 3}) {
+    omp_set_num_threads(threads);
+    const auto found = channel_moments(tensor.view(), kMap);
+    for (std::size_t c = 0; c < found.size(); ++c) {
+      CHECK(found[c].mean == expected[c].mean);
+      CHECK(found[c].squares == expected[c].squares);
+    }
+  }
+  omp_set_num_threads(before);
+}
+
+TEST_CASE("only owned cells take the correction that flows through mean and variance") {
+  PlainMap map = shifted_map(0);
+  Tensor<double> in = tests::tensor_of<double>(map, kMap);
+  Tensor<double> gradient(kMap);
+  std::fill_n(gradient.values().data(), gradient.values().size(), 1.0);
+  const std::vector<engine::ChannelNorm<double>> norms(19, {0.5, 2.0});
+  const std::vector<double> scale(19, 3.0);
+  const std::vector<double> shift(19, 0.0);
+  const std::vector<engine::NormGradient> totals(19, {10.0, 0.0});
+  const Region owned{{1, 2}, {4, 17}, {2, 5}, {3, 4}};
+  engine::normalize_backward<double>(in.view(),
+                                     kMap,
+                                     {0, norms, scale.data(), shift.data()},
+                                     {totals, 100, owned},
+                                     engine::GradientLines<double>(gradient.view()));
+  tests::for_each_cell(kMap, [&](Index n, Index c, Index row, Index col) {
+    const bool is_owned = contains(owned, {{n, n + 1}, {c, c + 1}, {row, row + 1}, {col, col + 1}});
+    CHECK(in.view().at(n, c, row, col) ==
+          doctest::Approx(2.0 * 3.0 * (1 - (is_owned ? 0.1 : 0.0))));
+  });
+}
+
+}  // namespace

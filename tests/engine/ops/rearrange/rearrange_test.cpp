@@ -1,0 +1,144 @@
+#include "engine/ops/rearrange/rearrange.h"
+
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "tests/support/cells_read.h"
+#include "tests/support/pieces.h"
+#include <doctest/doctest.h>
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::Index;
+using engine::Region;
+using engine::Tensor;
+using engine::View;
+using partitioner::kImage;
+using partitioner::Network;
+using tests::Draw;
+using tests::PlainMap;
+
+// A layer that takes each output cell from one input cell.
+struct Mover {
+  Network network;
+  std::function<void(View<const double> in, const Region& region, View<double> out)> forward;
+  std::function<void(
+      View<const double> out_gradient, const Region& region, View<double> in_gradient)>
+      backward;
+};
+
+Mover space_to_depth(Index stride) {
+  Mover mover;
+  mover.network.image = {3, 4 * stride, 3 * stride};
+  add_layer(mover.network, partitioner::SpaceToDepth{stride}, {kImage});
+  mover.forward = [stride](auto in, const Region& region, auto out) {
+    engine::space_to_depth_forward(stride, 3, in, region, out);
+  };
+  mover.backward = [stride](auto gradient, const Region& region, auto in) {
+    engine::space_to_depth_backward(stride, 3, gradient, region, in);
+  };
+  return mover;
+}
+
+Mover reorg(Index stride, bool reverse) {
+  Mover mover;
+  const partitioner::Reorg reorg{stride, reverse};
+  mover.network.image = {2 * stride * stride, 2 * stride, 3 * stride};
+  add_layer(mover.network, reorg, {kImage});
+  const partitioner::MapShape in_shape = mover.network.image;
+  const partitioner::MapShape out_shape = mover.network.shape(0);
+  mover.forward = [=](auto in, const Region& region, auto out) {
+    engine::reorg_forward(reorg, in_shape, in, out_shape, region, out);
+  };
+  mover.backward = [=](auto gradient, const Region& region, auto in) {
+    engine::reorg_backward(reorg, in_shape, gradient, out_shape, region, in);
+  };
+  return mover;
+}
+
+Mover upsample(Index stride) {
+  Mover mover;
+  mover.network.image = {18, 4, 5};
+  add_layer(mover.network, partitioner::Upsample{stride}, {kImage});
+  mover.forward = [stride](auto in, const Region& region, auto out) {
+    engine::copy_cells({0, 1, stride, 1}, 1.0, false, in, region, out);
+  };
+  mover.backward = [stride](auto gradient, const Region& region, auto in) {
+    engine::copy_cells_backward({0, 1, stride, 1}, 1.0, gradient, region, in);
+  };
+  return mover;
+}
+
+std::vector<Mover> movers() {
+  return {space_to_depth(2),
+          space_to_depth(3),
+          reorg(2, false),
+          reorg(3, false),
+          reorg(2, true),
+          upsample(2),
+          upsample(3)};
+}
+
+TEST_CASE(
+    "layers that move cells take each from where their definition says, on any part of the map") {
+  for (const Mover& mover : movers()) {
+    Draw draw(1);
+    PlainMap in = tests::random_map(whole_map(mover.network, kImage, 2), 2);
+    const Region whole = whole_map(mover.network, 0, 2);
+    for (int i = 0; i < 30; ++i) {
+      const Region region = i == 0 ? whole : tests::random_part(draw, whole);
+      const Tensor<double> held =
+          tests::tensor_of<double>(in, required_input(mover.network, 0, 0, region));
+      Tensor<double> out(region);
+      mover.forward(held.view(), region, out.view());
+      Index wrong = 0;
+      tests::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+        tests::for_each_cell_read(mover.network, 0, 0, {c, row, col}, [&](const tests::Cell& from) {
+          wrong +=
+              out.view().at(n, c, row, col) == in.at(n, from.channel, from.row, from.col) ? 0 : 1;
+        });
+      });
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("layers that move cells give gradients back to where the cells came from, and add") {
+  for (const Mover& mover : movers()) {
+    Draw draw(3);
+    const Region whole = whole_map(mover.network, 0, 2);
+    PlainMap gradient = tests::random_map(whole, 4);
+    for (int i = 0; i < 30; ++i) {
+      const Region region = i == 0 ? whole : tests::random_part(draw, whole);
+      const Tensor<double> held = tests::tensor_of<double>(gradient, region);
+      PlainMap expected(whole_map(mover.network, kImage, 2));
+      std::fill(expected.values.begin(), expected.values.end(), 0.5);
+      Tensor<double> found = tests::tensor_of<double>(expected, expected.region);
+      tests::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
+        tests::for_each_cell_read(mover.network, 0, 0, {c, row, col}, [&](const tests::Cell& to) {
+          expected.at(n, to.channel, to.row, to.col) += gradient.at(n, c, row, col);
+        });
+      });
+      mover.backward(held.view(), region, found.view());
+      CHECK(tests::relative_difference(
+                View<const double>(found.view()), expected, expected.region) < 1e-14);
+    }
+  }
+}
+
+TEST_CASE("reorg moves every value to a place of its own") {
+  for (const bool reverse : {false, true}) {
+    const partitioner::Reorg reorg{2, reverse};
+    const partitioner::MapShape shape{8, 4, 6};
+    std::vector<int> taken(static_cast<std::size_t>(shape.volume()));
+    for (Index out = 0; out < shape.volume(); ++out) {
+      ++taken[static_cast<std::size_t>(engine::reorg_source(reorg, shape, out))];
+    }
+    CHECK(taken == std::vector<int>(taken.size(), 1));
+  }
+}
+
+}  // namespace

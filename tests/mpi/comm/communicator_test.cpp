@@ -1,0 +1,167 @@
+#include "engine/comm/communicator.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "engine/comm/channel_sums.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::ChannelRoles;
+using engine::ChannelSums;
+using engine::Communicator;
+using engine::Index;
+using engine::Range;
+
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST_CASE("every rank's bytes reach every rank in rank order, of any length") {
+  const Communicator world = Communicator::world();
+  for (const int length : {0, 1, 1000, 300000}) {
+    // Rank r gives r * length letters: rank 0 none at all.
+    const auto expected = [length](int rank) {
+      return std::string(static_cast<std::size_t>(rank * length), static_cast<char>('a' + rank));
+    };
+    const std::string mine = expected(world.rank());
+    const auto all =
+        world.gather_all(engine::bytes_of(mine.data(), static_cast<std::ptrdiff_t>(mine.size())));
+    CHECK(static_cast<int>(all.size()) == world.size());
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      CHECK(text_of(all[rank]) == expected(static_cast<int>(rank)));
+    }
+  }
+}
+
+TEST_CASE("ranks agree on the text of the lowest rank that has one") {
+  const Communicator world = Communicator::world();
+  CHECK(world.agree(std::nullopt) == std::nullopt);
+  for (int lowest = 0; lowest < world.size(); ++lowest) {
+    std::optional<std::string> mine;
+    if (world.rank() >= lowest) {
+      mine = "rank " + std::to_string(world.rank());
+    }
+    CHECK(world.agree(mine) == "rank " + std::to_string(lowest));
+  }
+  CHECK(world.agree(std::string()) == std::string());  // an empty text is one too
+}
+
+TEST_CASE("messages between two ranks with one tag arrive in the order of posting") {
+  const Communicator world = Communicator::world();
+  constexpr std::uint64_t kMessages = 20;
+  const int next = (world.rank() + 1) % world.size();
+  const int previous = (world.rank() + world.size() - 1) % world.size();
+  std::vector<std::uint64_t> sent(kMessages);
+  std::vector<std::uint64_t> received(kMessages);
+  engine::Requests requests;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    world.post_receive(requests, previous, 5, engine::bytes_of(&received[i], 1));
+  }
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    sent[i] = i;
+    world.post_send(
+        requests, next, 5, engine::bytes_of(static_cast<const std::uint64_t*>(&sent[i]), 1));
+  }
+  std::vector<bool> named(2 * kMessages);
+  for (int i = requests.wait_any(); i >= 0; i = requests.wait_any()) {
+    CHECK_FALSE(named[static_cast<std::size_t>(i)]);
+    named[static_cast<std::size_t>(i)] = true;
+  }
+  CHECK(named == std::vector<bool>(2 * kMessages, true));
+  CHECK(received == sent);
+}
+
+TEST_CASE("a message of more bytes than MPI can count is refused before anything is sent") {
+  const Communicator world = Communicator::world();
+  if constexpr (sizeof(std::size_t) > sizeof(int)) {
+    const std::byte byte{};
+    const auto too_many = static_cast<std::size_t>(std::numeric_limits<int>::max()) + 1;
+    engine::Requests requests;
+    CHECK_THROWS_AS(world.post_send(requests, world.rank(), 5, {&byte, too_many}),
+                    std::logic_error);
+  }
+}
+
+// Rank r contributes channels [r, r + 3) and needs all.
+ChannelRoles overlapping_roles(int ranks) {
+  ChannelRoles roles;
+  for (int rank = 0; rank < ranks; ++rank) {
+    roles.contributes.push_back({rank, rank + 3});
+    roles.needs.push_back({0, ranks + 2});
+  }
+  return roles;
+}
+
+TEST_CASE(
+    "channel sums hand over every rank's share in rank order, only of channels that it "
+    "contributes") {
+  const Communicator world = Communicator::world();
+  ChannelSums sums(world, overlapping_roles(world.size()), 2, 200);
+  std::vector<double> mine;
+  for (Index channel = world.rank(); channel < world.rank() + 3; ++channel) {
+    mine.push_back(100.0 * world.rank() + static_cast<double>(channel));
+    mine.push_back(-1);
+  }
+  for (int round = 0; round < 3; ++round) {
+    int expected_rank = 0;
+    sums.gather(mine, [&](int rank, const Range& channels, const double* values) {
+      CHECK(rank == expected_rank++);
+      CHECK(channels == Range{rank, rank + 3});
+      for (Index c = channels.begin; c < channels.end; ++c, values += 2) {
+        CHECK(values[0] == 100.0 * rank + static_cast<double>(c));
+        CHECK(values[1] == -1);
+      }
+    });
+    CHECK(expected_rank == world.size());
+  }
+}
+
+TEST_CASE("channel sums are handed over after what is to be done meanwhile, which is done once") {
+  const Communicator world = Communicator::world();
+  ChannelSums sums(world, overlapping_roles(world.size()), 1, 220);
+  int done = 0;
+  int taken = 0;
+  sums.gather(
+      {1, 2, 3},
+      [&](int, const Range&, const double*) {
+        CHECK(done == 1);
+        ++taken;
+      },
+      [&] { ++done; });
+  CHECK(done == 1);
+  CHECK(taken == world.size());
+}
+
+TEST_CASE(
+    "a rank that needs no channel takes none, and one that contributes none is not waited for") {
+  const Communicator world = Communicator::world();
+  ChannelRoles roles;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    roles.contributes.push_back(rank == 0 ? Range{0, 4} : Range{});
+    roles.needs.push_back(rank == world.size() - 1 ? Range{1, 3} : Range{});
+  }
+  ChannelSums sums(world, roles, 1, 210);
+  const std::vector<double> mine =
+      world.rank() == 0 ? std::vector<double>{1, 2, 3, 4} : std::vector<double>{};
+  int taken = 0;
+  sums.gather(mine, [&](int rank, const Range& channels, const double* values) {
+    ++taken;
+    CHECK(rank == 0);
+    CHECK(channels == Range{1, 3});
+    CHECK(values[0] == 2);
+    CHECK(values[1] == 3);
+  });
+  CHECK(taken == (world.rank() == world.size() - 1 ? 1 : 0));
+}
+
+}  // namespace

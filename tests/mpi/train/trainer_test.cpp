@@ -1,0 +1,150 @@
+// Steps of training on several ranks: values travel from one into the next.
+
+#include "engine/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "tests/support/cuts.h"
+#include <doctest/doctest.h>
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::BatchNormMode;
+using engine::Communicator;
+using engine::Index;
+using engine::Parameter;
+using engine::ParameterSet;
+using engine::Trainer;
+using partitioner::kImage;
+using partitioner::Network;
+using partitioner::Partition;
+using partitioner::SumPrecision;
+
+// Layers with normalisation and without, and a loss; tiles, then images.
+Network classifier() {
+  Network network;
+  network.image = {3, 12, 10};
+  add_layer(
+      network,
+      partitioner::Convolution{.filters = 8, .size = 3, .padding = 1, .batch_normalize = true},
+      {kImage});
+  add_layer(network, partitioner::Convolution{.filters = 20, .size = 3, .padding = 1}, {0});
+  add_layer(network, partitioner::AvgPool{}, {1});
+  add_layer(network, partitioner::Connected{.outputs = 4}, {2});
+  add_layer(network, partitioner::Softmax{}, {3});
+  return network;
+}
+
+Partition tiles_then_images(const Network& network, int ranks) {
+  return tests::partition_of(
+      network, ranks, {{0, 1}, {2, 4}}, {tests::grid(ranks), tests::images_cut(ranks)});
+}
+
+engine::TrainerOptions options(Index batch, BatchNormMode mode) {
+  partitioner::TrainingOptions training;
+  training.batch = batch;
+  training.subdivisions = 2;
+  return {training, mode, 5};
+}
+
+// Of all parameters, whole, on rank 0.
+std::vector<float> values_of(Trainer& trainer) {
+  std::vector<float> all;
+  ParameterSet<float>& set = trainer.execution().parameters();
+  for (const Parameter<float>& parameter : set.all()) {
+    const std::vector<float> whole = set.gather(parameter, parameter.values.data());
+    all.insert(all.end(), whole.begin(), whole.end());
+  }
+  return all;
+}
+
+// Whether this rank holds what the owners have, to the bit.
+bool copies_are_alike(Trainer& trainer, const Communicator& world) {
+  std::vector<float> all = values_of(trainer);
+  const auto bytes =
+      world.gather_all(engine::bytes_of(static_cast<const float*>(all.data()), std::ssize(all)));
+  all.resize(bytes[0].size() / sizeof(float));
+  std::memcpy(all.data(), bytes[0].data(), bytes[0].size());
+  const float* whole = all.data();
+  bool alike = true;
+  for (const Parameter<float>& parameter : trainer.execution().parameters().all()) {
+    const float* values = parameter.values.data();
+    alike =
+        alike && std::equal(values, values + parameter.values.size(), whole + parameter.held.begin);
+    whole += parameter.size();
+  }
+  return alike;
+}
+
+TEST_CASE("after steps of training all ranks hold the same bits") {
+  const Communicator world = Communicator::world();
+  const Network network = classifier();
+  constexpr Index kBatch = 4;
+  for (const SumPrecision precision : {SumPrecision::Exact, SumPrecision::Half}) {
+    for (const BatchNormMode mode :
+         {BatchNormMode::Sync, BatchNormMode::Frozen, BatchNormMode::PerTile}) {
+      Partition partition = tiles_then_images(network, world.size());
+      partition.sums = {.bucket_bytes = 1, .precision = precision};
+      const partitioner::Plan plan = make_plan(network, partition, kBatch / 2);
+      Trainer trainer(network, plan, world, options(kBatch, mode));
+      for (int step = 0; step < 3; ++step) {
+        (void)trainer.time_random_step();
+      }
+      CHECK(copies_are_alike(trainer, world));
+    }
+  }
+}
+
+TEST_CASE("a weight of any rank that is no finite number is found on all") {
+  const Communicator world = Communicator::world();
+  const Network network = classifier();
+  constexpr Index kBatch = 4;
+  const partitioner::Plan plan =
+      make_plan(network, tiles_then_images(network, world.size()), kBatch / 2);
+  Trainer trainer(network, plan, world, options(kBatch, BatchNormMode::Sync));
+  CHECK_NOTHROW(trainer.expect_finite_parameters());
+  if (world.rank() == world.size() - 1) {
+    trainer.execution().parameters().all().front().values[0] = INFINITY;
+  }
+  CHECK_THROWS_AS(trainer.expect_finite_parameters(), engine::Diverged);
+}
+
+TEST_CASE("steps have the same bits whether somebody looks at the values in between or not") {
+  const Communicator world = Communicator::world();
+  const Network network = classifier();
+  constexpr Index kBatch = 4;
+  Partition partition = tiles_then_images(network, world.size());
+  partition.sums.bucket_bytes = 1;
+  const partitioner::Plan plan = make_plan(network, partition, kBatch / 2);
+  std::vector<std::vector<float>> results;
+  for (const bool looks : {false, true}) {
+    Trainer trainer(network, plan, world, options(kBatch, BatchNormMode::Sync));
+    for (int step = 0; step < 4; ++step) {
+      (void)trainer.time_random_step();
+      if (looks) {
+        (void)values_of(trainer);
+      }
+    }
+    results.push_back(values_of(trainer));
+  }
+  CHECK(results[0] == results[1]);
+}
+
+TEST_CASE("training may end with values on their way") {
+  const Communicator world = Communicator::world();
+  const Network network = classifier();
+  const Partition partition = tiles_then_images(network, world.size());
+  const partitioner::Plan plan = make_plan(network, partition, 2);
+  for (int round = 0; round < 3; ++round) {
+    Trainer trainer(network, plan, world, options(4, BatchNormMode::Sync));
+    (void)trainer.time_random_step();
+  }
+  CHECK(world.of_ranks(world.rank()).back() == world.size() - 1);
+}
+
+}  // namespace

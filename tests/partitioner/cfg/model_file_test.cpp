@@ -1,0 +1,514 @@
+#include "partitioner/cfg/model_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "partitioner/base/errors.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+const std::string kNet = "[net]\nheight=8\nwidth=12\nchannels=3\n";  // lines 1 to 4
+
+std::string models_folder() {
+  return TESSERA_SOURCE_DIR "/models/";
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+template <typename Kind>
+Kind only_layer(const std::string& section) {
+  return std::get<Kind>(parse_model(kNet + section, "m.cfg").network.layer(0).operation);
+}
+
+MapShape last_shape(const std::string& sections) {
+  const Network network = parse_model(kNet + sections, "m.cfg").network;
+  return network.shape(network.size() - 1);
+}
+
+// `text` is refused, with `place` before the message and each word of `parts` somewhere in it.
+void check_refused(const std::string& text,
+                   const std::string& place,
+                   const std::vector<std::string>& parts) {
+  CAPTURE(text.substr(0, 200));
+  try {
+    const ModelFile model = parse_model(text, "m.cfg");
+    FAIL_CHECK("accepted");
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    CAPTURE(message);
+    CHECK(message.rfind(place + ": ", 0) == 0);
+    for (const std::string& part : parts) {
+      CHECK_MESSAGE(message.find(part) != std::string::npos, part);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every layer of Debian's classification files has the shape that Darknet gives it") {
+  const std::string folder = "/usr/share/darknet/cfg/";
+  if (!std::filesystem::exists(folder)) {
+    MESSAGE("not compared: the package darknet, which holds the files, is not installed");
+    return;
+  }
+  std::ifstream golden(TESSERA_SOURCE_DIR "/tests/golden/darknet_shapes.txt");
+  std::string line;
+  std::getline(golden, line);  // what the columns are
+  int files = 0;
+  std::string name;
+  for (int count = 0; golden >> name >> count; ++files) {
+    CAPTURE(name);
+    const ModelFile model = read_model(folder + name + ".cfg");
+    // One of them asks to shift colours, which Darknet does on graphics processors only.
+    CHECK(model.warnings.size() == (name == "strided" ? 1 : 0));
+    REQUIRE(model.network.size() == count);
+    for (const LayerSpec& layer : model.network.layers) {
+      int index = 0;
+      std::string kind;
+      MapShape shape;
+      Index values = 0;
+      golden >> index >> kind >> shape.channels >> shape.rows >> shape.cols >> values;
+      CAPTURE(index);
+      CHECK(kind == kind_name(layer.operation));
+      CHECK(values == layer.output.volume());
+      CHECK((shape == MapShape{} || shape == layer.output));
+    }
+  }
+  CHECK(files == 20);
+}
+
+TEST_CASE("the models of this project are what their table says") {
+  struct Row {
+    const char* name;
+    int layers;
+    Index learnt;
+  };
+  for (const Row& row : {Row{"lenet5", 8, 61706},
+                         Row{"fashion-resnet", 11, 70330},
+                         Row{"yolov2-early", 16, 3424160},
+                         Row{"yolov2-early-plain", 16, 3421568}}) {
+    CAPTURE(row.name);
+    const ModelFile model = read_model(models_folder() + row.name + ".cfg");
+    CHECK(model.warnings.empty());
+    CHECK(model.network.size() == row.layers);
+    Index learnt = 0;
+    for (int layer = 0; layer < model.network.size(); ++layer) {
+      const LayerParameters parameters = layer_parameters(model.network, layer);
+      for (const ParameterShape& shape : {parameters.weight, parameters.bias, parameters.scale}) {
+        learnt += shape.channels * shape.row;
+      }
+    }
+    CHECK(learnt == row.learnt);
+  }
+}
+
+TEST_CASE("keys that are left out have Darknet's defaults") {
+  const ModelFile model = parse_model(kNet + "[convolutional]\n", "m.cfg");
+  CHECK(model.network.image == MapShape{3, 8, 12});
+  CHECK(model.picture == model.network.image);
+  CHECK(model.training.learning_rate == 0.001);
+  CHECK(model.training.momentum == 0.9);
+  CHECK(model.training.decay == 0.0001);
+  CHECK(std::get<Convolution>(model.network.layer(0).operation) == Convolution{});
+  CHECK(only_layer<MaxPool>("[maxpool]\nstride=3\n") == MaxPool{3, 3, 2});
+  CHECK(only_layer<MaxPool>("[maxpool]\nsize=3\n") == MaxPool{3, 1, 2});
+  CHECK(only_layer<Connected>("[connected]\n").activation == Activation::Logistic);
+  CHECK(only_layer<Dropout>("[dropout]\n").probability == 0.5);
+  CHECK(only_layer<Upsample>("[upsample]\n").stride == 2);
+  CHECK(only_layer<Reorg>("[reorg]\n").stride == 1);
+}
+
+TEST_CASE("pad=1 overrides padding, and an even size then grows the map") {
+  const std::string section = "[convolutional]\nsize=4\npadding=3\n";
+  CHECK(only_layer<Convolution>(section).padding == 3);
+  CHECK(only_layer<Convolution>(section + "pad=1\n").padding == 2);
+  CHECK(last_shape(section + "pad=1\n") == MapShape{1, 9, 13});
+}
+
+TEST_CASE("Darknet's other names of sections mean the same") {
+  for (const auto& [alias, name] : {std::pair{"conv", "convolutional"},
+                                    std::pair{"max", "maxpool"},
+                                    std::pair{"avg", "avgpool"},
+                                    std::pair{"conn", "connected"},
+                                    std::pair{"soft", "softmax"}}) {
+    const ModelFile model = parse_model(kNet + '[' + alias + "]\n", "m.cfg");
+    CHECK(kind_name(model.network.layer(0).operation) == std::string(name));
+  }
+  CHECK_NOTHROW(parse_model("[network]\nheight=1\nwidth=1\nchannels=1\n[avg]\n", "m.cfg"));
+}
+
+TEST_CASE("negative layers count back from the section, others from the first") {
+  const std::string three = "[dropout]\n[dropout]\n[dropout]\n";
+  const auto inputs = [&](const std::string& section) {
+    return parse_model(kNet + three + section, "m.cfg").network.layer(3).inputs;
+  };
+  CHECK(inputs("[shortcut]\nfrom=-3\n") == std::vector<int>{2, 0});
+  CHECK(inputs("[shortcut]\nfrom=1\n") == std::vector<int>{2, 1});
+  CHECK(inputs("[route]\nlayers = -1, 0 ,-2\n") == std::vector<int>{2, 0, 1});
+  for (const char* wrong : {"-4", "3", "99", "9223372036854775807", "-9223372036854775808"}) {
+    check_refused(kNet + three + "[route]\nlayers=-1," + wrong + '\n', "m.cfg:9", {wrong});
+    check_refused(kNet + three + "[shortcut]\nfrom=" + wrong + '\n', "m.cfg:9", {wrong});
+  }
+  check_refused(kNet + "[shortcut]\nfrom=-1\n", "m.cfg:6", {"-1"});
+  check_refused(kNet + three + "[shortcut]\n", "m.cfg:8", {"from", "missing"});
+  check_refused(kNet + three + "[route]\n", "m.cfg:8", {"layers", "missing"});
+}
+
+TEST_CASE("a crop makes the network's image smaller than the picture") {
+  const std::string crop = "[crop]\ncrop_height=5\ncrop_width=6\nflip=1\n";
+  const ModelFile model = parse_model(kNet + crop + "[avgpool]\n", "m.cfg");
+  CHECK(model.picture == MapShape{3, 8, 12});
+  CHECK(model.network.image == MapShape{3, 5, 6});
+  CHECK(model.network.shape(0) == MapShape{3, 5, 6});
+  CHECK(std::get<Crop>(model.network.layer(0).operation).flip);
+  check_refused(kNet + "[avgpool]\n" + crop, "m.cfg:6", {"first"});
+  check_refused(kNet + "[crop]\ncrop_height=5\n", "m.cfg:5", {"crop_width", "missing"});
+  check_refused(kNet + "[crop]\ncrop_height=9\ncrop_width=2\n", "m.cfg:6", {"crop_height", "8"});
+}
+
+TEST_CASE("numbers are taken whole or not at all") {
+  for (const char* value : {"abc",
+                            "3x",
+                            "3 3",
+                            "3.5",
+                            "1e2",
+                            "0x10",
+                            "--3",
+                            "+-3",
+                            "3,4",
+                            "99999999999999999999",
+                            "\xC2\xB2"}) {
+    check_refused(
+        kNet + "[conv]\n\nfilters=" + value + '\n', "m.cfg:7", {"filters", value, "whole number"});
+  }
+  for (const char* value : {"nan", "inf", "1e999", "0.5f", ".", "-", "0,5"}) {
+    check_refused(kNet + "[dropout]\nprobability=" + value + '\n', "m.cfg:6", {value, "number"});
+  }
+  CHECK(only_layer<Convolution>("[conv]\nfilters=+7\n").filters == 7);
+  CHECK(only_layer<Dropout>("[dropout]\nprobability=.25\n").probability == 0.25);
+  check_refused(kNet + "steps=1,,2\n[avg]\n", "m.cfg:5", {"steps"});
+  check_refused(kNet + "scales=.1,\n[avg]\n", "m.cfg:5", {"scales"});
+}
+
+TEST_CASE("lying sizes are refused with their line") {
+  check_refused(kNet + "[conv]\nfilters=9999999999\n", "m.cfg:5", {"filters=9999999999"});
+  check_refused(kNet + "[conv]\nsize=1099511627776\npad=1\n", "m.cfg:5", {"size=1099511627776"});
+  check_refused(kNet + "[conv]\nsize=9\n", "m.cfg:5", {"does not fit"});
+  check_refused(kNet + "[maxpool]\nsize=-9223372036854775808\n", "m.cfg:6", {"size"});
+  check_refused(kNet + "[maxpool]\nstride=0\n", "m.cfg:6", {"stride=0"});
+  check_refused(kNet + "[connected]\noutput=9223372036854775807\n", "m.cfg:5", {"output"});
+  check_refused("[net]\nheight=2000000000\nwidth=2000000000\nchannels=2000000000\n[conv]\n",
+                "m.cfg:5",
+                {"larger"});
+  check_refused("[net]\nheight=0\nwidth=1\nchannels=1\n[conv]\n", "m.cfg:2", {"height=0"});
+  check_refused("[net]\nheight=1\nchannels=1\n[conv]\n", "m.cfg:1", {"width", "missing"});
+}
+
+TEST_CASE("what is no model file is refused with its line") {
+  check_refused("", "m.cfg", {"no sections", "[net]"});
+  check_refused("# nothing\n\n", "m.cfg", {"no sections"});
+  check_refused("[net]\nheight=1\nwidth=1\nchannels=1\n", "m.cfg:1", {"no layers"});
+  check_refused("\nfilters=3\n", "m.cfg:2", {"not a Darknet model file", "[net]"});
+  check_refused("[conv]\n", "m.cfg:1", {"[conv]", "[net]"});
+  check_refused(kNet + "[conv\n", "m.cfg:5", {"[conv"});
+  check_refused(kNet + "[conv] size=3\n", "m.cfg:5", {"section"});
+  check_refused(kNet + "[conv]\nfilters 3\n", "m.cfg:6", {"filters 3", "key=value"});
+  check_refused(kNet + "[conv]\nfilters=\n", "m.cfg:6", {"no value"});
+  check_refused(kNet + "[conv]\n=3\n", "m.cfg:6", {"no key"});
+  check_refused(kNet + std::string("[conv]\nfilters=\0003\n", 18), "m.cfg:6", {"UTF-8"});
+  check_refused(kNet + "# caf\xE9\n[avg]\n", "m.cfg:5", {"UTF-8"});
+  check_refused(kNet + "# \xED\xA0\x80\n[avg]\n", "m.cfg:5", {"UTF-8"});
+  check_refused(kNet + std::string(100000, 'x') + "\n[avg]\n", "m.cfg:5", {"100000 bytes"});
+  CHECK_NOTHROW(
+      parse_model(kNet + "# caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80\n[avg]\n", "m.cfg"));
+}
+
+TEST_CASE("line ends, spaces, comments and a byte order mark change nothing") {
+  const std::string plain = kNet + "[conv]\nfilters=5\nsize=3\npad=1\nactivation=leaky\n";
+  const std::string dressed =
+      "\xEF\xBB\xBF; first\r\n [ net ] \r\n height = 8\r\n\twidth=12 # side\r\nchannels=3\r\n\r\n"
+      "[conv]# a layer\r\nfilters =5\r\nsize= 3\r\npad=1;x\r\n  activation = leaky";
+  const Network a = parse_model(plain, "m.cfg").network;
+  const Network b = parse_model(dressed, "m.cfg").network;
+  CHECK(a.image == b.image);
+  CHECK(std::get<Convolution>(a.layer(0).operation) == std::get<Convolution>(b.layer(0).operation));
+}
+
+TEST_CASE("an unknown key is warned about once, with file and line") {
+  const ModelFile model = parse_model(
+      kNet + "notruth=1\n[conv]\nfitlers=3\n[conv]\nfitlers=4\n[avg]\nfitlers=1\n", "m.cfg");
+  REQUIRE(model.warnings.size() == 2);
+  CHECK(model.warnings[0].rfind("m.cfg:7: [conv] fitlers: unknown key", 0) == 0);
+  CHECK(model.warnings[1].rfind("m.cfg:11: [avg] fitlers: unknown key", 0) == 0);
+}
+
+TEST_CASE("of a key given twice the first counts, with a warning") {
+  const ModelFile model = parse_model(kNet + "[conv]\nfilters=3\nfilters=4\n", "m.cfg");
+  CHECK(model.network.shape(0).channels == 3);
+  REQUIRE(model.warnings.size() == 1);
+  CHECK(model.warnings[0].rfind("m.cfg:7: ", 0) == 0);
+}
+
+TEST_CASE("layers and options that this program does not train are refused by name") {
+  for (const char* name : {"region",
+                           "yolo",
+                           "detection",
+                           "local",
+                           "rnn",
+                           "lstm",
+                           "gru",
+                           "crnn",
+                           "deconvolutional",
+                           "normalization",
+                           "batchnorm",
+                           "activation",
+                           "iseg",
+                           "net",
+                           "",
+                           "Convolutional",
+                           "scale_channels"}) {
+    check_refused(kNet + "[avg]\n[" + name + "]\n", "m.cfg:6", {name, "convolutional", "maxpool"});
+  }
+  check_refused(kNet + "[conv]\nxnor=1\n", "m.cfg:6", {"xnor", "not supported"});
+  check_refused(kNet + "[conv]\nactivation=selu\n", "m.cfg:6", {"selu", "leaky", "mish"});
+  check_refused(kNet + "[softmax]\ntree=a\n", "m.cfg:6", {"tree"});
+  check_refused(kNet + "[cost]\ntype=L1\n", "m.cfg:6", {"L1", "sse"});
+  check_refused(kNet + "[reorg]\nextra=1\n", "m.cfg:6", {"extra"});
+  check_refused(kNet + "[upsample]\nstride=-2\n", "m.cfg:6", {"stride=-2"});
+  CHECK(parse_model(kNet + "[conv]\nstopbackward=1\n", "m.cfg").warnings.size() == 1);
+  CHECK(parse_model(kNet + "[conv]\nstopbackward=0\n", "m.cfg").warnings.empty());
+}
+
+TEST_CASE("keys that would change what is computed are refused, unless they say what is usual") {
+  struct Row {
+    const char* section;
+    const char* wrong;
+    const char* usual;  // empty: none
+  };
+  for (const Row& row :
+       {Row{"conv", "dilation=2", "dilation=1"},
+        Row{"conv", "stride_x=2", "stride_x=1"},
+        Row{"conv", "stride_y=1\nstride=2\nsize=3", "stride_y=2\nstride=2\nsize=3"},
+        Row{"conv", "antialiasing=1", "antialiasing=0"},
+        Row{"conv", "share_index=3", ""},
+        Row{"conv", "cbn=1", "cbn=0"},
+        Row{"conv", "coordconv=1", "coordconv=0.0"},
+        Row{"conv", "binary=1", "binary=0"},
+        Row{"conv", "batch_normalize=2", "batch_normalize=1"},
+        Row{"conv", "truth=1", "truth=0"},
+        Row{"max", "stride_x=2", "stride_x=1"},
+        Row{"max", "maxpool_depth=1", "maxpool_depth=0"},
+        Row{"max", "antialiasing=1", "antialiasing=0"},
+        Row{"dropout", "dropblock=1", "dropblock=0\ndropblock_size_abs=7"},
+        Row{"softmax", "noloss=1", "noloss=0"},
+        Row{"connected", "flipped=1", "flipped=0"}}) {
+    CAPTURE(row.wrong);
+    const std::string wrong = row.wrong;
+    const std::string section = kNet + '[' + row.section + "]\n";
+    check_refused(section + wrong + '\n', "m.cfg:6", {wrong.substr(0, wrong.find('\n'))});
+    if (*row.usual != '\0') {
+      CHECK(parse_model(section + row.usual + '\n', "m.cfg").warnings.empty());
+    }
+  }
+  for (const char* key : {"weights_type=per_feature", "weights_normalization=relu", "from=-2,-3"}) {
+    check_refused(kNet + "[avg]\n[avg]\n[avg]\n[shortcut]\n" + key + "\nfrom=-2\n",
+                  "m.cfg:9",
+                  {key, "not supported"});
+  }
+  check_refused(kNet + "time_steps=3\n[avg]\n", "m.cfg:5", {"time_steps=3", "not supported"});
+  check_refused(kNet + "letter_box=1\n[avg]\n", "m.cfg:5", {"letter_box=1", "not supported"});
+  check_refused(kNet + "inputs=7\n[avg]\n", "m.cfg:5", {"inputs=7", "288"});
+  CHECK(parse_model(kNet + "inputs=288\ntime_steps=1\nletter_box=0\n[avg]\n", "m.cfg")
+            .warnings.empty());
+}
+
+TEST_CASE("keys that would change training are warned about, unless they say what is usual") {
+  for (const char* key : {"label_smooth_eps",
+                          "cutmix",
+                          "mosaic",
+                          "mixup",
+                          "blur",
+                          "gaussian_noise",
+                          "clip",
+                          "ema_alpha",
+                          "contrastive",
+                          "random",
+                          "center"}) {
+    CAPTURE(key);
+    const auto warnings = parse_model(kNet + key + "=0.1\n[avg]\n", "m.cfg").warnings;
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].rfind(std::string("m.cfg:5: [net] ") + key + ": changes training", 0) == 0);
+    CHECK(parse_model(kNet + key + "=0\n[avg]\n", "m.cfg").warnings.empty());
+  }
+  for (const char* key : {"learning_rate=2",
+                          "clip=1",
+                          "smooth=.1",
+                          "dont_update=1",
+                          "train_only_bn=1",
+                          "dontload=1",
+                          "onlyforward=1",
+                          "grad_centr=1"}) {
+    CAPTURE(key);
+    CHECK(parse_model(kNet + "[conv]\n" + key + '\n', "m.cfg").warnings.size() == 1);
+  }
+  CHECK(parse_model(kNet + "[conv]\nlearning_rate=1.0\n", "m.cfg").warnings.empty());
+  CHECK(
+      parse_model(kNet + "seen=0\ntrack=1\nworkspace_size_limit_MB=9\n[conv]\nstream=1\n", "m.cfg")
+          .warnings.empty());
+}
+
+TEST_CASE("for a misspelt key or section the nearest one is suggested") {
+  for (const auto& [wrong, meant] : {std::pair{"Filters", "filters"},
+                                     std::pair{"batch_normalise", "batch_normalize"},
+                                     std::pair{"batch-normalize", "batch_normalize"},
+                                     std::pair{"stirde", "stride"},
+                                     std::pair{"Dilatoin", "dilation"}}) {
+    const auto warnings = parse_model(kNet + "[conv]\n" + wrong + "=1\n", "m.cfg").warnings;
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find(std::string("did you mean `") + meant + "`?") != std::string::npos);
+  }
+  const auto rate = parse_model(kNet + "learning_rat=1\n[avg]\n", "m.cfg").warnings;
+  REQUIRE(rate.size() == 1);
+  CHECK(rate[0].find("did you mean `learning_rate`?") != std::string::npos);
+  for (const std::string& warning :
+       parse_model(kNet + "[conv]\nwobble=1\nlr=1\n", "m.cfg").warnings) {
+    CHECK(warning.find("did you mean") == std::string::npos);
+  }
+  check_refused(kNet + "[convolution]\n", "m.cfg:5", {"did you mean `convolutional`?"});
+  check_refused(kNet + "[MaxPool]\n", "m.cfg:5", {"did you mean `maxpool`?"});
+  check_refused(kNet + "[yolo]\n", "m.cfg:5", {"a layer of Darknet that this program does not"});
+}
+
+TEST_CASE("of a file that does not begin as a model does nothing is quoted") {
+  for (const char* text : {"root:secret:19000:0\n",
+                           "password=secret\n",
+                           "[secret]\nuser=secret\n",
+                           "[secret\n",
+                           "secret\n[net]\n",
+                           "# comment\n\n{\"token\": \"secret\"}\n"}) {
+    CAPTURE(text);
+    try {
+      (void)parse_model(text, "m.cfg");
+      FAIL_CHECK("accepted");
+    } catch (const InputError& error) {
+      const std::string message = error.what();
+      CHECK(message.find("not a Darknet model file") != std::string::npos);
+      CHECK(message.find("secret") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("UTF-16 is named, line ends of old Macs are line ends") {
+  const std::string utf8 = kNet + "[avg]\n";
+  for (const bool mark : {true, false}) {
+    std::string little = mark ? "\xFF\xFE" : "";
+    std::string big = mark ? "\xFE\xFF" : "";
+    for (const char letter : utf8) {
+      little += {letter, '\0'};
+      big += {'\0', letter};
+    }
+    check_refused(little, "m.cfg", {"UTF-16", "UTF-8"});
+    check_refused(big, "m.cfg", {"UTF-16", "UTF-8"});
+  }
+  std::string mac = utf8;
+  std::replace(mac.begin(), mac.end(), '\n', '\r');
+  CHECK(parse_model(mac, "m.cfg").network.size() == 1);
+  check_refused(kNet + "\r\n[conv\r\n", "m.cfg:6", {"[conv"});
+}
+
+TEST_CASE("sections, keys and warnings are bounded") {
+  std::string keys;
+  for (int i = 0; i < 300; ++i) {
+    keys += "wobble" + std::to_string(i) + "=1\n";
+  }
+  const auto warnings = parse_model(kNet + "[conv]\n" + keys, "m.cfg").warnings;
+  CHECK(warnings.size() == 101);
+  CHECK(warnings.back().find("more warnings") != std::string::npos);
+  check_refused(
+      kNet + "[conv]\n" + keys + keys + keys + keys, "m.cfg:1006", {"more than 1000 keys"});
+}
+
+TEST_CASE("training keys that contradict each other are refused") {
+  const auto check = [](const std::string& key, const char* part) {
+    check_refused(kNet + key + "\n[avg]\n", "m.cfg:5", {part});
+  };
+  check("subdivisions=2", "batch=1");
+  check("policy=random", "poly");
+  check("momentum=1.5", "momentum");
+  check("B1=1", "B1");
+  check("step=0", "step");
+  check("batch=0", "batch");
+  check("batch=2000000000", "batch");
+  check("aspect=0", "aspect");
+  check("max_crop=3", "max_crop");
+  check("adam=2", "adam");
+  check("batch_norm_epsilon=0", "batch_norm_epsilon");
+  check_refused(kNet + "batch=6\nsubdivisions=4\n[avg]\n", "m.cfg:6", {"divide batch=6"});
+  check_refused(kNet + "policy=steps\nsteps=1,2\nscales=1\n[avg]\n", "m.cfg:7", {"as many"});
+  check_refused(kNet + "policy=steps\nsteps=2,1\nscales=1,1\n[avg]\n", "m.cfg:6", {"ascending"});
+  check_refused(kNet + "policy=steps\n[avg]\n", "m.cfg:1", {"missing"});
+}
+
+TEST_CASE("one bound of the crop brings Darknet's default for the other") {
+  const auto crops = [](const std::string& keys) {
+    const AugmentationOptions found = parse_model(kNet + keys + "[avg]\n", "m.cfg").augmentation;
+    return std::pair{found.min_crop, found.max_crop};
+  };
+  CHECK(crops("") == std::pair<Index, Index>{0, 0});
+  CHECK(crops("min_crop=9\n") == std::pair<Index, Index>{9, 24});
+  CHECK(crops("max_crop=20\n") == std::pair<Index, Index>{12, 20});
+  CHECK(crops("min_crop=30\nmax_crop=30\n") == std::pair<Index, Index>{30, 30});
+}
+
+TEST_CASE("a damaged file is either read or refused with its name") {
+  const std::string whole = text_of(models_folder() + "fashion-resnet.cfg");
+  REQUIRE(!whole.empty());
+  std::mt19937_64 generator(7);
+  const std::string inserted =
+      "0123456789-+.=[]#;,\n\r \x01"
+      "e\xFF";
+  int refused = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    std::string text = whole;
+    for (std::uint64_t edits = 1 + generator() % 4; edits > 0 && !text.empty(); --edits) {
+      const std::size_t at = generator() % text.size();
+      const std::uint64_t kind = generator() % 4;
+      if (kind == 0) {
+        text.erase(at, 1 + generator() % 20);
+      } else if (kind == 1) {
+        text.insert(at, 1 + generator() % 12, inserted[generator() % inserted.size()]);
+      } else if (kind == 2) {
+        text[at] = inserted[generator() % inserted.size()];
+      } else if (generator() % 8 == 0) {
+        text.resize(at);
+      }
+    }
+    try {
+      const ModelFile model = parse_model(text, "m.cfg");
+    } catch (const InputError& error) {
+      ++refused;
+      CHECK(std::string(error.what()).rfind("m.cfg", 0) == 0);
+    }
+  }
+  CHECK(refused > 100);
+}
+
+TEST_CASE("a path that is no readable file is refused with its name") {
+  for (const char* path : {"/nonexistent/model.cfg", "/", "/dev/zero"}) {
+    CAPTURE(path);
+    CHECK_THROWS_WITH_AS((void)read_model(path), doctest::Contains(path), InputError);
+  }
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,380 @@
+#include "partitioner/cost/cost_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "tests/support/chain.h"
+#include "tests/support/random_cluster.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/cost/compute_model.h"
+#include "partitioner/cost/step_program.h"
+#include "partitioner/memory/activation_arena.h"
+#include "partitioner/plan/plan_totals.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): a test of this
+                                       // namespace
+
+using tests::Draw;
+
+Convolution convolution_3x3(Index filters) {
+  Convolution shape;
+  shape.filters = filters;
+  shape.size = 3;
+  shape.padding = 1;
+  return shape;
+}
+
+ConvolutionTask task(ConvolutionKernel kernel, const Region& output) {
+  return {convolution_3x3(64), 32, kernel, ConvolutionPass::Forward, output, {}};
+}
+
+double seconds(const DeviceProfile& device, const ConvolutionPoint& point) {
+  return convolution_seconds(device, measured_task(point, ConvolutionPass::Forward));
+}
+
+ConvolutionPoint point_3x3(Index channels, Index side, double forward_s) {
+  return {ConvolutionKernel::Direct, channels, 64, 3, 1, 1, side, side, forward_s, 1, 1};
+}
+
+}  // namespace
+
+TEST_CASE("a direct convolution is counted in whole blocks of channels") {
+  const Region all{{0, 2}, {0, 64}, {0, 10}, {0, 7}};
+  CHECK(counted_flops(task(ConvolutionKernel::Direct, all)) == 2.0 * 2 * 64 * 32 * 9 * 70);
+  Region part = all;
+  part.channels = {15, 33};  // touches three blocks of 16
+  CHECK(counted_flops(task(ConvolutionKernel::Direct, part)) == 2.0 * 2 * 48 * 32 * 9 * 70);
+  CHECK(counted_flops(task(ConvolutionKernel::Direct, {})) == 0);
+}
+
+TEST_CASE("a Winograd convolution is counted in whole tiles on global coordinates") {
+  const auto flops = [](const Range& rows) {
+    return counted_flops(task(ConvolutionKernel::Winograd4, {{0, 1}, {0, 64}, rows, {0, 4}}));
+  };
+  CHECK(flops({0, 4}) == 2.0 * 64 * 32 * 9 * 16);
+  CHECK(flops({0, 5}) == 2 * flops({0, 4}));
+  CHECK(flops({3, 5}) == 2 * flops({0, 4}));
+  CHECK(flops({4, 8}) == flops({0, 4}));
+}
+
+TEST_CASE("the way back to the data is counted in the tiles of the cells that windows reach") {
+  const auto flops = [](const Range& rows, const Range& in_rows) {
+    return counted_flops({convolution_3x3(64),
+                          32,
+                          ConvolutionKernel::Winograd4,
+                          ConvolutionPass::BackwardData,
+                          {{0, 1}, {0, 64}, rows, {0, 4}},
+                          {{0, 1}, {0, 32}, in_rows, {0, 4}}});
+  };
+  const double tile = 2.0 * 64 * 32 * 9 * 16;
+  CHECK(flops({0, 4}, {0, 5}) == 2 * tile);
+  CHECK(flops({4, 8}, {3, 9}) == 3 * tile);
+  CHECK(flops({8, 12}, {7, 12}) == 2 * tile);
+  // Seconds of a layer are of the same count: twice those of the forward pass, at the same rate.
+  DeviceProfile device;
+  device.winograd_flops_per_s = 1e9;
+  const auto kernels = all_passes(ConvolutionKernel::Winograd4);
+  const Region rows{{0, 1}, {0, 64}, {0, 4}, {0, 4}};
+  const LayerSeconds last =
+      layer_seconds(tests::chain({32, 12, 4}, {convolution_3x3(32), convolution_3x3(64)}),
+                    1,
+                    kernels,
+                    device,
+                    rows,
+                    rows);
+  CHECK(last.backward_data_s == doctest::Approx(2 * last.forward_s));
+}
+
+TEST_CASE("what filters take for themselves is not counted again for each cell") {
+  // 0.2 s, and 1 ms for each cell.
+  DeviceProfile device;
+  device.convolutions = {point_3x3(32, 20, 0.6), point_3x3(32, 40, 1.8), point_3x3(64, 40, 9)};
+  CHECK(seconds(device, point_3x3(32, 30, 0)) == doctest::Approx(0.2 + 0.9));
+  CHECK(seconds(device, point_3x3(32, 80, 0)) == doctest::Approx(0.2 + 6.4));
+  CHECK(seconds(device, point_3x3(32, 10, 0)) == doctest::Approx(0.2 + 0.1));
+
+  SUBCASE("time grows no faster than work beyond what was measured") {
+    device.convolutions[0].forward_s = 0.1;
+    CHECK(seconds(device, point_3x3(32, 80, 0)) == doctest::Approx(4 * 1.8));
+    CHECK(seconds(device, point_3x3(32, 10, 0)) == doctest::Approx(0.1 / 4));
+  }
+  SUBCASE("and never stops growing") {
+    device.convolutions[0].forward_s = 2;  // the clock was wrong
+    CHECK(seconds(device, point_3x3(32, 80, 0)) == doctest::Approx(1.8 + 3 * 1.8 / 4));
+  }
+}
+
+TEST_CASE("what an input takes for itself is not shared out among the filters") {
+  // For each cell 0.8 ms of the input, and 0.3 of each block of filters.
+  DeviceProfile device;
+  const auto point = [](Index filters, Index side) {
+    ConvolutionPoint of = point_3x3(32, side, 0);
+    of.filters = filters;
+    of.rows = 1;
+    of.forward_s = static_cast<double>(side) * (8 + 3 * static_cast<double>(filters) / 16) / 1e4;
+    return of;
+  };
+  device.convolutions = {point(64, 100), point(64, 400), point(32, 100), point(32, 200)};
+  ConvolutionTask task = measured_task(point(64, 300), ConvolutionPass::Forward);
+  const auto seconds_of = [&](const Range& filters) {
+    task.output.channels = filters;
+    return convolution_seconds(device, task);
+  };
+  CHECK(seconds_of({0, 64}) == doctest::Approx(point(64, 300).forward_s));
+  CHECK(seconds_of({16, 64}) == doctest::Approx(point(48, 300).forward_s));
+  CHECK(seconds_of({16, 57}) == doctest::Approx(point(48, 300).forward_s));  // in whole blocks
+  CHECK(seconds_of({32, 64}) == doctest::Approx(point(32, 300).forward_s));
+  CHECK(seconds_of({48, 64}) == doctest::Approx(point(16, 300).forward_s));
+
+  SUBCASE("where filters are no whole blocks, a block that is begun counts as one") {
+    device.convolutions[0].filters = device.convolutions[1].filters = task.shape.filters = 60;
+    CHECK(seconds_of({16, 60}) == doctest::Approx(point(48, 300).forward_s));
+  }
+  SUBCASE("where all filters were tried only") {
+    device.convolutions.resize(2);
+    CHECK(seconds_of({0, 32}) == doctest::Approx(seconds_of({0, 64}) / 2).epsilon(0.2));
+  }
+}
+
+TEST_CASE("a convolution that was measured takes as long as it did") {
+  DeviceProfile device;
+  device.convolutions = {point_3x3(32, 20, 0.5), point_3x3(64, 20, 0.7), point_3x3(32, 40, 1.5)};
+  for (const ConvolutionPoint& point : device.convolutions) {
+    CHECK(seconds(device, point) == doctest::Approx(point.forward_s).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("the rate of a shape between two that were measured lies between theirs") {
+  DeviceProfile device;
+  device.convolutions = {point_3x3(16, 20, 1), point_3x3(64, 20, 2)};  // the second twice as fast
+  const double one = seconds(device, point_3x3(32, 20, 0));
+  CHECK(one > 1.0);  // at the rate of the second
+  CHECK(one < 2.0);  // at the rate of the first
+}
+
+TEST_CASE("what is worked out once for alike tiles and devices is what each of them takes") {
+  Draw draw(11);
+  const Network network = tests::chain(
+      {3, 40, 40}, {convolution_3x3(64), MaxPool{2, 2, 0}, tests::convolution(20, 3, 2)});
+  ClusterProfile cluster = equal_devices({.count = 3});
+  cluster.devices[1].convolutions = {point_3x3(3, 20, 0.5), point_3x3(3, 40, 1.5)};
+  cluster.devices[2].name = "same";
+  std::vector<ConvolutionKernels> kernels(network.layers.size());
+  kernels[0] = all_passes(ConvolutionKernel::Winograd4);
+  LayerTimes times(network, kernels, cluster);
+  for (int trial = 0; trial < 2000; ++trial) {
+    const auto layer = static_cast<int>(draw.between(0, network.size() - 1));
+    const auto rank = static_cast<int>(draw.between(0, 2));
+    const auto part = [&draw](Index extent) {
+      const Index begin = draw.between(0, extent - 1);
+      return Range{begin, draw.between(begin + 1, extent)};
+    };
+    const MapShape& shape = network.shape(layer);
+    const Region computed{{0, 2}, part(shape.channels), part(shape.rows), part(shape.cols)};
+    const Region backward = draw.between(0, 3) == 0 ? Region{} : computed;
+    CAPTURE(layer);
+    const LayerSeconds known = times.of(layer, rank, computed, backward);
+    const LayerSeconds own = layer_seconds(network,
+                                           layer,
+                                           kernels[static_cast<std::size_t>(layer)],
+                                           cluster.device(rank),
+                                           computed,
+                                           backward);
+    CHECK(known.forward_s == own.forward_s);
+    CHECK(known.backward_data_s == own.backward_data_s);
+    CHECK(known.backward_weights_s == own.backward_weights_s);
+    CHECK(known.other_forward_s == own.other_forward_s);
+    CHECK(known.other_backward_s == own.other_backward_s);
+  }
+}
+
+TEST_CASE("every algorithm takes no less than a sum over all ranks must") {
+  Draw draw(5);
+  for (int trial = 0; trial < 50; ++trial) {
+    const int count = static_cast<int>(draw.between(2, 9));
+    const ClusterProfile cluster = equal_devices({.count = count, .message_s = 0});
+    std::vector<int> ranks(static_cast<std::size_t>(count));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const double bytes = static_cast<double>(draw.between(1, 1 << 24));
+    const double bound = 2 * bytes * (count - 1) / count / cluster.link.bytes_per_s;
+    for (const SumAlgorithm algorithm : kSumAlgorithms) {
+      CAPTURE(name_of(algorithm));
+      CHECK(sum_seconds(cluster, algorithm, ranks, bytes, kInfiniteRate) >= bound);
+    }
+    // On equal devices the ring's bytes meet the bound; a star's centre carries all of them.
+    const double latencies = 2 * (count - 1) * cluster.link.latency_s;
+    const double copies =
+        2 * bound * cluster.link.bytes_per_s / cluster.devices[0].copied_bytes_per_s;
+    CHECK(sum_seconds(cluster, SumAlgorithm::Ring, ranks, bytes, kInfiniteRate) ==
+          doctest::Approx(bound + latencies + copies));
+    CHECK(sum_seconds(cluster, SumAlgorithm::Star, ranks, bytes, kInfiniteRate) >=
+          2 * bytes * (count - 1) / cluster.link.bytes_per_s);
+  }
+}
+
+TEST_CASE("messages turned round take as long as if they were sent so") {
+  constexpr int kDevices = 4;
+  int unlike = 0;  // directions
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    CAPTURE(seed);
+    Draw draw(seed);
+    const ClusterProfile cluster = tests::random_cluster(draw, kDevices);
+    TransferLoad sent(cluster);
+    TransferLoad turned(cluster);
+    for (int message = 0; message < 6; ++message) {
+      const auto from = static_cast<int>(draw.between(0, kDevices - 1));
+      const auto to = static_cast<int>(draw.between(0, kDevices - 1));
+      const auto bytes = static_cast<double>(draw.between(1, 1 << 20));
+      sent.add({from, to, bytes});
+      turned.add({to, from, bytes});
+    }
+    CHECK(sent.reversed_seconds() == doctest::Approx(turned.seconds()));
+    CHECK(turned.reversed_seconds() == doctest::Approx(sent.seconds()));
+    unlike += sent.seconds() != turned.seconds() ? 1 : 0;
+  }
+  CHECK(unlike > 0);
+}
+
+TEST_CASE("buckets are summed one after the other") {
+  const ClusterProfile cluster = equal_devices({.count = 4});
+  const auto sum = [&cluster](double bytes, double bucket) {
+    return sum_seconds(cluster, SumAlgorithm::Ring, {0, 1, 2, 3}, bytes, bucket);
+  };
+  CHECK(sum(3e6, 1e6) == doctest::Approx(3 * sum(1e6, 1e6)));
+  CHECK(sum(2.5e6, 1e6) == doctest::Approx(2 * sum(1e6, 1e6) + sum(0.5e6, 1e6)));
+}
+
+TEST_CASE("the geometry of a group alone is that of the plan") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const int ranks = static_cast<int>(1 + seed % 6);
+    const tests::RandomCase random = tests::random_case(seed, ranks, {});
+    CAPTURE(describe(random));
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    for (std::size_t g = 0; g < random.partition.groups.size(); ++g) {
+      const Group& group = random.partition.groups[g];
+      const GroupGeometry alone = group_geometry(random.network, group, ranks, random.batch);
+      const GroupGeometry within = group_of_plan(random.network, plan, static_cast<int>(g));
+      for (int layer = group.first; layer <= group.last; ++layer) {
+        for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+          const Tile& a = alone.tiles_of(layer)[rank];
+          const Tile& b = within.tiles_of(layer)[rank];
+          CHECK((a.owned == b.owned || (a.owned.empty() && b.owned.empty())));
+          CHECK((a.computed == b.computed || (a.computed.empty() && b.computed.empty())));
+          CHECK((a.backward == b.backward || (a.backward.empty() && b.backward.empty())));
+        }
+      }
+      CHECK(alone.required.size() == within.required.size());
+      for (const auto& [map, regions] : within.required) {
+        for (std::size_t rank = 0; rank < regions.size(); ++rank) {
+          const Region& region = alone.required.at(map)[rank];
+          CHECK((region == regions[rank] || (region.empty() && regions[rank].empty())));
+        }
+      }
+      REQUIRE(alone.collapses.size() == within.collapses.size());
+      for (std::size_t i = 0; i < alone.collapses.size(); ++i) {
+        CHECK(alone.collapses[i].messages.size() == within.collapses[i].messages.size());
+      }
+    }
+  }
+}
+
+TEST_CASE("parameters are shared in the messages that the plan has") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const int ranks = static_cast<int>(1 + seed % 6);
+    tests::RandomCase random = tests::random_case(seed, ranks, {});
+    random.partition.sums.precision = seed % 2 == 0 ? SumPrecision::Exact : SumPrecision::Half;
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    const PlanTotals totals = plan_totals(random.network, plan, 4);
+    std::vector<Traffic> out(static_cast<std::size_t>(ranks));
+    for (const Transfer& transfer :
+         step_program(random.network, plan, equal_devices({.count = ranks}), {}).transfers) {
+      for (const Parcel& parcel : transfer.parcels) {
+        if (transfer.bulk) {
+          out[static_cast<std::size_t>(parcel.from)].messages += parcel.messages;
+          out[static_cast<std::size_t>(parcel.from)].bytes += static_cast<Index>(parcel.bytes);
+        }
+      }
+    }
+    CHECK(out == totals.gradient_sum_out);
+  }
+}
+
+TEST_CASE("recomputing adds the time of what runs again, and changes nothing else") {
+  int dearer = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Draw draw(seed);
+    const int ranks = static_cast<int>(1 + seed % 5);
+    const tests::RandomCase random = tests::random_case(seed, ranks, {});
+    const ClusterProfile cluster = tests::random_cluster(draw, ranks);
+    const CostOptions options{.passes = 3};
+    const auto cost_of = [&](const Partition& partition) {
+      return step_cost(random.network, partition, random.batch, cluster, options);
+    };
+    const StepCost again = cost_of(random.partition);
+    const StepCost kept = cost_of(tests::without_recomputation(random.partition));
+    double added_s = 0;
+    for (std::size_t g = 0; g < again.groups.size(); ++g) {
+      const GroupCost& group = again.groups[g];
+      CHECK(kept.groups[g].recompute_s == 0);
+      CHECK((random.partition.groups[g].recompute || group.recompute_s == 0));
+      for (std::size_t rank = 0; rank < group.ranks.size(); ++rank) {
+        const RankSeconds& of = group.ranks[rank];
+        CHECK(of.recompute_s <= group.recompute_s);
+        CHECK(of.recompute_s <= (of.forward_s + of.other_s) * (1 + 1e-9));
+        CHECK(of.total() - of.recompute_s == doctest::Approx(kept.groups[g].ranks[rank].total()));
+      }
+      added_s += 3 * group.recompute_s;
+    }
+    CHECK(again.total() == doctest::Approx(kept.total() + added_s).epsilon(1e-9));
+    dearer += added_s > 0 ? 1 : 0;
+  }
+  CHECK(dearer > 50);
+}
+
+namespace {
+
+void check_counted(const Network& network,
+                   const LayerRun& group,
+                   const std::vector<RecomputedLayer>& counted,
+                   const ActivationArena& arena) {
+  for (int layer = group.first; layer <= group.last; ++layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    const bool is_joined = layer > 0 && arena.joined_pool[at - 1] == layer;
+    // Where a rank has no part in a collapse, it may join a pool that others cannot.
+    if (!is_joined && arena.joined_pool[at] == kNoLayer &&
+        joinable_pool(network, layer) == kNoLayer) {
+      const RecomputedLayer& of_layer = counted[at - static_cast<std::size_t>(group.first)];
+      CHECK(arena.again[at].runs == of_layer.runs);
+      CHECK(arena.again[at].output == of_layer.output);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what the model counts as running again is what an execution runs") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const int ranks = static_cast<int>(1 + seed % 5);
+    tests::RandomCase random = tests::random_case(seed, ranks, {});
+    for (Group& group : random.partition.groups) {
+      group.recompute = true;
+    }
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    const std::vector<LayerRun> groups = groups_of(plan);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const ActivationArena arena = activation_arena(random.network, plan, rank, {});
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        const auto work = recomputed_work(random.network,
+                                          group_of_plan(random.network, plan, static_cast<int>(g)));
+        check_counted(random.network, groups[g], work, arena);
+      }
+    }
+  }
+}

@@ -1,0 +1,42 @@
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "partitioner/cost/cluster_profile.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using std::filesystem::path;
+
+const path kHostfiles = TESSERA_SOURCE_DIR "/hostfiles";
+
+std::vector<std::string> hosts_of(const path& hostfile) {
+  std::vector<std::string> hosts;
+  std::ifstream file(hostfile);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line[0] != '#') {
+      hosts.push_back(line.substr(0, line.find(':')));
+    }
+  }
+  return hosts;
+}
+
+TEST_CASE("a profile beside a host file describes its hosts, in the same order") {
+  for (const char* name : {"pi3x2", "pi3x4", "pi3x6", "mixed"}) {
+    CAPTURE(name);
+    const auto cluster =
+        partitioner::read_cluster_profile(kHostfiles / (std::string(name) + ".cluster.toml"));
+    std::vector<std::string> names;
+    for (const auto& device : cluster.devices) {
+      names.push_back(device.name);
+    }
+    CHECK(names == hosts_of(kHostfiles / name));
+  }
+}
+
+}  // namespace

@@ -1,0 +1,208 @@
+#include "partitioner/plan/held_weights.h"
+
+#include "tests/support/chain.h"
+#include "tests/support/cuts.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/cost/step_program.h"
+#include "partitioner/plan/recomputation.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): a test of this
+                                       // namespace
+
+using tests::chain;
+using tests::convolution;
+using tests::normalized;
+
+using Groups = std::vector<std::pair<int, int>>;
+using Held = std::vector<HeldWeights>;
+
+constexpr int kRanks = 2;
+const HeldWeights kAtOnce = {};
+const Held kNone(5, kAtOnce);
+
+HeldWeights whole(int next) {
+  return {next, false};
+}
+
+HeldWeights half(int next) {
+  return {next, true};
+}
+
+// A pool between the second and the third convolution, and a layer that sees all cells at the end.
+Network small_network() {
+  return chain({3, 16, 16},
+               {normalized(convolution(8, 3)),
+                normalized(convolution(8, 3)),
+                MaxPool{2, 2, 0},
+                normalized(convolution(8, 1)),
+                Connected{.outputs = 4}});
+}
+
+Partition cut(const Network& network, const Groups& groups, const tests::Cuts& cuts) {
+  return tests::partition_of(network, kRanks, groups, {cuts});
+}
+
+Held held(const Network& network, const Partition& partition) {
+  return held_weights(network, make_plan(network, partition, 2));
+}
+
+}  // namespace
+
+TEST_CASE("weights are held for the normalised layer whose gradients come next, pools left out") {
+  const Network network = small_network();
+  const Held all = {kAtOnce, whole(0), kAtOnce, whole(1), whole(3)};
+  CHECK(held(network, cut(network, {{0, 4}}, tests::images_cut(kRanks))) == all);
+  CHECK(held(network, cut(network, {{0, 0}, {1, 4}}, tests::images_cut(kRanks))) == all);
+}
+
+TEST_CASE("half of the weights hides messages of maps where there are some as well") {
+  const Network network = small_network();
+  const tests::Cuts rows = tests::rows_cut(kRanks);
+  Partition fused = cut(network, {{0, 3}, {4, 4}}, rows);
+  fused.groups[1].rows = {};
+  fused.groups[1].images = {kRanks, {}};
+  CHECK(held(network, fused) == Held{kAtOnce, whole(0), kAtOnce, whole(1), half(3)});
+  fused.groups[0].collapse = {0};
+  CHECK(held(network, fused) == Held{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
+  // Of layers apart, 3x3 windows read what the other rank has; a pool and a 1x1 convolution do not.
+  Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, rows);
+  apart.groups[4].rows = {};
+  apart.groups[4].images = {kRanks, {}};
+  CHECK(held(network, apart) == Held{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
+}
+
+TEST_CASE("weights are not held while a recomputed group runs again") {
+  const Network network = small_network();
+  Partition partition = cut(network, {{0, 1}, {2, 4}}, tests::images_cut(kRanks));
+  partition.groups[0].recompute = true;
+  CHECK(held(network, partition) == Held{kAtOnce, whole(0), kAtOnce, kAtOnce, whole(3)});
+  // Halves stay halves, so that their sum has the same bits.
+  Partition rows = cut(network, {{0, 0}, {1, 4}}, tests::rows_cut(kRanks));
+  rows.groups[1].rows = {};
+  rows.groups[1].images = {kRanks, {}};
+  CHECK(held(network, rows)[1] == half(0));
+  rows.groups[0].recompute = true;
+  CHECK(held(network, rows)[1] == HeldWeights{kNoLayer, true});
+}
+
+TEST_CASE("weights are held for nobody where one rank has all, or nothing is normalised") {
+  const Network network = small_network();
+  CHECK(held(network, tests::partition_of(network, 1, {{0, 4}}, {{}})) == kNone);
+  const Network plain =
+      chain({3, 16, 16}, {convolution(8, 3), convolution(8, 3), convolution(8, 3)});
+  CHECK(held(plain, cut(plain, {{0, 2}}, tests::images_cut(kRanks))) == Held(3, kAtOnce));
+}
+
+TEST_CASE("weights are held only where a layer reads nothing but the one before") {
+  Network network;
+  network.image = {3, 16, 16};
+  add_layer(network, normalized(convolution(8, 3)), {kImage});
+  add_layer(network, normalized(convolution(8, 3)), {0});
+  add_layer(network, normalized(convolution(8, 3)), {0});
+  add_layer(network, normalized(convolution(8, 3)), {2});
+  CHECK(held(network, cut(network, {{0, 3}}, tests::images_cut(kRanks))) ==
+        Held{kAtOnce, whole(0), kAtOnce, whole(2)});
+}
+
+TEST_CASE("halves of the cells are images, or rows of whole tiles of the kernel") {
+  const auto second_half = [](Range images, Range rows, ConvolutionKernel kernel) {
+    const Region all{images, {0, 8}, rows, {0, 16}};
+    const WeightParts parts = weight_parts(half(0), kernel, all);
+    REQUIRE(parts.at_once.size() == 1);
+    REQUIRE(parts.held.size() == 1);
+    const Region& first = parts.at_once[0];
+    const Region& second = parts.held[0];
+    CHECK(first.volume() + second.volume() == all.volume());
+    CHECK(hull(first, second) == all);
+    CHECK(intersect(first, second).empty());
+    // The same parts in the same order where neither is held.
+    CHECK(weight_parts({kNoLayer, true}, kernel, all).at_once == std::vector{first, second});
+    return second;
+  };
+  const ConvolutionKernel direct = ConvolutionKernel::Direct;
+  const ConvolutionKernel winograd = ConvolutionKernel::Winograd4;
+  CHECK(second_half({2, 5}, {4, 7}, winograd).images == Range{4, 5});
+  CHECK(second_half({0, 1}, {4, 9}, direct).rows == Range{7, 9});
+  CHECK(second_half({0, 1}, {4, 17}, winograd).rows == Range{12, 17});
+  CHECK(second_half({0, 1}, {6, 9}, winograd).rows == Range{8, 9});
+  CHECK(second_half({0, 1}, {6, 15}, ConvolutionKernel::Winograd2).rows == Range{10, 15});
+}
+
+TEST_CASE("cells that cannot be halved are summed at once, held ones later, all others at once") {
+  const Region all{{0, 1}, {0, 8}, {5, 8}, {0, 16}};
+  const auto parts = [](const HeldWeights& held, ConvolutionKernel kernel, const Region& cells) {
+    const WeightParts of = weight_parts(held, kernel, cells);
+    return std::pair(of.at_once, of.held);
+  };
+  const std::vector<Region> none;
+  const std::pair at_once(std::vector{all}, none);
+  CHECK(parts(half(0), ConvolutionKernel::Winograd4, all) == at_once);
+  CHECK(parts(kAtOnce, ConvolutionKernel::Direct, all) == at_once);
+  CHECK(parts(whole(0), ConvolutionKernel::Direct, all) == std::pair(none, std::vector{all}));
+  CHECK(parts(half(0), ConvolutionKernel::Direct, {}) == std::pair(none, none));
+}
+
+TEST_CASE("a step computes one half while maps travel, the other while sums do") {
+  const Network network = small_network();
+  Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, tests::rows_cut(kRanks));
+  apart.groups[4].rows = {};
+  apart.groups[4].images = {kRanks, {}};
+  const Plan plan = make_plan(network, apart, 2);
+  const ClusterProfile cluster = equal_devices({.count = kRanks});
+  int maps = 0;  // transfers of the gradient of layer 0, and of its sums, under way
+  int sums = 0;
+  std::vector<double> while_maps;
+  std::vector<double> while_sums;
+  for (const StepAction& action :
+       step_program(network, plan, cluster, {.passes = 1, .has_loss = false}).actions) {
+    const int more = action.kind == StepAction::Kind::Start ? 1 : -1;
+    if (action.kind == StepAction::Kind::Compute) {
+      if (maps > 0) {
+        CHECK(action.layer == 1);
+        while_maps.push_back(action.seconds[0]);
+      }
+      if (sums > 0) {
+        CHECK(action.layer == 1);
+        while_sums.push_back(action.seconds[0]);
+      }
+    } else if (action.layer == 0 && action.part == StepPart::BackwardMaps) {
+      maps += more;
+    } else if (action.layer == 0 && action.part == StepPart::BackwardStatistics) {
+      sums += more;
+    }
+  }
+  REQUIRE(while_maps.size() == 1);
+  REQUIRE(while_sums.size() == 1);
+  CHECK(while_maps[0] > 0);
+  CHECK(while_sums[0] == while_maps[0]);
+}
+
+TEST_CASE("a step computes held weights between sending sums and waiting for those of others") {
+  const Network network = small_network();
+  const Plan plan = make_plan(network, cut(network, {{0, 4}}, tests::images_cut(kRanks)), 2);
+  const ClusterProfile cluster = equal_devices({.count = kRanks});
+  std::vector<StepAction::Kind> kinds;  // from the sums of layer 1 being sent to their arrival
+  bool on_their_way = false;
+  for (const StepAction& action :
+       step_program(network, plan, cluster, {.passes = 1, .has_loss = false}).actions) {
+    const bool sums = action.part == StepPart::BackwardStatistics && action.layer == 1;
+    on_their_way = on_their_way || sums;
+    if (on_their_way) {
+      kinds.push_back(action.kind);
+    }
+    if (sums && action.kind == StepAction::Kind::Finish) {
+      break;
+    }
+    if (on_their_way && action.kind == StepAction::Kind::Compute) {
+      CHECK(action.layer == 3);
+      CHECK(action.seconds[0] > 0);
+    }
+  }
+  using Kind = StepAction::Kind;
+  CHECK(kinds == std::vector<Kind>{Kind::Start, Kind::Compute, Kind::Finish});
+}
