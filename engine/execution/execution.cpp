@@ -22,11 +22,33 @@ constexpr int kAllExchanges = std::numeric_limits<int>::max();
 
 // Tags: layers first, then exchanges and collapses, two each.
 int layer_tag(int layer) {
-  return kFirstExchangeTag + layer * kTagsPerLayer;
+  return kFirstExchangeTag + 2 * layer;
 }
 
 int edge_tag(const partitioner::Network& network, std::size_t edge) {
   return layer_tag(network.size()) + 2 * static_cast<int>(edge);
+}
+
+// Ranks that own cells of a normalised map, or start backward from them, have a share of its
+// statistics or of their gradients; all who compute with a channel need it.
+ChannelRoles channel_roles(const partitioner::Plan& plan,
+                           int layer,
+                           Region partitioner::Tile::*contributes) {
+  ChannelRoles roles;
+  const auto channels = [](const Region& region) {
+    return region.empty() ? Range{} : region.channels;
+  };
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const partitioner::Tile& tile = plan.tile(layer, rank);
+    roles.contributes.push_back(channels(tile.*contributes));
+    roles.needs.push_back(channels(tile.computed));
+  }
+  return roles;
+}
+
+// Whether the forward pass normalises with statistics of its own batch.
+bool takes_statistics(const Pass& pass) {
+  return pass.training && pass.batch_norm != BatchNormMode::Frozen;
 }
 
 }  // namespace
@@ -61,9 +83,15 @@ Execution<T>::Execution(const partitioner::Network& network,
                                          plan.kernels_of(layer).backward_weights,
                                          plan.tile(layer, rank()).backward));
   }
+  make_norms();
   make_edges();
   workspace_ = Array<T>(
       workspace_elements(network, plan, rank(), {options.training, options.image_gradient}));
+  for (const Stage stage : kStages) {
+    for (int layer = 0; layer < network.size(); ++layer) {
+      views_[static_cast<std::size_t>(stage)].push_back(make_views(layer, stage));
+    }
+  }
 }
 
 template <class T>
@@ -71,14 +99,33 @@ Site Execution<T>::site(int layer) const {
   const auto at = static_cast<std::size_t>(layer);
   return {network_,
           plan_,
-          communicator_,
+          rank(),
           layer,
-          layer_tag(layer),
           options_.batch_norm_rate,
           options_.batch_norm_epsilon,
           arena_.joined_pool[at],
           layer > 0 && arena_.joined_pool[at - 1] == layer,
           arena_.winning_pool[at]};
+}
+
+template <class T>
+void Execution<T>::make_norms() {
+  for (int layer = 0; layer < network_->size(); ++layer) {
+    const auto shares = [&](Region partitioner::Tile::*contributes, Index fields, int tag) {
+      return ChannelShares(*communicator_,
+                           channel_roles(*plan_, layer, contributes),
+                           fields,
+                           layer_tag(layer) + tag);
+    };
+    if (partitioner::layer_parameters(*network_, layer).scale.channels == 0) {
+      norms_.push_back(nullptr);
+      continue;
+    }
+    norms_.push_back(
+        std::make_unique<Norm>(Norm{{},
+                                    shares(&partitioner::Tile::owned, kMomentFields, 0),
+                                    shares(&partitioner::Tile::backward, kGradientFields, 1)}));
+  }
 }
 
 template <class T>
@@ -195,7 +242,7 @@ View<const Winner> Execution<T>::winners(int layer) {
 }
 
 template <class T>
-LayerMaps<T> Execution<T>::maps_of(int layer, Stage stage) {
+LayerViews<T> Execution<T>::make_views(int layer, Stage stage) {
   const auto at = static_cast<std::size_t>(layer);
   const int pool = arena_.joined_pool[at];
   const int result = pool == partitioner::kNoLayer ? layer : pool;
@@ -206,22 +253,25 @@ LayerMaps<T> Execution<T>::maps_of(int layer, Stage stage) {
     const auto& again = recomputed[static_cast<std::size_t>(of)];
     return stage != Stage::Forward && again.bytes > 0 ? again : first[static_cast<std::size_t>(of)];
   };
-  LayerMaps<T> maps;
+  LayerViews<T> views;
   for (const int buffer : plan_->read_from[static_cast<std::size_t>(rank())][at]) {
-    maps.inputs.push_back(value_view(buffer, layer, stage));
-    maps.input_gradients.push_back(gradient_view(buffer));
+    views.inputs.push_back(value_view(buffer, layer, stage));
+    views.input_gradients.push_back(gradient_view(buffer));
   }
   if (stage != Stage::Again || arena_.again[at].output) {
-    maps.output = value_view(plan_->producer(rank(), result), layer, stage);
+    views.output = value_view(plan_->producer(rank(), result), layer, stage);
   }
-  maps.output_gradient = map_gradient(result);
-  maps.sums = view_at<T>(now(arena_.sums, arena_.recomputed_sums, layer), computed);
-  maps.sum_gradients = view_at<T>(arena_.sum_gradients[at], computed);
-  maps.winners = view_at<Winner>(now(arena_.winners, arena_.recomputed_winners, winning),
-                                 plan_->tile(winning, rank()).computed);
-  maps.parameters = parameters_.views(layer);
-  maps.workspace = workspace_.data();
-  return maps;
+  views.output_gradient = map_gradient(result);
+  views.sums = view_at<T>(now(arena_.sums, arena_.recomputed_sums, layer), computed);
+  views.sum_gradients = view_at<T>(arena_.sum_gradients[at], computed);
+  views.winners = view_at<Winner>(now(arena_.winners, arena_.recomputed_winners, winning),
+                                  plan_->tile(winning, rank()).computed);
+  views.parameters = parameters_.views(layer);
+  views.workspace = workspace_.data();
+  views.first_gradients = this->at(layer).assigns_input_gradients() &&
+                          begins_gradient(layer, gradient_time(*network_, layer) + 1);
+  views.norm = norms_[at] == nullptr ? nullptr : &norms_[at]->state;
+  return views;
 }
 
 namespace {
@@ -268,7 +318,7 @@ void Execution<T>::restore_values(int time) {
   for (std::size_t i = 0; i < arena_.restored.size(); ++i) {
     if (arena_.restored[i].bytes > 0 && arena_.restored[i].from == time) {
       const int layer = plan_->buffers[own][i].map;
-      layers_[static_cast<std::size_t>(layer)]->restore(maps_of(layer, Stage::Backward));
+      at(layer).restore(views(layer, Stage::Backward));
     }
   }
 }
@@ -282,7 +332,11 @@ void Execution<T>::recompute(const partitioner::LayerRun& group, const Pass& pas
       const int time = recompute_time(*network_, group.last, layer);
       clear_frames(time);
       restore_values(time);
-      layers_[static_cast<std::size_t>(layer)]->recompute(pass, maps_of(layer, Stage::Again));
+      const LayerViews<T>& again = views(layer, Stage::Again);
+      at(layer).forward(pass, again, {plan_->tile(layer, rank()).computed});
+      if (again.output.data != nullptr) {
+        at(layer).restore(again);
+      }
     }
   }
 }
@@ -296,6 +350,40 @@ void Execution<T>::finish_inputs(int layer, int first, int end) {
       edge.exchange.finish_copy(value_view(edge.required_buffer));
     }
   }
+}
+
+// The layer's pre-activations, or its map: parts of the tile as soon as what they read is there.
+template <class T>
+void Execution<T>::compute_parts(int layer, const Pass& pass) {
+  const auto& parts = forward_parts_[static_cast<std::size_t>(layer)];
+  const partitioner::Tile& tile = plan_->tile(layer, rank());
+  LayerViews<T>& of = views(layer, Stage::Forward);
+  of.has_prepared_filters = !parts.empty() && at(layer).prepare(of);
+  int there = 0;
+  for (const partitioner::TilePart& part : parts) {
+    finish_inputs(layer, there, part.awaits);
+    there = std::max(there, part.awaits);
+    at(layer).forward(pass, of, part);
+  }
+  finish_inputs(layer, there, kAllExchanges);
+  if (parts.empty()) {
+    at(layer).forward(pass, of, {tile.computed});
+  }
+}
+
+// What the layer's batch statistics are put together of.
+template <class T>
+void Execution<T>::take_statistics(int layer, const Pass& pass) {
+  LayerViews<T>& of = views(layer, Stage::Forward);
+  Norm& norm = *norms_[static_cast<std::size_t>(layer)];
+  at(layer).statistics(of);
+  if (pass.batch_norm == BatchNormMode::Sync) {
+    norm.moments.start(norm.state.moments);
+    norm.moments.finish();
+  } else {
+    norm.moments.keep(norm.state.moments);
+  }
+  of.shares = norm.moments.all();
 }
 
 template <class T>
@@ -312,19 +400,18 @@ void Execution<T>::forward(const Pass& pass) {
   for (int layer = 0; layer < network_->size(); ++layer) {
     clock_.start(layer, &PassSeconds::forward_s);
     clear_frames(layer);
-    LayerMaps<T> maps = maps_of(layer, Stage::Forward);
-    maps.parts = forward_parts_[static_cast<std::size_t>(layer)];
-    int there = 0;
-    maps.await_inputs = [this, layer, &there](int exchanges) {
-      finish_inputs(layer, there, exchanges);
-      there = std::max(there, exchanges);
-    };
-    if (maps.parts.empty()) {
-      maps.await_inputs(kAllExchanges);
-    }
+    LayerViews<T>& of = views(layer, Stage::Forward);
+    of.shares = {};
+    const bool has_statistics = of.norm != nullptr && takes_statistics(pass);
     parameters_.finish_sharing(layer);
-    layers_[static_cast<std::size_t>(layer)]->forward(pass, maps);
-    maps.await_inputs(kAllExchanges);  // those that bring this rank nothing
+    if (has_statistics) {
+      at(layer).begin_statistics(of);
+    }
+    compute_parts(layer, pass);
+    if (has_statistics) {
+      take_statistics(layer, pass);
+    }
+    at(layer).activate(of);
     start(layer);
     look_after_sends();
   }
@@ -380,8 +467,7 @@ template <class T>
 void Execution<T>::compute_weights(int layer, const std::vector<Region>& parts) {
   const LayerClock::Aside aside(clock_, layer, &PassSeconds::weights_s);
   for (const Region& cells : parts) {
-    layers_[static_cast<std::size_t>(layer)]->backward_weights(maps_of(layer, Stage::Backward),
-                                                               cells);
+    at(layer).backward_weights(views(layer, Stage::Backward), cells);
   }
 }
 
@@ -429,23 +515,31 @@ void Execution<T>::backward(const Pass& pass) {
     clock_.start(layer, &PassSeconds::backward_s);
     clear_gradients(time);
     finish_gradient(layer);
-    Layer<T>& at_work = *layers_[static_cast<std::size_t>(layer)];
-    LayerMaps<T> maps = maps_of(layer, Stage::Backward);
-    if (held_for(held) == layer) {
-      maps.meanwhile = compute_held;
+    LayerViews<T>& of = views(layer, Stage::Backward);
+    Norm* const norm = norms_[static_cast<std::size_t>(layer)].get();
+    const bool sums_over_ranks = norm != nullptr && pass.batch_norm == BatchNormMode::Sync;
+    at(layer).backward_activation(of);
+    if (sums_over_ranks) {
+      norm->gradients.start(norm->state.gradients);
     }
-    at_work.backward_output(pass, maps);
     if (held_for(held) == layer) {
       compute_held();
     }
-    if (at_work.assigns_input_gradients()) {
-      maps.first_gradients = begins_gradient(layer, time + 1);
-    } else {
+    if (sums_over_ranks) {
+      norm->gradients.finish();
+    } else if (norm != nullptr) {
+      norm->gradients.keep(norm->state.gradients);
+    }
+    if (norm != nullptr) {
+      of.shares = norm->gradients.all();
+      at(layer).backward_normalize(pass, of);
+    }
+    if (!at(layer).assigns_input_gradients()) {
       clear_gradients(time + 1);
     }
     clear_frames(time + 1);
     restore_values(time + 1);
-    at_work.backward(pass, maps);
+    at(layer).backward_data(pass, of);
     for (Edge& edge : edges_) {
       if (edge.first_reader == layer && (edge.plan->map != kImage || options_.image_gradient)) {
         edge.exchange.start_add(gradient_view(edge.required_buffer));
@@ -516,8 +610,8 @@ ExecutionMemory Execution<T>::memory() const {
   memory.gradients = parameters_.gradient_bytes();
   memory.messages = parameters_.message_bytes();
   memory.activations = activations_.bytes();
-  for (const auto& layer : layers_) {
-    memory.messages += layer->message_bytes();
+  for (const auto& norm : norms_) {
+    memory.messages += norm != nullptr ? norm->moments.bytes() + norm->gradients.bytes() : 0;
   }
   for (const Edge& edge : edges_) {
     memory.messages += edge.exchange.bytes();

@@ -4,10 +4,13 @@
 
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "engine/comm/channel_shares.h"
 #include "engine/comm/exchange.h"
 #include "engine/execution/layer_clock.h"
 #include "engine/execution/parameters.h"
@@ -104,10 +107,23 @@ class Execution {
     bool by_message;  // false for an image that every rank reads itself
   };
 
+  // A normalised layer: what its phases leave for each other, and what ranks send each other of it.
+  struct Norm {
+    NormState<T> state;
+    ChannelShares moments;
+    ChannelShares gradients;
+  };
+
+  void make_norms();
   void make_edges();
   // What is computed again or restored has another place than in the forward pass.
   enum class Stage { Forward, Again, Backward };
-  [[nodiscard]] LayerMaps<T> maps_of(int layer, Stage stage);
+  static constexpr Stage kStages[] = {Stage::Forward, Stage::Again, Stage::Backward};
+  [[nodiscard]] LayerViews<T> make_views(int layer, Stage stage);
+  [[nodiscard]] LayerViews<T>& views(int layer, Stage stage) {
+    return views_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(layer)];
+  }
+  [[nodiscard]] Layer<T>& at(int layer) { return *layers_[static_cast<std::size_t>(layer)]; }
   template <class Cell>
   [[nodiscard]] View<Cell> view_at(const partitioner::MemorySlot& slot, const Region& region);
   [[nodiscard]] const partitioner::MemorySlot& value_slot(int buffer, int layer, Stage stage) const;
@@ -119,6 +135,8 @@ class Execution {
   void restore_values(int time);
   void recompute(const partitioner::LayerRun& group, const Pass& pass);
   void finish_inputs(int layer, int first, int end);
+  void compute_parts(int layer, const Pass& pass);
+  void take_statistics(int layer, const Pass& pass);
   void clear_gradients(int time);
   void finish_gradient(int map);
   template <class Visit>
@@ -138,6 +156,8 @@ class Execution {
   Array<std::byte> activations_;  // in the arena's slots
   ParameterSet<T> parameters_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;
+  std::vector<std::unique_ptr<Norm>> norms_;         // by layer; null where none normalises
+  std::array<std::vector<LayerViews<T>>, 3> views_;  // by stage, then layer
   std::vector<std::vector<partitioner::TilePart>> forward_parts_;  // by layer
   std::vector<partitioner::LayerRun> groups_;
   std::vector<partitioner::HeldWeights> held_weights_;  // by layer

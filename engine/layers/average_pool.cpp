@@ -10,16 +10,16 @@ class AveragePoolLayer : public Layer<T> {
  public:
   explicit AveragePoolLayer(const Site& site) : site_(site), map_(site.input_map()) {}
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    average_pool_forward(maps.inputs[0], map_, site_.tile().computed, maps.output);
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
+    average_pool_forward(views.inputs[0], map_, part.region, views.output);
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data != nullptr) {
-      average_pool_backward(View<const T>(maps.output_gradient),
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data != nullptr) {
+      average_pool_backward(View<const T>(views.output_gradient),
                             map_,
                             site_.tile().backward,
-                            maps.input_gradients[0]);
+                            views.input_gradients[0]);
     }
   }
 

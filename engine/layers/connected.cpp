@@ -17,56 +17,51 @@ class ConnectedLayer : public Layer<T> {
             site, normalized_, std::get<partitioner::Connected>(site.spec().operation).activation) {
   }
 
-  void forward(const Pass& pass, const LayerMaps<T>& maps) override {
-    multiply(maps);
-    stage_.forward(pass, maps);
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
+    const T* bias = normalized_ ? nullptr : views.parameters.bias;
+    connected_forward<T>(site_.input_shape(),
+                         views.inputs[0],
+                         views.parameters.weight,
+                         bias,
+                         views.pre_activations(),
+                         part.region);
   }
 
-  void recompute(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    multiply(maps);
-    stage_.recompute(maps);
+  void statistics(const LayerViews<T>& views) override { stage_.statistics(views); }
+  void activate(const LayerViews<T>& views) override { stage_.activate(views); }
+  void restore(const LayerViews<T>& views) override { stage_.restore(views); }
+  void backward_activation(const LayerViews<T>& views) override {
+    stage_.backward_activation(views);
   }
 
-  void restore(const LayerMaps<T>& maps) override { stage_.restore(maps); }
-
-  void backward_output(const Pass& pass, const LayerMaps<T>& maps) override {
-    stage_.backward(pass, maps);
+  void backward_normalize(const Pass& pass, const LayerViews<T>& views) override {
+    stage_.backward_normalize(pass, views);
+    stage_.normalize_gradient(views);
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data != nullptr) {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data != nullptr) {
       connected_backward_data(
           site_.input_shape(),
-          stage_.sum_gradients(maps),
-          Filters<T>{maps.parameters.weight, site_.tile().computed.channels.begin},
+          stage_.sum_gradients(views),
+          Filters<T>{views.parameters.weight, site_.tile().computed.channels.begin},
           site_.tile().backward,
-          InputGradient<T>{maps.input_gradients[0], site_.input_map(), maps.first_gradients});
+          InputGradient<T>{views.input_gradients[0], site_.input_map(), views.first_gradients});
     }
   }
 
-  void backward_weights(const LayerMaps<T>& maps, const Region& cells) override {
+  void backward_weights(const LayerViews<T>& views, const Region& cells) override {
     connected_backward_weights(site_.input_shape(),
-                               maps.inputs[0],
-                               stage_.sum_gradients(maps),
+                               views.inputs[0],
+                               stage_.sum_gradients(views),
                                cells,
                                site_.tile().computed.channels.begin,
-                               maps.parameters.weight_gradient);
+                               views.parameters.weight_gradient);
   }
 
   [[nodiscard]] bool assigns_input_gradients() const override { return true; }
-  [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:
-  void multiply(const LayerMaps<T>& maps) const {
-    const T* bias = normalized_ ? nullptr : maps.parameters.bias;
-    connected_forward<T>(site_.input_shape(),
-                         maps.inputs[0],
-                         maps.parameters.weight,
-                         bias,
-                         stage_.sums(maps),
-                         site_.tile().computed);
-  }
-
   Site site_;
   bool normalized_;
   NormStage<T> stage_;

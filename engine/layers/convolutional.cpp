@@ -1,13 +1,10 @@
 #include "engine/layers/kinds.h"
 #include "engine/layers/norm_stage.h"
 #include "engine/layers/workspace.h"
-#include "partitioner/plan/forward_parts.h"
 
 namespace tessera::engine {
 
 namespace {
-
-using partitioner::TilePart;
 
 template <class T>
 class ConvolutionalLayer : public Layer<T> {
@@ -20,111 +17,97 @@ class ConvolutionalLayer : public Layer<T> {
                normalized_,
                std::get<partitioner::Convolution>(site.spec().operation).activation) {}
 
-  void forward(const Pass& pass, const LayerMaps<T>& maps) override {
-    auto moments = stage_.line_moments(pass, maps);
-    const LineDone line_done = [&](const Range& channels, Index n, Index row) {
-      moments->add(channels, n, row);
-    };
-    const bool prepared =
-        !maps.parts.empty() &&
-        convolution_prepare<T>(
-            method_, maps.parameters.weight, site_.tile().computed.channels.size(), maps.workspace);
-    const auto compute = [&](const TilePart& part) {
-      ConvolutionOutput<T> out{stage_.sums(maps), part.region};
-      if (moments && part.ends_lines) {
-        out.done = line_done;
-      }
-      convolve(maps, out, prepared);
-    };
-    for (const TilePart& part : maps.parts) {
-      maps.await_inputs(part.awaits);
-      compute(part);
-    }
-    if (maps.parts.empty()) {
-      compute({site_.tile().computed});
-    }
-    stage_.forward(pass, maps, moments);
+  bool prepare(const LayerViews<T>& views) override {
+    return convolution_prepare<T>(
+        method_, views.parameters.weight, site_.tile().computed.channels.size(), views.workspace);
   }
 
-  void recompute(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    convolve(maps, {stage_.sums(maps), site_.tile().computed}, false);
-    stage_.recompute(maps);
+  void begin_statistics(const LayerViews<T>& views) override { stage_.begin_statistics(views); }
+
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
+    ConvolutionOutput<T> out{views.pre_activations(), part.region};
+    if (views.norm != nullptr && views.norm->lines && part.ends_lines) {
+      out.done = [&lines = *views.norm->lines](const Range& channels, Index n, Index row) {
+        lines.add(channels, n, row);
+      };
+    }
+    const ForwardFilters<T> filters{views.parameters.weight,
+                                    normalized_ ? nullptr : views.parameters.bias,
+                                    views.has_prepared_filters};
+    convolution_forward(method_, views.inputs[0], filters, out, views.workspace);
   }
 
-  void restore(const LayerMaps<T>& maps) override { stage_.restore(maps); }
+  void statistics(const LayerViews<T>& views) override { stage_.statistics(views); }
+  void activate(const LayerViews<T>& views) override { stage_.activate(views); }
+  void restore(const LayerViews<T>& views) override { stage_.restore(views); }
+  void backward_activation(const LayerViews<T>& views) override {
+    stage_.backward_activation(views);
+  }
 
-  void backward_output(const Pass& pass, const LayerMaps<T>& maps) override {
-    if (weights_make_gradient(maps)) {
-      stage_.backward_statistics(pass, maps);
-    } else {
-      stage_.backward(pass, maps);
+  void backward_normalize(const Pass& pass, const LayerViews<T>& views) override {
+    stage_.backward_normalize(pass, views);
+    if (!weights_make_gradient(views)) {
+      stage_.normalize_gradient(views);
     }
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data != nullptr) {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data != nullptr) {
       convolution_backward_data(
           method_,
-          stage_.sum_gradients(maps),
-          Filters<T>{maps.parameters.weight, site_.tile().computed.channels.begin},
+          stage_.sum_gradients(views),
+          Filters<T>{views.parameters.weight, site_.tile().computed.channels.begin},
           site_.tile().backward,
-          InputGradient<T>{maps.input_gradients[0], site_.input_map(), maps.first_gradients},
-          maps.workspace);
+          InputGradient<T>{views.input_gradients[0], site_.input_map(), views.first_gradients},
+          views.workspace);
     }
   }
 
-  void backward_weights(const LayerMaps<T>& maps, const Region& cells) override {
-    if (weights_make_gradient(maps)) {
-      backward_weights_from_sums(maps, cells);
+  void backward_weights(const LayerViews<T>& views, const Region& cells) override {
+    if (weights_make_gradient(views)) {
+      backward_weights_from_sums(views, cells);
       return;
     }
     if (site_.winning_pool != partitioner::kNoLayer) {
       convolution_backward_weights(method_,
-                                   maps.inputs[0],
-                                   stage_.won_gradient(maps),
+                                   views.inputs[0],
+                                   stage_.won_gradient(views),
                                    cells,
                                    site_.tile().computed.channels.begin,
-                                   maps.parameters.weight_gradient);
+                                   views.parameters.weight_gradient);
       return;
     }
     convolution_backward_weights(method_,
-                                 maps.inputs[0],
-                                 stage_.sum_gradients(maps),
+                                 views.inputs[0],
+                                 stage_.sum_gradients(views),
                                  cells,
                                  site_.tile().computed.channels.begin,
-                                 maps.parameters.weight_gradient,
-                                 maps.workspace);
+                                 views.parameters.weight_gradient,
+                                 views.workspace);
   }
 
   [[nodiscard]] bool assigns_input_gradients() const override { return true; }
-  [[nodiscard]] Index message_bytes() const override { return stage_.message_bytes(); }
 
  private:
   // Whether the weights alone want the gradient of the sums, so that it need not stand in memory.
-  [[nodiscard]] bool weights_make_gradient(const LayerMaps<T>& maps) const {
+  [[nodiscard]] bool weights_make_gradient(const LayerViews<T>& views) const {
     return normalized_ && site_.spec().inputs[0] == partitioner::kImage &&
-           maps.input_gradients[0].data == nullptr &&
-           takes_made_gradient<T>(method_, maps.inputs[0], maps.sums, site_.tile().backward);
+           views.input_gradients[0].data == nullptr &&
+           takes_made_gradient<T>(method_, views.inputs[0], views.sums, site_.tile().backward);
   }
 
-  void backward_weights_from_sums(const LayerMaps<T>& maps, const Region& cells) {
-    stage_.with_sum_gradients(maps, [&](const NormalizedGradient<T>& gradient) {
+  void backward_weights_from_sums(const LayerViews<T>& views, const Region& cells) {
+    stage_.with_sum_gradients(views, [&](const NormalizedGradient<T>& gradient) {
       const auto make = [&](const Range& run, Index n, Index row, const Range& cols, T* to) {
         gradient.make(run, n, row, cols, to);
       };
       convolution_backward_weights<T>(method_,
-                                      maps.inputs[0],
-                                      MadeGradient<T>{maps.sums, make},
+                                      views.inputs[0],
+                                      MadeGradient<T>{views.sums, make},
                                       cells,
                                       site_.tile().computed.channels.begin,
-                                      maps.parameters.weight_gradient);
+                                      views.parameters.weight_gradient);
     });
-  }
-
-  void convolve(const LayerMaps<T>& maps, const ConvolutionOutput<T>& out, bool prepared) const {
-    const ForwardFilters<T> filters{
-        maps.parameters.weight, normalized_ ? nullptr : maps.parameters.bias, prepared};
-    convolution_forward(method_, maps.inputs[0], filters, out, maps.workspace);
   }
 
   Site site_;

@@ -14,22 +14,22 @@ class CostLayer : public Layer<T> {
         scale_(std::get<partitioner::Cost>(site.spec().operation).scale),
         is_loss_(loss_layer(*site.network) == site.layer) {}
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    copy_cells({}, T(1), false, maps.inputs[0], site_.tile().computed, maps.output);
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
+    copy_cells({}, T(1), false, views.inputs[0], part.region, views.output);
   }
 
-  void backward(const Pass& pass, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data == nullptr) {
+  void backward_data(const Pass& pass, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data == nullptr) {
       return;
     }
     if (is_loss_ && pass.labels != nullptr) {
-      add_loss_gradient(site_, pass, scale_, View<const T>(maps.output), maps.input_gradients[0]);
+      add_loss_gradient(site_, pass, scale_, View<const T>(views.output), views.input_gradients[0]);
     } else {
       copy_cells_backward({},
                           T(1),
-                          View<const T>(maps.output_gradient),
+                          View<const T>(views.output_gradient),
                           site_.tile().backward,
-                          maps.input_gradients[0]);
+                          views.input_gradients[0]);
     }
   }
 

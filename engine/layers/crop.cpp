@@ -10,17 +10,17 @@ class CropLayer : public Layer<T> {
  public:
   explicit CropLayer(const Site& site) : site_(site), same_{} {}
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    copy_cells(same_, T(1), false, maps.inputs[0], site_.tile().computed, maps.output);
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
+    copy_cells(same_, T(1), false, views.inputs[0], part.region, views.output);
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data != nullptr) {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data != nullptr) {
       copy_cells_backward(same_,
                           T(1),
-                          View<const T>(maps.output_gradient),
+                          View<const T>(views.output_gradient),
                           site_.tile().backward,
-                          maps.input_gradients[0]);
+                          views.input_gradients[0]);
     }
   }
 

@@ -14,20 +14,20 @@ class DropoutLayer : public Layer<T> {
       : site_(site),
         probability_(std::get<partitioner::Dropout>(site.spec().operation).probability) {}
 
-  void forward(const Pass& pass, const LayerMaps<T>& maps) override {
-    for_each_cell(site_.tile().computed, [&](Index n, Index c, Index row, Index col) {
-      maps.output.at(n, c, row, col) =
-          maps.inputs[0].at(n, c, row, col) * factor(pass, n, c, row, col);
+  void forward(const Pass& pass, const LayerViews<T>& views, const TilePart& part) override {
+    for_each_cell(part.region, [&](Index n, Index c, Index row, Index col) {
+      views.output.at(n, c, row, col) =
+          views.inputs[0].at(n, c, row, col) * factor(pass, n, c, row, col);
     });
   }
 
-  void backward(const Pass& pass, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data == nullptr) {
+  void backward_data(const Pass& pass, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data == nullptr) {
       return;
     }
     for_each_cell(site_.tile().backward, [&](Index n, Index c, Index row, Index col) {
-      maps.input_gradients[0].at(n, c, row, col) +=
-          maps.output_gradient.at(n, c, row, col) * factor(pass, n, c, row, col);
+      views.input_gradients[0].at(n, c, row, col) +=
+          views.output_gradient.at(n, c, row, col) * factor(pass, n, c, row, col);
     });
   }
 

@@ -6,6 +6,8 @@
 
 namespace tessera::engine {
 
+using partitioner::TilePart;
+
 template <class T>
 std::unique_ptr<Layer<T>> make_convolutional(const Site& site);
 template <class T>

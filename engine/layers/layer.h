@@ -1,18 +1,20 @@
 // A layer at work on one rank: it computes its tile of its map from views that hold what it
-// requires, and the other way round. Layers know nothing of neighbours: the plan has put every cell
-// that they read where they read it.
+// requires, and the other way round, a phase or a part of one at a time. Layers know nothing of
+// neighbours and nothing of the order of a step: the plan has put every cell that they read where
+// they read it, and what a phase leaves for a later one is in what they are handed.
 
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/base/channel_share.h"
 #include "engine/base/tensor.h"
-#include "engine/comm/communicator.h"
 #include "engine/ops/convolution/convolution.h"
+#include "engine/ops/norm/batch_norm.h"
 #include "engine/ops/simd/row_kernels.h"
 #include "partitioner/memory/activation_arena.h"
 #include "partitioner/plan/forward_parts.h"
@@ -43,9 +45,8 @@ struct Pass {
 struct Site {
   const partitioner::Network* network = nullptr;
   const partitioner::Plan* plan = nullptr;
-  const Communicator* communicator = nullptr;
+  int rank = 0;
   int layer = 0;
-  int tag = 0;  // the first of kTagsPerLayer for its own messages
   double batch_norm_rate = 0.1;
   double batch_norm_epsilon = 1e-5;
   int joined_pool = partitioner::kNoLayer;   // that takes the layer's output while it is being made
@@ -53,9 +54,7 @@ struct Site {
   int winning_pool = partitioner::kNoLayer;  // whose winners the gradient of the weights is made of
 
   [[nodiscard]] const partitioner::LayerSpec& spec() const { return network->layer(layer); }
-  [[nodiscard]] const partitioner::Tile& tile() const {
-    return plan->tile(layer, communicator->rank());
-  }
+  [[nodiscard]] const partitioner::Tile& tile() const { return plan->tile(layer, rank); }
   [[nodiscard]] const partitioner::MapShape& input_shape(std::size_t input = 0) const {
     return network->shape(spec().inputs[input]);
   }
@@ -63,8 +62,6 @@ struct Site {
     return partitioner::whole_map(*network, spec().inputs[input], plan->batch);
   }
 };
-
-inline constexpr int kTagsPerLayer = 2;
 
 // Parameters and their gradients, for the output channels that the rank computes. Null where the
 // layer has none.
@@ -80,9 +77,30 @@ struct ParameterViews {
   T* scale_gradient = nullptr;
 };
 
-// The maps that a layer touches. Views of nothing where the rank has no part in a map.
+// What the phases of a normalised layer leave for each other. Arrays are by channel.
 template <class T>
-struct LayerMaps {
+struct NormState {
+  // While forward() computes parts, where statistics are taken of lines as they come to be.
+  std::optional<LineMoments<T>> lines;
+  // (channels of tile().owned, kMomentFields): what this rank contributes to the batch statistics.
+  std::vector<double> moments;
+  // Of the channels of tile().computed: what the last activate() normalised with.
+  std::vector<ChannelNorm<T>> norms;
+  // (channels of tile().backward, kGradientFields): what this rank contributes to the gradients of
+  // shift and scale.
+  std::vector<double> gradients;
+  // These over all ranks, of the channels of tile().computed, and the cells that each channel's
+  // statistics were taken over (0: they were constants): of the last backward_normalize().
+  std::vector<NormGradient> totals;
+  double cells = 0;
+};
+
+inline constexpr Index kMomentFields = 3;    // count, mean, sum of squared deviations
+inline constexpr Index kGradientFields = 2;  // of shift, of scale
+
+// What a layer reads and writes in one phase. Views of nothing where the rank has no part in a map.
+template <class T>
+struct LayerViews {
   std::vector<View<const T>> inputs;
   std::vector<View<T>> input_gradients;  // data is null where nobody wants it
   View<T> output;                        // that of the joined pool where there is one
@@ -91,17 +109,20 @@ struct LayerMaps {
   View<T> sum_gradients;  // likewise; may be the same memory
   View<Winner> winners;   // of the layer's max-pool, or of the joined or the winning one
   ParameterViews<T> parameters;
-  T* workspace = nullptr;  // scratch that layers share: what is in it does not outlive a call
+  T* workspace = nullptr;  // scratch that layers share: what is in it does not outlive a call, but
+                           // for what prepare() says
+  // prepare() has put filters there, and nothing else has used it since.
+  bool has_prepared_filters = false;
   // Nothing is in the gradients of the inputs yet: where the layer assigns_input_gradients(), it
   // has to assign these.
   bool first_gradients = false;
-  // Where there are any, cells of the input are still under way: forward() computes these parts one
-  // after the other, and calls `await_inputs` before each with what the part `awaits`.
-  std::span<const partitioner::TilePart> parts = {};
-  std::function<void(int exchanges)> await_inputs = {};
-  // Something to compute that takes a while: backward_output() may call it, once, while it waits
-  // for others. It uses `workspace`.
-  std::function<void()> meanwhile = {};
+  NormState<T>* norm = nullptr;  // where the layer normalises
+  // What ranks contribute to its statistics (activate()) or to their gradients
+  // (backward_normalize()), in rank order: none where running statistics are to be used.
+  std::span<const ChannelShare> shares;
+
+  // What forward() assigns: the output itself where no activation starts from anything else.
+  [[nodiscard]] View<T> pre_activations() const { return sums.data != nullptr ? sums : output; }
 };
 
 template <class T>
@@ -109,33 +130,49 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  // Assigns the output on tile().computed.
-  virtual void forward(const Pass& pass, const LayerMaps<T>& maps) = 0;
+  // Puts transformed filters into the workspace for the parts that forward() computes next. False:
+  // there is nothing to prepare.
+  [[nodiscard]] virtual bool prepare(const LayerViews<T>& /*views*/) { return false; }
 
-  // Assigns sums and output once more, the same bits as the last forward() and without messages.
-  // A view of no output: only the sums.
-  virtual void recompute(const Pass& pass, const LayerMaps<T>& maps) { forward(pass, maps); }
+  // Of a normalised layer whose statistics are wanted, before the first part: makes norm->lines,
+  // where forward() can take lines in.
+  virtual void begin_statistics(const LayerViews<T>& /*views*/) {}
 
-  // Assigns the output once more, from sums that are there.
-  virtual void restore(const LayerMaps<T>& /*maps*/) {}
+  // Assigns pre-activations, or the output of a layer that has none, on a part of tile().computed.
+  // Computing a cell again gives the same bits; views of no output: only the pre-activations.
+  virtual void forward(const Pass& pass,
+                       const LayerViews<T>& views,
+                       const partitioner::TilePart& part) = 0;
 
-  // The first half of the backward pass: the gradient of the output becomes that of the sums.
-  // Overwrites either.
-  virtual void backward_output(const Pass& /*pass*/, const LayerMaps<T>& /*maps*/) {}
+  // Of a normalised layer, when all of its tile is there: assigns norm->moments, and is done with
+  // norm->lines.
+  virtual void statistics(const LayerViews<T>& /*views*/) {}
 
-  // The second half: adds to input_gradients what the gradients on tile().backward say of them, and
-  // to parameter gradients, unless backward_weights() does. May overwrite the former.
-  virtual void backward(const Pass& pass, const LayerMaps<T>& maps) = 0;
+  // Turns pre-activations into the output, with batch statistics put together of `shares`, or
+  // running ones; updates these.
+  virtual void activate(const LayerViews<T>& /*views*/) {}
 
-  // What is left to do when input_gradients are on their way to others: adds to the gradients of
-  // weights what some output cells, of tile().backward, say.
-  virtual void backward_weights(const LayerMaps<T>& /*maps*/, const Region& /*cells*/) {}
+  // Assigns the output once more, from pre-activations that are there: the same bits as the last
+  // activate().
+  virtual void restore(const LayerViews<T>& /*views*/) {}
 
-  // Whether backward() looks at first_gradients; else gradients begin with 0.
+  // The gradient of the output becomes that of the pre-activations, and adds to that of the bias;
+  // where the layer normalises, assigns norm->gradients only. Overwrites either gradient.
+  virtual void backward_activation(const LayerViews<T>& /*views*/) {}
+
+  // The rest of it where the layer normalises: adds the gradients of shift and scale, put together
+  // of `shares`.
+  virtual void backward_normalize(const Pass& /*pass*/, const LayerViews<T>& /*views*/) {}
+
+  // Adds to input_gradients (see first_gradients) what the gradients on tile().backward say of
+  // them. May overwrite the latter in layers without weights.
+  virtual void backward_data(const Pass& pass, const LayerViews<T>& views) = 0;
+
+  // Adds to the gradients of weights what some output cells, of tile().backward, say.
+  virtual void backward_weights(const LayerViews<T>& /*views*/, const Region& /*cells*/) {}
+
+  // Whether backward_data() looks at first_gradients; else gradients begin with 0.
   [[nodiscard]] virtual bool assigns_input_gradients() const { return false; }
-
-  // Buffers of its messages.
-  [[nodiscard]] virtual Index message_bytes() const { return 0; }
 };
 
 template <class T>

@@ -11,20 +11,19 @@ class MaxPoolLayer : public Layer<T> {
   explicit MaxPoolLayer(const Site& site)
       : site_(site), pool_(std::get<partitioner::MaxPool>(site.spec().operation)) {}
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
     if (!site_.is_joined) {
-      max_pool_forward<T>({pool_, site_.input_map(), site_.tile().computed},
-                          maps.inputs[0],
-                          {maps.output, maps.winners});
+      max_pool_forward<T>(
+          {pool_, site_.input_map(), part.region}, views.inputs[0], {views.output, views.winners});
     }
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (!site_.is_joined && maps.input_gradients[0].data != nullptr) {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
+    if (!site_.is_joined && views.input_gradients[0].data != nullptr) {
       max_pool_backward<T>({pool_, site_.input_map(), site_.tile().backward},
-                           maps.output_gradient,
-                           maps.winners,
-                           maps.input_gradients[0]);
+                           views.output_gradient,
+                           views.winners,
+                           views.input_gradients[0]);
     }
   }
 

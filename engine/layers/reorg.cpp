@@ -11,23 +11,23 @@ class ReorgLayer : public Layer<T> {
   explicit ReorgLayer(const Site& site)
       : site_(site), reorg_(std::get<partitioner::Reorg>(site.spec().operation)) {}
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
     reorg_forward(reorg_,
                   site_.input_shape(),
-                  maps.inputs[0],
+                  views.inputs[0],
                   site_.spec().output,
-                  site_.tile().computed,
-                  maps.output);
+                  part.region,
+                  views.output);
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data != nullptr) {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data != nullptr) {
       reorg_backward(reorg_,
                      site_.input_shape(),
-                     View<const T>(maps.output_gradient),
+                     View<const T>(views.output_gradient),
                      site_.spec().output,
                      site_.tile().backward,
-                     maps.input_gradients[0]);
+                     views.input_gradients[0]);
     }
   }
 

@@ -18,24 +18,24 @@ class RouteLayer : public Layer<T> {
     }
   }
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
     for (std::size_t i = 0; i < slices_.size(); ++i) {
-      const Region part = part_of(site_.tile().computed, i);
-      if (!part.empty()) {
-        copy_cells({slices_[i].shift}, T(1), false, maps.inputs[i], part, maps.output);
+      const Region cells = part_of(part.region, i);
+      if (!cells.empty()) {
+        copy_cells({slices_[i].shift}, T(1), false, views.inputs[i], cells, views.output);
       }
     }
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
     for (std::size_t i = 0; i < slices_.size(); ++i) {
-      const Region part = part_of(site_.tile().backward, i);
-      if (!part.empty() && maps.input_gradients[i].data != nullptr) {
+      const Region cells = part_of(site_.tile().backward, i);
+      if (!cells.empty() && views.input_gradients[i].data != nullptr) {
         copy_cells_backward({slices_[i].shift},
                             T(1),
-                            View<const T>(maps.output_gradient),
-                            part,
-                            maps.input_gradients[i]);
+                            View<const T>(views.output_gradient),
+                            cells,
+                            views.input_gradients[i]);
       }
     }
   }

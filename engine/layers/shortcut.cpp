@@ -18,56 +18,52 @@ class ShortcutLayer : public Layer<T> {
     channels_ = {0, std::min(source.channels, target.channels)};
   }
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    const Region& region = site_.tile().computed;
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
+    const Region& region = part.region;
     if (region.empty()) {
       return;
     }
-    const View<T> sums = sums_view(maps);
-    copy_cells({}, T(1), false, maps.inputs[0], region, sums);
+    const View<T> sums = views.pre_activations();
+    copy_cells({}, T(1), false, views.inputs[0], region, sums);
     const Region both = shared(region);
     if (!both.empty()) {
       if (shortcut_.alpha != 1) {
         scale_cells(static_cast<T>(shortcut_.alpha), cells_.every, both, sums);
       }
-      copy_cells(cells_, static_cast<T>(shortcut_.beta), true, maps.inputs[1], both, sums);
+      copy_cells(cells_, static_cast<T>(shortcut_.beta), true, views.inputs[1], both, sums);
     }
-    if (maps.output.data != nullptr) {
-      activate_forward(shortcut_.activation, View<const T>(sums), region, maps.output);
+    if (views.output.data != nullptr) {
+      activate_forward(shortcut_.activation, View<const T>(sums), region, views.output);
     }
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
     const Region& region = site_.tile().backward;
     if (region.empty()) {
       return;
     }
-    const View<const T> gradient = maps.output_gradient;
+    const View<const T> gradient = views.output_gradient;
     if (shortcut_.activation != partitioner::Activation::Linear) {
       activate_backward(shortcut_.activation,
-                        View<const T>(sums_view(maps)),
-                        View<const T>(maps.output),
+                        View<const T>(views.pre_activations()),
+                        View<const T>(views.output),
                         region,
-                        maps.output_gradient);
+                        views.output_gradient);
     }
     const Region both = shared(region);
-    if (!both.empty() && maps.input_gradients[1].data != nullptr) {
+    if (!both.empty() && views.input_gradients[1].data != nullptr) {
       copy_cells_backward(
-          cells_, static_cast<T>(shortcut_.beta), gradient, both, maps.input_gradients[1]);
+          cells_, static_cast<T>(shortcut_.beta), gradient, both, views.input_gradients[1]);
     }
-    if (maps.input_gradients[0].data != nullptr) {
+    if (views.input_gradients[0].data != nullptr) {
       if (!both.empty() && shortcut_.alpha != 1) {
-        scale_cells(static_cast<T>(shortcut_.alpha), cells_.every, both, maps.output_gradient);
+        scale_cells(static_cast<T>(shortcut_.alpha), cells_.every, both, views.output_gradient);
       }
-      copy_cells_backward({}, T(1), gradient, region, maps.input_gradients[0]);
+      copy_cells_backward({}, T(1), gradient, region, views.input_gradients[0]);
     }
   }
 
  private:
-  [[nodiscard]] View<T> sums_view(const LayerMaps<T>& maps) const {
-    return maps.sums.data != nullptr ? maps.sums : maps.output;
-  }
-
   // The part of a region of the output where the source has channels.
   [[nodiscard]] Region shared(Region region) const {
     region.channels = intersect(region.channels, channels_);

@@ -18,24 +18,24 @@ class SoftmaxLayer : public Layer<T> {
 
   // A rank computes whole distributions: of all images, channels (or groups of them) and cells that
   // it has a part of.
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    const Region& region = site_.tile().computed;
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
+    const Region& region = part.region;
     if (region.empty()) {
       return;
     }
     const Region whole = input(region);
-    T* values = maps.workspace;
-    copy_out(maps.inputs[0], whole, values);
+    T* values = views.workspace;
+    copy_out(views.inputs[0], whole, values);
     for_each_run(whole, [&](const SoftmaxRun& run, Index begin) {
       softmax_forward(run, static_cast<const T*>(values + begin), values + begin);
     });
     const View<const T> result{values, whole, 1};
-    copy_region(result, region, maps.output);
+    copy_region(result, region, views.output);
   }
 
-  void backward(const Pass& pass, const LayerMaps<T>& maps) override {
+  void backward_data(const Pass& pass, const LayerViews<T>& views) override {
     const Region& region = site_.tile().backward;
-    if (region.empty() || maps.input_gradients[0].data == nullptr) {
+    if (region.empty() || views.input_gradients[0].data == nullptr) {
       return;
     }
     if (is_loss_ && pass.labels != nullptr) {
@@ -43,17 +43,17 @@ class SoftmaxLayer : public Layer<T> {
       add_loss_gradient(site_,
                         pass,
                         1 / softmax_.temperature,
-                        View<const T>(maps.output),
-                        maps.input_gradients[0]);
+                        View<const T>(views.output),
+                        views.input_gradients[0]);
       return;
     }
     const Region whole = input(region);
-    T* values = maps.workspace;
+    T* values = views.workspace;
     T* gradient = values + whole.volume();
     T* result = gradient + whole.volume();
-    copy_out(maps.inputs[0], whole, values);
+    copy_out(views.inputs[0], whole, values);
     std::fill_n(gradient, 2 * whole.volume(), T{});
-    copy_region(View<const T>(maps.output_gradient), region, View<T>{gradient, whole, 1});
+    copy_region(View<const T>(views.output_gradient), region, View<T>{gradient, whole, 1});
     for_each_run(whole, [&](const SoftmaxRun& run, Index begin) {
       softmax_forward(run, static_cast<const T*>(values + begin), values + begin);
       softmax_backward(run,
@@ -61,7 +61,7 @@ class SoftmaxLayer : public Layer<T> {
                        static_cast<const T*>(gradient + begin),
                        result + begin);
     });
-    add_in(static_cast<const T*>(result), whole, maps.input_gradients[0]);
+    add_in(static_cast<const T*>(result), whole, views.input_gradients[0]);
   }
 
  private:

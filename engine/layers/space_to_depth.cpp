@@ -11,18 +11,18 @@ class SpaceToDepthLayer : public Layer<T> {
   explicit SpaceToDepthLayer(const Site& site)
       : site_(site), stride_(std::get<partitioner::SpaceToDepth>(site.spec().operation).stride) {}
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
     space_to_depth_forward(
-        stride_, site_.input_shape().channels, maps.inputs[0], site_.tile().computed, maps.output);
+        stride_, site_.input_shape().channels, views.inputs[0], part.region, views.output);
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data != nullptr) {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data != nullptr) {
       space_to_depth_backward(stride_,
                               site_.input_shape().channels,
-                              View<const T>(maps.output_gradient),
+                              View<const T>(views.output_gradient),
                               site_.tile().backward,
-                              maps.input_gradients[0]);
+                              views.input_gradients[0]);
     }
   }
 

@@ -13,17 +13,17 @@ class UpsampleLayer : public Layer<T> {
         cells_{0, 1, std::get<partitioner::Upsample>(site.spec().operation).stride, 1},
         factor_(static_cast<T>(std::get<partitioner::Upsample>(site.spec().operation).scale)) {}
 
-  void forward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    copy_cells(cells_, factor_, false, maps.inputs[0], site_.tile().computed, maps.output);
+  void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
+    copy_cells(cells_, factor_, false, views.inputs[0], part.region, views.output);
   }
 
-  void backward(const Pass& /*pass*/, const LayerMaps<T>& maps) override {
-    if (maps.input_gradients[0].data != nullptr) {
+  void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
+    if (views.input_gradients[0].data != nullptr) {
       copy_cells_backward(cells_,
                           factor_,
-                          View<const T>(maps.output_gradient),
+                          View<const T>(views.output_gradient),
                           site_.tile().backward,
-                          maps.input_gradients[0]);
+                          views.input_gradients[0]);
     }
   }
 

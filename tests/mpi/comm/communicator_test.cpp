@@ -10,14 +10,14 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/comm/channel_sums.h"
+#include "engine/comm/channel_shares.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
 namespace {
 
 using engine::ChannelRoles;
-using engine::ChannelSums;
+using engine::ChannelShares;
 using engine::Communicator;
 using engine::Index;
 using engine::Range;
@@ -102,44 +102,58 @@ ChannelRoles overlapping_roles(int ranks) {
   return roles;
 }
 
-TEST_CASE(
-    "channel sums hand over every rank's share in rank order, only of channels that it "
-    "contributes") {
+TEST_CASE("channel shares are every rank's in rank order, only of channels that it contributes") {
   const Communicator world = Communicator::world();
-  ChannelSums sums(world, overlapping_roles(world.size()), 2, 200);
+  ChannelShares shares(world, overlapping_roles(world.size()), 2, 200);
   std::vector<double> mine;
   for (Index channel = world.rank(); channel < world.rank() + 3; ++channel) {
     mine.push_back(100.0 * world.rank() + static_cast<double>(channel));
     mine.push_back(-1);
   }
   for (int round = 0; round < 3; ++round) {
-    int expected_rank = 0;
-    sums.gather(mine, [&](int rank, const Range& channels, const double* values) {
-      CHECK(rank == expected_rank++);
-      CHECK(channels == Range{rank, rank + 3});
-      for (Index c = channels.begin; c < channels.end; ++c, values += 2) {
+    shares.start(mine);
+    shares.finish();
+    REQUIRE(static_cast<int>(shares.all().size()) == world.size());
+    for (int rank = 0; rank < world.size(); ++rank) {
+      const engine::ChannelShare& share = shares.all()[static_cast<std::size_t>(rank)];
+      CHECK(share.channels == Range{rank, rank + 3});
+      const double* values = share.values;
+      for (Index c = share.channels.begin; c < share.channels.end; ++c, values += 2) {
         CHECK(values[0] == 100.0 * rank + static_cast<double>(c));
         CHECK(values[1] == -1);
       }
-    });
-    CHECK(expected_rank == world.size());
+    }
   }
 }
 
-TEST_CASE("channel sums are handed over after what is to be done meanwhile, which is done once") {
+TEST_CASE("channel shares of several layers may be under way at once, finished in any order") {
   const Communicator world = Communicator::world();
-  ChannelSums sums(world, overlapping_roles(world.size()), 1, 220);
-  int done = 0;
-  int taken = 0;
-  sums.gather(
-      {1, 2, 3},
-      [&](int, const Range&, const double*) {
-        CHECK(done == 1);
-        ++taken;
-      },
-      [&] { ++done; });
-  CHECK(done == 1);
-  CHECK(taken == world.size());
+  ChannelShares first(world, overlapping_roles(world.size()), 1, 220);
+  ChannelShares second(world, overlapping_roles(world.size()), 1, 221);
+  const std::vector<double> ones{1, 1, 1};
+  const std::vector<double> twos{2, 2, 2};
+  first.start(ones);
+  second.start(twos);
+  second.finish();
+  first.finish();
+  CHECK(static_cast<int>(first.all().size()) == world.size());
+  CHECK(static_cast<int>(second.all().size()) == world.size());
+  for (const engine::ChannelShare& share : first.all()) {
+    CHECK(share.values[0] == 1);
+  }
+  for (const engine::ChannelShare& share : second.all()) {
+    CHECK(share.values[0] == 2);
+  }
+}
+
+TEST_CASE("channel shares that are kept are those of this rank alone") {
+  const Communicator world = Communicator::world();
+  ChannelShares shares(world, overlapping_roles(world.size()), 1, 230);
+  const std::vector<double> mine{4, 5, 6};
+  shares.keep(mine);
+  REQUIRE(shares.all().size() == 1);
+  CHECK(shares.all()[0].channels == Range{world.rank(), world.rank() + 3});
+  CHECK(shares.all()[0].values == mine.data());
 }
 
 TEST_CASE(
@@ -150,18 +164,19 @@ TEST_CASE(
     roles.contributes.push_back(rank == 0 ? Range{0, 4} : Range{});
     roles.needs.push_back(rank == world.size() - 1 ? Range{1, 3} : Range{});
   }
-  ChannelSums sums(world, roles, 1, 210);
+  ChannelShares shares(world, roles, 1, 210);
   const std::vector<double> mine =
       world.rank() == 0 ? std::vector<double>{1, 2, 3, 4} : std::vector<double>{};
-  int taken = 0;
-  sums.gather(mine, [&](int rank, const Range& channels, const double* values) {
-    ++taken;
-    CHECK(rank == 0);
-    CHECK(channels == Range{1, 3});
-    CHECK(values[0] == 2);
-    CHECK(values[1] == 3);
-  });
-  CHECK(taken == (world.rank() == world.size() - 1 ? 1 : 0));
+  shares.start(mine);
+  shares.finish();
+  const bool last = world.rank() == world.size() - 1;
+  CHECK(shares.all().size() == (last ? 1 : 0));
+  if (last) {
+    const engine::ChannelShare& share = shares.all()[0];
+    CHECK(share.channels == Range{1, 3});
+    CHECK(share.values[0] == 2);
+    CHECK(share.values[1] == 3);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+// What ranks contribute channel by channel to the statistics of batch normalisation, or to their
+// gradients: each rank that contributes to a channel sends its share to each rank that needs the
+// channel. Whoever gets shares puts them together in rank order, so all ranks have the same bits.
+
+#pragma once
+
+#include <vector>
+
+#include "engine/base/channel_share.h"
+#include "engine/base/tensor.h"
+#include "engine/comm/communicator.h"
+
+namespace tessera::engine {
+
+// The channels of each rank; an empty range where it has none.
+struct ChannelRoles {
+  std::vector<Range> contributes;
+  std::vector<Range> needs;
+};
+
+class ChannelShares {
+ public:
+  // `fields` numbers a channel; tag as for Exchange.
+  ChannelShares(const Communicator& communicator, ChannelRoles roles, Index fields, int tag);
+
+  // `mine` is (channels that this rank contributes, fields), and stays where it is for as long as
+  // shares() are looked at. All ranks call start(), and finish() after it.
+  void start(const std::vector<double>& mine);
+  void finish();
+  // Instead of both: the share of this rank alone, without messages.
+  void keep(const std::vector<double>& mine);
+
+  // Of each contributing rank, in rank order, of the channels that this rank needs.
+  [[nodiscard]] const std::vector<ChannelShare>& all() const { return shares_; }
+
+  [[nodiscard]] Index bytes() const;
+
+ private:
+  [[nodiscard]] Range shared(int from, int to) const;
+  // Of what this rank contributes.
+  [[nodiscard]] const double* own_values(const Range& channels) const;
+  void set_own(const std::vector<double>& mine);
+
+  const Communicator* communicator_;
+  ChannelRoles roles_;
+  Index fields_;
+  int tag_;
+  const double* mine_ = nullptr;
+  Requests requests_;                    // between start and finish
+  std::vector<Array<double>> received_;  // by rank
+  std::vector<ChannelShare> shares_;
+};
+
+}  // namespace tessera::engine
