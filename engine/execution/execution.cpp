@@ -74,15 +74,8 @@ Execution<T>::Execution(const partitioner::Network& network,
   activations_ = Array<std::byte>(arena_.bytes);
   for (int layer = 0; layer < network.size(); ++layer) {
     layers_.push_back(make_layer<T>(site(layer)));
-    forward_parts_.push_back(partitioner::forward_parts(network, plan, layer, rank()));
   }
   groups_ = groups_of(plan);
-  held_weights_ = held_weights(network, plan);
-  for (int layer = 0; layer < network.size(); ++layer) {
-    weight_parts_.push_back(weight_parts(held_weights_[static_cast<std::size_t>(layer)],
-                                         plan.kernels_of(layer).backward_weights,
-                                         plan.tile(layer, rank()).backward));
-  }
   make_norms();
   make_edges();
   workspace_ = Array<T>(
@@ -355,10 +348,10 @@ void Execution<T>::finish_inputs(int layer, int first, int end) {
 // The layer's pre-activations, or its map: parts of the tile as soon as what they read is there.
 template <class T>
 void Execution<T>::compute_parts(int layer, const Pass& pass) {
-  const auto& parts = forward_parts_[static_cast<std::size_t>(layer)];
+  const auto& parts = layer_plan(layer).forward_parts;
   const partitioner::Tile& tile = plan_->tile(layer, rank());
   LayerViews<T>& of = views(layer, Stage::Forward);
-  of.has_prepared_filters = !parts.empty() && at(layer).prepare(of);
+  of.has_prepared_filters = layer_plan(layer).prepares_filters && at(layer).prepare(of);
   int there = 0;
   for (const partitioner::TilePart& part : parts) {
     finish_inputs(layer, there, part.awaits);
@@ -500,11 +493,11 @@ template <class T>
 void Execution<T>::backward(const Pass& pass) {
   int held = partitioner::kNoLayer;
   const auto held_for = [this](int of) {
-    return of == partitioner::kNoLayer ? of : held_weights_[static_cast<std::size_t>(of)].next;
+    return of == partitioner::kNoLayer ? of : plan_->deferred[static_cast<std::size_t>(of)].next;
   };
   for (int layer = network_->size() - 1; layer >= 0; --layer) {
     const auto compute_held = [&] {
-      compute_weights(held, weight_parts_[static_cast<std::size_t>(held)].held);
+      compute_weights(held, layer_plan(held).weight_parts.deferred);
       start_sums(std::exchange(held, partitioner::kNoLayer), layer + 1, pass);
     };
     const int time = gradient_time(*network_, layer);
@@ -545,7 +538,7 @@ void Execution<T>::backward(const Pass& pass) {
         edge.exchange.start_add(gradient_view(edge.required_buffer));
       }
     }
-    compute_weights(layer, weight_parts_[static_cast<std::size_t>(layer)].at_once);
+    compute_weights(layer, layer_plan(layer).weight_parts.at_once);
     if (held_for(layer) != partitioner::kNoLayer) {
       held = layer;
     } else if (held == partitioner::kNoLayer) {

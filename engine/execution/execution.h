@@ -16,7 +16,6 @@
 #include "engine/execution/parameters.h"
 #include "engine/layers/layer.h"
 #include "partitioner/memory/activation_arena.h"
-#include "partitioner/plan/held_weights.h"
 
 namespace tessera::engine {
 
@@ -147,6 +146,9 @@ class Execution {
   void start_sums(int last, int complete, const Pass& pass);
   [[nodiscard]] bool begins_gradient(int layer, int time) const;
   [[nodiscard]] int rank() const { return communicator_->rank(); }
+  [[nodiscard]] const partitioner::LayerPlan& layer_plan(int layer) const {
+    return plan_->layers[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)];
+  }
 
   const partitioner::Network* network_;
   const partitioner::Plan* plan_;
@@ -158,10 +160,7 @@ class Execution {
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::vector<std::unique_ptr<Norm>> norms_;         // by layer; null where none normalises
   std::array<std::vector<LayerViews<T>>, 3> views_;  // by stage, then layer
-  std::vector<std::vector<partitioner::TilePart>> forward_parts_;  // by layer
   std::vector<partitioner::LayerRun> groups_;
-  std::vector<partitioner::HeldWeights> held_weights_;  // by layer
-  std::vector<partitioner::WeightParts> weight_parts_;  // by layer
   std::deque<Edge> edges_;
   std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
   Array<T> workspace_;

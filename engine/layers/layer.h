@@ -17,7 +17,7 @@
 #include "engine/ops/norm/batch_norm.h"
 #include "engine/ops/simd/row_kernels.h"
 #include "partitioner/memory/activation_arena.h"
-#include "partitioner/plan/forward_parts.h"
+#include "partitioner/plan/layer_plan.h"
 
 namespace tessera::engine {
 

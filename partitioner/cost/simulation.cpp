@@ -37,7 +37,7 @@ class Simulation {
     clocks_.resize(ranks);
     at_.resize(ranks);
     result_.timelines.resize(ranks);
-    for (const Transfer& transfer : program.transfers) {
+    for (const PricedTransfer& transfer : program.transfers) {
       auto& parts = parts_.emplace_back(ranks);
       auto& outgoing = outgoing_.emplace_back(ranks);
       for (const Parcel& parcel : transfer.parcels) {

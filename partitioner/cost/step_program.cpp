@@ -7,8 +7,8 @@
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/cost/step_messages.h"
 #include "partitioner/network/layer_memory.h"
+#include "partitioner/plan/deferred_weights.h"
 #include "partitioner/plan/forward_parts.h"
-#include "partitioner/plan/held_weights.h"
 #include "partitioner/plan/plan_totals.h"
 
 namespace tessera::partitioner {
@@ -22,7 +22,7 @@ class ProgramMaker {
         plan_(plan),
         cluster_(cluster),
         groups_(groups_of(plan)),
-        held_weights_(held_weights(network, plan)) {
+        held_weights_(plan.deferred) {
     program_.ranks = plan.ranks;
     for (const Exchange& exchange : plan.exchanges) {
       first_reader_.push_back(first_reader(network, plan, exchange.map, exchange.group));
@@ -55,13 +55,13 @@ class ProgramMaker {
  private:
   static constexpr int kNoTransfer = -1;
 
-  int add_transfer(Transfer transfer) {
+  int add_transfer(PricedTransfer transfer) {
     program_.transfers.push_back(std::move(transfer));
     return static_cast<int>(program_.transfers.size()) - 1;
   }
 
   int map_transfer(const Exchange& exchange, bool forward) {
-    Transfer transfer;
+    PricedTransfer transfer;
     transfer.in_order = !forward;
     transfer.waits_for_sends = false;
     for (const Message& message : exchange.messages) {
@@ -127,7 +127,7 @@ class ProgramMaker {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       const Region& computed = plan_.tile(layer, rank).computed;
-      const std::vector<TilePart> of_rank = forward_parts(network_, plan_, layer, rank);
+      const auto& of_rank = plan_.layers[at][static_cast<std::size_t>(layer)].forward_parts;
       for (const TilePart& part : of_rank) {
         shares[static_cast<std::size_t>(part.awaits)][at] +=
             static_cast<double>(part.region.volume()) / static_cast<double>(computed.volume());
@@ -215,7 +215,7 @@ class ProgramMaker {
       const int sums = statistics(layer, &Tile::backward, kBackwardStatistics);
       start(StepPart::BackwardStatistics, layer, sums);
       if (held != kNoLayer && held_weights_[static_cast<std::size_t>(held)].next == layer) {
-        weights(held, &WeightParts::held);
+        weights(held, &WeightParts::deferred);
         start_gradients(std::exchange(held, kNoLayer), layer + 1, ends_step);
       }
       finish(StepPart::BackwardStatistics, layer, sums);
@@ -235,7 +235,7 @@ class ProgramMaker {
   }
 
   void weights(int layer, std::vector<Region> WeightParts::*part) {
-    const HeldWeights& held = held_weights_[static_cast<std::size_t>(layer)];
+    const DeferredWeights& held = held_weights_[static_cast<std::size_t>(layer)];
     std::vector<double> shares(static_cast<std::size_t>(plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const Region& backward = plan_.tile(layer, rank).backward;
@@ -282,7 +282,7 @@ class ProgramMaker {
     if (!normalizes(network_.layer(layer).operation)) {
       return kNoTransfer;
     }
-    Transfer transfer;
+    PricedTransfer transfer;
     transfer.in_order = true;
     for_each_statistics(
         plan_.tiles[map_slot(layer)], contributes, numbers, [&](const Parcel& parcel) {
@@ -294,7 +294,7 @@ class ProgramMaker {
   void sum_loss() {
     constexpr double kNumberBytes = 8;
     for (int round = 0; round < 2; ++round) {
-      Transfer transfer;
+      PricedTransfer transfer;
       transfer.in_order = true;
       for (int from = 0; from < plan_.ranks; ++from) {
         for (int to = 0; to < plan_.ranks; ++to) {
@@ -345,7 +345,7 @@ class ProgramMaker {
   }
 
   int bulk_transfer(const Elements& elements, bool in_order) {
-    Transfer transfer;
+    PricedTransfer transfer;
     transfer.in_order = in_order;
     transfer.bulk = true;
     for (const auto& [pair, count] : elements) {
@@ -371,7 +371,7 @@ class ProgramMaker {
   const Plan& plan_;
   const ClusterProfile& cluster_;
   std::vector<LayerRun> groups_;
-  std::vector<HeldWeights> held_weights_;
+  std::vector<DeferredWeights> held_weights_;
   std::vector<int> forward_;  // transfers, by exchange of the plan
   std::vector<int> backward_;
   std::vector<int> first_reader_;

@@ -12,7 +12,7 @@
 
 namespace tessera::partitioner {
 
-struct Transfer {
+struct PricedTransfer {
   std::vector<Parcel> parcels;  // in the order in which a rank sends its own
   bool in_order = false;        // all must be there before the first is taken in: sums
   bool bulk = false;            // lets others go first: gradients and values of parameters
@@ -45,7 +45,7 @@ struct StepAction {
 
 struct StepProgram {
   int ranks = 1;
-  std::vector<Transfer> transfers;
+  std::vector<PricedTransfer> transfers;
   std::vector<StepAction> actions;
 };
 

@@ -159,13 +159,101 @@ void lay_out(ActivationArena& arena, const ArenaOptions& options) {
 
 }  // namespace
 
+namespace {
+
+// The time of a computation; kNoTime where that of the next one holds.
+constexpr int kNoTime = kImage - 1;
+
+int time_of(const Network& network, const Plan& plan, const Action& action) {
+  const int layer = action.layer;
+  switch (action.phase) {
+    case Phase::Prepare:
+    case Phase::Forward:
+    case Phase::Statistics:
+    case Phase::Activate:
+      return layer;
+    case Phase::Loss:
+      return network.size();
+    case Phase::Restore:
+      return kNoTime;
+    case Phase::Recompute:
+      return recompute_time(
+          network, groups_of(plan)[static_cast<std::size_t>(plan.group(layer))].last, layer);
+    case Phase::BackwardActivation:
+    case Phase::BackwardNormalize:
+      return gradient_time(network, layer);
+    case Phase::BackwardData:
+      return gradient_time(network, layer) + 1;
+    case Phase::BackwardWeights:
+      return action.part == 0
+                 ? gradient_time(network, layer) + 1
+                 : gradient_time(network, plan.deferred[static_cast<std::size_t>(layer)].next);
+    case Phase::Update:
+      return last_time(network);
+  }
+  return kNoTime;
+}
+
+// The time of a transfer's start, or of its end.
+int time_of(const Network& network, const Transfer& transfer, bool starts, int before, int after) {
+  switch (transfer.kind) {
+    case TransferKind::FeatureMap:
+      return starts ? transfer.subject : after;
+    case TransferKind::MapGradient: {
+      const bool within = transfer.list_of < 0;  // of a group, to the owner of each cell
+      return starts && !within ? before : gradient_time(network, transfer.subject);
+    }
+    case TransferKind::BatchStatistics:
+      return transfer.subject;
+    case TransferKind::StatisticsGradient:
+      return gradient_time(network, transfer.subject);
+    case TransferKind::Loss:
+      return network.size();
+    case TransferKind::ParameterGradient:
+      return starts ? before : last_time(network);
+    case TransferKind::ParameterValue:
+      return starts ? last_time(network) : after;
+    case TransferKind::RunningStatistics:
+      return last_time(network);
+  }
+  return kNoTime;
+}
+
+}  // namespace
+
+std::vector<int> arena_times(const Network& network, const Plan& plan, const Schedule& schedule) {
+  const std::vector<Action>& actions = schedule.actions;
+  std::vector<int> times(actions.size(), kNoTime);
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (actions[i].kind == Action::Kind::Compute) {
+      times[i] = time_of(network, plan, actions[i]);
+    }
+  }
+  std::vector<int> after = times;  // of the next computation that has one
+  for (std::size_t i = actions.size(); i-- > 1;) {
+    after[i - 1] = after[i - 1] == kNoTime ? after[i] : after[i - 1];
+  }
+  int before = kImage;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (actions[i].kind == Action::Kind::Compute) {
+      times[i] = after[i];
+      before = after[i];
+    } else {
+      times[i] = time_of(network,
+                         plan.transfers[static_cast<std::size_t>(actions[i].transfer)],
+                         actions[i].kind == Action::Kind::Start,
+                         before,
+                         after[i]);
+    }
+  }
+  return times;
+}
+
 ActivationArena activation_arena(const Network& network,
                                  const Plan& plan,
                                  int rank,
                                  const ArenaOptions& options) {
-  const auto own = static_cast<std::size_t>(rank);
-  ActivationArena arena =
-      activation_lifetimes(network, plan, rank, options, exchanged_maps(plan)[own]);
+  ActivationArena arena = activation_lifetimes(network, plan, rank, options);
   lay_out(arena, options);
   for (int layer = 0; layer < network.size(); ++layer) {
     const auto at = static_cast<std::size_t>(layer);
@@ -181,11 +269,9 @@ std::vector<Index> arena_bytes_of_ranks(const Network& network,
                                         const Plan& plan,
                                         const ArenaOptions& options) {
   std::map<std::vector<Index>, Index> known;  // by bytes and times of all slots
-  const auto exchanged = exchanged_maps(plan);
   std::vector<Index> bytes;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    ActivationArena arena = activation_lifetimes(
-        network, plan, rank, options, exchanged[static_cast<std::size_t>(rank)]);
+    ActivationArena arena = activation_lifetimes(network, plan, rank, options);
     std::vector<Index> wants;
     for (const Placing& of : wanted_slots(arena)) {
       wants.insert(wants.end(), {of.slot->bytes, of.slot->from, of.slot->to});

@@ -4,7 +4,6 @@
 
 #include "partitioner/base/layout.h"
 #include "partitioner/network/layer_memory.h"
-#include "partitioner/plan/held_weights.h"
 
 namespace tessera::partitioner {
 
@@ -12,17 +11,8 @@ namespace {
 
 class Lifetimes {
  public:
-  Lifetimes(const Network& network,
-            const Plan& plan,
-            int rank,
-            const ArenaOptions& options,
-            const std::vector<bool>& exchanged)
-      : network_(network),
-        plan_(plan),
-        rank_(rank),
-        options_(options),
-        exchanged_(exchanged),
-        held_weights_(held_weights(network, plan)) {
+  Lifetimes(const Network& network, const Plan& plan, int rank, const ArenaOptions& options)
+      : network_(network), plan_(plan), rank_(rank), options_(options) {
     const auto own = static_cast<std::size_t>(rank);
     const auto layers = static_cast<std::size_t>(network.size());
     arena_.values.assign(plan.buffers[own].size(), unused());
@@ -37,13 +27,9 @@ class Lifetimes {
 
   ActivationArena compute() {
     for (int layer = 0; layer < network_.size(); ++layer) {
-      const int pool = pool_of_own(layer);
-      if (sums_winners(plan_.kernels_of(layer).backward_weights, network_, layer)) {
-        arena_.winning_pool[slot(layer)] = pool;
-      }
-      if (!options_.keep_maps && stays_with(layer, pool)) {
-        arena_.joined_pool[slot(layer)] = pool;
-      }
+      const LayerPlan& of = plan_.layers[slot(rank_)][slot(layer)];
+      arena_.winning_pool[slot(layer)] = of.argmax_pool;
+      arena_.joined_pool[slot(layer)] = options_.keep_maps ? kNoLayer : of.fused_pool;
     }
     for (const LayerRun& group : groups_of(plan_)) {
       recompute(group);
@@ -75,7 +61,7 @@ class Lifetimes {
   // When the last of the gradient of the layer's weights is computed; of the image as of a layer
   // without.
   [[nodiscard]] int weights(int layer) const {
-    const int next = layer == kImage ? kNoLayer : held_weights_[slot(layer)].next;
+    const int next = layer == kImage ? kNoLayer : plan_.deferred[slot(layer)].next;
     return next == kNoLayer ? second(layer) : first(next);
   }
   [[nodiscard]] int again(int layer) const {
@@ -103,32 +89,19 @@ class Lifetimes {
     return joined ? layer - 1 : layer;
   }
 
-  // The joinable_pool() that reads what the rank has computed of the layer, and nothing else.
-  [[nodiscard]] int pool_of_own(int layer) const {
-    const int pool = joinable_pool(network_, layer);
-    if (pool == kNoLayer || exchanged_[map_slot(layer)]) {
-      return kNoLayer;
-    }
-    const int buffer = plan_.producer(rank_, layer);
-    return buffer != kNoBuffer && buffer == reads(pool, 0) ? pool : kNoLayer;
-  }
-  // Whether the pool runs whenever the layer does.
-  [[nodiscard]] bool stays_with(int layer, int pool) const {
-    if (pool == kNoLayer) {
-      return false;
-    }
-    const int group = plan_.group(layer);
-    const int next = plan_.group(pool);
-    return group == next || !(plan_.recomputes(group) || plan_.recomputes(next));
-  }
-
   void recompute(const LayerRun& group) {
     group_end_.resize(slot(group.last) + 1, group.last);
     if (!options_.training || !plan_.recomputes(plan_.group(group.first))) {
       return;
     }
-    const auto layers = recomputed_layers(network_, group, arena_.joined_pool);
-    std::copy(layers.begin(), layers.end(), arena_.again.begin() + group.first);
+    if (options_.keep_maps) {
+      const auto layers = recomputed_layers(network_, group, arena_.joined_pool);
+      std::copy(layers.begin(), layers.end(), arena_.again.begin() + group.first);
+      return;
+    }
+    for (int layer = group.first; layer <= group.last; ++layer) {
+      arena_.again[slot(layer)] = plan_.layers[slot(rank_)][slot(layer)].recompute;
+    }
   }
 
   // Whether a map is computed again for those who read it in its own group.
@@ -139,8 +112,7 @@ class Lifetimes {
   // Whether a normalised map of a recomputed group comes back from its sums.
   [[nodiscard]] bool comes_from_recomputed_sums(int map) const {
     return map != kImage && options_.training && plan_.recomputes(plan_.group(map)) &&
-           normalizes(network_.layer(map).operation) &&
-           last_backward_reader(network_, map) <= group_end_[slot(map)];
+           plan_.layers[slot(rank_)][slot(map)].restores_output;
   }
 
   void values_of(int map) {
@@ -277,8 +249,8 @@ class Lifetimes {
   void restore() {
     for (int map = 0; map < network_.size() - 1 && !options_.keep_maps; ++map) {
       const int buffer = plan_.producer(rank_, map);
-      if (buffer == kNoBuffer || !normalizes(network_.layer(map).operation) ||
-          exchanged_[map_slot(map)] || plan_.recomputes(plan_.group(map))) {
+      if (buffer == kNoBuffer || !plan_.layers[slot(rank_)][slot(map)].restores_output ||
+          plan_.recomputes(plan_.group(map))) {
         continue;
       }
       MemorySlot& values = arena_.values[slot(buffer)];
@@ -322,34 +294,17 @@ class Lifetimes {
   const Plan& plan_;
   int rank_;
   ArenaOptions options_;
-  const std::vector<bool>& exchanged_;  // by map_slot
-  std::vector<HeldWeights> held_weights_;
   std::vector<int> group_end_;  // by layer: the last of its group
   ActivationArena arena_;
 };
 
 }  // namespace
 
-std::vector<std::vector<bool>> exchanged_maps(const Plan& plan) {
-  std::vector<std::vector<bool>> exchanged(static_cast<std::size_t>(plan.ranks),
-                                           std::vector<bool>(plan.tiles.size(), false));
-  for (const auto* exchanges : {&plan.exchanges, &plan.collapses}) {
-    for (const Exchange& exchange : *exchanges) {
-      for (const Message& message : exchange.messages) {
-        exchanged[static_cast<std::size_t>(message.from)][map_slot(exchange.map)] = true;
-        exchanged[static_cast<std::size_t>(message.to)][map_slot(exchange.map)] = true;
-      }
-    }
-  }
-  return exchanged;
-}
-
 ActivationArena activation_lifetimes(const Network& network,
                                      const Plan& plan,
                                      int rank,
-                                     const ArenaOptions& options,
-                                     const std::vector<bool>& exchanged) {
-  return Lifetimes(network, plan, rank, options, exchanged).compute();
+                                     const ArenaOptions& options) {
+  return Lifetimes(network, plan, rank, options).compute();
 }
 
 }  // namespace tessera::partitioner

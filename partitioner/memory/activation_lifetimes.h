@@ -8,15 +8,10 @@
 
 namespace tessera::partitioner {
 
-// For each rank, by map_slot: whether cells of that map travel to or from it, or between two of its
-// buffers.
-[[nodiscard]] std::vector<std::vector<bool>> exchanged_maps(const Plan& plan);
-
-// Slots with times and bytes, all at offset 0. `exchanged` is the rank's.
+// Slots with times and bytes, all at offset 0.
 [[nodiscard]] ActivationArena activation_lifetimes(const Network& network,
                                                    const Plan& plan,
                                                    int rank,
-                                                   const ArenaOptions& options,
-                                                   const std::vector<bool>& exchanged);
+                                                   const ArenaOptions& options);
 
 }  // namespace tessera::partitioner

@@ -18,6 +18,11 @@ Activation activation_of(const Operation& operation) {
 
 }  // namespace
 
+bool has_weights(const Operation& operation) {
+  return std::holds_alternative<Convolution>(operation) ||
+         std::holds_alternative<Connected>(operation);
+}
+
 bool normalizes(const Operation& operation) {
   const auto* convolution = std::get_if<Convolution>(&operation);
   const auto* connected = std::get_if<Connected>(&operation);

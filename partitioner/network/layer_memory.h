@@ -7,6 +7,9 @@
 
 namespace tessera::partitioner {
 
+// Whether the layer has weights: filters, or a matrix.
+[[nodiscard]] bool has_weights(const Operation& operation);
+
 // Whether outputs are normalised sums.
 [[nodiscard]] bool normalizes(const Operation& operation);
 

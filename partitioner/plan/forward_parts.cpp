@@ -24,48 +24,6 @@ constexpr double kCellsPerWeight = 0.04;  // of a filter's window
 constexpr Index kMostParts = 4;             // that images are computed in
 constexpr Index kFewestAwaitedCells = 256;  // of all channels, in each of these parts
 
-// Cells of all channels of the layer's input that the rank gets from others, for layers from this
-// one on.
-Index awaited_cells(const Network& network, const Plan& plan, int layer, int rank) {
-  const int map = network.layer(layer).inputs[0];
-  const int group = plan.group(layer);
-  if (first_reader(network, plan, map, group) != layer) {
-    return 0;  // that one has waited already
-  }
-  Index volume = 0;
-  for (const Exchange& exchange : plan.exchanges) {
-    if (exchange.map != map || exchange.group != group || !is_sent_forward(plan, exchange)) {
-      continue;
-    }
-    for (const Message& message : exchange.messages) {
-      volume += message.to == rank && message.from != rank ? message.region.volume() : 0;
-    }
-  }
-  return volume / network.shape(map).channels;
-}
-
-// Whether the rank transforms the layer's filters once for all parts of its tile.
-bool keeps_filters(const Network& network, const Plan& plan, int layer, int rank) {
-  const Index side = winograd_side(plan.kernels_of(layer).forward);
-  const Index channels = network.shape(network.layer(layer).inputs[0]).channels;
-  const Index filters = plan.tile(layer, rank).computed.channels.size();
-  return side > 0 && keeps_winograd_filters(side, channels, filters);
-}
-
-// What bringing the filters of one more part of the tile takes, in cells that could come
-// meanwhile.
-double cells_per_part(const Network& network, const Plan& plan, int layer, int rank) {
-  const auto filters = static_cast<double>(plan.tile(layer, rank).computed.channels.size());
-  if (keeps_filters(network, plan, layer, rank)) {
-    return kCellsPerKept * filters;
-  }
-  if (winograd_side(plan.kernels_of(layer).forward) > 0) {
-    return kCellsPerTransform * filters;
-  }
-  const Index size = std::get<Convolution>(network.layer(layer).operation).size;
-  return kCellsPerWeight * filters * static_cast<double>(size * size);
-}
-
 Index up_to_multiple(Index value, Index of) {
   return (value + of - 1) / of * of;
 }
@@ -99,66 +57,187 @@ Range aligned(const Range& inner, const Range& all, Index step) {
   return result;
 }
 
-// How many parts the images of the rank's tile are computed in, as they arrive.
-Index parts_of_images(const Network& network, const Plan& plan, int layer, int rank) {
-  if (!std::holds_alternative<Convolution>(network.layer(layer).operation)) {
-    return 1;
-  }
-  const Region& computed = plan.tile(layer, rank).computed;
-  if (computed.images.size() < 2) {
-    return 1;
-  }
-  const Index awaited = awaited_cells(network, plan, layer, rank);
-  if (awaited < 2 * kFewestAwaitedCells || !interior(network, plan, layer, rank).empty()) {
-    return 1;
-  }
-  const auto worth_it =
-      static_cast<Index>(static_cast<double>(awaited) / cells_per_part(network, plan, layer, rank));
-  return std::max<Index>(
-      1, std::min({computed.images.size(), worth_it, awaited / kFewestAwaitedCells, kMostParts}));
-}
-
 Range images_of_part(const Range& images, Index part, Index parts) {
   return {images.begin + images.size() * part / parts,
           images.begin + images.size() * (part + 1) / parts};
 }
 
-// Whether the rank transforms the layer's filters while it waits for cells.
-bool prepares_filters(const Network& network, const Plan& plan, int layer, int rank) {
-  return std::holds_alternative<Convolution>(network.layer(layer).operation) &&
-         keeps_filters(network, plan, layer, rank) && awaited_cells(network, plan, layer, rank) > 0;
-}
-
-// The exchange of what `layer` waits for, in parts.
-std::vector<Exchange> parts_of(const Network& network,
-                               const Plan& plan,
-                               const Exchange& whole,
-                               int layer) {
-  std::vector<Exchange> result;
-  std::vector<Index> parts_of_ranks;
-  parts_of_ranks.reserve(static_cast<std::size_t>(plan.ranks));
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    parts_of_ranks.push_back(parts_of_images(network, plan, layer, rank));
-  }
-  for (const Message& message : whole.messages) {
-    const Range& images = plan.tile(layer, message.to).computed.images;
-    const Index parts = parts_of_ranks[static_cast<std::size_t>(message.to)];
-    for (Index part = 0; part < parts; ++part) {
-      Region region = message.region;
-      if (parts > 1) {
-        region.images = intersect(region.images, images_of_part(images, part, parts));
+class TileParts {
+ public:
+  TileParts(const Network& network, const Plan& plan)
+      : network_(network),
+        plan_(plan),
+        awaited_(network.layers.size(), std::vector<Index>(at(plan.ranks))),
+        last_part_(network.layers.size()) {
+    for (const Exchange& exchange : plan.exchanges) {
+      if (is_sent_forward(plan, exchange)) {
+        count(exchange);
       }
-      if (region.empty()) {
-        continue;
-      }
-      while (static_cast<Index>(result.size()) <= part) {
-        result.push_back({whole.map, whole.group, {}, static_cast<int>(result.size())});
-      }
-      result[static_cast<std::size_t>(part)].messages.push_back({message.from, message.to, region});
     }
   }
-  return result;
-}
+
+  [[nodiscard]] Region interior(int layer, int rank) const {
+    const auto* shape = std::get_if<Convolution>(&network_.layer(layer).operation);
+    if (shape == nullptr) {
+      return {};
+    }
+    const int map = network_.layer(layer).inputs[0];
+    const int buffer = plan_.read_from[at(rank)][at(layer)][0];
+    const bool in_place = buffer != kNoBuffer && buffer == plan_.producer(rank, map);
+    const Index awaited = in_place ? awaited_cells(layer, rank) : 0;
+    if (awaited == 0) {
+      return {};
+    }
+    const Region& computed = plan_.tile(layer, rank).computed;
+    const Region& ready = plan_.tile(map, rank).owned;
+    const MapShape& input = network_.shape(map);
+    if (!contains(ready.images, computed.images) ||
+        !contains(ready.channels, Range{0, input.channels})) {
+      return {};
+    }
+    Region result = computed;
+    result.rows =
+        aligned(complete(*shape, computed.rows, ready.rows, input.rows), computed.rows, kGrid);
+    const bool by_tiles = winograd_side(plan_.kernels_of(layer).forward) > 0;
+    result.cols = aligned(complete(*shape, computed.cols, ready.cols, input.cols),
+                          computed.cols,
+                          by_tiles ? kGrid : kRun);
+    const Index cells = computed.images.size() * computed.rows.size() * computed.cols.size();
+    if (cells < kFewestCells || 3 * result.volume() < computed.volume()) {
+      return {};
+    }
+    const double prepared =
+        cells_per_part(layer, rank) * static_cast<double>(border(computed, result).size());
+    return static_cast<double>(awaited) >= prepared ? result : Region{};
+  }
+
+  // How many parts the images of the rank's tile are computed in, as they arrive.
+  [[nodiscard]] Index parts_of_images(int layer, int rank) const {
+    if (!std::holds_alternative<Convolution>(network_.layer(layer).operation)) {
+      return 1;
+    }
+    const Region& computed = plan_.tile(layer, rank).computed;
+    if (computed.images.size() < 2) {
+      return 1;
+    }
+    const Index awaited = awaited_cells(layer, rank);
+    if (awaited < 2 * kFewestAwaitedCells || !interior(layer, rank).empty()) {
+      return 1;
+    }
+    const auto worth_it =
+        static_cast<Index>(static_cast<double>(awaited) / cells_per_part(layer, rank));
+    return std::max<Index>(
+        1, std::min({computed.images.size(), worth_it, awaited / kFewestAwaitedCells, kMostParts}));
+  }
+
+  // The exchange of what `layer` waits for, in parts.
+  [[nodiscard]] std::vector<Exchange> split(const Exchange& whole, int layer) const {
+    std::vector<Exchange> result;
+    std::vector<Index> parts_of_ranks;
+    parts_of_ranks.reserve(at(plan_.ranks));
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      parts_of_ranks.push_back(parts_of_images(layer, rank));
+    }
+    for (const Message& message : whole.messages) {
+      const Range& images = plan_.tile(layer, message.to).computed.images;
+      const Index parts = parts_of_ranks[at(message.to)];
+      for (Index part = 0; part < parts; ++part) {
+        Region region = message.region;
+        if (parts > 1) {
+          region.images = intersect(region.images, images_of_part(images, part, parts));
+        }
+        if (region.empty()) {
+          continue;
+        }
+        while (static_cast<Index>(result.size()) <= part) {
+          result.push_back({whole.map, whole.group, {}, static_cast<int>(result.size())});
+        }
+        result[static_cast<std::size_t>(part)].messages.push_back(
+            {message.from, message.to, region});
+      }
+    }
+    return result;
+  }
+
+  void fill(int layer, int rank, LayerPlan& result) const {
+    const Region& computed = plan_.tile(layer, rank).computed;
+    if (computed.empty()) {
+      return;
+    }
+    std::vector<TilePart>& parts = result.forward_parts;
+    const Region inner = interior(layer, rank);
+    const Index count = inner.empty() ? parts_of_images(layer, rank) : 1;
+    if (!inner.empty()) {
+      parts = border(computed, inner);
+      parts.insert(parts.begin(), {inner, inner.cols == computed.cols, 0});
+    } else if (count > 1) {
+      for (Index part = 0; part < count; ++part) {
+        Region region = computed;
+        region.images = images_of_part(computed.images, part, count);
+        parts.push_back({region, true, static_cast<int>(part) + 1});
+      }
+    } else if (prepares_filters(layer, rank)) {
+      parts.push_back({computed, true, 1});
+    } else {
+      parts.push_back({computed, true, last_part_[at(layer)]});
+      return;
+    }
+    result.prepares_filters = keeps_filters(layer, rank);
+  }
+
+ private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+  void count(const Exchange& exchange) {
+    const int reader = first_reader(network_, plan_, exchange.map, exchange.group);
+    last_part_[at(reader)] = std::max(last_part_[at(reader)], exchange.part + 1);
+    for (const Message& message : exchange.messages) {
+      if (message.from != message.to) {
+        awaited_[at(reader)][at(message.to)] += message.region.volume();
+      }
+    }
+  }
+
+  // Cells of all channels of a convolution's input that the rank gets from others, for layers from
+  // this one on.
+  [[nodiscard]] Index awaited_cells(int layer, int rank) const {
+    const int map = network_.layer(layer).inputs[0];
+    return awaited_[at(layer)][at(rank)] / network_.shape(map).channels;
+  }
+
+  // Whether the rank transforms the layer's filters once for all parts of its tile.
+  [[nodiscard]] bool keeps_filters(int layer, int rank) const {
+    const Index side = winograd_side(plan_.kernels_of(layer).forward);
+    const Index channels = network_.shape(network_.layer(layer).inputs[0]).channels;
+    const Index filters = plan_.tile(layer, rank).computed.channels.size();
+    return side > 0 && keeps_winograd_filters(side, channels, filters);
+  }
+
+  // What bringing the filters of one more part of the tile takes, in cells that could come
+  // meanwhile.
+  [[nodiscard]] double cells_per_part(int layer, int rank) const {
+    const auto filters = static_cast<double>(plan_.tile(layer, rank).computed.channels.size());
+    if (keeps_filters(layer, rank)) {
+      return kCellsPerKept * filters;
+    }
+    if (winograd_side(plan_.kernels_of(layer).forward) > 0) {
+      return kCellsPerTransform * filters;
+    }
+    const Index size = std::get<Convolution>(network_.layer(layer).operation).size;
+    return kCellsPerWeight * filters * static_cast<double>(size * size);
+  }
+
+  // Whether the rank transforms the layer's filters while it waits for cells.
+  [[nodiscard]] bool prepares_filters(int layer, int rank) const {
+    return std::holds_alternative<Convolution>(network_.layer(layer).operation) &&
+           keeps_filters(layer, rank) && awaited_cells(layer, rank) > 0;
+  }
+
+  const Network& network_;
+  const Plan& plan_;
+  std::vector<std::vector<Index>> awaited_;  // [layer][rank]: values of maps it reads first
+  std::vector<int> last_part_;  // by layer: of what it waits for, counted from 1; 0: nothing
+};
 
 }  // namespace
 
@@ -174,39 +253,7 @@ int first_reader(const Network& network, const Plan& plan, int map, int group) {
 }
 
 Region interior(const Network& network, const Plan& plan, int layer, int rank) {
-  const auto* shape = std::get_if<Convolution>(&network.layer(layer).operation);
-  if (shape == nullptr) {
-    return {};
-  }
-  const int map = network.layer(layer).inputs[0];
-  const int buffer =
-      plan.read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)][0];
-  const bool in_place = buffer != kNoBuffer && buffer == plan.producer(rank, map);
-  const Index awaited = in_place ? awaited_cells(network, plan, layer, rank) : 0;
-  if (awaited == 0) {
-    return {};
-  }
-  const Region& computed = plan.tile(layer, rank).computed;
-  const Region& ready = plan.tile(map, rank).owned;
-  const MapShape& input = network.shape(map);
-  if (!contains(ready.images, computed.images) ||
-      !contains(ready.channels, Range{0, input.channels})) {
-    return {};
-  }
-  Region result = computed;
-  result.rows =
-      aligned(complete(*shape, computed.rows, ready.rows, input.rows), computed.rows, kGrid);
-  const bool by_tiles = winograd_side(plan.kernels_of(layer).forward) > 0;
-  result.cols = aligned(complete(*shape, computed.cols, ready.cols, input.cols),
-                        computed.cols,
-                        by_tiles ? kGrid : kRun);
-  const Index cells = computed.images.size() * computed.rows.size() * computed.cols.size();
-  if (cells < kFewestCells || 3 * result.volume() < computed.volume()) {
-    return {};
-  }
-  const double prepared = cells_per_part(network, plan, layer, rank) *
-                          static_cast<double>(border(computed, result).size());
-  return static_cast<double>(awaited) >= prepared ? result : Region{};
+  return TileParts(network, plan).interior(layer, rank);
 }
 
 std::vector<TilePart> border(const Region& computed, const Region& interior) {
@@ -220,39 +267,29 @@ std::vector<TilePart> border(const Region& computed, const Region& interior) {
   return parts;
 }
 
-std::vector<TilePart> forward_parts(const Network& network, const Plan& plan, int layer, int rank) {
-  const Region& computed = plan.tile(layer, rank).computed;
-  const Region inner = interior(network, plan, layer, rank);
-  if (!inner.empty()) {
-    std::vector<TilePart> parts = border(computed, inner);
-    parts.insert(parts.begin(), {inner, inner.cols == computed.cols, 0});
-    return parts;
-  }
-  std::vector<TilePart> parts;
-  const Index count = parts_of_images(network, plan, layer, rank);
-  for (Index part = 0; part < count && count > 1; ++part) {
-    Region region = computed;
-    region.images = images_of_part(computed.images, part, count);
-    parts.push_back({region, true, static_cast<int>(part) + 1});
-  }
-  if (parts.empty() && prepares_filters(network, plan, layer, rank)) {
-    parts.push_back({computed, true, 1});
-  }
-  return parts;
-}
-
-void split_exchanges(const Network& network, Plan& plan) {
+void plan_forward_parts(const Network& network, Plan& plan) {
   std::vector<Exchange> result;
-  for (const Exchange& whole : plan.exchanges) {
-    const int layer = first_reader(network, plan, whole.map, whole.group);
-    std::vector<Exchange> parts = parts_of(network, plan, whole, layer);
-    if (parts.size() < 2) {
-      result.push_back(whole);
-    } else {
-      std::move(parts.begin(), parts.end(), std::back_inserter(result));
+  {
+    const TileParts whole(network, plan);
+    for (const Exchange& exchange : plan.exchanges) {
+      const int layer = first_reader(network, plan, exchange.map, exchange.group);
+      std::vector<Exchange> parts = whole.split(exchange, layer);
+      if (parts.size() < 2) {
+        result.push_back(exchange);
+      } else {
+        std::move(parts.begin(), parts.end(), std::back_inserter(result));
+      }
     }
   }
   plan.exchanges = std::move(result);
+  const TileParts parts(network, plan);
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    for (int layer = 0; layer < network.size(); ++layer) {
+      parts.fill(layer,
+                 rank,
+                 plan.layers[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)]);
+    }
+  }
 }
 
 }  // namespace tessera::partitioner

@@ -20,25 +20,12 @@ namespace tessera::partitioner {
 // tiles, and whole runs of cells away from the tile's own edge.
 [[nodiscard]] Region interior(const Network& network, const Plan& plan, int layer, int rank);
 
-// A part of a tile, in the order in which they are computed.
-struct TilePart {
-  Region region;
-  bool ends_lines = true;  // each of its rows is then there from end to end
-  int awaits = 0;          // exchanges of the input's map with a lower `part` have to be there
-};
-
 // The rest of the tile, to be computed when all of the input is there.
 [[nodiscard]] std::vector<TilePart> border(const Region& computed, const Region& interior);
 
-// All parts of the layer's tile: its interior and its border, or images in turn as they arrive.
-// Where the tile is computed as a whole when all of its input is there: one part, if something can
-// be done for it before, else none.
-[[nodiscard]] std::vector<TilePart> forward_parts(const Network& network,
-                                                  const Plan& plan,
-                                                  int layer,
-                                                  int rank);
-
-// Replaces exchanges by one for each part, where a rank computes images of a tile in turn.
-void split_exchanges(const Network& network, Plan& plan);
+// Fills `forward_parts` and `prepares_filters` of plan.layers: a tile's interior and its border, or
+// images in turn as they arrive, or the whole tile when all of its input is there. Replaces
+// exchanges by one for each part, where a rank computes images of a tile in turn.
+void plan_forward_parts(const Network& network, Plan& plan);
 
 }  // namespace tessera::partitioner

@@ -6,8 +6,11 @@
 #include <set>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/network/layer_memory.h"
 #include "partitioner/plan/cut_mapping.h"
+#include "partitioner/plan/deferred_weights.h"
 #include "partitioner/plan/forward_parts.h"
+#include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {
 
@@ -64,7 +67,11 @@ class PlanMaker {
       share_parameters(layer);
     }
     send_truth();
-    split_exchanges(network_, plan_);
+    plan_layers(network_, plan_);
+    plan_forward_parts(network_, plan_);
+    plan_weight_parts();
+    add_transfers(network_, plan_);
+    plan_.schedule = make_schedule(network_, plan_, {});
     return std::move(plan_);
   }
 
@@ -303,6 +310,20 @@ class PlanMaker {
     }
   }
 
+  void plan_weight_parts() {
+    plan_.deferred = deferred_weights(network_, plan_);
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      const auto at = static_cast<std::size_t>(layer);
+      for (int rank = 0; has_weights(network_.layer(layer).operation) && rank < plan_.ranks;
+           ++rank) {
+        plan_.layers[static_cast<std::size_t>(rank)][at].weight_parts =
+            weight_parts(plan_.deferred[at],
+                         plan_.kernels_of(layer).backward_weights,
+                         tile(layer, rank).backward);
+      }
+    }
+  }
+
   void send_truth() {
     if (plan_.reader == kEveryRank) {
       return;
@@ -325,6 +346,11 @@ class PlanMaker {
 Plan make_plan(const Network& network, const Partition& partition, Index batch) {
   expects(!partition.groups.empty() && batch > 0, "a partition has groups and a batch has images");
   return PlanMaker(network, partition, batch).make();
+}
+
+bool is_normalized(const Network& network, const ParameterPlan& parameter) {
+  return parameter.kind != ParameterKind::Weight &&
+         normalizes(network.layer(parameter.layer).operation);
 }
 
 Region image_region(const Network& network, const Plan& plan, int rank) {

@@ -1,6 +1,6 @@
-// The geometry: what each rank owns, computes and requires of every map, and every message. A pure
-// integer function of network, partition and batch: each rank derives the same plan, and only the
-// decision ever travels.
+// All that follows from a decision: what each rank owns, computes and requires of every map, every
+// message, and the order of a step. A pure integer function of network, partition and batch: each
+// rank derives the same plan, and only the decision ever travels.
 //
 // Owned: each cell of a map by exactly one rank. Computed: what the rank's tile works out itself;
 // inside a group that is more than it owns. Required: what a layer reads. Maps are numbered as in
@@ -14,17 +14,11 @@
 
 #include "partitioner/network/network.h"
 #include "partitioner/partition/partition.h"
+#include "partitioner/plan/layer_plan.h"
+#include "partitioner/plan/message.h"
+#include "partitioner/plan/schedule.h"
 
 namespace tessera::partitioner {
-
-// Cells that `from` owns and `to` requires. Forward copies them, backward sends their gradients the
-// other way and adds.
-struct Message {
-  int from = 0;
-  int to = 0;
-  Region region;
-  friend bool operator==(const Message&, const Message&) = default;
-};
 
 // One map on its way to one group, sorted by receiver, then sender. A message from a rank to itself
 // moves cells between two of its buffers. Where ranks begin with the first images of a tile while
@@ -80,6 +74,17 @@ struct ParameterPlan {
   std::vector<Message> messages;  // from owners to ranks that require; region.cols are elements
 };
 
+// Learnt parameters of consecutive layers, whose gradients and values travel together.
+struct BucketPlan {
+  SumBucket layers;
+  std::vector<int> parameters;  // in Plan::parameters
+  // In Plan::transfers. Gradients of shift and scale of normalised layers travel with
+  // `all_gradients` only: see Transfer::normalized.
+  int values = -1;
+  int gradients = -1;
+  int all_gradients = -1;
+};
+
 struct Plan {
   Index batch = 1;  // images in one pass
   int ranks = 1;
@@ -99,6 +104,11 @@ struct Plan {
   std::vector<ConvolutionKernels> kernels;  // by layer
   GradientSums sums;
   std::vector<Message> truth;  // labels, from the reader to the other ranks: one cell an image
+  std::vector<std::vector<LayerPlan>> layers;  // [rank][layer]
+  std::vector<DeferredWeights> deferred;       // by layer
+  std::vector<BucketPlan> buckets;             // in the order of the backward pass
+  std::vector<Transfer> transfers;  // all that any schedule of the plan uses: see transfers.h
+  Schedule schedule;                // of a training step with batch statistics and a loss
 
   [[nodiscard]] const Tile& tile(int map, int rank) const {
     return tiles[map_slot(map)][static_cast<std::size_t>(rank)];
@@ -131,10 +141,15 @@ struct Plan {
 // The layers of each group.
 [[nodiscard]] std::vector<LayerRun> groups_of(const Plan& plan);
 
+// Whether the parameter is the shift or scale of a normalised layer, or one of its running
+// statistics.
+[[nodiscard]] bool is_normalized(const Network& network, const ParameterPlan& parameter);
+
 // Requires a partition that validate() accepts.
 [[nodiscard]] Plan make_plan(const Network& network, const Partition& partition, Index batch);
 
-// What breaks the invariants of the geometry, a sentence each; empty for a sound plan.
+// What breaks the invariants of the geometry, or else of the schedule, a sentence each; empty for a
+// sound plan.
 [[nodiscard]] std::vector<std::string> check(const Network& network, const Plan& plan);
 
 // Multiply-adds of one forward pass on one rank, and how many of them another rank computes too.

@@ -76,6 +76,9 @@ class PlanCheck {
     for (const ParameterPlan& parameter : plan_.parameters) {
       check_parameter(parameter);
     }
+    if (violations_.empty()) {
+      return check_schedule(network_, plan_, plan_.schedule);
+    }
     return std::move(violations_);
   }
 

@@ -54,6 +54,42 @@ class PlanFingerprint : public Fingerprint {
     add(sums.bucket_bytes);
     add(static_cast<Index>(sums.precision));
   }
+  void add(const TilePart& part) {
+    add(part.region);
+    add(Index{part.awaits});
+  }
+  void add(const DeferredWeights& deferred) {
+    add(Index{deferred.next});
+    add(Index{deferred.half});
+  }
+  void add(const LayerPlan& layer) {
+    add(layer.forward_parts);
+    add(Index{layer.prepares_filters});
+    add(layer.weight_parts.at_once);
+    add(layer.weight_parts.deferred);
+    add(Index{layer.fused_pool});
+    add(Index{layer.argmax_pool});
+    add(Index{layer.recompute.runs});
+    add(Index{layer.recompute.output});
+    add(Index{layer.restores_output});
+  }
+  void add(const Transfer& transfer) {
+    add(static_cast<Index>(transfer.kind));
+    add(Index{transfer.subject});
+    add(Index{transfer.group});
+    add(Index{transfer.part});
+    add(transfer.messages);
+    add(Index{transfer.list_of});
+  }
+  void add(const Action& action) {
+    add(static_cast<Index>(action.kind));
+    add(static_cast<Index>(action.passes));
+    add(static_cast<Index>(action.phase));
+    add(Index{action.layer});
+    add(Index{action.part});
+    add(Index{action.bucket});
+    add(Index{action.transfer});
+  }
   template <class Item>
   void add(const std::vector<Item>& items) {
     add(static_cast<Index>(items.size()));
@@ -78,6 +114,10 @@ std::string fingerprint(const Plan& plan) {
   print.add(plan.kernels);
   print.add(plan.sums);
   print.add(plan.truth);
+  print.add(plan.layers);
+  print.add(plan.deferred);
+  print.add(plan.transfers);
+  print.add(plan.schedule.actions);
   return print.text();
 }
 

@@ -15,8 +15,6 @@
 
 namespace tessera::partitioner {
 
-inline constexpr int kNoLayer = -1;
-
 // The layers that read a map.
 [[nodiscard]] std::vector<int> readers_of(const Network& network, int map);
 
@@ -28,14 +26,8 @@ inline constexpr int kNoLayer = -1;
 // looked at after the forward pass: the output, and what losses are taken of. kNoLayer if none.
 [[nodiscard]] int last_backward_reader(const Network& network, int map);
 
-// How a layer of a recomputed group runs before the group's backward pass.
-struct RecomputedLayer {
-  bool runs = false;
-  bool output = false;  // assigns its output, or that of its joined pool; else its sums alone
-};
-
-// Of each layer of the group. `joined_pool` is by layer of the network, as in an ActivationArena; a
-// joined pool runs with its convolution.
+// Of each layer of the group. `joined_pool` is by layer of the network, kNoLayer where
+// there is none; a joined pool runs with its convolution.
 [[nodiscard]] std::vector<RecomputedLayer> recomputed_layers(const Network& network,
                                                              const LayerRun& group,
                                                              const std::vector<int>& joined_pool);

@@ -273,7 +273,7 @@ StepTraffic step_traffic(const StepProgram& program) {
   StepTraffic traffic;
   std::vector<double> sent(static_cast<std::size_t>(program.ranks));
   std::vector<double> received(sent.size());
-  for (const Transfer& transfer : program.transfers) {
+  for (const PricedTransfer& transfer : program.transfers) {
     for (const Parcel& parcel : transfer.parcels) {
       traffic.sent.messages += parcel.messages;
       sent[static_cast<std::size_t>(parcel.from)] += parcel.bytes;

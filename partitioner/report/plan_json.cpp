@@ -2,6 +2,7 @@
 
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/plan/plan_totals.h"
+#include "partitioner/plan/transfers.h"
 #include "partitioner/report/plan_report.h"
 
 namespace tessera::partitioner {
@@ -49,6 +50,18 @@ Json layers_json(const Network& network) {
   return layers;
 }
 
+// The ranks on which the layer has such a pool.
+Json ranks_with(const Plan& plan, int layer, int LayerPlan::*pool) {
+  Json ranks = Json::array();
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    if (plan.layers[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)].*pool !=
+        kNoLayer) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
 Json kernels_json(const Network& network, const Plan& plan) {
   Json kernels = Json::array();
   for (int layer = 0; layer < network.size(); ++layer) {
@@ -57,7 +70,9 @@ Json kernels_json(const Network& network, const Plan& plan) {
       kernels.push_back({{"layer", layer},
                          {"forward", name_of(of.forward)},
                          {"backward_data", name_of(of.backward_data)},
-                         {"backward_weights", name_of(of.backward_weights)}});
+                         {"backward_weights", name_of(of.backward_weights)},
+                         {"fused_pool", ranks_with(plan, layer, &LayerPlan::fused_pool)},
+                         {"argmax_pool", ranks_with(plan, layer, &LayerPlan::argmax_pool)}});
     }
   }
   return kernels;
@@ -130,6 +145,86 @@ Json gradient_sum_json(const PlanTotals& totals) {
   return result;
 }
 
+const char* subject_of(TransferKind kind) {
+  switch (kind) {
+    case TransferKind::FeatureMap:
+    case TransferKind::MapGradient:
+      return "map";
+    case TransferKind::BatchStatistics:
+    case TransferKind::StatisticsGradient:
+      return "layer";
+    case TransferKind::Loss:
+      return "round";
+    case TransferKind::ParameterGradient:
+    case TransferKind::ParameterValue:
+      return "bucket";
+    case TransferKind::RunningStatistics:
+      break;
+  }
+  return nullptr;
+}
+
+// Messages as [from, to, bytes], the way they run; those to oneself are none.
+Json transfer_json(const Plan& plan, const Transfer& transfer, Index scalar_bytes) {
+  Json result = {{"kind", name_of(transfer.kind)}};
+  if (const char* subject = subject_of(transfer.kind)) {
+    result[subject] = transfer.subject;
+  }
+  if (transfer.group >= 0) {
+    result["group"] = transfer.group;
+    result["part"] = transfer.part;
+  }
+  if (transfer.kind == TransferKind::ParameterGradient) {
+    result["normalized"] = transfer.normalized;
+  }
+  result["order"] = transfer.adds ? "by rank" : "as it arrives";
+  result["priority"] = transfer.yields ? "yields" : "urgent";
+  result["messages"] = Json::array();
+  for_each_message(plan, transfer, [&](int from, int to, const Region& region) {
+    if (from != to) {
+      result["messages"].push_back({from, to, message_bytes(plan, transfer, region, scalar_bytes)});
+    }
+  });
+  return result;
+}
+
+Json transfers_json(const Plan& plan, Index scalar_bytes) {
+  Json result = Json::array();
+  for (const Transfer& transfer : plan.transfers) {
+    result.push_back(transfer_json(plan, transfer, scalar_bytes));
+  }
+  return result;
+}
+
+Json action_json(const Action& action, const char* section) {
+  Json result = {{"section", section}, {"action", name_of(action.kind)}};
+  if (action.kind != Action::Kind::Compute) {
+    result["transfer"] = action.transfer;
+  } else {
+    result["phase"] = name_of(action.phase);
+    if (action.layer != kNoLayer) {
+      result["layer"] = action.layer;
+      result["part"] = action.part;
+    }
+    if (action.bucket >= 0) {
+      result["bucket"] = action.bucket;
+    }
+  }
+  result["passes"] = name_of(action.passes);
+  return result;
+}
+
+Json schedule_json(const Schedule& schedule) {
+  Json result = Json::array();
+  for (const ScheduleSection& of : kScheduleSections) {
+    const Section& section = schedule.*of.actions;
+    for (int i = section.begin; i < section.end; ++i) {
+      result.push_back(action_json(schedule.actions[static_cast<std::size_t>(i)], of.name));
+    }
+  }
+  return result;
+}
+
 Json memory_json(const std::vector<MemoryUse>& ranks) {
   Json result = Json::array();
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -169,6 +264,8 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
                                           scalar_bytes));
   }
   result["gradient_sum"] = gradient_sum_json(totals);
+  result["transfers"] = transfers_json(plan, scalar_bytes);
+  result["schedule"] = schedule_json(plan.schedule);
   result["memory"] = memory_json(planned_memory_of_ranks(network, plan, options));
   // A model's name may be any bytes.
   return result.dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -293,7 +293,7 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
     const Plan plan = make_plan(random.network, random.partition, random.batch);
     const PlanTotals totals = plan_totals(random.network, plan, 4);
     std::vector<Traffic> out(static_cast<std::size_t>(ranks));
-    for (const Transfer& transfer :
+    for (const PricedTransfer& transfer :
          step_program(random.network, plan, equal_devices({.count = ranks}), {}).transfers) {
       for (const Parcel& parcel : transfer.parcels) {
         if (transfer.bulk) {

@@ -173,7 +173,7 @@ TEST_CASE("interfaces carry each byte once, and never more than their rate") {
 
 TEST_CASE("who sends waits until its messages have left where the transfer says so") {
   for (const bool waits_for_sends : {true, false}) {
-    const Transfer transfer{.parcels = {{0, 1, 1000}},
+    const PricedTransfer transfer{.parcels = {{0, 1, 1000}},
                             .waits_for_sends = waits_for_sends};  // 10 s on the wire
     StepProgram program{.ranks = 2, .transfers = {transfer}, .actions = {}};
     for (const auto kind : {StepAction::Kind::Start, StepAction::Kind::Finish}) {

@@ -156,7 +156,7 @@ Plan plan_in_turn(const Network& network, Index images, KernelRule rule = Kernel
 
 std::size_t parts_of_rank(const InTurn& of) {
   const Network network = two_cuts(of);
-  return forward_parts(network, plan_in_turn(network, of.images, of.rule), 1, 0).size();
+  return plan_in_turn(network, of.images, of.rule).layers[0][1].forward_parts.size();
 }
 
 // What the rank has of the map when exchanges below `part` have come.
@@ -180,7 +180,8 @@ TEST_CASE("images of a tile are computed in turn, each when its cells have come"
   CHECK(check(network, plan).empty());
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Region& computed = plan.tile(1, rank).computed;
-    const std::vector<TilePart> parts = forward_parts(network, plan, 1, rank);
+    const std::vector<TilePart> parts =
+        plan.layers[static_cast<std::size_t>(rank)][1].forward_parts;
     CHECK(parts.size() == 4);
     Index image = computed.images.begin;
     for (const TilePart& part : parts) {
@@ -200,16 +201,30 @@ TEST_CASE("images of a tile are computed in turn, each when its cells have come"
 
 TEST_CASE("images are computed all at once where turns would not hide enough") {
   CHECK(parts_of_rank({.images = 2}) == 2);
-  CHECK(parts_of_rank({.images = 1}) == 0);
-  // Filters are transformed while cells are under way.
-  CHECK(parts_of_rank({.images = 1, .rule = KernelRule::Winograd}) == 1);
-  CHECK(parts_of_rank({.side = 8}) == 0);  // 48 cells of an image are awaited
+  CHECK(parts_of_rank({.images = 1}) == 1);
+  CHECK(parts_of_rank({.side = 8}) == 1);  // 48 cells of an image are awaited
   // Each turn packs, or transforms, a quarter of the filters.
-  CHECK(parts_of_rank({.filters = 1 << 17}) == 0);
+  CHECK(parts_of_rank({.filters = 1 << 17}) == 1);
   CHECK(parts_of_rank({.filters = 1 << 13}) == 4);
   CHECK(parts_of_rank({.filters = 1 << 13, .rule = KernelRule::Winograd}) == 4);  // keeps them
   CHECK(parts_of_rank({.channels = 40, .filters = 1 << 13, .rule = KernelRule::Winograd}) == 2);
-  // Nothing is awaited.
+}
+
+TEST_CASE("a tile that is not divided is one part, computed when all of its input is there") {
   const Network network = two_cuts({});
-  CHECK(forward_parts(network, make_plan(network, single_tile(network), 6), 1, 0).empty());
+  const auto of = [&](const Plan& plan) { return plan.layers[0][1]; };
+  const Plan plan = plan_in_turn(network, 1);
+  CHECK(of(plan).forward_parts == std::vector<TilePart>{{plan.tile(1, 0).computed, true, 1}});
+  CHECK(!of(plan).prepares_filters);
+  const Plan alone = make_plan(network, single_tile(network), 6);
+  CHECK(of(alone).forward_parts == std::vector<TilePart>{{alone.tile(1, 0).computed, true, 0}});
+}
+
+TEST_CASE("filters are transformed once, while cells are under way") {
+  const Network network = two_cuts({});
+  CHECK(plan_in_turn(network, 1, KernelRule::Winograd).layers[0][1].prepares_filters);
+  CHECK(plan_in_turn(network, 6, KernelRule::Winograd).layers[0][1].prepares_filters);
+  Partition alone = single_tile(network);
+  alone.kernels = choose_kernels(network, KernelRule::Winograd);
+  CHECK(!make_plan(network, alone, 6).layers[0][1].prepares_filters);
 }

@@ -11,6 +11,7 @@
 #include "partitioner/base/text_table.h"
 #include "partitioner/cfg/model_file.h"
 #include "partitioner/plan/plan_totals.h"
+#include "partitioner/plan/transfers.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -234,6 +235,42 @@ TEST_CASE("the JSON form counts what fills whole tiles of Winograd's, in all pas
   CHECK(tiled["groups"][1]["ranks"][0]["step_multiply_adds"] == 3 * 32.0 * 16 * 9 * 12 * 32);
   CHECK(tiled["groups"][1]["ranks"][1]["step_multiply_adds"] == 3 * 32.0 * 16 * 9 * 16 * 32);
   CHECK(step_multiply_adds(tiled) > all);
+}
+
+TEST_CASE("the JSON form lists transfers and the schedule") {
+  const Case of =
+      make_case(classifier(), {.groups = {{0, 0}}, .data_parallel_from = 1, .ranks = 2}, 4);
+  const Json json = Json::parse(plan_json(of.network, of.plan, of.options));
+  const std::vector<Transfer>& transfers = of.plan.transfers;
+  REQUIRE(json["transfers"].size() == transfers.size());
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    const Json& listed = json["transfers"][i];
+    CHECK(listed["kind"] == name_of(transfers[i].kind));
+    CHECK(listed["order"] == (transfers[i].adds ? "by rank" : "as it arrives"));
+    CHECK(listed["priority"] == (transfers[i].yields ? "yields" : "urgent"));
+    Json messages = Json::array();
+    for_each_message(of.plan, transfers[i], [&](int from, int to, const Region& region) {
+      if (from != to) {
+        messages.push_back({from, to, message_bytes(of.plan, transfers[i], region, 4)});
+      }
+    });
+    CHECK(listed["messages"] == messages);
+  }
+  const Json& schedule = json["schedule"];
+  REQUIRE(schedule.size() == of.plan.schedule.actions.size());
+  const std::vector<Json> ends = {schedule.front(), schedule.back()};
+  const int values = of.plan.buckets.front().values;
+  CHECK(ends[0]["section"] == "forward");
+  CHECK(
+      ends[1] ==
+      Json{{"section", "update"}, {"action", "start"}, {"transfer", values}, {"passes", "every"}});
+  const Json weights = {{"section", "backward"},
+                        {"action", "compute"},
+                        {"phase", "backward weights"},
+                        {"layer", 0},
+                        {"part", 0},
+                        {"passes", "every"}};
+  CHECK(std::count(schedule.begin(), schedule.end(), weights) == 1);
 }
 
 TEST_CASE("a model's name that is no UTF-8 does not break the JSON form") {

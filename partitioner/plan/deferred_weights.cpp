@@ -1,4 +1,4 @@
-#include "partitioner/plan/held_weights.h"
+#include "partitioner/plan/deferred_weights.h"
 
 #include <algorithm>
 
@@ -7,11 +7,6 @@
 namespace tessera::partitioner {
 
 namespace {
-
-bool has_weights(const LayerSpec& spec) {
-  return std::holds_alternative<Convolution>(spec.operation) ||
-         std::holds_alternative<Connected>(spec.operation);
-}
 
 // The layer whose gradients come next after those of `layer`, pools left out; kNoLayer where its
 // inputs are not simply the layer before.
@@ -42,8 +37,8 @@ bool ends_recomputed_group(const Plan& plan, int layer) {
   return plan.recomputes(plan.group(layer)) && plan.group(layer + 1) != plan.group(layer);
 }
 
-bool may_be_held(const Network& network, int layer, int next) {
-  return next != kNoLayer && has_weights(network.layer(layer)) &&
+bool may_be_deferred(const Network& network, int layer, int next) {
+  return next != kNoLayer && has_weights(network.layer(layer).operation) &&
          normalizes(network.layer(next).operation);
 }
 
@@ -63,29 +58,29 @@ Index middle(const Range& range, Index step) {
 
 }  // namespace
 
-std::vector<HeldWeights> held_weights(const Network& network, const Plan& plan) {
-  std::vector<HeldWeights> held(static_cast<std::size_t>(network.size()));
+std::vector<DeferredWeights> deferred_weights(const Network& network, const Plan& plan) {
+  std::vector<DeferredWeights> deferred(static_cast<std::size_t>(network.size()));
   for (int layer = 0; plan.ranks > 1 && layer < network.size(); ++layer) {
     const int next = next_at_work(network, layer);
-    if (may_be_held(network, layer, next)) {
+    if (may_be_deferred(network, layer, next)) {
       const int last = layer - 1;
-      held[static_cast<std::size_t>(layer)] = {
+      deferred[static_cast<std::size_t>(layer)] = {
           recomputed_group_ends(plan, next, last) ? kNoLayer : next,
           travels(plan.exchanges, next, last) || travels(plan.collapses, next, last)};
     }
   }
-  return held;
+  return deferred;
 }
 
-WeightParts weight_parts(const HeldWeights& held,
+WeightParts weight_parts(const DeferredWeights& deferred,
                          ConvolutionKernel kernel,
                          const Region& backward) {
-  const bool is_held = held.next != kNoLayer;
+  const bool is_deferred = deferred.next != kNoLayer;
   if (backward.empty()) {
     return {};
   }
-  if (!held.half) {
-    return is_held ? WeightParts{{}, {backward}} : WeightParts{{backward}, {}};
+  if (!deferred.half) {
+    return is_deferred ? WeightParts{{}, {backward}} : WeightParts{{backward}, {}};
   }
   const bool by_images = backward.images.size() > 1;
   Range Region::*const cut = by_images ? &Region::images : &Region::rows;
@@ -96,7 +91,7 @@ WeightParts weight_parts(const HeldWeights& held,
   Region first = backward;
   Region second = backward;
   (first.*cut).end = (second.*cut).begin = at;
-  return is_held ? WeightParts{{first}, {second}} : WeightParts{{first, second}, {}};
+  return is_deferred ? WeightParts{{first}, {second}} : WeightParts{{first, second}, {}};
 }
 
 }  // namespace tessera::partitioner

@@ -1,4 +1,4 @@
-#include "partitioner/plan/held_weights.h"
+#include "partitioner/plan/deferred_weights.h"
 
 #include "tests/support/chain.h"
 #include "tests/support/cuts.h"
@@ -19,17 +19,17 @@ using tests::convolution;
 using tests::normalized;
 
 using Groups = std::vector<std::pair<int, int>>;
-using Held = std::vector<HeldWeights>;
+using Deferred = std::vector<DeferredWeights>;
 
 constexpr int kRanks = 2;
-const HeldWeights kAtOnce = {};
-const Held kNone(5, kAtOnce);
+const DeferredWeights kAtOnce = {};
+const Deferred kNone(5, kAtOnce);
 
-HeldWeights whole(int next) {
+DeferredWeights whole(int next) {
   return {next, false};
 }
 
-HeldWeights half(int next) {
+DeferredWeights half(int next) {
   return {next, true};
 }
 
@@ -47,17 +47,18 @@ Partition cut(const Network& network, const Groups& groups, const tests::Cuts& c
   return tests::partition_of(network, kRanks, groups, {cuts});
 }
 
-Held held(const Network& network, const Partition& partition) {
-  return held_weights(network, make_plan(network, partition, 2));
+Deferred deferred(const Network& network, const Partition& partition) {
+  return deferred_weights(network, make_plan(network, partition, 2));
 }
 
 }  // namespace
 
-TEST_CASE("weights are held for the normalised layer whose gradients come next, pools left out") {
+TEST_CASE(
+    "weights are deferred for the normalised layer whose gradients come next, pools left out") {
   const Network network = small_network();
-  const Held all = {kAtOnce, whole(0), kAtOnce, whole(1), whole(3)};
-  CHECK(held(network, cut(network, {{0, 4}}, tests::images_cut(kRanks))) == all);
-  CHECK(held(network, cut(network, {{0, 0}, {1, 4}}, tests::images_cut(kRanks))) == all);
+  const Deferred all = {kAtOnce, whole(0), kAtOnce, whole(1), whole(3)};
+  CHECK(deferred(network, cut(network, {{0, 4}}, tests::images_cut(kRanks))) == all);
+  CHECK(deferred(network, cut(network, {{0, 0}, {1, 4}}, tests::images_cut(kRanks))) == all);
 }
 
 TEST_CASE("half of the weights hides messages of maps where there are some as well") {
@@ -66,47 +67,47 @@ TEST_CASE("half of the weights hides messages of maps where there are some as we
   Partition fused = cut(network, {{0, 3}, {4, 4}}, rows);
   fused.groups[1].rows = {};
   fused.groups[1].images = {kRanks, {}};
-  CHECK(held(network, fused) == Held{kAtOnce, whole(0), kAtOnce, whole(1), half(3)});
+  CHECK(deferred(network, fused) == Deferred{kAtOnce, whole(0), kAtOnce, whole(1), half(3)});
   fused.groups[0].collapse = {0};
-  CHECK(held(network, fused) == Held{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
+  CHECK(deferred(network, fused) == Deferred{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
   // Of layers apart, 3x3 windows read what the other rank has; a pool and a 1x1 convolution do not.
   Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, rows);
   apart.groups[4].rows = {};
   apart.groups[4].images = {kRanks, {}};
-  CHECK(held(network, apart) == Held{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
+  CHECK(deferred(network, apart) == Deferred{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
 }
 
-TEST_CASE("weights are not held while a recomputed group runs again") {
+TEST_CASE("weights are not deferred while a recomputed group runs again") {
   const Network network = small_network();
   Partition partition = cut(network, {{0, 1}, {2, 4}}, tests::images_cut(kRanks));
   partition.groups[0].recompute = true;
-  CHECK(held(network, partition) == Held{kAtOnce, whole(0), kAtOnce, kAtOnce, whole(3)});
+  CHECK(deferred(network, partition) == Deferred{kAtOnce, whole(0), kAtOnce, kAtOnce, whole(3)});
   // Halves stay halves, so that their sum has the same bits.
   Partition rows = cut(network, {{0, 0}, {1, 4}}, tests::rows_cut(kRanks));
   rows.groups[1].rows = {};
   rows.groups[1].images = {kRanks, {}};
-  CHECK(held(network, rows)[1] == half(0));
+  CHECK(deferred(network, rows)[1] == half(0));
   rows.groups[0].recompute = true;
-  CHECK(held(network, rows)[1] == HeldWeights{kNoLayer, true});
+  CHECK(deferred(network, rows)[1] == DeferredWeights{kNoLayer, true});
 }
 
-TEST_CASE("weights are held for nobody where one rank has all, or nothing is normalised") {
+TEST_CASE("weights are deferred for nobody where one rank has all, or nothing is normalised") {
   const Network network = small_network();
-  CHECK(held(network, tests::partition_of(network, 1, {{0, 4}}, {{}})) == kNone);
+  CHECK(deferred(network, tests::partition_of(network, 1, {{0, 4}}, {{}})) == kNone);
   const Network plain =
       chain({3, 16, 16}, {convolution(8, 3), convolution(8, 3), convolution(8, 3)});
-  CHECK(held(plain, cut(plain, {{0, 2}}, tests::images_cut(kRanks))) == Held(3, kAtOnce));
+  CHECK(deferred(plain, cut(plain, {{0, 2}}, tests::images_cut(kRanks))) == Deferred(3, kAtOnce));
 }
 
-TEST_CASE("weights are held only where a layer reads nothing but the one before") {
+TEST_CASE("weights are deferred only where a layer reads nothing but the one before") {
   Network network;
   network.image = {3, 16, 16};
   add_layer(network, normalized(convolution(8, 3)), {kImage});
   add_layer(network, normalized(convolution(8, 3)), {0});
   add_layer(network, normalized(convolution(8, 3)), {0});
   add_layer(network, normalized(convolution(8, 3)), {2});
-  CHECK(held(network, cut(network, {{0, 3}}, tests::images_cut(kRanks))) ==
-        Held{kAtOnce, whole(0), kAtOnce, whole(2)});
+  CHECK(deferred(network, cut(network, {{0, 3}}, tests::images_cut(kRanks))) ==
+        Deferred{kAtOnce, whole(0), kAtOnce, whole(2)});
 }
 
 TEST_CASE("halves of the cells are images, or rows of whole tiles of the kernel") {
@@ -114,13 +115,13 @@ TEST_CASE("halves of the cells are images, or rows of whole tiles of the kernel"
     const Region all{images, {0, 8}, rows, {0, 16}};
     const WeightParts parts = weight_parts(half(0), kernel, all);
     REQUIRE(parts.at_once.size() == 1);
-    REQUIRE(parts.held.size() == 1);
+    REQUIRE(parts.deferred.size() == 1);
     const Region& first = parts.at_once[0];
-    const Region& second = parts.held[0];
+    const Region& second = parts.deferred[0];
     CHECK(first.volume() + second.volume() == all.volume());
     CHECK(hull(first, second) == all);
     CHECK(intersect(first, second).empty());
-    // The same parts in the same order where neither is held.
+    // The same parts in the same order where neither is deferred.
     CHECK(weight_parts({kNoLayer, true}, kernel, all).at_once == std::vector{first, second});
     return second;
   };
@@ -133,12 +134,14 @@ TEST_CASE("halves of the cells are images, or rows of whole tiles of the kernel"
   CHECK(second_half({0, 1}, {6, 15}, ConvolutionKernel::Winograd2).rows == Range{10, 15});
 }
 
-TEST_CASE("cells that cannot be halved are summed at once, held ones later, all others at once") {
+TEST_CASE(
+    "cells that cannot be halved are summed at once, deferred ones later, all others at once") {
   const Region all{{0, 1}, {0, 8}, {5, 8}, {0, 16}};
-  const auto parts = [](const HeldWeights& held, ConvolutionKernel kernel, const Region& cells) {
-    const WeightParts of = weight_parts(held, kernel, cells);
-    return std::pair(of.at_once, of.held);
-  };
+  const auto parts =
+      [](const DeferredWeights& deferred, ConvolutionKernel kernel, const Region& cells) {
+        const WeightParts of = weight_parts(deferred, kernel, cells);
+        return std::pair(of.at_once, of.deferred);
+      };
   const std::vector<Region> none;
   const std::pair at_once(std::vector{all}, none);
   CHECK(parts(half(0), ConvolutionKernel::Winograd4, all) == at_once);
@@ -182,7 +185,7 @@ TEST_CASE("a step computes one half while maps travel, the other while sums do")
   CHECK(while_sums[0] == while_maps[0]);
 }
 
-TEST_CASE("a step computes held weights between sending sums and waiting for those of others") {
+TEST_CASE("a step computes deferred weights between sending sums and waiting for those of others") {
   const Network network = small_network();
   const Plan plan = make_plan(network, cut(network, {{0, 4}}, tests::images_cut(kRanks)), 2);
   const ClusterProfile cluster = equal_devices({.count = kRanks});

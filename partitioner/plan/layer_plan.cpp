@@ -1,0 +1,138 @@
+#include "partitioner/plan/layer_plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "partitioner/network/layer_memory.h"
+#include "partitioner/plan/plan.h"
+#include "partitioner/plan/recomputation.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+class LayerPlans {
+ public:
+  LayerPlans(const Network& network, Plan& plan)
+      : network_(network), plan_(plan), groups_(groups_of(plan)), exchanged_(exchanged_maps(plan)) {
+    for (int layer = 0; layer < network.size(); ++layer) {
+      joinable_.push_back(joinable_pool(network, layer));
+      by_argmax_.push_back(sums_winners(plan.kernels_of(layer).backward_weights, network, layer));
+      last_reader_.push_back(last_backward_reader(network, layer));
+    }
+  }
+
+  void fill() {
+    plan_.layers.assign(at(plan_.ranks), std::vector<LayerPlan>(network_.layers.size()));
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      for (int layer = 0; layer < network_.size(); ++layer) {
+        pools(rank, layer);
+      }
+      for (int layer = 0; layer < network_.size(); ++layer) {
+        of(rank, layer).restores_output = restores(rank, layer);
+      }
+      for (const LayerRun& group : groups_) {
+        if (plan_.recomputes(plan_.group(group.first))) {
+          recompute(rank, group);
+        }
+      }
+    }
+  }
+
+ private:
+  LayerPlan& of(int rank, int layer) { return plan_.layers[at(rank)][at(layer)]; }
+
+  void pools(int rank, int layer) {
+    const int pool = pool_of_own(rank, layer);
+    if (by_argmax_[at(layer)]) {
+      of(rank, layer).argmax_pool = pool;
+    }
+    if (stays_with(layer, pool)) {
+      of(rank, layer).fused_pool = pool;
+    }
+  }
+
+  // The joinable_pool() that reads what the rank has computed of the layer, and nothing else.
+  [[nodiscard]] int pool_of_own(int rank, int layer) const {
+    const int pool = joinable_[at(layer)];
+    if (pool == kNoLayer || exchanged_[at(rank)][map_slot(layer)]) {
+      return kNoLayer;
+    }
+    const int buffer = plan_.producer(rank, layer);
+    return buffer != kNoBuffer && buffer == plan_.read_from[at(rank)][at(pool)][0] ? pool
+                                                                                   : kNoLayer;
+  }
+
+  // Whether the pool runs whenever the layer does.
+  [[nodiscard]] bool stays_with(int layer, int pool) const {
+    if (pool == kNoLayer) {
+      return false;
+    }
+    const int group = plan_.group(layer);
+    const int next = plan_.group(pool);
+    return group == next || !(plan_.recomputes(group) || plan_.recomputes(next));
+  }
+
+  [[nodiscard]] bool restores(int rank, int map) {
+    if (!normalizes(network_.layer(map).operation)) {
+      return false;
+    }
+    const int group = plan_.group(map);
+    if (plan_.recomputes(group)) {
+      return last_reader_[at(map)] <= groups_[at(group)].last;
+    }
+    return map + 1 < network_.size() && plan_.producer(rank, map) != kNoBuffer &&
+           !exchanged_[at(rank)][map_slot(map)] && of(rank, map).fused_pool == kNoLayer;
+  }
+
+  // Ranks with the same fused pools do the same.
+  void recompute(int rank, const LayerRun& group) {
+    std::vector<int> pools(network_.layers.size(), kNoLayer);
+    for (int layer = group.first; layer <= group.last; ++layer) {
+      pools[at(layer)] = of(rank, layer).fused_pool;
+    }
+    const auto [known, is_new] = recomputed_.try_emplace({group.first, pools});
+    if (is_new) {
+      known->second = recomputed_layers(network_, group, pools);
+    }
+    for (int layer = group.first; layer <= group.last; ++layer) {
+      of(rank, layer).recompute = known->second[at(layer - group.first)];
+    }
+  }
+
+  const Network& network_;
+  Plan& plan_;
+  std::vector<LayerRun> groups_;
+  std::vector<std::vector<bool>> exchanged_;
+  std::vector<int> joinable_;  // by layer
+  std::vector<bool> by_argmax_;
+  std::vector<int> last_reader_;
+  std::map<std::pair<int, std::vector<int>>, std::vector<RecomputedLayer>>
+      recomputed_;  // by first layer of the group, and pools
+};
+
+}  // namespace
+
+std::vector<std::vector<bool>> exchanged_maps(const Plan& plan) {
+  std::vector<std::vector<bool>> exchanged(at(plan.ranks),
+                                           std::vector<bool>(plan.tiles.size(), false));
+  for (const auto* exchanges : {&plan.exchanges, &plan.collapses}) {
+    for (const Exchange& exchange : *exchanges) {
+      for (const Message& message : exchange.messages) {
+        exchanged[at(message.from)][map_slot(exchange.map)] = true;
+        exchanged[at(message.to)][map_slot(exchange.map)] = true;
+      }
+    }
+  }
+  return exchanged;
+}
+
+void plan_layers(const Network& network, Plan& plan) {
+  LayerPlans(network, plan).fill();
+}
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,449 @@
+// The laws of a schedule's order, tested on a schedule. It is made in schedule.cpp only; what is
+// here looks at the result.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "partitioner/network/layer_memory.h"
+#include "partitioner/plan/forward_parts.h"
+#include "partitioner/plan/plan.h"
+#include "partitioner/plan/transfers.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr int kNever = -1;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+// Whether disjoint regions within `whole` are all of it. Those that overlap count twice.
+bool add_up_to(const std::vector<Region>& regions, const Region& whole) {
+  Index volume = 0;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    volume += regions[i].volume();
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!intersect(regions[i], regions[j]).empty()) {
+        return false;
+      }
+    }
+    if (!contains(whole, regions[i])) {
+      return false;
+    }
+  }
+  return volume == whole.volume();
+}
+
+class ScheduleCheck {
+ public:
+  ScheduleCheck(const Network& network, const Plan& plan, const Schedule& schedule)
+      : network_(network),
+        plan_(plan),
+        schedule_(schedule),
+        trains_(schedule.backward.begin < schedule.backward.end) {}
+
+  std::vector<std::string> run() {
+    if (!sections_are_sound()) {
+      return std::move(violations_);
+    }
+    for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
+      check_pair(static_cast<int>(i));
+      check_place(static_cast<int>(i));
+    }
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      check_phases(layer);
+      check_preparation(layer);
+      for (int rank = 0; rank < plan_.ranks; ++rank) {
+        check_parts(layer, rank);
+      }
+    }
+    check_losses();
+    return std::move(violations_);
+  }
+
+ private:
+  using Kind = Action::Kind;
+  using Passes = Action::Passes;
+
+  template <class... Args>
+  void report(fmt::format_string<Args...> text, Args&&... args) {
+    violations_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  [[nodiscard]] std::string described(int transfer) const {
+    const Transfer& of = plan_.transfers[at(transfer)];
+    return fmt::format("transfer {} ({} of {})", transfer, name_of(of.kind), of.subject);
+  }
+
+  bool sections_are_sound() {
+    int end = 0;
+    for (const ScheduleSection& of : kScheduleSections) {
+      const Section& section = schedule_.*of.actions;
+      if (section.begin != end || section.end < section.begin) {
+        report("the section {} does not follow the one before", of.name);
+      }
+      end = section.end;
+    }
+    if (end != static_cast<int>(schedule_.actions.size())) {
+      report("actions stand in no section");
+    }
+    for (const Action& action : schedule_.actions) {
+      const bool moves = action.kind != Kind::Compute;
+      if (moves &&
+          (action.transfer < 0 || action.transfer >= static_cast<int>(plan_.transfers.size()))) {
+        report("a {} of transfer {}, which there is not", name_of(action.kind), action.transfer);
+      }
+    }
+    return violations_.empty();
+  }
+
+  // Places in the list of all actions that satisfy a condition.
+  template <class Holds>
+  [[nodiscard]] std::vector<int> places(Holds holds) const {
+    std::vector<int> found;
+    for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
+      if (holds(schedule_.actions[i])) {
+        found.push_back(static_cast<int>(i));
+      }
+    }
+    return found;
+  }
+  [[nodiscard]] std::vector<int> places(Kind kind, int transfer) const {
+    return places([=](const Action& of) { return of.kind == kind && of.transfer == transfer; });
+  }
+  [[nodiscard]] std::vector<int> places(Phase phase, int layer) const {
+    return places([=](const Action& of) {
+      return of.kind == Kind::Compute && of.phase == phase && of.layer == layer;
+    });
+  }
+  [[nodiscard]] int first(Phase phase, int layer) const {
+    const std::vector<int> all = places(phase, layer);
+    return all.empty() ? kNever : all.front();
+  }
+  [[nodiscard]] int last(Phase phase, int layer) const {
+    const std::vector<int> all = places(phase, layer);
+    return all.empty() ? kNever : all.back();
+  }
+  [[nodiscard]] int only(Kind kind, int transfer) const {
+    const std::vector<int> all = places(kind, transfer);
+    return all.empty() ? kNever : all.front();
+  }
+
+  // A transfer is started once and finished once after that, values of parameters in the step
+  // after.
+  void check_pair(int transfer) {
+    const std::vector<int> starts = places(Kind::Start, transfer);
+    const std::vector<int> finishes = places(Kind::Finish, transfer);
+    if (starts.empty() && finishes.empty()) {
+      return;
+    }
+    if (starts.size() != 1 || finishes.size() != 1) {
+      // Values are under way once a step only: gradients alone, and evaluation, change none.
+      if (is_value(transfer) && starts.empty() && finishes.size() == 1 && !trains_) {
+        return;
+      }
+      report("{} starts {} times and finishes {} times",
+             described(transfer),
+             starts.size(),
+             finishes.size());
+      return;
+    }
+    if ((starts[0] < finishes[0]) == is_value(transfer)) {
+      report("{} is not finished after it starts", described(transfer));
+    }
+    const Passes start = schedule_.actions[at(starts[0])].passes;
+    const Passes finish = schedule_.actions[at(finishes[0])].passes;
+    const bool of_gradient = plan_.transfers[at(transfer)].kind == TransferKind::ParameterGradient;
+    if (start != (of_gradient ? Passes::Last : Passes::Every) ||
+        finish != (is_value(transfer) ? Passes::First : Passes::Every)) {
+      report("{} starts in {} passes and finishes in {} passes",
+             described(transfer),
+             name_of(start),
+             name_of(finish));
+    }
+  }
+
+  [[nodiscard]] bool is_value(int transfer) const {
+    return plan_.transfers[at(transfer)].kind == TransferKind::ParameterValue;
+  }
+
+  void expect_order(int before, int after, int transfer, const char* what) {
+    if (before != kNever && after != kNever && before > after) {
+      report("{} {}", described(transfer), what);
+    }
+  }
+
+  // What is sent is complete when a transfer starts; nobody reads what it brings before it is
+  // finished.
+  void check_place(int transfer) {
+    const Transfer& of = plan_.transfers[at(transfer)];
+    const int start = only(Kind::Start, transfer);
+    const int finish = only(Kind::Finish, transfer);
+    switch (of.kind) {
+      case TransferKind::FeatureMap:
+        check_map(transfer, start);
+        break;
+      case TransferKind::MapGradient:
+        check_gradient(transfer, start, finish);
+        break;
+      case TransferKind::BatchStatistics:
+        expect_order(last(Phase::Statistics, of.subject), start, transfer, "starts too early");
+        expect_order(finish, first(Phase::Activate, of.subject), transfer, "is finished too late");
+        break;
+      case TransferKind::StatisticsGradient:
+        expect_order(
+            last(Phase::BackwardActivation, of.subject), start, transfer, "starts too early");
+        expect_order(
+            finish, first(Phase::BackwardNormalize, of.subject), transfer, "is finished too late");
+        break;
+      case TransferKind::Loss:
+        expect_order(last(Phase::Loss, kNoLayer), start, transfer, "starts too early");
+        break;
+      case TransferKind::ParameterGradient:
+        check_parameter_gradient(transfer, start, finish);
+        break;
+      case TransferKind::ParameterValue:
+        check_parameter_value(transfer, start, finish);
+        break;
+      case TransferKind::RunningStatistics:
+        break;
+    }
+  }
+
+  void check_map(int transfer, int start) {
+    const Transfer& of = plan_.transfers[at(transfer)];
+    const bool sent = of.subject != kImage || plan_.reader != kEveryRank;
+    if (sent != (start != kNever)) {
+      report(
+          "{} is {}", described(transfer), sent ? "never sent" : "sent, though each has its own");
+    }
+    if (of.subject != kImage) {
+      expect_order(last(Phase::Forward, of.subject), start, transfer, "starts too early");
+      expect_order(last(Phase::Activate, of.subject), start, transfer, "starts too early");
+    }
+  }
+
+  void check_gradient(int transfer, int start, int finish) {
+    const Transfer& of = plan_.transfers[at(transfer)];
+    if (trains_ && of.subject != kImage && start == kNever) {
+      report("{} is never sent", described(transfer));
+    }
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      const auto& inputs = network_.layer(layer).inputs;
+      if (plan_.group(layer) == of.group &&
+          std::find(inputs.begin(), inputs.end(), of.subject) != inputs.end()) {
+        expect_order(last(Phase::BackwardData, layer), start, transfer, "starts too early");
+      }
+    }
+    if (of.subject != kImage) {
+      for (const Phase phase : {Phase::BackwardActivation, Phase::BackwardData}) {
+        expect_order(finish, first(phase, of.subject), transfer, "is finished too late");
+      }
+    }
+  }
+
+  void check_parameter_gradient(int transfer, int start, int finish) {
+    const Transfer& of = plan_.transfers[at(transfer)];
+    const BucketPlan& bucket = plan_.buckets[at(of.subject)];
+    const int other = of.normalized ? bucket.gradients : bucket.all_gradients;
+    if (trains_ && start == kNever && only(Kind::Start, other) == kNever) {
+      report("{} is never sent", described(transfer));
+    }
+    if (start != kNever && only(Kind::Start, other) != kNever) {
+      report("{} is sent twice", described(transfer));
+    }
+    for (int layer = bucket.layers.first; layer <= bucket.layers.last; ++layer) {
+      for (const Phase phase :
+           {Phase::BackwardActivation, Phase::BackwardNormalize, Phase::BackwardWeights}) {
+        expect_order(last(phase, layer), start, transfer, "starts too early");
+      }
+    }
+    expect_order(finish, update_of(of.subject), transfer, "is finished too late");
+  }
+
+  [[nodiscard]] int update_of(int bucket) const {
+    const std::vector<int> all = places([=](const Action& of) {
+      return of.kind == Kind::Compute && of.phase == Phase::Update && of.bucket == bucket;
+    });
+    return all.empty() ? kNever : all.front();
+  }
+
+  void check_parameter_value(int transfer, int start, int finish) {
+    const int bucket = plan_.transfers[at(transfer)].subject;
+    const SumBucket& layers = plan_.buckets[at(bucket)].layers;
+    const int update = update_of(bucket);
+    expect_order(update, start, transfer, "starts too early");
+    if ((update != kNever) != (start != kNever)) {
+      report("{} is not sent after an update", described(transfer));
+    }
+    for (int layer = layers.first; layer <= layers.last; ++layer) {
+      for (const Phase phase : {Phase::Prepare, Phase::Forward, Phase::Activate}) {
+        expect_order(finish, first(phase, layer), transfer, "is finished too late");
+      }
+    }
+  }
+
+  void expect_before(int layer, Phase before, Phase after) {
+    const int last_before = last(before, layer);
+    const int first_after = first(after, layer);
+    if (last_before != kNever && first_after != kNever && last_before > first_after) {
+      report("layer {}: {} comes after {}", layer, name_of(before), name_of(after));
+    }
+  }
+
+  void expect_once(int layer, Phase phase, bool wanted) {
+    if (places(phase, layer).size() != (wanted ? 1U : 0U)) {
+      report(
+          "layer {}: {} is performed {} times", layer, name_of(phase), places(phase, layer).size());
+    }
+  }
+
+  void check_phases(int layer) {
+    const Operation& operation = network_.layer(layer).operation;
+    expect_once(layer, Phase::Activate, has_weights(operation));
+    expect_once(layer, Phase::BackwardActivation, trains_ && has_weights(operation));
+    expect_once(layer, Phase::BackwardNormalize, trains_ && normalizes(operation));
+    expect_once(layer, Phase::BackwardData, trains_);
+    expect_before(layer, Phase::Prepare, Phase::Forward);
+    expect_before(layer, Phase::Forward, Phase::Statistics);
+    expect_before(layer, Phase::Forward, Phase::Activate);
+    expect_before(layer, Phase::Statistics, Phase::Activate);
+    expect_before(layer, Phase::Recompute, Phase::BackwardActivation);
+    expect_before(layer, Phase::Recompute, Phase::BackwardData);
+    expect_before(layer, Phase::BackwardActivation, Phase::BackwardNormalize);
+    expect_before(layer, Phase::BackwardActivation, Phase::BackwardData);
+    expect_before(layer, Phase::BackwardNormalize, Phase::BackwardData);
+    expect_before(layer, Phase::BackwardNormalize, Phase::BackwardWeights);
+    expect_before(layer, Phase::BackwardActivation, Phase::BackwardWeights);
+    for (const int input : network_.layer(layer).inputs) {
+      if (input != kImage && last(Phase::Forward, input) > first(Phase::Forward, layer) &&
+          first(Phase::Forward, layer) != kNever) {
+        report("layer {} runs before layer {}, which it reads", layer, input);
+      }
+      if (input != kImage && trains_ &&
+          last(Phase::BackwardData, layer) > first(Phase::BackwardData, input)) {
+        report("layer {} runs backward before layer {}, which reads it", input, layer);
+      }
+    }
+  }
+
+  // Filters that are prepared stand in the scratch memory that others use as well.
+  void check_preparation(int layer) {
+    const int prepare = first(Phase::Prepare, layer);
+    if (prepare == kNever) {
+      return;
+    }
+    for (int i = prepare; i < last(Phase::Forward, layer); ++i) {
+      const Action& action = schedule_.actions[at(i)];
+      if (action.kind == Kind::Compute && action.layer != layer) {
+        report("layer {}: {} of layer {} comes between its filters and their use",
+               layer,
+               name_of(action.phase),
+               action.layer);
+      }
+    }
+  }
+
+  void check_parts(int layer, int rank) {
+    const LayerPlan& of = plan_.layers[at(rank)][at(layer)];
+    const Tile& tile = plan_.tile(layer, rank);
+    std::vector<Region> computed;
+    std::set<int> done;
+    for (const int place : places(Phase::Forward, layer)) {
+      const int number = schedule_.actions[at(place)].part;
+      if (!done.insert(number).second) {
+        report("layer {}: part {} is computed twice", layer, number);
+      }
+      for (const TilePart& part : of.forward_parts) {
+        if (part.awaits == number) {
+          computed.push_back(part.region);
+          check_inputs(layer, rank, part.region, place);
+        }
+      }
+    }
+    if (!add_up_to(computed, tile.computed)) {
+      report("layer {}, rank {}: its parts are not all that it computes", layer, rank);
+    }
+    if (of.prepares_filters && first(Phase::Prepare, layer) == kNever) {
+      report("layer {}, rank {}: its filters are not prepared", layer, rank);
+    }
+    if (trains_ && has_weights(network_.layer(layer).operation)) {
+      check_weight_parts(layer, rank);
+    }
+  }
+
+  void check_weight_parts(int layer, int rank) {
+    const WeightParts& parts = plan_.layers[at(rank)][at(layer)].weight_parts;
+    std::vector<Region> summed;
+    for (const int place : places(Phase::BackwardWeights, layer)) {
+      const auto& cells = schedule_.actions[at(place)].part == 0 ? parts.at_once : parts.deferred;
+      summed.insert(summed.end(), cells.begin(), cells.end());
+    }
+    if (!add_up_to(summed, plan_.tile(layer, rank).backward)) {
+      report("layer {}, rank {}: weights are not summed once over all cells", layer, rank);
+    }
+  }
+
+  // What the windows of `region` read has been computed by then, or has come.
+  void check_inputs(int layer, int rank, const Region& region, int place) {
+    const auto& inputs = network_.layer(layer).inputs;
+    for (std::size_t input = 0; input < inputs.size(); ++input) {
+      const int map = inputs[input];
+      const bool every_rank_reads = map == kImage && plan_.reader == kEveryRank;
+      if (plan_.group(map) == plan_.group(layer) || every_rank_reads) {
+        continue;
+      }
+      const Region read = intersect(required_input(network_, layer, input, region),
+                                    whole_map(network_, map, plan_.batch));
+      Index there = 0;
+      if (plan_.read_from[at(rank)][at(layer)][input] == plan_.producer(rank, map)) {
+        there += intersect(plan_.tile(map, rank).owned, read).volume();
+      }
+      for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
+        const Transfer& transfer = plan_.transfers[i];
+        if (transfer.kind == TransferKind::FeatureMap && transfer.subject == map &&
+            transfer.group == plan_.group(layer) && is_finished(static_cast<int>(i), place)) {
+          for (const Message& message : messages_of(plan_, transfer)) {
+            there += message.to == rank ? intersect(message.region, read).volume() : 0;
+          }
+        }
+      }
+      if (there != read.volume()) {
+        report(
+            "layer {}, rank {}: part of map {} has not come yet when it is read", layer, rank, map);
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_finished(int transfer, int place) const {
+    const int finish = only(Kind::Finish, transfer);
+    return finish != kNever && finish < place;
+  }
+
+  void check_losses() {
+    const int computed = first(Phase::Loss, kNoLayer);
+    const int last_layer = network_.size() - 1;
+    if (computed != kNever && computed < last(Phase::Forward, last_layer)) {
+      report("the loss is computed before the output");
+    }
+  }
+
+  const Network& network_;
+  const Plan& plan_;
+  const Schedule& schedule_;
+  bool trains_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace
+
+std::vector<std::string> check_schedule(const Network& network,
+                                        const Plan& plan,
+                                        const Schedule& schedule) {
+  return ScheduleCheck(network, plan, schedule).run();
+}
+
+}  // namespace tessera::partitioner

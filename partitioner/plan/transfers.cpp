@@ -1,0 +1,256 @@
+#include "partitioner/plan/transfers.h"
+
+#include <map>
+#include <utility>
+
+#include "partitioner/network/layer_memory.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr Index kNumberBytes = 8;  // in double precision
+
+Range channels_of(const Region& region) {
+  return region.empty() ? Range{} : region.channels;
+}
+
+// Elements of parameters from one rank to another, by receiver, then sender.
+using Elements = std::map<std::pair<int, int>, Index>;
+
+void add(const std::vector<Message>& messages, Elements& elements) {
+  for (const Message& message : messages) {
+    elements[{message.to, message.from}] += message.region.cols.size();
+  }
+}
+
+std::vector<Message> messages_with(const Elements& elements) {
+  std::vector<Message> messages;
+  messages.reserve(elements.size());
+  for (const auto& [ranks, count] : elements) {
+    messages.push_back({ranks.second, ranks.first, {{0, 1}, {0, 1}, {0, 1}, {0, count}}});
+  }
+  return messages;
+}
+
+class TransferLists {
+ public:
+  TransferLists(const Network& network, Plan& plan) : network_(network), plan_(plan) {}
+
+  void add_all() {
+    maps();
+    for (int layer = 0; layer < network_.size(); ++layer) {
+      if (normalizes(network_.layer(layer).operation)) {
+        statistics(layer);
+      }
+    }
+    loss();
+    for (const SumBucket& layers : sum_buckets(network_, plan_.sums)) {
+      bucket(layers);
+    }
+    running_statistics();
+  }
+
+ private:
+  int add_transfer(Transfer transfer) {
+    plan_.transfers.push_back(std::move(transfer));
+    return static_cast<int>(plan_.transfers.size()) - 1;
+  }
+
+  // The same list run backward, and added.
+  static Transfer gradient_of(const Transfer& forward, int list_of) {
+    Transfer gradient = forward;
+    gradient.messages.clear();
+    gradient.list_of = list_of;
+    gradient.reversed = true;
+    gradient.adds = true;
+    return gradient;
+  }
+
+  void maps() {
+    std::vector<int> forward;
+    for (const Exchange& exchange : plan_.exchanges) {
+      forward.push_back(add_transfer({.kind = TransferKind::FeatureMap,
+                                      .subject = exchange.map,
+                                      .group = exchange.group,
+                                      .part = exchange.part,
+                                      .messages = exchange.messages,
+                                      .waits_for_sends = false}));
+    }
+    for (const int copied : forward) {
+      Transfer gradient = gradient_of(plan_.transfers[static_cast<std::size_t>(copied)], copied);
+      gradient.kind = TransferKind::MapGradient;
+      add_transfer(std::move(gradient));
+    }
+    for (const Exchange& collapse : plan_.collapses) {
+      add_transfer({.kind = TransferKind::MapGradient,
+                    .subject = collapse.map,
+                    .group = collapse.group,
+                    .messages = collapse.messages,
+                    .reversed = true,
+                    .adds = true,
+                    .waits_for_sends = false});
+    }
+  }
+
+  // Each rank sends each other the numbers of the channels that it contributes to and the other
+  // computes.
+  [[nodiscard]] std::vector<Message> statistics_messages(int layer,
+                                                         Region Tile::*contributes) const {
+    std::vector<Message> messages;
+    for (int to = 0; to < plan_.ranks; ++to) {
+      const Range wanted = channels_of(plan_.tile(layer, to).computed);
+      for (int from = 0; from < plan_.ranks && !wanted.empty(); ++from) {
+        const Range shared = intersect(channels_of(plan_.tile(layer, from).*contributes), wanted);
+        if (from != to && !shared.empty()) {
+          messages.push_back({from, to, {{0, 1}, shared, {0, 1}, {0, 1}}});
+        }
+      }
+    }
+    return messages;
+  }
+
+  [[nodiscard]] bool contributes_alike(int layer) const {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const Tile& tile = plan_.tile(layer, rank);
+      if (channels_of(tile.owned) != channels_of(tile.backward)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void statistics(int layer) {
+    const int forward = add_transfer({.kind = TransferKind::BatchStatistics,
+                                      .subject = layer,
+                                      .messages = statistics_messages(layer, &Tile::owned),
+                                      .adds = true});
+    Transfer backward{.kind = TransferKind::StatisticsGradient, .subject = layer, .adds = true};
+    if (contributes_alike(layer)) {
+      backward.list_of = forward;
+    } else {
+      backward.messages = statistics_messages(layer, &Tile::backward);
+    }
+    add_transfer(std::move(backward));
+  }
+
+  // Each rank tells each other: how much it has to say, then what.
+  void loss() {
+    Transfer first{.kind = TransferKind::Loss, .subject = 0, .adds = true};
+    for (int to = 0; to < plan_.ranks; ++to) {
+      for (int from = 0; from < plan_.ranks; ++from) {
+        if (from != to) {
+          first.messages.push_back({from, to, {{0, 1}, {0, 1}, {0, 1}, {0, 1}}});
+        }
+      }
+    }
+    Transfer second{.kind = TransferKind::Loss, .subject = 1, .adds = true};
+    second.list_of = add_transfer(std::move(first));
+    add_transfer(std::move(second));
+  }
+
+  void bucket(const SumBucket& layers) {
+    BucketPlan bucket;
+    bucket.layers = layers;
+    Elements values;
+    Elements gradients;  // without those that normalising has summed already
+    bool all_alike = true;
+    for (std::size_t i = 0; i < plan_.parameters.size(); ++i) {
+      const ParameterPlan& parameter = plan_.parameters[i];
+      if (!is_learnt(parameter.kind) || parameter.layer < layers.first ||
+          parameter.layer > layers.last) {
+        continue;
+      }
+      bucket.parameters.push_back(static_cast<int>(i));
+      add(parameter.messages, values);
+      if (is_normalized(network_, parameter)) {
+        all_alike = false;
+      } else {
+        add(parameter.messages, gradients);
+      }
+    }
+    const int number = static_cast<int>(plan_.buckets.size());
+    const Transfer sent{.kind = TransferKind::ParameterValue,
+                        .subject = number,
+                        .messages = messages_with(values),
+                        .yields = true};
+    bucket.values = add_transfer(sent);
+    Transfer reduced = gradient_of(sent, bucket.values);
+    reduced.kind = TransferKind::ParameterGradient;
+    bucket.all_gradients = add_transfer(reduced);
+    reduced.normalized = false;
+    if (!all_alike) {
+      reduced.list_of = -1;
+      reduced.messages = messages_with(gradients);
+    }
+    bucket.gradients = add_transfer(std::move(reduced));
+    plan_.buckets.push_back(std::move(bucket));
+  }
+
+  void running_statistics() {
+    Elements values;
+    for (const ParameterPlan& parameter : plan_.parameters) {
+      if (!is_learnt(parameter.kind)) {
+        add(parameter.messages, values);
+      }
+    }
+    add_transfer({.kind = TransferKind::RunningStatistics,
+                  .messages = messages_with(values),
+                  .yields = true});
+  }
+
+  const Network& network_;
+  Plan& plan_;
+};
+
+}  // namespace
+
+const char* name_of(TransferKind kind) {
+  switch (kind) {
+    case TransferKind::FeatureMap:
+      return "feature map";
+    case TransferKind::MapGradient:
+      return "map gradient";
+    case TransferKind::BatchStatistics:
+      return "batch statistics";
+    case TransferKind::StatisticsGradient:
+      return "statistics gradient";
+    case TransferKind::Loss:
+      return "loss";
+    case TransferKind::ParameterGradient:
+      return "parameter gradient";
+    case TransferKind::ParameterValue:
+      return "parameter value";
+    case TransferKind::RunningStatistics:
+      return "running statistics";
+  }
+  return "";
+}
+
+Index message_bytes(const Plan& plan,
+                    const Transfer& transfer,
+                    const Region& region,
+                    Index scalar_bytes) {
+  switch (transfer.kind) {
+    case TransferKind::FeatureMap:
+    case TransferKind::MapGradient:
+    case TransferKind::RunningStatistics:
+      return region.volume() * scalar_bytes;
+    case TransferKind::BatchStatistics:
+      return region.channels.size() * kStatisticsNumbers * kNumberBytes;
+    case TransferKind::StatisticsGradient:
+      return region.channels.size() * kStatisticsGradientNumbers * kNumberBytes;
+    case TransferKind::Loss:
+      return kNumberBytes;
+    case TransferKind::ParameterGradient:
+    case TransferKind::ParameterValue:
+      return sum_message_bytes(plan.sums.precision, region.cols.size(), scalar_bytes);
+  }
+  return 0;
+}
+
+void add_transfers(const Network& network, Plan& plan) {
+  TransferLists(network, plan).add_all();
+}
+
+}  // namespace tessera::partitioner

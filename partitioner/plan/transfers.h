@@ -1,0 +1,45 @@
+// The lists of messages of a plan: who sends what to whom, whichever way a transfer runs.
+
+#pragma once
+
+#include <vector>
+
+#include "partitioner/plan/plan.h"
+
+namespace tessera::partitioner {
+
+// Numbers in double precision of each channel of a normalised layer.
+inline constexpr Index kStatisticsNumbers = 3;          // count, mean, squared deviation
+inline constexpr Index kStatisticsGradientNumbers = 2;  // gradients of shift and scale
+
+// The messages of a transfer, its own or those it shares with another.
+[[nodiscard]] inline const std::vector<Message>& messages_of(const Plan& plan,
+                                                             const Transfer& transfer) {
+  return transfer.list_of < 0 ? transfer.messages
+                              : plan.transfers[static_cast<std::size_t>(transfer.list_of)].messages;
+}
+
+// Calls visit(sender, receiver, region) for each, messages from a rank to itself included. Each
+// rank's own come in the order of receivers, and of senders where it receives.
+template <class Visit>
+void for_each_message(const Plan& plan, const Transfer& transfer, Visit visit) {
+  for (const Message& message : messages_of(plan, transfer)) {
+    if (transfer.reversed) {
+      visit(message.to, message.from, message.region);
+    } else {
+      visit(message.from, message.to, message.region);
+    }
+  }
+}
+
+// What a message of that region takes on the wire. Statistics and losses are in double precision,
+// all else is `scalar_bytes` a number, or packed as the plan says.
+[[nodiscard]] Index message_bytes(const Plan& plan,
+                                  const Transfer& transfer,
+                                  const Region& region,
+                                  Index scalar_bytes);
+
+// Fills plan.buckets and plan.transfers. Requires all else but the schedule.
+void add_transfers(const Network& network, Plan& plan);
+
+}  // namespace tessera::partitioner

@@ -1,0 +1,485 @@
+#include "partitioner/plan/schedule.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/support/chain.h"
+#include "tests/support/cuts.h"
+#include "tests/support/random_network.h"
+#include <doctest/doctest.h>
+
+#include "partitioner/memory/activation_arena.h"
+#include "partitioner/plan/plan_totals.h"
+#include "partitioner/plan/transfers.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): a test of this
+                                       // namespace
+
+using Kind = Action::Kind;
+using Passes = Action::Passes;
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    text += line + '\n';
+  }
+  return text;
+}
+
+// Calls visit(case, plan) for random networks and partitions on 1 to 6 ranks, with all kernels and
+// recomputed groups.
+void for_each_plan(int count,
+                   const std::function<void(const tests::RandomCase&, const Plan&)>& visit) {
+  tests::Draw draw(71);
+  for (int i = 0; i < count; ++i) {
+    tests::RandomCase random = tests::random_case(static_cast<std::uint64_t>(i), 1 + i % 6, {});
+    tests::draw_kernels(draw, random);
+    tests::draw_recomputation(draw, random.partition);
+    random.partition.sums.bucket_bytes = draw.among<Index>({1, 4000, 262144});
+    visit(random, make_plan(random.network, random.partition, random.batch));
+  }
+}
+
+// Every schedule that somebody asks for.
+std::vector<ScheduleOptions> all_options() {
+  std::vector<ScheduleOptions> result;
+  for (const bool training : {true, false}) {
+    for (const Statistics statistics : {Statistics::Batch, Statistics::Tile, Statistics::Running}) {
+      for (const bool has_loss : {true, false}) {
+        for (const bool image_gradient : {true, false}) {
+          for (const bool update : {true, false}) {
+            result.push_back({training, statistics, has_loss, image_gradient, update});
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+std::string described(const Plan& plan, const Action& action) {
+  std::string text = name_of(action.kind);
+  if (action.kind != Kind::Compute) {
+    const Transfer& transfer = plan.transfers[static_cast<std::size_t>(action.transfer)];
+    text += fmt::format(" {} {}", name_of(transfer.kind), transfer.subject);
+  } else if (action.bucket >= 0) {
+    text += fmt::format(" {} {}", name_of(action.phase), action.bucket);
+  } else if (action.layer == kNoLayer) {
+    text += fmt::format(" {}", name_of(action.phase));
+  } else {
+    text += fmt::format(" {} {}.{}", name_of(action.phase), action.layer, action.part);
+  }
+  return action.passes == Passes::Every ? text
+                                        : fmt::format("{} ({})", text, name_of(action.passes));
+}
+
+std::vector<std::string> described(const Plan& plan, const Section& section) {
+  std::vector<std::string> lines;
+  for (int i = section.begin; i < section.end; ++i) {
+    lines.push_back(described(plan, plan.schedule.actions[static_cast<std::size_t>(i)]));
+  }
+  return lines;
+}
+
+// Two convolutions on halves of an image that one rank reads, the first of which is normalised.
+Network small_network() {
+  return tests::chain({3, 40, 40},
+                      {tests::normalized(tests::convolution(8, 3)), tests::convolution(4, 3)});
+}
+
+Partition apart(const Network& network) {
+  Partition partition = tests::partition_of(network, 2, {{0, 0}, {1, 1}}, {tests::rows_cut(2)});
+  partition.reader = 0;
+  return partition;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("schedules of random partitions break no law, whatever they are made for") {
+  for_each_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
+    CHECK(plan.schedule == make_schedule(random.network, plan, {}));
+    CHECK(check(random.network, plan).empty());
+    for (const ScheduleOptions& options : all_options()) {
+      const Schedule schedule = make_schedule(random.network, plan, options);
+      const std::string wrong = joined(check_schedule(random.network, plan, schedule));
+      CHECK_MESSAGE(wrong.empty(), wrong, tests::describe(random));
+    }
+  });
+}
+
+TEST_CASE("memory changes hands in the order of a schedule") {
+  for_each_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
+    for (const ScheduleOptions& options : all_options()) {
+      const Schedule schedule = make_schedule(random.network, plan, options);
+      const std::vector<int> times = arena_times(random.network, plan, schedule);
+      CHECK(times.size() == schedule.actions.size());
+      CHECK(std::is_sorted(times.begin(), times.end()));
+    }
+  });
+}
+
+namespace {
+
+// Whether an action of that phase stands at the time.
+bool happens(
+    const Schedule& schedule, const std::vector<int>& times, Phase phase, int layer, int time) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Action& action = schedule.actions[i];
+    if (action.kind == Kind::Compute && action.phase == phase && action.layer == layer &&
+        times[i] == time) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void check_brought_back(const Network& network, const Plan& plan, int rank, bool keep_maps) {
+  const auto own = static_cast<std::size_t>(rank);
+  const std::vector<int> times = arena_times(network, plan, plan.schedule);
+  const ActivationArena arena = activation_arena(network, plan, rank, {.keep_maps = keep_maps});
+  for (std::size_t i = 0; i < arena.restored.size(); ++i) {
+    if (arena.restored[i].bytes > 0) {
+      CHECK(happens(
+          plan.schedule, times, Phase::Restore, plan.buffers[own][i].map, arena.restored[i].from));
+    }
+  }
+  const std::vector<LayerRun> groups = groups_of(plan);
+  for (int layer = 0; layer < network.size(); ++layer) {
+    if (arena.again[static_cast<std::size_t>(layer)].runs) {
+      const int last = groups[static_cast<std::size_t>(plan.group(layer))].last;
+      CHECK(happens(
+          plan.schedule, times, Phase::Recompute, layer, recompute_time(network, last, layer)));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what memory keeps in another form is brought back by an action") {
+  for_each_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      check_brought_back(random.network, plan, rank, false);
+      check_brought_back(random.network, plan, rank, true);
+    }
+  });
+}
+
+TEST_CASE("messages are sorted by receiver, then sender, and a transfer brings cells once") {
+  for_each_plan(100, [](const tests::RandomCase&, const Plan& plan) {
+    for (const Transfer& transfer : plan.transfers) {
+      const std::vector<Message>& messages = messages_of(plan, transfer);
+      CHECK(
+          std::is_sorted(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
+            return a.to != b.to ? a.to < b.to : a.from < b.from;
+          }));
+      CHECK((transfer.list_of < 0 || transfer.messages.empty()));
+      const bool of_map =
+          transfer.kind == TransferKind::FeatureMap || transfer.kind == TransferKind::MapGradient;
+      for (const Message& message : messages) {
+        CHECK((message.from != message.to || of_map));
+        CHECK(!message.region.empty());
+      }
+    }
+  });
+}
+
+namespace {
+
+struct Bytes {
+  std::vector<Index> in;
+  std::vector<Index> out;
+};
+
+Bytes bytes_of(const Plan& plan, const std::function<bool(const Transfer&)>& counts) {
+  const auto ranks = static_cast<std::size_t>(plan.ranks);
+  Bytes bytes{std::vector<Index>(ranks), std::vector<Index>(ranks)};
+  for (const Transfer& transfer : plan.transfers) {
+    if (!counts(transfer)) {
+      continue;
+    }
+    for_each_message(plan, transfer, [&](int from, int to, const Region& region) {
+      if (from != to) {
+        const Index size = message_bytes(plan, transfer, region, 4);
+        bytes.out[static_cast<std::size_t>(from)] += size;
+        bytes.in[static_cast<std::size_t>(to)] += size;
+      }
+    });
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the transfers of a plan are its exchanges, collapses and parameters, and no more") {
+  for_each_plan(100, [](const tests::RandomCase& random, const Plan& plan) {
+    const PlanTotals totals = plan_totals(random.network, plan, 4);
+    const auto sent = [&plan](const Transfer& of) {
+      return of.subject != kImage || plan.reader != kEveryRank;
+    };
+    const Bytes maps = bytes_of(
+        plan, [&](const Transfer& of) { return of.kind == TransferKind::FeatureMap && sent(of); });
+    const Bytes gradients = bytes_of(plan, [](const Transfer& of) {
+      return of.kind == TransferKind::MapGradient && of.subject != kImage;
+    });
+    const Bytes parameters = bytes_of(plan, [](const Transfer& of) {
+      return of.kind == TransferKind::ParameterValue ||
+             (of.kind == TransferKind::ParameterGradient && !of.normalized);
+    });
+    const Bytes statistics = bytes_of(plan, [](const Transfer& of) {
+      return of.kind == TransferKind::BatchStatistics ||
+             of.kind == TransferKind::StatisticsGradient;
+    });
+    for (std::size_t rank = 0; rank < totals.rank_sums.size(); ++rank) {
+      const Totals& of = totals.rank_sums[rank];
+      CHECK(maps.in[rank] == of.forward_in.bytes);
+      CHECK(maps.out[rank] == of.forward_out.bytes);
+      CHECK(gradients.in[rank] == of.backward_in.bytes);
+      CHECK(gradients.out[rank] == of.backward_out.bytes);
+      CHECK(parameters.in[rank] == totals.gradient_sum_in[rank].bytes);
+      CHECK(parameters.out[rank] == totals.gradient_sum_out[rank].bytes);
+      CHECK(statistics.in[rank] == totals.channel_sum_in_bytes[rank]);
+    }
+  });
+}
+
+TEST_CASE("the schedule of two convolutions on two ranks") {
+  const Network network = small_network();
+  const Plan plan = make_plan(network, apart(network), 1);
+  CHECK(described(plan, plan.schedule.forward) == Lines{"start feature map -1",
+                                                        "finish parameter value 0 (first)",
+                                                        "finish feature map -1",
+                                                        "compute forward 0.1",
+                                                        "compute statistics 0.0",
+                                                        "start batch statistics 0",
+                                                        "finish batch statistics 0",
+                                                        "compute activate 0.0",
+                                                        "start feature map 0",
+                                                        "compute forward 1.0",  // the interior
+                                                        "finish feature map 0",
+                                                        "compute forward 1.1",
+                                                        "compute activate 1.0"});
+  CHECK(described(plan, plan.schedule.loss) ==
+        Lines{"compute loss", "start loss 0", "finish loss 0", "start loss 1", "finish loss 1"});
+  CHECK(described(plan, plan.schedule.backward) ==
+        Lines{"compute backward activation 1.0",
+              "compute backward data 1.0",
+              "start map gradient 0",
+              "compute backward weights 1.0",  // while gradients of the map travel
+              "finish map gradient 0",
+              "compute backward activation 0.0",
+              "start statistics gradient 0",
+              "compute backward weights 1.1",  // while statistics do
+              "finish statistics gradient 0",
+              "compute backward normalize 0.0",
+              "compute backward data 0.0",
+              "compute backward weights 0.0",
+              "start parameter gradient 0 (last)"});
+  CHECK(described(plan, plan.schedule.update) ==
+        Lines{"finish parameter gradient 0", "compute update 0", "start parameter value 0"});
+}
+
+TEST_CASE("a recomputed group runs again before its backward pass") {
+  const Network network = small_network();
+  Partition partition = single_tile(network);
+  partition.groups[0].recompute = true;
+  const Plan plan = make_plan(network, partition, 1);
+  CHECK(described(plan, plan.schedule.backward) ==
+        Lines{"compute recompute 0.0",  // the output of the last layer is kept
+
+              "compute backward activation 1.0",
+              "compute restore 0.0",
+              "compute backward data 1.0",
+              "compute backward weights 1.0",
+              "compute backward activation 0.0",
+              "start statistics gradient 0",
+              "finish statistics gradient 0",
+              "compute backward normalize 0.0",
+              "compute backward data 0.0",
+              "compute backward weights 0.0",
+              "start parameter gradient 0 (last)"});
+}
+
+TEST_CASE("parameters travel with the first and the last pass of a step") {
+  const Network network = small_network();
+  const Plan plan = make_plan(network, apart(network), 1);
+  const std::size_t every = static_cast<std::size_t>(
+      std::count_if(plan.schedule.actions.begin(),
+                    plan.schedule.actions.begin() + plan.schedule.backward.end,
+                    [](const Action& of) { return of.passes == Passes::Every; }));
+  std::vector<Lines> passes(3);
+  for_each_action(plan.schedule, 3, [&](int action, Index pass) {
+    passes[static_cast<std::size_t>(pass)].push_back(
+        described(plan, plan.schedule.actions[static_cast<std::size_t>(action)]));
+  });
+  CHECK(passes[0].size() == every + 1);
+  CHECK(passes[0][1] == "finish parameter value 0 (first)");
+  CHECK(passes[1].size() == every);
+  CHECK(passes[2].size() == every + 4);
+  CHECK(passes[2][every] == "start parameter gradient 0 (last)");
+  CHECK(passes[2].back() == "start parameter value 0");
+}
+
+TEST_CASE("gradients of shift and scale are reduced where ranks normalise by themselves") {
+  const Network network = small_network();
+  const Plan plan = make_plan(network, apart(network), 1);
+  const auto elements = [&](Statistics statistics) {
+    Index sum = 0;
+    for (const Action& action : make_schedule(network, plan, {.statistics = statistics}).actions) {
+      const Transfer* of = action.transfer < 0
+                               ? nullptr
+                               : &plan.transfers[static_cast<std::size_t>(action.transfer)];
+      if (action.kind == Kind::Start && of->kind == TransferKind::ParameterGradient) {
+        for_each_message(
+            plan, *of, [&](int, int, const Region& region) { sum += region.volume(); });
+      }
+    }
+    return sum;
+  };
+  // Each of two ranks sends the other half of what it has: that of one rank in all.
+  CHECK(elements(Statistics::Batch) == 8 * 27 + 4 * 72 + 4);
+  CHECK(elements(Statistics::Tile) == 8 * 27 + 8 + 8 + 4 * 72 + 4);
+  CHECK(elements(Statistics::Running) == elements(Statistics::Tile));
+}
+
+namespace {
+
+// A schedule that is damaged on purpose must not pass.
+struct Damage {
+  Network network = small_network();
+  Plan plan = make_plan(network, apart(network), 1);
+  Schedule schedule = plan.schedule;
+
+  int place(const std::string& line) const {
+    for (std::size_t i = 0; i < plan.schedule.actions.size(); ++i) {
+      if (described(plan, plan.schedule.actions[i]) == line) {
+        return static_cast<int>(i);
+      }
+    }
+    FAIL("no such action: ", line);
+    return -1;
+  }
+  Action& action(const std::string& line) {
+    return schedule.actions[static_cast<std::size_t>(place(line))];
+  }
+  // Moves an action to where another stands; those between make room.
+  void move(const std::string& line, const std::string& to) {
+    const auto begin = schedule.actions.begin();
+    const int from = place(line);
+    const int target = place(to);
+    if (from < target) {
+      std::rotate(begin + from, begin + from + 1, begin + target + 1);
+    } else {
+      std::rotate(begin + target, begin + from, begin + from + 1);
+    }
+  }
+  // Another action that does nothing stands there now.
+  void drop(const std::string& line) { action(line) = {.phase = Phase::Restore, .layer = 0}; }
+
+  [[nodiscard]] bool is_found() const { return !check_schedule(network, plan, schedule).empty(); }
+};
+
+}  // namespace
+
+TEST_CASE("a schedule that lacks an action is found out") {
+  const Damage sound;
+  CHECK(!sound.is_found());
+  for (const Action& action : sound.plan.schedule.actions) {
+    const std::string line = described(sound.plan, action);
+    const bool is_local = action.kind == Kind::Compute &&
+                          (action.phase == Phase::Statistics || action.phase == Phase::Loss);
+    if (!is_local) {
+      CAPTURE(line);
+      Damage damaged;
+      damaged.drop(line);
+      CHECK(damaged.is_found());
+    }
+  }
+}
+
+TEST_CASE("actions that stand too early or too late are found out") {
+  const std::vector<std::pair<std::string, std::string>> moves = {
+      {"start feature map 0", "compute activate 0.0"},
+      {"start batch statistics 0", "compute statistics 0.0"},
+      {"finish batch statistics 0", "compute activate 0.0"},
+      {"compute activate 0.0", "compute statistics 0.0"},
+      {"compute statistics 0.0", "compute forward 0.1"},
+      {"finish feature map 0", "compute forward 1.1"},
+      {"compute forward 1.1", "compute activate 1.0"},
+      {"finish parameter value 0 (first)", "compute forward 0.1"},
+      {"start loss 0", "compute loss"},
+      {"finish loss 0", "start loss 0"},
+      {"start map gradient 0", "compute backward data 1.0"},
+      {"finish map gradient 0", "compute backward activation 0.0"},
+      {"start statistics gradient 0", "compute backward activation 0.0"},
+      {"finish statistics gradient 0", "compute backward normalize 0.0"},
+      {"compute backward normalize 0.0", "compute backward data 0.0"},
+      {"compute backward data 1.0", "compute backward activation 1.0"},
+      {"start parameter gradient 0 (last)", "compute backward weights 0.0"},
+      {"finish parameter gradient 0", "compute update 0"},
+      {"start parameter value 0", "compute update 0"}};
+  for (const auto& [line, to] : moves) {
+    CAPTURE(line);
+    Damage damaged;
+    damaged.move(line, to);
+    CHECK(damaged.is_found());
+  }
+}
+
+TEST_CASE("actions of the wrong pass, part or transfer are found out") {
+  const std::vector<std::pair<std::string, std::function<void(Action&)>>> changes = {
+      {"start parameter gradient 0 (last)", [](Action& of) { of.passes = Passes::Every; }},
+      {"finish parameter value 0 (first)", [](Action& of) { of.passes = Passes::Every; }},
+      {"start feature map 0", [](Action& of) { of.passes = Passes::Last; }},
+      {"compute forward 1.0", [](Action& of) { of.part = 1; }},
+      {"compute backward weights 1.1", [](Action& of) { of.part = 0; }},
+      {"start feature map 0", [](Action& of) { of.transfer = 1000; }},
+      {"finish feature map 0", [](Action& of) { of.transfer = 0; }}};
+  for (const auto& [line, change] : changes) {
+    CAPTURE(line);
+    Damage damaged;
+    change(damaged.action(line));
+    CHECK(damaged.is_found());
+  }
+}
+
+TEST_CASE("work between filters that are prepared and their use is found out") {
+  Network network = small_network();
+  Partition partition = apart(network);
+  partition.kernels = choose_kernels(network, KernelRule::Winograd);
+  const Plan plan = make_plan(network, partition, 1);
+  Schedule schedule = plan.schedule;
+  const auto prepare =
+      std::find_if(schedule.actions.begin(), schedule.actions.end(), [](const Action& of) {
+        return of.kind == Kind::Compute && of.phase == Phase::Prepare && of.layer == 1;
+      });
+  REQUIRE(prepare != schedule.actions.end());
+  CHECK(check_schedule(network, plan, schedule).empty());
+  schedule.actions.insert(prepare + 1, {.phase = Phase::Activate, .layer = 0});
+  for (Section* section : {&schedule.loss, &schedule.backward, &schedule.update}) {
+    ++section->begin;
+  }
+  for (Section* section :
+       {&schedule.forward, &schedule.loss, &schedule.backward, &schedule.update}) {
+    ++section->end;
+  }
+  const std::string wrong = joined(check_schedule(network, plan, schedule));
+  CHECK(wrong.find("comes between its filters and their use") != std::string::npos);
+}
+
+TEST_CASE("sections that leave actions out are found out") {
+  Damage damaged;
+  --damaged.schedule.update.end;
+  CHECK(damaged.is_found());
+  damaged.schedule = damaged.plan.schedule;
+  ++damaged.schedule.loss.begin;
+  CHECK(damaged.is_found());
+}
