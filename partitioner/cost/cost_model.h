@@ -4,8 +4,9 @@
 // A step is the sum of its groups: of each, the messages that bring its inputs, the segments of
 // computing between synchronisations, each as long as its slowest rank takes, and the messages that
 // add up gradients. So nothing is hidden behind anything else, and groups wait for each other:
-// that makes the time of a step a sum over groups, which a search can take apart. simulation.h has
-// no such simplification; tests compare the two.
+// that makes the time of a step a sum over groups, which a search can take apart. It knows nothing
+// of the order of a step: simulation.h plays the plan's schedule through, without such
+// simplifications; tests compare the two.
 //
 // What that leaves out most is that gradients are summed while the backward pass goes on, and new
 // values sent while the next forward pass does: how much of it hides depends on all layers below,

@@ -1,6 +1,8 @@
 #include "partitioner/cost/simulation.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "partitioner/base/errors.h"
 #include "partitioner/cost/wire.h"
@@ -29,23 +31,21 @@ struct Part {
 
 class Simulation {
  public:
-  Simulation(const StepProgram& program, const ClusterProfile& cluster)
-      : program_(program),
+  Simulation(const PricedStep& step, const ClusterProfile& cluster)
+      : step_(step),
         cluster_(cluster),
-        wire_(cluster, static_cast<double>(kPieceBytes * pieces_under_way(program.ranks))) {
-    const auto ranks = static_cast<std::size_t>(program.ranks);
+        wire_(cluster, static_cast<double>(kPieceBytes * pieces_under_way(step.ranks))) {
+    const auto ranks = static_cast<std::size_t>(step.ranks);
     clocks_.resize(ranks);
     at_.resize(ranks);
     result_.timelines.resize(ranks);
-    for (const PricedTransfer& transfer : program.transfers) {
-      auto& parts = parts_.emplace_back(ranks);
+    for (const PricedTransfer& transfer : step.transfers) {
       auto& outgoing = outgoing_.emplace_back(ranks);
       for (const Parcel& parcel : transfer.parcels) {
-        ++parts[static_cast<std::size_t>(parcel.from)].outgoing;
-        ++parts[static_cast<std::size_t>(parcel.to)].incoming;
         outgoing[static_cast<std::size_t>(parcel.from)].push_back(&parcel);
       }
     }
+    number_exchanges();
   }
 
   // Ranks run ahead as far as they can; a message takes them further. What they send lies after the
@@ -58,7 +58,7 @@ class Simulation {
       deliver(left);
     }
     for (std::size_t rank = 0; rank < at_.size(); ++rank) {
-      expects(at_[rank] == program_.actions.size(), "every rank comes to the end of its program");
+      expects(at_[rank] == step_.actions.size(), "every rank comes to the end of the step");
       result_.step_s = std::max(result_.step_s, clocks_[rank]);
     }
     return std::move(result_);
@@ -67,18 +67,44 @@ class Simulation {
  private:
   struct Sent {
     const Parcel* parcel;
-    std::size_t transfer;
+    std::size_t exchange;
   };
+
+  // Ranks run ahead into the next pass: a transfer is another exchange in each pass.
+  void number_exchanges() {
+    std::map<std::pair<Index, int>, std::size_t> numbers;
+    for (const PricedAction& priced : step_.actions) {
+      const int transfer = priced.action.transfer;
+      if (priced.action.kind == Action::Kind::Compute) {
+        exchange_.push_back(0);
+        continue;
+      }
+      const auto [known, is_new] = numbers.try_emplace({priced.pass, transfer}, parts_.size());
+      if (is_new) {
+        parts_.push_back(parts_of(step_.transfers[static_cast<std::size_t>(transfer)]));
+      }
+      exchange_.push_back(known->second);
+    }
+  }
+
+  [[nodiscard]] std::vector<Part> parts_of(const PricedTransfer& transfer) const {
+    std::vector<Part> parts(static_cast<std::size_t>(step_.ranks));
+    for (const Parcel& parcel : transfer.parcels) {
+      ++parts[static_cast<std::size_t>(parcel.from)].outgoing;
+      ++parts[static_cast<std::size_t>(parcel.to)].incoming;
+    }
+    return parts;
+  }
 
   void deliver(const Wire::Departure& left) {
     const Sent& sent = sent_[static_cast<std::size_t>(left.message)];
     const Parcel& parcel = *sent.parcel;
     const auto from = static_cast<std::size_t>(parcel.from);
     const auto to = static_cast<std::size_t>(parcel.to);
-    Part& sender = parts_[sent.transfer][from];
+    Part& sender = parts_[sent.exchange][from];
     ++sender.departed;
     sender.last_departure_s = left.time;
-    Part& receiver = parts_[sent.transfer][to];
+    Part& receiver = parts_[sent.exchange][to];
     ++receiver.arrived;
     receiver.arrivals.push_back({left.time + cluster_.between(parcel.from, parcel.to).latency_s,
                                  parcel_processor_seconds(cluster_.device(parcel.to), parcel)});
@@ -87,79 +113,77 @@ class Simulation {
   }
 
   void advance(std::size_t rank) {
-    while (at_[rank] < program_.actions.size()) {
-      const StepAction& action = program_.actions[at_[rank]];
-      if (action.kind == StepAction::Kind::Compute) {
-        spend(rank, Doing::Compute, action, action.seconds[rank]);
-      } else if (action.kind == StepAction::Kind::Start) {
-        start(rank, action);
-      } else if (!finish(rank, action)) {
+    while (at_[rank] < step_.actions.size()) {
+      const PricedAction& priced = step_.actions[at_[rank]];
+      if (priced.action.kind == Action::Kind::Compute) {
+        spend(rank, Doing::Compute, priced.seconds[rank]);
+      } else if (priced.action.kind == Action::Kind::Start) {
+        start(rank, priced.action);
+      } else if (!finish(rank, priced.action)) {
         return;
       }
       ++at_[rank];
     }
   }
 
-  void spend(std::size_t rank, Doing doing, const StepAction& action, double seconds) {
+  void spend(std::size_t rank, Doing doing, double seconds) {
     if (seconds > 0) {
-      record(rank, doing, action, clocks_[rank] + seconds);
+      record(rank, doing, clocks_[rank] + seconds);
     }
   }
 
-  void record(std::size_t rank, Doing doing, const StepAction& action, double until) {
-    result_.timelines[rank].push_back({doing, action.part, action.layer, clocks_[rank], until});
+  void record(std::size_t rank, Doing doing, double until) {
+    result_.timelines[rank].push_back({doing, static_cast<int>(at_[rank]), clocks_[rank], until});
     clocks_[rank] = until;
   }
 
-  void wait_until(std::size_t rank, const StepAction& action, double time) {
+  void wait_until(std::size_t rank, double time) {
     if (time > clocks_[rank]) {
-      record(rank, Doing::Wait, action, time);
+      record(rank, Doing::Wait, time);
     }
   }
 
-  void start(std::size_t rank, const StepAction& action) {
+  void start(std::size_t rank, const Action& action) {
     const auto transfer = static_cast<std::size_t>(action.transfer);
-    const auto kind = program_.transfers[transfer].bulk ? Wire::Kind::Bulk : Wire::Kind::Urgent;
+    const auto kind = step_.transfers[transfer].bulk ? Wire::Kind::Bulk : Wire::Kind::Urgent;
     for (const Parcel* parcel : outgoing_[transfer][rank]) {
-      spend(rank,
-            Doing::Send,
-            action,
-            parcel_processor_seconds(cluster_.device(parcel->from), *parcel));
+      spend(rank, Doing::Send, parcel_processor_seconds(cluster_.device(parcel->from), *parcel));
       wire_.send(parcel->from, parcel->to, parcel->bytes, clocks_[rank], kind);
-      sent_.push_back({parcel, transfer});
+      sent_.push_back({parcel, exchange_[at_[rank]]});
     }
   }
 
   // Whether all that the rank waits for has come and gone.
-  bool finish(std::size_t rank, const StepAction& action) {
-    const auto transfer = static_cast<std::size_t>(action.transfer);
-    const bool waits_for_sends = program_.transfers[transfer].waits_for_sends;
-    Part& part = parts_[transfer][rank];
+  bool finish(std::size_t rank, const Action& action) {
+    const PricedTransfer& transfer = step_.transfers[static_cast<std::size_t>(action.transfer)];
+    const bool waits_for_sends = transfer.waits_for_sends;
+    Part& part = parts_[exchange_[at_[rank]]][rank];
     if (part.arrived < part.incoming || (waits_for_sends && part.departed < part.outgoing)) {
       return false;
     }
     std::stable_sort(part.arrivals.begin(), part.arrivals.end(), [](const auto& a, const auto& b) {
       return a.time < b.time;
     });
-    if (program_.transfers[transfer].in_order && !part.arrivals.empty()) {
-      wait_until(rank, action, part.arrivals.back().time);
+    if (transfer.in_order && !part.arrivals.empty()) {
+      wait_until(rank, part.arrivals.back().time);
     }
     for (const Part::Arrival& arrival : part.arrivals) {
-      wait_until(rank, action, arrival.time);
-      spend(rank, Doing::Receive, action, arrival.unpack_s);
+      wait_until(rank, arrival.time);
+      spend(rank, Doing::Receive, arrival.unpack_s);
     }
     if (waits_for_sends) {
-      wait_until(rank, action, part.last_departure_s);
+      wait_until(rank, part.last_departure_s);
     }
     return true;
   }
 
-  const StepProgram& program_;
+  const PricedStep& step_;
   const ClusterProfile& cluster_;
   Wire wire_;
   std::vector<double> clocks_;                                     // by rank
   std::vector<std::size_t> at_;                                    // by rank: its next action
-  std::vector<std::vector<Part>> parts_;                           // [transfer][rank]
+  std::vector<std::size_t> exchange_;                              // by action, but for Compute
+  std::vector<std::vector<Part>> parts_;                           // [exchange][rank]
   std::vector<std::vector<std::vector<const Parcel*>>> outgoing_;  // [transfer][rank]
   std::vector<Sent> sent_;                                         // by message of the wire
   SimulatedStep result_;
@@ -189,9 +213,9 @@ bool is_simulable(const Network& network, int devices) {
   return sums * messages * messages <= kMostWork;
 }
 
-SimulatedStep simulate(const StepProgram& program, const ClusterProfile& cluster) {
-  expects(program.ranks == cluster.size(), "a program is for as many ranks as there are devices");
-  return Simulation(program, cluster).run();
+SimulatedStep simulate(const PricedStep& step, const ClusterProfile& cluster) {
+  expects(step.ranks == cluster.size(), "a step is for as many ranks as there are devices");
+  return Simulation(step, cluster).run();
 }
 
 }  // namespace tessera::partitioner

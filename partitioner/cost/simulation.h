@@ -1,5 +1,5 @@
-// A step of a plan, played through event by event: each rank runs its program, waits for what it
-// has to, and messages share the network interfaces they pass.
+// A step of a plan, played through event by event: each rank performs the schedule, waits for what
+// it has to, and messages share the network interfaces they pass.
 //
 // Messages under way at one time share rates fairly (max-min): of the sender's interface, of the
 // receiver's, and none gets more than its link has. Messages of one pair follow each other, as in
@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "partitioner/cost/step_program.h"
+#include "partitioner/cost/step_prices.h"
 
 namespace tessera::partitioner {
 
@@ -19,8 +19,7 @@ namespace tessera::partitioner {
 struct TimelineSpan {
   enum class Doing { Compute, Send, Wait, Receive };  // Send and Receive: packing and unpacking
   Doing doing = Doing::Compute;
-  StepPart part = StepPart::Forward;
-  int layer = -1;
+  int action = 0;  // in PricedStep::actions
   double begin_s = 0;
   double end_s = 0;
 };
@@ -37,6 +36,6 @@ struct SimulatedStep {
 // second: each that leaves changes the rates of those that are under way with it.
 [[nodiscard]] bool is_simulable(const Network& network, int devices);
 
-[[nodiscard]] SimulatedStep simulate(const StepProgram& program, const ClusterProfile& cluster);
+[[nodiscard]] SimulatedStep simulate(const PricedStep& step, const ClusterProfile& cluster);
 
 }  // namespace tessera::partitioner

@@ -55,41 +55,47 @@ TimeShares modelled_shares(const StepCost& cost, int devices) {
   return time;
 }
 
-double& share_of_part(TimeShares& time, StepPart part) {
-  switch (part) {
-    case StepPart::ForwardMaps:
-    case StepPart::BackwardMaps:
+double& share_of(TimeShares& time, TransferKind kind) {
+  switch (kind) {
+    case TransferKind::FeatureMap:
+    case TransferKind::MapGradient:
       return time.maps_s;
-    case StepPart::ForwardStatistics:
-    case StepPart::BackwardStatistics:
+    case TransferKind::BatchStatistics:
+    case TransferKind::StatisticsGradient:
       return time.statistics_s;
-    case StepPart::GradientSum:
-    case StepPart::ValueShare:
+    case TransferKind::ParameterGradient:
+    case TransferKind::ParameterValue:
+    case TransferKind::RunningStatistics:
       return time.gradients_s;
-    case StepPart::Loss:
+    case TransferKind::Loss:
       return time.loss_s;
-    case StepPart::Update:
-      return time.update_s;
-    case StepPart::Recompute:
-      return time.recompute_s;
-    case StepPart::Forward:
-    case StepPart::Backward:
-      return time.other_s;
   }
   return time.idle_s;
 }
 
-TimeShares simulated_shares(const StepCost& cost, const SimulatedStep& step) {
+// Where the time of an action counts; nullptr for a layer's computing, which the model tells apart.
+double* share_of(TimeShares& time, const Plan& plan, const Action& action) {
+  if (action.kind != Action::Kind::Compute) {
+    return &share_of(time, plan.transfers[static_cast<std::size_t>(action.transfer)].kind);
+  }
+  if (action.phase == Phase::Update) {
+    return &time.update_s;
+  }
+  return action.phase == Phase::Loss ? &time.loss_s : nullptr;
+}
+
+TimeShares simulated_shares(const StepCost& cost,
+                            const Plan& plan,
+                            const PricedStep& priced,
+                            const SimulatedStep& step) {
   const auto devices = static_cast<int>(step.timelines.size());
   TimeShares time = computing_of(cost, devices);
   for (const auto& timeline : step.timelines) {
     for (const TimelineSpan& span : timeline) {
       const double seconds = (span.end_s - span.begin_s) / devices;
-      const bool counted = span.doing == TimelineSpan::Doing::Compute &&
-                           (span.part == StepPart::Forward || span.part == StepPart::Backward ||
-                            span.part == StepPart::Recompute);
-      if (!counted) {
-        share_of_part(time, span.part) += seconds;
+      const Action& action = priced.actions[static_cast<std::size_t>(span.action)].action;
+      if (double* share = share_of(time, plan, action)) {
+        *share += seconds;
       }
       time.waiting_s += span.doing == TimelineSpan::Doing::Wait ? seconds : 0;
     }
@@ -111,10 +117,10 @@ ExplainedPlan explained_step(const Network& network,
     plan.time = modelled_shares(cost, cluster.size());
     return plan;
   }
-  const StepProgram program =
-      step_program(network, make_plan(network, partition, options.batch), cluster, options.cost);
-  plan.time = simulated_shares(cost, simulate(program, cluster));
-  plan.traffic = step_traffic(program);
+  const Plan made = make_plan(network, partition, options.batch);
+  const PricedStep step = priced_step(network, made, cluster, options.cost);
+  plan.time = simulated_shares(cost, made, step, simulate(step, cluster));
+  plan.traffic = step_traffic(step);
   return plan;
 }
 
@@ -233,6 +239,28 @@ class Comparison {
   std::vector<ExplainedPlan> plans_;
 };
 
+// The part of a pass that a phase of a layer belongs to.
+double PassSeconds::*seconds_of(Phase phase) {
+  switch (phase) {
+    case Phase::Prepare:
+    case Phase::Forward:
+    case Phase::Statistics:
+    case Phase::Activate:
+    case Phase::Loss:
+      return &PassSeconds::forward_s;
+    case Phase::BackwardWeights:
+    case Phase::Update:
+      return &PassSeconds::weights_s;
+    case Phase::Restore:
+    case Phase::Recompute:
+    case Phase::BackwardActivation:
+    case Phase::BackwardNormalize:
+    case Phase::BackwardData:
+      return &PassSeconds::backward_s;
+  }
+  return &PassSeconds::forward_s;
+}
+
 }  // namespace
 
 TimeShares time_shares(const Network& network,
@@ -247,34 +275,27 @@ std::vector<PassSeconds> mean_computing(const Network& network,
                                         const SearchOptions& options,
                                         const Partition& partition) {
   const Plan plan = make_plan(network, partition, options.batch);
-  const double share = static_cast<double>(options.cost.passes) / cluster.size();
-  LayerTimes times(network, plan.kernels, cluster);
   std::vector<PassSeconds> result(network.layers.size());
-  for (std::size_t g = 0; g < partition.groups.size(); ++g) {
-    const GroupGeometry group = group_of_plan(network, plan, static_cast<int>(g));
-    const std::vector<RecomputedLayer> again = recomputed_work(network, group);
-    for (int layer = group.first; layer <= group.last; ++layer) {
-      PassSeconds& sum = result[static_cast<std::size_t>(layer)];
-      for (int rank = 0; rank < cluster.size(); ++rank) {
-        const Tile& tile = plan.tile(layer, rank);
-        const LayerSeconds& of = times.of(layer, rank, tile.computed, tile.backward);
-        sum.forward_s += share * (of.forward_s + of.other_forward_s);
-        sum.backward_s +=
-            share * (of.backward_data_s + of.other_backward_s +
-                     recompute_seconds(of, again[static_cast<std::size_t>(layer - group.first)]));
-        sum.weights_s += share * of.backward_weights_s;
-      }
+  for (const PricedAction& priced : priced_step(network, plan, cluster, options.cost).actions) {
+    if (priced.action.kind == Action::Kind::Compute && priced.action.layer != kNoLayer) {
+      const double sum = std::accumulate(priced.seconds.begin(), priced.seconds.end(), 0.0);
+      result[static_cast<std::size_t>(priced.action.layer)].*seconds_of(priced.action.phase) +=
+          sum / cluster.size();
     }
   }
   return result;
 }
 
-StepTraffic step_traffic(const StepProgram& program) {
+StepTraffic step_traffic(const PricedStep& step) {
   StepTraffic traffic;
-  std::vector<double> sent(static_cast<std::size_t>(program.ranks));
+  std::vector<double> sent(static_cast<std::size_t>(step.ranks));
   std::vector<double> received(sent.size());
-  for (const PricedTransfer& transfer : program.transfers) {
-    for (const Parcel& parcel : transfer.parcels) {
+  for (const PricedAction& priced : step.actions) {
+    if (priced.action.kind != Action::Kind::Start) {
+      continue;
+    }
+    const auto transfer = static_cast<std::size_t>(priced.action.transfer);
+    for (const Parcel& parcel : step.transfers[transfer].parcels) {
       traffic.sent.messages += parcel.messages;
       sent[static_cast<std::size_t>(parcel.from)] += parcel.bytes;
       received[static_cast<std::size_t>(parcel.to)] += parcel.bytes;

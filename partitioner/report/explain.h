@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "partitioner/cost/compute_model.h"
-#include "partitioner/cost/step_program.h"
+#include "partitioner/cost/step_prices.h"
 #include "partitioner/plan/plan_totals.h"
 #include "partitioner/report/explain_sums.h"
 #include "partitioner/search/search.h"
@@ -62,7 +62,7 @@ struct StepTraffic {
   Traffic sent;             // by all devices
   Index busiest_bytes = 0;  // the most that a device sends, or receives
 };
-[[nodiscard]] StepTraffic step_traffic(const StepProgram& program);
+[[nodiscard]] StepTraffic step_traffic(const PricedStep& step);
 
 struct ExplainedPlan {
   std::string name;

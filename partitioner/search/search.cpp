@@ -489,14 +489,24 @@ Index Candidate::most_bytes() const {
   return most;
 }
 
+namespace {
+
+std::vector<MemoryUse> memory_of(const Network& network,
+                                 const ClusterProfile& cluster,
+                                 const SearchOptions& options,
+                                 const Plan& plan) {
+  const std::vector<Index> workspace =
+      options.workspace.of_ranks ? options.workspace.of_ranks(plan) : std::vector<Index>{};
+  return planned_memory_of_ranks(network, plan, options.memory, workspace, program_bytes(cluster));
+}
+
+}  // namespace
+
 std::vector<MemoryUse> searched_memory(const Network& network,
                                        const ClusterProfile& cluster,
                                        const SearchOptions& options,
                                        const Partition& partition) {
-  const Plan plan = make_plan(network, partition, options.batch);
-  const std::vector<Index> workspace =
-      options.workspace.of_ranks ? options.workspace.of_ranks(plan) : std::vector<Index>{};
-  return planned_memory_of_ranks(network, plan, options.memory, workspace, program_bytes(cluster));
+  return memory_of(network, cluster, options, make_plan(network, partition, options.batch));
 }
 
 Candidate evaluated(const Network& network,
@@ -507,13 +517,16 @@ Candidate evaluated(const Network& network,
   candidate.partition = partition;
   candidate.modelled_s =
       step_cost(network, partition, options.batch, cluster, options.cost).total();
-  if (is_simulable(network, cluster.size())) {
+  const bool simulates = is_simulable(network, cluster.size());
+  if (simulates || options.counts_memory) {
     const Plan plan = make_plan(network, partition, options.batch);
-    candidate.simulated_s =
-        simulate(step_program(network, plan, cluster, options.cost), cluster).step_s;
-  }
-  if (options.counts_memory) {
-    candidate.memory = searched_memory(network, cluster, options, partition);
+    if (simulates) {
+      candidate.simulated_s =
+          simulate(priced_step(network, plan, cluster, options.cost), cluster).step_s;
+    }
+    if (options.counts_memory) {
+      candidate.memory = memory_of(network, cluster, options, plan);
+    }
   }
   return candidate;
 }

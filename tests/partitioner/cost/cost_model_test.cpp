@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "partitioner/cost/compute_model.h"
-#include "partitioner/cost/step_program.h"
+#include "partitioner/cost/step_prices.h"
 #include "partitioner/memory/activation_arena.h"
 #include "partitioner/plan/plan_totals.h"
 
@@ -293,8 +293,13 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
     const Plan plan = make_plan(random.network, random.partition, random.batch);
     const PlanTotals totals = plan_totals(random.network, plan, 4);
     std::vector<Traffic> out(static_cast<std::size_t>(ranks));
-    for (const PricedTransfer& transfer :
-         step_program(random.network, plan, equal_devices({.count = ranks}), {}).transfers) {
+    const PricedStep step =
+        priced_step(random.network, plan, equal_devices({.count = ranks}), {.passes = 3});
+    for (const PricedAction& priced : step.actions) {
+      if (priced.action.kind != Action::Kind::Start) {
+        continue;
+      }
+      const auto& transfer = step.transfers[static_cast<std::size_t>(priced.action.transfer)];
       for (const Parcel& parcel : transfer.parcels) {
         if (transfer.bulk) {
           out[static_cast<std::size_t>(parcel.from)].messages += parcel.messages;

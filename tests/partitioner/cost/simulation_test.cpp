@@ -50,7 +50,7 @@ Prediction predict(const tests::RandomCase& random, const ClusterProfile& cluste
   Prediction prediction;
   prediction.model_s = cost.total();
   prediction.simulated_s =
-      simulate(step_program(random.network, plan, cluster, options), cluster).step_s;
+      simulate(priced_step(random.network, plan, cluster, options), cluster).step_s;
   for (const GroupCost& group : cost.groups) {
     prediction.backward_exchange_s +=
         static_cast<double>(options.passes) * group.backward_exchange_s;
@@ -174,13 +174,13 @@ TEST_CASE("interfaces carry each byte once, and never more than their rate") {
 TEST_CASE("who sends waits until its messages have left where the transfer says so") {
   for (const bool waits_for_sends : {true, false}) {
     const PricedTransfer transfer{.parcels = {{0, 1, 1000}},
-                            .waits_for_sends = waits_for_sends};  // 10 s on the wire
-    StepProgram program{.ranks = 2, .transfers = {transfer}, .actions = {}};
-    for (const auto kind : {StepAction::Kind::Start, StepAction::Kind::Finish}) {
-      program.actions.push_back({.kind = kind, .transfer = 0, .seconds = {}});
+                                  .waits_for_sends = waits_for_sends};  // 10 s on the wire
+    PricedStep priced{.ranks = 2, .transfers = {transfer}, .actions = {}};
+    for (const auto kind : {Action::Kind::Start, Action::Kind::Finish}) {
+      priced.actions.push_back({.action = {.kind = kind, .transfer = 0}, .seconds = {}});
     }
-    program.actions.push_back({.kind = StepAction::Kind::Compute, .seconds = {5, 0}});
-    const SimulatedStep step = simulate(program, wires(2));
+    priced.actions.push_back({.action = {.kind = Action::Kind::Compute}, .seconds = {5, 0}});
+    const SimulatedStep step = simulate(priced, wires(2));
     CHECK(step.timelines[0].back().end_s == doctest::Approx(waits_for_sends ? 15 : 5));
     CHECK(step.timelines[1].back().end_s == doctest::Approx(10));
     CHECK(step.step_s == doctest::Approx(waits_for_sends ? 15 : 10));
@@ -252,7 +252,7 @@ TEST_CASE("from device to device, group by group, a simulation hides little") {
     const CostOptions options{.passes = 1, .has_loss = false};
     const double model = step_cost(chain.network, plan, cluster, options).total();
     const double simulated =
-        simulate(step_program(chain.network, plan, cluster, options), cluster).step_s;
+        simulate(priced_step(chain.network, plan, cluster, options), cluster).step_s;
     CHECK(simulated <= model * (1 + 1e-9));
     double hidden = 0;  // groups on different devices are updated at the same time
     for (const GroupCost& group : step_cost(chain.network, plan, cluster, options).groups) {
@@ -282,29 +282,80 @@ TEST_CASE("the simulated step lies within stated bounds of the modelled one") {
   CHECK(most > least);
 }
 
-TEST_CASE("a timeline has no gaps, and computes as long as the plan says") {
+TEST_CASE("a timeline has no gaps, and its parts add up to the prices of all actions") {
   Draw draw(43);
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const int ranks = static_cast<int>(1 + seed % 5);
     const tests::RandomCase random = tests::random_case(seed, ranks, {});
     const ClusterProfile cluster = tests::random_cluster(draw, ranks);
     const Plan plan = make_plan(random.network, random.partition, random.batch);
-    const StepProgram program = step_program(random.network, plan, cluster, {});
-    const SimulatedStep step = simulate(program, cluster);
+    const PricedStep priced = priced_step(random.network, plan, cluster, {.passes = 2});
+    const SimulatedStep step = simulate(priced, cluster);
     for (int rank = 0; rank < ranks; ++rank) {
+      const auto own = static_cast<std::size_t>(rank);
       double at = 0;
-      for (const TimelineSpan& span : step.timelines[static_cast<std::size_t>(rank)]) {
+      for (const TimelineSpan& span : step.timelines[own]) {
         CHECK(span.begin_s == at);
         CHECK(span.end_s > span.begin_s);
         at = span.end_s;
       }
-      double computed = 0;
-      for (const StepAction& action : program.actions) {
-        computed += action.kind == StepAction::Kind::Compute
-                        ? action.seconds[static_cast<std::size_t>(rank)]
-                        : 0;
+      double computing_s = 0;
+      double packing_s = 0;
+      for (const PricedAction& action : priced.actions) {
+        computing_s += action.seconds.empty() ? 0 : action.seconds[own];
+        if (action.action.kind == Action::Kind::Start) {
+          const auto transfer = static_cast<std::size_t>(action.action.transfer);
+          for (const Parcel& parcel : priced.transfers[transfer].parcels) {
+            const bool is_own = parcel.from == rank || parcel.to == rank;
+            packing_s += is_own ? parcel_processor_seconds(cluster.device(rank), parcel) : 0;
+          }
+        }
       }
-      CHECK(step.seconds(rank, Doing::Compute) == doctest::Approx(computed).epsilon(1e-6));
+      CHECK(step.seconds(rank, Doing::Compute) == doctest::Approx(computing_s).epsilon(1e-6));
+      CHECK(step.seconds(rank, Doing::Send) + step.seconds(rank, Doing::Receive) ==
+            doctest::Approx(packing_s).epsilon(1e-6));
     }
+  }
+}
+
+TEST_CASE("on one device the model's computing is the sum of the prices of all actions") {
+  Draw draw(47);
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const tests::RandomCase random = tests::random_case(seed, 1, {});
+    const ClusterProfile cluster = tests::random_cluster(draw, 1);
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    const CostOptions options{.passes = 3};
+    double priced_s = 0;
+    for (const PricedAction& action : priced_step(random.network, plan, cluster, options).actions) {
+      priced_s += action.seconds.empty() ? 0 : action.seconds[0];
+    }
+    CHECK(priced_s ==
+          doctest::Approx(step_cost(random.network, plan, cluster, options).total()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a priced step performs the schedule of its passes, an update before and its sums last") {
+  Draw draw(53);
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const int ranks = static_cast<int>(1 + seed % 5);
+    const tests::RandomCase random = tests::random_case(seed, ranks, {});
+    const ClusterProfile cluster = tests::random_cluster(draw, ranks);
+    const Plan plan = make_plan(random.network, random.partition, random.batch);
+    std::vector<std::pair<int, Index>> scheduled;
+    for_each_action(
+        plan.schedule, 3, [&](int action, Index pass) { scheduled.emplace_back(action, pass); });
+    const PricedStep step = priced_step(random.network, plan, cluster, {.passes = 3});
+    REQUIRE(step.actions.size() == scheduled.size());
+    const Section& update = plan.schedule.update;
+    std::vector<std::pair<int, Index>> performed;
+    std::vector<std::pair<int, Index>> of_update;
+    for (const PricedAction& action : step.actions) {
+      CHECK(action.action == plan.schedule.actions[static_cast<std::size_t>(action.number)]);
+      const bool updates = action.number >= update.begin;
+      (updates ? of_update : performed).emplace_back(action.number, updates ? 2 : action.pass);
+    }
+    std::sort(of_update.begin(), of_update.end());
+    performed.insert(performed.end(), of_update.begin(), of_update.end());
+    CHECK(performed == scheduled);
   }
 }

@@ -4,7 +4,7 @@
 #include "tests/support/cuts.h"
 #include <doctest/doctest.h>
 
-#include "partitioner/cost/step_program.h"
+#include "partitioner/cost/step_prices.h"
 #include "partitioner/plan/recomputation.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
@@ -161,21 +161,24 @@ TEST_CASE("a step computes one half while maps travel, the other while sums do")
   int sums = 0;
   std::vector<double> while_maps;
   std::vector<double> while_sums;
-  for (const StepAction& action :
-       step_program(network, plan, cluster, {.passes = 1, .has_loss = false}).actions) {
-    const int more = action.kind == StepAction::Kind::Start ? 1 : -1;
-    if (action.kind == StepAction::Kind::Compute) {
+  for (const PricedAction& priced : priced_step(network, plan, cluster, {}).actions) {
+    const Action& action = priced.action;
+    if (action.kind == Action::Kind::Compute) {
       if (maps > 0) {
         CHECK(action.layer == 1);
-        while_maps.push_back(action.seconds[0]);
+        while_maps.push_back(priced.seconds[0]);
       }
       if (sums > 0) {
         CHECK(action.layer == 1);
-        while_sums.push_back(action.seconds[0]);
+        while_sums.push_back(priced.seconds[0]);
       }
-    } else if (action.layer == 0 && action.part == StepPart::BackwardMaps) {
+      continue;
+    }
+    const int more = action.kind == Action::Kind::Start ? 1 : -1;
+    const Transfer& transfer = plan.transfers[static_cast<std::size_t>(action.transfer)];
+    if (transfer.subject == 0 && transfer.kind == TransferKind::MapGradient) {
       maps += more;
-    } else if (action.layer == 0 && action.part == StepPart::BackwardStatistics) {
+    } else if (transfer.subject == 0 && transfer.kind == TransferKind::StatisticsGradient) {
       sums += more;
     }
   }
@@ -189,23 +192,27 @@ TEST_CASE("a step computes deferred weights between sending sums and waiting for
   const Network network = small_network();
   const Plan plan = make_plan(network, cut(network, {{0, 4}}, tests::images_cut(kRanks)), 2);
   const ClusterProfile cluster = equal_devices({.count = kRanks});
-  std::vector<StepAction::Kind> kinds;  // from the sums of layer 1 being sent to their arrival
+  using Kind = Action::Kind;
+  std::vector<Kind> kinds;  // from the sums of layer 1 being sent to their arrival
   bool on_their_way = false;
-  for (const StepAction& action :
-       step_program(network, plan, cluster, {.passes = 1, .has_loss = false}).actions) {
-    const bool sums = action.part == StepPart::BackwardStatistics && action.layer == 1;
+  for (const PricedAction& priced : priced_step(network, plan, cluster, {}).actions) {
+    const Action& action = priced.action;
+    const Transfer* transfer = action.kind == Kind::Compute
+                                   ? nullptr
+                                   : &plan.transfers[static_cast<std::size_t>(action.transfer)];
+    const bool sums = transfer != nullptr && transfer->kind == TransferKind::StatisticsGradient &&
+                      transfer->subject == 1;
     on_their_way = on_their_way || sums;
     if (on_their_way) {
       kinds.push_back(action.kind);
     }
-    if (sums && action.kind == StepAction::Kind::Finish) {
+    if (sums && action.kind == Kind::Finish) {
       break;
     }
-    if (on_their_way && action.kind == StepAction::Kind::Compute) {
+    if (on_their_way && action.kind == Kind::Compute) {
       CHECK(action.layer == 3);
-      CHECK(action.seconds[0] > 0);
+      CHECK(priced.seconds[0] > 0);
     }
   }
-  using Kind = StepAction::Kind;
   CHECK(kinds == std::vector<Kind>{Kind::Start, Kind::Compute, Kind::Finish});
 }

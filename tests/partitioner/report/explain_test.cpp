@@ -88,10 +88,16 @@ TEST_CASE("one device waits for nobody") {
 }
 
 TEST_CASE("what is sent in a step is counted by device and direction") {
-  StepProgram program;
-  program.ranks = 3;
-  program.transfers = {{{{0, 1, 100}, {2, 1, 30}}, false}, {{{1, 0, 50, 4}}, true}};
-  const StepTraffic traffic = step_traffic(program);
+  PricedStep step;
+  step.ranks = 3;
+  step.transfers = {{{{0, 1, 100}, {2, 1, 30}}, false}, {{{1, 0, 50, 4}}, true}, {{{0, 2, 1000}}}};
+  for (const int started : {0, 1}) {  // nobody needs the third
+    step.actions.push_back(
+        {.action = {.kind = Action::Kind::Start, .transfer = started}, .seconds = {}});
+    step.actions.push_back(
+        {.action = {.kind = Action::Kind::Finish, .transfer = started}, .seconds = {}});
+  }
+  const StepTraffic traffic = step_traffic(step);
   CHECK(traffic.sent.messages == 6);
   CHECK(traffic.sent.bytes == 180);
   CHECK(traffic.busiest_bytes == 130);  // into device 1

@@ -1,0 +1,179 @@
+#include "partitioner/cost/step_prices.h"
+
+#include <algorithm>
+
+#include "partitioner/cost/compute_model.h"
+#include "partitioner/network/layer_memory.h"
+#include "partitioner/plan/transfers.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+double share(const Region& part, const Region& whole) {
+  return static_cast<double>(part.volume()) / static_cast<double>(whole.volume());
+}
+
+class StepPrices {
+ public:
+  StepPrices(const Network& network, const Plan& plan, const ClusterProfile& cluster)
+      : network_(network), plan_(plan), cluster_(cluster), times_(network, plan.kernels, cluster) {
+    for (const LayerRun& group : groups_of(plan)) {
+      const std::size_t layers = at(group.last - group.first) + 1;
+      const auto runs = plan.recomputes(plan.group(group.first))
+                            ? recomputed_work(network, group, plan.collapses)
+                            : std::vector<RecomputedLayer>(layers);
+      recomputed_.insert(recomputed_.end(), runs.begin(), runs.end());
+    }
+  }
+
+  PricedStep step(const Schedule& schedule, Index passes) {
+    result_.ranks = plan_.ranks;
+    for (const Transfer& transfer : plan_.transfers) {
+      result_.transfers.push_back(priced(transfer));
+    }
+    for (const Action& action : schedule.actions) {
+      seconds_.push_back(action.kind == Action::Kind::Compute ? seconds_of(action)
+                                                              : std::vector<double>{});
+    }
+    const auto add = [&](int number, Index pass) { this->add(schedule, number, pass); };
+    const auto sums_up = [&](int number) {
+      const Action& action = schedule.actions[at(number)];
+      return action.kind == Action::Kind::Finish &&
+             plan_.transfers[at(action.transfer)].kind == TransferKind::ParameterGradient;
+    };
+    for (int i = schedule.update.begin; i < schedule.update.end; ++i) {
+      if (!sums_up(i)) {
+        add(i, 0);  // of the step before
+      }
+    }
+    for (Index pass = 0; pass < passes; ++pass) {
+      for (const Section& section : {schedule.forward, schedule.loss, schedule.backward}) {
+        for_each_action(schedule, section, pass, passes, add);
+      }
+    }
+    for (int i = schedule.update.begin; i < schedule.update.end; ++i) {
+      if (sums_up(i)) {
+        add(i, passes - 1);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add(const Schedule& schedule, int number, Index pass) {
+    result_.actions.push_back({schedule.actions[at(number)], number, pass, seconds_[at(number)]});
+  }
+
+  [[nodiscard]] PricedTransfer priced(const Transfer& transfer) const {
+    PricedTransfer result{.parcels = {},
+                          .in_order = transfer.adds,
+                          .bulk = transfer.yields,
+                          .waits_for_sends = transfer.waits_for_sends};
+    for_each_message(plan_, transfer, [&](int from, int to, const Region& region) {
+      if (from != to) {
+        const Index bytes = message_bytes(plan_, transfer, region, kSingleBytes);
+        result.parcels.push_back({from, to, static_cast<double>(bytes)});
+      }
+    });
+    return result;
+  }
+
+  std::vector<double> seconds_of(const Action& action) {
+    std::vector<double> seconds;
+    seconds.reserve(at(plan_.ranks));
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      if (action.phase == Phase::Update) {
+        seconds.push_back(update_seconds(action.bucket, rank));
+      } else if (action.layer == kNoLayer) {
+        seconds.push_back(0);
+      } else {
+        seconds.push_back(layer_seconds(action, rank));
+      }
+    }
+    return seconds;
+  }
+
+  double layer_seconds(const Action& action, int rank) {
+    const Tile& tile = plan_.tile(action.layer, rank);
+    const LayerSeconds& of = times_.of(action.layer, rank, tile.computed, tile.backward);
+    const bool activates = has_weights(network_.layer(action.layer).operation);
+    switch (action.phase) {
+      case Phase::Forward:
+        return (of.forward_s + (activates ? 0 : of.other_forward_s)) * forward_share(action, rank);
+      case Phase::Activate:
+        return of.other_forward_s;
+      case Phase::Recompute: {
+        const RecomputedLayer& runs = recomputed_[at(action.layer)];
+        return runs.runs ? recompute_seconds(of, runs) : 0;
+      }
+      case Phase::BackwardActivation:
+        return of.other_backward_s;
+      case Phase::BackwardData:
+        return of.backward_data_s + (activates ? 0 : of.other_backward_s);
+      case Phase::BackwardWeights:
+        return of.backward_weights_s * weights_share(action, rank);
+      case Phase::Prepare:
+      case Phase::Statistics:
+      case Phase::BackwardNormalize:  // in those that come before
+      case Phase::Restore:
+      case Phase::Loss:
+      case Phase::Update:
+        return 0;
+    }
+    return 0;
+  }
+
+  [[nodiscard]] double forward_share(const Action& action, int rank) const {
+    const Region& computed = plan_.tile(action.layer, rank).computed;
+    double sum = 0;
+    for (const TilePart& part : plan_.layers[at(rank)][at(action.layer)].forward_parts) {
+      sum += part.awaits == action.part ? share(part.region, computed) : 0;
+    }
+    return sum;
+  }
+
+  [[nodiscard]] double weights_share(const Action& action, int rank) const {
+    const WeightParts& parts = plan_.layers[at(rank)][at(action.layer)].weight_parts;
+    double sum = 0;
+    for (const Region& cells : action.part == 0 ? parts.at_once : parts.deferred) {
+      sum += share(cells, plan_.tile(action.layer, rank).backward);
+    }
+    return sum;
+  }
+
+  [[nodiscard]] double update_seconds(int bucket, int rank) const {
+    Index elements = 0;
+    for (const int parameter : plan_.buckets[at(bucket)].parameters) {
+      for (const Range& run : plan_.parameters[at(parameter)].owned[at(rank)]) {
+        elements += run.size();
+      }
+    }
+    return static_cast<double>(elements) / cluster_.device(rank).updated_weights_per_s;
+  }
+
+  const Network& network_;
+  const Plan& plan_;
+  const ClusterProfile& cluster_;
+  LayerTimes times_;
+  std::vector<RecomputedLayer> recomputed_;   // by layer
+  std::vector<std::vector<double>> seconds_;  // by action of the schedule
+  PricedStep result_;
+};
+
+}  // namespace
+
+PricedStep priced_step(const Network& network,
+                       const Plan& plan,
+                       const ClusterProfile& cluster,
+                       const CostOptions& options) {
+  const Schedule schedule =
+      options.has_loss ? plan.schedule : make_schedule(network, plan, {.has_loss = false});
+  return StepPrices(network, plan, cluster).step(schedule, options.passes);
+}
+
+}  // namespace tessera::partitioner
