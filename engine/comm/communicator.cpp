@@ -1,24 +1,18 @@
 #include "engine/comm/communicator.h"
 
 #include <array>
-#include <cstdint>
 #include <cstring>
 #include <unistd.h>
 #include <utility>
 
 #include <mpi.h>
 
+#include "engine/comm/gathering.h"
 #include "engine/comm/mpi_count.h"
 #include "engine/comm/patience.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
-
-namespace {
-
-constexpr int kGatherTag = 1;  // exchanges number theirs from 16 on
-
-}  // namespace
 
 struct Requests::State {
   std::vector<MPI_Request> requests;
@@ -113,32 +107,13 @@ void Communicator::post_send(Requests& requests,
 
 std::vector<std::vector<std::byte>> Communicator::gather_all(
     std::span<const std::byte> mine) const {
-  std::vector<std::uint64_t> sizes(static_cast<std::size_t>(size_), mine.size());
-  std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(size_));
-  all[static_cast<std::size_t>(rank_)].assign(mine.begin(), mine.end());
-  const std::uint64_t size = mine.size();
-  const auto swap = [&](auto receive_into, std::span<const std::byte> own) {
-    Requests requests;
-    for (int other = 0; other < size_; ++other) {
-      if (other != rank_) {
-        post_receive(requests, other, kGatherTag, receive_into(static_cast<std::size_t>(other)));
-      }
-    }
-    for (int other = 0; other < size_; ++other) {
-      if (other != rank_) {
-        post_send(requests, other, kGatherTag, own);
-      }
-    }
-    requests.wait_all();
-  };
-  swap([&](std::size_t other) { return bytes_of(&sizes[other], 1); }, bytes_of(&size, 1));
-  swap(
-      [&](std::size_t other) {
-        all[other].resize(sizes[other]);
-        return std::span<std::byte>(all[other]);
-      },
-      mine);
-  return all;
+  Gathering gathering(*this);
+  gathering.set(mine);
+  for (int round = 0; round < Gathering::kRounds; ++round) {
+    gathering.start(round);
+    gathering.finish();
+  }
+  return gathering.take();
 }
 
 std::optional<std::string> Communicator::agree(const std::optional<std::string>& mine) const {

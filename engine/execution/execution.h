@@ -1,6 +1,9 @@
-// A plan at work on one rank: its buffers, its layers, its messages. It does what the plan says and
-// decides nothing; with a plan of one tile there are no messages, and that is all that is different
-// on a single device.
+// A plan at work on one rank: its buffers, its layers, its messages. It performs the plan's
+// schedule action by action and decides nothing; with a plan of one tile there are no messages, and
+// that is all that is different on a single device.
+//
+// A step is, once a pass: forward(), exchange_loss(), clear_output_gradient(), backward(); then
+// update() or finish_gradients(). All ranks call these together.
 
 #pragma once
 
@@ -8,14 +11,19 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "engine/comm/channel_shares.h"
 #include "engine/comm/exchange.h"
-#include "engine/execution/layer_clock.h"
+#include "engine/execution/action_clock.h"
+#include "engine/execution/action_places.h"
+#include "engine/execution/loss_exchange.h"
 #include "engine/execution/parameters.h"
 #include "engine/layers/layer.h"
 #include "partitioner/memory/activation_arena.h"
+#include "partitioner/plan/schedule.h"
 
 namespace tessera::engine {
 
@@ -50,11 +58,26 @@ class Execution {
   [[nodiscard]] Region image_region(int rank) const;
   [[nodiscard]] View<T> image();
 
-  // All ranks call these together. backward() wants labels in the pass, or output_gradient() filled
-  // in after clear_output_gradient().
+  // backward() wants labels in the pass, or output_gradient() filled in after
+  // clear_output_gradient().
   void forward(const Pass& pass);
+  // The loss of all ranks, 0 where the pass has no labels. `stop_signal` and `problem` are what
+  // this rank has to tell the others, see PassOutcome.
+  [[nodiscard]] PassOutcome exchange_loss(const Pass& pass,
+                                          int stop_signal = 0,
+                                          const std::optional<std::string>& problem = {});
   void clear_output_gradient();
   void backward(const Pass& pass);
+  // After the pass that ends a step. update_bucket(bucket) updates the elements of its parameters
+  // that this rank owns, see ParameterSet; their values may still be on their way to other ranks
+  // afterwards: the next forward() waits for them.
+  template <class UpdateBucket>
+  void update(const Pass& pass, UpdateBucket update_bucket) {
+    const Performance& update = performance(pass, options_.training);
+    perform(update, update.schedule.update, pass, update_bucket);
+  }
+  // Instead of an update: owners have the gradients summed over ranks.
+  void finish_gradients(const Pass& pass);
 
   // Cells computed here of a map's values and gradients, and winners of a max-pool; views of
   // nothing where there are none.
@@ -80,7 +103,7 @@ class Execution {
 
   // When the values that other ranks have sent are there.
   [[nodiscard]] ParameterSet<T>& parameters() {
-    parameters_.finish_sharing();
+    parameters_.finish_values();
     return parameters_;
   }
   // While some may still be on their way: for what does not touch them. All that forward() reads it
@@ -95,15 +118,22 @@ class Execution {
     return clock_.take();
   }
 
+  // What a pass performs; of which record() notes each action from then on, or none.
+  [[nodiscard]] const partitioner::Schedule& schedule(const Pass& pass) {
+    return performance(pass, options_.training).schedule;
+  }
+  void record(bool on) { clock_.record(on); }
+  [[nodiscard]] const std::vector<PerformedAction>& performed() const { return clock_.performed(); }
+
  private:
-  // A map on its way to a group, with the buffers at both ends.
+  // A map on its way to a group and its gradient on the way back, or a gradient on its way to its
+  // owners, with the cells at both ends.
   struct Edge {
-    const partitioner::Exchange* plan;
-    int owned_buffer;
-    int required_buffer;
-    int first_reader;  // layer
     Exchange<T> exchange;
-    bool by_message;  // false for an image that every rank reads itself
+    View<T> owned;
+    View<T> required;
+    View<T> owned_gradient;
+    View<T> required_gradient;
   };
 
   // A normalised layer: what its phases leave for each other, and what ranks send each other of it.
@@ -113,8 +143,26 @@ class Execution {
     ChannelShares gradients;
   };
 
+  // A schedule, and where its actions stand.
+  struct Performance {
+    partitioner::ScheduleOptions options;
+    partitioner::Schedule schedule;
+    std::vector<ActionPlace> places;
+  };
+
+  // Memory that is to be zeroed when others have had it.
+  struct Zeroing {
+    struct Frame {
+      View<T> cells;
+      Region map;  // outside of it
+    };
+    std::vector<Frame> frames;
+    std::vector<std::span<std::byte>> gradients;
+  };
+
   void make_norms();
   void make_edges();
+  void make_zeroing();
   // What is computed again or restored has another place than in the forward pass.
   enum class Stage { Forward, Again, Backward };
   static constexpr Stage kStages[] = {Stage::Forward, Stage::Again, Stage::Backward};
@@ -130,25 +178,56 @@ class Execution {
   [[nodiscard]] View<T> value_view(int buffer, int layer, Stage stage);
   [[nodiscard]] View<T> gradient_view(int buffer);
   [[nodiscard]] const Region& region_of(int buffer) const;
-  void clear_frames(int time);
-  void restore_values(int time);
-  void recompute(const partitioner::LayerRun& group, const Pass& pass);
-  void finish_inputs(int layer, int first, int end);
-  void compute_parts(int layer, const Pass& pass);
-  void take_statistics(int layer, const Pass& pass);
-  void clear_gradients(int time);
-  void finish_gradient(int map);
-  template <class Visit>
-  void for_each_exchange(Visit visit);
-  void look_after_sends();
-  void finish_sends();
-  void compute_weights(int layer, const std::vector<Region>& parts);
-  void start_sums(int last, int complete, const Pass& pass);
-  [[nodiscard]] bool begins_gradient(int layer, int time) const;
-  [[nodiscard]] int rank() const { return communicator_->rank(); }
-  [[nodiscard]] const partitioner::LayerPlan& layer_plan(int layer) const {
+  [[nodiscard]] Zeroing& zeroing(int time) {
+    return zeroing_[static_cast<std::size_t>(time - partitioner::kImage)];
+  }
+  [[nodiscard]] const partitioner::LayerPlan& planned(int layer) const {
     return plan_->layers[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)];
   }
+  [[nodiscard]] Norm& norm(int layer) { return *norms_[static_cast<std::size_t>(layer)]; }
+  [[nodiscard]] Edge& edge(int transfer) { return *edge_of_[static_cast<std::size_t>(transfer)]; }
+  [[nodiscard]] const partitioner::Transfer& transfer(int number) const {
+    return plan_->transfers[static_cast<std::size_t>(number)];
+  }
+
+  [[nodiscard]] bool begins_gradient(int layer, int time) const;
+  [[nodiscard]] const Performance& performance(const Pass& pass, bool update);
+  void expect_restored(const Performance& performance) const;
+  [[nodiscard]] bool restores(int map, int time) const;
+  template <class UpdateBucket>
+  void perform(const Performance& performance,
+               const partitioner::Section& section,
+               const Pass& pass,
+               UpdateBucket update_bucket) {
+    for (int i = section.begin; i < section.end; ++i) {
+      const partitioner::Action& action = performance.schedule.actions[static_cast<std::size_t>(i)];
+      if (is_performed(action, pass)) {
+        const ActionPlace& place = performance.places[static_cast<std::size_t>(i)];
+        const ActionClock::Span span(clock_, place, i, pass.number);
+        if (action.bucket >= 0) {
+          update_bucket(action.bucket);
+        } else {
+          perform(action, place, pass);
+        }
+      }
+    }
+  }
+  [[nodiscard]] static bool is_performed(const partitioner::Action& action, const Pass& pass) {
+    using Passes = partitioner::Action::Passes;
+    return action.passes == Passes::Every ||
+           (action.passes == Passes::First ? pass.number == 0 : pass.ends_step);
+  }
+  void perform(const partitioner::Action& action, const ActionPlace& place, const Pass& pass);
+  void advance(int time);
+  void compute(const partitioner::Action& action, int time, const Pass& pass);
+  void compute_forward(int layer, int part, const Pass& pass);
+  void compute_again(int layer, const Pass& pass);
+  void compute_weights(int layer, int part);
+  void start(int transfer);
+  void finish(int transfer);
+  void look_after_sends();
+  void finish_sends();
+  [[nodiscard]] int rank() const { return communicator_->rank(); }
 
   const partitioner::Network* network_;
   const partitioner::Plan* plan_;
@@ -160,11 +239,15 @@ class Execution {
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::vector<std::unique_ptr<Norm>> norms_;         // by layer; null where none normalises
   std::array<std::vector<LayerViews<T>>, 3> views_;  // by stage, then layer
-  std::vector<partitioner::LayerRun> groups_;
   std::deque<Edge> edges_;
-  std::deque<std::pair<int, Exchange<T>>> collapses_;  // map, messages
+  std::vector<Edge*> edge_of_;  // by transfer; null: not of a map
+  LossExchange loss_;
+  PassOutcome outcome_;                   // what this rank tells the others
+  std::vector<Zeroing> zeroing_;          // by time, from kImage on
+  std::deque<Performance> performances_;  // that have been asked for
+  int time_ = 0;                          // of the last action
   Array<T> workspace_;
-  LayerClock clock_;
+  ActionClock clock_;
 };
 
 }  // namespace tessera::engine

@@ -159,71 +159,67 @@ void ParameterSet<T>::clear_gradients() {
 }
 
 template <class T>
-void ParameterSet<T>::start_sums(int layer, BatchNormMode mode) {
-  using Already = typename ParameterBucket<T>::Already;
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-  for (Bucket& bucket : buckets_) {
-    if (bucket.layers.first == layer) {
-      bucket.shared.start_sum(transfers_,
-                              mode == BatchNormMode::Sync ? Already::Normalized : Already::None);
-    }
-  }
-}
-
-template <class T>
 const std::vector<std::size_t>& ParameterSet<T>::in_bucket(int bucket) const {
   return buckets_[static_cast<std::size_t>(bucket)].parameters;
 }
 
 template <class T>
-void ParameterSet<T>::finish_sums(int bucket) {
+void ParameterSet<T>::start_gradients(int bucket, bool normalized) {
+  using Already = typename ParameterBucket<T>::Already;
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
+  at(bucket).shared.start_sum(transfers_, normalized ? Already::None : Already::Normalized);
+}
+
+template <class T>
+void ParameterSet<T>::finish_gradients(int bucket) {
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
   at(bucket).shared.finish_sum(transfers_);
 }
 
 template <class T>
-void ParameterSet<T>::start_sharing(int bucket) {
+void ParameterSet<T>::start_values(int bucket) {
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
   at(bucket).shared.start_share(transfers_);
   at(bucket).values_under_way = true;
 }
 
 template <class T>
-void ParameterSet<T>::share_statistics(BatchNormMode mode) {
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-  if (mode == BatchNormMode::PerTile) {
-    statistics_->start_share(transfers_);
-    statistics_->finish_share(transfers_);
+void ParameterSet<T>::finish_values(int bucket) {
+  if (std::exchange(at(bucket).values_under_way, false)) {
+    const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
+    at(bucket).shared.finish_share(transfers_);
+  }
+}
+
+// Those of the first layers have been sent first.
+template <class T>
+void ParameterSet<T>::finish_values() {
+  for (int bucket = buckets() - 1; bucket >= 0; --bucket) {
+    finish_values(bucket);
   }
 }
 
 template <class T>
-void ParameterSet<T>::finish_sharing(int layer) {
+void ParameterSet<T>::start_statistics() {
   const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-  for (Bucket& bucket : buckets_) {
-    if (bucket.layers.first == layer && bucket.values_under_way) {
-      bucket.shared.finish_share(transfers_);
-      bucket.values_under_way = false;
-    }
-  }
+  statistics_->start_share(transfers_);
 }
 
 template <class T>
-void ParameterSet<T>::finish_sharing() {
-  for (int layer = 0; layer < network_->size(); ++layer) {
-    finish_sharing(layer);
-  }
+void ParameterSet<T>::finish_statistics() {
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
+  statistics_->finish_share(transfers_);
 }
 
 template <class T>
 void ParameterSet<T>::sum_gradients(BatchNormMode mode) {
   partitioner::expects(precision_ == partitioner::SumPrecision::Exact,
                        "what rounding leaves is made up for by a whole step");
-  for (int layer = network_->size() - 1; layer >= 0; --layer) {
-    start_sums(layer, mode);
+  for (int bucket = 0; bucket < buckets(); ++bucket) {
+    start_gradients(bucket, mode != BatchNormMode::Sync);
   }
   for (int bucket = 0; bucket < buckets(); ++bucket) {
-    finish_sums(bucket);
+    finish_gradients(bucket);
   }
 }
 

@@ -43,23 +43,26 @@ class ParameterSet {
 
   void clear_gradients();
 
-  // The way of gradients and values in a step; all ranks call all of this together, in this order.
-  // First, layer by layer, the last one first: its gradients are complete on this rank, and what
-  // can be sent of them goes. With Sync batch normalisation the gradients of shift and scale are
-  // sums over all ranks already.
-  void start_sums(int layer, BatchNormMode mode);
-  // Then, bucket by bucket, the first layers first: gradients of elements that this rank owns are
-  // added up; it updates them and sends them to all who hold them.
+  // Buckets, in the order of the backward pass: the plan's.
   [[nodiscard]] int buckets() const { return static_cast<int>(buckets_.size()); }
   [[nodiscard]] const std::vector<std::size_t>& in_bucket(int bucket) const;  // places in all()
-  void finish_sums(int bucket);
-  void start_sharing(int bucket);
-  // Running statistics, where ranks may have different ones.
-  void share_statistics(BatchNormMode mode);
-  // And before values are read again, in the next forward pass: they are there that begin with a
-  // layer, or all.
-  void finish_sharing(int layer);
-  void finish_sharing();
+
+  // The way of a bucket in a step; all ranks call all of this together, in this order. First, when
+  // its gradients are complete on this rank. Those of shift and scale of normalised layers go with
+  // it if `normalized`: else they are sums over all ranks already.
+  void start_gradients(int bucket, bool normalized);
+  // Then gradients of elements that this rank owns are added up; it updates them.
+  void finish_gradients(int bucket);
+  // And sends them to all who hold them, who wait for them before values are read again. Nothing
+  // under way: nothing to wait for.
+  void start_values(int bucket);
+  void finish_values(int bucket);
+  // Of all buckets.
+  void finish_values();
+
+  // Running statistics, from the owners, where ranks may have different ones.
+  void start_statistics();
+  void finish_statistics();
 
   // Only the sums, all at once. Requires that gradients travel exactly.
   void sum_gradients(BatchNormMode mode);

@@ -34,7 +34,8 @@ struct Pass {
   bool dropout = true;
   std::uint64_t seed = 0;
   Index step = 0;
-  Index first_image = 0;                     // of this pass among those of the step
+  Index number = 0;                          // of this pass among those of the step
+  Index first_image = 0;                     // likewise
   const std::vector<int>* labels = nullptr;  // of each image of the pass, where there is a loss;
                                              // -1: none, the image does not count
   double loss_scale = 1;                     // one over the images of a step

@@ -133,25 +133,20 @@ Outcome<T> run(const EqualityOptions& options,
   pass.seed = options.seed;
   pass.labels = loss >= 0 ? &labels : nullptr;
   pass.loss_scale = 1 / static_cast<double>(options.batch);
+  pass.ends_step = true;
   execution.forward(pass);
   Outcome<T> outcome;
   gather_maps(execution, outcome);
   execution.clear_output_gradient();
   if (loss >= 0) {
-    const double mine = execution.owned_loss(labels) * pass.loss_scale;
-    double sum = 0;
-    for (const auto& bytes : communicator.gather_all(bytes_of(&mine, 1))) {
-      double share = 0;
-      std::memcpy(&share, bytes.data(), sizeof(share));
-      sum += share;
-    }
-    outcome.tensors["loss"] = {static_cast<T>(sum)};
+    outcome.tensors["loss"] = {
+        static_cast<T>(execution.exchange_loss(pass).loss * pass.loss_scale)};
   } else {
     execution.scatter_output_gradient(
         root ? draw_map<T>(network, last, options.batch, options.seed + 1) : std::vector<T>{});
   }
   execution.backward(pass);
-  parameters.sum_gradients(pass.batch_norm);
+  execution.finish_gradients(pass);
   outcome.tensors["output"] = outcome.maps.back();
   outcome.tensors["input gradient"] = execution.gather_gradient(partitioner::kImage);
   for (const Parameter<T>& parameter : parameters.all()) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <exception>
 #include <fmt/format.h>
 #include <span>
@@ -24,35 +23,18 @@ void timed(double& total, Work work) {
   total += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What each rank has to say at the end of a pass, beside what went wrong if anything did.
-struct Share {
-  double sum = 0;       // its part of one
-  int stop_signal = 0;  // see engine/system/stop_request.h
-};
+void throw_problem(const PassOutcome& outcome) {
+  if (outcome.problem) {
+    throw AgreedError(*outcome.problem);
+  }
+}
 
-// The sum of all ranks' shares, and the signal of the lowest rank that has one. Throws AgreedError
-// on all ranks where one of them has a problem.
-Share sum_or_throw(const Communicator& communicator,
-                   double mine,
-                   const std::optional<std::string>& problem) {
-  const Share share{mine, engine::stop_signal()};
-  std::vector<std::byte> message(sizeof(Share) + (problem ? problem->size() + 1 : 0));
-  std::memcpy(message.data(), &share, sizeof(Share));
-  if (problem) {
-    std::memcpy(message.data() + sizeof(Share), problem->data(), problem->size());
+double sum_over_ranks(const Communicator& communicator, double mine) {
+  double sum = 0;
+  for (const double theirs : communicator.of_ranks(mine)) {
+    sum += theirs;
   }
-  Share all;
-  for (const auto& theirs : communicator.gather_all(message)) {
-    Share its;
-    std::memcpy(&its, theirs.data(), sizeof(Share));
-    all.sum += its.sum;
-    all.stop_signal = all.stop_signal != 0 ? all.stop_signal : its.stop_signal;
-    if (theirs.size() > sizeof(Share)) {
-      const auto* text = reinterpret_cast<const char*>(theirs.data() + sizeof(Share));
-      throw AgreedError(std::string(text, theirs.size() - sizeof(Share) - 1));
-    }
-  }
-  return all;
+  return sum;
 }
 
 }  // namespace
@@ -74,7 +56,7 @@ Trainer::Trainer(const partitioner::Network& network,
 
 Trainer::~Trainer() {
   if (std::uncaught_exceptions() == 0) {
-    execution_.parameters_under_way().finish_sharing();
+    execution_.parameters_under_way().finish_values();
   }
 }
 
@@ -83,6 +65,7 @@ Pass Trainer::training_pass(Index part, const std::vector<int>* labels) const {
   pass.batch_norm = options_.batch_norm;
   pass.seed = options_.seed;
   pass.step = steps_;
+  pass.number = part;
   pass.first_image = part * execution_.plan().batch;
   pass.ends_step = part + 1 == options_.training.subdivisions;
   pass.labels = labels;
@@ -90,18 +73,13 @@ Pass Trainer::training_pass(Index part, const std::vector<int>* labels) const {
   return pass;
 }
 
-// The first layers first: the next forward pass begins with them, while the values of others are on
-// their way.
 void Trainer::update() {
   ParameterSet<float>& parameters = execution_.parameters_under_way();
-  for (int bucket = parameters.buckets() - 1; bucket >= 0; --bucket) {
-    parameters.finish_sums(bucket);
+  execution_.update(training_pass(options_.training.subdivisions - 1, nullptr), [&](int bucket) {
     for (const std::size_t i : parameters.in_bucket(bucket)) {
       optimizer_.update(parameters, i, steps_ + 1);
     }
-    parameters.start_sharing(bucket);
-  }
-  parameters.share_statistics(options_.batch_norm);
+  });
 }
 
 void Trainer::keep_statistics() {
@@ -158,7 +136,7 @@ void Trainer::expect_finite_parameters() {
     count(state.first.span());
     count(state.second.span());
   }
-  if (sum_or_throw(*communicator_, mine, std::nullopt).sum > 0) {
+  if (sum_over_ranks(*communicator_, mine) > 0) {
     throw Diverged(
         fmt::format("step {}: there are weights that are no finite numbers; training has diverged, "
                     "try a lower learning_rate or a longer burn_in",
@@ -181,10 +159,10 @@ StepResult Trainer::run_step(Feed& feed) {
       const Pass pass = training_pass(part, &feed.labels());
       timed(times.forward_s, [&] {
         execution_.forward(pass);
-        const Share share =
-            sum_or_throw(*communicator_, execution_.owned_loss(feed.labels()), problem);
-        loss += share.sum;
-        result.stop_signal = share.stop_signal;
+        const PassOutcome outcome = execution_.exchange_loss(pass, stop_signal(), problem);
+        throw_problem(outcome);
+        loss += outcome.loss;
+        result.stop_signal = outcome.stop_signal;
       });
       expect_finite_loss(loss);
       timed(times.backward_s, [&] {
@@ -214,12 +192,13 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
   pass.training = false;
   for (Index step = 0; step * batch < result.pictures; ++step) {
     const std::optional<std::string> problem = feed.load(step, execution);
+    pass.labels = &feed.labels();
     execution.forward(pass);
-    const Share share =
-        sum_or_throw(execution.communicator(), execution.owned_loss(feed.labels()), problem);
-    loss += share.sum;
-    if (share.stop_signal != 0) {
-      throw Stopped(share.stop_signal);
+    const PassOutcome outcome = execution.exchange_loss(pass, stop_signal(), problem);
+    throw_problem(outcome);
+    loss += outcome.loss;
+    if (outcome.stop_signal != 0) {
+      throw Stopped(outcome.stop_signal);
     }
     const std::vector<float> output = execution.gather_map(last);
     for (std::size_t n = 0; n < feed.labels().size() && !output.empty(); ++n) {
@@ -234,7 +213,7 @@ EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
   const double pictures = static_cast<double>(result.pictures);
   result.loss = loss / pictures;
   const auto right = static_cast<double>(result.classes.right());  // 0 but on rank 0
-  result.accuracy = sum_or_throw(execution.communicator(), right, std::nullopt).sum / pictures;
+  result.accuracy = sum_over_ranks(execution.communicator(), right) / pictures;
   return result;
 }
 

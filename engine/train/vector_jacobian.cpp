@@ -128,11 +128,12 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
   Pass pass;
   pass.batch_norm = options.batch_norm;
   pass.dropout = false;
+  pass.ends_step = true;
   execution.forward(pass);
   execution.clear_output_gradient();
   execution.scatter_output_gradient(whole("output_gradient"));
   execution.backward(pass);
-  parameters.sum_gradients(options.batch_norm);
+  execution.finish_gradients(pass);
 
   NamedTensors out;
   const int last = options.network.size() - 1;

@@ -92,17 +92,17 @@ bool owned_sums_are_right(ParameterSet<float>& set, int rank, std::uint64_t step
 }
 
 void update(ParameterSet<float>& set, Optimizer<float>& optimizer, Index step) {
-  for (int layer = set.network().size() - 1; layer >= 0; --layer) {
-    set.start_sums(layer, BatchNormMode::Frozen);
+  for (int bucket = 0; bucket < set.buckets(); ++bucket) {
+    set.start_gradients(bucket, true);
   }
   for (int bucket = set.buckets() - 1; bucket >= 0; --bucket) {
-    set.finish_sums(bucket);
+    set.finish_gradients(bucket);
     for (const std::size_t i : set.in_bucket(bucket)) {
       optimizer.update(set, i, step);
     }
-    set.start_sharing(bucket);
+    set.start_values(bucket);
   }
-  set.finish_sharing();
+  set.finish_values();
 }
 
 // Whether each rank holds what the owners have, to the bit.
