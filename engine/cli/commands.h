@@ -143,6 +143,7 @@ struct TimeCommand {
   PartitionChoice partition;
   bool parts = false;
   bool layers = false;
+  std::string trace;  // file for the actions of the last step; empty: none
   bool json = false;
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };

@@ -393,6 +393,13 @@ void add_time(CLI::App& program, TimeCommand& command) {
                command.layers,
                "also say what each layer took to compute: on a mean rank, at most on any, and as "
                "predicted where there is a profile");
+  add_text(app,
+           "--trace",
+           command.trace,
+           "FILE",
+           "write a trace of the last step: every action of every rank, and its predicted time "
+           "where there is a profile. Open it with https://ui.perfetto.dev. Ranks start that step "
+           "together, and times are from there");
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
   add_sums(app, command.partition);

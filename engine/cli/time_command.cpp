@@ -1,15 +1,20 @@
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "engine/base/median.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/cli/step_parts.h"
+#include "engine/cli/trace.h"
 #include "engine/comm/agreement.h"
+#include "engine/files/atomic_file.h"
 #include "engine/ops/loops/threads.h"
+#include "engine/system/clock.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/trainer.h"
 #include "partitioner/base/printable.h"
@@ -40,6 +45,7 @@ struct Measurement {
   std::vector<LayerComputing> layers;
   double gflops = 0;
   std::vector<Index> peak_bytes;
+  std::vector<std::vector<PerformedAction>> actions;  // of the last step, by rank; where traced
 
   [[nodiscard]] double least_s() const { return *std::min_element(step_s.begin(), step_s.end()); }
   [[nodiscard]] double most_s() const { return *std::max_element(step_s.begin(), step_s.end()); }
@@ -50,15 +56,43 @@ double most_of_ranks(double mine, const Communicator& communicator) {
   return *std::max_element(all.begin(), all.end());
 }
 
-Measurement measure(Trainer& trainer, Index steps, const Communicator& communicator) {
+// A step of which each action is noted, by rank. Ranks start it together; seconds are from there.
+std::vector<std::vector<PerformedAction>> traced_step(Trainer& trainer,
+                                                      std::vector<StepTimes>& times,
+                                                      const Communicator& communicator) {
+  trainer.execution().record(true);
+  communicator.barrier();
+  const double start_s = now_s();
+  times.push_back(trainer.time_random_step());
+  std::vector<PerformedAction> mine = trainer.execution().performed();
+  trainer.execution().record(false);
+  for (PerformedAction& action : mine) {
+    action.begin_s -= start_s;
+    action.end_s -= start_s;
+  }
+  std::vector<std::vector<PerformedAction>> of_ranks;
+  for (const auto& bytes :
+       communicator.gather_all(bytes_of(std::as_const(mine).data(), std::ssize(mine)))) {
+    std::vector<PerformedAction>& theirs = of_ranks.emplace_back();
+    theirs.resize(bytes.size() / sizeof(PerformedAction));
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+  }
+  return of_ranks;
+}
+
+Measurement measure(Trainer& trainer, Index steps, bool trace, const Communicator& communicator) {
   std::vector<StepTimes> times;
   times.reserve(static_cast<std::size_t>(steps));
   (void)trainer.time_random_step();  // warm-up: page faults, first messages
   (void)trainer.execution().take_computing_times();
   communicator.barrier();
   // One after the other, as in training: new values travel from one step into the next.
-  for (Index step = 0; step < steps; ++step) {
+  for (Index step = 0; step < steps - (trace ? 1 : 0); ++step) {
     times.push_back(trainer.time_random_step());
+  }
+  Measurement result;
+  if (trace) {
+    result.actions = traced_step(trainer, times, communicator);
   }
   const auto median_of = [&](auto part) {
     std::vector<double> values;
@@ -68,7 +102,6 @@ Measurement measure(Trainer& trainer, Index steps, const Communicator& communica
     }
     return median(values);
   };
-  Measurement result;
   for (const StepTimes& step : times) {
     result.step_s.push_back(most_of_ranks(step.step_s, communicator));
   }
@@ -164,6 +197,12 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
                  }
                }));
   warn_of_idle_ranks(partition, communicator);
+  const bool writes_trace = !command.trace.empty() && communicator.rank() == 0;
+  throw_agreed(communicator, problem_of([&] {
+                 if (writes_trace) {
+                   const AtomicFile writable(command.trace);  // before anything takes long
+                 }
+               }));
   throw_agreed(communicator, problem_of([&] {
                  if (command.threads > 0) {
                    set_threads(command.threads);
@@ -179,7 +218,13 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   training.subdivisions = 1;
   training.max_batches = std::max<Index>(training.max_batches, command.steps + 1);
   Trainer trainer(model.network, plan, communicator, {training, BatchNormMode::Sync, 1});
-  Measurement measured = measure(trainer, command.steps, communicator);
+  Measurement measured = measure(trainer, command.steps, !command.trace.empty(), communicator);
+  throw_agreed(
+      communicator, problem_of([&] {
+        if (writes_trace) {
+          write_atomically(command.trace, trace_json(plan, plan.schedule, {measured.actions, {}}));
+        }
+      }));
   measured.gflops = step_flops(model.network, command.batch) / measured.median.step_s * 1e-9;
   if (communicator.rank() != 0) {
     return;

@@ -49,3 +49,29 @@ expect 'it is JSON' valid_json "$folder/out"
 expect 'layers are what is computed' layers_sum "$folder/out"
 run 4 time models/lenet5.cfg --steps 1 --parts --cluster hostfiles/pi3x2.cluster.toml
 expect_refusal 'it describes 2 devices, there are 4 ranks'
+
+# A trace has an event for each action of the plan's schedule but those of the loss, on every rank.
+# The trace on one line.
+trace_is_json() { tr -d '\n' <"$folder/trace.json" >"$folder/line.json" && valid_json "$folder/line.json"; }
+# actions RANK: how many of the trace.
+actions() { grep -cE "\"cat\":\"(compute|start|finish)\",\"ph\":\"X\",\"pid\":$1," "$folder/trace.json"; }
+works 2 time models/fashion-resnet.cfg --batch 4 --steps 2 --grid 2x1 --trace "$folder/trace.json"
+expect 'the trace is JSON' trace_is_json
+works 1 plan models/fashion-resnet.cfg --batch 4 --ranks 2 --grid 2x1 --json
+planned=$(grep -oE '"section":"(forward|backward|update)"' "$folder/out" | wc -l)
+expect 'the plan has actions' test "$planned" -gt 100
+for rank in 0 1; do
+  expect "all actions of rank $rank are there" test "$(actions $rank)" = "$planned"
+done
+expect 'halos are in flight' grep -qE '"name":"feature map [0-9]+","cat":"in flight","ph":"b"' "$folder/trace.json"
+# one_after_the_other FILE: actions of a rank do not overlap; times are in microseconds.
+one_after_the_other() {
+  awk 'match($0, /"pid":[0-9]+/) { pid = substr($0, RSTART, RLENGTH) } !/"ph":"X"/ { next }
+    { ts = $0; sub(/.*"ts":/, "", ts); dur = $0; sub(/.*"dur":/, "", dur)
+      bad += ts + 0 < end[pid] - 0.01 || dur + 0 < 0; end[pid] = ts + dur; ++count }
+    END { exit !(count > 0 && bad == 0) }' "$1"
+}
+expect 'actions follow each other' one_after_the_other "$folder/trace.json"
+works 1 time models/lenet5.cfg --batch 2 --steps 1 --trace "$folder/trace.json"
+expect 'a trace of one rank is JSON' trace_is_json
+refused 'cannot be written' time models/lenet5.cfg --steps 1 --trace "$folder/none/trace.json"
