@@ -8,6 +8,7 @@
 #include <span>
 
 #include "partitioner/base/text_table.h"
+#include "partitioner/cost/simulation.h"
 #include "partitioner/report/explain.h"
 
 namespace tessera::engine {
@@ -164,6 +165,49 @@ std::optional<std::vector<PassSeconds>> predicted_layers(const PartitionChoice& 
                         described_cluster(choice, partition.ranks),
                         options_without_loss(network, choice, workload, partition),
                         partition);
+}
+
+std::vector<std::vector<double>> predicted_actions(const PartitionChoice& choice,
+                                                   const partitioner::Network& network,
+                                                   const Workload& workload,
+                                                   const partitioner::Partition& partition,
+                                                   const partitioner::Plan& plan) {
+  if (!profiled_devices(choice)) {
+    return {};
+  }
+  const partitioner::ClusterProfile cluster = described_cluster(choice, partition.ranks);
+  const partitioner::PricedStep step = priced_step(
+      network, plan, cluster, options_without_loss(network, choice, workload, partition).cost);
+  std::vector<std::vector<double>> result(static_cast<std::size_t>(plan.ranks),
+                                          std::vector<double>(plan.schedule.actions.size(), -1));
+  const auto add = [&](std::size_t rank, const partitioner::PricedAction& priced, double seconds) {
+    const partitioner::Section& loss = plan.schedule.loss;  // is not in what is priced
+    const int number = priced.number + (priced.number >= loss.begin ? loss.end - loss.begin : 0);
+    double& sum = result[rank][static_cast<std::size_t>(number)];
+    sum = std::max(sum, 0.0) + seconds;
+  };
+  for (const partitioner::PricedAction& priced : step.actions) {
+    for (std::size_t rank = 0; rank < priced.seconds.size() && rank < result.size(); ++rank) {
+      add(rank, priced, priced.seconds[rank]);
+    }
+  }
+  if (is_simulable(network, cluster.size())) {
+    const partitioner::SimulatedStep simulated = simulate(step, cluster);
+    for (std::size_t rank = 0; rank < result.size(); ++rank) {
+      for (const partitioner::PricedAction& priced : step.actions) {
+        if (priced.action.kind != partitioner::Action::Kind::Compute) {
+          add(rank, priced, 0);
+        }
+      }
+      for (const partitioner::TimelineSpan& span : simulated.timelines[rank]) {
+        const auto& priced = step.actions[static_cast<std::size_t>(span.action)];
+        if (priced.action.kind != partitioner::Action::Kind::Compute) {
+          add(rank, priced, span.end_s - span.begin_s);
+        }
+      }
+    }
+  }
+  return result;
 }
 
 std::string layers_table(const partitioner::Network& network,

@@ -59,6 +59,17 @@ struct LayerComputing {
     const Workload& workload,
     const partitioner::Partition& partition);
 
+// What each action of the plan's schedule takes each rank by that profile, [rank][action]: starts
+// and finishes with what a rank waits in them. Negative where nothing is predicted: of the loss,
+// which is no part of the step, and of transfers in steps that are too large to simulate. Empty
+// where there is no profile.
+[[nodiscard]] std::vector<std::vector<double>> predicted_actions(
+    const PartitionChoice& choice,
+    const partitioner::Network& network,
+    const Workload& workload,
+    const partitioner::Partition& partition,
+    const partitioner::Plan& plan);
+
 // A row a layer.
 [[nodiscard]] std::string layers_table(
     const partitioner::Network& network,

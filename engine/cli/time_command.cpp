@@ -123,18 +123,26 @@ struct Details {
   bool layers = false;
   std::optional<StepParts> predicted_parts;
   std::optional<std::vector<partitioner::PassSeconds>> predicted_layers;
+  std::vector<std::vector<double>> predicted_actions;
 };
 
 Details details_of(const TimeCommand& command,
                    const partitioner::Network& network,
                    const Workload& workload,
                    const partitioner::Partition& partition) {
-  Details details{command.parts, command.layers, std::nullopt, std::nullopt};
+  Details details{command.parts, command.layers, std::nullopt, std::nullopt, {}};
   if (command.parts) {
     details.predicted_parts = predicted_parts(command.partition, network, workload, partition);
   }
   if (command.layers) {
     details.predicted_layers = predicted_layers(command.partition, network, workload, partition);
+  }
+  if (!command.trace.empty()) {
+    details.predicted_actions = predicted_actions(command.partition,
+                                                  network,
+                                                  workload,
+                                                  partition,
+                                                  make_plan(network, partition, command.batch));
   }
   return details;
 }
@@ -222,7 +230,9 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   throw_agreed(
       communicator, problem_of([&] {
         if (writes_trace) {
-          write_atomically(command.trace, trace_json(plan, plan.schedule, {measured.actions, {}}));
+          write_atomically(
+              command.trace,
+              trace_json(plan, plan.schedule, {measured.actions, details.predicted_actions}));
         }
       }));
   measured.gflops = step_flops(model.network, command.batch) / measured.median.step_s * 1e-9;

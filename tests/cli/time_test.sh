@@ -61,7 +61,7 @@ works 1 plan models/fashion-resnet.cfg --batch 4 --ranks 2 --grid 2x1 --json
 planned=$(grep -oE '"section":"(forward|backward|update)"' "$folder/out" | wc -l)
 expect 'the plan has actions' test "$planned" -gt 100
 for rank in 0 1; do
-  expect "all actions of rank $rank are there" test "$(actions $rank)" = "$planned"
+  expect "all actions of rank $rank are there" test "$(actions "$rank")" = "$planned"
 done
 expect 'halos are in flight' grep -qE '"name":"feature map [0-9]+","cat":"in flight","ph":"b"' "$folder/trace.json"
 # one_after_the_other FILE: actions of a rank do not overlap; times are in microseconds.
@@ -72,6 +72,11 @@ one_after_the_other() {
     END { exit !(count > 0 && bad == 0) }' "$1"
 }
 expect 'actions follow each other' one_after_the_other "$folder/trace.json"
+expect 'no profile, no prediction' test "$(grep -c predicted_s "$folder/trace.json")" = 0
+works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 1 --cluster hostfiles/pi3x4.cluster.toml --trace "$folder/trace.json"
+expect 'with a profile, every action has its predicted seconds' test \
+  "$(grep -cE '"ph":"X".*"predicted_s":[0-9.e+-]+\}' "$folder/trace.json")" = "$(grep -c '"ph":"X"' "$folder/trace.json")"
+expect 'predictions are not 0' grep -qE '"name":"forward 0".*"predicted_s":(0\.0*[1-9]|[1-9])' "$folder/trace.json"
 works 1 time models/lenet5.cfg --batch 2 --steps 1 --trace "$folder/trace.json"
 expect 'a trace of one rank is JSON' trace_is_json
 refused 'cannot be written' time models/lenet5.cfg --steps 1 --trace "$folder/none/trace.json"
