@@ -68,7 +68,7 @@ std::vector<RecomputedLayer> recomputed_work(const Network& network, const Group
   if (!group.recompute) {
     return std::vector<RecomputedLayer>(group.tiles.size());
   }
-  return recomputed_work(network, {group.first, group.last}, group.collapses);
+  return recomputed_work(network, {group.first, group.last}, group.reductions);
 }
 
 double loss_seconds(const ClusterProfile& cluster) {
@@ -167,9 +167,9 @@ class GroupCosts::Adder {
   }
 
   void backward(int layer) {
-    for (const Exchange& exchange : group_.collapses) {
-      if (exchange.map == layer) {
-        collapse(exchange);
+    for (const OwnerReduction& reduction : group_.reductions) {
+      if (reduction.map == layer) {
+        reduce_to_owners(reduction);
       }
     }
     for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
@@ -182,9 +182,9 @@ class GroupCosts::Adder {
     }
   }
 
-  void collapse(const Exchange& exchange) {
+  void reduce_to_owners(const OwnerReduction& reduction) {
     load_.clear();
-    for (const Message& message : exchange.messages) {
+    for (const Message& message : reduction.messages) {
       load_.add({message.to, message.from, region_bytes(message.region)});
     }
     if (!load_.empty()) {
@@ -325,9 +325,8 @@ StepCost step_cost(const Network& network,
   for (int map = kImage; map < network.size(); ++map) {
     owners.push_back(owned_regions(plan, map));
   }
-  const int groups = plan.group(network.size() - 1) + 1;
-  for (int g = 0; g < groups; ++g) {
-    sum.add(group_of_plan(network, plan, g), owners);
+  for (const GroupGeometry& group : plan.groups) {
+    sum.add(group, owners);
   }
   return sum.cost();
 }

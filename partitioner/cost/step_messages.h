@@ -8,7 +8,8 @@
 
 #include "partitioner/cost/transfer_model.h"
 #include "partitioner/network/layer_memory.h"
-#include "partitioner/plan/group_geometry.h"
+#include "partitioner/plan/parameter_runs.h"
+#include "partitioner/plan/plan.h"
 
 namespace tessera::partitioner {
 
@@ -51,16 +52,6 @@ void for_each_statistics(const std::vector<Tile>& tiles,
     }
   }
 }
-
-// A run of elements of a parameter tensor that the same ranks hold; rank i of them owns shares[i].
-struct SharedRun {
-  std::vector<int> ranks;
-  std::vector<Index> shares;
-};
-
-// Each run of channels that the same ranks compute is divided evenly among them, as in a plan.
-[[nodiscard]] std::vector<SharedRun> shared_runs(const ParameterShape& shape,
-                                                 const std::vector<Tile>& tiles);
 
 struct SharedParameter {
   ParameterKind kind = ParameterKind::Weight;

@@ -22,11 +22,8 @@ class StepPrices {
  public:
   StepPrices(const Network& network, const Plan& plan, const ClusterProfile& cluster)
       : network_(network), plan_(plan), cluster_(cluster), times_(network, plan.kernels, cluster) {
-    for (const LayerRun& group : groups_of(plan)) {
-      const std::size_t layers = at(group.last - group.first) + 1;
-      const auto runs = plan.recomputes(plan.group(group.first))
-                            ? recomputed_work(network, group, plan.collapses)
-                            : std::vector<RecomputedLayer>(layers);
+    for (const GroupGeometry& group : plan.groups) {
+      const std::vector<RecomputedLayer> runs = recomputed_work(network, group);
       recomputed_.insert(recomputed_.end(), runs.begin(), runs.end());
     }
   }

@@ -39,7 +39,7 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
                                                const MemoryOptions& options,
                                                const std::vector<Index>& workspace_bytes,
                                                const std::vector<Index>& program_bytes) {
-  const std::vector<Index> messages = message_bytes_of_ranks(network, plan, options);
+  const std::vector<Index> messages = message_bytes_of_ranks(plan, options);
   const std::vector<Index> arenas = arena_bytes_of_ranks(
       network, plan, {options.scalar_bytes, options.training, options.image_gradient, false});
   std::vector<MemoryUse> ranks(static_cast<std::size_t>(plan.ranks));

@@ -5,6 +5,7 @@
 
 #include "partitioner/base/errors.h"
 #include "partitioner/plan/plan_totals.h"
+#include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {
 
@@ -16,76 +17,69 @@ std::size_t at(int rank) {
 
 class MessageBytes {
  public:
-  MessageBytes(const Network& network, const Plan& plan, const MemoryOptions& options)
-      : network_(network), plan_(plan), options_(options), bytes_(at(plan.ranks)) {}
+  MessageBytes(const Plan& plan, const MemoryOptions& options)
+      : plan_(plan), options_(options), bytes_(at(plan.ranks)) {}
 
   std::vector<Index> of_ranks() {
-    for (const Exchange& exchange : plan_.exchanges) {
-      const bool read_in_place = exchange.map == kImage && plan_.reader == kEveryRank;
-      if (!read_in_place || options_.image_gradient) {
-        add_cells(exchange.messages);
-      }
+    for (const Transfer& transfer : plan_.transfers) {
+      add(transfer);
     }
-    for (const Exchange& collapse : plan_.collapses) {
-      add_cells(collapse.messages);
-    }
-    if (options_.training) {
-      add_parameters();
-    }
-    for (int layer = 0; layer < network_.size(); ++layer) {
-      for (int rank = 0; rank < plan_.ranks; ++rank) {
-        bytes_[at(rank)] += channel_sum_bytes(network_, plan_, layer, rank);
+    for (const BucketPlan& bucket : plan_.buckets) {
+      if (options_.training && plan_.sums.precision != SumPrecision::Exact) {
+        add_remainders(bucket);  // else nothing remains of what travels
       }
     }
     return std::move(bytes_);
   }
 
  private:
-  // One between two of a rank's own buffers is packed once.
-  void add_cells(const std::vector<Message>& messages) {
-    for (const Message& message : messages) {
-      const Index packed = message.region.volume() * options_.scalar_bytes;
-      bytes_[at(message.from)] += packed;
-      bytes_[at(message.to)] += message.to != message.from ? packed : 0;
+  void add(const Transfer& transfer) {
+    switch (transfer.kind) {
+      case TransferKind::FeatureMap:
+        if (is_sent_forward(plan_, transfer.subject) || options_.image_gradient) {
+          add_both_ends(transfer);
+        }
+        break;
+      case TransferKind::MapGradient:
+        if (transfer.list_of < 0) {  // else in the buffers of the map
+          add_both_ends(transfer);
+        }
+        break;
+      case TransferKind::BatchStatistics:
+      case TransferKind::StatisticsGradient:
+        for_each_message(plan_, transfer, [&](int, int to, const Region& region) {
+          bytes_[at(to)] += message_bytes(plan_, transfer, region, options_.scalar_bytes);
+        });
+        break;
+      case TransferKind::ParameterValue:
+      case TransferKind::RunningStatistics:
+        if (options_.training) {
+          add_both_ends(transfer);
+        }
+        break;
+      case TransferKind::ParameterGradient:  // in the buffers of the values
+      case TransferKind::Loss:
+        break;
     }
   }
 
-  void add_parameters() {
-    for (const SumBucket& bucket : sum_buckets(network_, plan_.sums)) {
-      add_bucket(bucket);
-    }
-    for (const ParameterPlan& parameter : plan_.parameters) {
-      if (!is_learnt(parameter.kind)) {
-        add_cells(parameter.messages);
-      }
-    }
+  // Each rank keeps what it sends to another, and room for what comes back. What goes from one of
+  // its own buffers to another is packed once.
+  void add_both_ends(const Transfer& transfer) {
+    for_each_message(plan_, transfer, [&](int from, int to, const Region& region) {
+      const Index packed = message_bytes(plan_, transfer, region, options_.scalar_bytes);
+      bytes_[at(from)] += packed;
+      bytes_[at(to)] += from != to ? packed : 0;
+    });
   }
 
-  // Each rank keeps what it sends to another, and room for what comes back.
-  void add_bucket(const SumBucket& bucket) {
-    std::vector<Index> elements(at(plan_.ranks) * at(plan_.ranks));  // [owner][holder]
+  void add_remainders(const BucketPlan& bucket) {
     std::vector<TravellingElements> travelling(at(plan_.ranks));
-    for (const ParameterPlan& parameter : plan_.parameters) {
-      if (is_learnt(parameter.kind) && parameter.layer >= bucket.first &&
-          parameter.layer <= bucket.last) {
-        for (const Message& message : parameter.messages) {
-          elements[at(message.from) * at(plan_.ranks) + at(message.to)] +=
-              message.region.cols.size();
-        }
-        if (plan_.sums.precision != SumPrecision::Exact) {  // else nothing remains of what travels
-          add_shared(parameter, travelling);
-        }
-      }
+    for (const int parameter : bucket.parameters) {
+      add_shared(plan_.parameters[at(parameter)], travelling);
     }
-    for (int owner = 0; owner < plan_.ranks; ++owner) {
-      for (int holder = 0; holder < plan_.ranks; ++holder) {
-        const Index of_pair = elements[at(owner) * at(plan_.ranks) + at(holder)];
-        const Index packed =
-            sum_message_bytes(plan_.sums.precision, of_pair, options_.scalar_bytes);
-        bytes_[at(owner)] += packed;
-        bytes_[at(holder)] += packed;
-        travelling[at(holder)].borrowed += of_pair;
-      }
+    for (const Message& message : plan_.transfers[at(bucket.values)].messages) {
+      travelling[at(message.to)].borrowed += message.region.cols.size();
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       bytes_[at(rank)] +=
@@ -109,7 +103,6 @@ class MessageBytes {
     }
   }
 
-  const Network& network_;
   const Plan& plan_;
   const MemoryOptions& options_;
   std::vector<Index> bytes_;
@@ -117,10 +110,8 @@ class MessageBytes {
 
 }  // namespace
 
-std::vector<Index> message_bytes_of_ranks(const Network& network,
-                                          const Plan& plan,
-                                          const MemoryOptions& options) {
-  return MessageBytes(network, plan, options).of_ranks();
+std::vector<Index> message_bytes_of_ranks(const Plan& plan, const MemoryOptions& options) {
+  return MessageBytes(plan, options).of_ranks();
 }
 
 }  // namespace tessera::partitioner

@@ -10,8 +10,7 @@
 namespace tessera::partitioner {
 
 // [rank]; sums of batch normalisation included.
-[[nodiscard]] std::vector<Index> message_bytes_of_ranks(const Network& network,
-                                                        const Plan& plan,
+[[nodiscard]] std::vector<Index> message_bytes_of_ranks(const Plan& plan,
                                                         const MemoryOptions& options);
 
 }  // namespace tessera::partitioner

@@ -24,13 +24,30 @@ int next_at_work(const Network& network, int layer) {
   return reads_the_one_before(layer - 1) ? layer - 2 : kNoLayer;
 }
 
-bool travels(const std::vector<Exchange>& exchanges, int first, int last) {
-  return std::any_of(exchanges.begin(), exchanges.end(), [&](const Exchange& exchange) {
-    return first <= exchange.map && exchange.map <= last &&
-           std::any_of(exchange.messages.begin(),
-                       exchange.messages.end(),
-                       [](const Message& message) { return message.from != message.to; });
+bool travels(const std::vector<Message>& messages) {
+  return std::any_of(messages.begin(), messages.end(), [](const Message& message) {
+    return message.from != message.to;
   });
+}
+
+// Whether gradients of some map from `first` to `last` do.
+bool gradients_travel(const Plan& plan, int first, int last) {
+  const auto lies_between = [=](int map) { return first <= map && map <= last; };
+  for (const Transfer& transfer : plan.transfers) {
+    if (transfer.kind == TransferKind::FeatureMap && lies_between(transfer.subject) &&
+        travels(transfer.messages)) {
+      return true;
+    }
+  }
+  for (int map = first; map <= last; ++map) {
+    for (const OwnerReduction& of :
+         plan.groups[static_cast<std::size_t>(plan.group(map))].reductions) {
+      if (of.map == map && travels(of.messages)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 bool ends_recomputed_group(const Plan& plan, int layer) {
@@ -66,7 +83,7 @@ std::vector<DeferredWeights> deferred_weights(const Network& network, const Plan
       const int last = layer - 1;
       deferred[static_cast<std::size_t>(layer)] = {
           recomputed_group_ends(plan, next, last) ? kNoLayer : next,
-          travels(plan.exchanges, next, last) || travels(plan.collapses, next, last)};
+          gradients_travel(plan, next, last)};
     }
   }
   return deferred;

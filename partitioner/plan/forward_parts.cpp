@@ -69,9 +69,9 @@ class TileParts {
         plan_(plan),
         awaited_(network.layers.size(), std::vector<Index>(at(plan.ranks))),
         last_part_(network.layers.size()) {
-    for (const Exchange& exchange : plan.exchanges) {
-      if (is_sent_forward(plan, exchange)) {
-        count(exchange);
+    for (const Transfer& transfer : plan.transfers) {
+      if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
+        count(transfer);
       }
     }
   }
@@ -130,9 +130,9 @@ class TileParts {
         1, std::min({computed.images.size(), worth_it, awaited / kFewestAwaitedCells, kMostParts}));
   }
 
-  // The exchange of what `layer` waits for, in parts.
-  [[nodiscard]] std::vector<Exchange> split(const Exchange& whole, int layer) const {
-    std::vector<Exchange> result;
+  // The transfer of what `layer` waits for, in parts.
+  [[nodiscard]] std::vector<Transfer> split(const Transfer& whole, int layer) const {
+    std::vector<Transfer> result;
     std::vector<Index> parts_of_ranks;
     parts_of_ranks.reserve(at(plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -150,7 +150,9 @@ class TileParts {
           continue;
         }
         while (static_cast<Index>(result.size()) <= part) {
-          result.push_back({whole.map, whole.group, {}, static_cast<int>(result.size())});
+          Transfer& added = result.emplace_back(whole);
+          added.messages.clear();
+          added.part = static_cast<int>(result.size()) - 1;
         }
         result[static_cast<std::size_t>(part)].messages.push_back(
             {message.from, message.to, region});
@@ -188,10 +190,10 @@ class TileParts {
  private:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-  void count(const Exchange& exchange) {
-    const int reader = first_reader(network_, plan_, exchange.map, exchange.group);
-    last_part_[at(reader)] = std::max(last_part_[at(reader)], exchange.part + 1);
-    for (const Message& message : exchange.messages) {
+  void count(const Transfer& transfer) {
+    const int reader = first_reader(network_, plan_, transfer.subject, transfer.group);
+    last_part_[at(reader)] = std::max(last_part_[at(reader)], transfer.part + 1);
+    for (const Message& message : transfer.messages) {
       if (message.from != message.to) {
         awaited_[at(reader)][at(message.to)] += message.region.volume();
       }
@@ -268,20 +270,20 @@ std::vector<TilePart> border(const Region& computed, const Region& interior) {
 }
 
 void plan_forward_parts(const Network& network, Plan& plan) {
-  std::vector<Exchange> result;
+  std::vector<Transfer> result;
   {
     const TileParts whole(network, plan);
-    for (const Exchange& exchange : plan.exchanges) {
-      const int layer = first_reader(network, plan, exchange.map, exchange.group);
-      std::vector<Exchange> parts = whole.split(exchange, layer);
+    for (const Transfer& transfer : plan.transfers) {
+      const int layer = first_reader(network, plan, transfer.subject, transfer.group);
+      std::vector<Transfer> parts = whole.split(transfer, layer);
       if (parts.size() < 2) {
-        result.push_back(exchange);
+        result.push_back(transfer);
       } else {
         std::move(parts.begin(), parts.end(), std::back_inserter(result));
       }
     }
   }
-  plan.exchanges = std::move(result);
+  plan.transfers = std::move(result);
   const TileParts parts(network, plan);
   for (int rank = 0; rank < plan.ranks; ++rank) {
     for (int layer = 0; layer < network.size(); ++layer) {

@@ -25,7 +25,8 @@ namespace tessera::partitioner {
 
 // Fills `forward_parts` and `prepares_filters` of plan.layers: a tile's interior and its border, or
 // images in turn as they arrive, or the whole tile when all of its input is there. Replaces
-// exchanges by one for each part, where a rank computes images of a tile in turn.
+// transfers by one for each part, where a rank computes images of a tile in turn. Requires that
+// plan.transfers are those of maps.
 void plan_forward_parts(const Network& network, Plan& plan);
 
 }  // namespace tessera::partitioner

@@ -39,11 +39,11 @@ class GeometryMaker {
     for (int layer = group_.last; layer >= group_.first; --layer) {
       if (std::find(group_.collapse.begin(), group_.collapse.end(), layer) !=
           group_.collapse.end()) {
-        collapse(layer);
+        reduce_to_owners(layer);
       }
       require_inputs(layer);
     }
-    std::reverse(geometry_.collapses.begin(), geometry_.collapses.end());
+    std::reverse(geometry_.reductions.begin(), geometry_.reductions.end());
     return std::move(geometry_);
   }
 
@@ -53,25 +53,20 @@ class GeometryMaker {
   }
 
   // All readers of `layer` in the group have been here already.
-  void collapse(int layer) {
-    Exchange exchange{layer, 0, {}};
+  void reduce_to_owners(int layer) {
     std::vector<Region> owned;
+    std::vector<Region> backward;
     for (const Tile& tile : tiles(layer)) {
       owned.push_back(tile.owned);
+      backward.push_back(tile.backward);
     }
-    const OverlapIndex owners(owned);
-    for (const int to : group_.ranks) {
-      const Region& backward = tiles(layer)[static_cast<std::size_t>(to)].backward;
-      owners.for_each(backward, [&](int from, const Region& shared) {
-        if (from != to) {
-          exchange.messages.push_back({from, to, shared});
-        }
-      });
-    }
+    OwnerReduction reduction{layer, messages_between(owned, backward)};
+    std::erase_if(reduction.messages,
+                  [](const Message& message) { return message.from == message.to; });
     for (Tile& tile : tiles(layer)) {
       tile.backward = tile.owned;
     }
-    geometry_.collapses.push_back(std::move(exchange));
+    geometry_.reductions.push_back(std::move(reduction));
   }
 
   void require_inputs(int layer) {
@@ -108,41 +103,6 @@ GroupGeometry group_geometry(const Network& network, const Group& group, int ran
   return GeometryMaker(network, group, ranks).make(batch);
 }
 
-GroupGeometry group_of_plan(const Network& network, const Plan& plan, int group) {
-  GroupGeometry geometry;
-  geometry.first = -1;
-  geometry.recompute = plan.recomputes(group);
-  for (int layer = 0; layer < network.size(); ++layer) {
-    if (plan.group(layer) != group) {
-      continue;
-    }
-    geometry.first = geometry.first < 0 ? layer : geometry.first;
-    geometry.last = layer;
-    geometry.tiles.push_back(plan.tiles[map_slot(layer)]);
-    const auto& inputs = network.layer(layer).inputs;
-    for (std::size_t input = 0; input < inputs.size(); ++input) {
-      if (inputs[input] >= geometry.first) {
-        continue;
-      }
-      auto& regions = geometry.required[inputs[input]];
-      regions.resize(static_cast<std::size_t>(plan.ranks));
-      for (int rank = 0; rank < plan.ranks; ++rank) {
-        Region& region = regions[static_cast<std::size_t>(rank)];
-        const Region& computed = plan.tile(layer, rank).computed;
-        region =
-            hull(region,
-                 clipped(network, inputs[input], required_input(network, layer, input, computed)));
-      }
-    }
-  }
-  for (const Exchange& collapse : plan.collapses) {
-    if (collapse.group == group) {
-      geometry.collapses.push_back(collapse);
-    }
-  }
-  return geometry;
-}
-
 std::vector<Region> owned_image(const Network& network,
                                 const Group& first,
                                 int ranks,
@@ -153,6 +113,25 @@ std::vector<Region> owned_image(const Network& network,
     owned[static_cast<std::size_t>(first.ranks[t])] = tile_region(cut, static_cast<Index>(t));
   }
   return owned;
+}
+
+std::vector<Message> messages_between(const std::vector<Region>& owned,
+                                      const std::vector<Region>& required) {
+  const OverlapIndex owners(owned);
+  std::vector<Message> messages;
+  for (std::size_t to = 0; to < required.size(); ++to) {
+    if (required[to].empty()) {
+      continue;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(messages.size());
+    owners.for_each(required[to], [&](int from, const Region& shared) {
+      messages.push_back({from, static_cast<int>(to), shared});
+    });
+    std::sort(messages.begin() + first, messages.end(), [](const Message& a, const Message& b) {
+      return a.from < b.from;
+    });
+  }
+  return messages;
 }
 
 }  // namespace tessera::partitioner

@@ -1,22 +1,40 @@
-// The geometry of one group by itself: what plan.h has of all groups at once, for a search that
-// looks at many groups and few whole plans. The same rules, and tested to give the same regions.
+// The geometry of one group by itself: what each rank owns, computes and requires. Plans are made
+// of the geometries of their groups; a search looks at many groups and few whole plans.
 
 #pragma once
 
 #include <map>
 #include <vector>
 
-#include "partitioner/plan/plan.h"
+#include "partitioner/base/overlaps.h"
+#include "partitioner/network/network.h"
+#include "partitioner/partition/partition.h"
+#include "partitioner/plan/message.h"
 
 namespace tessera::partitioner {
+
+// One map on one rank.
+struct Tile {
+  Region owned;
+  Region computed;  // inside the map; holds `owned`
+  Region backward;  // where the layer's backward pass runs: holds `owned`, lies in `computed`
+};
+
+// A map within a group whose gradient is reduced to its owner: from there on the backward pass goes
+// over owned cells only. Messages from owner to computing rank, sorted by `to`, then `from`; they
+// run backward only.
+struct OwnerReduction {
+  int map = kImage;
+  std::vector<Message> messages;
+};
 
 struct GroupGeometry {
   int first = 0;  // layers [first, last]
   int last = 0;
   std::vector<std::vector<Tile>> tiles;         // [layer - first][rank]
   std::map<int, std::vector<Region>> required;  // of maps from outside: [rank], inside the map
-  std::vector<Exchange> collapses;              // by map
-  bool recompute = false;
+  std::vector<OwnerReduction> reductions;       // by map
+  bool recompute = false;                       // see recomputation.h
 
   [[nodiscard]] const std::vector<Tile>& tiles_of(int layer) const {
     return tiles[static_cast<std::size_t>(layer - first)];
@@ -29,13 +47,15 @@ struct GroupGeometry {
                                            int ranks,
                                            Index batch);
 
-// The same, taken from a plan.
-[[nodiscard]] GroupGeometry group_of_plan(const Network& network, const Plan& plan, int group);
-
 // What each rank owns of the image where every rank reads its own, by the first group's cut.
 [[nodiscard]] std::vector<Region> owned_image(const Network& network,
                                               const Group& first,
                                               int ranks,
                                               Index batch);
+
+// What ranks that own the regions of a map send those who require some of it, sorted by `to`, then
+// `from`; messages to oneself included.
+[[nodiscard]] std::vector<Message> messages_between(const std::vector<Region>& owned,
+                                                    const std::vector<Region>& required);
 
 }  // namespace tessera::partitioner

@@ -119,13 +119,21 @@ class LayerPlans {
 
 std::vector<std::vector<bool>> exchanged_maps(const Plan& plan) {
   std::vector<std::vector<bool>> exchanged(at(plan.ranks),
-                                           std::vector<bool>(plan.tiles.size(), false));
-  for (const auto* exchanges : {&plan.exchanges, &plan.collapses}) {
-    for (const Exchange& exchange : *exchanges) {
-      for (const Message& message : exchange.messages) {
-        exchanged[at(message.from)][map_slot(exchange.map)] = true;
-        exchanged[at(message.to)][map_slot(exchange.map)] = true;
-      }
+                                           std::vector<bool>(plan.group_of.size() + 1, false));
+  const auto mark = [&exchanged](int map, const std::vector<Message>& messages) {
+    for (const Message& message : messages) {
+      exchanged[at(message.from)][map_slot(map)] = true;
+      exchanged[at(message.to)][map_slot(map)] = true;
+    }
+  };
+  for (const Transfer& transfer : plan.transfers) {
+    if (transfer.kind == TransferKind::FeatureMap) {
+      mark(transfer.subject, transfer.messages);
+    }
+  }
+  for (const GroupGeometry& group : plan.groups) {
+    for (const OwnerReduction& reduction : group.reductions) {
+      mark(reduction.map, reduction.messages);
     }
   }
   return exchanged;

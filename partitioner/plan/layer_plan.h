@@ -76,7 +76,7 @@ struct Network;
 // buffers.
 [[nodiscard]] std::vector<std::vector<bool>> exchanged_maps(const Plan& plan);
 
-// Fills plan.layers but for the parts of tiles. Requires buffers and exchanges.
+// Fills plan.layers but for the parts of tiles. Requires buffers and transfers of maps.
 void plan_layers(const Network& network, Plan& plan);
 
 }  // namespace tessera::partitioner

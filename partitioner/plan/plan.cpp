@@ -7,9 +7,9 @@
 
 #include "partitioner/base/errors.h"
 #include "partitioner/network/layer_memory.h"
-#include "partitioner/plan/cut_mapping.h"
 #include "partitioner/plan/deferred_weights.h"
 #include "partitioner/plan/forward_parts.h"
+#include "partitioner/plan/parameter_runs.h"
 #include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {
@@ -34,7 +34,6 @@ class PlanMaker {
     plan_.sums = partition.sums;
     plan_.group_of.resize(network.layers.size());
     for (std::size_t g = 0; g < partition.groups.size(); ++g) {
-      plan_.recomputed.push_back(partition.groups[g].recompute);
       for (int layer = partition.groups[g].first; layer <= partition.groups[g].last; ++layer) {
         plan_.group_of[static_cast<std::size_t>(layer)] = static_cast<int>(g);
       }
@@ -48,20 +47,10 @@ class PlanMaker {
   }
 
   Plan make() {
-    plan_.tiles.assign(network_.layers.size() + 1, std::vector<Tile>(ranks()));
     for (const Group& group : partition_.groups) {
-      own_group(group);
+      plan_.groups.push_back(group_geometry(network_, group, plan_.ranks, plan_.batch));
     }
     own_image();
-    for (int map = network_.size() - 1; map >= kImage; --map) {
-      for (int rank = 0; rank < plan_.ranks; ++rank) {
-        compute_tile(map, rank);
-      }
-      if (collapses(map)) {
-        plan_.collapses.push_back(collapse(map));
-      }
-    }
-    std::reverse(plan_.collapses.begin(), plan_.collapses.end());
     place_buffers();
     for (int layer = 0; layer < network_.size(); ++layer) {
       share_parameters(layer);
@@ -80,79 +69,20 @@ class PlanMaker {
 
   std::vector<Consumer>& consumers_of(int map) { return consumers_[map_slot(map)]; }
 
-  Tile& tile(int map, int rank) {
-    return plan_.tiles[map_slot(map)][static_cast<std::size_t>(rank)];
-  }
-
-  [[nodiscard]] Region clip(const Region& region, int map) const {
-    return intersect(region, whole_map(network_, map, plan_.batch));
-  }
-
-  // Owned regions of all maps of a group.
-  void own_group(const Group& group) {
-    const std::vector<MapCut> cuts = cuts_of_group(network_, group, plan_.batch);
-    for (std::size_t layer = 0; layer < cuts.size(); ++layer) {
-      for (std::size_t t = 0; t < group.ranks.size(); ++t) {
-        tile(group.first + static_cast<int>(layer), group.ranks[t]).owned =
-            tile_region(cuts[layer], static_cast<Index>(t));
-      }
-    }
-  }
+  [[nodiscard]] const Tile& tile(int map, int rank) const { return plan_.tile(map, rank); }
 
   // The image belongs to the rank that reads it, or where each rank reads its own part, to the
   // tiles of the first group.
   void own_image() {
+    std::vector<Region> owned(ranks());
     if (plan_.reader != kEveryRank) {
-      tile(kImage, plan_.reader).owned = whole_map(network_, kImage, plan_.batch);
-      return;
+      owned[static_cast<std::size_t>(plan_.reader)] = whole_map(network_, kImage, plan_.batch);
+    } else {
+      owned = owned_image(network_, partition_.groups.front(), plan_.ranks, plan_.batch);
     }
-    const Group& first = partition_.groups.front();
-    const MapCut cut = cut_of_image(network_, first, plan_.batch);
-    for (std::size_t t = 0; t < first.ranks.size(); ++t) {
-      tile(kImage, first.ranks[t]).owned = tile_region(cut, static_cast<Index>(t));
+    for (const Region& region : owned) {
+      plan_.image.push_back({region, region, region});
     }
-  }
-
-  void compute_tile(int map, int rank) {
-    Tile& here = tile(map, rank);
-    here.computed = here.owned;
-    here.backward = here.owned;
-    for (const Consumer& reader : consumers_of(map)) {
-      if (plan_.group(reader.layer) != plan_.group(map)) {
-        continue;
-      }
-      const Tile& above = tile(reader.layer, rank);
-      const auto require = [&](const Region& output) {
-        return clip(required_input(network_, reader.layer, reader.input, output), map);
-      };
-      here.computed = hull(here.computed, require(above.computed));
-      here.backward = hull(here.backward, require(above.backward));
-    }
-  }
-
-  [[nodiscard]] bool collapses(int map) const {
-    if (map == kImage) {
-      return false;
-    }
-    const auto& layers = partition_.groups[static_cast<std::size_t>(plan_.group(map))].collapse;
-    return std::find(layers.begin(), layers.end(), map) != layers.end();
-  }
-
-  // Afterwards the gradient lives on owned cells only.
-  Exchange collapse(int map) {
-    Exchange exchange{map, plan_.group(map), {}};
-    for (int to = 0; to < plan_.ranks; ++to) {
-      for (int from = 0; from < plan_.ranks; ++from) {
-        const Region shared = intersect(tile(map, from).owned, tile(map, to).backward);
-        if (from != to && !shared.empty()) {
-          exchange.messages.push_back({from, to, shared});
-        }
-      }
-    }
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      tile(map, rank).backward = tile(map, rank).owned;
-    }
-    return exchange;
   }
 
   // What the layers of `group` on `rank` read of `map`, borders included.
@@ -232,19 +162,18 @@ class PlanMaker {
   }
 
   void send_map(int map, int group, const std::vector<int>& buffers) {
-    Exchange exchange{map, group, {}};
-    for (int to = 0; to < plan_.ranks; ++to) {
-      const Region required = clip(required_by_group(map, group, to), map);
-      const int home = plan_.producer(to, map);
-      const bool in_place = buffers[static_cast<std::size_t>(to)] == home;
-      for (int from = 0; from < plan_.ranks; ++from) {
-        const Region shared = intersect(tile(map, from).owned, required);
-        if (!shared.empty() && !(from == to && in_place)) {
-          exchange.messages.push_back({from, to, shared});
-        }
-      }
-    }
-    plan_.exchanges.push_back(std::move(exchange));
+    const auto& required = plan_.groups[static_cast<std::size_t>(group)].required.at(map);
+    Transfer transfer{.kind = TransferKind::FeatureMap,
+                      .subject = map,
+                      .group = group,
+                      .messages = messages_between(owned_regions(plan_, map), required),
+                      .waits_for_sends = false};
+    std::erase_if(transfer.messages, [&](const Message& message) {
+      const bool in_place =
+          buffers[static_cast<std::size_t>(message.to)] == plan_.producer(message.to, map);
+      return message.from == message.to && in_place;
+    });
+    plan_.transfers.push_back(std::move(transfer));
   }
 
   void share_parameters(int layer) {
@@ -258,54 +187,38 @@ class PlanMaker {
     }
   }
 
-  // Each run of channels that the same ranks require is divided evenly among them: they own it.
   ParameterPlan share_parameter(int layer, ParameterKind kind, const ParameterShape& shape) {
     ParameterPlan result{layer, kind, shape, {}, {}, {}};
-    std::set<Index> ends{0, shape.channels};
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      const Region& computed = tile(layer, rank).computed;
-      const Range channels = computed.empty() ? Range{} : computed.channels;
-      result.required.push_back(channels);
-      if (!channels.empty()) {
-        ends.insert({channels.begin, channels.end});
-      }
+    for (const Tile& tile : plan_.tiles_of(layer)) {
+      result.required.push_back(tile.computed.empty() ? Range{} : tile.computed.channels);
     }
     result.owned.resize(ranks());
-    for (auto end = std::next(ends.begin()); end != ends.end(); ++end) {
-      const Range channels{*std::prev(end), *end};
-      std::vector<std::size_t> sharing;
-      for (std::size_t rank = 0; rank < ranks(); ++rank) {
-        if (!intersect(result.required[rank], channels).empty()) {
-          sharing.push_back(rank);
-        }
-      }
-      expects(!sharing.empty(), "each output channel is computed by some rank");
-      const auto elements =
-          cut_boundaries({static_cast<Index>(sharing.size()), {}}, channels.size() * shape.row);
-      for (std::size_t i = 0; i < sharing.size(); ++i) {
-        const Range run{channels.begin * shape.row + elements[i],
-                        channels.begin * shape.row + elements[i + 1]};
-        if (!run.empty()) {
-          result.owned[sharing[i]].push_back(run);
+    for (const SharedRun& run : shared_runs(shape, plan_.tiles_of(layer))) {
+      expects(!run.ranks.empty(), "each output channel is computed by some rank");
+      Index begin = run.begin;
+      for (std::size_t i = 0; i < run.ranks.size(); ++i) {
+        const Range own{begin, begin + run.shares[i]};
+        begin = own.end;
+        if (!own.empty()) {
+          result.owned[static_cast<std::size_t>(run.ranks[i])].push_back(own);
+          send_run(run.ranks[i], own, run.ranks, result.messages);
         }
       }
     }
-    send_parameter(result);
+    std::stable_sort(
+        result.messages.begin(), result.messages.end(), [](const Message& a, const Message& b) {
+          return a.to != b.to ? a.to < b.to : a.from < b.from;
+        });
     return result;
   }
 
-  void send_parameter(ParameterPlan& parameter) const {
-    for (int to = 0; to < plan_.ranks; ++to) {
-      const Range channels = parameter.required[static_cast<std::size_t>(to)];
-      const Range elements{channels.begin * parameter.shape.row,
-                           channels.end * parameter.shape.row};
-      for (int from = 0; from < plan_.ranks; ++from) {
-        for (const Range& run : parameter.owned[static_cast<std::size_t>(from)]) {
-          const Range shared = intersect(run, elements);
-          if (from != to && !shared.empty()) {
-            parameter.messages.push_back({from, to, {{0, 1}, {0, 1}, {0, 1}, shared}});
-          }
-        }
+  static void send_run(int owner,
+                       const Range& elements,
+                       const std::vector<int>& holders,
+                       std::vector<Message>& messages) {
+    for (const int holder : holders) {
+      if (holder != owner) {
+        messages.push_back({owner, holder, {{0, 1}, {0, 1}, {0, 1}, elements}});
       }
     }
   }
@@ -374,11 +287,9 @@ std::vector<Region> owned_regions(const Plan& plan, int map) {
 
 std::vector<LayerRun> groups_of(const Plan& plan) {
   std::vector<LayerRun> groups;
-  for (int layer = 0; layer < static_cast<int>(plan.group_of.size()); ++layer) {
-    if (plan.group(layer) == static_cast<int>(groups.size())) {
-      groups.push_back({layer, layer});
-    }
-    groups.back().last = layer;
+  groups.reserve(plan.groups.size());
+  for (const GroupGeometry& group : plan.groups) {
+    groups.push_back({group.first, group.last});
   }
   return groups;
 }

@@ -14,28 +14,12 @@
 
 #include "partitioner/network/network.h"
 #include "partitioner/partition/partition.h"
+#include "partitioner/plan/group_geometry.h"
 #include "partitioner/plan/layer_plan.h"
 #include "partitioner/plan/message.h"
 #include "partitioner/plan/schedule.h"
 
 namespace tessera::partitioner {
-
-// One map on its way to one group, sorted by receiver, then sender. A message from a rank to itself
-// moves cells between two of its buffers. Where ranks begin with the first images of a tile while
-// others are still under way, a map has an exchange for each part: see forward_parts.h.
-struct Exchange {
-  int map = kImage;
-  int group = 0;  // that reads the map; for a collapse, the group that the map belongs to
-  std::vector<Message> messages;
-  int part = 0;
-};
-
-// One map on one rank.
-struct Tile {
-  Region owned;
-  Region computed;  // inside the map; holds `owned`
-  Region backward;  // where the layer's backward pass runs: holds `owned`, lies in `computed`
-};
 
 // Memory for a map, or for the part of it that a group reads. Reaches outside the map where a
 // border belongs to it: those cells are always 0.
@@ -89,17 +73,14 @@ struct Plan {
   Index batch = 1;  // images in one pass
   int ranks = 1;
   int reader = kEveryRank;
-  std::vector<int> group_of;                 // per layer
-  std::vector<bool> recomputed;              // per group, see recomputation.h
-  std::vector<std::vector<Tile>> tiles;      // [map + 1][rank]
+  std::vector<GroupGeometry> groups;
+  std::vector<int> group_of;                 // by layer
+  std::vector<Tile> image;                   // [rank]
   std::vector<std::vector<Buffer>> buffers;  // [rank][buffer]
   std::vector<std::vector<int>>
       produced_in;  // [rank][map + 1] -> buffer that the map's layer writes, or kNoBuffer
   std::vector<std::vector<std::vector<int>>>
-      read_from;                    // [rank][layer][input] -> buffer, or kNoBuffer
-  std::vector<Exchange> exchanges;  // by map, then group, then part
-  std::vector<Exchange>
-      collapses;  // by map; messages from owner to computing rank, run backward only
+      read_from;                            // [rank][layer][input] -> buffer, or kNoBuffer
   std::vector<ParameterPlan> parameters;    // by layer, then kind
   std::vector<ConvolutionKernels> kernels;  // by layer
   GradientSums sums;
@@ -110,14 +91,17 @@ struct Plan {
   std::vector<Transfer> transfers;  // all that any schedule of the plan uses: see transfers.h
   Schedule schedule;                // of a training step with batch statistics and a loss
 
+  [[nodiscard]] const std::vector<Tile>& tiles_of(int map) const {  // [rank]
+    return map == kImage ? image : groups[static_cast<std::size_t>(group(map))].tiles_of(map);
+  }
   [[nodiscard]] const Tile& tile(int map, int rank) const {
-    return tiles[map_slot(map)][static_cast<std::size_t>(rank)];
+    return tiles_of(map)[static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] int group(int map) const {  // the image has a group of its own, -1
     return map == kImage ? -1 : group_of[static_cast<std::size_t>(map)];
   }
   [[nodiscard]] bool recomputes(int group) const {
-    return group >= 0 && recomputed[static_cast<std::size_t>(group)];
+    return group >= 0 && groups[static_cast<std::size_t>(group)].recompute;
   }
   [[nodiscard]] const ConvolutionKernels& kernels_of(int layer) const {
     return kernels[static_cast<std::size_t>(layer)];

@@ -1,5 +1,5 @@
-// The invariants of the geometry, tested on a plan. It is derived in plan.cpp only; what is here
-// looks at the result.
+// The invariants of the geometry, tested on a plan. It is derived in group_geometry.cpp and plan.cpp
+// only; what is here looks at the result.
 
 #include <algorithm>
 #include <fmt/ostream.h>
@@ -67,11 +67,10 @@ class PlanCheck {
         check_gradients(layer, input);
       }
     }
-    for (const Exchange& exchange : plan_.exchanges) {
-      check_messages(exchange);
-    }
-    for (const Exchange& collapse : plan_.collapses) {
-      check_messages(collapse);
+    for (const Transfer& transfer : plan_.transfers) {
+      if (transfer.kind == TransferKind::FeatureMap || transfer.kind == TransferKind::MapGradient) {
+        check_messages(transfer);
+      }
     }
     for (const ParameterPlan& parameter : plan_.parameters) {
       check_parameter(parameter);
@@ -155,11 +154,12 @@ class PlanCheck {
     if (buffer == home) {
       arrivals.push_back(intersect(plan_.tile(map, rank).owned, inside));
     }
-    for (const Exchange& exchange : plan_.exchanges) {
-      if (exchange.map != map || exchange.group != plan_.group(layer)) {
+    for (const Transfer& transfer : plan_.transfers) {
+      if (transfer.kind != TransferKind::FeatureMap || transfer.subject != map ||
+          transfer.group != plan_.group(layer)) {
         continue;
       }
-      for (const Message& message : exchange.messages) {
+      for (const Message& message : transfer.messages) {
         if (message.to == rank) {
           arrivals.push_back(intersect(message.region, inside));
         }
@@ -176,7 +176,7 @@ class PlanCheck {
   }
 
   // What a layer's backward pass adds to a map of its own group goes on from there, or is sent to
-  // its owner exactly once where the map's gradient is collapsed.
+  // its owner exactly once where the map's gradient is reduced there.
   void check_gradients(int layer, std::size_t input) {
     const int map = network_.layer(layer).inputs[input];
     if (plan_.group(map) != plan_.group(layer)) {
@@ -187,9 +187,13 @@ class PlanCheck {
           intersect(required_input(network_, layer, input, plan_.tile(layer, rank).backward),
                     whole_map(network_, map, plan_.batch));
       std::vector<Region> taken{intersect(plan_.tile(map, rank).backward, added)};
-      for (const Exchange& collapse : plan_.collapses) {
-        for (const Message& message : collapse.messages) {
-          if (collapse.map == map && message.to == rank) {
+      for (const Transfer& transfer : plan_.transfers) {
+        if (transfer.kind != TransferKind::MapGradient || transfer.subject != map ||
+            transfer.group != plan_.group(map)) {
+          continue;
+        }
+        for (const Message& message : transfer.messages) {
+          if (message.to == rank) {
             taken.push_back(intersect(message.region, added));
           }
         }
@@ -205,20 +209,21 @@ class PlanCheck {
     }
   }
 
-  void check_messages(const Exchange& exchange) {
-    for (const Message& message : exchange.messages) {
-      if (!contains(plan_.tile(exchange.map, message.from).owned, message.region)) {
+  void check_messages(const Transfer& transfer) {
+    for (const Message& message : transfer.messages) {
+      if (!contains(plan_.tile(transfer.subject, message.from).owned, message.region)) {
         report("map {}: rank {} sends {}, which it does not own",
-               exchange.map,
+               transfer.subject,
                message.from,
                message.region);
       }
       bool held = false;
       for (const Buffer& buffer : plan_.buffers[static_cast<std::size_t>(message.to)]) {
-        held = held || (buffer.map == exchange.map && contains(buffer.region, message.region));
+        held = held || (buffer.map == transfer.subject && contains(buffer.region, message.region));
       }
       if (!held) {
-        report("map {}: rank {} has no buffer for {}", exchange.map, message.to, message.region);
+        report(
+            "map {}: rank {} has no buffer for {}", transfer.subject, message.to, message.region);
       }
     }
   }

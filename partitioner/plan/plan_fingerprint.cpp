@@ -33,10 +33,10 @@ class PlanFingerprint : public Fingerprint {
     add(Index{message.to});
     add(message.region);
   }
-  void add(const Exchange& exchange) {
-    add(Index{exchange.map});
-    add(Index{exchange.group});
-    add(exchange.messages);
+  void add(const GroupGeometry& group) {
+    add(Index{group.first});
+    add(group.tiles);
+    add(Index{group.recompute});
   }
   void add(const ParameterPlan& parameter) {
     add(Index{parameter.layer});
@@ -106,10 +106,9 @@ std::string fingerprint(const Plan& plan) {
   print.add(plan.batch);
   print.add(Index{plan.ranks});
   print.add(Index{plan.reader});
-  print.add(plan.tiles);
+  print.add(plan.image);
+  print.add(plan.groups);
   print.add(plan.buffers);
-  print.add(plan.exchanges);
-  print.add(plan.collapses);
   print.add(plan.parameters);
   print.add(plan.kernels);
   print.add(plan.sums);

@@ -18,15 +18,15 @@ constexpr double kMostOperations = 0x1p60;
 struct Limits {
   double layers;
   double tiles;      // layers times ranks, some hundred bytes each
-  double messages;   // of parameters between all pairs of ranks, 72 bytes each
+  double messages;   // lists of them between all pairs of ranks, 72 bytes a message
   double lifetimes;  // layers that a layer's maps may live through, on each rank
 };
 constexpr Limits kPlan{.layers = 5000, .tiles = 1e6, .messages = 16e6, .lifetimes = 1.5e8};
 constexpr Limits kSearch{.layers = 1500, .tiles = 1e5, .messages = 5e6, .lifetimes = 1.5e8};
 
 struct Size {
-  double tensors = 0;  // parameters
-  double values = 0;   // of all maps, and of parameters
+  double lists = 0;   // of messages: one for each parameter, and for statistics of each layer
+  double values = 0;  // of all maps, and of parameters
   double operations = 0;
 };
 
@@ -40,9 +40,10 @@ Size size_of(const Network& network, Index batch) {
                                         parameters.scale,
                                         parameters.mean,
                                         parameters.variance}) {
-      size.tensors += shape.channels > 0 ? 1 : 0;
+      size.lists += shape.channels > 0 ? 1 : 0;
       weights += static_cast<double>(shape.channels) * static_cast<double>(shape.row);
     }
+    size.lists += parameters.scale.channels > 0 ? 1 : 0;
     const double cells =
         static_cast<double>(network.shape(layer).volume()) * static_cast<double>(batch);
     size.values += weights + cells;
@@ -52,14 +53,14 @@ Size size_of(const Network& network, Index batch) {
 }
 
 // How many ranks the limits allow; 0 where there are too many layers for one.
-Index most_ranks(const Network& network, double tensors, const Limits& limits) {
+Index most_ranks(const Network& network, double lists, const Limits& limits) {
   const double layers = network.size() + 1;
   if (network.size() > limits.layers) {
     return 0;
   }
   return static_cast<Index>(std::min({limits.tiles / layers,
                                       limits.lifetimes / (layers * layers),
-                                      std::sqrt(limits.messages / std::max(tensors, layers))}));
+                                      std::sqrt(limits.messages / std::max(lists, layers))}));
 }
 
 void expect_within(
@@ -73,7 +74,7 @@ void expect_within(
         size.values,
         size.operations));
   }
-  const Index most = most_ranks(network, size.tensors, limits);
+  const Index most = most_ranks(network, size.lists, limits);
   if (most < 1) {
     throw InputError(
         fmt::format("{} a network of {} layers would take minutes: expected at most "

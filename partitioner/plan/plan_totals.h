@@ -43,13 +43,10 @@ struct PlanTotals {
 // Bytes that `rank` receives of the other ranks' per-channel sums in a training pass through a
 // layer with batch normalisation: count, mean and squares on the way forward, two sums on the way
 // back, all in double precision.
-[[nodiscard]] Index channel_sum_bytes(const Network& network,
-                                      const Plan& plan,
-                                      int layer,
-                                      int rank);
+[[nodiscard]] Index channel_sum_bytes(const Plan& plan, int layer, int rank);
 
-// Whether the exchange's forward messages are sent at all: pictures that every rank reads itself
-// are not.
-[[nodiscard]] bool is_sent_forward(const Plan& plan, const Exchange& exchange);
+// Whether a map is sent to groups that read it at all: pictures that every rank reads itself are
+// not.
+[[nodiscard]] bool is_sent_forward(const Plan& plan, int map);
 
 }  // namespace tessera::partitioner

@@ -110,15 +110,15 @@ std::vector<RecomputedLayer> recomputed_layers(const Network& network,
 
 std::vector<RecomputedLayer> recomputed_work(const Network& network,
                                              const LayerRun& group,
-                                             const std::vector<Exchange>& collapses) {
-  const auto is_collapsed = [&collapses](int map) {
-    return std::any_of(collapses.begin(), collapses.end(), [map](const Exchange& collapse) {
-      return collapse.map == map && !collapse.messages.empty();
+                                             const std::vector<OwnerReduction>& reductions) {
+  const auto is_reduced = [&reductions](int map) {
+    return std::any_of(reductions.begin(), reductions.end(), [map](const OwnerReduction& of) {
+      return of.map == map && !of.messages.empty();
     });
   };
   std::vector<int> pools(network.layers.size(), kNoLayer);
   for (int layer = group.first; layer < group.last; ++layer) {
-    if (!is_collapsed(layer)) {
+    if (!is_reduced(layer)) {
       pools[static_cast<std::size_t>(layer)] = joinable_pool(network, layer);
     }
   }

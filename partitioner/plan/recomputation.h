@@ -33,10 +33,9 @@ namespace tessera::partitioner {
                                                              const std::vector<int>& joined_pool);
 
 // The same for those who count the work of single layers: pools are joined wherever they may be,
-// but for maps of which gradients are collapsed, and run by themselves where their convolution
+// but for maps whose gradients are reduced to owners, and run by themselves where their convolution
 // assigns its output.
-[[nodiscard]] std::vector<RecomputedLayer> recomputed_work(const Network& network,
-                                                           const LayerRun& group,
-                                                           const std::vector<Exchange>& collapses);
+[[nodiscard]] std::vector<RecomputedLayer> recomputed_work(
+    const Network& network, const LayerRun& group, const std::vector<OwnerReduction>& reductions);
 
 }  // namespace tessera::partitioner

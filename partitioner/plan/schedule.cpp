@@ -265,7 +265,7 @@ class ScheduleMaker {
     }
     const std::vector<int> no_pools(network_.layers.size(), kNoLayer);
     const auto without_pools = recomputed_layers(network_, layers, no_pools);
-    const auto work = recomputed_work(network_, layers, plan_.collapses);
+    const auto work = recomputed_work(network_, layers, plan_.groups[at(group)].reductions);
     for (int layer = layers.first; layer <= last; ++layer) {
       const auto runs = [](const LayerPlan& of) { return of.recompute.runs; };
       const std::size_t of_group = at(layer - layers.first);

@@ -1,6 +1,5 @@
 #include "partitioner/plan/transfers.h"
 
-#include <map>
 #include <utility>
 
 #include "partitioner/network/layer_memory.h"
@@ -15,30 +14,47 @@ Range channels_of(const Region& region) {
   return region.empty() ? Range{} : region.channels;
 }
 
-// Elements of parameters from one rank to another, by receiver, then sender.
-using Elements = std::map<std::pair<int, int>, Index>;
+// Elements of parameters from one rank to another.
+class Elements {
+ public:
+  explicit Elements(int ranks)
+      : ranks_(ranks), counts_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)) {}
 
-void add(const std::vector<Message>& messages, Elements& elements) {
-  for (const Message& message : messages) {
-    elements[{message.to, message.from}] += message.region.cols.size();
+  void add(const std::vector<Message>& messages) {
+    for (const Message& message : messages) {
+      count(message.from, message.to) += message.region.cols.size();
+    }
   }
-}
 
-std::vector<Message> messages_with(const Elements& elements) {
-  std::vector<Message> messages;
-  messages.reserve(elements.size());
-  for (const auto& [ranks, count] : elements) {
-    messages.push_back({ranks.second, ranks.first, {{0, 1}, {0, 1}, {0, 1}, {0, count}}});
+  // A message for each pair, by receiver, then sender.
+  [[nodiscard]] std::vector<Message> messages() {
+    std::vector<Message> result;
+    for (int to = 0; to < ranks_; ++to) {
+      for (int from = 0; from < ranks_; ++from) {
+        if (const Index elements = count(from, to); elements > 0) {
+          result.push_back({from, to, {{0, 1}, {0, 1}, {0, 1}, {0, elements}}});
+        }
+      }
+    }
+    return result;
   }
-  return messages;
-}
+
+ private:
+  [[nodiscard]] Index& count(int from, int to) {
+    return counts_[static_cast<std::size_t>(to) * static_cast<std::size_t>(ranks_) +
+                   static_cast<std::size_t>(from)];
+  }
+
+  int ranks_;
+  std::vector<Index> counts_;
+};
 
 class TransferLists {
  public:
   TransferLists(const Network& network, Plan& plan) : network_(network), plan_(plan) {}
 
   void add_all() {
-    maps();
+    map_gradients();
     for (int layer = 0; layer < network_.size(); ++layer) {
       if (normalizes(network_.layer(layer).operation)) {
         statistics(layer);
@@ -67,29 +83,24 @@ class TransferLists {
     return gradient;
   }
 
-  void maps() {
-    std::vector<int> forward;
-    for (const Exchange& exchange : plan_.exchanges) {
-      forward.push_back(add_transfer({.kind = TransferKind::FeatureMap,
-                                      .subject = exchange.map,
-                                      .group = exchange.group,
-                                      .part = exchange.part,
-                                      .messages = exchange.messages,
-                                      .waits_for_sends = false}));
-    }
-    for (const int copied : forward) {
+  // Those of maps are there: their gradients, and those that are reduced within a group.
+  void map_gradients() {
+    const int maps = static_cast<int>(plan_.transfers.size());
+    for (int copied = 0; copied < maps; ++copied) {
       Transfer gradient = gradient_of(plan_.transfers[static_cast<std::size_t>(copied)], copied);
       gradient.kind = TransferKind::MapGradient;
       add_transfer(std::move(gradient));
     }
-    for (const Exchange& collapse : plan_.collapses) {
-      add_transfer({.kind = TransferKind::MapGradient,
-                    .subject = collapse.map,
-                    .group = collapse.group,
-                    .messages = collapse.messages,
-                    .reversed = true,
-                    .adds = true,
-                    .waits_for_sends = false});
+    for (std::size_t group = 0; group < plan_.groups.size(); ++group) {
+      for (const OwnerReduction& reduction : plan_.groups[group].reductions) {
+        add_transfer({.kind = TransferKind::MapGradient,
+                      .subject = reduction.map,
+                      .group = static_cast<int>(group),
+                      .messages = reduction.messages,
+                      .reversed = true,
+                      .adds = true,
+                      .waits_for_sends = false});
+      }
     }
   }
 
@@ -152,8 +163,8 @@ class TransferLists {
   void bucket(const SumBucket& layers) {
     BucketPlan bucket;
     bucket.layers = layers;
-    Elements values;
-    Elements gradients;  // without those that normalising has summed already
+    Elements values(plan_.ranks);
+    Elements gradients(plan_.ranks);  // without those that normalising has summed already
     bool all_alike = true;
     for (std::size_t i = 0; i < plan_.parameters.size(); ++i) {
       const ParameterPlan& parameter = plan_.parameters[i];
@@ -162,17 +173,17 @@ class TransferLists {
         continue;
       }
       bucket.parameters.push_back(static_cast<int>(i));
-      add(parameter.messages, values);
+      values.add(parameter.messages);
       if (is_normalized(network_, parameter)) {
         all_alike = false;
       } else {
-        add(parameter.messages, gradients);
+        gradients.add(parameter.messages);
       }
     }
     const int number = static_cast<int>(plan_.buckets.size());
     const Transfer sent{.kind = TransferKind::ParameterValue,
                         .subject = number,
-                        .messages = messages_with(values),
+                        .messages = values.messages(),
                         .yields = true};
     bucket.values = add_transfer(sent);
     Transfer reduced = gradient_of(sent, bucket.values);
@@ -181,22 +192,21 @@ class TransferLists {
     reduced.normalized = false;
     if (!all_alike) {
       reduced.list_of = -1;
-      reduced.messages = messages_with(gradients);
+      reduced.messages = gradients.messages();
     }
     bucket.gradients = add_transfer(std::move(reduced));
     plan_.buckets.push_back(std::move(bucket));
   }
 
   void running_statistics() {
-    Elements values;
+    Elements values(plan_.ranks);
     for (const ParameterPlan& parameter : plan_.parameters) {
       if (!is_learnt(parameter.kind)) {
-        add(parameter.messages, values);
+        values.add(parameter.messages);
       }
     }
-    add_transfer({.kind = TransferKind::RunningStatistics,
-                  .messages = messages_with(values),
-                  .yields = true});
+    add_transfer(
+        {.kind = TransferKind::RunningStatistics, .messages = values.messages(), .yields = true});
   }
 
   const Network& network_;

@@ -39,7 +39,8 @@ void for_each_message(const Plan& plan, const Transfer& transfer, Visit visit) {
                                   const Region& region,
                                   Index scalar_bytes);
 
-// Fills plan.buckets and plan.transfers. Requires all else but the schedule.
+// Fills plan.buckets, and plan.transfers with all but feature maps. Requires all else but the
+// schedule.
 void add_transfers(const Network& network, Plan& plan);
 
 }  // namespace tessera::partitioner

@@ -31,10 +31,10 @@ Json message_json(int map, const Message& message, Index scalar_bytes) {
 }
 
 // Messages to oneself are none.
-void append_messages(const Exchange& exchange, Index scalar_bytes, Json& list) {
-  for (const Message& message : exchange.messages) {
+void append_messages(const Transfer& transfer, Index scalar_bytes, Json& list) {
+  for (const Message& message : transfer.messages) {
     if (message.from != message.to) {
-      list.push_back(message_json(exchange.map, message, scalar_bytes));
+      list.push_back(message_json(transfer.subject, message, scalar_bytes));
     }
   }
 }
@@ -122,14 +122,14 @@ Json group_json(const Network& network,
   }
   result["messages"] = Json::array();
   result["collapses"] = Json::array();
-  for (const Exchange& exchange : plan.exchanges) {
-    if (exchange.group == group && is_sent_forward(plan, exchange)) {
-      append_messages(exchange, scalar_bytes, result["messages"]);
+  for (const Transfer& transfer : plan.transfers) {
+    if (transfer.group != group) {
+      continue;
     }
-  }
-  for (const Exchange& collapse : plan.collapses) {
-    if (collapse.group == group) {
-      append_messages(collapse, scalar_bytes, result["collapses"]);
+    if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
+      append_messages(transfer, scalar_bytes, result["messages"]);
+    } else if (transfer.kind == TransferKind::MapGradient) {
+      append_messages(transfer, scalar_bytes, result["collapses"]);  // within the group, to owners
     }
   }
   return result;

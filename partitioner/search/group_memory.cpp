@@ -97,8 +97,8 @@ class GroupBytes {
       }
     }
     read_pictures();
-    for (const Exchange& collapse : group.collapses) {
-      for (const Message& message : collapse.messages) {
+    for (const OwnerReduction& reduction : group.reductions) {
+      for (const Message& message : reduction.messages) {
         const Index packed = message.region.volume() * options.memory.scalar_bytes;
         fixed_[static_cast<std::size_t>(message.from)] += packed;
         fixed_[static_cast<std::size_t>(message.to)] += packed;

@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/base/random.h"
+#include "partitioner/plan/plan.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -107,12 +108,12 @@ Region region_of(const Plan& plan, int rank, int buffer) {
 // The buffer from which `group` reads `map` on a rank.
 Region read_region(const partitioner::Network& network,
                    const Plan& plan,
-                   const partitioner::Exchange& of,
+                   const partitioner::Transfer& of,
                    int rank) {
   for (int layer = 0; layer < network.size(); ++layer) {
     const auto& inputs = network.layer(layer).inputs;
     for (std::size_t input = 0; input < inputs.size(); ++input) {
-      if (inputs[input] == of.map && plan.group(layer) == of.group) {
+      if (inputs[input] == of.subject && plan.group(layer) == of.group) {
         const auto& layers = plan.read_from[static_cast<std::size_t>(rank)];
         return region_of(plan, rank, layers[static_cast<std::size_t>(layer)][input]);
       }
@@ -141,24 +142,29 @@ TEST_CASE("adding backward is the adjoint of copying forward in every exchange b
   const Communicator world = Communicator::world();
   for_each_plan(world.size(),
                 [&](const tests::RandomCase& random, const Plan& plan, std::uint64_t seed) {
-                  for (const partitioner::Exchange& exchange : plan.exchanges) {
-                    INFO("seed ", seed, " map ", exchange.map, " group ", exchange.group);
+                  for (const partitioner::Transfer& transfer : plan.transfers) {
+                    if (transfer.kind != partitioner::TransferKind::FeatureMap) {
+                      continue;
+                    }
+                    INFO("seed ", seed, " map ", transfer.subject, " group ", transfer.group);
                     check_adjoint(world,
-                                  exchange.messages,
-                                  home_region(plan, exchange.map, world.rank()),
-                                  read_region(random.network, plan, exchange, world.rank()),
+                                  transfer.messages,
+                                  home_region(plan, transfer.subject, world.rank()),
+                                  read_region(random.network, plan, transfer, world.rank()),
                                   seed);
                   }
                 });
 }
 
-TEST_CASE("adding backward is the adjoint of copying forward in every collapse") {
+TEST_CASE("adding backward is the adjoint of copying forward in every reduction to owners") {
   const Communicator world = Communicator::world();
   for_each_plan(world.size(), [&](const tests::RandomCase&, const Plan& plan, std::uint64_t seed) {
-    for (const partitioner::Exchange& collapse : plan.collapses) {
-      INFO("seed ", seed, " map ", collapse.map);
-      const Region home = home_region(plan, collapse.map, world.rank());
-      check_adjoint(world, collapse.messages, home, home, seed);
+    for (const partitioner::Transfer& transfer : plan.transfers) {
+      if (transfer.kind == partitioner::TransferKind::MapGradient && transfer.list_of < 0) {
+        INFO("seed ", seed, " map ", transfer.subject);
+        const Region home = home_region(plan, transfer.subject, world.rank());
+        check_adjoint(world, transfer.messages, home, home, seed);
+      }
     }
   });
 }
@@ -189,20 +195,6 @@ std::vector<Region> random_ownership(tests::Draw& draw,
     owned.push_back(plan.tile(network.size() - 1, rank).owned);
   }
   return owned;
-}
-
-std::vector<Message> messages_between(const std::vector<Region>& from,
-                                      const std::vector<Region>& to) {
-  std::vector<Message> messages;
-  for (std::size_t d = 0; d < to.size(); ++d) {
-    for (std::size_t s = 0; s < from.size(); ++s) {
-      const Region shared = intersect(from[s], to[d]);
-      if (!shared.empty()) {
-        messages.push_back({static_cast<int>(s), static_cast<int>(d), shared});
-      }
-    }
-  }
-  return messages;
 }
 
 // A map of one value for each place, and two cuts of it.

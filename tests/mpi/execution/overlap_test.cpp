@@ -90,8 +90,8 @@ TEST_CASE("images that are computed in turn as they arrive are what one tile com
     const Network network = wide_network(normalizes);
     Partition partition = in_turn(network);
     int parts = 0;
-    for (const partitioner::Exchange& exchange : make_plan(network, partition, kImages).exchanges) {
-      parts = std::max(parts, exchange.part + 1);
+    for (const partitioner::Transfer& transfer : make_plan(network, partition, kImages).transfers) {
+      parts = std::max(parts, transfer.part + 1);
     }
     CHECK(parts == (ranks() > 1 ? 4 : 1));
     check_like_one_tile(network, partition, kImages);

@@ -251,40 +251,6 @@ TEST_CASE("buckets are summed one after the other") {
   CHECK(sum(2.5e6, 1e6) == doctest::Approx(2 * sum(1e6, 1e6) + sum(0.5e6, 1e6)));
 }
 
-TEST_CASE("the geometry of a group alone is that of the plan") {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const int ranks = static_cast<int>(1 + seed % 6);
-    const tests::RandomCase random = tests::random_case(seed, ranks, {});
-    CAPTURE(describe(random));
-    const Plan plan = make_plan(random.network, random.partition, random.batch);
-    for (std::size_t g = 0; g < random.partition.groups.size(); ++g) {
-      const Group& group = random.partition.groups[g];
-      const GroupGeometry alone = group_geometry(random.network, group, ranks, random.batch);
-      const GroupGeometry within = group_of_plan(random.network, plan, static_cast<int>(g));
-      for (int layer = group.first; layer <= group.last; ++layer) {
-        for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
-          const Tile& a = alone.tiles_of(layer)[rank];
-          const Tile& b = within.tiles_of(layer)[rank];
-          CHECK((a.owned == b.owned || (a.owned.empty() && b.owned.empty())));
-          CHECK((a.computed == b.computed || (a.computed.empty() && b.computed.empty())));
-          CHECK((a.backward == b.backward || (a.backward.empty() && b.backward.empty())));
-        }
-      }
-      CHECK(alone.required.size() == within.required.size());
-      for (const auto& [map, regions] : within.required) {
-        for (std::size_t rank = 0; rank < regions.size(); ++rank) {
-          const Region& region = alone.required.at(map)[rank];
-          CHECK((region == regions[rank] || (region.empty() && regions[rank].empty())));
-        }
-      }
-      REQUIRE(alone.collapses.size() == within.collapses.size());
-      for (std::size_t i = 0; i < alone.collapses.size(); ++i) {
-        CHECK(alone.collapses[i].messages.size() == within.collapses[i].messages.size());
-      }
-    }
-  }
-}
-
 TEST_CASE("parameters are shared in the messages that the plan has") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const int ranks = static_cast<int>(1 + seed % 6);
@@ -376,8 +342,7 @@ TEST_CASE("what the model counts as running again is what an execution runs") {
     for (int rank = 0; rank < ranks; ++rank) {
       const ActivationArena arena = activation_arena(random.network, plan, rank, {});
       for (std::size_t g = 0; g < groups.size(); ++g) {
-        const auto work = recomputed_work(random.network,
-                                          group_of_plan(random.network, plan, static_cast<int>(g)));
+        const auto work = recomputed_work(random.network, plan.groups[g]);
         check_counted(random.network, groups[g], work, arena);
       }
     }

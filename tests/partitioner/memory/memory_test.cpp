@@ -190,9 +190,9 @@ TEST_CASE("each message has room at both of its ends") {
   const Network network = small_network();
   const Plan plan = make_plan(network, tiled(network, 2, 3), 12);
   Index cells = 0;
-  for (const Exchange& exchange : plan.exchanges) {
-    for (const Message& message : exchange.messages) {
-      if (exchange.map != kImage) {
+  for (const Transfer& transfer : plan.transfers) {
+    for (const Message& message : transfer.messages) {
+      if (transfer.kind == TransferKind::FeatureMap && transfer.subject != kImage) {
         cells += message.region.volume() * (message.from == message.to ? 1 : 2);
       }
     }
@@ -205,7 +205,7 @@ TEST_CASE("each message has room at both of its ends") {
   Index bytes = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     bytes += planned_memory(network, plan, rank, {}).messages;
-    bytes -= channel_sum_bytes(network, plan, 1, rank);
+    bytes -= channel_sum_bytes(plan, 1, rank);
   }
   CHECK(bytes == 4 * cells);
 }
@@ -213,10 +213,10 @@ TEST_CASE("each message has room at both of its ends") {
 TEST_CASE("the sums of normalisation come from every other rank, for normalised layers only") {
   const Network network = small_network();
   const Plan plan = make_plan(network, tiled(network, 2, 2), 4);
-  CHECK(channel_sum_bytes(network, plan, 0, 0) == 0);
-  CHECK(channel_sum_bytes(network, plan, 1, 0) == 3 * 20 * 8 * (3 + 2));
+  CHECK(channel_sum_bytes(plan, 0, 0) == 0);
+  CHECK(channel_sum_bytes(plan, 1, 0) == 3 * 20 * 8 * (3 + 2));
   const Plan alone = make_plan(network, single_tile(network), 4);
-  CHECK(channel_sum_bytes(network, alone, 1, 0) == 0);
+  CHECK(channel_sum_bytes(alone, 1, 0) == 0);
 }
 
 TEST_CASE("what is sent is received, in every group and over all") {

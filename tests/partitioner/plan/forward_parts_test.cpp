@@ -159,12 +159,13 @@ std::size_t parts_of_rank(const InTurn& of) {
   return plan_in_turn(network, of.images, of.rule).layers[0][1].forward_parts.size();
 }
 
-// What the rank has of the map when exchanges below `part` have come.
+// What the rank has of the map when transfers below `part` have come.
 Index cells_there(const Plan& plan, int rank, const Region& read, int part) {
   Index cells = intersect(plan.tile(0, rank).owned, read).volume();
-  for (const Exchange& exchange : plan.exchanges) {
-    for (const Message& message : exchange.messages) {
-      if (exchange.map == 0 && exchange.part < part && message.to == rank) {
+  for (const Transfer& transfer : plan.transfers) {
+    for (const Message& message : transfer.messages) {
+      if (transfer.kind == TransferKind::FeatureMap && transfer.subject == 0 &&
+          transfer.part < part && message.to == rank) {
         cells += intersect(message.region, read).volume();
       }
     }

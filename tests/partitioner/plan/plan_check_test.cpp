@@ -15,7 +15,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using partitioner::Exchange;
 using partitioner::kNoBuffer;
 using partitioner::Message;
 using partitioner::Network;
@@ -24,6 +23,8 @@ using partitioner::Partition;
 using partitioner::Plan;
 using partitioner::Region;
 using partitioner::Tile;
+using partitioner::Transfer;
+using partitioner::TransferKind;
 
 constexpr int kRanks = 4;
 
@@ -48,13 +49,29 @@ Plan sound_plan() {
 }
 
 Tile& tile(Plan& plan, int map, int rank) {
-  return plan.tiles[partitioner::map_slot(map)][static_cast<std::size_t>(rank)];
+  partitioner::GroupGeometry& group = plan.groups[static_cast<std::size_t>(plan.group(map))];
+  return group.tiles[static_cast<std::size_t>(map - group.first)][static_cast<std::size_t>(rank)];
 }
 
-Exchange& exchange_of(Plan& plan, int map) {
-  return *std::find_if(plan.exchanges.begin(),
-                       plan.exchanges.end(),
-                       [map](const Exchange& exchange) { return exchange.map == map; });
+Transfer& transfer_of(Plan& plan, TransferKind kind, int map) {
+  return *std::find_if(plan.transfers.begin(), plan.transfers.end(), [=](const Transfer& of) {
+    return of.kind == kind && of.subject == map;
+  });
+}
+
+Transfer& exchange_of(Plan& plan, int map) {
+  return transfer_of(plan, TransferKind::FeatureMap, map);
+}
+
+// Gradients of map 0, to their owners in its own group.
+std::vector<Message>& reduction_of(Plan& plan) {
+  return std::find_if(plan.transfers.begin(),
+                      plan.transfers.end(),
+                      [](const Transfer& of) {
+                        return of.kind == TransferKind::MapGradient && of.subject == 0 &&
+                               of.group == 0;
+                      })
+      ->messages;
 }
 
 ParameterPlan& first_parameter_with_messages(Plan& plan) {
@@ -68,9 +85,9 @@ bool is_refused(const Plan& plan) {
 }
 
 TEST_CASE("the plan that these tests damage is sound") {
-  const Plan plan = sound_plan();
+  Plan plan = sound_plan();
   CHECK(check(network(), plan).empty());
-  CHECK_FALSE(plan.collapses.at(0).messages.empty());
+  CHECK_FALSE(reduction_of(plan).empty());
 }
 
 TEST_CASE("a cell that nobody owns is noticed") {
@@ -172,12 +189,12 @@ TEST_CASE("a message to a rank without room for it is noticed") {
   CHECK(is_refused(plan));
 }
 
-TEST_CASE("a collapse that leaves out a cell, or sends it twice, is noticed") {
+TEST_CASE("a reduction to owners that leaves out a cell, or sends it twice, is noticed") {
   Plan plan = sound_plan();
-  plan.collapses[0].messages.pop_back();
+  reduction_of(plan).pop_back();
   CHECK(is_refused(plan));
   plan = sound_plan();
-  plan.collapses[0].messages.push_back(plan.collapses[0].messages.back());
+  reduction_of(plan).push_back(reduction_of(plan).back());
   CHECK(is_refused(plan));
 }
 

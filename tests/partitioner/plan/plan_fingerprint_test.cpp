@@ -26,7 +26,7 @@ TEST_CASE("plans have the same fingerprint where everything in them is the same,
   CHECK(grid != fingerprint(plan_of(tests::grid(4), 3)));
   CHECK(grid != fingerprint(plan_of(tests::rows_cut(4), 2)));
   Plan damaged = plan_of(tests::grid(4), 2);
-  damaged.exchanges.front().messages.back().region.rows.end += 1;
+  damaged.transfers.front().messages.back().region.rows.end += 1;
   CHECK(grid != fingerprint(damaged));
 }
 

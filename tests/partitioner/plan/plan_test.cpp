@@ -15,7 +15,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using partitioner::Exchange;
 using partitioner::Index;
 using partitioner::kImage;
 using partitioner::kNoBuffer;
@@ -25,6 +24,8 @@ using partitioner::ParameterPlan;
 using partitioner::Plan;
 using partitioner::Range;
 using partitioner::Region;
+using partitioner::Transfer;
+using partitioner::TransferKind;
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
@@ -65,8 +66,8 @@ TEST_CASE("one tile has no messages and computes what it owns: all of every map"
       CHECK(plan.tile(map, 0).owned == whole_map(random.network, map, random.batch));
       CHECK(plan.tile(map, 0).computed == plan.tile(map, 0).owned);
     }
-    for (const Exchange& exchange : plan.exchanges) {
-      CHECK(exchange.messages.empty());
+    for (const Transfer& transfer : plan.transfers) {
+      CHECK(transfer.messages.empty());
     }
     for (const ParameterPlan& parameter : plan.parameters) {
       CHECK(parameter.messages.empty());
@@ -77,33 +78,34 @@ TEST_CASE("one tile has no messages and computes what it owns: all of every map"
 // What the layers of a group read of a map on a rank, counted apart from the plan's own lists.
 Region required_by_group(const tests::RandomCase& random,
                          const Plan& plan,
-                         const Exchange& of,
+                         const Transfer& of,
                          int rank) {
   Region required;
   for (int layer = 0; layer < random.network.size(); ++layer) {
     const auto& inputs = random.network.layer(layer).inputs;
     for (std::size_t input = 0; input < inputs.size(); ++input) {
-      if (inputs[input] == of.map && plan.group(layer) == of.group) {
+      if (inputs[input] == of.subject && plan.group(layer) == of.group) {
         required =
             hull(required,
                  required_input(random.network, layer, input, plan.tile(layer, rank).computed));
       }
     }
   }
-  return intersect(required, whole_map(random.network, of.map, random.batch));
+  return intersect(required, whole_map(random.network, of.subject, random.batch));
 }
 
-// In all parts of an exchange, of which `first` is one.
+// In all parts of a transfer, of which `first` is one.
 void check_cells_sent(const tests::RandomCase& random,
                       const Plan& plan,
-                      const Exchange& first,
+                      const Transfer& first,
                       int to) {
   const Region required = required_by_group(random, plan, first, to);
   Index sent = 0;
   bool from_itself = false;
-  for (const Exchange& exchange : plan.exchanges) {
-    for (const Message& message : exchange.messages) {
-      if (exchange.map == first.map && exchange.group == first.group && message.to == to) {
+  for (const Transfer& transfer : plan.transfers) {
+    for (const Message& message : transfer.messages) {
+      if (transfer.kind == first.kind && transfer.subject == first.subject &&
+          transfer.group == first.group && message.to == to) {
         sent += message.region.volume();
         from_itself = from_itself || message.from == to;
         CHECK(contains(required, message.region));
@@ -111,15 +113,15 @@ void check_cells_sent(const tests::RandomCase& random,
     }
   }
   // Cells that a rank has where it reads them do not travel.
-  const Region own = intersect(plan.tile(first.map, to).owned, required);
+  const Region own = intersect(plan.tile(first.subject, to).owned, required);
   CHECK(sent == required.volume() - (from_itself ? 0 : own.volume()));
 }
 
 TEST_CASE("cells travel to a group once each, and none that nobody there reads") {
   for_each_plan(200, [](const tests::RandomCase& random, const Plan& plan) {
-    for (const Exchange& exchange : plan.exchanges) {
-      for (int to = 0; to < plan.ranks; ++to) {
-        check_cells_sent(random, plan, exchange, to);
+    for (const Transfer& transfer : plan.transfers) {
+      for (int to = 0; transfer.kind == TransferKind::FeatureMap && to < plan.ranks; ++to) {
+        check_cells_sent(random, plan, transfer, to);
       }
     }
   });
@@ -132,10 +134,8 @@ TEST_CASE("messages are sorted by receiver, then sender") {
     });
   };
   for_each_plan(200, [&](const tests::RandomCase&, const Plan& plan) {
-    for (const auto* list : {&plan.exchanges, &plan.collapses}) {
-      for (const Exchange& exchange : *list) {
-        CHECK(sorted(exchange.messages));
-      }
+    for (const Transfer& transfer : plan.transfers) {
+      CHECK(sorted(transfer.messages));
     }
     for (const ParameterPlan& parameter : plan.parameters) {
       CHECK(sorted(parameter.messages));
@@ -144,19 +144,23 @@ TEST_CASE("messages are sorted by receiver, then sender") {
 }
 
 TEST_CASE(
-    "a collapse sends every cell that is computed but not owned, and backward goes on with owned "
+    "a reduction to owners sends every cell that is computed but not owned, and backward goes on "
+    "with owned "
     "cells") {
   for_each_plan(200, [](const tests::RandomCase& random, const Plan& plan) {
-    for (const Exchange& collapse : plan.collapses) {
+    for (const Transfer& transfer : plan.transfers) {
+      if (transfer.kind != TransferKind::MapGradient ||
+          transfer.group != plan.group(transfer.subject)) {
+        continue;
+      }
       for (int rank = 0; rank < plan.ranks; ++rank) {
-        const partitioner::Tile& tile = plan.tile(collapse.map, rank);
+        const partitioner::Tile& tile = plan.tile(transfer.subject, rank);
         CHECK((tile.backward == tile.owned || (tile.backward.empty() && tile.owned.empty())));
-        for (const Message& message : collapse.messages) {
+        for (const Message& message : transfer.messages) {
           CHECK(message.from != message.to);
-          CHECK(contains(plan.tile(collapse.map, message.to).computed, message.region));
+          CHECK(contains(plan.tile(transfer.subject, message.to).computed, message.region));
         }
       }
-      CHECK(collapse.group == plan.group(collapse.map));
     }
     (void)random;
   });

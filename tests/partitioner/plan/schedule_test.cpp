@@ -217,19 +217,48 @@ Bytes bytes_of(const Plan& plan, const std::function<bool(const Transfer&)>& cou
   return bytes;
 }
 
+// What each rank gets of others of the learnt parameters it computes with, bucket by bucket.
+std::vector<Index> parameter_bytes(const Network& network, const Plan& plan) {
+  std::vector<Index> bytes(static_cast<std::size_t>(plan.ranks));
+  for (const ParameterPlan& parameter : plan.parameters) {
+    const bool summed_already = parameter.kind != ParameterKind::Weight &&
+                                layer_parameters(network, parameter.layer).scale.channels > 0;
+    for (const Message& message : parameter.messages) {
+      if (is_learnt(parameter.kind)) {
+        bytes[static_cast<std::size_t>(message.to)] += message.region.volume() * 4;
+        bytes[static_cast<std::size_t>(message.from)] +=
+            summed_already ? 0 : message.region.volume() * 4;
+      }
+    }
+  }
+  return bytes;
+}
+
+std::vector<Index> statistics_bytes(const Network& network, const Plan& plan) {
+  const auto channels = [](const Region& region) {
+    return region.empty() ? Range{} : region.channels;
+  };
+  std::vector<Index> bytes(static_cast<std::size_t>(plan.ranks));
+  for (int layer = 0; layer < network.size(); ++layer) {
+    for (int to = 0; layer_parameters(network, layer).scale.channels > 0 && to < plan.ranks; ++to) {
+      for (int from = 0; from < plan.ranks; ++from) {
+        const Tile& tile = plan.tile(layer, from);
+        const Range wanted = channels(plan.tile(layer, to).computed);
+        if (from != to) {
+          bytes[static_cast<std::size_t>(to)] +=
+              8 * (3 * intersect(channels(tile.owned), wanted).size() +
+                   2 * intersect(channels(tile.backward), wanted).size());
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
-TEST_CASE("the transfers of a plan are its exchanges, collapses and parameters, and no more") {
+TEST_CASE("transfers carry what statistics and parameters need, and no more") {
   for_each_plan(100, [](const tests::RandomCase& random, const Plan& plan) {
-    const PlanTotals totals = plan_totals(random.network, plan, 4);
-    const auto sent = [&plan](const Transfer& of) {
-      return of.subject != kImage || plan.reader != kEveryRank;
-    };
-    const Bytes maps = bytes_of(
-        plan, [&](const Transfer& of) { return of.kind == TransferKind::FeatureMap && sent(of); });
-    const Bytes gradients = bytes_of(plan, [](const Transfer& of) {
-      return of.kind == TransferKind::MapGradient && of.subject != kImage;
-    });
     const Bytes parameters = bytes_of(plan, [](const Transfer& of) {
       return of.kind == TransferKind::ParameterValue ||
              (of.kind == TransferKind::ParameterGradient && !of.normalized);
@@ -238,15 +267,30 @@ TEST_CASE("the transfers of a plan are its exchanges, collapses and parameters, 
       return of.kind == TransferKind::BatchStatistics ||
              of.kind == TransferKind::StatisticsGradient;
     });
-    for (std::size_t rank = 0; rank < totals.rank_sums.size(); ++rank) {
-      const Totals& of = totals.rank_sums[rank];
-      CHECK(maps.in[rank] == of.forward_in.bytes);
-      CHECK(maps.out[rank] == of.forward_out.bytes);
-      CHECK(gradients.in[rank] == of.backward_in.bytes);
-      CHECK(gradients.out[rank] == of.backward_out.bytes);
+    CHECK(parameters.in == parameter_bytes(random.network, plan));
+    CHECK(statistics.in == statistics_bytes(random.network, plan));
+    const PlanTotals totals = plan_totals(random.network, plan, 4);
+    CHECK(statistics.in == totals.channel_sum_in_bytes);
+    for (std::size_t rank = 0; rank < parameters.in.size(); ++rank) {
       CHECK(parameters.in[rank] == totals.gradient_sum_in[rank].bytes);
       CHECK(parameters.out[rank] == totals.gradient_sum_out[rank].bytes);
-      CHECK(statistics.in[rank] == totals.channel_sum_in_bytes[rank]);
+    }
+  });
+}
+
+TEST_CASE("gradients of a map run back where its cells have come from") {
+  for_each_plan(100, [](const tests::RandomCase&, const Plan& plan) {
+    for (const Transfer& transfer : plan.transfers) {
+      if (transfer.kind != TransferKind::MapGradient ||
+          transfer.group == plan.group(transfer.subject)) {
+        continue;
+      }
+      const Transfer& forward = plan.transfers[static_cast<std::size_t>(transfer.list_of)];
+      CHECK(forward.kind == TransferKind::FeatureMap);
+      CHECK(forward.subject == transfer.subject);
+      CHECK(forward.group == transfer.group);
+      CHECK(forward.part == transfer.part);
+      CHECK((transfer.reversed && transfer.adds && !forward.reversed && !forward.adds));
     }
   });
 }

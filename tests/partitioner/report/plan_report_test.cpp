@@ -305,9 +305,9 @@ TEST_CASE("the figure of geometry.md shows what the plan says") {
   CHECK(plan.buffer(0, plan.produced_in[0][1]).region == box({-1, 7}, {-1, 8}));
   CHECK(plan.buffer(0, plan.produced_in[0][2]).region == box({-1, 6}, {-1, 7}));
   std::vector<Message> to_first;
-  for (const Exchange& exchange : plan.exchanges) {
-    for (const Message& message : exchange.messages) {
-      if (exchange.map == 0 && message.to == 0) {
+  for (const Transfer& transfer : plan.transfers) {
+    for (const Message& message : transfer.messages) {
+      if (transfer.kind == TransferKind::FeatureMap && transfer.subject == 0 && message.to == 0) {
         to_first.push_back(message);
       }
     }
