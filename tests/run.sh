@@ -10,13 +10,16 @@ show_help() {
 Usage: tests/run.sh [--all]
 
 Installs missing packages (without asking: it is meant for continuous integration too), then
-  1. builds the tests with warnings as errors and runs them, on 1 to 7 ranks where MPI is involved;
-  2. tests the program from its command line (tests/cli/*.sh);
-  3. looks whether inner loops of 64-bit ARM go to the stack (tests/arm/inner_loops.sh);
-  4. runs the tests once more under the address and undefined-behaviour sanitizers.
+  1. checks the format of the sources, where clang-format 14 is installed;
+  2. builds the tests with warnings as errors, compiles each header alone, and runs the tests, on 1 to 7 ranks where MPI
+     is involved;
+  3. tests the program from its command line (tests/cli/*.sh), and the library from another project (tests/library/run.sh);
+  4. looks whether inner loops of 64-bit ARM go to the stack (tests/arm/inner_loops.sh);
+  5. runs the tests once more under the address and undefined-behaviour sanitizers.
 
   --all  then also
-  5. runs clang-tidy over all sources, where it is installed: half an hour or more on two cores.
+  6. compiles all of the library as a part of another project;
+  7. runs clang-tidy over all sources, where it is installed: half an hour or more on two cores.
 
 The last line says how many passed and failed; the exit code is 1 if any failed.
 HELP
@@ -136,14 +139,22 @@ esac
 
 headline 'Packages'
 install_test_packages
+headline 'Format of the sources'
+run_script tests/format.sh tests/format.sh
 headline 'Building the tests'
 build tests
+headline 'Each header alone'
+run_script 'each header compiles alone' cmake --build build/tests -j "$(build_jobs)" --target all_verify_interface_header_sets
 headline 'Tests'
 run_ctest tests -E '^mpi_' -j "$(nproc)"
 headline 'Tests on several ranks'
 run_ctest tests -R '^mpi_'
 headline 'Tests of the command line'
 run_command_line_tests
+headline 'The library in another project'
+library_test=(tests/library/run.sh)
+[ "$all" = no ] || library_test+=(--all)
+run_script tests/library/run.sh "${library_test[@]}"
 headline 'Inner loops of 64-bit ARM'
 run_script tests/arm/inner_loops.sh tests/arm/inner_loops.sh
 headline 'Tests under the sanitizers'

@@ -1,6 +1,7 @@
-// How fast the core is at this moment. On a virtual machine the same code may take twice as much processor time as a half second before,
-// since a guest that nobody sees uses the other half of the core. A loop of multiplications and additions that takes a microsecond tells by how
-// much: convolutions slow down by the same factor, to 5 %.
+// How fast the core is at this moment. On a virtual machine the same code may take twice as much
+// processor time as a half second before, since a guest that nobody sees uses the other half of the
+// core. A loop of multiplications and additions that takes a microsecond tells by how much:
+// convolutions slow down by the same factor, to 5 %.
 
 #pragma once
 
@@ -15,7 +16,8 @@ static double seconds_of(clockid_t clock) {
 
 typedef float four_floats __attribute__((vector_size(16)));
 
-// Operands of the loop, from memory as a kernel's are: a kilobyte, for the first level of the cache.
+// Operands of the loop, from memory as a kernel's are: a kilobyte, for the first level of the
+// cache.
 enum { chains = 8, rows = 8 };
 static four_floats loop_operands[rows][chains];
 static volatile float loop_result;

@@ -17,6 +17,7 @@
 
 #include "engine/cli/command_line.h"
 #include "engine/cli/options.h"
+#include "engine/cli/process_settings.h"
 #include "engine/cli/stall_report.h"
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
@@ -141,8 +142,7 @@ struct Start {
 // AgreedError is one on all of them, so each may end in order; anything else may be this rank's
 // alone, so it takes the others down with it.
 int run_together(Start& start, const std::function<int(const Communicator&)>& work) {
-  // Our own line says why.
-  ::setenv("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1", 0);  // NOLINT(concurrency-mt-unsafe)
+  settle_process();
   Pulse pulse;
   std::optional<MpiSession> session;
   Communicator world;

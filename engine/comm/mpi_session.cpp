@@ -1,8 +1,6 @@
 #include "engine/comm/mpi_session.h"
 
-#include <csignal>
 #include <cstdlib>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <mpi.h>
@@ -11,15 +9,6 @@
 #include "engine/comm/time_limit.h"
 #include "engine/comm/watchdog.h"
 #include "partitioner/base/errors.h"
-
-// Debian's MPICH 4.0 hangs in MPI_Finalize over TCP: ranks wait for each other inside UCX while it
-// closes its connections. The process is about to end and the kernel closes them anyway, so UCX's
-// own disconnect is replaced by nothing; what MPICH does with the null it gets back is to go on.
-// The barrier in ~MpiSession makes sure that no data is under way.
-extern "C" [[gnu::visibility("default")]] void* ucp_disconnect_nb(void* endpoint);
-void* ucp_disconnect_nb(void* /*endpoint*/) {
-  return nullptr;
-}
 
 namespace tessera::engine {
 
@@ -34,29 +23,6 @@ int started(const char* name, int alone = 1) {
 // Longer than any of what a rank does last takes, short enough for who waits for it.
 constexpr double kLongestFinish_s = 60;
 constexpr double kLongestAbort_s = 3;
-
-// Settings of UCX, MPICH's transport, that the user has not made.
-void settle_transport() {
-  // NOLINTBEGIN(concurrency-mt-unsafe): no threads yet
-  // Between machines. A large message normally waits for the consent of its receiver; what goes
-  // both ways at once then crosses the wire one way after the other, since ranks nap between their
-  // looks. Sending at once is faster there, and as receives are posted first, hardly anything has
-  // to be kept in between. In the memory of one machine consent saves a copy.
-  if (spans_machines()) {
-    setenv("UCX_RNDV_THRESH", "inf", 0);
-  }
-  // What the kernel has taken to send goes first, whatever comes after it: by itself that grows to
-  // megabytes, for which a halo or sums of batch normalisation would wait behind gradients.
-  setenv("UCX_TCP_SNDBUF", "16k", 0);
-  // NOLINTEND(concurrency-mt-unsafe)
-}
-
-// A rank whose launcher is gone, killed perhaps, has nobody left to speak to: it is asked to end.
-void end_with_parent() {
-  if (ranks_started() > 1) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  }
-}
 
 }  // namespace
 
@@ -80,8 +46,6 @@ MpiSession::MpiSession(int& argc, char**& argv) {
         "rank would be alone; "
         "start it with mpiexec.mpich");
   }
-  settle_transport();
-  end_with_parent();
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 }

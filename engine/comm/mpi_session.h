@@ -1,4 +1,7 @@
 // MPI from start to end of the program. One lives in main; nothing else starts or ends MPI.
+//
+// Over TCP, MPI_Finalize of Debian's MPICH 4.0 may hang when all ranks are done: the session then
+// ends the process after a minute. The program avoids it by engine/ucx_disconnect.cpp.
 
 #pragma once
 

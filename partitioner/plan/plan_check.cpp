@@ -1,5 +1,5 @@
-// The invariants of the geometry, tested on a plan. It is derived in group_geometry.cpp and plan.cpp
-// only; what is here looks at the result.
+// The invariants of the geometry, tested on a plan. It is derived in group_geometry.cpp and
+// plan.cpp only; what is here looks at the result.
 
 #include <algorithm>
 #include <fmt/ostream.h>

@@ -15,7 +15,7 @@ a cross compiler, qemu and mmdebstrap, and puts Debian's ARM packages into build
 this system. First of all tests/arm/inner_loops.sh, which can be run by itself, looks whether inner loops go to the
 stack. What is left is in build/arm64: build/arm64/tessera runs on a Pi with the packages of the README.
 
-Options go to ctest, for example: tests/arm/run.sh -R '^(partitioner|mpi_2)\$'
+Options go to ctest, for example: tests/arm/run.sh -R '^(partitioner:|mpi_2\$)'
 HELP
 }
 

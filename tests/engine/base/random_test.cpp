@@ -49,7 +49,7 @@ TEST_CASE("normal random numbers have mean 0, variance 1, no skew and the normal
   CHECK(std::abs(fourths / kDraws - 3) < kFiveSigma * std::sqrt(96.0));
 }
 
-TEST_CASE("uniform random numbers fill [0, 1) evenly along each argument") {
+TEST_CASE("uniform random numbers fill the range from 0 to 1 evenly along each argument") {
   for (int argument = 0; argument < 4; ++argument) {
     double sum = 0;
     double squares = 0;

@@ -28,7 +28,7 @@ ClusterProfile described(const std::vector<LinkMeasurements>& links) {
   return cluster;
 }
 
-TEST_CASE("equal links are written once; the latency is what processors do not account for") {
+TEST_CASE("equal links are written once, and the latency is what processors do not account for") {
   const ClusterProfile cluster = described(equal_links(4));
   CHECK(cluster.exceptions.empty());
   CHECK(cluster.link.latency_s == doctest::Approx(2e-4 - 2 * 2e-5));

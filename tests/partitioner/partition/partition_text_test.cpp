@@ -237,7 +237,7 @@ TEST_CASE("of a file that does not begin as a partition does nothing is quoted")
             "did you mean `network`?"));
 }
 
-TEST_CASE("a partition file is read from the disk; a missing one and a folder are refused") {
+TEST_CASE("a partition file is read from the disk, a missing one and a folder are refused") {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / "tessera-partition-test";
   fs::create_directories(folder);

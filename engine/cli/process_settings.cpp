@@ -1,0 +1,45 @@
+#include "engine/cli/process_settings.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <sys/prctl.h>
+
+#include "engine/comm/mpi_session.h"
+
+namespace tessera::engine {
+
+namespace {
+
+// Of UCX, MPICH's transport.
+void settle_transport() {
+  // NOLINTBEGIN(concurrency-mt-unsafe): no threads yet
+  // Between machines. A large message normally waits for the consent of its receiver; what goes
+  // both ways at once then crosses the wire one way after the other, since ranks nap between their
+  // looks. Sending at once is faster there, and as receives are posted first, hardly anything has
+  // to be kept in between. In the memory of one machine consent saves a copy.
+  if (spans_machines()) {
+    ::setenv("UCX_RNDV_THRESH", "inf", 0);
+  }
+  // What the kernel has taken to send goes first, whatever comes after it: by itself that grows to
+  // megabytes, for which a halo or batch statistics would wait behind gradients.
+  ::setenv("UCX_TCP_SNDBUF", "16k", 0);
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
+// A rank whose launcher is gone, killed perhaps, has nobody left to speak to: it is asked to end.
+void end_with_parent() {
+  if (ranks_started() > 1) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  }
+}
+
+}  // namespace
+
+void settle_process() {
+  // Our own line says why a run ends.
+  ::setenv("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1", 0);  // NOLINT(concurrency-mt-unsafe)
+  settle_transport();
+  end_with_parent();
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,15 @@
+# The packages that the library is built with, for its own build and for those who find it installed.
+find_package(fmt REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Eigen3 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(GIF REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(tessera_stb REQUIRED IMPORTED_TARGET GLOBAL stb)
+pkg_check_modules(tessera_pictures REQUIRED IMPORTED_TARGET GLOBAL libjpeg libpng libwebp libwebpdemux libexif)
+# MPICH under its own name: beside Open MPI the plain names are Open MPI's.
+find_program(MPI_CXX_COMPILER NAMES mpicxx.mpich mpicxx REQUIRED)
+find_program(MPIEXEC_EXECUTABLE NAMES mpiexec.mpich mpiexec REQUIRED)
+find_package(MPI REQUIRED COMPONENTS CXX)

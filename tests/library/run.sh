@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Another project trains with the library on two ranks. The library is installed from a build, and added from its sources.
+#   tests/library/run.sh [--all] [BUILD]
+# BUILD is a folder that has been built; build/tests where none is given. From its sources the library takes minutes to
+# compile: without --all only the folders that one of the two programs links.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=.ci/machine.sh
+. .ci/machine.sh
+
+added=(tiles)
+if [ "${1:-}" = --all ]; then
+  added=(tiles digits)
+  shift
+fi
+build=$(realpath "${1:-build/tests}")
+find_mpich
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# build_and_run NAME CMAKE_OPTION... -- PROGRAM...: configures the project with these options, builds the programs and runs them.
+build_and_run() {
+  local binaries=$folder/$1 options=()
+  shift
+  while [ "$1" != -- ]; do
+    options+=("$1")
+    shift
+  done
+  shift
+  cmake -S tests/library -B "$binaries" -G Ninja "${options[@]}" >/dev/null
+  cmake --build "$binaries" -j "$(build_jobs)" --target "$@" >/dev/null
+  local program
+  for program in "$@"; do
+    OMP_NUM_THREADS=1 timeout 60 "$mpich_launcher" -n 2 "$binaries/$program"
+  done
+}
+
+cmake --install "$build" --prefix "$folder/prefix" >/dev/null
+build_and_run installed "-DCMAKE_PREFIX_PATH=$folder/prefix" -- tiles digits
+build_and_run added "-DTESSERA_SOURCE=$PWD" -- "${added[@]}"
