@@ -3,11 +3,11 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/data_setup.h"
-#include "engine/cli/inference.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/train/classification_report.h"
-#include "engine/train/trainer.h"
+#include "engine/train/evaluation.h"
+#include "engine/train/inference.h"
 
 namespace tessera::engine {
 
@@ -56,23 +56,28 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
     needs = pictures->needs(rendering_rules(model));
     expect_data_fits(needs, command.partition.memory_limit_mib << 20U);
   }
-  Inference inference(model,
-                      command.model,
-                      command.weights,
-                      command.partition,
-                      command.batch > 0 ? command.batch : kBatch,
-                      needs,
-                      communicator);
+  const Index batch = command.batch > 0 ? command.batch : kBatch;
+  const partitioner::Partition partition = agreed_partition(model.network,
+                                                            command.partition,
+                                                            {.model = command.model,
+                                                             .batch = batch,
+                                                             .training = false,
+                                                             .decoding_bytes = needs.decoding_bytes,
+                                                             .data_bytes = needs.data_bytes},
+                                                            communicator);
+  warn_of_idle_ranks(partition, communicator);
+  Inference inference(model, command.model, command.weights, partition, batch, communicator);
   if (!pictures) {
     pictures.emplace(listed(inference.reads()));
   }
   BatchOptions options;
-  options.rules = inference.rules({command.mean, command.stddev});
+  options.rules = rules_for_weights(
+      command.weights, inference.stored(), model, {command.mean, command.stddev}, communicator);
   OpenedData data = std::move(*pictures).open();
-  Feed feed = inference.feed(options, [&] { return std::move(*data.testing); });
-  inference.expect_its_classes(feed, command.data);
-  const EvaluationResult result = evaluate(inference.execution(), feed);
-  const std::vector<std::string> names = feed.class_names();
+  DataLoader loader = inference.loader(options, [&] { return std::move(*data.testing); });
+  inference.expect_its_classes(loader, command.data);
+  const EvaluationResult result = evaluate(inference.execution(), loader);
+  const std::vector<std::string> names = loader.class_names();
   if (communicator.rank() != 0) {
     return;
   }

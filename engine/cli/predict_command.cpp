@@ -11,7 +11,6 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/data_setup.h"
-#include "engine/cli/inference.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
 #include "engine/data/captioned_picture.h"
@@ -19,6 +18,7 @@
 #include "engine/data/named_pictures.h"
 #include "engine/files/atomic_file.h"
 #include "engine/train/classification_report.h"
+#include "engine/train/inference.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -123,19 +123,29 @@ class PredictRun {
     partitioner::ModelFile model = load_model(command_.model, communicator_);
     NamedPictures pictures = open_named_pictures(command_.pictures, model.network.image.channels);
     const DataNeeds needs = needs_of(pictures, rendering_rules(model));
-    Inference inference(std::move(model),
-                        command_.model,
-                        command_.weights,
-                        command_.partition,
-                        batch_for(pictures),
-                        needs,
-                        communicator_);
+    const Index batch = batch_for(pictures);
+    const partitioner::Partition partition =
+        agreed_partition(model.network,
+                         command_.partition,
+                         {.model = command_.model,
+                          .batch = batch,
+                          .training = false,
+                          .decoding_bytes = needs.decoding_bytes,
+                          .data_bytes = needs.data_bytes},
+                         communicator_);
+    warn_of_idle_ranks(partition, communicator_);
+    Inference inference(
+        std::move(model), command_.model, command_.weights, partition, batch, communicator_);
     choose_names(inference);
     open_folder(inference);
     total_ = of_reader(pictures.size() + std::ssize(pictures.problems), inference);
     say_problems(pictures, inference);
     const Index sets = of_reader(std::ssize(pictures.sets), inference);
-    const RenderingRules rules = inference.rules({command_.mean, command_.stddev});
+    const RenderingRules rules = rules_for_weights(command_.weights,
+                                                   inference.stored(),
+                                                   inference.model(),
+                                                   {command_.mean, command_.stddev},
+                                                   communicator_);
     for (Index set = 0; set < sets; ++set) {
       expect_same_everywhere(
           inference.reads(),
@@ -144,9 +154,9 @@ class PredictRun {
       BatchOptions options;
       options.rules = rules;
       options.passes_unreadable = true;
-      Feed feed = inference.feed(
+      DataLoader loader = inference.loader(
           options, [&] { return std::move(pictures.sets[static_cast<std::size_t>(set)]); });
-      predict_set(inference, feed);
+      predict_set(inference, loader);
     }
     expect_all_read();
   }
@@ -242,17 +252,12 @@ class PredictRun {
     }
   }
 
-  void predict_set(Inference& inference, Feed& feed) {
-    Execution<float>& execution = inference.execution();
-    const Index batch = execution.plan().batch;
-    const Index size = feed.size();
-    Pass pass;
-    pass.training = false;
+  void predict_set(Inference& inference, DataLoader& loader) {
+    const Index batch = inference.execution().plan().batch;
+    const Index size = loader.size();
     for (Index step = 0; step * batch < size; ++step) {
-      throw_agreed(communicator_, feed.load(step, execution));
-      execution.forward(pass);
-      const std::vector<float> output = execution.gather_map(last_layer(inference));
-      const auto problems = unreadable_anywhere(feed.unreadable(), communicator_);
+      const std::vector<float> output = inference.outputs(loader, step);
+      const auto problems = unreadable_anywhere(loader.unreadable(), communicator_);
       for (const auto& [position, problem] : problems) {
         add_unreadable(problem);
       }
@@ -260,7 +265,7 @@ class PredictRun {
         const auto outputs = output.size() / static_cast<std::size_t>(batch);
         for (Index position = 0; position < std::min(batch, size - step * batch); ++position) {
           if (problems.count(position) == 0) {
-            show(feed.source(),
+            show(loader.source(),
                  step * batch + position,
                  std::span(output).subspan(static_cast<std::size_t>(position) * outputs, outputs));
           }

@@ -41,15 +41,6 @@ std::vector<NamedPart> named(const StepParts& parts) {
           {"step_s", "step", parts.step_s()}};
 }
 
-partitioner::SearchOptions options_without_loss(const partitioner::Network& network,
-                                                const PartitionChoice& choice,
-                                                const Workload& workload,
-                                                const partitioner::Partition& partition) {
-  partitioner::SearchOptions options = prediction_options(network, choice, workload, partition);
-  options.cost.has_loss = false;
-  return options;
-}
-
 struct NamedPass {
   const char* key;
   const char* name;
@@ -102,10 +93,11 @@ std::optional<StepParts> predicted_parts(const PartitionChoice& choice,
   const partitioner::TimeShares time =
       time_shares(network,
                   described_cluster(choice, partition.ranks),
-                  options_without_loss(network, choice, workload, partition),
+                  prediction_options(network, choice, workload, partition),
                   partition);
-  return StepParts{
-      time.computing_s(), {time.maps_s, time.statistics_s, time.gradients_s}, time.idle_s};
+  return StepParts{time.computing_s(),
+                   {time.maps_s, time.statistics_s + time.loss_s, time.gradients_s},
+                   time.idle_s};
 }
 
 std::string parts_table(const StepParts& measured, const std::optional<StepParts>& predicted) {
@@ -163,7 +155,7 @@ std::optional<std::vector<PassSeconds>> predicted_layers(const PartitionChoice& 
   }
   return mean_computing(network,
                         described_cluster(choice, partition.ranks),
-                        options_without_loss(network, choice, workload, partition),
+                        prediction_options(network, choice, workload, partition),
                         partition);
 }
 
@@ -177,7 +169,7 @@ std::vector<std::vector<double>> predicted_actions(const PartitionChoice& choice
   }
   const partitioner::ClusterProfile cluster = described_cluster(choice, partition.ranks);
   const partitioner::PricedStep step = priced_step(
-      network, plan, cluster, options_without_loss(network, choice, workload, partition).cost);
+      network, plan, cluster, prediction_options(network, choice, workload, partition).cost);
   std::vector<std::vector<double>> result(static_cast<std::size_t>(plan.ranks),
                                           std::vector<double>(plan.schedule.actions.size(), -1));
   const auto add = [&](std::size_t rank, const partitioner::PricedAction& priced, double seconds) {

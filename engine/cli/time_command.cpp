@@ -56,14 +56,23 @@ double most_of_ranks(double mine, const Communicator& communicator) {
   return *std::max_element(all.begin(), all.end());
 }
 
+// Of a step, apart from what handing over its pictures took.
+StepTimes time_step(Trainer& trainer, DataLoader& pictures) {
+  StepTimes times = trainer.step(pictures).times;
+  times.step_s -= times.load_s;
+  times.load_s = 0;
+  return times;
+}
+
 // A step of which each action is noted, by rank. Ranks start it together; seconds are from there.
 std::vector<std::vector<PerformedAction>> traced_step(Trainer& trainer,
+                                                      DataLoader& pictures,
                                                       std::vector<StepTimes>& times,
                                                       const Communicator& communicator) {
   trainer.execution().record(true);
   communicator.barrier();
   const double start_s = now_s();
-  times.push_back(trainer.time_random_step());
+  times.push_back(time_step(trainer, pictures));
   std::vector<PerformedAction> mine = trainer.execution().performed();
   trainer.execution().record(false);
   for (PerformedAction& action : mine) {
@@ -81,18 +90,19 @@ std::vector<std::vector<PerformedAction>> traced_step(Trainer& trainer,
 }
 
 Measurement measure(Trainer& trainer, Index steps, bool trace, const Communicator& communicator) {
+  DataLoader pictures(RandomPictures{}, trainer.execution().plan(), communicator);
   std::vector<StepTimes> times;
   times.reserve(static_cast<std::size_t>(steps));
-  (void)trainer.time_random_step();  // warm-up: page faults, first messages
+  (void)time_step(trainer, pictures);  // warm-up: page faults, first messages
   (void)trainer.execution().take_computing_times();
   communicator.barrier();
   // One after the other, as in training: new values travel from one step into the next.
   for (Index step = 0; step < steps - (trace ? 1 : 0); ++step) {
-    times.push_back(trainer.time_random_step());
+    times.push_back(time_step(trainer, pictures));
   }
   Measurement result;
   if (trace) {
-    result.actions = traced_step(trainer, times, communicator);
+    result.actions = traced_step(trainer, pictures, times, communicator);
   }
   const auto median_of = [&](auto part) {
     std::vector<double> values;
@@ -224,6 +234,7 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   partitioner::TrainingOptions training = model.training;
   training.batch = command.batch;
   training.subdivisions = 1;
+  training.learning_rate = 0;  // random pictures teach nothing, and no rate is right for them
   training.max_batches = std::max<Index>(training.max_batches, command.steps + 1);
   Trainer trainer(model.network, plan, communicator, {training, BatchNormMode::Sync, 1});
   Measurement measured = measure(trainer, command.steps, !command.trace.empty(), communicator);

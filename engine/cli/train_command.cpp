@@ -8,7 +8,6 @@
 #include "engine/cli/data_setup.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/resume_command.h"
-#include "engine/cli/run_folder.h"
 #include "engine/cli/setup.h"
 #include "engine/cli/stall_report.h"
 #include "engine/cli/step_comparison.h"
@@ -16,19 +15,18 @@
 #include "engine/cli/training_length.h"
 #include "engine/cli/training_start.h"
 #include "engine/comm/agreement.h"
-#include "engine/files/atomic_file.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/checkpoint.h"
-#include "engine/train/metrics.h"
+#include "engine/train/run_record.h"
 #include "engine/train/run_report.h"
+#include "engine/train/training_run.h"
 #include "engine/train/weights_file.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/report/plan_report.h"
 
 namespace tessera::engine {
 
-using partitioner::InputError;
 using partitioner::printable;
 
 namespace {
@@ -36,13 +34,10 @@ namespace {
 constexpr const char* kStopNotice =
     "tessera: stopping after this step; a second signal ends it at once, without saving\n";
 
-constexpr const char* kGone =
-    "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk taken out";
-
-// All of a training run: what is fixed when it starts, and its course.
-class TrainingRun {
+// Training as the command line asks for it: all that a TrainingRun is made of, and what is printed.
+class TrainRun {
  public:
-  TrainingRun(const TrainCommand& command, const Communicator& communicator, LastCheckpoint& saved)
+  TrainRun(const TrainCommand& command, const Communicator& communicator, LastCheckpoint& saved)
       : command_(command),
         communicator_(communicator),
         saved_(saved),
@@ -60,37 +55,39 @@ class TrainingRun {
     warn_of_idle_ranks(partition_, communicator_);
     warn_of_testing_batch(command_, model_, communicator_);
     if (!data_) {
-      data_.emplace(listed_data(Feed::reads(plan_, communicator_.rank())));
+      data_.emplace(listed_data(DataLoader::reads(plan_, communicator_.rank())));
       needs_ = needs();
     }
     expect_memory(model_.network, plan_, planned_options(), communicator_);
-    on_root([&] { folder_.emplace(command_.run, command_.resume, command_.force); });
+    record_.emplace(record_options(), communicator_);
     const Index program_bytes = resident_bytes() - data_->bytes();
     OpenedData data = std::move(*data_).open();
-    Feed training = feed(std::move(data.training), Split::Train);
-    std::optional<Feed> testing;
+    DataLoader training = loader(std::move(data.training), Split::Train);
+    std::optional<DataLoader> testing;
     if (command_.evaluate) {
-      testing.emplace(feed(std::move(data.testing), Split::Test));
+      testing.emplace(loader(std::move(data.testing), Split::Test));
     }
-    pictures_ = training.size();
-    length_ = training_length(command_, pictures_, training_);
+    length_ = training_length(command_, training.size(), training_);
     preparation_ = preparation_of(rules_, training.class_names());
     compare_classes(command_, before_, preparation_, communicator_);
     Trainer trainer(model_.network,
                     plan_,
                     communicator_,
                     {training_, parse_batch_norm(command_.batch_norm), seed_});
-    start(trainer);
+    const TrainingState begun = start(trainer);
     warn_of_zero_rate(command_, training_, trainer.steps_done(), length_.last_step, communicator_);
-    open_run_folder(trainer.steps_done());
-    take_steps(trainer, training, testing);
+    record_->begin(model_.network, partition_, begun.step);
+    on_root(
+        [&] { say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n"); });
+    TrainingRun run(trainer, training, testing ? &*testing : nullptr, length_);
+    take_steps(run, trainer, begun);
     partitioner::MemoryUse memory =
         measured_memory(trainer.execution().memory(), trainer.optimizer().bytes());
-    for (const Feed* feed : {&training, testing ? &*testing : nullptr}) {
-      if (feed != nullptr) {
-        memory.pictures += feed->bytes();
-        memory.decoding += feed->decoding_bytes();
-        memory.data += feed->data_bytes();
+    for (const DataLoader* loader : {&training, testing ? &*testing : nullptr}) {
+      if (loader != nullptr) {
+        memory.pictures += loader->bytes();
+        memory.decoding += loader->decoding_bytes();
+        memory.data += loader->data_bytes();
       }
     }
     memory.program = program_bytes;
@@ -102,86 +99,59 @@ class TrainingRun {
   }
 
  private:
-  void take_steps(Trainer& trainer, Feed& training, std::optional<Feed>& testing) {
-    const Index first_step = trainer.steps_done();
+  void take_steps(TrainingRun& run, Trainer& trainer, const TrainingState& begun) {
     constexpr int kUsualColumns = 80;
     Progress progress(
-        progress_style(), first_step, length_.last_step, watched_columns().value_or(kUsualColumns));
-    const OrderlyStop orderly(communicator_.rank() == 0 ? kStopNotice : nullptr);
+        progress_style(), begun.step, length_.last_step, watched_columns().value_or(kUsualColumns));
+    if (communicator_.rank() == 0) {
+      run.add(printing(progress));
+    }
+    run.add(record_->observer(trainer, begun));
+    run.add({.checkpoint = [this](Index step) {
+      saved_.set(record_->checkpoint_file().string(), step);
+    }});
     try {
-      while (trainer.steps_done() < length_.last_step) {
-        step(trainer, training, testing, progress);
-      }
-      on_root([&] {
-        expect_run_folder();
-        metrics_->sync();
-      });
-    } catch (const Diverged&) {
-      throw;
-    } catch (const AgreedError&) {  // a picture, or the disk
-      keep_what_was_learnt(trainer, first_step);
-      throw;
+      run.run(communicator_.rank() == 0 ? kStopNotice : nullptr);
+    } catch (const Stopped& stopped) {
+      throw Stopped(stopped.signal(), what_was_saved(stopped.signal(), trainer.steps_done()));
     }
   }
 
-  void step(Trainer& trainer, Feed& training, std::optional<Feed>& testing, Progress& progress) {
-    const StepResult result = trainer.step(training);
-    const Index step = trainer.steps_done();
-    on_root([&] {
-      step_comparison_.add(result.times.step_s);
-      metrics_->add_step(step, result, training_.batch);
-      expect_run_folder();
-      progress.step(step, result, training_.batch);
-    });
-    const bool last = step == length_.last_step;
-    if (step % checkpoint_steps() == 0 || last) {
-      save(trainer);
-    }
-    if (result.stop_signal != 0) {
-      stop(trainer, result.stop_signal);
-    }
-    if (testing && (step % length_.epoch_steps == 0 || last)) {
-      try {
-        test(trainer, *testing, progress);
-      } catch (const Stopped& stopped) {
-        stop(trainer, stopped.signal());
-      }
-    }
+  // Rank 0's; what it prints it may fail to print.
+  [[nodiscard]] TrainingObserver printing(Progress& progress) {
+    return {.step =
+                [this, &progress](Index step, const StepResult& result) {
+                  step_comparison_.add(result.times.step_s);
+                  progress.step(step, result, training_.batch);
+                },
+            .evaluation =
+                [&progress](Index step, double epoch, const EvaluationResult& result) {
+                  progress.evaluation(step, epoch, result);
+                }};
   }
 
-  // With what was learnt in the checkpoint.
-  [[noreturn]] void stop(Trainer& trainer, int signal) {
-    const Index step = trainer.steps_done();
-    if (saved_.step() != step) {
-      save(trainer);
-    }
-    const std::string file = checkpoint_file().string();
-    throw Stopped(
-        signal,
-        fmt::format(
-            "{} after step {}: saved in {}; {}",
-            signal_name(signal),
-            step,
-            printable(file),
-            step == length_.last_step
-                ? "that was the last one"
-                : "to go on: " + command_to_resume(started_command(), communicator_.size(), file)));
+  [[nodiscard]] std::string what_was_saved(int signal, Index step) const {
+    const std::string file = record_->checkpoint_file().string();
+    return fmt::format(
+        "{} after step {}: saved in {}; {}",
+        signal_name(signal),
+        step,
+        printable(file),
+        step == length_.last_step
+            ? "that was the last one"
+            : "to go on: " + command_to_resume(started_command(), communicator_.size(), file));
   }
 
-  void test(Trainer& trainer, Feed& testing, Progress& progress) {
-    const Index step = trainer.steps_done();
-    const EvaluationResult evaluation = evaluate(trainer.execution(), testing);
-    const double epoch =
-        static_cast<double>(step * training_.batch) / static_cast<double>(pictures_);
-    on_root([&] {
-      metrics_->add_evaluation(step, epoch, evaluation);
-      progress.evaluation(step, epoch, evaluation);
-    });
-    const BestSoFar now{step, {evaluation.accuracy, evaluation.loss}};
-    if (!best_ || now.tested.better_than(best_->tested)) {
-      save_as("best.safetensors", trainer, now.tested);
-      best_ = now;
-    }
+  [[nodiscard]] RunRecord::Options record_options() const {
+    return {.folder = command_.run,
+            .resume = command_.resume,
+            .replace = command_.force,
+            .resume_advice = [this](const std::filesystem::path& rescued) {
+              return command_to_resume_in(rescued.string(),
+                                          started_command(),
+                                          communicator_.size(),
+                                          (rescued / "checkpoint.safetensors").string());
+            }};
   }
 
   // Where a search will choose the partition, also by what pictures take.
@@ -245,7 +215,7 @@ class TrainingRun {
   }
 
   // `dataset` on ranks that read.
-  [[nodiscard]] Feed feed(std::optional<Dataset> dataset, Split split) const {
+  [[nodiscard]] DataLoader loader(std::optional<Dataset> dataset, Split split) const {
     auto source = agreed(communicator_, [&]() -> std::optional<BatchSource> {
       if (!dataset) {
         return std::nullopt;
@@ -254,10 +224,15 @@ class TrainingRun {
       return std::optional<BatchSource>(
           std::in_place, std::move(*dataset), options, command_.model);
     });
-    return Feed(std::move(source), plan_, communicator_);
+    return DataLoader(std::move(source), plan_, communicator_);
   }
 
-  void start(Trainer& trainer) {
+  // Gives the trainer the weights that training begins with.
+  [[nodiscard]] TrainingState start(Trainer& trainer) {
+    TrainingState begun{.seed = seed_,
+                        .model = model_.text,
+                        .fingerprint = fingerprint(model_.network),
+                        .preparation = preparation_};
     if (!command_.weights.empty()) {
       for (const std::string& line : load_fitting_weights(command_.weights,
                                                           model_.network,
@@ -268,7 +243,7 @@ class TrainingRun {
       }
     }
     if (command_.resume.empty()) {
-      return;
+      return begun;
     }
     const TrainingState state = load_checkpoint(command_.resume,
                                                 model_.network,
@@ -282,9 +257,6 @@ class TrainingRun {
                        seed_),
            communicator_);
     }
-    if (state.images_seen > 0) {
-      seen_before_ = state.images_seen - state.step * training_.batch;
-    }
     if (state.step >= length_.last_step) {
       throw AgreedError(
           fmt::format("{}: already at step {} of {}: raise --steps or --epochs to go on",
@@ -294,46 +266,9 @@ class TrainingRun {
     }
     trainer.resume_at(state.step);
     saved_.set(command_.resume, state.step);
-  }
-
-  void open_run_folder(Index resumed_step) {
-    struct Found {
-      bool any = false;
-      BestSoFar best;
-    } found;
-    on_root([&] {
-      if (folder_->goes_on()) {
-        const auto best =
-            best_so_far(folder_->file("best.safetensors"), model_.network, resumed_step);
-        found = {best.has_value(), best.value_or(BestSoFar())};
-      }
-      folder_->prepare();
-      metrics_.emplace(folder_->file("metrics.jsonl"), resumed_step);
-      write_atomically(folder_->file("partition.toml"), to_text(partition_));
-      say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n");
-    });
-    found = communicator_.share(found);
-    best_ = found.any ? std::optional<BestSoFar>(found.best) : std::nullopt;
-  }
-
-  // A file that is open can be written after its folder was deleted: nothing else would show it.
-  void expect_run_folder() const {
-    if (!is_run_folder_there()) {
-      throw InputError(command_.run, 0, kGone);
-    }
-  }
-
-  // Rank 0's.
-  [[nodiscard]] bool is_run_folder_there() const {
-    return folder_->is_there() && metrics_->is_there();
-  }
-
-  [[nodiscard]] std::filesystem::path checkpoint_file() const {
-    return std::filesystem::path(command_.run) / "checkpoint.safetensors";
-  }
-
-  [[nodiscard]] Index checkpoint_steps() const {
-    return command_.checkpoint_every > 0 ? command_.checkpoint_every : length_.epoch_steps;
+    begun.step = state.step;
+    begun.images_seen = state.images_seen > 0 ? state.images_seen : state.step * training_.batch;
+    return begun;
   }
 
   [[nodiscard]] ProgressStyle progress_style() const {
@@ -343,82 +278,6 @@ class TrainingRun {
     const bool bar = command_.progress == "bar" ||
                      (command_.progress == "auto" && watched_columns().has_value());
     return bar ? ProgressStyle::Bar : ProgressStyle::Line;
-  }
-
-  void save(Trainer& trainer) {
-    trainer.expect_finite_parameters();
-    on_root([&] { metrics_->sync(); });
-    save_as("checkpoint.safetensors", trainer, std::nullopt);
-    saved_.set(checkpoint_file().string(), trainer.steps_done());
-    // They are not saved: so training goes on from here as it would from the checkpoint.
-    trainer.execution().parameters().forget_remainders();
-  }
-
-  // Into the run folder.
-  void save_as(const char* name, Trainer& trainer, const std::optional<TestResult>& tested) {
-    save_into(communicator_.rank() == 0 ? folder_->file(name) : "", trainer, tested);
-  }
-
-  // The path is rank 0's.
-  void save_into(const std::filesystem::path& path,
-                 Trainer& trainer,
-                 const std::optional<TestResult>& tested) {
-    save_checkpoint(path,
-                    {.step = trainer.steps_done(),
-                     .seed = seed_,
-                     .model = model_.text,
-                     .fingerprint = fingerprint(model_.network),
-                     .images_seen = seen_before_ + trainer.steps_done() * training_.batch,
-                     .preparation = preparation_,
-                     .tested = tested},
-                    trainer.execution().parameters(),
-                    trainer.optimizer(),
-                    communicator_);
-  }
-
-  // Where it cannot be written either, the checkpoint of before stays.
-  void keep_what_was_learnt(Trainer& trainer, Index first_step) {
-    if (trainer.steps_done() == first_step) {
-      return;
-    }
-    const bool there =
-        communicator_.share(communicator_.rank() == 0 && is_run_folder_there() ? 1 : 0) != 0;
-    if (!there) {
-      rescue(trainer);
-    }
-    try {
-      save(trainer);
-    } catch (const AgreedError&) {  // the first error says more
-    }
-  }
-
-  // Saves beside the run folder, which is gone, and says so.
-  [[noreturn]] void rescue(Trainer& trainer) {
-    trainer.expect_finite_parameters();
-    for (int attempt = 0; attempt < RunFolder::kRescueAttempts; ++attempt) {
-      std::filesystem::path rescued;
-      try {
-        on_root([&] {
-          rescued = folder_->make_rescue_folder(attempt);
-          metrics_->copy_to(rescued / "metrics.jsonl");
-        });
-        save_into(rescued / "checkpoint.safetensors", trainer, std::nullopt);
-      } catch (const AgreedError&) {
-        continue;  // no room there either
-      }
-      throw AgreedError(
-          fmt::format("{}: {}; what was learnt until step {} is saved in {}; to go on: {}",
-                      command_.run,
-                      kGone,
-                      trainer.steps_done(),
-                      rescued.string(),
-                      command_to_resume_in(rescued.string(),
-                                           started_command(),
-                                           communicator_.size(),
-                                           (rescued / "checkpoint.safetensors").string())));
-    }
-    throw AgreedError(
-        fmt::format("{}: {}; what was learnt could be saved nowhere else", command_.run, kGone));
   }
 
   [[nodiscard]] partitioner::ReportOptions planned_options() const {
@@ -433,15 +292,13 @@ class TrainingRun {
   void report_memory(const partitioner::MemoryUse& measured) {
     const std::string json = memory_json(
         planned_memory_of_ranks(model_.network, plan_, planned_options()), measured, communicator_);
-    on_root([&] {
-      write_atomically(folder_->file("memory.json"), json);
-      say(memory_table(json));
-    });
+    record_->write("memory.json", json);
+    on_root([&] { say(memory_table(json)); });
   }
 
   void say_what_is_next(Index step) const {
     if (communicator_.rank() == 0) {
-      say(closing_lines(command_, best_, step));
+      say(closing_lines(command_, record_->best(), step));
     }
   }
 
@@ -458,13 +315,9 @@ class TrainingRun {
   std::optional<Preparation> before_;  // of the weights that training begins with
   RenderingRules rules_;
   Preparation preparation_;
-  Index seen_before_ = 0;  // images, beyond those of all steps at this run's batch
-  Index pictures_ = 0;
   TrainingLength length_;
-  std::optional<BestSoFar> best_;
-  std::optional<RunFolder> folder_;  // rank 0
-  StepComparison step_comparison_;   // rank 0
-  std::optional<Metrics> metrics_;   // rank 0
+  std::optional<RunRecord> record_;
+  StepComparison step_comparison_;  // rank 0
 };
 
 }  // namespace
@@ -472,7 +325,7 @@ class TrainingRun {
 void run_train(const TrainCommand& command, const Communicator& communicator) {
   LastCheckpoint saved;
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
-  TrainingRun(command, communicator, saved).run();
+  TrainRun(command, communicator, saved).run();
 }
 
 }  // namespace tessera::engine

@@ -40,6 +40,7 @@ TrainingLength training_length(const TrainCommand& command,
                                partitioner::TrainingOptions& training) {
   TrainingLength length;
   length.epoch_steps = std::max<Index>(1, (pictures + training.batch - 1) / training.batch);
+  length.checkpoint_steps = command.checkpoint_every;
   length.last_step = command.steps;
   if (command.epochs > 0) {
     length.last_step = (command.epochs * pictures + training.batch - 1) / training.batch;

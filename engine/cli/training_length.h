@@ -7,6 +7,7 @@
 
 #include "engine/cli/commands.h"
 #include "engine/comm/communicator.h"
+#include "engine/train/training_run.h"
 #include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {
@@ -14,11 +15,6 @@ namespace tessera::engine {
 // What the command line changes about what the model file says. Throws InputError.
 [[nodiscard]] partitioner::TrainingOptions training_options(const TrainCommand& command,
                                                             const partitioner::ModelFile& model);
-
-struct TrainingLength {
-  Index epoch_steps = 1;  // steps after which all pictures have been seen once
-  Index last_step = 0;
-};
 
 // Sets the length of the schedule to that of training where neither says it. Throws AgreedError
 // where nothing says how long to train; all ranks find that alike.

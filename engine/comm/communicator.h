@@ -43,7 +43,7 @@ class Requests {
 // Seconds spent on exchanging: packing, waiting, unpacking.
 struct ExchangeTimes {
   double maps_s = 0;        // and their gradients
-  double statistics_s = 0;  // sums of batch normalisation
+  double statistics_s = 0;  // batch statistics, and the loss of a step
   double sums_s = 0;        // sums of gradients, and new values
 
   [[nodiscard]] double total_s() const { return maps_s + statistics_s + sums_s; }

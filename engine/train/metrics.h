@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string>
 
+#include "engine/train/evaluation.h"
 #include "engine/train/trainer.h"
 
 namespace tessera::engine {

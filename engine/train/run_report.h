@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/train/evaluation.h"
 #include "engine/train/trainer.h"
 #include "partitioner/memory/memory.h"
 

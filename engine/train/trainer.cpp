@@ -8,8 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "engine/base/random.h"
-#include "engine/system/stop_request.h"
+#include "engine/train/pass_end.h"
 
 namespace tessera::engine {
 
@@ -21,20 +20,6 @@ void timed(double& total, Work work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   total += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-void throw_problem(const PassOutcome& outcome) {
-  if (outcome.problem) {
-    throw AgreedError(*outcome.problem);
-  }
-}
-
-double sum_over_ranks(const Communicator& communicator, double mine) {
-  double sum = 0;
-  for (const double theirs : communicator.of_ranks(mine)) {
-    sum += theirs;
-  }
-  return sum;
 }
 
 }  // namespace
@@ -50,7 +35,8 @@ Trainer::Trainer(const partitioner::Network& network,
                  communicator,
                  {.batch_norm_rate = options.training.batch_norm_rate,
                   .batch_norm_epsilon = options.training.batch_norm_epsilon}),
-      optimizer_(options.training, execution_.parameters(), communicator.rank()) {
+      optimizer_(options.training, execution_.parameters(), communicator.rank()),
+      has_loss_(loss_layer(network) >= 0) {
   execution_.parameters().initialize(options.seed);
 }
 
@@ -102,10 +88,10 @@ void Trainer::restore_statistics() {
   }
 }
 
-StepResult Trainer::step(Feed& feed) {
+StepResult Trainer::step(DataLoader& loader) {
   keep_statistics();
   try {
-    return run_step(feed);
+    return run_step(loader);
   } catch (const AgreedError&) {  // before the update: the forward pass has changed statistics only
     restore_statistics();
     throw;
@@ -144,7 +130,8 @@ void Trainer::expect_finite_parameters() {
   }
 }
 
-StepResult Trainer::run_step(Feed& feed) {
+StepResult Trainer::run_step(DataLoader& loader) {
+  partitioner::expects(has_loss_ || loader.is_random(), "a loss, or nothing to learn");
   StepResult result;
   StepTimes& times = result.times;
   const ExchangeTimes before = communicator_->exchange_times();
@@ -154,19 +141,23 @@ StepResult Trainer::run_step(Feed& feed) {
     for (Index part = 0; part < options_.training.subdivisions; ++part) {
       std::optional<std::string> problem;
       timed(times.load_s, [&] {
-        problem = feed.load(steps_ * options_.training.subdivisions + part, execution_);
+        problem = loader.load(steps_ * options_.training.subdivisions + part, execution_);
       });
-      const Pass pass = training_pass(part, &feed.labels());
+      const Pass pass = training_pass(part, has_loss_ ? &loader.labels() : nullptr);
       timed(times.forward_s, [&] {
         execution_.forward(pass);
-        const PassOutcome outcome = execution_.exchange_loss(pass, stop_signal(), problem);
-        throw_problem(outcome);
-        loss += outcome.loss;
-        result.stop_signal = outcome.stop_signal;
+        if (has_loss_) {
+          const PassOutcome outcome = exchange_loss(execution_, pass, problem);
+          loss += outcome.loss;
+          result.stop_signal = outcome.stop_signal;
+        }
       });
       expect_finite_loss(loss);
       timed(times.backward_s, [&] {
         execution_.clear_output_gradient();
+        if (!has_loss_) {
+          fill_output_gradient();
+        }
         execution_.backward(pass);
       });
     }
@@ -179,55 +170,6 @@ StepResult Trainer::run_step(Feed& feed) {
   return result;
 }
 
-EvaluationResult evaluate(Execution<float>& execution, Feed& feed) {
-  const OrderlyStop orderly;
-  EvaluationResult result;
-  result.pictures = feed.size();
-  const Index batch = execution.plan().batch;
-  const int last = execution.network().size() - 1;
-  const auto outputs = static_cast<std::size_t>(execution.network().shape(last).volume());
-  result.classes = ClassificationMetrics(static_cast<int>(outputs));
-  double loss = 0;
-  Pass pass;
-  pass.training = false;
-  for (Index step = 0; step * batch < result.pictures; ++step) {
-    const std::optional<std::string> problem = feed.load(step, execution);
-    pass.labels = &feed.labels();
-    execution.forward(pass);
-    const PassOutcome outcome = execution.exchange_loss(pass, stop_signal(), problem);
-    throw_problem(outcome);
-    loss += outcome.loss;
-    if (outcome.stop_signal != 0) {
-      throw Stopped(outcome.stop_signal);
-    }
-    const std::vector<float> output = execution.gather_map(last);
-    for (std::size_t n = 0; n < feed.labels().size() && !output.empty(); ++n) {
-      if (feed.labels()[n] >= 0) {
-        result.classes.add(std::span(output).subspan(n * outputs, outputs), feed.labels()[n]);
-      }
-    }
-  }
-  if (std::isnan(loss)) {
-    throw AgreedError("the loss is no number: are there weights that are none?");
-  }
-  const double pictures = static_cast<double>(result.pictures);
-  result.loss = loss / pictures;
-  const auto right = static_cast<double>(result.classes.right());  // 0 but on rank 0
-  result.accuracy = sum_over_ranks(execution.communicator(), right) / pictures;
-  return result;
-}
-
-void Trainer::fill_random_image() {
-  const int rank = communicator_->rank();
-  const Region region = execution_.image_region(rank);
-  std::vector<float> pixels(static_cast<std::size_t>(region.volume()));
-  for (std::size_t i = 0; i < pixels.size(); ++i) {
-    pixels[i] =
-        static_cast<float>(random_uniform(options_.seed, static_cast<std::uint64_t>(rank), i));
-  }
-  copy_in(std::as_const(pixels).data(), region, execution_.image());
-}
-
 void Trainer::fill_output_gradient() {
   const Region& owned =
       execution_.plan().tile(execution_.network().size() - 1, communicator_->rank()).owned;
@@ -235,32 +177,6 @@ void Trainer::fill_output_gradient() {
       static_cast<std::size_t>(owned.volume()),
       static_cast<float>(1e-3 / static_cast<double>(std::max<Index>(owned.volume(), 1))));
   copy_in(ones.data(), owned, execution_.output_gradient());
-}
-
-StepTimes Trainer::time_random_step() {
-  StepTimes times;
-  const ExchangeTimes before = communicator_->exchange_times();
-  const bool has_loss = loss_layer(execution_.network()) >= 0;
-  const std::vector<int> labels(static_cast<std::size_t>(execution_.plan().batch), 0);
-  fill_random_image();
-  timed(times.step_s, [&] {
-    execution_.parameters_under_way().clear_gradients();
-    for (Index part = 0; part < options_.training.subdivisions; ++part) {
-      const Pass pass = training_pass(part, has_loss ? &labels : nullptr);
-      timed(times.forward_s, [&] { execution_.forward(pass); });
-      timed(times.backward_s, [&] {
-        execution_.clear_output_gradient();
-        if (!has_loss) {
-          fill_output_gradient();
-        }
-        execution_.backward(pass);
-      });
-    }
-    timed(times.update_s, [&] { update(); });
-  });
-  times.exchanges = communicator_->exchange_times().since(before);
-  ++steps_;
-  return times;
 }
 
 }  // namespace tessera::engine

@@ -4,8 +4,7 @@
 #pragma once
 
 #include "engine/comm/agreement.h"
-#include "engine/train/classification_metrics.h"
-#include "engine/train/feed.h"
+#include "engine/train/data_loader.h"
 #include "engine/train/optimizer.h"
 
 namespace tessera::engine {
@@ -26,18 +25,6 @@ struct StepResult {
   StepTimes times;
   int stop_signal = 0;  // that some rank had by then, the same on all ranks; 0: none
 };
-
-struct EvaluationResult {
-  double loss = 0;
-  double accuracy = 0;  // share of pictures whose largest output is that of their label
-  Index pictures = 0;
-  ClassificationMetrics classes;  // rank 0
-};
-
-// All pictures of the feed once, with running statistics. All ranks call this together; AgreedError
-// where a picture cannot be read. Throws Stopped on all ranks where one of them gets a signal that
-// asks it to end, after the batch at hand.
-[[nodiscard]] EvaluationResult evaluate(Execution<float>& execution, Feed& feed);
 
 // The loss is no number: what was trained is not worth keeping.
 class Diverged : public AgreedError {
@@ -68,15 +55,16 @@ class Trainer {
   // where the loss is no number; all parameters are then as they were before the step. Values that
   // other ranks have updated may still be on their way afterwards: execution().parameters() waits
   // for them, as the next forward pass does, layer by layer.
-  StepResult step(Feed& feed);
+  //
+  // A network without a loss can be timed on random pictures but not trained: all cells of its
+  // output get the same small gradient, its loss is 0, and the ranks agree on nothing.
+  StepResult step(DataLoader& loader);
 
   // Throws Diverged where a weight or a statistic of any rank is no finite number, which the next
   // step's loss would show: such ones are not worth saving.
   void expect_finite_parameters();
 
-  // The same measurements without pictures: random ones, drawn by `seed`, of one pass.
-  StepTimes time_random_step();
-
+  [[nodiscard]] const TrainerOptions& options() const { return options_; }
   [[nodiscard]] Index steps_done() const { return steps_; }
   void resume_at(Index steps) { steps_ = steps; }
 
@@ -84,20 +72,20 @@ class Trainer {
   [[nodiscard]] Optimizer<float>& optimizer() { return optimizer_; }
 
  private:
-  [[nodiscard]] StepResult run_step(Feed& feed);
+  [[nodiscard]] StepResult run_step(DataLoader& loader);
   void keep_statistics();
   void restore_statistics();
   void expect_finite_loss(double loss) const;
   // Number `part` of a step's passes.
   [[nodiscard]] Pass training_pass(Index part, const std::vector<int>* labels) const;
   void update();
-  void fill_random_image();
   void fill_output_gradient();
 
   TrainerOptions options_;
   const Communicator* communicator_;
   Execution<float> execution_;
   Optimizer<float> optimizer_;
+  bool has_loss_;
   std::vector<float> statistics_;  // the running ones before the step
   Index steps_ = 0;
 };

@@ -50,7 +50,7 @@ expect 'layers are what is computed' layers_sum "$folder/out"
 run 4 time models/lenet5.cfg --steps 1 --parts --cluster hostfiles/pi3x2.cluster.toml
 expect_refusal 'it describes 2 devices, there are 4 ranks'
 
-# A trace has an event for each action of the plan's schedule but those of the loss, on every rank.
+# A trace has an event for each action of the plan's schedule, on every rank.
 # The trace on one line.
 trace_is_json() { tr -d '\n' <"$folder/trace.json" >"$folder/line.json" && valid_json "$folder/line.json"; }
 # actions RANK: how many of the trace.
@@ -58,7 +58,7 @@ actions() { grep -cE "\"cat\":\"(compute|start|finish)\",\"ph\":\"X\",\"pid\":$1
 works 2 time models/fashion-resnet.cfg --batch 4 --steps 2 --grid 2x1 --trace "$folder/trace.json"
 expect 'the trace is JSON' trace_is_json
 works 1 plan models/fashion-resnet.cfg --batch 4 --ranks 2 --grid 2x1 --json
-planned=$(grep -oE '"section":"(forward|backward|update)"' "$folder/out" | wc -l)
+planned=$(grep -oE '"section":"(forward|loss|backward|update)"' "$folder/out" | wc -l)
 expect 'the plan has actions' test "$planned" -gt 100
 for rank in 0 1; do
   expect "all actions of rank $rank are there" test "$(actions "$rank")" = "$planned"

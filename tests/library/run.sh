@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 added=(tiles)
 if [ "${1:-}" = --all ]; then
-  added=(tiles digits)
+  added=(tiles train)
   shift
 fi
 build=$(realpath "${1:-build/tests}")
@@ -36,5 +36,5 @@ build_and_run() {
 }
 
 cmake --install "$build" --prefix "$folder/prefix" >/dev/null
-build_and_run installed "-DCMAKE_PREFIX_PATH=$folder/prefix" -- tiles digits
+build_and_run installed "-DCMAKE_PREFIX_PATH=$folder/prefix" -- tiles train
 build_and_run added "-DTESSERA_SOURCE=$PWD" -- "${added[@]}"

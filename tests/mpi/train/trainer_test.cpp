@@ -16,9 +16,11 @@ namespace {
 
 using engine::BatchNormMode;
 using engine::Communicator;
+using engine::DataLoader;
 using engine::Index;
 using engine::Parameter;
 using engine::ParameterSet;
+using engine::RandomPictures;
 using engine::Trainer;
 using partitioner::kImage;
 using partitioner::Network;
@@ -92,8 +94,9 @@ TEST_CASE("after steps of training all ranks hold the same bits") {
       partition.sums = {.bucket_bytes = 1, .precision = precision};
       const partitioner::Plan plan = make_plan(network, partition, kBatch / 2);
       Trainer trainer(network, plan, world, options(kBatch, mode));
+      DataLoader pictures(RandomPictures{}, plan, world);
       for (int step = 0; step < 3; ++step) {
-        (void)trainer.time_random_step();
+        (void)trainer.step(pictures);
       }
       CHECK(copies_are_alike(trainer, world));
     }
@@ -124,8 +127,9 @@ TEST_CASE("steps have the same bits whether somebody looks at the values in betw
   std::vector<std::vector<float>> results;
   for (const bool looks : {false, true}) {
     Trainer trainer(network, plan, world, options(kBatch, BatchNormMode::Sync));
+    DataLoader pictures(RandomPictures{}, plan, world);
     for (int step = 0; step < 4; ++step) {
-      (void)trainer.time_random_step();
+      (void)trainer.step(pictures);
       if (looks) {
         (void)values_of(trainer);
       }
@@ -142,7 +146,8 @@ TEST_CASE("training may end with values on their way") {
   const partitioner::Plan plan = make_plan(network, partition, 2);
   for (int round = 0; round < 3; ++round) {
     Trainer trainer(network, plan, world, options(4, BatchNormMode::Sync));
-    (void)trainer.time_random_step();
+    DataLoader pictures(RandomPictures{}, plan, world);
+    (void)trainer.step(pictures);
   }
   CHECK(world.of_ranks(world.rank()).back() == world.size() - 1);
 }

@@ -1,4 +1,4 @@
-#include "engine/cli/run_folder.h"
+#include "engine/train/run_folder.h"
 
 #include <array>
 #include <cerrno>

@@ -1,8 +1,10 @@
 // How pictures and labels get to the ranks: either each rank reads its own region from storage it
-// can see, or one rank reads and the rest receive theirs; the plan says which.
+// can see, or one rank reads and the rest receive theirs; the plan says which. Pictures are those
+// of a data set, or random ones for timing and tests.
 
 #pragma once
 
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <optional>
@@ -16,12 +18,26 @@
 
 namespace tessera::engine {
 
-class Feed {
+// Pictures of uniform noise from 0 to 1, drawn by the position of each cell in the batch: the same
+// in every pass, and whatever the partition. Their labels are 0.
+struct RandomPictures {
+  std::uint64_t seed = 1;
+};
+
+class DataLoader {
  public:
   // `source` on ranks that read; plan and communicator must outlive it.
-  Feed(std::optional<BatchSource> source,
-       const partitioner::Plan& plan,
-       const Communicator& communicator);
+  DataLoader(std::optional<BatchSource> source,
+             const partitioner::Plan& plan,
+             const Communicator& communicator);
+
+  // Of random pictures. They are drawn once and then kept, so that passing them on takes next to no
+  // time.
+  DataLoader(RandomPictures pictures,
+             const partitioner::Plan& plan,
+             const Communicator& communicator);
+
+  [[nodiscard]] bool is_random() const { return random_.has_value(); }
 
   // Whether this rank reads pictures under the plan.
   [[nodiscard]] static bool reads(const partitioner::Plan& plan, int rank) {
@@ -36,7 +52,7 @@ class Feed {
   // Of each image of the pass, -1 for places that no picture is left for.
   [[nodiscard]] const std::vector<int>& labels() const { return labels_; }
 
-  // Null on ranks that do not read.
+  // Null on ranks that do not read, and where pictures are random.
   [[nodiscard]] const BatchSource* source() const { return source_.get(); }
 
   // Pictures of the pass that this rank went past since it could not read them, where its source
@@ -57,7 +73,7 @@ class Feed {
   // ranks that do not read.
   [[nodiscard]] DecodingNeed decoding_need() const;
 
-  // Pictures of the data set. All ranks call this together.
+  // Pictures of the data set; 0 for random ones. All ranks call this together.
   [[nodiscard]] Index size() const;
 
   // The names of its classes. All ranks call this together.
@@ -80,17 +96,21 @@ class Feed {
                                   std::vector<float> pixels);
   [[nodiscard]] Batch next(Index step, const Region& region);
   void read_ahead(Index step, const Region& region);
+  [[nodiscard]] std::optional<std::string> load_from_source(Index step,
+                                                            Execution<float>& execution);
+  void load_random(Execution<float>& execution);
 
   std::shared_ptr<const BatchSource> source_;  // the thread that reads ahead shares it
+  std::optional<RandomPictures> random_;       // instead of a source
   const partitioner::Plan* plan_;
   const Communicator* communicator_;
-  Exchange<float> truth_;
+  Exchange<float> targets_;
   std::vector<int> labels_;
   std::vector<UnreadablePicture> unreadable_;
   Index most_pixels_ = 0;
   Index most_decoding_ = 0;
   Index pictures_read_ = 0;
-  std::vector<float> spare_;  // pixels of the pass before, for the one after
+  std::vector<float> spare_;  // pixels of the pass before, for the one after; or random ones
   std::future<Batch> upcoming_;
 };
 

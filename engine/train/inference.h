@@ -1,16 +1,14 @@
-// A network with its weights on all ranks, ready to look at pictures: what `eval` and `predict`
-// have in common. All ranks call everything here together; errors are AgreedErrors.
+// A network with its weights on all ranks, ready to look at pictures. All ranks call everything
+// here together; errors are AgreedErrors.
 
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "engine/cli/commands.h"
-#include "engine/cli/data_needs.h"
 #include "engine/comm/agreement.h"
 #include "engine/execution/execution.h"
-#include "engine/train/feed.h"
+#include "engine/train/data_loader.h"
 #include "engine/train/preparation.h"
 #include "partitioner/cfg/model_file.h"
 
@@ -18,21 +16,18 @@ namespace tessera::engine {
 
 class Inference {
  public:
-  // `batch` images at a time; `needs` are those of the pictures, where they are known.
+  // Looks at `batch` images at a time. The weights are read from a file; `model_path` is for
+  // messages.
   Inference(partitioner::ModelFile model,
             const std::string& model_path,
             const std::string& weights,
-            const PartitionChoice& choice,
+            const partitioner::Partition& partition,
             Index batch,
-            const DataNeeds& needs,
             const Communicator& communicator);
-
-  // How pictures become inputs: as in training, but for what the command line gives.
-  [[nodiscard]] RenderingRules rules(const PixelConvention& given) const;
 
   // `open` makes the data set on ranks that read; it may throw InputError.
   template <class Open>
-  [[nodiscard]] Feed feed(BatchOptions options, Open open) {
+  [[nodiscard]] DataLoader loader(BatchOptions options, Open open) {
     auto source = agreed(communicator_, [&]() -> std::optional<BatchSource> {
       if (!reads()) {
         return std::nullopt;
@@ -41,11 +36,17 @@ class Inference {
       options.split = Split::Test;
       return std::optional<BatchSource>(std::in_place, open(), options, model_path_);
     });
-    return Feed(std::move(source), plan_, communicator_);
+    return DataLoader(std::move(source), plan_, communicator_);
   }
 
   // Accuracy means nothing where an output is another class here than in training: AgreedError.
-  void expect_its_classes(const Feed& feed, const std::string& data) const;
+  void expect_its_classes(const DataLoader& loader, const std::string& data) const;
+
+  // The network's output for pass `step` of the loader: (N, outputs) on rank 0, empty elsewhere.
+  [[nodiscard]] std::vector<float> outputs(DataLoader& loader, Index step);
+
+  // How pictures were prepared in training, where the weights' file says it.
+  [[nodiscard]] const std::optional<Preparation>& stored() const { return stored_; }
 
   // The names of outputs that the weights' file keeps; may be none.
   [[nodiscard]] std::vector<std::string> class_names() const {
@@ -53,7 +54,7 @@ class Inference {
   }
 
   // Whether this rank reads pictures.
-  [[nodiscard]] bool reads() const { return Feed::reads(plan_, communicator_.rank()); }
+  [[nodiscard]] bool reads() const { return DataLoader::reads(plan_, communicator_.rank()); }
   [[nodiscard]] Execution<float>& execution() { return execution_; }
   [[nodiscard]] const partitioner::ModelFile& model() const { return model_; }
 
@@ -62,7 +63,6 @@ class Inference {
   std::string model_path_;
   std::string weights_;
   partitioner::ModelFile model_;
-  partitioner::Partition partition_;
   partitioner::Plan plan_;
   Execution<float> execution_;
   std::optional<Preparation> stored_;  // of training, as the weights' file keeps it

@@ -1,0 +1,172 @@
+#include "engine/train/data_loader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "engine/base/random.h"
+#include "engine/comm/agreement.h"
+
+namespace tessera::engine {
+
+namespace {
+
+constexpr int kTargetsTag = 4;  // below those of an execution
+
+// Calls visit(image, channel, row) for each row of the region, in (N, C, H, W) order.
+template <class Visit>
+void for_each_row(const Region& region, Visit visit) {
+  for (Index n = region.images.begin; n < region.images.end; ++n) {
+    for (Index c = region.channels.begin; c < region.channels.end; ++c) {
+      for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+        visit(n, c, row);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+DataLoader::DataLoader(std::optional<BatchSource> source,
+                       const partitioner::Plan& plan,
+                       const Communicator& communicator)
+    : source_(source ? std::make_shared<const BatchSource>(std::move(*source)) : nullptr),
+      plan_(&plan),
+      communicator_(&communicator),
+      targets_(communicator, plan.truth, kTargetsTag),
+      labels_(static_cast<std::size_t>(plan.batch)) {
+  partitioner::expects((source_ != nullptr) == reads(plan, communicator.rank()),
+                       "a source where the plan reads");
+}
+
+DataLoader::DataLoader(RandomPictures pictures,
+                       const partitioner::Plan& plan,
+                       const Communicator& communicator)
+    : random_(pictures),
+      plan_(&plan),
+      communicator_(&communicator),
+      targets_(communicator, plan.truth, kTargetsTag),
+      labels_(static_cast<std::size_t>(plan.batch)) {}
+
+DataLoader::Batch DataLoader::read(const BatchSource& source,
+                                   Index step,
+                                   const Region& region,
+                                   std::vector<float> pixels) {
+  Batch batch{step, region, {}, std::move(pixels), {}, std::nullopt};
+  batch.problem = problem_of([&] {
+    batch.labels = source.labels(step);
+    batch.pixels.resize(static_cast<std::size_t>(region.volume()));
+    if (!region.empty()) {
+      batch.reading = source.read_region(step, region, batch.pixels);
+    }
+  });
+  return batch;
+}
+
+void DataLoader::read_ahead(Index step, const Region& region) {
+  upcoming_ = std::async(std::launch::async,
+                         [source = source_, step, region, pixels = std::move(spare_)]() mutable {
+                           return read(*source, step, region, std::move(pixels));
+                         });
+}
+
+// The batch that was read ahead, if it is this one.
+DataLoader::Batch DataLoader::next(Index step, const Region& region) {
+  if (upcoming_.valid()) {
+    Batch batch = upcoming_.get();
+    if (batch.step == step && batch.region == region) {
+      return batch;
+    }
+    spare_ = std::move(batch.pixels);
+  }
+  return read(*source_, step, region, std::move(spare_));
+}
+
+std::optional<std::string> DataLoader::load_from_source(Index step, Execution<float>& execution) {
+  const Region region = execution.image_region(communicator_->rank());
+  most_pixels_ = std::max(most_pixels_, region.volume());
+  Batch batch = next(step, region);
+  most_decoding_ = std::max(most_decoding_, batch.reading.decoding_bytes);
+  pictures_read_ += batch.reading.pictures;
+  if (!batch.problem) {
+    labels_ = std::move(batch.labels);
+    unreadable_ = std::move(batch.reading.unreadable);
+    copy_in(std::as_const(batch.pixels).data(), region, execution.image());
+  }
+  spare_ = std::move(batch.pixels);
+  read_ahead(step + 1, region);
+  return std::move(batch.problem);
+}
+
+void DataLoader::load_random(Execution<float>& execution) {
+  const Region region = execution.image_region(communicator_->rank());
+  if (std::ssize(spare_) != region.volume()) {
+    const partitioner::MapShape& shape = execution.network().image;
+    spare_.clear();
+    spare_.reserve(static_cast<std::size_t>(region.volume()));
+    for_each_row(region, [&](Index n, Index c, Index row) {
+      const auto line = static_cast<std::uint64_t>((n * shape.channels + c) * shape.rows + row);
+      for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+        spare_.push_back(static_cast<float>(
+            random_uniform(random_->seed, line, static_cast<std::uint64_t>(col))));
+      }
+    });
+    most_pixels_ = std::max(most_pixels_, region.volume());
+  }
+  copy_in(std::as_const(spare_).data(), region, execution.image());
+}
+
+std::optional<std::string> DataLoader::load(Index step, Execution<float>& execution) {
+  if (random_) {
+    load_random(execution);
+    return std::nullopt;
+  }
+  std::optional<std::string> problem;
+  if (source_) {
+    problem = load_from_source(step, execution);
+  }
+  std::vector<float> targets(labels_.begin(), labels_.end());
+  const View<float> view{targets.data(), {{0, plan_->batch}, {0, 1}, {0, 1}, {0, 1}}, 1};
+  targets_.start_copy(view);
+  targets_.finish_copy(view);
+  labels_.assign(targets.begin(), targets.end());
+  return problem;
+}
+
+DecodingNeed DataLoader::decoding_need() const {
+  return source_ ? most_decoding(source_->dataset(), source_->detail()) : DecodingNeed{};
+}
+
+Index DataLoader::size() const {
+  const Index mine = source_ ? source_->dataset().size() : 0;
+  const auto all = communicator_->gather_all(bytes_of(&mine, 1));
+  Index size = 0;
+  std::memcpy(
+      &size, all[static_cast<std::size_t>(std::max(plan_->reader, 0))].data(), sizeof(size));
+  return size;
+}
+
+// They travel as text, a zero behind each name.
+std::vector<std::string> DataLoader::class_names() const {
+  std::string mine;
+  if (source_) {
+    for (const std::string& name : source_->dataset().class_names()) {
+      mine += name + '\0';
+    }
+  }
+  const auto all = communicator_->gather_all(bytes_of(mine.data(), std::ssize(mine)));
+  const auto& bytes = all[static_cast<std::size_t>(std::max(plan_->reader, 0))];
+  std::vector<std::string> names;
+  for (auto begin = bytes.begin(); begin != bytes.end();) {
+    const auto end = std::find(begin, bytes.end(), std::byte{0});
+    std::string& name = names.emplace_back();
+    std::transform(begin, end, std::back_inserter(name), [](std::byte letter) {
+      return static_cast<char>(letter);
+    });
+    begin = end + 1;
+  }
+  return names;
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,164 @@
+#include "engine/train/run_record.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "engine/files/atomic_file.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+namespace {
+
+constexpr const char* kCheckpoint = "checkpoint.safetensors";
+constexpr const char* kBest = "best.safetensors";
+constexpr const char* kMetrics = "metrics.jsonl";
+
+constexpr const char* kGone =
+    "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk taken out";
+
+}  // namespace
+
+RunRecord::RunRecord(Options options, const Communicator& communicator)
+    : options_(std::move(options)), communicator_(&communicator) {
+  on_root([&] { folder_.emplace(options_.folder, options_.resume, options_.replace); });
+}
+
+void RunRecord::begin(const partitioner::Network& network,
+                      const partitioner::Partition& partition,
+                      Index step) {
+  struct Found {
+    bool any = false;
+    BestSoFar best;
+  } found;
+  on_root([&] {
+    if (folder_->goes_on()) {
+      const auto best = best_so_far(folder_->file(kBest), network, step);
+      found = {best.has_value(), best.value_or(BestSoFar())};
+    }
+    folder_->prepare();
+    metrics_.emplace(folder_->file(kMetrics), step);
+    write_atomically(folder_->file("partition.toml"), to_text(partition));
+  });
+  found = communicator_->share(found);
+  best_ = found.any ? std::optional<BestSoFar>(found.best) : std::nullopt;
+}
+
+TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begun) {
+  return {
+      .step =
+          [this, &trainer](Index step, const StepResult& result) {
+            on_root([&] {
+              metrics_->add_step(step, result, trainer.options().training.batch);
+              expect_there();
+            });
+          },
+      .checkpoint = [this, &trainer, &begun](Index /*step*/) { save(trainer, begun); },
+      .evaluation =
+          [this, &trainer, &begun](Index /*step*/, double epoch, const EvaluationResult& result) {
+            add_evaluation(trainer, begun, epoch, result);
+          },
+      .end =
+          [this](Index /*step*/) {
+            on_root([&] {
+              expect_there();
+              metrics_->sync();
+            });
+          },
+      .failure =
+          [this, &trainer, &begun](Index /*step*/) { keep_what_was_learnt(trainer, begun); }};
+}
+
+void RunRecord::write(const char* name, const std::string& text) {
+  on_root([&] { write_atomically(folder_->file(name), text); });
+}
+
+std::filesystem::path RunRecord::checkpoint_file() const {
+  return options_.folder / kCheckpoint;
+}
+
+// Rank 0's. A file that is open can be written after its folder was deleted: nothing else would
+// show it.
+bool RunRecord::is_there() const {
+  return folder_->is_there() && metrics_->is_there();
+}
+
+void RunRecord::expect_there() const {
+  if (!is_there()) {
+    throw partitioner::InputError(options_.folder.string(), 0, kGone);
+  }
+}
+
+void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
+  trainer.expect_finite_parameters();
+  on_root([&] { metrics_->sync(); });
+  save_into(checkpoint_file(), trainer, begun, std::nullopt);
+  // They are not saved: so training goes on from here as it would from the checkpoint.
+  trainer.execution().parameters().forget_remainders();
+}
+
+void RunRecord::save_into(const std::filesystem::path& file,
+                          Trainer& trainer,
+                          const TrainingState& begun,
+                          const std::optional<TestResult>& tested) {
+  TrainingState state = begun;
+  state.step = trainer.steps_done();
+  state.images_seen += (state.step - begun.step) * trainer.options().training.batch;
+  state.tested = tested;
+  save_checkpoint(
+      file, state, trainer.execution().parameters(), trainer.optimizer(), *communicator_);
+}
+
+void RunRecord::add_evaluation(Trainer& trainer,
+                               const TrainingState& begun,
+                               double epoch,
+                               const EvaluationResult& result) {
+  const Index step = trainer.steps_done();
+  on_root([&] { metrics_->add_evaluation(step, epoch, result); });
+  const BestSoFar now{step, {result.accuracy, result.loss}};
+  if (!best_ || now.tested.better_than(best_->tested)) {
+    save_into(options_.folder / kBest, trainer, begun, now.tested);
+    best_ = now;
+  }
+}
+
+// Where it cannot be written either, the checkpoint of before stays.
+void RunRecord::keep_what_was_learnt(Trainer& trainer, const TrainingState& begun) {
+  const int mine = communicator_->rank() == 0 && is_there() ? 1 : 0;
+  if (communicator_->share(mine) == 0) {
+    rescue(trainer, begun);
+  }
+  try {
+    save(trainer, begun);
+  } catch (const AgreedError&) {  // the first error says more
+  }
+}
+
+// Saves beside the run folder, which is gone, and says so.
+void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
+  trainer.expect_finite_parameters();
+  for (int attempt = 0; attempt < RunFolder::kRescueAttempts; ++attempt) {
+    std::filesystem::path rescued;
+    try {
+      on_root([&] {
+        rescued = folder_->make_rescue_folder(attempt);
+        metrics_->copy_to(rescued / kMetrics);
+      });
+      save_into(rescued / kCheckpoint, trainer, begun, std::nullopt);
+    } catch (const AgreedError&) {
+      continue;  // no room there either
+    }
+    const std::string advice = options_.resume_advice ? options_.resume_advice(rescued) : "";
+    throw AgreedError(fmt::format("{}: {}; what was learnt until step {} is saved in {}{}{}",
+                                  options_.folder.string(),
+                                  kGone,
+                                  trainer.steps_done(),
+                                  rescued.string(),
+                                  advice.empty() ? "" : "; to go on: ",
+                                  advice));
+  }
+  throw AgreedError(fmt::format(
+      "{}: {}; what was learnt could be saved nowhere else", options_.folder.string(), kGone));
+}
+
+}  // namespace tessera::engine

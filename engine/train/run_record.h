@@ -1,0 +1,78 @@
+// What a training run keeps in its folder: metrics, checkpoints and the best weights so far. Where
+// the folder vanishes while the run is at work, what was learnt is saved in another one.
+//
+// Rank 0 has the folder; all ranks call everything here together, and errors are AgreedErrors.
+
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "engine/comm/agreement.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/metrics.h"
+#include "engine/train/run_folder.h"
+#include "engine/train/training_run.h"
+
+namespace tessera::engine {
+
+class RunRecord {
+ public:
+  struct Options {
+    std::filesystem::path folder;
+    std::filesystem::path resume;  // the checkpoint that the run goes on from; empty: none
+    bool replace = false;          // an earlier run in the folder
+    // How to go on from a checkpoint in another folder, for a message; rank 0's.
+    std::function<std::string(const std::filesystem::path& folder)> resume_advice = {};
+  };
+
+  // Takes the folder, see RunFolder; nothing in it is changed yet.
+  RunRecord(Options options, const Communicator& communicator);
+
+  // Makes the folder ready for a run of this network from a step on, 0: from the start.
+  void begin(const partitioner::Network& network,
+             const partitioner::Partition& partition,
+             Index step);
+
+  // Records a run. `begun` is the trainer's state before its first step; both must outlive the run.
+  [[nodiscard]] TrainingObserver observer(Trainer& trainer, const TrainingState& begun);
+
+  void write(const char* name, const std::string& text);
+
+  [[nodiscard]] std::filesystem::path checkpoint_file() const;
+  [[nodiscard]] const std::optional<BestSoFar>& best() const { return best_; }
+
+ private:
+  // Rank 0 does the work; what goes wrong with it is thrown on all ranks.
+  template <class Work>
+  void on_root(Work work) {
+    throw_agreed(*communicator_, problem_of([&] {
+      if (communicator_->rank() == 0) {
+        work();
+      }
+    }));
+  }
+  [[nodiscard]] bool is_there() const;
+  void expect_there() const;
+  void save(Trainer& trainer, const TrainingState& begun);
+  void save_into(const std::filesystem::path& file,
+                 Trainer& trainer,
+                 const TrainingState& begun,
+                 const std::optional<TestResult>& tested);
+  void add_evaluation(Trainer& trainer,
+                      const TrainingState& begun,
+                      double epoch,
+                      const EvaluationResult& result);
+  void keep_what_was_learnt(Trainer& trainer, const TrainingState& begun);
+  [[noreturn]] void rescue(Trainer& trainer, const TrainingState& begun);
+
+  Options options_;
+  const Communicator* communicator_;
+  std::optional<RunFolder> folder_;  // rank 0
+  std::optional<Metrics> metrics_;   // rank 0
+  std::optional<BestSoFar> best_;
+};
+
+}  // namespace tessera::engine

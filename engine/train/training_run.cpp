@@ -1,0 +1,91 @@
+#include "engine/train/training_run.h"
+
+#include <utility>
+
+#include "engine/system/stop_request.h"
+
+namespace tessera::engine {
+
+TrainingRun::TrainingRun(Trainer& trainer,
+                         DataLoader& training,
+                         DataLoader* testing,
+                         const TrainingLength& length)
+    : trainer_(&trainer),
+      training_(&training),
+      testing_(testing),
+      length_(length),
+      pictures_(training.size()),
+      checkpoint_step_(trainer.steps_done()) {}
+
+template <class... Parameters, class... Arguments>
+void TrainingRun::tell(std::function<void(Parameters...)> TrainingObserver::*event,
+                       const Arguments&... arguments) const {
+  for (const TrainingObserver& observer : observers_) {
+    if (const auto& told = observer.*event) {
+      told(arguments...);
+    }
+  }
+}
+
+void TrainingRun::run(const char* stop_notice) {
+  const Index first_step = trainer_->steps_done();
+  const OrderlyStop orderly(stop_notice);
+  try {
+    while (trainer_->steps_done() < length_.last_step) {
+      take_step();
+    }
+    tell(&TrainingObserver::end, trainer_->steps_done());
+  } catch (const Diverged&) {
+    throw;
+  } catch (const AgreedError&) {
+    if (trainer_->steps_done() > first_step) {
+      tell(&TrainingObserver::failure, trainer_->steps_done());
+    }
+    throw;
+  }
+}
+
+void TrainingRun::take_step() {
+  const StepResult result = trainer_->step(*training_);
+  const Index step = trainer_->steps_done();
+  tell(&TrainingObserver::step, step, result);
+  const bool last = step == length_.last_step;
+  const Index period =
+      length_.checkpoint_steps > 0 ? length_.checkpoint_steps : length_.epoch_steps;
+  if (step % period == 0 || last) {
+    checkpoint();
+  }
+  if (result.stop_signal != 0) {
+    stop(result.stop_signal);
+  }
+  if (testing_ != nullptr && (step % length_.epoch_steps == 0 || last)) {
+    evaluate_now();
+  }
+}
+
+void TrainingRun::checkpoint() {
+  checkpoint_step_ = trainer_->steps_done();
+  tell(&TrainingObserver::checkpoint, checkpoint_step_);
+}
+
+void TrainingRun::evaluate_now() {
+  const Index step = trainer_->steps_done();
+  EvaluationResult result;
+  try {
+    result = evaluate(trainer_->execution(), *testing_);
+  } catch (const Stopped& stopped) {
+    stop(stopped.signal());
+  }
+  const double epoch = static_cast<double>(step * trainer_->options().training.batch) /
+                       static_cast<double>(pictures_);
+  tell(&TrainingObserver::evaluation, step, epoch, result);
+}
+
+void TrainingRun::stop(int signal) {
+  if (checkpoint_step_ != trainer_->steps_done()) {
+    checkpoint();
+  }
+  throw Stopped(signal);
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,73 @@
+// A training run: steps up to the last one, with checkpoints and evaluations at their times, and an
+// orderly end where a signal asks for one. What is made of the results is the observers' matter.
+//
+// All ranks run it together, with observers that act together: what one rank alone does, and what
+// may go wrong with that, an observer shares (comm/agreement.h).
+
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "engine/train/evaluation.h"
+#include "engine/train/trainer.h"
+
+namespace tessera::engine {
+
+struct TrainingLength {
+  Index epoch_steps = 1;  // steps after which all pictures have been seen once
+  Index last_step = 0;
+  Index checkpoint_steps = 0;  // steps between checkpoints; 0: once an epoch
+};
+
+// Each function may be empty. Steps count from 1; an exception ends the run.
+struct TrainingObserver {
+  // After each step.
+  std::function<void(Index step, const StepResult&)> step = {};
+  // At multiples of checkpoint_steps, after the last step, and before an end that a signal asked
+  // for.
+  std::function<void(Index step)> checkpoint = {};
+  // After each epoch and the last step. `epoch`: how often all pictures have been seen.
+  std::function<void(Index step, double epoch, const EvaluationResult&)> evaluation = {};
+  // After the last step, once everything else is done.
+  std::function<void(Index step)> end = {};
+  // An AgreedError other than Diverged ends a run that has done steps: a picture cannot be read, or
+  // an observer failed. The error is thrown on afterwards, unless this throws another one.
+  std::function<void(Index step)> failure = {};
+};
+
+class TrainingRun {
+ public:
+  // Evaluates on `testing` where that is not null. All must outlive the run.
+  TrainingRun(Trainer& trainer,
+              DataLoader& training,
+              DataLoader* testing,
+              const TrainingLength& length);
+
+  // Observers are told in the order in which they were added.
+  void add(TrainingObserver observer) { observers_.push_back(std::move(observer)); }
+
+  // From the trainer's step to the last one. Throws what Trainer::step() and evaluate() throw, and
+  // Stopped on all ranks, after a checkpoint, where a signal asked one of them to end.
+  // `stop_notice` is written to standard error when it comes; null: nothing.
+  void run(const char* stop_notice = nullptr);
+
+ private:
+  void take_step();
+  void checkpoint();
+  void evaluate_now();
+  [[noreturn]] void stop(int signal);
+  template <class... Parameters, class... Arguments>
+  void tell(std::function<void(Parameters...)> TrainingObserver::*event,
+            const Arguments&... arguments) const;
+
+  Trainer* trainer_;
+  DataLoader* training_;
+  DataLoader* testing_;
+  TrainingLength length_;
+  Index pictures_;
+  std::vector<TrainingObserver> observers_;
+  Index checkpoint_step_;  // of the last one
+};
+
+}  // namespace tessera::engine

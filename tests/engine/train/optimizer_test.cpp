@@ -1,0 +1,122 @@
+// Three updates of two weights and a bias against numbers of tests/golden/optimizer_numbers.py,
+// which has the formulas of PyTorch's SGD and Adam.
+
+#include "engine/train/optimizer.h"
+
+#include <array>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "engine/execution/execution.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::Communicator;
+using engine::Index;
+using engine::Optimizer;
+using engine::Parameter;
+using partitioner::ParameterKind;
+using partitioner::TrainingOptions;
+
+constexpr std::array<std::array<double, 2>, 3> kGradients{{{0.5, -1}, {0.25, 0.75}, {-2, 0.125}}};
+constexpr std::array<double, 2> kStart{1, -2};
+constexpr double kRounding = 1e-14;  // of a few operations on numbers of about 1
+
+TrainingOptions momentum_options() {
+  TrainingOptions options;
+  options.learning_rate = 0.1;
+  options.momentum = 0.9;
+  options.decay = 0.01;
+  return options;
+}
+
+TrainingOptions adam_options() {
+  TrainingOptions options = momentum_options();
+  options.adam = true;
+  options.adam_beta1 = 0.9;
+  options.adam_beta2 = 0.999;
+  options.adam_epsilon = 1e-8;
+  return options;
+}
+
+// The weights and the biases of a layer of two outputs with one input, after a step for each of the
+// gradients, which are those of both.
+struct Learnt {
+  std::array<double, 2> weights{};
+  std::array<double, 2> biases{};
+};
+
+Learnt learn(const TrainingOptions& options) {
+  partitioner::Network network;
+  network.image = {1, 1, 1};
+  add_layer(network, partitioner::Connected{.outputs = 2}, {partitioner::kImage});
+  const partitioner::Plan plan = make_plan(network, single_tile(network), 1);
+  const Communicator alone = Communicator::self();
+  engine::ParameterSet<double> parameters(network, plan, alone, true);
+  Optimizer<double> optimizer(options, parameters, 0);
+  for (Parameter<double>& parameter : parameters.all()) {
+    std::copy(kStart.begin(), kStart.end(), parameter.values.data());
+  }
+  for (std::size_t step = 0; step < kGradients.size(); ++step) {
+    for (Parameter<double>& parameter : parameters.all()) {
+      std::copy(kGradients[step].begin(), kGradients[step].end(), parameter.gradient.data());
+    }
+    optimizer.update(parameters, static_cast<Index>(step) + 1);
+  }
+  Learnt learnt;
+  for (const Parameter<double>& parameter : parameters.all()) {
+    auto& values = parameter.plan->kind == ParameterKind::Weight ? learnt.weights : learnt.biases;
+    std::copy_n(parameter.values.data(), 2, values.begin());
+  }
+  return learnt;
+}
+
+void expect_close(const std::array<double, 2>& values, const std::array<double, 2>& expected) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CHECK(values[i] == doctest::Approx(expected[i]).epsilon(kRounding));
+  }
+}
+
+TEST_CASE("momentum and weight decay are PyTorch's, and biases do not decay") {
+  const Learnt learnt = learn(momentum_options());
+  expect_close(learnt.weights, {1.011609749, -1.873094498});
+  expect_close(learnt.biases, {1.017, -1.884});
+}
+
+TEST_CASE("Adam with weight decay is PyTorch's, and biases do not decay") {
+  const Learnt learnt = learn(adam_options());
+  expect_close(learnt.weights, {0.848039213666712, -1.88575034478888});
+  expect_close(learnt.biases, {0.848928245488843, -1.89055857254092});
+}
+
+TEST_CASE("without momentum and decay a step is the gradient times the rate of that step") {
+  TrainingOptions options = momentum_options();
+  options.momentum = 0;
+  options.decay = 0;
+  options.policy = partitioner::RatePolicy::Steps;
+  options.steps = {2};
+  options.scales = {0.5};
+  double expected = kStart[0];
+  for (std::size_t step = 0; step < kGradients.size(); ++step) {
+    expected -= learning_rate(options, static_cast<Index>(step) + 1) * kGradients[step][0];
+  }
+  CHECK(learning_rate(options, 1) != learning_rate(options, 3));
+  CHECK(learn(options).weights[0] == doctest::Approx(expected).epsilon(kRounding));
+}
+
+TEST_CASE("the optimizer remembers one number for each learnt element, Adam two") {
+  partitioner::Network network;
+  network.image = {1, 1, 1};
+  add_layer(network, partitioner::Connected{.outputs = 2}, {partitioner::kImage});
+  const partitioner::Plan plan = make_plan(network, single_tile(network), 1);
+  const Communicator alone = Communicator::self();
+  const engine::ParameterSet<double> parameters(network, plan, alone, true);
+  const Index number = sizeof(double);
+  CHECK(Optimizer<double>(momentum_options(), parameters, 0).bytes() == 4 * number);
+  CHECK(Optimizer<double>(adam_options(), parameters, 0).bytes() == 8 * number);
+}
+
+}  // namespace

@@ -1,0 +1,142 @@
+// When a training run tells its observers what.
+
+#include "engine/train/training_run.h"
+
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+#include "tests/support/cuts.h"
+#include <doctest/doctest.h>
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::AgreedError;
+using engine::Communicator;
+using engine::DataLoader;
+using engine::Index;
+using engine::TrainingObserver;
+using partitioner::kImage;
+using partitioner::Network;
+
+constexpr partitioner::MapShape kPicture{1, 6, 6};
+constexpr Index kBatch = 4;
+constexpr Index kPictures = 12;  // three batches
+
+Network classifier() {
+  Network network;
+  network.image = kPicture;
+  add_layer(network, partitioner::Convolution{.filters = 4, .size = 3, .padding = 1}, {kImage});
+  add_layer(network, partitioner::AvgPool{}, {0});
+  add_layer(network, partitioner::Connected{.outputs = 2}, {1});
+  add_layer(network, partitioner::Softmax{}, {2});
+  return network;
+}
+
+engine::BatchSource pictures(engine::Split split) {
+  engine::BytePictures data;
+  data.shape = kPicture;
+  for (Index i = 0; i < kPictures * kPicture.volume(); ++i) {
+    data.pixels.push_back(static_cast<std::uint8_t>(i * 37 % 251));
+  }
+  for (Index i = 0; i < kPictures; ++i) {
+    data.labels.push_back(static_cast<std::uint8_t>(i % 2));
+  }
+  data.class_names = engine::numbered_names(2);
+  engine::BatchOptions options;
+  options.rules.input = kPicture;
+  options.rules.picture = kPicture;
+  options.batch = kBatch;
+  options.split = split;
+  return {engine::Dataset(std::move(data), "made", 1), options, "net.cfg"};
+}
+
+// A run of some steps on all ranks, and what its first observer was told.
+class Recorded {
+ public:
+  explicit Recorded(const engine::TrainingLength& length)
+      : trainer_(network_, plan_, world_, options()),
+        training_(pictures(engine::Split::Train), plan_, world_),
+        testing_(pictures(engine::Split::Test), plan_, world_),
+        run_(trainer_, training_, &testing_, length) {
+    run_.add({.step = [this](Index step, const auto&) { add("step", step); },
+              .checkpoint = [this](Index step) { add("checkpoint", step); },
+              .evaluation =
+                  [this](Index step, double epoch, const engine::EvaluationResult& result) {
+                    CHECK(result.pictures == kPictures);
+                    add(fmt::format("epoch {:.2f}", epoch), step);
+                  },
+              .end = [this](Index step) { add("end", step); },
+              .failure = [this](Index step) { add("failure", step); }});
+  }
+
+  [[nodiscard]] engine::TrainingRun& run() { return run_; }
+  [[nodiscard]] const std::vector<std::string>& events() const { return events_; }
+
+ private:
+  static engine::TrainerOptions options() {
+    engine::TrainerOptions options;
+    options.training.batch = kBatch;
+    return options;
+  }
+  void add(const std::string& what, Index step) {
+    events_.push_back(fmt::format("{}: {}", step, what));
+  }
+
+  Communicator world_ = Communicator::world();
+  Network network_ = classifier();
+  partitioner::Plan plan_ = make_plan(
+      network_,
+      tests::partition_of(network_, world_.size(), {{0, 3}}, {tests::images_cut(world_.size())}),
+      kBatch);
+  engine::Trainer trainer_;
+  DataLoader training_;
+  DataLoader testing_;
+  engine::TrainingRun run_;
+  std::vector<std::string> events_;
+};
+
+TEST_CASE("a run saves at its period, tests after each epoch, and does both after its last step") {
+  Recorded recorded({.epoch_steps = 3, .last_step = 5, .checkpoint_steps = 2});
+  recorded.run().run();
+  CHECK(recorded.events() == std::vector<std::string>{"1: step",
+                                                      "2: step",
+                                                      "2: checkpoint",
+                                                      "3: step",
+                                                      "3: epoch 1.00",
+                                                      "4: step",
+                                                      "4: checkpoint",
+                                                      "5: step",
+                                                      "5: checkpoint",
+                                                      "5: epoch 1.67",
+                                                      "5: end"});
+}
+
+TEST_CASE("without a period of its own a run saves once an epoch") {
+  Recorded recorded({.epoch_steps = 2, .last_step = 2});
+  recorded.run().run();
+  CHECK(recorded.events() ==
+        std::vector<std::string>{"1: step", "2: step", "2: checkpoint", "2: epoch 0.67", "2: end"});
+}
+
+TEST_CASE("an observer's error ends a run, which tells the failure and throws the error") {
+  Recorded recorded({.epoch_steps = 3, .last_step = 5});
+  recorded.run().add({.step = [](Index step, const auto&) {
+    if (step == 2) {
+      throw AgreedError("the disk is full");
+    }
+  }});
+  CHECK_THROWS_WITH_AS(recorded.run().run(), "the disk is full", AgreedError);
+  CHECK(recorded.events() == std::vector<std::string>{"1: step", "2: step", "2: failure"});
+}
+
+TEST_CASE("what has diverged is no failure worth saving") {
+  Recorded recorded({.epoch_steps = 3, .last_step = 5});
+  recorded.run().add({.step = [](Index, const auto&) { throw engine::Diverged("loss is NaN"); }});
+  CHECK_THROWS_AS(recorded.run().run(), engine::Diverged);
+  CHECK(recorded.events() == std::vector<std::string>{"1: step"});
+}
+
+}  // namespace
