@@ -44,9 +44,14 @@ double ConvolutionCase::least_bytes() const {
 }
 
 std::string ConvolutionCase::description() const {
-  return fmt::format("{0}x{0}{1}{2}, {3} > {4}, {5}x{6}",
-                     shape.size,
-                     shape.stride == 1 ? "" : fmt::format(" / {}", shape.stride),
+  const auto by = [](const partitioner::PerAxis& numbers) {
+    return fmt::format("{}x{}", numbers.rows, numbers.cols);
+  };
+  const std::string stride =
+      shape.stride.is_square() ? fmt::format("{}", shape.stride.rows) : by(shape.stride);
+  return fmt::format("{}{}{}, {} > {}, {}x{}",
+                     by(shape.size),
+                     shape.stride == 1 ? "" : " / " + stride,
                      shape.groups == 1 ? "" : fmt::format(" in {} groups", shape.groups),
                      shape.channels,
                      shape.filters,

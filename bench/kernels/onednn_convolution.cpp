@@ -33,10 +33,10 @@ Shapes shapes_of(const ConvolutionCase& convolution) {
   const engine::ConvolutionShape& shape = convolution.shape;
   Shapes shapes{
       {convolution.batch, shape.channels, convolution.input.rows, convolution.input.cols},
-      {shape.group_filters(), shape.group_channels(), shape.size, shape.size},
+      {shape.group_filters(), shape.group_channels(), shape.size.rows, shape.size.cols},
       {convolution.batch, shape.filters, convolution.output.rows, convolution.output.cols},
-      {shape.stride, shape.stride},
-      {shape.padding, shape.padding}};
+      {shape.stride.rows, shape.stride.cols},
+      {shape.padding.rows, shape.padding.cols}};
   if (shape.groups > 1) {
     shapes.weight.insert(shapes.weight.begin(), shape.groups);
   }

@@ -12,8 +12,8 @@ engine::Region whole_map(const partitioner::MapShape& shape, Index batch) {
 
 // The border is part of a convolution's input, and of its gradient, which is laid out alike.
 engine::Region with_border(engine::Region map, const engine::ConvolutionShape& shape) {
-  map.rows = {map.rows.begin - shape.padding, map.rows.end + shape.padding};
-  map.cols = {map.cols.begin - shape.padding, map.cols.end + shape.padding};
+  map.rows = {map.rows.begin - shape.padding.rows, map.rows.end + shape.padding.rows};
+  map.cols = {map.cols.begin - shape.padding.cols, map.cols.end + shape.padding.cols};
   return map;
 }
 

@@ -41,8 +41,10 @@ std::vector<Index> parameter_shape(const partitioner::Network& network, const Pa
   }
   if (const auto* spec =
           std::get_if<partitioner::Convolution>(&network.layer(plan.layer).operation)) {
-    return {
-        plan.shape.channels, plan.shape.row / (spec->size * spec->size), spec->size, spec->size};
+    return {plan.shape.channels,
+            plan.shape.row / spec->size.product(),
+            spec->size.rows,
+            spec->size.cols};
   }
   return {plan.shape.channels, plan.shape.row};
 }

@@ -79,21 +79,23 @@ ConvolutionPoint tile_of(const Network& network, int layer, const Share& share) 
   const Index blocks = (convolution.filters + block - 1) / block;
   point.filters =
       std::min(convolution.filters, (blocks + share.filter_parts - 1) / share.filter_parts * block);
-  point.size = convolution.size;
-  point.stride = convolution.stride;
+  point.size = convolution.size.rows;
+  point.stride = convolution.stride.rows;
   point.groups = convolution.groups;
   point.rows = (spec.output.rows + share.parts - 1) / share.parts;
   point.cols = (spec.output.cols + share.parts - 1) / share.parts;
   return point;
 }
 
+// Points of a profile are square: others are interpolated between them.
 bool has_share(const Network& network, int layer, const Share& share) {
   if (!applies(ConvolutionKernel::Direct, network, layer)) {
     return false;
   }
   const auto& convolution = std::get<partitioner::Convolution>(network.layer(layer).operation);
-  return share.filter_parts == 1 ||
-         (convolution.groups == 1 && convolution.filters >= kFiltersToCut);
+  const bool square = convolution.size.is_square() && convolution.stride.is_square();
+  return square && (share.filter_parts == 1 ||
+                    (convolution.groups == 1 && convolution.filters >= kFiltersToCut));
 }
 
 }  // namespace

@@ -12,8 +12,6 @@ using enum KeyEffect;
 
 constexpr KeyRule kRules[] = {
     {"convolutional", "dilation", Computed, "1"},
-    {"convolutional", "stride_x", Computed, "@stride"},
-    {"convolutional", "stride_y", Computed, "@stride"},
     {"convolutional", "antialiasing", Computed},
     {"convolutional", "assisted_excitation", Computed},
     {"convolutional", "share_index", Computed, ""},

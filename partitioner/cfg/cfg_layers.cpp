@@ -53,14 +53,20 @@ int named_layer(CfgOptions& options, std::string_view key, Index number, int lay
   return static_cast<int>(index);
 }
 
+// The key's value for both axes, but for those that KEY_y (rows) and KEY_x (columns) give.
+PerAxis per_axis(CfgOptions& options, const std::string& key, Index usual) {
+  const Index both = options.integer(key, usual);
+  return {options.integer(key + "_y", both), options.integer(key + "_x", both)};
+}
+
 ReadLayer read_convolution(CfgOptions& options, int layer) {
   Convolution convolution;
   convolution.filters = options.integer("filters", 1);
-  convolution.size = options.integer("size", 1);
-  convolution.stride = options.integer("stride", 1);
-  convolution.padding = options.integer("padding", 0);
+  convolution.size = per_axis(options, "size", 1);
+  convolution.stride = per_axis(options, "stride", 1);
+  convolution.padding = per_axis(options, "padding", 0);
   if (options.integer("pad", 0) != 0) {
-    convolution.padding = convolution.size / 2;
+    convolution.padding = {convolution.size.rows / 2, convolution.size.cols / 2};
   }
   convolution.groups = options.integer("groups", 1);
   convolution.batch_normalize = options.flag("batch_normalize", false);

@@ -59,8 +59,8 @@ std::array<double, 5> coordinates(const ConvolutionTask& task) {
   return {log(task.channels / task.shape.groups),
           log(std::min(filters, out.channels.size())),
           log(out.images.size() * out.rows.size() * out.cols.size()) / 2,
-          kFar * log(task.shape.size),
-          kFar * log(task.shape.stride)};
+          kFar * log(task.shape.size.product()) / 2,
+          kFar * log(task.shape.stride.product()) / 2};
 }
 
 // Interpolated by inverse squared distance (Shepard 1968): at a measured point it is what was
@@ -250,7 +250,7 @@ double counted_flops(const ConvolutionTask& task) {
   // Winograd's tiles are of what is made, which is more than the output by what windows reach over.
   const Region& made = pass == ConvolutionPass::BackwardData && side > 1 ? input : output;
   const double cells = as_double(output.images.size() * widened(made.rows, side) *
-                                 widened(made.cols, side) * shape.size * shape.size);
+                                 widened(made.cols, side) * shape.size.product());
   const Index filters = shape.filters / shape.groups;
   const Index inputs = channels / shape.groups;
   if (filters == 1 &&

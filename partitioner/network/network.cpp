@@ -36,6 +36,11 @@ void require_number(const char* key, Index value, Index least = 1) {
               text(kLargestNumber));
 }
 
+void require_numbers(const char* key, const PerAxis& values, Index least = 1) {
+  require_number(key, values.rows, least);
+  require_number(key, values.cols, least);
+}
+
 // a * b for sizes, stopping at the largest Index.
 Index saturating_product(Index a, Index b) {
   Index product = 0;
@@ -96,9 +101,9 @@ using Shapes = std::vector<MapShape>;
 MapShape output_shape(const Convolution& convolution, const Shapes& inputs) {
   const MapShape& in = inputs[0];
   require_number("filters", convolution.filters);
-  require_number("size", convolution.size);
-  require_number("stride", convolution.stride);
-  require_number("padding", convolution.padding, 0);
+  require_numbers("size", convolution.size);
+  require_numbers("stride", convolution.stride);
+  require_numbers("padding", convolution.padding, 0);
   require_number("groups", convolution.groups);
   require(in.channels % convolution.groups == 0,
           "groups=" + text(convolution.groups) + " does not divide the " + text(in.channels) +
@@ -106,17 +111,20 @@ MapShape output_shape(const Convolution& convolution, const Shapes& inputs) {
   require(convolution.filters % convolution.groups == 0,
           "groups=" + text(convolution.groups) +
               " does not divide filters=" + text(convolution.filters));
-  require_tensor("a filter", in.channels / convolution.groups, convolution.size, convolution.size);
+  require_tensor(
+      "a filter", in.channels / convolution.groups, convolution.size.rows, convolution.size.cols);
   require_weights(convolution.filters,
-                  in.channels / convolution.groups * convolution.size * convolution.size);
-  const Windows windows{.kind = "convolution",
-                        .size = convolution.size,
-                        .stride = convolution.stride,
-                        .before = convolution.padding,
-                        .after = convolution.padding};
+                  in.channels / convolution.groups * convolution.size.product());
+  const auto windows = [&](Index PerAxis::*axis) {
+    return Windows{.kind = "convolution",
+                   .size = convolution.size.*axis,
+                   .stride = convolution.stride.*axis,
+                   .before = convolution.padding.*axis,
+                   .after = convolution.padding.*axis};
+  };
   return {convolution.filters,
-          window_count(windows, "rows", in.rows),
-          window_count(windows, "columns", in.cols)};
+          window_count(windows(&PerAxis::rows), "rows", in.rows),
+          window_count(windows(&PerAxis::cols), "columns", in.cols)};
 }
 
 MapShape output_shape(const MaxPool& pool, const Shapes& inputs) {
@@ -335,7 +343,7 @@ LayerParameters layer_parameters(const Network& network, int layer) {
   LayerParameters parameters;
   bool batch_normalize = false;
   if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
-    const Index row = in.channels / convolution->groups * convolution->size * convolution->size;
+    const Index row = in.channels / convolution->groups * convolution->size.product();
     parameters.weight = {convolution->filters, row};
     batch_normalize = convolution->batch_normalize;
   } else if (const auto* connected = std::get_if<Connected>(&spec.operation)) {

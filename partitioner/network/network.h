@@ -27,18 +27,40 @@ struct MapShape {
   friend constexpr bool operator==(const MapShape&, const MapShape&) = default;
 };
 
+// A number for rows and one for columns.
+struct PerAxis {
+  Index rows = 0;
+  Index cols = 0;
+
+  constexpr PerAxis(Index both) : rows(both), cols(both) {}  // NOLINT(google-explicit-constructor)
+  constexpr PerAxis(Index of_rows, Index of_cols) : rows(of_rows), cols(of_cols) {}
+  [[nodiscard]] constexpr bool is_square() const { return rows == cols; }
+  [[nodiscard]] constexpr Index product() const { return rows * cols; }
+  friend constexpr bool operator==(const PerAxis&, const PerAxis&) = default;
+};
+
+// Windows along one axis.
+struct WindowAxis {
+  Index size = 1;
+  Index stride = 1;
+  Index padding = 0;  // cells of border on each side
+};
+
 enum class Activation { Linear, Relu, Leaky, Relu6, Elu, Logistic, Tanh, Swish, Mish, Ramp };
 
 // out[k] = activation(normalise(sum over c, fh, fw of weight[k][c][fh][fw] * in[c][row * stride +
 // fh - padding][...]) + bias[k])
 struct Convolution {
-  Index filters = 1;  // output channels, K
-  Index size = 1;     // side of the square filter, F
-  Index stride = 1;
-  Index padding = 0;  // cells of border on each of the four sides
-  Index groups = 1;   // filter k sees the input channels of its group only
+  Index filters = 1;    // output channels, K
+  PerAxis size = 1;     // of a filter: FH x FW
+  PerAxis stride = 1;   // from one window to the next
+  PerAxis padding = 0;  // cells of border above and below, and on the left and the right
+  Index groups = 1;     // filter k sees the input channels of its group only
   bool batch_normalize = false;
   Activation activation = Activation::Logistic;
+
+  [[nodiscard]] WindowAxis rows() const { return {size.rows, stride.rows, padding.rows}; }
+  [[nodiscard]] WindowAxis cols() const { return {size.cols, stride.cols, padding.cols}; }
   friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 
@@ -209,7 +231,7 @@ void add_layer(Network& network, Operation operation, std::vector<int> inputs, i
 // A parameter tensor of a layer; sizes in elements. `row` elements belong to each output channel.
 struct ParameterShape {
   Index channels = 0;  // K
-  Index row = 0;       // weights: channels / groups * F * F; vectors: 1
+  Index row = 0;       // weights: channels / groups * FH * FW; vectors: 1
 };
 
 // What a layer has to learn, and the statistics it keeps. All are 0 x 0 for layers without

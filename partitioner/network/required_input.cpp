@@ -42,10 +42,13 @@ Region required(const Convolution& convolution, const Reading& reading, const Re
   const Index filters_per_group = convolution.filters / convolution.groups;
   const Index channels_per_group = reading.in.channels / convolution.groups;
   const Range groups = coarser_cells(output.channels, filters_per_group);
-  return {output.images,
-          {groups.begin * channels_per_group, groups.end * channels_per_group},
-          window_cells(output.rows, convolution.size, convolution.stride, convolution.padding),
-          window_cells(output.cols, convolution.size, convolution.stride, convolution.padding)};
+  return {
+      output.images,
+      {groups.begin * channels_per_group, groups.end * channels_per_group},
+      window_cells(
+          output.rows, convolution.size.rows, convolution.stride.rows, convolution.padding.rows),
+      window_cells(
+          output.cols, convolution.size.cols, convolution.stride.cols, convolution.padding.cols)};
 }
 
 Region required(const MaxPool& pool, const Reading& reading, const Region& output) {

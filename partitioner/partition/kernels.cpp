@@ -83,7 +83,8 @@ bool applies(ConvolutionKernel kernel, const Network& network, int layer) {
     return false;
   }
   return winograd_side(kernel) == 0 ||
-         (convolution->size == 3 && convolution->stride == 1 && convolution->groups == 1);
+         (convolution->size == 3 && convolution->stride == 1 && convolution->padding.is_square() &&
+          convolution->groups == 1);
 }
 
 bool sums_winners(ConvolutionKernel backward_weights, const Network& network, int layer) {
@@ -96,9 +97,11 @@ bool sums_winners(ConvolutionKernel backward_weights, const Network& network, in
   const auto* pool = std::get_if<MaxPool>(&network.layer(layer + 1).operation);
   const Index channels = network.shape(network.layer(layer).inputs[0]).channels;
   return backward_weights == ConvolutionKernel::Direct && !convolution->batch_normalize &&
-         convolution->groups == 1 && convolution->stride <= kMostSteps && pool != nullptr &&
-         pool->size > 1 && pool->size <= kMostSteps && channels <= channel_block(channels) &&
-         convolution->size * channel_block(channels) <= kMostRow;
+         convolution->groups == 1 && convolution->stride.rows <= kMostSteps &&
+         convolution->stride.cols <= kMostSteps && pool != nullptr && pool->size > 1 &&
+         pool->size <= kMostSteps && channels <= channel_block(channels) &&
+         convolution->size.rows <= kMostRow &&
+         convolution->size.cols * channel_block(channels) <= kMostRow;
 }
 
 std::optional<KernelRule> kernel_rule_named(std::string_view name) {

@@ -25,6 +25,15 @@ class NetworkFingerprint : public Fingerprint {
     add(shape.cols);
   }
 
+  // Fingerprints of square filters are those of one number.
+  void add(const PerAxis& numbers) {
+    add(numbers.rows);
+    if (!numbers.is_square()) {
+      add(std::string_view("x"));
+      add(numbers.cols);
+    }
+  }
+
   void operator()(const Convolution& layer) {
     add(layer.filters);
     add(layer.size);

@@ -46,11 +46,12 @@ struct Step {
   Index factor = 1;
 };
 
-// How boundaries of rows and columns move from the output of `layer` to its input number `input`.
-Step spatial_step(const Network& network, int layer, std::size_t input) {
+// How boundaries of rows, or of columns, move from the output of `layer` to its input number
+// `input`.
+Step spatial_step(const Network& network, int layer, std::size_t input, Index PerAxis::*axis) {
   const LayerSpec& spec = network.layer(layer);
   if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
-    return {multiply, convolution->stride};
+    return {multiply, convolution->stride.*axis};
   }
   if (const auto* pool = std::get_if<MaxPool>(&spec.operation)) {
     return {multiply, pool->stride};
@@ -109,12 +110,13 @@ MapCut cut_of_output(const Network& network, const Group& group, Index batch) {
 MapCut cut_of_input(const Network& network, int layer, std::size_t input, const MapCut& cut) {
   const MapShape& output = network.shape(layer);
   const MapShape& source = network.shape(network.layer(layer).inputs[input]);
-  const Step spatial = spatial_step(network, layer, input);
+  const Step row = spatial_step(network, layer, input, &PerAxis::rows);
+  const Step col = spatial_step(network, layer, input, &PerAxis::cols);
   const Step channel = channel_step(network, layer, input);
   return {cut.images,
           map_down(cut.channels, channel.mapping, output.channels, source.channels, channel.factor),
-          map_down(cut.rows, spatial.mapping, output.rows, source.rows, spatial.factor),
-          map_down(cut.cols, spatial.mapping, output.cols, source.cols, spatial.factor),
+          map_down(cut.rows, row.mapping, output.rows, source.rows, row.factor),
+          map_down(cut.cols, col.mapping, output.cols, source.cols, col.factor),
           cut.bands};
 }
 

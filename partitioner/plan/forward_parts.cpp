@@ -29,15 +29,15 @@ Index up_to_multiple(Index value, Index of) {
 }
 
 // The outputs of `computed` whose windows lie in `ready` cells of `extent`, or beside these.
-Range complete(const Convolution& shape, const Range& computed, const Range& ready, Index extent) {
+Range complete(const WindowAxis& axis, const Range& computed, const Range& ready, Index extent) {
   Range outputs = computed;
   if (ready.begin > 0) {
-    outputs.begin = std::max(
-        outputs.begin, up_to_multiple(ready.begin + shape.padding, shape.stride) / shape.stride);
+    outputs.begin = std::max(outputs.begin,
+                             up_to_multiple(ready.begin + axis.padding, axis.stride) / axis.stride);
   }
   if (ready.end < extent) {
-    const Index last = ready.end + shape.padding - shape.size;  // where the last window begins
-    outputs.end = last < 0 ? outputs.begin : std::min(outputs.end, last / shape.stride + 1);
+    const Index last = ready.end + axis.padding - axis.size;  // where the last window begins
+    outputs.end = last < 0 ? outputs.begin : std::min(outputs.end, last / axis.stride + 1);
   }
   return outputs;
 }
@@ -96,10 +96,10 @@ class TileParts {
       return {};
     }
     Region result = computed;
-    result.rows =
-        aligned(complete(*shape, computed.rows, ready.rows, input.rows), computed.rows, kGrid);
+    result.rows = aligned(
+        complete(shape->rows(), computed.rows, ready.rows, input.rows), computed.rows, kGrid);
     const bool by_tiles = winograd_side(plan_.kernels_of(layer).forward) > 0;
-    result.cols = aligned(complete(*shape, computed.cols, ready.cols, input.cols),
+    result.cols = aligned(complete(shape->cols(), computed.cols, ready.cols, input.cols),
                           computed.cols,
                           by_tiles ? kGrid : kRun);
     const Index cells = computed.images.size() * computed.rows.size() * computed.cols.size();
@@ -225,8 +225,8 @@ class TileParts {
     if (winograd_side(plan_.kernels_of(layer).forward) > 0) {
       return kCellsPerTransform * filters;
     }
-    const Index size = std::get<Convolution>(network_.layer(layer).operation).size;
-    return kCellsPerWeight * filters * static_cast<double>(size * size);
+    const PerAxis& size = std::get<Convolution>(network_.layer(layer).operation).size;
+    return kCellsPerWeight * filters * static_cast<double>(size.product());
   }
 
   // Whether the rank transforms the layer's filters while it waits for cells.

@@ -125,13 +125,13 @@ void add_parameter(NamedTensors& in,
   }
 }
 
-// (K, C / groups, F, F), or (K, C) of a dense layer.
+// (K, C / groups, FH, FW), or (K, C) of a dense layer.
 std::vector<Index> weight_shape(const partitioner::Network& network, int layer) {
   const partitioner::ParameterShape weight = partitioner::layer_parameters(network, layer).weight;
   const auto& operation = network.layer(layer).operation;
   if (const auto* convolution = std::get_if<partitioner::Convolution>(&operation)) {
-    const Index side = convolution->size;
-    return {weight.channels, weight.row / (side * side), side, side};
+    const partitioner::PerAxis& size = convolution->size;
+    return {weight.channels, weight.row / size.product(), size.rows, size.cols};
   }
   return {weight.channels, weight.row};
 }

@@ -78,10 +78,10 @@ inline void read_cells(const partitioner::Convolution& kind, const Reader& reade
   const Index per_group = reader.in.channels / kind.groups;
   const Index group = at.channel / (kind.filters / kind.groups);
   for (Index c = 0; c < per_group; ++c) {
-    for (Index i = 0; i < kind.size * kind.size; ++i) {
+    for (Index i = 0; i < kind.size.product(); ++i) {
       reader.read({group * per_group + c,
-                   at.row * kind.stride - kind.padding + i / kind.size,
-                   at.col * kind.stride - kind.padding + i % kind.size});
+                   at.row * kind.stride.rows - kind.padding.rows + i / kind.size.cols,
+                   at.col * kind.stride.cols - kind.padding.cols + i % kind.size.cols});
     }
   }
 }

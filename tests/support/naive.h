@@ -56,12 +56,12 @@ void for_each_term(
     const engine::ConvolutionShape& shape, Index k, Index row, Index col, Visit visit) {
   const Index group = k / shape.group_filters();
   for (Index c = 0; c < shape.group_channels(); ++c) {
-    for (Index fh = 0; fh < shape.size; ++fh) {
-      for (Index fw = 0; fw < shape.size; ++fw) {
-        visit(((k * shape.group_channels() + c) * shape.size + fh) * shape.size + fw,
+    for (Index fh = 0; fh < shape.size.rows; ++fh) {
+      for (Index fw = 0; fw < shape.size.cols; ++fw) {
+        visit(((k * shape.group_channels() + c) * shape.size.rows + fh) * shape.size.cols + fw,
               group * shape.group_channels() + c,
-              row * shape.stride - shape.padding + fh,
-              col * shape.stride - shape.padding + fw);
+              row * shape.stride.rows - shape.padding.rows + fh,
+              col * shape.stride.cols - shape.padding.cols + fw);
       }
     }
   }

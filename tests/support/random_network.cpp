@@ -45,7 +45,12 @@ Convolution random_convolution(Draw& draw, const MapShape& in, bool batch_normal
   convolution.size = draw.between(1, 7);
   convolution.stride = draw.among<Index>({1, 1, 1, 1, 2, 3});
   convolution.padding =
-      draw.chance(0.6) ? convolution.size / 2 : draw.between(0, convolution.size - 1);
+      draw.chance(0.6) ? convolution.size.rows / 2 : draw.between(0, convolution.size.rows - 1);
+  if (draw.chance(0.25)) {  // columns of their own
+    convolution.size.cols = draw.between(1, 7);
+    convolution.stride.cols = draw.among<Index>({1, 1, 2, 3});
+    convolution.padding.cols = draw.between(0, convolution.size.cols - 1);
+  }
   convolution.filters = draw.among<Index>({1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 20});
   if (draw.chance(0.2)) {  // depthwise
     convolution.groups = in.channels;
@@ -310,6 +315,10 @@ bool has_connected(const Network& network) {
       });
 }
 
+std::string both(const partitioner::PerAxis& numbers) {
+  return std::to_string(numbers.rows) + 'x' + std::to_string(numbers.cols);
+}
+
 std::string describe(const RandomCase& random) {
   std::ostringstream text;
   const MapShape& image = random.network.image;
@@ -319,8 +328,8 @@ std::string describe(const RandomCase& random) {
     const partitioner::LayerSpec& spec = random.network.layer(layer);
     text << layer << ' ' << kind_name(spec.operation);
     if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
-      text << " size " << convolution->size << " stride " << convolution->stride << " padding "
-           << convolution->padding << " groups " << convolution->groups
+      text << " size " << both(convolution->size) << " stride " << both(convolution->stride)
+           << " padding " << both(convolution->padding) << " groups " << convolution->groups
            << (convolution->batch_normalize ? " bn " : " ")
            << activation_name(convolution->activation);
     } else if (const auto* pool = std::get_if<partitioner::MaxPool>(&spec.operation)) {

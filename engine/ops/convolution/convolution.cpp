@@ -24,8 +24,8 @@ Region met_by(const ConvolutionShape& shape, const Region& region, const Region&
   return intersect(map,
                    {region.images,
                     {groups.begin * shape.group_channels(), groups.end * shape.group_channels()},
-                    window_cells(shape, region.rows),
-                    window_cells(shape, region.cols)});
+                    window_cells(shape.rows(), region.rows),
+                    window_cells(shape.cols(), region.cols)});
 }
 
 // Whether the kernel assigns each wanted cell of an input's gradient itself where it is asked to.

@@ -19,17 +19,23 @@ namespace tessera::engine {
 using partitioner::ConvolutionKernel;
 using partitioner::ConvolutionKernels;
 
+using partitioner::PerAxis;
+using partitioner::WindowAxis;
+
 struct ConvolutionShape {
   Index filters = 0;   // K, of the whole layer
   Index channels = 0;  // C
-  Index size = 1;
-  Index stride = 1;
-  Index padding = 0;
+  PerAxis size = 1;    // FH x FW
+  PerAxis stride = 1;
+  PerAxis padding = 0;
   Index groups = 1;
+
+  [[nodiscard]] WindowAxis rows() const { return {size.rows, stride.rows, padding.rows}; }
+  [[nodiscard]] WindowAxis cols() const { return {size.cols, stride.cols, padding.cols}; }
 
   [[nodiscard]] Index group_filters() const { return filters / groups; }
   [[nodiscard]] Index group_channels() const { return channels / groups; }
-  [[nodiscard]] Index taps() const { return size * size; }
+  [[nodiscard]] Index taps() const { return size.product(); }
   [[nodiscard]] Index row() const { return group_channels() * taps(); }  // weights of a filter
 };
 
@@ -68,7 +74,7 @@ struct ConvolutionOutput {
   LineDone done = {};  // or none
 };
 
-// For the filters of out.region.channels: `weight` is (filters, C/groups, F, F), `bias` is
+// For the filters of out.region.channels: `weight` is (filters, C/groups, FH, FW), `bias` is
 // (filters) or null.
 template <class T>
 struct ForwardFilters {
@@ -94,7 +100,7 @@ void convolution_forward(const ConvolutionMethod& method,
                          const ConvolutionOutput<T>& out,
                          T* workspace);
 
-// Weights (filters, C/groups, F, F) of the filters from `first` on.
+// Weights (filters, C/groups, FH, FW) of the filters from `first` on.
 template <class T>
 struct Filters {
   const T* weight = nullptr;

@@ -36,15 +36,12 @@ struct AlikeCells {
   MetTaps met;
 };
 
-std::vector<AlikeCells> alike_cells(const ConvolutionShape& shape,
-                                    const Range& cells,
-                                    const Range& outs) {
+std::vector<AlikeCells> alike_cells(const WindowAxis& axis, const Range& cells, const Range& outs) {
   std::vector<AlikeCells> found;
-  for (Index phase = cells.begin; phase < std::min(cells.begin + shape.stride, cells.end);
-       ++phase) {
+  for (Index phase = cells.begin; phase < std::min(cells.begin + axis.stride, cells.end); ++phase) {
     MetTaps before;  // of the cell before, none for the first
-    for (Index cell = phase; cell < cells.end; cell += shape.stride) {
-      const MetTaps met = met_taps(shape, cell, outs);
+    for (Index cell = phase; cell < cells.end; cell += axis.stride) {
+      const MetTaps met = met_taps(axis, cell, outs);
       if (met.count > 0 && met.count == before.count && met.tap == before.tap) {
         ++found.back().count;
       } else if (met.count > 0) {
@@ -65,8 +62,8 @@ std::vector<DepthwiseTap> taps_of(const ConvolutionShape& shape,
   std::vector<DepthwiseTap> taps;
   for (Index i = 0; i < rows.met.count; ++i) {
     for (Index j = 0; j < cols.met.count; ++j) {
-      const Index tap =
-          (rows.met.tap + i * shape.stride) * shape.size + cols.met.tap + j * shape.stride;
+      const Index tap = (rows.met.tap + i * shape.stride.rows) * shape.size.cols + cols.met.tap +
+                        j * shape.stride.cols;
       taps.push_back({-i * out_gradient.row_stride() - j * out_gradient.block, tap * kMostLanes});
     }
   }
@@ -86,8 +83,8 @@ std::vector<AlikeRegion> alike_regions(const ConvolutionShape& shape,
                                        const Region& map,
                                        const View<T>& out_gradient) {
   std::vector<AlikeRegion> regions;
-  const std::vector<AlikeCells> cols = alike_cells(shape, map.cols, region.cols);
-  for (const AlikeCells& of_rows : alike_cells(shape, map.rows, region.rows)) {
+  const std::vector<AlikeCells> cols = alike_cells(shape.cols(), map.cols, region.cols);
+  for (const AlikeCells& of_rows : alike_cells(shape.rows(), map.rows, region.rows)) {
     for (const AlikeCells& of_cols : cols) {
       regions.push_back({of_rows, of_cols, taps_of(shape, of_rows, of_cols, out_gradient)});
     }
@@ -98,8 +95,8 @@ std::vector<AlikeRegion> alike_regions(const ConvolutionShape& shape,
 template <class T>
 std::vector<Index> tap_offsets(const ConvolutionShape& shape, const View<T>& in) {
   std::vector<Index> offsets;
-  for (Index fh = 0; fh < shape.size; ++fh) {
-    for (Index fw = 0; fw < shape.size; ++fw) {
+  for (Index fh = 0; fh < shape.size.rows; ++fh) {
+    for (Index fw = 0; fw < shape.size.cols; ++fw) {
       offsets.push_back(fh * in.row_stride() + fw * in.block);
     }
   }
@@ -138,23 +135,24 @@ void depthwise_forward(const ConvolutionShape& shape,
         if (bias != nullptr) {
           std::copy_n(bias + run.begin - region.channels.begin, run.size(), biases);
         }
-        row_kernels<T>().depthwise({line_start(in,
-                                               run,
-                                               n,
-                                               row * shape.stride - shape.padding,
-                                               region.cols.begin * shape.stride - shape.padding),
-                                    in.row_stride() * shape.stride,
-                                    in.block * shape.stride,
-                                    taps.data(),
-                                    shape.taps(),
-                                    weights.data(),
-                                    biases,
-                                    line_start(out.cells, run, n, row, region.cols.begin),
-                                    out.cells.row_stride(),
-                                    out.cells.block,
-                                    end - row,
-                                    region.cols.size(),
-                                    whole_lanes(run, in, out.cells)});
+        row_kernels<T>().depthwise(
+            {line_start(in,
+                        run,
+                        n,
+                        row * shape.stride.rows - shape.padding.rows,
+                        region.cols.begin * shape.stride.cols - shape.padding.cols),
+             in.row_stride() * shape.stride.rows,
+             in.block * shape.stride.cols,
+             taps.data(),
+             shape.taps(),
+             weights.data(),
+             biases,
+             line_start(out.cells, run, n, row, region.cols.begin),
+             out.cells.row_stride(),
+             out.cells.block,
+             end - row,
+             region.cols.size(),
+             whole_lanes(run, in, out.cells)});
         for (Index line = row; line < end && out.done; ++line) {
           out.done(run, n, line);
         }
@@ -191,8 +189,8 @@ void depthwise_backward_data(const ConvolutionShape& shape,
                                       weights.data(),
                                       nullptr,
                                       line_start(cells, run, n, rows.first, cols.first),
-                                      cells.row_stride() * shape.stride,
-                                      cells.block * shape.stride,
+                                      cells.row_stride() * shape.stride.rows,
+                                      cells.block * shape.stride.cols,
                                       rows.count,
                                       cols.count,
                                       lanes});
@@ -224,10 +222,10 @@ void depthwise_backward_weights(const ConvolutionShape& shape,
           {line_start(in,
                       run,
                       n,
-                      region.rows.begin * shape.stride - shape.padding,
-                      region.cols.begin * shape.stride - shape.padding),
-           in.row_stride() * shape.stride,
-           in.block * shape.stride,
+                      region.rows.begin * shape.stride.rows - shape.padding.rows,
+                      region.cols.begin * shape.stride.cols - shape.padding.cols),
+           in.row_stride() * shape.stride.rows,
+           in.block * shape.stride.cols,
            line_start(out_gradient, run, n, region.rows.begin, region.cols.begin),
            out_gradient.row_stride(),
            out_gradient.block,

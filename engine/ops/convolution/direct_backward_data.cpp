@@ -16,7 +16,7 @@ constexpr Index kFrameBytes = Index{4} << 20U;  // of output gradient copied at 
 // Cells that the frame around an output gradient adds on each side, for windows that reach over its
 // edge.
 Index frame_cols(const ConvolutionShape& shape) {
-  return (shape.size - 1) / shape.stride;
+  return (shape.size.cols - 1) / shape.stride.cols;
 }
 
 Region framed(const ConvolutionShape& shape, const Region& region, Index images) {
@@ -35,13 +35,15 @@ struct FrameSize {
   FrameSize(const ConvolutionShape& shape, const Region& output, Index scalar_bytes) {
     const Index image = partitioner::blocked_volume(framed(shape, output, 1)) * scalar_bytes;
     images = std::clamp<Index>(kFrameBytes / std::max<Index>(image, 1), 1, output.images.size());
-    const Index all_rows = output.rows.size() * shape.stride + shape.size;
+    const Index all_rows = output.rows.size() * shape.stride.rows + shape.size.rows;
     const Index row = std::max<Index>(image / std::max<Index>(output.rows.size(), 1), 1);
-    in_rows = image <= kFrameBytes
-                  ? all_rows
-                  : std::clamp<Index>(
-                        (kFrameBytes / row - 1) * shape.stride - shape.size + 2, 1, all_rows);
-    out_rows = std::min((in_rows + shape.size - 2) / shape.stride + 1, output.rows.size());
+    in_rows =
+        image <= kFrameBytes
+            ? all_rows
+            : std::clamp<Index>(
+                  (kFrameBytes / row - 1) * shape.stride.rows - shape.size.rows + 2, 1, all_rows);
+    out_rows =
+        std::min((in_rows + shape.size.rows - 2) / shape.stride.rows + 1, output.rows.size());
   }
 };
 
@@ -71,16 +73,16 @@ class BackwardData {
         gradient.map,
         {region.images,
          {first_group * shape.group_channels(), (last_group + 1) * shape.group_channels()},
-         window_cells(shape, region.rows),
-         window_cells(shape, region.cols)});
+         window_cells(shape.rows(), region.rows),
+         window_cells(shape.cols(), region.cols)});
     lanes_ = lanes_of(input_.channels, shape.group_channels());
     runs_ = lane_runs(lanes_, lane_kernels<T>().sum_blocks);
     for (Index row = input_.rows.begin; row < input_.rows.end; ++row) {
-      row_taps_.push_back(met_taps(shape, row, region.rows));
+      row_taps_.push_back(met_taps(shape.rows(), row, region.rows));
     }
     const Range cols = framed(shape, region, 1).cols;
-    for (Index phase = 0; phase < std::min(shape.stride, input_.cols.size()); ++phase) {
-      col_taps_.push_back(met_taps(shape, input_.cols.begin + phase, cols));
+    for (Index phase = 0; phase < std::min(shape.stride.cols, input_.cols.size()); ++phase) {
+      col_taps_.push_back(met_taps(shape.cols(), input_.cols.begin + phase, cols));
     }
   }
 
@@ -107,11 +109,12 @@ class BackwardData {
  private:
   // The rows of the region that rows of the input meet.
   [[nodiscard]] Range met_by(const Range& rows) const {
-    const auto floor = [this](Index cell) {
-      return cell >= 0 ? cell / shape_.stride : -((shape_.stride - 1 - cell) / shape_.stride);
+    const WindowAxis axis = shape_.rows();
+    const auto floor = [&axis](Index cell) {
+      return cell >= 0 ? cell / axis.stride : -((axis.stride - 1 - cell) / axis.stride);
     };
-    const Index first = rows.begin + shape_.padding - shape_.size;  // the last row that ends before
-    return intersect(region_.rows, {floor(first) + 1, floor(rows.end - 1 + shape_.padding) + 1});
+    const Index first = rows.begin + axis.padding - axis.size;  // the last row that ends before
+    return intersect(region_.rows, {floor(first) + 1, floor(rows.end - 1 + axis.padding) + 1});
   }
 
   // The filters of a group that the region has.
@@ -170,7 +173,7 @@ class BackwardData {
     const Index lines = images.size() * rows.size();
     const Index run_count = static_cast<Index>(runs_.size());
     const Index line_bytes =
-        read_.region.channels.size() * read_.row_stride() / read_.block / shape_.stride;
+        read_.region.channels.size() * read_.row_stride() / read_.block / shape_.stride.rows;
     const Index parts =
         parts_of(lines, line_bytes * static_cast<Index>(sizeof(T)) / shape_.groups, run_count);
     parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
@@ -282,8 +285,8 @@ class BackwardData {
     taps.clear();
     for (Index i = 0; i < rows.count; ++i) {
       for (Index j = 0; j < cols.count; ++j) {
-        const Index tap =
-            (rows.tap + i * shape_.stride) * shape_.size + cols.tap + j * shape_.stride;
+        const Index tap = (rows.tap + i * shape_.stride.rows) * shape_.size.cols + cols.tap +
+                          j * shape_.stride.cols;
         if (tap >= chunk.taps.begin && tap < chunk.taps.end) {
           taps.push_back({-i * read_.row_stride() - j * read_.block,
                           weights + (tap - chunk.taps.begin) * chunk.filters.size() * kLanes});
@@ -296,11 +299,11 @@ class BackwardData {
   void add_cells(
       const RunPixels<T>& sums, Index n, Index row, std::size_t phase, WeightedSum<T>& job) const {
     const Index first_col = input_.cols.begin + static_cast<Index>(phase);
-    const Index count = (input_.cols.end - first_col + shape_.stride - 1) / shape_.stride;
+    const Index count = (input_.cols.end - first_col + shape_.stride.cols - 1) / shape_.stride.cols;
     const T* read =
         read_.cell(n, row_taps_[static_cast<std::size_t>(row)].out, col_taps_[phase].out);
     T* cells = gradient_.cell(n, input_.rows.begin + row, first_col);
-    const Index step = shape_.stride * gradient_.block;
+    const Index step = shape_.stride.cols * gradient_.block;
     for_each_run(count, sums.most_pixels(), [&](Index begin, Index pixels) {
       job.in = read + begin * read_.block;
       sums.sum(job, cells + begin * step, step, pixels);
@@ -325,7 +328,9 @@ class BackwardData {
 
 // All taps of a cell are in one chunk, of which the first filters' begins.
 bool direct_assigns(const ConvolutionShape& shape) {
-  return has_window_rows(shape) || (shape.taps() <= kChunkTaps && shape.size >= shape.stride);
+  return has_window_rows(shape) ||
+         (shape.taps() <= kChunkTaps && shape.size.rows >= shape.stride.rows &&
+          shape.size.cols >= shape.stride.cols);
 }
 
 Index direct_workspace(const ConvolutionShape& shape, const Region& output) {

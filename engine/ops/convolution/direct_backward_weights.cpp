@@ -202,10 +202,10 @@ class BackwardWeights {
       job.gradient_block = out_gradient_.block_stride();
     }
     job.in = in_.cell(piece.image,
-                      piece.rows.begin * shape_.stride - shape_.padding,
-                      piece.cols.begin * shape_.stride - shape_.padding);
-    job.in_row = in_.row_stride() * shape_.stride;
-    job.in_step = in_.block * shape_.stride;
+                      piece.rows.begin * shape_.stride.rows - shape_.padding.rows,
+                      piece.cols.begin * shape_.stride.cols - shape_.padding.cols);
+    job.in_row = in_.row_stride() * shape_.stride.rows;
+    job.in_step = in_.block * shape_.stride.cols;
     job.rows = piece.rows.size();
     job.cols = piece.cols.size();
     const Index lanes = is_narrow_block(lane_of(run, 0), out_gradient_) ? kNarrowLanes : kLanes;

@@ -58,7 +58,7 @@ class Forward {
   void run() const {
     const Index lines = region_.images.size() * region_.rows.size();
     const Index run_count = static_cast<Index>(runs_.size());
-    const Index line_bytes = shape_.group_channels() * shape_.stride * shape_.stride *
+    const Index line_bytes = shape_.group_channels() * shape_.stride.product() *
                              region_.cols.size() * static_cast<Index>(sizeof(T));
     const Index parts = parts_of(lines, line_bytes, run_count);
     parallel_for({0, parts}, {0, run_count}, [&](Index part, Index i) {
@@ -85,7 +85,7 @@ class Forward {
       }
       const Tap<T> tap{0, weights.data()};
       WeightedSum<T> job;
-      job.in_step = shape_.stride * in_.block;
+      job.in_step = shape_.stride.cols * in_.block;
       job.taps = &tap;
       job.tap_count = 1;
       job.offsets =
@@ -132,8 +132,8 @@ class Forward {
     const Index n = region_.images.begin + line / region_.rows.size();
     const Index row = region_.rows.begin + line % region_.rows.size();
     const T* window = in_.cell(n,
-                               row * shape_.stride - shape_.padding,
-                               region_.cols.begin * shape_.stride - shape_.padding);
+                               row * shape_.stride.rows - shape_.padding.rows,
+                               region_.cols.begin * shape_.stride.cols - shape_.padding.cols);
     T* cells = out_.cell(n, row, region_.cols.begin);
     for_each_run(region_.cols.size(), sums.most_pixels(), [&](Index begin, Index pixels) {
       job.in = window + begin * job.in_step;

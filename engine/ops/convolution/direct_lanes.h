@@ -30,8 +30,8 @@ std::vector<Index> window_offsets(const ConvolutionShape& shape, const View<T>& 
   offsets.reserve(static_cast<std::size_t>(shape.row()));
   for (Index c = group * shape.group_channels(); c < (group + 1) * shape.group_channels(); ++c) {
     const Index channel = in.channel_offset(c);
-    for (Index fh = 0; fh < shape.size; ++fh) {
-      for (Index fw = 0; fw < shape.size; ++fw) {
+    for (Index fh = 0; fh < shape.size.rows; ++fh) {
+      for (Index fw = 0; fw < shape.size.cols; ++fw) {
         offsets.push_back(channel + fh * in.row_stride() + fw * in.block);
       }
     }

@@ -18,7 +18,7 @@ std::vector<Index> vector_starts(Index cols) {
 template <class T>
 const T* window_of(
     const ConvolutionShape& shape, const View<const T>& in, Index n, Index row, Index col) {
-  return in.cell(n, row - shape.padding, col - shape.padding);
+  return in.cell(n, row - shape.padding.rows, col - shape.padding.cols);
 }
 
 // Weights (terms, kNarrowLanes) of `filters` filters, 0 for further ones.

@@ -15,21 +15,19 @@ struct MetTaps {
 };
 
 // The cells that windows of outputs in `outs` have, in one dimension.
-[[nodiscard]] inline Range window_cells(const ConvolutionShape& shape, const Range& outs) {
-  return {outs.begin * shape.stride - shape.padding,
-          (outs.end - 1) * shape.stride - shape.padding + shape.size};
+[[nodiscard]] inline Range window_cells(const WindowAxis& axis, const Range& outs) {
+  return {outs.begin * axis.stride - axis.padding,
+          (outs.end - 1) * axis.stride - axis.padding + axis.size};
 }
 
 // Those of outputs in `outs`.
-[[nodiscard]] inline MetTaps met_taps(const ConvolutionShape& shape,
-                                      Index cell,
-                                      const Range& outs) {
+[[nodiscard]] inline MetTaps met_taps(const WindowAxis& axis, Index cell, const Range& outs) {
   MetTaps met;
-  for (Index tap = shape.size - 1; tap >= 0; --tap) {
-    const Index distance = cell + shape.padding - tap;
-    if (distance % shape.stride == 0 && distance >= outs.begin * shape.stride &&
-        distance < outs.end * shape.stride) {
-      met = {tap, met.count + 1, distance / shape.stride};
+  for (Index tap = axis.size - 1; tap >= 0; --tap) {
+    const Index distance = cell + axis.padding - tap;
+    if (distance % axis.stride == 0 && distance >= outs.begin * axis.stride &&
+        distance < outs.end * axis.stride) {
+      met = {tap, met.count + 1, distance / axis.stride};
     }
   }
   return met;

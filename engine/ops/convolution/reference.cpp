@@ -25,12 +25,12 @@ void for_each_term(
     const ConvolutionShape& shape, Index k, Index out_row, Index out_col, Visit visit) {
   const Index first = k / shape.group_filters() * shape.group_channels();
   for (Index c = 0; c < shape.group_channels(); ++c) {
-    for (Index fh = 0; fh < shape.size; ++fh) {
-      for (Index fw = 0; fw < shape.size; ++fw) {
+    for (Index fh = 0; fh < shape.size.rows; ++fh) {
+      for (Index fw = 0; fw < shape.size.cols; ++fw) {
         visit(first + c,
-              out_row * shape.stride + fh - shape.padding,
-              out_col * shape.stride + fw - shape.padding,
-              (c * shape.size + fh) * shape.size + fw);
+              out_row * shape.stride.rows + fh - shape.padding.rows,
+              out_col * shape.stride.cols + fw - shape.padding.cols,
+              (c * shape.size.rows + fh) * shape.size.cols + fw);
       }
     }
   }

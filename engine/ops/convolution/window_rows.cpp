@@ -17,7 +17,7 @@ constexpr Index kMostWeights = Index{1} << 16U;  // more would not stay in a nea
 
 // Numbers that a row of a window gets: those of a tap's channels, then those of the next one's.
 Index window_lanes(const ConvolutionShape& shape) {
-  return shape.size * shape.channels;
+  return shape.size.cols * shape.channels;
 }
 
 Index vectors_of(const ConvolutionShape& shape) {
@@ -46,8 +46,8 @@ class WindowRows {
         input_(intersect(in_gradient.map,
                          {region.images,
                           {0, shape.channels},
-                          window_cells(shape, region.rows),
-                          window_cells(shape, region.cols)})) {
+                          window_cells(shape.rows(), region.rows),
+                          window_cells(shape.cols(), region.cols)})) {
     partitioner::expects(
         gradient_.block == kNarrowLanes && gradient_.region.channels == input_.channels,
         "a narrow block holds all channels");
@@ -56,14 +56,14 @@ class WindowRows {
     }
   }
 
-  // Weights (row of the window, vector, filter, kLanes), of (filters, C, F, F).
+  // Weights (row of the window, vector, filter, kLanes), of (filters, C, FH, FW).
   void pack(const T* weight) {
     std::fill_n(weights_, window_rows_workspace(shape_, filters()), T{});
     for (Index k = 0; k < filters(); ++k) {
       for (Index c = 0; c < shape_.channels; ++c) {
         for (Index tap = 0; tap < shape_.taps(); ++tap) {
-          const Index lane = tap % shape_.size * shape_.channels + c;
-          const Index vector = tap / shape_.size * vectors_of(shape_) + lane / kLanes;
+          const Index lane = tap % shape_.size.cols * shape_.channels + c;
+          const Index vector = tap / shape_.size.cols * vectors_of(shape_) + lane / kLanes;
           weights_[(vector * filters() + k) * kLanes + lane % kLanes] =
               weight[k * shape_.row() + c * shape_.taps() + tap];
         }
@@ -83,13 +83,13 @@ class WindowRows {
     if (assign_) {
       std::fill_n(cells, input_.cols.size() * kNarrowLanes, T{});
     }
-    const MetTaps met = met_taps(shape_, row, region_.rows);
+    const MetTaps met = met_taps(shape_.rows(), row, region_.rows);
     if (met.count == 0) {
       return;
     }
     std::array<Tap<T>, static_cast<std::size_t>(kMostTaps)> rows;
     for (Index i = 0; i < met.count; ++i) {
-      const Index vectors = (met.tap + i * shape_.stride) * vectors_of(shape_);
+      const Index vectors = (met.tap + i * shape_.stride.rows) * vectors_of(shape_);
       rows[static_cast<std::size_t>(i)] = {-i * read_.row_stride(),
                                            weights_ + vectors * filters() * kLanes};
     }
@@ -119,16 +119,17 @@ class WindowRows {
   void add_windows(const WeightedSum<T>& rows, Index col, Index pixels, T* cells) const {
     alignas(kAlignment) T sums[kMostPixels * kMostWindowLanes];
     sum_windows(rows, pixels, sums);
-    const Index window = col * shape_.stride - shape_.padding;  // where the first begins
+    const WindowAxis axis = shape_.cols();
+    const Index window = col * axis.stride - axis.padding;  // where the first begins
     const Range met =
-        intersect(Range{window, window + (pixels - 1) * shape_.stride + shape_.size}, input_.cols);
+        intersect(Range{window, window + (pixels - 1) * axis.stride + axis.size}, input_.cols);
     WindowSums<T> job;
     job.sums = sums;
     job.sums_step = kMostWindowLanes;
     job.cell_step = shape_.channels;
     job.pixels = pixels;
-    job.stride = shape_.stride;
-    job.size = shape_.size;
+    job.stride = axis.stride;
+    job.size = axis.size;
     job.first = met.begin - window;
     job.end = met.end - window;
     job.cells = cells + (met.begin - input_.cols.begin) * kNarrowLanes;
@@ -170,12 +171,12 @@ class WindowRows {
 
 bool has_window_rows(const ConvolutionShape& shape) {
   return shape.groups == 1 && partitioner::channel_block(shape.channels) == kNarrowLanes &&
-         shape.size > 1 && shape.size <= kMostTaps &&
+         shape.taps() > 1 && shape.size.rows <= kMostTaps && shape.size.cols <= kMostTaps &&
          window_rows_workspace(shape, shape.filters) <= kMostWeights;
 }
 
 Index window_rows_workspace(const ConvolutionShape& shape, Index filters) {
-  return shape.size * vectors_of(shape) * filters * kLanes;
+  return shape.size.rows * vectors_of(shape) * filters * kLanes;
 }
 
 template <class T>

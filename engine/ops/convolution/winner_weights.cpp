@@ -41,8 +41,8 @@ class WinnerWeights {
         region_(region),
         rows_(windows_of(region.rows, won.site.region.rows)),
         cols_(windows_of(region.cols, won.site.region.cols)),
-        parts_(parts_of_row(shape.size * in.block)),
-        filter_sums_(shape.size * ((parts_ + 1) / 2) * kLanes) {
+        parts_(parts_of_row(shape.size.cols * in.block)),
+        filter_sums_(shape.size.rows * ((parts_ + 1) / 2) * kLanes) {
     partitioner::expects(parts_ <= kMostParts && most_cells(1) > 0,
                          "what a row of taps reads is few numbers");
   }
@@ -79,13 +79,14 @@ class WinnerWeights {
 
   // Cells of the input from the first tap of an output to the last one of the output that is
   // `outputs` - 1 further on.
-  [[nodiscard]] Index inputs_of(Index outputs) const {
-    return (outputs - 1) * shape_.stride + shape_.size;
+  [[nodiscard]] static Index inputs_of(const WindowAxis& axis, Index outputs) {
+    return (outputs - 1) * axis.stride + axis.size;
   }
   // So many windows side by side may be copied at once, of `rows` rows of windows.
   [[nodiscard]] Index most_cells(Index rows) const {
-    const Index row_cells = kCopiedCells / (inputs_of(rows * pool_.size) * in_.block);
-    return (row_cells - shape_.size) / (pool_.size * shape_.stride);
+    const Index row_cells =
+        kCopiedCells / (inputs_of(shape_.rows(), rows * pool_.size) * in_.block);
+    return (row_cells - shape_.size.cols) / (pool_.size * shape_.stride.cols);
   }
 
   // Lines are rows of windows of all images, one after the other.
@@ -131,7 +132,7 @@ class WinnerWeights {
   void add_block(Index n, const Range& rows, const Range& cols, T* sums) const {
     const Range out_rows = outputs_of(rows, region_.rows);
     const Range out_cols = outputs_of(cols, region_.cols);
-    const Index in_row = inputs_of(out_cols.size()) * in_.block;
+    const Index in_row = inputs_of(shape_.cols(), out_cols.size()) * in_.block;
     alignas(kAlignment) T copy[kCopiedCells + kReadBeyond];
     copy_inputs(n, out_rows, out_cols, copy);
     Index places[kMostWinners];
@@ -140,8 +141,8 @@ class WinnerWeights {
       const Index col = window_begin(pool_, cols.begin) + winner % pool_.size;
       const bool inside = row >= out_rows.begin && row < out_rows.end && col >= out_cols.begin &&
                           col < out_cols.end;
-      places[winner] = inside ? (row - out_rows.begin) * shape_.stride * in_row +
-                                    (col - out_cols.begin) * shape_.stride * in_.block
+      places[winner] = inside ? (row - out_rows.begin) * shape_.stride.rows * in_row +
+                                    (col - out_cols.begin) * shape_.stride.cols * in_.block
                               : -1;
     }
     WinnerSum<T> job;
@@ -153,10 +154,10 @@ class WinnerWeights {
     job.cols = cols.size();
     job.places = places;
     job.in = copy;
-    job.in_windows = pool_.size * shape_.stride * in_row;
-    job.in_window = pool_.size * shape_.stride * in_.block;
+    job.in_windows = pool_.size * shape_.stride.rows * in_row;
+    job.in_window = pool_.size * shape_.stride.cols * in_.block;
     job.in_row = in_row;
-    job.tap_rows = shape_.size;
+    job.tap_rows = shape_.size.rows;
     T gathered[kCopiedCells];  // each has cells of its own
     const Winner* winners = won_.winners.cell(n, rows.begin, cols.begin);
     for (Index k = 0; k < filters(); ++k) {
@@ -192,10 +193,10 @@ class WinnerWeights {
 
   // What taps of the outputs read, row by row, and kReadBeyond numbers more.
   void copy_inputs(Index n, const Range& out_rows, const Range& out_cols, T* to) const {
-    const Index row = out_rows.begin * shape_.stride - shape_.padding;
-    const Index col = out_cols.begin * shape_.stride - shape_.padding;
-    const Index numbers = inputs_of(out_cols.size()) * in_.block;
-    for (Index r = 0; r < inputs_of(out_rows.size()); ++r) {
+    const Index row = out_rows.begin * shape_.stride.rows - shape_.padding.rows;
+    const Index col = out_cols.begin * shape_.stride.cols - shape_.padding.cols;
+    const Index numbers = inputs_of(shape_.cols(), out_cols.size()) * in_.block;
+    for (Index r = 0; r < inputs_of(shape_.rows(), out_rows.size()); ++r) {
       std::copy_n(in_.cell(n, row + r, col), numbers, to);
       to += numbers;
     }
@@ -207,10 +208,10 @@ class WinnerWeights {
     for (Index k = 0; k < filters(); ++k) {
       for (Index c = 0; c < shape_.channels; ++c) {
         T* to = weights + k * shape_.row() + c * shape_.taps();
-        for (Index fh = 0; fh < shape_.size; ++fh) {
+        for (Index fh = 0; fh < shape_.size.rows; ++fh) {
           const T* from = sums + k * filter_sums_ + fh * row + c;
-          for (Index fw = 0; fw < shape_.size; ++fw) {
-            to[fh * shape_.size + fw] += from[fw * in_.block];
+          for (Index fw = 0; fw < shape_.size.cols; ++fw) {
+            to[fh * shape_.size.cols + fw] += from[fw * in_.block];
           }
         }
       }

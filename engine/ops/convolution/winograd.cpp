@@ -289,7 +289,7 @@ void winograd_forward(const WinogradMethod& method,
   job.side = side;
   job.in = {kernels.transform_input[number],
             in,
-            {window_side(side), -shape.padding, window_of(shape, region)}};
+            {window_side(side), -shape.padding.rows, window_of(shape, region)}};
   job.filters = filters_forward(shape, filters.weight);
   job.out = {kernels.transform_sums[number], out.cells, region, filters.bias, false};
   convolve(job, out.done, filters.prepared, workspace);
@@ -315,7 +315,7 @@ void winograd_backward_data(const WinogradMethod& method,
   job.side = side;
   job.in = {kernels.transform_input[number],
             out_gradient,
-            {window_side(side), shape.padding - (kFilterSide - 1), region}};
+            {window_side(side), shape.padding.rows - (kFilterSide - 1), region}};
   job.filters = {weight, shape.taps(), shape.row(), true};
   job.out = {
       kernels.transform_sums[number], in_gradient.cells, inputs, nullptr, !in_gradient.assign};

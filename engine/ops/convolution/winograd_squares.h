@@ -19,11 +19,13 @@ namespace tessera::engine {
 
 // The input cells that a 3x3 convolution requires for `region`.
 [[nodiscard]] inline Region window_of(const ConvolutionShape& shape, const Region& region) {
-  const Index after = kFilterSide - 1 - shape.padding;
+  const auto cells = [](const Range& outputs, Index padding) {
+    return grow(outputs, padding, kFilterSide - 1 - padding);
+  };
   return {region.images,
           {0, shape.channels},
-          grow(region.rows, shape.padding, after),
-          grow(region.cols, shape.padding, after)};
+          cells(region.rows, shape.padding.rows),
+          cells(region.cols, shape.padding.cols)};
 }
 
 // Where the arrays of LaneKernels have the transforms of tiles of side x side outputs.

@@ -189,7 +189,7 @@ void winograd_backward_weights(const WinogradMethod& method,
   const SquareSource<T> windows{
       kernels.transform_input[number],
       in,
-      {window_side(method.side), -shape.padding, window_of(shape, region)}};
+      {window_side(method.side), -shape.padding.rows, window_of(shape, region)}};
   const SquareSource<T> squares{
       kernels.transform_gradient[number], out_gradient, {method.side, 0, region}};
   const Index runs = sum_runs(blocking, method.side, grid.count());

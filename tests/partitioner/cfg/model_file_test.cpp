@@ -136,6 +136,17 @@ TEST_CASE("pad=1 overrides padding, and an even size then grows the map") {
   CHECK(last_shape(section + "pad=1\n") == MapShape{1, 9, 13});
 }
 
+TEST_CASE("rows and columns of a filter can have sizes, strides and padding of their own") {
+  const std::string section = "[convolutional]\nsize=3\nsize_x=5\nstride=2\nstride_y=1\n";
+  const auto own = only_layer<Convolution>(section + "padding_x=2\n");
+  CHECK(own.size == PerAxis{3, 5});
+  CHECK(own.stride == PerAxis{1, 2});
+  CHECK(own.padding == PerAxis{0, 2});
+  CHECK(only_layer<Convolution>(section + "pad=1\n").padding == PerAxis{1, 2});
+  CHECK(last_shape(section + "pad=1\n") == MapShape{1, 8, 6});
+  CHECK(only_layer<Convolution>("[conv]\nstride_x=2\n").stride == PerAxis{1, 2});
+}
+
 TEST_CASE("Darknet's other names of sections mean the same") {
   for (const auto& [alias, name] : {std::pair{"conv", "convolutional"},
                                     std::pair{"max", "maxpool"},
@@ -296,23 +307,20 @@ TEST_CASE("keys that would change what is computed are refused, unless they say 
     const char* wrong;
     const char* usual;  // empty: none
   };
-  for (const Row& row :
-       {Row{"conv", "dilation=2", "dilation=1"},
-        Row{"conv", "stride_x=2", "stride_x=1"},
-        Row{"conv", "stride_y=1\nstride=2\nsize=3", "stride_y=2\nstride=2\nsize=3"},
-        Row{"conv", "antialiasing=1", "antialiasing=0"},
-        Row{"conv", "share_index=3", ""},
-        Row{"conv", "cbn=1", "cbn=0"},
-        Row{"conv", "coordconv=1", "coordconv=0.0"},
-        Row{"conv", "binary=1", "binary=0"},
-        Row{"conv", "batch_normalize=2", "batch_normalize=1"},
-        Row{"conv", "truth=1", "truth=0"},
-        Row{"max", "stride_x=2", "stride_x=1"},
-        Row{"max", "maxpool_depth=1", "maxpool_depth=0"},
-        Row{"max", "antialiasing=1", "antialiasing=0"},
-        Row{"dropout", "dropblock=1", "dropblock=0\ndropblock_size_abs=7"},
-        Row{"softmax", "noloss=1", "noloss=0"},
-        Row{"connected", "flipped=1", "flipped=0"}}) {
+  for (const Row& row : {Row{"conv", "dilation=2", "dilation=1"},
+                         Row{"conv", "antialiasing=1", "antialiasing=0"},
+                         Row{"conv", "share_index=3", ""},
+                         Row{"conv", "cbn=1", "cbn=0"},
+                         Row{"conv", "coordconv=1", "coordconv=0.0"},
+                         Row{"conv", "binary=1", "binary=0"},
+                         Row{"conv", "batch_normalize=2", "batch_normalize=1"},
+                         Row{"conv", "truth=1", "truth=0"},
+                         Row{"max", "stride_x=2", "stride_x=1"},
+                         Row{"max", "maxpool_depth=1", "maxpool_depth=0"},
+                         Row{"max", "antialiasing=1", "antialiasing=0"},
+                         Row{"dropout", "dropblock=1", "dropblock=0\ndropblock_size_abs=7"},
+                         Row{"softmax", "noloss=1", "noloss=0"},
+                         Row{"connected", "flipped=1", "flipped=0"}}) {
     CAPTURE(row.wrong);
     const std::string wrong = row.wrong;
     const std::string section = kNet + '[' + row.section + "]\n";

@@ -63,6 +63,10 @@ std::optional<partitioner::Network> random_convolution(Draw& draw, ConvolutionKe
                        : depthwise ? draw.between(1, 40)
                                    : draw.among<Index>({1, 1, 1, 2, 3, 8, 20});
   const Index size = winograd ? 3 : draw.between(1, 7);
+  const Index cols = winograd || draw.chance(0.5) ? size : draw.between(1, 7);
+  const Index stride = winograd ? 1 : draw.between(1, 4);
+  const Index padding = draw.between(0, size - 1);
+  const bool square = cols == size;
   network.image = {groups * (depthwise ? 1 : draw.among<Index>({1, 2, 3, 5, 16, 17})),
                    draw.between(1, 15),
                    draw.between(1, 17)};
@@ -71,9 +75,9 @@ std::optional<partitioner::Network> random_convolution(Draw& draw, ConvolutionKe
         network,
         partitioner::Convolution{
             .filters = groups * (depthwise ? 1 : draw.among<Index>({1, 2, 3, 4, 7, 16, 19, 33})),
-            .size = size,
-            .stride = winograd ? 1 : draw.between(1, 4),
-            .padding = draw.between(0, size - 1),
+            .size = {size, cols},
+            .stride = {stride, square ? stride : draw.between(1, 4)},
+            .padding = {padding, square ? padding : draw.between(0, cols - 1)},
             .groups = groups},
         {partitioner::kImage});
   } catch (const std::invalid_argument&) {
@@ -114,12 +118,14 @@ Case few_channels_case(std::uint64_t seed) {
   partitioner::Network network;
   const bool plane = draw.chance(0.5);
   const Index size = plane ? draw.between(1, 8) : draw.between(2, 10);
+  const Index cols = draw.chance(0.5) ? size : draw.between(1, 8);
   network.image = {plane ? 1 : draw.between(4, 10), draw.between(8, 14), draw.between(14, 70)};
   add_layer(network,
             partitioner::Convolution{.filters = plane ? draw.between(1, 10) : draw.between(1, 40),
-                                     .size = size,
+                                     .size = {size, cols},
                                      .stride = plane ? 1 : draw.between(1, 4),
-                                     .padding = draw.between(size > 8 ? 1 : 0, size - 1)},
+                                     .padding = {draw.between(size > 8 ? 1 : 0, size - 1),
+                                                 draw.between(cols > 8 ? 1 : 0, cols - 1)}},
             {partitioner::kImage});
   return case_of(network, draw.between(1, 3), seed, ConvolutionKernel::Direct);
 }

@@ -35,9 +35,9 @@ Network random_pair(Draw& draw) {
     try {
       add_layer(network,
                 partitioner::Convolution{.filters = draw.between(1, 20),
-                                         .size = draw.between(1, 7),
-                                         .stride = draw.between(1, 4),
-                                         .padding = draw.between(0, 3),
+                                         .size = {draw.between(1, 7), draw.between(1, 7)},
+                                         .stride = {draw.between(1, 4), draw.between(1, 4)},
+                                         .padding = {draw.between(0, 3), draw.between(0, 3)},
                                          .activation = partitioner::Activation::Tanh},
                 {partitioner::kImage});
       const Index side = draw.between(2, 4);
