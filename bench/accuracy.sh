@@ -17,13 +17,14 @@ out=
 show_help() {
   cat <<HELP
 Usage: bench/accuracy.sh [OPTION...] kernels [EPOCHS [SEEDS [DATA]]]
-       bench/accuracy.sh [OPTION...] sums [EPOCHS [SEEDS]]
+       bench/accuracy.sh [OPTION...] gradient-precision [EPOCHS [SEEDS]]
 
 Trains with something faster and without it, on several seeds, and prints a table of the test accuracies.
 
   kernels   Winograd kernels, F(4x4, 3x3) in all three passes, against direct ones: models/fashion-resnet.cfg on Fashion-MNIST
             ("fashion") and models/small-vgg.cfg on colour pictures that bench/coloured_fashion.py makes of it ("coloured"), on one rank
-  sums      gradient reduction in 16 bits against exact reduction: models/lenet5.cfg on Fashion-MNIST, data-parallel on four ranks
+  gradient-precision
+            gradient reduction in 16 bits against exact reduction: models/lenet5.cfg on Fashion-MNIST, data-parallel on four ranks
 
 Runs are kept in runs/accuracy/WHAT-DATA-VARIANT-SEED; finished ones are not repeated. Needs Debian's dataset-fashion-mnist and, for
 colour pictures, python3-numpy. Default: $epochs epochs, seeds "$seeds", data "$wanted".
@@ -48,7 +49,7 @@ read_options() {
     printf -v "${1#--}" '%s' "$2"
     shift 2
   done
-  [[ $# -ge 1 && $# -le 4 ]] || fail 'expected kernels or sums, then EPOCHS, SEEDS and DATA: see --help.'
+  [[ $# -ge 1 && $# -le 4 ]] || fail 'expected kernels or gradient-precision, then EPOCHS, SEEDS and DATA: see --help.'
   what=$1
   epochs=${2:-$epochs}
   seeds=${3:-$seeds}
@@ -66,7 +67,7 @@ describe() {
   case $what-$1 in
     kernels-fashion) model=models/fashion-resnet.cfg pictures=$fashion batch=128 count=60000 ;;
     kernels-coloured) model=models/small-vgg.cfg pictures=$coloured batch=100 count=20000 ;;
-    sums-fashion)
+    gradient-precision-fashion)
       model=models/lenet5.cfg pictures=$fashion batch=64 count=60000
       launcher=(env OMP_NUM_THREADS=1 mpiexec.mpich -n 4)
       options=(--data-parallel-from 0)
@@ -127,11 +128,11 @@ case $what in
     print_header direct winograd
     for data in $wanted; do compare "$data" direct winograd; done
     ;;
-  sums)
+  gradient-precision)
     print_header exact half
     compare fashion exact half
     ;;
-  *) fail "expected kernels or sums, not '$what': see --help." ;;
+  *) fail "expected kernels or gradient-precision, not '$what': see --help." ;;
 esac
 note_origin "$out"
 keep_results "$out" "bench/accuracy_$what"

@@ -108,7 +108,7 @@ def draw_accuracies(axes, runs, colours):
     axes.axhline(GOAL, color=look.DARK, linestyle="--", linewidth=1)
     axes.annotate(f"goal: {GOAL} %", (0.01, GOAL), xycoords=("axes fraction", "data"), xytext=(0, 3),
                   textcoords="offset points", verticalalignment="bottom", color=look.DARK)
-    axes.set(title="Test accuracy", xlabel="epoch", ylabel="pictures told right, %")
+    axes.set(title="Test accuracy", xlabel="epoch", ylabel="accuracy, %")
     axes.set_xlim(left=0)
 
 

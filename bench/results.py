@@ -116,7 +116,7 @@ def kind_of(step):
 
 
 class Baseline:
-    """One device by itself, for a batch: measured_s and predicted_s. Where it has to recompute layers for want of memory, which
+    """One device by itself, for a batch: measured_s and predicted_s. Where it has to recompute layers for lack of memory, which
     several need not, it takes the batch in passes of fewer images instead, of which `passes` says how many."""
 
     def __init__(self, step, passes):

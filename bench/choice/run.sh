@@ -50,7 +50,7 @@ grids_of() { awk -v n="$1" 'BEGIN { for (rows = 1; rows <= n; ++rows) if (n % ro
 # find_baselines: a file each in $scratch/baselines; what the search finds is chosen.toml.
 find_baselines() {
   rm -rf "$scratch/baselines"
-  plan auto --partition auto --explain --save-rivals "$scratch/baselines" || fail "$cluster_label: nothing to compare."
+  plan auto --partition auto --explain --save-baselines "$scratch/baselines" || fail "$cluster_label: nothing to compare."
 }
 
 # contends NAME ROUND: in the first round all do, then those that were near the fastest in it.

@@ -1,5 +1,5 @@
 // One pass of a convolution by this project's kernels, in the layout of its tensors. In double
-// precision it is what single precision is judged by.
+// precision it is the reference for single precision.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-# awk -f bench/median.awk -f bench/steps/rows.awk -f bench/memory/table.awk CSV: planned and measured memory of the fullest and of the emptiest process.
+# awk -f bench/median.awk -f bench/steps/rows.awk -f bench/memory/table.awk CSV: planned and measured memory of the processes that use the most and the least.
 
 function smallest(list,    i, n, part, least_of) {
   n = split(list, part, " ")

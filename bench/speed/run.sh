@@ -59,7 +59,7 @@ measure_partitions() {
   local layers
   if [ "$devices" -eq 1 ] || wants auto; then measure auto "$1" --partition auto; fi
   if [ "$devices" -eq 1 ]; then return 0; fi
-  if wants auto-half; then measure auto-half "$1" --partition auto --sums half; fi
+  if wants auto-half; then measure auto-half "$1" --partition auto --gradient-precision half; fi
   if wants layers; then measure layers "$1"; fi
   if ! wants one-group || ! plan layers; then return 0; fi
   layers=$(tiled_layers)

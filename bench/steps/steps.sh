@@ -90,9 +90,9 @@ expect_numbers() {
   local kind=$1 option name pattern wanted
   shift
   case $kind in
-    whole) pattern='^[1-9][0-9]{0,8}$' wanted='a whole number above 0' ;;
+    whole) pattern='^[1-9][0-9]{0,8}$' wanted='an integer above 0' ;;
     positive) pattern='^[0-9]*([1-9][0-9]*[.]?[0-9]*|[.][0-9]*[1-9][0-9]*)$' wanted='a number above 0' ;;
-    list) pattern='^ *([1-9][0-9]{0,8}( +|$))*$' wanted='whole numbers above 0, with spaces between them' ;;
+    list) pattern='^ *([1-9][0-9]{0,8}( +|$))*$' wanted='integers above 0, separated by spaces' ;;
   esac
   for option in "$@"; do
     name=${option//-/_}

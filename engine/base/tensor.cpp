@@ -106,16 +106,16 @@ void set_zero(View<T> view, const Region& region) {
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for (Index begin = first; begin < end;) {
       const Index block_end = (view.whole_blocks(begin) + 1) * view.block;
-      const Index lanes = std::min(block_end, end) - begin;
+      const Index channels = std::min(block_end, end) - begin;
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
         T* cells = view.cell(n, row, region.cols.begin) +
                    view.channel_offset(begin + view.region.channels.begin);
-        if (lanes == view.block) {
-          std::fill_n(cells, region.cols.size() * lanes, T{});
+        if (channels == view.block) {
+          std::fill_n(cells, region.cols.size() * channels, T{});
           continue;
         }
         for (Index col = 0; col < region.cols.size(); ++col) {
-          std::fill_n(cells + col * view.block, lanes, T{});
+          std::fill_n(cells + col * view.block, channels, T{});
         }
       }
       begin = block_end;

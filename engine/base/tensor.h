@@ -87,7 +87,7 @@ struct View {
   [[nodiscard]] Index image_stride() const {
     return whole_blocks(region.channels.size() + block - 1) * block_stride();
   }
-  // Elements from the first lane of the first block to channel `c` of the same cell.
+  // Elements from the first channel of the first block to channel `c` of the same cell.
   [[nodiscard]] Index channel_offset(Index c) const {
     const Index local = c - region.channels.begin;
     const Index blocks = whole_blocks(local);

@@ -20,7 +20,7 @@ void print_lines(const EqualityReport& report) {
     }
     return a.double_difference > b.double_difference;
   });
-  fmt::print("largest differences, relative to the tensor's largest element\n");
+  fmt::print("largest differences, relative to the largest element of the tensor\n");
   fmt::print(
       "  {:<34} {:>18} {:>16} {:>16}\n", "", "double precision", "single: error", "single: error");
   fmt::print(
@@ -47,7 +47,7 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
       agreed(communicator, [&] { return resized(model.network, command.size); });
   const partitioner::Partition partition = agreed_partition(
       network, command.partition, {.model = command.model, .batch = command.batch}, communicator);
-  expect_exact_sums(partition, "check");
+  expect_exact_gradients(partition, "check");
   warn_of_idle_ranks(partition, communicator);
   const partitioner::Plan plan = make_plan(network, partition, command.batch);
   const std::vector<std::string> violations = check(network, plan);
@@ -65,19 +65,19 @@ bool run_check(const CheckCommand& command, const Communicator& communicator) {
       command.batch);
   fmt::print("plan: {}\n", violations.empty() ? "all invariants hold" : violations.front());
   print_lines(report);
+  fmt::print("forward pass in single precision: {} of {} cells differ bitwise from one tile{}\n",
+             report.different_bits,
+             report.cells,
+             report.bits_must_agree
+                 ? ""
+                 : " (batch normalisation and Winograd's kernels may round differently)");
   fmt::print(
-      "forward pass in single precision: {} of {} cells differ in their bits from one tile{}\n",
-      report.different_bits,
-      report.cells,
-      report.bits_must_agree
-          ? ""
-          : " (batch normalisation and Winograd's kernels may round differently)");
-  fmt::print(
-      "flipped signs {}, winners {} from one tile (one tile, from double precision: {} and {})\n",
+      "flipped relative to one tile: signs {}, argmax {} (one tile relative to double precision: "
+      "{} and {})\n",
       report.flipped_signs,
-      report.flipped_winners,
+      report.flipped_argmax,
       report.single_flipped_signs,
-      report.single_flipped_winners);
+      report.single_flipped_argmax);
   fmt::print("bounds: {:.0e} in double; in single {:g} times the error of one tile, or {:.0e}\n",
              kDoubleBound,
              kSingleErrorRatio,

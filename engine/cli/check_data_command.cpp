@@ -166,7 +166,7 @@ void print_text(const Check& check) {
   }
   print_problems(check.problems);
   if (check.problems.empty()) {
-    fmt::print("nothing is wrong with it\n");
+    fmt::print("no problems found\n");
   }
 }
 

@@ -43,7 +43,7 @@ std::string remedy(const Network& network, int loss, Index classes) {
     const int layer = layer_of_channels(network, loss);
     const bool connected = layer >= 0 && std::holds_alternative<partitioner::Connected>(
                                              network.layer(layer).operation);
-    text = layer < 0 ? fmt::format("let the layers before give {} channels", classes)
+    text = layer < 0 ? fmt::format("make the layers before output {} channels", classes)
                      : fmt::format("set {}={} in {}",
                                    connected ? "output" : "filters",
                                    classes,
@@ -93,7 +93,8 @@ std::optional<std::string> spare_outputs(const Network& network,
   if (!has_spare_outputs(network, dataset)) {
     return std::nullopt;
   }
-  return difference(network, model, dataset) + ", or they learn that they are never right";
+  return difference(network, model, dataset) +
+         ", or the spare outputs only learn that they are never right";
 }
 
 }  // namespace tessera::engine

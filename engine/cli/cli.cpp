@@ -23,11 +23,11 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/mpi_session.h"
 #include "engine/comm/patience.h"
-#include "engine/comm/sameness.h"
+#include "engine/comm/rank_equality.h"
 #include "engine/comm/time_limit.h"
 #include "engine/comm/watchdog.h"
 #include "engine/ops/loops/threads.h"
-#include "engine/ops/simd/lane_kernels.h"
+#include "engine/ops/simd/block_kernels.h"
 #include "engine/system/host_name.h"
 #include "engine/system/launcher.h"
 #include "engine/system/stop_request.h"
@@ -42,9 +42,9 @@ constexpr int kInputError = 2;
 
 constexpr const char* kAbout =
     "Trains convolutional networks on several small machines at once: feature maps\n"
-    "are cut into tiles, one a device. For several devices start it with\n"
+    "are cut into tiles, one per device. For several devices, start it with\n"
     "mpiexec.mpich -n RANKS; plan and convert need no mpiexec.\n"
-    "Exit codes: 0 done; 1 check found differences, or an internal error; 2 wrong\n"
+    "Exit codes: 0 done; 1 check found differences, or an internal error; 2 invalid\n"
     "input; 75 another device has not answered; 128 + signal stopped by SIGINT,\n"
     "SIGTERM or SIGHUP (130, 143, 129).";
 
@@ -74,7 +74,7 @@ int report(const std::exception& error) {
   }
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     complain(
-        "there is not enough memory: take fewer images at a time (--batch, --subdivisions) or more "
+        "there is not enough memory: use fewer images at a time (--batch, --subdivisions) or more "
         "ranks; `tessera plan` says what each needs");
     return kInputError;
   }
@@ -98,7 +98,7 @@ int finish_output(int exit_code) {
   if (!failed || exit_code != 0 || errno == EPIPE) {
     return exit_code;
   }
-  complain("standard output: cannot be written to the end; is its disk full?");
+  complain("standard output: not everything could be written; is its disk full?");
   return kInputError;
 }
 

@@ -10,7 +10,7 @@
 
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
-#include "engine/comm/sameness.h"
+#include "engine/comm/rank_equality.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -174,8 +174,8 @@ std::string obstacle(const std::vector<Start>& starts, std::size_t rank) {
   const std::string first_name = rank_on(0, first.host);
   if (its.program != first.program) {
     return fmt::format(
-        "{} runs another version of the program than {}, {} instead of {}: copy the "
-        "same to all machines",
+        "{} runs another version of the program than {}, {} instead of {}: copy the same program "
+        "to all machines",
         name,
         first_name,
         its.program,
@@ -185,8 +185,10 @@ std::string obstacle(const std::vector<Start>& starts, std::size_t rank) {
     return fmt::format("{}: {}", name, its.problem);
   }
   if (its.words != first.words) {
-    return fmt::format(
-        "{} was started with other options than {}: {}", name, first_name, difference(its, first));
+    return fmt::format("{} was started with different options than {}: {}",
+                       name,
+                       first_name,
+                       difference(its, first));
   }
   return "";
 }

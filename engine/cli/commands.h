@@ -37,8 +37,8 @@ struct PartitionChoice {
   std::string reader;   // "every" or a rank; empty: not said
   std::string kernels;  // name of a rule, or kMeasuredKernels; empty: not said
   partitioner::KernelRule default_kernels = partitioner::KernelRule::Usual;
-  Index workspace_mib = 0;  // 0: no limit
-  std::string sums;         // "exact" or "half"; empty: not said
+  Index workspace_mib = 0;         // 0: no limit
+  std::string gradient_precision;  // "exact" or "half"; empty: not said
 
   [[nodiscard]] bool automatic() const { return file == kAutomatic; }
 
@@ -71,7 +71,7 @@ struct TrainCommand {
   std::string batch_norm = "sync";
   std::vector<float> mean;
   std::vector<float> stddev;
-  Index checkpoint_every = 0;  // steps; 0: once an epoch
+  Index checkpoint_every = 0;  // steps; 0: once per epoch
   bool force = false;          // replace an earlier run in the folder
   bool evaluate = true;
   bool skip_broken = false;
@@ -129,8 +129,8 @@ struct PlanCommand {
   bool json = false;
   bool regions = false;  // also tables of groups, regions and memory
   bool explain = false;
-  std::string save_rivals;  // a folder for the partitions that an explanation compares
-  int scale = 0;            // devices up to which the best step is predicted; 0: not asked for
+  std::string save_baselines;  // a folder for the partitions that an explanation compares
+  int scale = 0;               // devices up to which the best step is predicted; 0: not asked for
 };
 void run_plan(const PlanCommand& command);
 

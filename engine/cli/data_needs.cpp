@@ -54,8 +54,8 @@ DataNeeds most_needs(const DataNeeds& mine, const Communicator& communicator) {
 void expect_data_fits(const DataNeeds& needs, Index limit_bytes) {
   if (needs.largest_bytes > kMaxDecodingBytes) {
     throw AgreedError(
-        fmt::format("{}: decoding this picture takes {}, at most {} are taken: scale it "
-                    "down, or save it as a JPEG that is not progressive",
+        fmt::format("{}: decoding this picture takes {}, the limit is {}: scale it down, or save "
+                    "it as a non-progressive JPEG",
                     needs.largest_picture,
                     readable_bytes(needs.largest_bytes),
                     readable_bytes(kMaxDecodingBytes)));
@@ -65,23 +65,21 @@ void expect_data_fits(const DataNeeds& needs, Index limit_bytes) {
     return;  // or there is no limit, or one that nothing fits
   }
   if (needs.decoding_bytes > needs.data_bytes) {
-    throw AgreedError(
-        fmt::format("{}: decoding this picture takes {}, which with {} of the program and {} of "
-                    "the data set is "
-                    "more than --memory-limit allows ({}): scale it down, or allow more",
-                    needs.largest_picture,
-                    readable_bytes(needs.largest_bytes),
-                    readable_bytes(program),
-                    readable_bytes(needs.data_bytes),
-                    readable_bytes(limit_bytes)));
+    throw AgreedError(fmt::format(
+        "{}: decoding this picture takes {}, which with {} of the program and {} of the data set "
+        "is more than --memory-limit allows ({}): scale it down, or raise the limit",
+        needs.largest_picture,
+        readable_bytes(needs.largest_bytes),
+        readable_bytes(program),
+        readable_bytes(needs.data_bytes),
+        readable_bytes(limit_bytes)));
   }
-  throw AgreedError(
-      fmt::format("--memory-limit: {} are allowed, the data set takes {} in memory and the program "
-                  "{}: allow more, "
-                  "or keep the pictures as files in a folder per class",
-                  readable_bytes(limit_bytes),
-                  readable_bytes(needs.data_bytes),
-                  readable_bytes(program)));
+  throw AgreedError(fmt::format(
+      "--memory-limit: the limit is {}, the data set takes {} in memory and the program {}: raise "
+      "the limit, or keep the pictures as files in a folder per class",
+      readable_bytes(limit_bytes),
+      readable_bytes(needs.data_bytes),
+      readable_bytes(program)));
 }
 
 }  // namespace tessera::engine

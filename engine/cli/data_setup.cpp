@@ -9,11 +9,11 @@
 #include "engine/cli/class_outputs.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
-#include "engine/comm/sameness.h"
+#include "engine/comm/rank_equality.h"
 #include "engine/data/data_summary.h"
 #include "engine/system/host_name.h"
+#include "engine/train/picture_equality.h"
 #include "engine/train/run_report.h"
-#include "engine/train/same_pictures.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 
@@ -177,7 +177,7 @@ class DataOpening {
       text += "tessera: warning: " + partitioner::printable(what) + "\n";
     };
     if (!dropped_.empty()) {
-      warn(fmt::format("--skip-broken goes on without {} pictures that cannot be used: {}{}",
+      warn(fmt::format("--skip-broken skips {} unusable pictures: {}{}",
                        dropped_.size(),
                        *dropped_.begin(),
                        dropped_.size() > 1 ? ", ..." : ""));

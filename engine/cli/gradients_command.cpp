@@ -58,7 +58,7 @@ void run_gradients(const GradientsCommand& command, const Communicator& communic
       model.training.batch_norm_epsilon,
       model.training.batch_norm_rate,
       command.in};
-  expect_exact_sums(options.partition, "gradients");
+  expect_exact_gradients(options.partition, "gradients");
   warn_of_idle_ranks(options.partition, communicator);
   const bool in_double = command.precision == "double";
   const NamedTensors out = in_double ? vector_jacobian_product<double>(options, in, communicator)

@@ -141,7 +141,7 @@ HelpPages::HelpPages(CLI::App& program) : program_(&program) {
       }
     }
     if (cuts) {
-      footer += "Options about cutting (--partition, --grid, ...): tessera help partitioning\n";
+      footer += "Partitioning options (--partition, --grid, ...): tessera help partitioning\n";
     }
     for (const Examples& examples : kExamples) {
       if (command->get_name() == examples.command) {
@@ -157,9 +157,9 @@ HelpPages::HelpPages(CLI::App& program) : program_(&program) {
 
 std::string HelpPages::partitioning() const {
   std::string text = in_lines(
-      "How to cut a network: options of train, eval, predict, plan, time, check and gradients. "
-      "Without any, maps are cut into a grid of tiles, one a rank, up to the first layer that "
-      "cannot be tiled; from there on ranks share out images.",
+      "How to cut a network: options of train, eval, predict, plan, time, check and gradients. By "
+      "default, maps are cut into a grid of tiles, one per rank, up to the first layer that cannot "
+      "be tiled; from there on, images are divided among ranks.",
       kWidth,
       0);
   text += "\n\nOptions:\n";

@@ -22,7 +22,7 @@ CLI::Validator whole_number(Index least, Index most) {
     const auto [stopped, error] = std::from_chars(text.data(), end, value);
     const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
     return good ? std::string()
-                : fmt::format("\"{}\" is no whole number from {} to {}", text, least, most);
+                : fmt::format("\"{}\" is not an integer from {} to {}", text, least, most);
   };
   return CLI::Validator(check, "");
 }
@@ -63,7 +63,7 @@ void add_model(CLI::App& app, std::string& model) {
 }
 
 void add_size(CLI::App& app, std::string& size) {
-  add_text(app, "--size", size, "HxW", "input of another size than the model says");
+  add_text(app, "--size", size, "HxW", "input size, if other than the model's");
 }
 
 void add_json(CLI::App& app, bool& json, const char* help) {
@@ -90,19 +90,20 @@ std::vector<CLI::Option*> add_search(CLI::App& app, PartitionChoice& choice) {
                            "--cluster",
                            choice.cluster,
                            "FILE",
-                           "profile of devices and links, for --partition auto and for what `plan` "
-                           "predicts (default: the host file's name with .cluster.toml after it, "
-                           "where HYDRA_HOST_FILE names one; else equal devices are assumed)");
-  auto* limit = app.add_option("--memory-limit",
-                               choice.memory_limit_mib,
-                               "with --partition auto: memory that a device may use (default: what "
-                               "its profile says)")
-                    ->type_name("MIB")
-                    ->check(whole_number(1, kMostCount));
+                           "profile of devices and links, for --partition auto and for the "
+                           "predictions of `plan` (default: the host file that HYDRA_HOST_FILE "
+                           "names, with .cluster.toml appended; else equal devices are assumed)");
+  auto* limit =
+      app.add_option(
+             "--memory-limit",
+             choice.memory_limit_mib,
+             "with --partition auto: memory that a device may use (default: as in its profile)")
+          ->type_name("MIB")
+          ->check(whole_number(1, kMostCount));
   auto* objective = app.add_option("--objective",
                                    choice.objective,
-                                   "with --partition auto: look for the least time of a step, or "
-                                   "the least memory of any device (default: time)")
+                                   "with --partition auto: minimise the time of a step, or the "
+                                   "largest memory of any device (default: time)")
                         ->type_name("HOW")
                         ->check(CLI::IsMember({"time", "memory"}));
   return {cluster, limit, objective};
@@ -110,34 +111,34 @@ std::vector<CLI::Option*> add_search(CLI::App& app, PartitionChoice& choice) {
 
 void add_partition(CLI::App& app,
                    PartitionChoice& choice,
-                   const char* default_grid = "as square as can be",
+                   const char* default_grid = "as square as possible",
                    bool plans = false) {
   auto* file = add_text(app,
                         "--partition",
                         choice.file,
                         "FILE",
-                        "partition file, see `tessera plan --save`; or auto: the one that is "
-                        "predicted to be the fastest for the cluster");
+                        "partition file (see `tessera plan --save`), or auto: the one predicted to "
+                        "be fastest on the cluster");
   const std::vector<CLI::Option*> search = add_search(app, choice);
   auto* grid =
       add_text(app,
                "--grid",
                choice.grid,
                "RxC",
-               fmt::format("rows x columns of tiles, one a rank, for example 2x3 (default: {})",
+               fmt::format("rows x columns of tiles, one per rank, for example 2x3 (default: {})",
                            default_grid));
-  auto* groups = add_text(app,
-                          "--groups",
-                          choice.groups,
-                          "A-B,...",
-                          "layers fused into groups, for example 0-3,4-7,8 (default: a group a "
-                          "layer)");
+  auto* groups =
+      add_text(app,
+               "--groups",
+               choice.groups,
+               "A-B,...",
+               "layers fused into groups, for example 0-3,4-7,8 (default: one group per layer)");
   auto* recompute = add_text(app,
                              "--recompute",
                              choice.recompute,
                              "A-B,...",
-                             "groups whose maps are not kept for the backward pass but computed "
-                             "again, which saves memory; or all");
+                             "groups whose maps are recomputed for the backward pass instead of "
+                             "kept, to save memory; or all");
   const auto add_layer = [&](const char* name, int& layer, const char* help) {
     return app.add_option(name, layer, help)
         ->type_name("LAYER")
@@ -145,11 +146,11 @@ void add_partition(CLI::App& app,
   };
   auto* data = add_layer("--data-parallel-from",
                          choice.data_parallel_from,
-                         "from this layer on ranks share out images, not tiles (default: the "
-                         "first layer that cannot be tiled)");
+                         "from this layer on, divide images among ranks instead of tiles (default: "
+                         "the first layer that cannot be tiled)");
   auto* filter = add_layer("--filter-parallel-from",
                            choice.filter_parallel_from,
-                           "from this layer on ranks share out output channels");
+                           "from this layer on, divide output channels among ranks");
   auto* reader = add_text(app,
                           "--reader",
                           choice.reader,
@@ -161,10 +162,9 @@ void add_partition(CLI::App& app,
              "--kernels",
              choice.kernels,
              fmt::format(
-                 "how convolutions are computed: direct (the same bits for any "
-                 "partition), winograd (3x3 in fewer multiplications), usual "
-                 "(winograd where it pays), reference (slow, to judge the others "
-                 "by); default: {}, or what the partition file says",
+                 "how convolutions are computed: direct (the same bits for any partition), "
+                 "winograd (3x3 in fewer multiplications), usual (winograd where it pays), "
+                 "reference (slow, for comparison); default: {}, or what the partition file says",
                  choice.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
           ->check(CLI::IsMember(kernel_choices(plans)));
   for (auto* shorthand : {grid, groups, recompute, data, filter}) {
@@ -172,8 +172,8 @@ void add_partition(CLI::App& app,
   }
   auto* workspace = app.add_option("--workspace",
                                    choice.workspace_mib,
-                                   "memory for scratch of kernels: those that take more are "
-                                   "replaced by ones that take less (default: no limit)")
+                                   "limit on the kernels' scratch memory: kernels that need more "
+                                   "are replaced by ones that need less (default: no limit)")
                         ->type_name("MIB")
                         ->check(whole_number(1, kMostCount));
   for (auto* option : {file, grid, groups, recompute, data, filter, reader, kernels, workspace}) {
@@ -188,25 +188,32 @@ void add_partition(CLI::App& app,
 void add_stall_timeout(CLI::App& app, Index& seconds) {
   app.add_option("--stall-timeout",
                  seconds,
-                 "end with exit code 75 where a rank has not answered for so long (default: 60)")
+                 "exit with code 75 if a rank has not answered for this long (default: 60)")
       ->type_name("SECONDS")
       ->check(whole_number(1, kMostStallTimeout));
 }
 
-void add_sums(CLI::App& app, PartitionChoice& choice) {
-  app.add_option(
-         "--sums",
-         choice.sums,
-         "how gradients and new values travel between ranks: exact, or half, in 16 bits with "
-         "what rounding leaves added to the next step's (not exact; default: exact, or what "
-         "the partition file says)")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"exact", "half"}))
-      ->group(kPartitionGroup);
+// An older name of an option: accepted, and not in the help.
+CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI::Option* option) {
+  return app.add_option(name, value)->group("")->excludes(option);
+}
+
+void add_gradient_precision(CLI::App& app, PartitionChoice& choice) {
+  const CLI::IsMember known({"exact", "half"});
+  auto* option = app.add_option("--gradient-precision",
+                                choice.gradient_precision,
+                                "precision of gradients and parameters on the wire: exact, or half "
+                                "(16 bits with error feedback, not exact; default: exact, or what "
+                                "the partition file says)")
+                     ->type_name("HOW")
+                     ->check(known)
+                     ->group(kPartitionGroup);
+  add_alias(app, "--sums", choice.gradient_precision, option)->check(known);
 }
 
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {
-  app.add_option("--mean", mean, "subtracted from pixels of 0..1: one number, or one a channel")
+  app.add_option(
+         "--mean", mean, "subtracted from pixel values in 0..1: one number, or one per channel")
       ->type_name("X,...")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -220,25 +227,22 @@ void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& std
 void add_course(CLI::App& app, TrainCommand& command) {
   auto* steps = add_count(
       app, "--steps", command.steps, "train until this step (default: the model's max_batches)");
-  add_count(app, "--epochs", command.epochs, "train for this many passes over the data set")
-      ->excludes(steps);
-  add_count(app, "--batch", command.batch, "images a step (default: the model's)");
+  add_count(app, "--epochs", command.epochs, "number of passes over the data set")->excludes(steps);
+  add_count(app, "--batch", command.batch, "images per step (default: the model's)");
   add_count(app,
             "--subdivisions",
             command.subdivisions,
             "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
-  add_count(
-      app,
-      "--schedule-steps",
-      command.schedule_steps,
-      "length of the learning rate's schedule (default: the model's max_batches, else that of "
-      "training)");
+  add_count(app,
+            "--schedule-steps",
+            command.schedule_steps,
+            "length of the learning rate schedule (default: the model's max_batches, else the "
+            "length of training)");
 }
 
 void add_skip_broken(CLI::App& app, bool& skip_broken) {
-  app.add_flag("--skip-broken",
-               skip_broken,
-               "go on without pictures that are missing or damaged; decodes all of them first");
+  app.add_flag(
+      "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
 }
 
 void add_train(CLI::App& program, TrainCommand& command) {
@@ -255,11 +259,11 @@ void add_train(CLI::App& program, TrainCommand& command) {
       ->required();
   app.add_flag("--force", command.force, "replace an earlier run in that folder");
   add_course(app, command);
-  add_seed(app,
-           command.seed,
-           "of weights, shuffling and augmentation (default: that of the checkpoint to resume, "
-           "else 1)");
-  auto* resume = add_text(app, "--resume", command.resume, "FILE", "go on from this checkpoint");
+  add_seed(
+      app,
+      command.seed,
+      "seed of weights, shuffling and augmentation (default: the resumed checkpoint's, else 1)");
+  auto* resume = add_text(app, "--resume", command.resume, "FILE", "continue from this checkpoint");
   add_text(app,
            "--weights",
            command.weights,
@@ -270,7 +274,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
              "--batch-norm",
              command.batch_norm,
              {"sync", "frozen", "tile"},
-             "statistics of the batch, running ones, or each tile's (not exact)");
+             "batch statistics, running statistics, or each tile's own (not exact)");
   add_count(app,
             "--checkpoint-every",
             command.checkpoint_every,
@@ -282,16 +286,16 @@ void add_train(CLI::App& program, TrainCommand& command) {
              "--progress",
              command.progress,
              {"auto", "line", "bar", "none"},
-             "a line a step or a bar; auto: a bar on a terminal");
+             "one line per step, or a bar; auto: a bar on a terminal");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
-  add_sums(app, command.partition);
+  add_gradient_precision(app, command.partition);
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_eval(CLI::App& program, EvalCommand& command) {
   CLI::App& app =
-      *program.add_subcommand("eval", "test a trained model on the test half of a data set");
+      *program.add_subcommand("eval", "evaluate a trained model on the test part of a data set");
   add_model(app, command.model);
   add_text(app, "--data", command.data, "DATA", "data set, as for train")->required();
   add_skip_broken(app, command.skip_broken);
@@ -304,31 +308,31 @@ void add_eval(CLI::App& program, EvalCommand& command) {
 }
 
 void add_check_data(CLI::App& program, CheckDataCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "check-data", "find all that is wrong with a data set: decodes every picture");
+  CLI::App& app = *program.add_subcommand("check-data",
+                                          "find all problems of a data set; decodes every picture");
   add_text(app, "DATA", command.data, "", "data set, as for train")->required();
-  add_text(app, "--model", command.model, "FILE", "also whether it fits this model file");
+  add_text(app, "--model", command.model, "FILE", "also check that it fits this model file");
   add_skip_broken(app, command.skip_broken);
   add_json(app, command.json, "print JSON: pictures of each class, all problems");
 }
 
 void add_predict(CLI::App& program, PredictCommand& command) {
-  CLI::App& app = *program.add_subcommand("predict", "say what is in pictures");
+  CLI::App& app = *program.add_subcommand("predict", "classify pictures");
   add_model(app, command.model);
   app.add_option("PICTURES",
                  command.pictures,
-                 "any number of pictures, IDX files, text files with a path a line, and folders, "
-                 "with those inside them")
+                 "pictures, IDX files, text files with one path per line, and folders, which are "
+                 "searched recursively")
       ->type_name("")
       ->required();
   add_weights(app, command.weights);
-  add_text(app, "--names", command.names, "FILE", "text file with the name of a class a line");
+  add_text(app, "--names", command.names, "FILE", "text file with one class name per line");
   add_text(app,
            "--out",
            command.out,
            "DIR",
-           "new folder for the pictures as PNG, each with its class and probability below");
-  add_count(app, "--top", command.top, "how many classes to name");
+           "new folder for annotated pictures (PNG), each with its class and probability below");
+  add_count(app, "--top", command.top, "number of classes to list");
   add_count(app, "--batch", command.batch, "images at a time (default: up to 8)");
   add_json(app, command.json, "print a JSON object for each picture");
   add_pixels(app, command.mean, command.stddev);
@@ -338,61 +342,63 @@ void add_predict(CLI::App& program, PredictCommand& command) {
 
 void add_plan(CLI::App& program, PlanCommand& command) {
   CLI::App& app = *program.add_subcommand(
-      "plan", "print what a partition means: regions, messages, work, memory");
+      "plan", "show what a partition implies: regions, messages, work, memory");
   add_model(app, command.model);
   add_count(app,
             "--ranks",
             command.ranks,
-            "ranks there are (default: as many as the grid has tiles)",
+            "number of ranks (default: one per tile of the grid)",
             partitioner::kMostRanks);
-  add_count(app, "--batch", command.batch, "images a pass (default: the model's)");
+  add_count(app, "--batch", command.batch, "images per pass (default: the model's)");
   add_size(app, command.size);
-  add_text(app, "--save", command.save, "FILE", "write the partition there, for --partition");
+  add_text(
+      app, "--save", command.save, "FILE", "write the partition to this file, for --partition");
   add_json(app, command.json, "print JSON");
   app.add_flag("--regions",
                command.regions,
-               "also tables of each group, each rank's regions and each kind of memory");
-  auto* explain = app.add_flag(
-      "--explain",
-      command.explain,
-      "also say where the time of a step is predicted to go, beside other partitions, and "
-      "what other numbers of devices would change");
-  add_text(app,
-           "--save-rivals",
-           command.save_rivals,
-           "DIR",
-           "write the partitions that --explain compares there, a file each")
-      ->needs(explain);
+               "also print tables of each group, each rank's regions and each kind of memory");
+  auto* explain = app.add_flag("--explain",
+                               command.explain,
+                               "also show where the predicted time of a step goes, compared with "
+                               "other partitions and other numbers of devices");
+  auto* baselines =
+      add_text(app,
+               "--save-baselines",
+               command.save_baselines,
+               "DIR",
+               "write the partitions that --explain compares to this folder, one file each");
+  baselines->needs(explain);
+  add_alias(app, "--save-rivals", command.save_baselines, baselines)->needs(explain);
   add_count(app,
             "--scale",
             command.scale,
             "instead of a plan: predicted steps of the best partitions for 1, 2, 4, ... up to this "
-            "many devices, whatever memory they have; with --json an object a line",
+            "many devices, ignoring memory limits; with --json one object per line",
             kMostScale);
-  add_partition(app, command.partition, "as square as can be", true);
-  add_sums(app, command.partition);
+  add_partition(app, command.partition, "as square as possible", true);
+  add_gradient_precision(app, command.partition);
 }
 
 void add_time(CLI::App& program, TimeCommand& command) {
   CLI::App& app = *program.add_subcommand("time", "measure a training step on random pictures");
   add_model(app, command.model);
   add_size(app, command.size);
-  add_count(app, "--batch", command.batch, "images a step");
+  add_count(app, "--batch", command.batch, "images per step");
   add_count(app,
             "--threads",
             command.threads,
-            "of each rank (default: OMP_NUM_THREADS, else the machine's processors shared out "
+            "threads per rank (default: OMP_NUM_THREADS, else the machine's processors divided "
             "among its ranks)",
             kMostThreads);
-  add_count(app, "--steps", command.steps, "steps to measure, after one that is not");
+  add_count(app, "--steps", command.steps, "steps to measure, after one warm-up step");
   app.add_flag("--parts",
                command.parts,
-               "also say where the time of a mean rank went, beside what was predicted where there "
-               "is a profile of the cluster");
+               "also show where the time of an average rank went, next to the prediction if there "
+               "is a cluster profile");
   app.add_flag("--layers",
                command.layers,
-               "also say what each layer took to compute: on a mean rank, at most on any, and as "
-               "predicted where there is a profile");
+               "also show each layer's computing time: on an average rank, on the slowest, and as "
+               "predicted if there is a cluster profile");
   add_text(app,
            "--trace",
            command.trace,
@@ -402,19 +408,19 @@ void add_time(CLI::App& program, TimeCommand& command) {
            "together, and times are from there");
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
-  add_sums(app, command.partition);
+  add_gradient_precision(app, command.partition);
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_probe(CLI::App& program, ProbeCommand& command) {
-  CLI::App& app = *program.add_subcommand(
-      "probe", "measure devices and links, and write the profile of the cluster");
+  CLI::App& app =
+      *program.add_subcommand("probe", "measure devices and links, and write a cluster profile");
   auto* model = add_text(app,
                          "MODEL",
                          command.model,
                          "",
                          "model file whose convolutions to time (default: a standard set)");
-  app.add_option("--size", command.size, "input of another size than the model says")
+  app.add_option("--size", command.size, "input size, if other than the model's")
       ->type_name("HxW")
       ->needs(model);
   auto* out = add_text(app, "--out", command.out, "FILE", "where to write the profile");
@@ -422,15 +428,15 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
            "--hostfile",
            command.hostfile,
            "FILE",
-           "the host file of this cluster: the profile becomes FILE.cluster.toml (default: "
-           "cluster.toml in this folder)")
+           "the cluster's host file; the profile is written to FILE.cluster.toml (default: "
+           "cluster.toml in the current folder)")
       ->excludes(out);
-  app.add_flag("--force", command.force, "replace a profile that is there");
+  app.add_flag("--force", command.force, "replace an existing profile");
   app.add_flag("--apart",
                command.apart,
-               "describe each device by its own measurements, also those of one kind");
-  add_count(app, "--threads", command.threads, "of each rank, as for time", kMostThreads);
-  app.add_option("--kernels", command.kernels, "kernels of convolutions to time")
+               "describe each device by its own measurements, even where several are alike");
+  add_count(app, "--threads", command.threads, "threads per rank, as for time", kMostThreads);
+  app.add_option("--kernels", command.kernels, "convolution kernels to time")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -440,27 +446,28 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
   add_count(app,
             "--seconds",
             command.seconds,
-            "about how long to measure; with less, large convolutions are left out",
+            "approximate time to spend; with less, large convolutions are left out",
             kMostSeconds);
-  add_json(
-      app, command.json, "print JSON: devices, which are alike, link, what was left out, file");
+  add_json(app,
+           command.json,
+           "print JSON: devices, groups of alike devices, link, what was left out, file");
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_check(CLI::App& program, CheckCommand& command) {
   CLI::App& app = *program.add_subcommand(
-      "check", "compare a partition with one tile; exit code 1 where they differ");
+      "check", "compare a partition with a single tile; exit code 1 if they differ");
   add_model(app, command.model);
   add_size(app, command.size);
   add_count(app, "--batch", command.batch, "images");
-  add_seed(app, command.seed, "of random weights and pictures")->capture_default_str();
+  add_seed(app, command.seed, "seed of the random weights and pictures")->capture_default_str();
   add_partition(app, command.partition);
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_gradients(CLI::App& program, GradientsCommand& command) {
   CLI::App& app = *program.add_subcommand(
-      "gradients", "vector-Jacobian product, for comparing with other frameworks");
+      "gradients", "compute a vector-Jacobian product, to compare with other frameworks");
   add_model(app, command.model);
   add_text(app,
            "--in",
@@ -479,19 +486,19 @@ void add_gradients(CLI::App& program, GradientsCommand& command) {
              "--batch-norm",
              command.batch_norm,
              {"sync", "frozen", "tile"},
-             "statistics of the batch, running ones as constants, or those of each tile alone");
+             "batch statistics, running statistics as constants, or statistics of each tile alone");
   add_choice(app,
              "--precision",
              command.precision,
              {"single", "double"},
-             "what to compute with; double reads and writes F64 (and reads F32)");
+             "precision of the computation; double writes F64, and reads F64 or F32");
   add_partition(app, command.partition, "1x1");
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
 void add_convert(CLI::App& program, ConvertCommand& command) {
-  CLI::App& app =
-      *program.add_subcommand("convert", "weights between .safetensors and Darknet's .weights");
+  CLI::App& app = *program.add_subcommand(
+      "convert", "convert weights between .safetensors and Darknet's .weights");
   add_model(app, command.model);
   add_text(app, "--from", command.from, "FILE", "weights to read")->required();
   add_text(app, "--to", command.to, "FILE", "file to write, .weights or .safetensors")->required();

@@ -29,7 +29,7 @@ int ranks_of(const PlanCommand& command) {
       return *devices;
     }
     throw partitioner::InputError(
-        "--partition auto: for how many devices? Say --ranks N, or describe them with --cluster");
+        "--partition auto: for how many devices? Give --ranks N, or describe them with --cluster");
   }
   if (!command.partition.file.empty()) {
     return partitioner::read_partition(command.partition.file).ranks;
@@ -67,12 +67,13 @@ Prediction predict(const PlanCommand& command,
       std::nullopt};
   if (command.explain) {
     partitioner::Explanation& explanation = prediction.explanation.emplace();
-    explanation.plans = compare_with_rivals(network, cluster, options, partition);
+    explanation.plans = compare_with_baselines(network, cluster, options, partition);
     explanation.counts = compare_device_counts(network, cluster, options);
     if (cluster.size() > 1) {
-      explanation.sums = compare_sum_algorithms(network, cluster, partition.sums);
+      explanation.all_reduces =
+          compare_all_reduce_algorithms(network, cluster, partition.gradient_reduction);
     }
-    explanation.measured_sums = compare_measured_sums(cluster);
+    explanation.measured_all_reduces = compare_measured_all_reduces(cluster);
   }
   return prediction;
 }
@@ -196,8 +197,8 @@ void run_plan(const PlanCommand& command) {
   std::optional<Prediction> prediction;
   if (cluster) {
     prediction = predict(command, network, *cluster, workload, partition);
-    if (!command.save_rivals.empty()) {
-      save_plans(command.save_rivals, prediction->explanation.value().plans);
+    if (!command.save_baselines.empty()) {
+      save_plans(command.save_baselines, prediction->explanation.value().plans);
     }
   }
   if (!command.json) {

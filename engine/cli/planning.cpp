@@ -8,7 +8,7 @@
 
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
-#include "engine/comm/sameness.h"
+#include "engine/comm/rank_equality.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/cost/simulation.h"
@@ -124,8 +124,8 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
   options.kernels = choose_kernels(
       network, partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels));
   options.reader = parse_reader(choice.reader, ranks);
-  if (const auto precision = partitioner::sum_precision_named(choice.sums)) {
-    options.sums.precision = *precision;
+  if (const auto precision = partitioner::reduction_precision_named(choice.gradient_precision)) {
+    options.gradient_reduction.precision = *precision;
   }
   options.memory.training = workload.training;
   options.memory.adam = workload.adam;
@@ -146,7 +146,7 @@ partitioner::SearchOptions prediction_options(const partitioner::Network& networ
   partitioner::SearchOptions options = search_options(network, choice, workload, partition.ranks);
   options.kernels = partition.kernels;
   options.reader = partition.reader;
-  options.sums = partition.sums;
+  options.gradient_reduction = partition.gradient_reduction;
   return options;
 }
 
@@ -154,26 +154,26 @@ namespace {
 
 // A search simulates only a few of the partitions that its model finds the fastest; what it is
 // compared with, found by other rules, may turn out faster.
-partitioner::Partition fastest_of_rivals(const partitioner::Network& network,
-                                         const ClusterProfile& cluster,
-                                         const partitioner::SearchOptions& options,
-                                         partitioner::Candidate best) {
+partitioner::Partition fastest_of_baselines(const partitioner::Network& network,
+                                            const ClusterProfile& cluster,
+                                            const partitioner::SearchOptions& options,
+                                            partitioner::Candidate best) {
   constexpr double kWorthIt = 0.998;
   if (options.objective != partitioner::Objective::Time ||
       !partitioner::is_simulable(network, cluster.size())) {
     return best.partition;
   }
   const auto limits = memory_limits(cluster, options);
-  const auto challenge = [&](partitioner::Candidate rival) {
-    if (rival.predicted_s() < kWorthIt * best.predicted_s() &&
-        partitioner::largest_shortage(rival.memory, limits).missing_bytes() <= 0) {
-      best = std::move(rival);
+  const auto challenge = [&](partitioner::Candidate baseline) {
+    if (baseline.predicted_s() < kWorthIt * best.predicted_s() &&
+        partitioner::largest_shortage(baseline.memory, limits).missing_bytes() <= 0) {
+      best = std::move(baseline);
     }
   };
   partitioner::SearchOptions like = options;
-  like.sums = best.partition.sums;
-  for (const auto& [name, rival] : simple_rivals(network, cluster, like, best.partition)) {
-    challenge(evaluated(network, cluster, options, rival));
+  like.gradient_reduction = best.partition.gradient_reduction;
+  for (const auto& [name, baseline] : simple_baselines(network, cluster, like, best.partition)) {
+    challenge(evaluated(network, cluster, options, baseline));
   }
   return best.partition;
 }
@@ -193,7 +193,7 @@ partitioner::Partition search_automatically(const partitioner::Network& network,
           workload.model, 0, why_nothing_fits(network, cluster, options, result.smallest.value()));
     }
     partitioner::Partition partition =
-        fastest_of_rivals(network, cluster, options, result.candidates.front());
+        fastest_of_baselines(network, cluster, options, result.candidates.front());
     limit_workspace(network, choice, workload.batch, partition);
     if (partition.kernels == options.kernels) {
       return partition;

@@ -48,10 +48,8 @@ class DrawnPictures {
     std::filesystem::create_directories(folder_, error);
     const bool there = !error && std::filesystem::is_directory(folder_, error);
     if (!there || error) {
-      throw InputError(
-          fmt::format("--out {}: cannot make this folder: give one that can be "
-                      "written to",
-                      folder_.string()));
+      throw InputError(fmt::format("--out {}: cannot create this folder: choose a writable one",
+                                   folder_.string()));
     }
     if (!std::filesystem::is_empty(folder_, error) || error) {
       throw InputError(
@@ -218,7 +216,7 @@ class PredictRun {
                        names_.size() == 1 ? "1 class" : fmt::format("{} classes", names_.size()),
                        outputs,
                        std::ssize(names_) < outputs ? "the others are shown by number"
-                                                    : "is it of another model?"),
+                                                    : "does it belong to another model?"),
            communicator_);
     }
   }

@@ -33,7 +33,7 @@ using partitioner::InputError;
 // How the seconds that there are get shared out.
 constexpr double kDevicePart = 0.55;
 constexpr double kLinkPart = 0.25;
-constexpr double kSumPart = 0.1;
+constexpr double kAllReducePart = 0.1;
 constexpr double kTransferPart = 0.06;
 constexpr double kUpdatePart = 0.02;
 
@@ -52,12 +52,12 @@ std::string file_to_write(const ProbeCommand& command) {
 
 void expect_writable(const ProbeCommand& command) {
   if (!command.hostfile.empty() && !std::filesystem::is_regular_file(command.hostfile)) {
-    throw InputError(command.hostfile, 0, "is no file: give the host file that mpiexec is given");
+    throw InputError(command.hostfile, 0, "is not a file: give the host file that mpiexec uses");
   }
   const std::string path = file_to_write(command);
   if (!command.force && std::filesystem::exists(path)) {
     throw InputError(
-        path, 0, "is there already: --force replaces it, --out FILE writes to another one");
+        path, 0, "already exists: --force replaces it, --out FILE writes to another file");
   }
   const AtomicFile tried(path);  // now rather than when all has been measured
 }
@@ -95,7 +95,7 @@ std::string words_of(const ConvolutionPoint& trial) {
 
 std::string left_out_sentence(const std::vector<ConvolutionPoint>& trials) {
   return trials.empty() ? ""
-                        : fmt::format("{} left out for want of time or memory, such as {}",
+                        : fmt::format("{} left out for lack of time or memory, such as {}",
                                       partitioner::counted(std::ssize(trials), "convolution"),
                                       words_of(trials.front()));
 }
@@ -149,7 +149,7 @@ Index free_bytes_of_rank(const Communicator& communicator) {
       free_memory_bytes() / communicator.ranks_on_this_machine(), 1, partitioner::kMostMemoryBytes);
 }
 
-// How links are, and sums over them.
+// What links and all-reduces over them take.
 void measure_wire(double seconds,
                   double processor_share,
                   const Communicator& communicator,
@@ -163,7 +163,7 @@ void measure_wire(double seconds,
   links.byte_s = measure_byte_s_of_kernels(communicator, rate, kTransferPart * seconds)
                      .value_or(links.byte_s / processor_share);
   describe_links(links_of_ranks(links, communicator), cluster);
-  cluster.all_reduces = measure_all_reduces(communicator, kSumPart * seconds);
+  cluster.all_reduces = measure_all_reduces(communicator, kAllReducePart * seconds);
 }
 
 // Of this process as it is.
@@ -211,7 +211,7 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
   ProbeResult result =
       gather_devices(device.profile, left_out_sentence(device.left_out), communicator);
   if (alone) {
-    result.left_out.emplace_back("links: there is one rank only");
+    result.left_out.emplace_back("links: there is only one rank");
   } else {
     measure_wire(seconds, device.processor_share, communicator, result.cluster);
   }
@@ -317,12 +317,12 @@ void print_table(const ProbeResult& result, const std::string& path) {
     fmt::print("link: {:.3f} ms, {:.1f} Mbit/s each way; {}\n",
                1e3 * cluster.link.latency_s,
                mbit(cluster.link.bytes_per_s),
-               cluster.exceptions.empty() ? "the same between all devices"
-                                          : fmt::format("{} directions are different, see the file",
-                                                        cluster.exceptions.size()));
+               cluster.exceptions.empty()
+                   ? "the same between all devices"
+                   : fmt::format("{} directions differ, see the file", cluster.exceptions.size()));
   }
   for (const std::string& names : names_of_kinds(result)) {
-    fmt::print("alike, in the profile by their medians: {}\n", partitioner::printable(names));
+    fmt::print("alike, described by their medians: {}\n", partitioner::printable(names));
   }
   for (const std::string& sentence : result.left_out) {
     fmt::print("{}\n", partitioner::printable(sentence));

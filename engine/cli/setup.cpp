@@ -10,7 +10,7 @@
 
 #include "engine/cli/class_outputs.h"
 #include "engine/comm/agreement.h"
-#include "engine/comm/sameness.h"
+#include "engine/comm/rank_equality.h"
 #include "engine/layers/workspace.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/printable.h"
@@ -62,7 +62,7 @@ int parse_reader(const std::string& text, int ranks) {
     throw InputError(
         "--reader",
         0,
-        fmt::format("\"{}\" is no rank: give one from 0 to {}, or \"every\"", text, ranks - 1));
+        fmt::format("\"{}\" is not a rank: give one from 0 to {}, or \"every\"", text, ranks - 1));
   }
   return reader;
 }
@@ -108,9 +108,9 @@ void limit_workspace(const partitioner::Network& network,
 
 namespace {
 
-void set_sums(const PartitionChoice& choice, partitioner::Partition& partition) {
-  if (const auto precision = partitioner::sum_precision_named(choice.sums)) {
-    partition.sums.precision = *precision;
+void set_gradient_precision(const PartitionChoice& choice, partitioner::Partition& partition) {
+  if (const auto precision = partitioner::reduction_precision_named(choice.gradient_precision)) {
+    partition.gradient_reduction.precision = *precision;
   }
 }
 
@@ -122,8 +122,7 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
                                         Index batch) {
   expect_plannable(network, ranks, batch);
   if (choice.memory_limit_mib > 0 || !choice.objective.empty()) {
-    throw InputError(
-        "--memory-limit and --objective say what to look for: they need --partition auto");
+    throw InputError("--memory-limit and --objective guide a search: they need --partition auto");
   }
   if (!choice.file.empty()) {
     partitioner::Partition partition = partitioner::read_partition(choice.file);
@@ -146,7 +145,7 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
     if (const auto rule = partitioner::kernel_rule_named(choice.kernels)) {
       partition.kernels = choose_kernels(network, *rule);
     }
-    set_sums(choice, partition);
+    set_gradient_precision(choice, partition);
     limit_workspace(network, choice, batch, partition);
     return partition;
   }
@@ -173,17 +172,17 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
       partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels);
   partitioner::Partition partition = make_partition(network, shorthand);
   validate(partition, network, batch, "--grid");
-  set_sums(choice, partition);
+  set_gradient_precision(choice, partition);
   limit_workspace(network, choice, batch, partition);
   return partition;
 }
 
-void expect_exact_sums(const partitioner::Partition& partition, const std::string& command) {
-  if (partition.sums.precision != partitioner::SumPrecision::Exact) {
-    throw AgreedError(fmt::format(
-        "`{}` compares exact numbers, and the partition sums gradients in half precision: take "
-        "`precision = \"half\"` out of its [sums]",
-        command));
+void expect_exact_gradients(const partitioner::Partition& partition, const std::string& command) {
+  if (partition.gradient_reduction.precision != partitioner::ReductionPrecision::Exact) {
+    throw AgreedError(
+        fmt::format("`{}` compares exact numbers, but the partition reduces gradients in half "
+                    "precision: remove `precision = \"half\"` from its [sums]",
+                    command));
   }
 }
 
@@ -310,7 +309,7 @@ void expect_memory(const partitioner::Network& network,
             ? fmt::format(" ({} with the others there)", partitioner::readable_bytes(all.needed))
             : "";
     problem = fmt::format(
-        "{}: training needs {} on rank {}{}, {}: take fewer images at a time (--batch, "
+        "{}: training needs {} on rank {}{}, {}: use fewer images at a time (--batch, "
         "--subdivisions), or cut it into more tiles",
         options.model,
         partitioner::readable_bytes(needed),

@@ -40,7 +40,7 @@ void limit_workspace(const partitioner::Network& network,
                                                       Index batch);
 
 // Throws AgreedError on all ranks where gradients would travel rounded.
-void expect_exact_sums(const partitioner::Partition& partition, const std::string& command);
+void expect_exact_gradients(const partitioner::Partition& partition, const std::string& command);
 
 // Which statistics "sync", "frozen" or "tile" mean.
 [[nodiscard]] BatchNormMode parse_batch_norm(const std::string& text);

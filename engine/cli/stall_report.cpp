@@ -11,13 +11,13 @@ namespace tessera::engine {
 std::string LastCheckpoint::advice(const Stall& stall) const {
   const std::lock_guard lock(mutex_);
   if (file_.empty()) {
-    return "there is no checkpoint yet: start again without what does not answer";
+    return "there is no checkpoint yet: start again without the devices that do not answer";
   }
   Words hosts;
   for (const int rank : stall.living) {
     hosts.push_back(stall.hosts[static_cast<std::size_t>(rank)]);
   }
-  return fmt::format("the last checkpoint is {}, after step {}; to go on with {}: {}",
+  return fmt::format("the last checkpoint is {}, after step {}; to continue with {}: {}",
                      partitioner::printable(file_),
                      step_,
                      stall.silent.empty() ? "the same devices" : "the devices that are left",

@@ -36,7 +36,7 @@ std::vector<NamedPart> named(const StepParts& parts) {
   return {{"computing_s", "computing", parts.computing_s},
           {"maps_s", "exchange of maps", parts.exchanges.maps_s},
           {"statistics_s", "statistics", parts.exchanges.statistics_s},
-          {"sums_s", "sums of gradients", parts.exchanges.sums_s},
+          {"sums_s", "gradient reduction", parts.exchanges.reduction_s},
           {"idle_s", "idle", parts.idle_s},
           {"step_s", "step", parts.step_s()}};
 }
@@ -68,7 +68,7 @@ StepParts measured_parts(const std::vector<StepTimes>& times,
     sum.step_s += step.step_s;
     sum.exchanges.maps_s += step.exchanges.maps_s;
     sum.exchanges.statistics_s += step.exchanges.statistics_s;
-    sum.exchanges.sums_s += step.exchanges.sums_s;
+    sum.exchanges.reduction_s += step.exchanges.reduction_s;
   }
   const auto mean = [&](double seconds) {
     return mean_of_ranks(seconds, communicator) / static_cast<double>(times.size());
@@ -78,7 +78,7 @@ StepParts measured_parts(const std::vector<StepTimes>& times,
   parts.computing_s = mean(sum.step_s - sum.exchanges.total_s());
   parts.exchanges.maps_s = mean(sum.exchanges.maps_s);
   parts.exchanges.statistics_s = mean(sum.exchanges.statistics_s);
-  parts.exchanges.sums_s = mean(sum.exchanges.sums_s);
+  parts.exchanges.reduction_s = mean(sum.exchanges.reduction_s);
   parts.idle_s = mean(steps_s - sum.step_s);
   return parts;
 }

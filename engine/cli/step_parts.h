@@ -70,7 +70,7 @@ struct LayerComputing {
     const partitioner::Partition& partition,
     const partitioner::Plan& plan);
 
-// A row a layer.
+// One row per layer.
 [[nodiscard]] std::string layers_table(
     const partitioner::Network& network,
     const std::vector<LayerComputing>& measured,

@@ -186,7 +186,7 @@ void print_table(const Measurement& measured) {
              ms(measured.median.step_s),
              ms(measured.least_s()),
              ms(measured.most_s()));
-  fmt::print("forward  {:10.3f} ms  (this and what follows on rank 0)\n",
+  fmt::print("forward  {:10.3f} ms  (this and the following lines: rank 0)\n",
              ms(measured.median.forward_s));
   fmt::print("backward {:10.3f} ms\n", ms(measured.median.backward_s));
   fmt::print("update   {:10.3f} ms\n", ms(measured.median.update_s));
@@ -264,12 +264,18 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
              partitioner::counted(command.steps, "step"));
   print_table(measured);
   if (command.parts) {
-    fmt::print("\nA mean step of a mean rank; waiting for a message counts for what it brings.\n{}",
-               parts_table(measured.parts, details.predicted_parts));
+    fmt::print(
+        "\n"
+        "Average step of an average rank; waiting counts towards what the message carries.\n"
+        "{}",
+        parts_table(measured.parts, details.predicted_parts));
   }
   if (command.layers) {
-    fmt::print("\nComputing by layer in a mean step, on a mean rank and at most on any.\n{}",
-               layers_table(model.network, measured.layers, details.predicted_layers));
+    fmt::print(
+        "\n"
+        "Computing time by layer in an average step: average rank and slowest rank.\n"
+        "{}",
+        layers_table(model.network, measured.layers, details.predicted_layers));
   }
 }
 

@@ -32,7 +32,7 @@ using partitioner::printable;
 namespace {
 
 constexpr const char* kStopNotice =
-    "tessera: stopping after this step; a second signal ends it at once, without saving\n";
+    "tessera: stopping after this step; a second signal exits at once, without saving\n";
 
 // Training as the command line asks for it: all that a TrainingRun is made of, and what is printed.
 class TrainRun {
@@ -139,7 +139,7 @@ class TrainRun {
         printable(file),
         step == length_.last_step
             ? "that was the last one"
-            : "to go on: " + command_to_resume(started_command(), communicator_.size(), file));
+            : "to continue: " + command_to_resume(started_command(), communicator_.size(), file));
   }
 
   [[nodiscard]] RunRecord::Options record_options() const {
@@ -193,7 +193,7 @@ class TrainRun {
     if (loss_layer(model_.network) < 0) {
       throw AgreedError(command_.model,
                         0,
-                        "the network has no loss to train by: end it with [softmax] or [cost]");
+                        "the network has no loss to train with: end it with [softmax] or [cost]");
     }
     return agreed_partition(model_.network, command_.partition, workload(), communicator_);
   }
@@ -251,15 +251,15 @@ class TrainRun {
                                                 trainer.optimizer(),
                                                 communicator_);
     if (state.seed != seed_) {
-      warn(fmt::format("the checkpoint was trained with --seed {}, this run has --seed {}: the "
-                       "order of pictures changes",
+      warn(fmt::format("the checkpoint was trained with --seed {}, this run has --seed {}: "
+                       "pictures are shuffled differently",
                        state.seed,
                        seed_),
            communicator_);
     }
     if (state.step >= length_.last_step) {
       throw AgreedError(
-          fmt::format("{}: already at step {} of {}: raise --steps or --epochs to go on",
+          fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
                       command_.resume,
                       state.step,
                       length_.last_step));

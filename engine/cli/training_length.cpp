@@ -24,8 +24,8 @@ partitioner::TrainingOptions training_options(const TrainCommand& command,
   if (training.batch % training.subdivisions != 0) {
     throw InputError(command.model,
                      0,
-                     fmt::format("a batch of {} images does not divide into {} subdivisions: give "
-                                 "others with --batch and --subdivisions",
+                     fmt::format("a batch of {} images cannot be divided into {} subdivisions: "
+                                 "change --batch or --subdivisions",
                                  training.batch,
                                  training.subdivisions));
   }
@@ -49,9 +49,9 @@ TrainingLength training_length(const TrainCommand& command,
     length.last_step = training.max_batches;
   }
   if (length.last_step == 0) {
-    throw AgreedError(
-        fmt::format("{}: no max_batches in [net]: say how long to train with --steps or --epochs",
-                    command.model));
+    throw AgreedError(fmt::format(
+        "{}: no max_batches in [net]: give the length of training with --steps or --epochs",
+        command.model));
   }
   if (training.max_batches == 0) {
     training.max_batches = length.last_step;
@@ -63,7 +63,7 @@ void warn_of_testing_batch(const TrainCommand& command,
                            const partitioner::ModelFile& model,
                            const Communicator& communicator) {
   if (model.training.batch == 1 && command.batch == 0) {
-    warn(fmt::format("{} says batch=1, as files for testing do: training goes one image a step; "
+    warn(fmt::format("{} has batch=1, as files for testing do: training takes one image per step; "
                      "give --batch B for more",
                      command.model),
          communicator);

@@ -15,7 +15,7 @@ void refuse_to_resume(const TrainCommand& command,
                       const char* remedy) {
   if (difference) {
     throw AgreedError(
-        fmt::format("{}: {}: {}, or start anew from its weights with --weights instead of --resume",
+        fmt::format("{}: {}: {}, or start over from its weights with --weights instead of --resume",
                     command.resume,
                     *difference,
                     remedy));
@@ -55,7 +55,7 @@ void compare_classes(const TrainCommand& command,
   if (!command.resume.empty()) {
     refuse_to_resume(command, difference, "give the data set that it was trained on");
   } else if (difference) {
-    warn(fmt::format("{} {}: training goes on for the classes of {}",
+    warn(fmt::format("{} {}: training continues with the classes of {}",
                      command.weights,
                      *difference,
                      command.data),

@@ -23,7 +23,7 @@ class Attendance {
   void forgive(double seconds);
 
   // Ranks that were heard of before, and not for `limit_s` or longer. A rank of which nothing was
-  // ever heard is not judged: a firewall may keep heartbeats from it, but not messages.
+  // ever heard is not counted as silent: a firewall may keep heartbeats from it, but not messages.
   [[nodiscard]] std::vector<int> silent(double limit_s, double now_s) const;
 
   // For how long all ranks have been waiting for each other, this one for `mine_s`: 0 where any

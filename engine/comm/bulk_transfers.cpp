@@ -14,13 +14,13 @@
 
 #include "engine/comm/mpi_count.h"
 #include "engine/comm/patience.h"
-#include "partitioner/partition/gradient_sums.h"
+#include "partitioner/partition/gradient_reduction.h"
 
 namespace tessera::engine {
 
 namespace {
 
-// In shared memory pieces cost more than what is in them.
+// In shared memory chunks cost more than what is in them.
 constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI counts
 // A look costs kernels processor time, and where nobody looks for long the wire stands idle.
 constexpr std::chrono::microseconds kShortestNap{250};
@@ -36,15 +36,15 @@ struct Message {
 };
 
 // To or from one rank.
-struct Lane {
+struct Queue {
   int peer = 0;
   bool sends = false;
-  partitioner::Index pieces = 0;  // under way
+  partitioner::Index chunks = 0;  // under way
   std::deque<Message> messages;
 };
 
-struct Piece {
-  Lane* lane = nullptr;
+struct Chunk {
+  Queue* queue = nullptr;
   Message* message = nullptr;
   std::size_t size = 0;
 };
@@ -55,7 +55,7 @@ bool two_threads_may_call() {
   return provided == MPI_THREAD_MULTIPLE;
 }
 
-// Any call that looks for a message moves all of them; this one never finds one.
+// Any call that checks for a message progresses all of them; this one never finds one.
 void make_progress() {
   int found = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, kNoMessageTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
@@ -66,25 +66,25 @@ void make_progress() {
 struct BulkTransfers::State {
   std::mutex mutex;  // of all that follows
   std::condition_variable wake;
-  std::vector<Lane> lanes;  // by peer: to it, from it
+  std::vector<Queue> queues;  // by peer: to it, from it
   std::vector<MPI_Request> requests;
-  std::vector<Piece> pieces;  // of the requests
+  std::vector<Chunk> chunks;  // of the requests
   std::vector<int> done;
-  partitioner::Index pieces_of_lane = 1;
+  partitioner::Index chunks_per_queue = 1;
   int guards = 0;
   bool by_wire = true;
   bool has_thread = false;  // or would have one if anything were under way
   bool watched = false;     // by wait()
   bool stopping = false;
-  bool ran_dry = false;  // all pieces sent, or all received, were done when somebody looked
+  bool ran_dry = false;  // all chunks sent, or all received, were done when somebody looked
   Pulse* pulse = nullptr;
   std::thread thread;
 
   void post(int peer, bool sends, const Message& message);
   void wake_thread();
   bool advance();
-  void post_pieces(Lane& lane);
-  void take_in(const Piece& piece);
+  void post_chunks(Queue& queue);
+  void take_in(const Chunk& chunk);
   void run();
 };
 
@@ -94,9 +94,9 @@ void BulkTransfers::State::post(int peer, bool sends, const Message& message) {
   }
   const std::lock_guard lock(mutex);
   ++*message.batch;
-  Lane& lane = lanes[2 * static_cast<std::size_t>(peer) + (sends ? 0 : 1)];
-  lane.messages.push_back(message);
-  post_pieces(lane);
+  Queue& queue = queues[2 * static_cast<std::size_t>(peer) + (sends ? 0 : 1)];
+  queue.messages.push_back(message);
+  post_chunks(queue);
   wake_thread();
 }
 
@@ -107,35 +107,36 @@ void BulkTransfers::State::wake_thread() {
   wake.notify_one();
 }
 
-void BulkTransfers::State::post_pieces(Lane& lane) {
-  for (Message& message : lane.messages) {
-    while (lane.pieces < pieces_of_lane && message.posted < message.size) {
+void BulkTransfers::State::post_chunks(Queue& queue) {
+  for (Message& message : queue.messages) {
+    while (queue.chunks < chunks_per_queue && message.posted < message.size) {
       const std::size_t most =
-          by_wire ? static_cast<std::size_t>(partitioner::kPieceBytes) : kWholeBytes;
+          by_wire ? static_cast<std::size_t>(partitioner::kChunkBytes) : kWholeBytes;
       const std::size_t size = std::min(most, message.size - message.posted);
       std::byte* const bytes = message.bytes + message.posted;
       MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
-      if (lane.sends) {
+      if (queue.sends) {
         // Under way until it is received: what MPI and the system keep for later counts, too.
-        MPI_Issend(bytes, mpi_count(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
+        MPI_Issend(
+            bytes, mpi_count(size), MPI_BYTE, queue.peer, kBulkTag, MPI_COMM_WORLD, &request);
       } else {
-        MPI_Irecv(bytes, mpi_count(size), MPI_BYTE, lane.peer, kBulkTag, MPI_COMM_WORLD, &request);
+        MPI_Irecv(bytes, mpi_count(size), MPI_BYTE, queue.peer, kBulkTag, MPI_COMM_WORLD, &request);
       }
-      pieces.push_back({&lane, &message, size});
+      chunks.push_back({&queue, &message, size});
       message.posted += size;
-      ++lane.pieces;
+      ++queue.chunks;
     }
-    if (lane.pieces == pieces_of_lane) {
+    if (queue.chunks == chunks_per_queue) {
       return;
     }
   }
 }
 
-void BulkTransfers::State::take_in(const Piece& piece) {
-  --piece.lane->pieces;
-  piece.message->done += piece.size;
-  if (piece.message->done == piece.message->size) {
-    --*piece.message->batch;
+void BulkTransfers::State::take_in(const Chunk& chunk) {
+  --chunk.queue->chunks;
+  chunk.message->done += chunk.size;
+  if (chunk.message->done == chunk.message->size) {
+    --*chunk.message->batch;
   }
 }
 
@@ -151,33 +152,34 @@ bool BulkTransfers::State::advance() {
   if (count == MPI_UNDEFINED || count == 0) {
     return false;
   }
-  std::vector<Lane*> moved;
+  std::vector<Queue*> moved;
   std::array<bool, 2> any_done = {false, false};  // of what is received, of what is sent
   for (int i = 0; i < count; ++i) {
-    const Piece& piece = pieces[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
-    take_in(piece);
-    any_done[piece.lane->sends ? 1 : 0] = true;
-    moved.push_back(piece.lane);
+    const Chunk& chunk = chunks[static_cast<std::size_t>(done[static_cast<std::size_t>(i)])];
+    take_in(chunk);
+    any_done[chunk.queue->sends ? 1 : 0] = true;
+    moved.push_back(chunk.queue);
   }
   std::size_t left = 0;
   std::array<bool, 2> any_left = {false, false};
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (requests[i] != MPI_REQUEST_NULL) {
       requests[left] = requests[i];
-      any_left[pieces[i].lane->sends ? 1 : 0] = true;
-      pieces[left++] = pieces[i];
+      any_left[chunks[i].queue->sends ? 1 : 0] = true;
+      chunks[left++] = chunks[i];
     }
   }
   requests.resize(left);
-  pieces.resize(left);
+  chunks.resize(left);
   for (const std::size_t way : {0, 1}) {
     ran_dry = ran_dry || (any_done[way] && !any_left[way]);
   }
-  for (Lane* const lane : moved) {
-    while (!lane->messages.empty() && lane->messages.front().done == lane->messages.front().size) {
-      lane->messages.pop_front();
+  for (Queue* const queue : moved) {
+    while (!queue->messages.empty() &&
+           queue->messages.front().done == queue->messages.front().size) {
+      queue->messages.pop_front();
     }
-    post_pieces(*lane);
+    post_chunks(*queue);
   }
   return true;
 }
@@ -206,10 +208,10 @@ BulkTransfers::BulkTransfers(const Communicator& communicator, bool by_wire)
   state_->by_wire = by_wire;
   state_->pulse = communicator.pulse();
   state_->has_thread = by_wire && communicator.size() > 1 && two_threads_may_call();
-  state_->pieces_of_lane = partitioner::pieces_under_way(communicator.size());
+  state_->chunks_per_queue = partitioner::chunks_in_flight(communicator.size());
   for (int peer = 0; peer < communicator.size(); ++peer) {
-    state_->lanes.push_back({peer, true, 0, {}});
-    state_->lanes.push_back({peer, false, 0, {}});
+    state_->queues.push_back({peer, true, 0, {}});
+    state_->queues.push_back({peer, false, 0, {}});
   }
 }
 

@@ -1,8 +1,8 @@
-// Large messages that nobody waits for yet. They cross the wire while kernels compute, in pieces,
-// a few under way at a time: a message that somebody does wait for, such as a halo or the sums of
-// batch normalisation, takes the same connection and has to get between two pieces.
+// Large messages that nobody waits for yet. They cross the wire while kernels compute, in chunks, a
+// few under way at a time: a message that somebody does wait for, such as a halo or batch
+// statistics, takes the same connection and has to get between two chunks.
 //
-// MPI moves nothing unless it is called, so a thread of its own looks after the pieces, with naps
+// MPI moves nothing unless it is called, so a thread of its own progresses the chunks, with naps
 // between looks, and makes MPI move all else that is under way: see ProgressGuard. It sleeps where
 // nothing is, and while wait() looks itself. With one rank there is no thread, nor where MPI does
 // not let two threads call it: then wait() does all of it. In the memory of one machine there is no
@@ -30,7 +30,7 @@ class BulkTransfers {
     int under_way_ = 0;
   };
 
-  // `by_wire`: in pieces and by a thread; the same on all ranks.
+  // `by_wire`: in chunks and by a thread; the same on all ranks.
   explicit BulkTransfers(const Communicator& communicator, bool by_wire = spans_machines());
   // What is still under way never ends: only for the end of a program that an error stops.
   ~BulkTransfers();

@@ -20,7 +20,7 @@ struct ChannelRoles {
 
 class ChannelShares {
  public:
-  // `fields` numbers a channel; tag as for Exchange.
+  // `fields` numbers per channel; tag as for Exchange.
   ChannelShares(const Communicator& communicator, ChannelRoles roles, Index fields, int tag);
 
   // `mine` is (channels that this rank contributes, fields), and stays where it is for as long as

@@ -44,12 +44,14 @@ class Requests {
 struct ExchangeTimes {
   double maps_s = 0;        // and their gradients
   double statistics_s = 0;  // batch statistics, and the loss of a step
-  double sums_s = 0;        // sums of gradients, and new values
+  double reduction_s = 0;   // gradient reduction and parameter all-gather
 
-  [[nodiscard]] double total_s() const { return maps_s + statistics_s + sums_s; }
+  [[nodiscard]] double total_s() const { return maps_s + statistics_s + reduction_s; }
   // What came after `before` was noted.
   [[nodiscard]] ExchangeTimes since(const ExchangeTimes& before) const {
-    return {maps_s - before.maps_s, statistics_s - before.statistics_s, sums_s - before.sums_s};
+    return {maps_s - before.maps_s,
+            statistics_s - before.statistics_s,
+            reduction_s - before.reduction_s};
   }
 };
 

@@ -42,14 +42,14 @@ template <class T>
 void Exchange<T>::end() {
   is_started_ = false;
   if (progress_) {
-    look_after_sends();
+    progress_sends();
   } else {
     finish_sends();
   }
 }
 
 template <class T>
-void Exchange<T>::look_after_sends() {
+void Exchange<T>::progress_sends() {
   if (progress_ && !is_started_ && sends_.all_done()) {
     progress_.reset();
   }

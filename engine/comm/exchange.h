@@ -1,6 +1,6 @@
-// A list of messages at work: forward copies cells from those who own them to those who require
-// them, backward sends the gradients of those cells the other way and adds. Packed cells are in (N,
-// C, H, W) order, whatever the blocks of the views.
+// A list of messages in execution: forward copies cells from those who own them to those who
+// require them, backward sends the gradients of those cells the other way and adds. Packed cells
+// are in (N, C, H, W) order, whatever the blocks of the views.
 //
 // Each direction is started and finished apart. Starting posts all receives before anything is
 // packed; what arrives is copied as it comes, but added in rank order, so that sums have the same
@@ -43,7 +43,7 @@ class Exchange {
 
   // What a finish has left under way: a look, without waiting, whether it has left by now; and
   // waiting for it. The next start does so, too.
-  void look_after_sends();
+  void progress_sends();
   void finish_sends();
 
   // Of buffers for packed cells.

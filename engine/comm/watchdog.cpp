@@ -13,7 +13,7 @@
 #include "engine/comm/heartbeat_socket.h"
 #include "engine/comm/mpi_session.h"
 #include "engine/comm/patience.h"
-#include "engine/comm/sameness.h"
+#include "engine/comm/rank_equality.h"
 #include "engine/system/clock.h"
 #include "engine/system/host_name.h"
 #include "engine/system/launcher.h"
@@ -55,7 +55,7 @@ void end_within(unsigned seconds) {
 
 std::string describe(const Stall& stall) {
   if (stall.silent.empty()) {
-    return fmt::format("all ranks have waited for each other for {:.0f} s, and no message came",
+    return fmt::format("all ranks have waited for each other for {:.0f} s, and no message arrived",
                        kStuckLimits * stall.limit_s);
   }
   std::vector<std::string> names;

@@ -52,7 +52,7 @@ class Draws {
     return low + (high - low) * random_uniform(seed_, epoch_, place_, number(draw));
   }
 
-  // A whole number from low to high, both possible.
+  // An integer from low to high, both possible.
   [[nodiscard]] Index whole(Index low, Index high, Draw draw) const {
     const auto choices = static_cast<std::uint64_t>(high - low) + 1;
     return low + static_cast<Index>(random_bits(seed_, epoch_, place_, number(draw)) % choices);
@@ -94,7 +94,7 @@ double rounded(double value) {
   return static_cast<double>(static_cast<float>(value));
 }
 
-Variation placed(const MapShape& picture, const MapShape& map, const Placement& place) {
+Augmentation placed(const MapShape& picture, const MapShape& map, const Placement& place) {
   const auto cols = static_cast<double>(picture.cols);
   const auto rows = static_cast<double>(picture.rows);
   const auto map_cols = static_cast<double>(map.cols);
@@ -105,14 +105,14 @@ Variation placed(const MapShape& picture, const MapShape& map, const Placement& 
   const double dy = place.along_y * (rows * scale - map_rows) / 2 + place.shift_y;
   const double cosine = rounded(std::cos(place.angle));
   const double sine = rounded(std::sin(place.angle));
-  Variation variation;
-  variation.x_per_col = cosine / x_scale;
-  variation.x_per_row = -sine / scale;
-  variation.y_per_col = sine / x_scale;
-  variation.y_per_row = cosine / scale;
-  variation.centre_x = cols / 2 + variation.x_per_col * dx + variation.x_per_row * dy;
-  variation.centre_y = rows / 2 + variation.y_per_col * dx + variation.y_per_row * dy;
-  return variation;
+  Augmentation augmentation;
+  augmentation.x_per_col = cosine / x_scale;
+  augmentation.x_per_row = -sine / scale;
+  augmentation.y_per_col = sine / x_scale;
+  augmentation.y_per_row = cosine / scale;
+  augmentation.centre_x = cols / 2 + augmentation.x_per_col * dx + augmentation.x_per_row * dy;
+  augmentation.centre_y = rows / 2 + augmentation.y_per_col * dx + augmentation.y_per_row * dy;
+  return augmentation;
 }
 
 // From the centre of the map that pictures are scaled to, to the centre of the window that [crop]
@@ -168,14 +168,14 @@ void require_factor(double value, const char* key, const std::string& where) {
     throw InputError(
         where,
         0,
-        fmt::format("{} = {}: a factor above 0 was expected, 1 varies nothing", key, value));
+        fmt::format("{} = {}: expected a factor above 0 (1 changes nothing)", key, value));
   }
 }
 
 void require_amount(double value, const char* key, const std::string& where) {
   if (!(value >= 0) || !std::isfinite(value)) {
     throw InputError(
-        where, 0, fmt::format("{} = {}: 0 (no variation) or more was expected", key, value));
+        where, 0, fmt::format("{} = {}: expected 0 (changes nothing) or more", key, value));
   }
 }
 
@@ -185,7 +185,7 @@ void check_convention(const PixelConvention& convention, Index channels, const s
       throw InputError(where,
                        0,
                        fmt::format("{} numbers to normalise pixels with, the network's pictures "
-                                   "have {} channel{}: give one number, or one a channel",
+                                   "have {} channel{}: give one number, or one per channel",
                                    values->size(),
                                    channels,
                                    channels == 1 ? "" : "s"));
@@ -194,7 +194,7 @@ void check_convention(const PixelConvention& convention, Index channels, const s
   const auto finite = [](float value) { return std::isfinite(value); };
   if (!std::all_of(convention.mean.begin(), convention.mean.end(), finite)) {
     throw InputError(
-        where, 0, "a mean to normalise pixels with is no finite number: give its true value");
+        where, 0, "a mean to normalise pixels with is not a finite number: give its true value");
   }
   const bool usable = std::all_of(convention.stddev.begin(),
                                   convention.stddev.end(),
@@ -202,8 +202,8 @@ void check_convention(const PixelConvention& convention, Index channels, const s
   if (!usable) {
     throw InputError(where,
                      0,
-                     "a standard deviation to normalise pixels with is no finite number above 0: "
-                     "give its true value");
+                     "a standard deviation to normalise pixels with is not a finite number above "
+                     "0: give its true value");
   }
 }
 
@@ -251,7 +251,7 @@ void check_rules(const RenderingRules& rules, const std::string& where) {
       throw InputError(
           where,
           0,
-          fmt::format("{} pixels for min_crop, max_crop or crop_padding: 0 to {} were expected",
+          fmt::format("{} pixels for min_crop, max_crop or crop_padding: expected 0 to {}",
                       pixels,
                       kMaxSide));
     }
@@ -263,20 +263,19 @@ void check_rules(const RenderingRules& rules, const std::string& where) {
   }
   if (rules.input.volume() < 1 || rules.picture.rows < rules.input.rows ||
       rules.picture.cols < rules.input.cols) {
-    throw InputError(
-        where,
-        0,
-        fmt::format(
-            "an input of {} x {} cannot be cut out of pictures of {} x {}: change height and width",
-            rules.input.rows,
-            rules.input.cols,
-            rules.picture.rows,
-            rules.picture.cols));
+    throw InputError(where,
+                     0,
+                     fmt::format("an input of {} x {} cannot be cropped from pictures of {} x {}: "
+                                 "change height and width",
+                                 rules.input.rows,
+                                 rules.input.cols,
+                                 rules.picture.rows,
+                                 rules.picture.cols));
   }
   check_convention(rules.convention, rules.input.channels, where);
 }
 
-Variation centre_variation(const RenderingRules& rules, const MapShape& picture) {
+Augmentation centre_crop(const RenderingRules& rules, const MapShape& picture) {
   const MapShape& map = rules.picture;
   Placement place;
   place.shift_x = window_shift(map.cols, rules.input.cols, (map.cols - rules.input.cols) / 2);
@@ -284,18 +283,18 @@ Variation centre_variation(const RenderingRules& rules, const MapShape& picture)
   return placed(picture, map, place);
 }
 
-Variation draw_variation(const RenderingRules& rules,
-                         const MapShape& picture,
-                         std::uint64_t seed,
-                         Index epoch,
-                         Index place) {
+Augmentation draw_augmentation(const RenderingRules& rules,
+                               const MapShape& picture,
+                               std::uint64_t seed,
+                               Index epoch,
+                               Index place) {
   const Draws draws(seed, epoch, place);
-  Variation variation = placed(picture, rules.picture, draw_placement(rules, draws));
+  Augmentation augmentation = placed(picture, rules.picture, draw_placement(rules, draws));
   const partitioner::AugmentationOptions& options = rules.augmentation;
-  variation.mirrored =
+  augmentation.mirrored =
       (options.flip || (rules.crop && rules.crop->flip)) && draws.coin(Draw::Mirror);
   if (rules.input.channels != 3) {
-    return variation;
+    return augmentation;
   }
   double saturation = draws.factor(options.saturation, Draw::Saturation, Draw::SaturationInverse);
   double exposure = draws.factor(options.exposure, Draw::Exposure, Draw::ExposureInverse);
@@ -304,10 +303,10 @@ Variation draw_variation(const RenderingRules& rules,
         draws.factor(rules.crop->saturation, Draw::CropSaturation, Draw::CropSaturationInverse);
     exposure *= draws.factor(rules.crop->exposure, Draw::CropExposure, Draw::CropExposureInverse);
   }
-  variation.hue = static_cast<float>(draws.between(-options.hue, options.hue, Draw::Hue));
-  variation.saturation = static_cast<float>(saturation);
-  variation.exposure = static_cast<float>(exposure);
-  return variation;
+  augmentation.hue = static_cast<float>(draws.between(-options.hue, options.hue, Draw::Hue));
+  augmentation.saturation = static_cast<float>(saturation);
+  augmentation.exposure = static_cast<float>(exposure);
+  return augmentation;
 }
 
 }  // namespace tessera::engine

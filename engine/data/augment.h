@@ -53,7 +53,7 @@ struct ChannelValues {
 [[nodiscard]] ChannelValues channel_values(const RenderingRules& rules);
 
 // What is kept of pictures for these rules: a held pixel is never larger than a cell of the input,
-// however a picture is varied. The same for training and for testing.
+// however a picture is augmented. The same for training and for testing.
 [[nodiscard]] Detail needed_detail(const RenderingRules& rules);
 
 // Throws InputError that starts with `where` (the model file) if the rules cannot be followed.
@@ -63,7 +63,7 @@ void check_rules(const RenderingRules& rules, const std::string& where);
 // `mirrored`, shows the picture at
 //   x = centre_x + x_per_col * (col + 0.5 - cols / 2) + x_per_row * (row + 0.5 - rows / 2), and y
 //   likewise.
-struct Variation {
+struct Augmentation {
   bool mirrored = false;
   double centre_x = 0;
   double centre_y = 0;
@@ -74,25 +74,25 @@ struct Variation {
   float hue = 0;         // turns of the colour circle, added
   float saturation = 1;  // factor
   float exposure = 1;    // factor
-  friend bool operator==(const Variation&, const Variation&) = default;
+  friend bool operator==(const Augmentation&, const Augmentation&) = default;
 };
 
 // For testing: scaled to cover the input, cut out at the centre.
-[[nodiscard]] Variation centre_variation(const RenderingRules& rules,
-                                         const partitioner::MapShape& picture);
+[[nodiscard]] Augmentation centre_crop(const RenderingRules& rules,
+                                       const partitioner::MapShape& picture);
 
 // For training: what to do to the picture at `place` of an epoch, whatever the batches are.
-[[nodiscard]] Variation draw_variation(const RenderingRules& rules,
-                                       const partitioner::MapShape& picture,
-                                       std::uint64_t seed,
-                                       Index epoch,
-                                       Index place);
+[[nodiscard]] Augmentation draw_augmentation(const RenderingRules& rules,
+                                             const partitioner::MapShape& picture,
+                                             std::uint64_t seed,
+                                             Index epoch,
+                                             Index place);
 
 // Assigns to `out`, (C, H, W) of `region`, those cells of the network's input. `region` lies in the
 // input map (its images are not looked at). Where pictures are of the input's size and only
 // mirrored or moved, values are copied exactly.
 void render(const Picture& picture,
-            const Variation& variation,
+            const Augmentation& augmentation,
             const RenderingRules& rules,
             const partitioner::Region& region,
             std::span<float> out);

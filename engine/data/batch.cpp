@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/data/epoch_order.h"
+#include "engine/data/shuffle.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -31,7 +31,7 @@ Index BatchSource::item(Index step, Index position) const {
   if (options_.split == Split::Test) {
     return place < size ? place : -1;
   }
-  return epoch_item(size, options_.seed, place / size, place % size);
+  return shuffled_item(size, options_.seed, place / size, place % size);
 }
 
 std::vector<Index> BatchSource::items(Index step) const {
@@ -61,14 +61,14 @@ void BatchSource::render_at(Index place,
                             const Picture& picture,
                             const Region& region,
                             std::span<float> cells) const {
-  const Variation variation = options_.split == Split::Test
-                                  ? centre_variation(options_.rules, picture.shape)
-                                  : draw_variation(options_.rules,
-                                                   picture.shape,
-                                                   options_.seed,
-                                                   place / dataset_.size(),
-                                                   place % dataset_.size());
-  render(picture, variation, options_.rules, region, cells);
+  const Augmentation augmentation = options_.split == Split::Test
+                                        ? centre_crop(options_.rules, picture.shape)
+                                        : draw_augmentation(options_.rules,
+                                                            picture.shape,
+                                                            options_.seed,
+                                                            place / dataset_.size(),
+                                                            place % dataset_.size());
+  render(picture, augmentation, options_.rules, region, cells);
 }
 
 BatchSource::Reading BatchSource::read_region(Index step,

@@ -14,7 +14,7 @@ namespace tessera::engine {
 inline constexpr Detail kDrawnDetail{1024, 1024};
 
 // The bytes of a PNG file, (R, G, B) of 8 bits. Small pictures are enlarged and large ones reduced,
-// each by a whole number, to at most 1024 pixels a side. The caption is shown in ASCII: every other
+// each by an integer, to at most 1024 pixels a side. The caption is shown in ASCII: every other
 // character becomes a question mark, and a long one is cut.
 [[nodiscard]] std::vector<std::byte> captioned_png(const Picture& picture,
                                                    const std::string& caption);

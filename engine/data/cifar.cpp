@@ -67,7 +67,7 @@ void append_records(const fs::path& path, const CifarKind& kind, BytePictures& p
         path.string(),
         0,
         fmt::format(
-            "this file has {} bytes; records of {} bytes were expected: unpack the data set again",
+            "this file has {} bytes; expected records of {} bytes: unpack the data set again",
             size,
             record));
   }
@@ -78,7 +78,7 @@ void append_records(const fs::path& path, const CifarKind& kind, BytePictures& p
           path.string(),
           0,
           fmt::format(
-              "picture {} has label {}; labels below {} were expected: unpack the data set again",
+              "picture {} has label {}; expected labels below {}: unpack the data set again",
               at / record,
               label,
               kind.classes));
@@ -96,12 +96,11 @@ std::vector<std::string> names_in(const fs::path& path, int classes) {
   }
   std::vector<std::string> names = read_class_names(path);
   if (static_cast<int>(names.size()) != classes) {
-    throw InputError(
-        path.string(),
-        0,
-        fmt::format("this file has {} names; {} were expected: unpack the data set again",
-                    names.size(),
-                    classes));
+    throw InputError(path.string(),
+                     0,
+                     fmt::format("this file has {} names, expected {}: unpack the data set again",
+                                 names.size(),
+                                 classes));
   }
   return names;
 }

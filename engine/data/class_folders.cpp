@@ -115,7 +115,7 @@ void add_loose_pictures(const fs::path& folder, PictureFiles& files) {
   if (!listing.pictures.empty()) {
     files.problems.push_back({DataFault::LeftOut,
                               folder.string(),
-                              fmt::format("{} pictures lie in no class folder: {}{}",
+                              fmt::format("{} pictures are in no class folder: {}{}",
                                           listing.pictures.size(),
                                           listing.pictures[0],
                                           listing.pictures.size() > 1 ? ", ..." : "")});
@@ -142,7 +142,7 @@ void add_half(const fs::path& half, bool must_be_full, PictureFiles& files) {
       files.problems.push_back(
           {DataFault::EmptyClass,
            (folder / name).string(),
-           "this class folder holds no picture: add some, or remove the folder"});
+           "this class folder contains no pictures: add some, or remove the folder"});
     }
   }
 }
@@ -228,7 +228,7 @@ PictureFiles list_folder_pictures(const fs::path& folder, Index most) {
     throw InputError(
         folder.string(),
         0,
-        fmt::format("there is no picture in this folder, nor below it{}: name one that has some",
+        fmt::format("there are no pictures in this folder or below it{}: give one that has some",
                     files.left_out.empty() ? "" : " (but " + describe(files.left_out) + ")"));
   }
   return files;

@@ -15,15 +15,13 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   constexpr std::size_t kMaxNameBytes = 1000;
   const TextLines lines(path);
   if (lines.size() == 0) {
-    throw InputError(
-        path.string(), 0, "this file is empty: the name of a class a line was expected");
+    throw InputError(path.string(), 0, "this file is empty: expected one class name per line");
   }
   if (lines.size() > kMaxNames) {
     throw InputError(
         path.string(),
         0,
-        fmt::format(
-            "this file has {} lines; at most {} names were expected", lines.size(), kMaxNames));
+        fmt::format("this file has {} lines, expected at most {} names", lines.size(), kMaxNames));
   }
   std::vector<std::string> names;
   names.reserve(static_cast<std::size_t>(lines.size()));
@@ -31,15 +29,14 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
     if (lines.number(i) != i + 1) {
       throw InputError(path.string(),
                        static_cast<int>(i + 1),
-                       "this line is blank, and which class a name belongs to is decided by its "
-                       "line: fill it in, or remove it");
+                       "this line is blank, but line numbers decide which class a name belongs to: "
+                       "fill it in, or remove it");
     }
     if (lines.text(i).size() > kMaxNameBytes) {
       throw InputError(
           path.string(),
           lines.number(i),
-          fmt::format("this line is {} bytes long; the name of a class, of at most {}, "
-                      "was expected",
+          fmt::format("this line is {} bytes long, expected a class name of at most {}",
                       lines.text(i).size(),
                       kMaxNameBytes));
     }

@@ -100,7 +100,7 @@ Index read_class_count(const fs::path& file, const DataFile& values) {
     throw InputError(
         file.string(),
         found->second.line,
-        fmt::format("classes = {}: a number from 1 to {} was expected", text, kMaxClasses));
+        fmt::format("classes = {}: expected a number from 1 to {}", text, kMaxClasses));
   }
   return classes;
 }
@@ -115,7 +115,7 @@ DataProblem unlabelled(const fs::path& list,
   return {DataFault::Unlabelled,
           fmt::format("{}:{}", list.string(), line),
           shown ? fmt::format("{}: {}", partitioner::printable_start(path, kShownBytes), why)
-                : "this line is not the path of a picture: one was expected in each line"};
+                : "this line is not the path of a picture: expected one per line"};
 }
 
 }  // namespace
@@ -134,11 +134,11 @@ PictureFiles open_darknet_data(const fs::path& file, bool training) {
   const bool has_labels = values.count("labels") > 0;
   const fs::path label_path = has_labels
                                   ? require("labels", "")
-                                  : require("names", "or labels: a file with a class a line");
+                                  : require("names", "or labels: a file with one class per line");
   const std::vector<std::string> labels = read_names(label_path, classes);
 
-  const fs::path list = training ? require("train", "a file with a picture's path a line")
-                                 : require("valid", "a file with a picture's path a line");
+  const fs::path list = training ? require("train", "a file with one picture path per line")
+                                 : require("valid", "a file with one picture path per line");
   const PictureFiles listed = list_file_pictures(list);
   PictureFiles files;
   files.base = file.parent_path();

@@ -36,7 +36,7 @@ void add_repeats(const InspectedData& data, std::vector<DataProblem>& problems) 
     for (const Repeat& each : repeats_of(data.testing->contents, data.training->contents)) {
       problems.push_back({DataFault::InBothHalves,
                           data.testing->dataset.place(each.item),
-                          "this picture for testing is for training, too: " +
+                          "this test picture is also a training picture: " +
                               data.training->dataset.place(each.first)});
     }
   }

@@ -184,7 +184,7 @@ Dataset open_pictures(const fs::path& path, Index channels) {
 Picture read_picture(const fs::path& path, Index channels) {
   require_existing(path);
   if (is_folder(path)) {
-    throw InputError(path.string(), 0, "this is a folder; one picture was expected");
+    throw InputError(path.string(), 0, "this is a folder, expected a picture");
   }
   if (!is_picture_name(path) && is_idx_pictures(path)) {
     return Dataset(read_idx_pictures(path), path, channels).read(0);

@@ -74,7 +74,7 @@ class Listing {
     }
     for (const fs::path& each : folders) {
       if (level == kMostLevels) {
-        add_problem(each, DataFault::LeftOut, "this folder lies too deep to be looked at");
+        add_problem(each, DataFault::LeftOut, "this folder is nested too deeply");
       } else {
         look_into(each, level + 1);
       }
@@ -101,12 +101,13 @@ class Listing {
     if (entry.is_regular_file(error)) {
       add_picture(relative);
     } else if (linked && !entry.exists(error)) {
-      add_problem(relative, DataFault::Missing, "this link leads to no picture: mend or remove it");
+      add_problem(
+          relative, DataFault::Missing, "this link does not lead to a picture: fix or remove it");
     } else {
-      add_problem(relative,
-                  DataFault::Unreadable,
-                  fmt::format("this is {}; a picture was expected",
-                              partitioner::irregular_kind(entry.path())));
+      add_problem(
+          relative,
+          DataFault::Unreadable,
+          fmt::format("this is {}, expected a picture", partitioner::irregular_kind(entry.path())));
     }
   }
 
@@ -114,8 +115,8 @@ class Listing {
     if (std::ssize(listing_.pictures) == most_) {
       throw InputError(folder_.string(),
                        0,
-                       fmt::format("more than {} pictures lie in this folder and those below it: "
-                                   "name some of the folders in it",
+                       fmt::format("more than {} pictures are in this folder and below it: give "
+                                   "some of its folders instead",
                                    most_));
     }
     listing_.pictures.push_back(relative.string());

@@ -37,7 +37,7 @@ class GzipFile {
       if (descriptor >= 0) {
         ::close(descriptor);
       }
-      throw InputError(path.string(), 0, "cannot open this file: a readable IDX file was expected");
+      throw InputError(path.string(), 0, "cannot open this file: expected a readable IDX file");
     }
   }
 
@@ -78,9 +78,10 @@ class GzipFile {
       fail_reading(got);
     }
     if (got > 0) {
-      throw InputError(path_.string(),
-                       0,
-                       "this file goes on after the values that its header counts: get it again");
+      throw InputError(
+          path_.string(),
+          0,
+          "this file continues after the values that its header counts: download it again");
     }
   }
 
@@ -89,13 +90,13 @@ class GzipFile {
     int code = Z_OK;
     const char* reason = gzerror(file_.get(), &code);
     if (got == 0 || code == Z_BUF_ERROR) {
-      throw InputError(
-          path_.string(),
-          0,
-          "this file is cut off: it ends before the values that its header counts; get it again");
+      throw InputError(path_.string(),
+                       0,
+                       "this file is cut off: it ends before the values that its header counts; "
+                       "download it again");
     }
     throw InputError(
-        path_.string(), 0, fmt::format("cannot read this file ({}): get it again", reason));
+        path_.string(), 0, fmt::format("cannot read this file ({}): download it again", reason));
   }
 
   static constexpr std::size_t kAtOnce = std::size_t{1} << 20;
@@ -136,7 +137,7 @@ std::vector<Index> read_header(GzipFile& file, const fs::path& path, unsigned di
           path.string(),
           0,
           fmt::format(
-              "its header says size {} is {}: at least 1{} was expected; get the file again",
+              "its header says size {} is {}, expected at least 1{}; download the file again",
               i + 1,
               size,
               i > 0 ? " and at most 16384" : ""));
@@ -148,7 +149,7 @@ std::vector<Index> read_header(GzipFile& file, const fs::path& path, unsigned di
     throw InputError(path.string(),
                      0,
                      fmt::format("its header counts {} values or more, which the file is too short "
-                                 "to hold: get it again",
+                                 "to hold: download it again",
                                  std::min(volume, most)));
   }
   return sizes;
@@ -195,12 +196,13 @@ class IdxFile {
   void expect_memory(Index volume) const {
     const Index there = static_cast<Index>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
     if (there > 0 && volume > there) {
-      throw InputError(path_.string(),
-                       0,
-                       fmt::format("this file unpacks to {}, and this machine has {} of memory: "
-                                   "take a smaller data set",
-                                   partitioner::readable_bytes(volume),
-                                   partitioner::readable_bytes(there)));
+      throw InputError(
+          path_.string(),
+          0,
+          fmt::format(
+              "this file unpacks to {}, and this machine has {} of memory: use a smaller data set",
+              partitioner::readable_bytes(volume),
+              partitioner::readable_bytes(there)));
     }
   }
 
@@ -322,7 +324,7 @@ BytePictures open_idx(const fs::path& folder, bool training) {
     throw InputError(label_path.string(),
                      0,
                      fmt::format("label {} was found, but the folder names only {} classes: "
-                                 "complete the list or get the labels again",
+                                 "complete the list or download the labels again",
                                  used - 1,
                                  pictures.class_names.size()));
   }

@@ -15,7 +15,7 @@
 
 namespace tessera::engine {
 
-// Whether `folder` holds such files, judged by the names of the training or the test pictures.
+// Whether `folder` holds such files, going by the names of the training or the test pictures.
 [[nodiscard]] bool has_idx_files(const std::filesystem::path& folder);
 
 // The training or the test pictures of such a folder. There are as many classes as labels.txt says

@@ -90,10 +90,10 @@ PictureFormat require_format(FileBytes file) {
   }
   if (const char* name = other_format(file)) {
     throw PictureFault(
-        fmt::format("this is {} picture, which is not read: convert it to JPEG", name));
+        fmt::format("this is {} picture, which is not supported: convert it to JPEG", name));
   }
   throw PictureFault(
-      "this is not a JPEG, PNG, WebP, GIF or BMP picture: convert it to one, or take it out of the "
+      "this is not a JPEG, PNG, WebP, GIF or BMP picture: convert it to one, or remove it from the "
       "data set");
 }
 
@@ -110,28 +110,28 @@ PictureHeader header_by_format(FileBytes file) {
     case PictureFormat::Bmp:
       return bmp_header(file);
   }
-  throw PictureFault("this is no picture");
+  throw PictureFault("this is not a picture");
 }
 
 PictureHeader checked_header(FileBytes file, Index file_bytes) {
   PictureHeader header = header_by_format(file);
   header.file_bytes = file_bytes;
   if (header.rows < 1 || header.cols < 1) {
-    throw PictureDamaged(fmt::format("it says it has {} x {} pixels", header.cols, header.rows));
+    throw PictureDamaged(fmt::format("it claims to have {} x {} pixels", header.cols, header.rows));
   }
   if (header.cols > kMaxPixels / header.rows) {
     throw PictureFault(fmt::format(
-        "this picture says it has {} x {} pixels; at most 2^26 in all are read: scale it down",
+        "this picture claims to have {} x {} pixels; at most 2^26 in all are read: scale it down",
         header.cols,
         header.rows));
   }
   if (header.least_file_bytes > file_bytes) {
-    throw PictureFault(
-        fmt::format("this picture says it has {} x {} pixels, but is cut off: no file of {} bytes "
-                    "holds as many; get it again, or take it out of the data set",
-                    header.cols,
-                    header.rows,
-                    file_bytes));
+    throw PictureFault(fmt::format(
+        "this picture claims to have {} x {} pixels, but is cut off: a file of {} bytes cannot "
+        "hold that many; download it again, or remove it from the data set",
+        header.cols,
+        header.rows,
+        file_bytes));
   }
   return header;
 }
@@ -152,7 +152,7 @@ Picture read_by_format(FileBytes file,
     case PictureFormat::Bmp:
       return read_bmp(file, header, channels, reduction);
   }
-  throw PictureFault("this is no picture");
+  throw PictureFault("this is not a picture");
 }
 
 // What `work` returns; faults become errors that name the file.
@@ -259,8 +259,8 @@ Picture decode_picture(FileBytes file,
     const Index needed = decoding_bytes(header, detail);
     if (needed > kMaxDecodingBytes) {
       throw PictureFault(
-          fmt::format("decoding this picture of {} x {} pixels takes {}, at most {} are "
-                      "taken: scale it down, or save it as a JPEG that is not progressive",
+          fmt::format("decoding this picture of {} x {} pixels takes {}, the limit is {}: scale it "
+                      "down, or save it as a non-progressive JPEG",
                       header.cols,
                       header.rows,
                       partitioner::readable_bytes(needed),

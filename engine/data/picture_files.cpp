@@ -122,7 +122,7 @@ PictureFiles without_items(const PictureFiles& files, const std::vector<Index>& 
 }
 
 PictureFiles list_file_pictures(const fs::path& file) {
-  const TextLines lines(file, "a text file with a picture's path a line");
+  const TextLines lines(file, "a text file with one picture path per line");
   PictureFiles files;
   files.base = file.parent_path();
   files.list = file;
@@ -132,7 +132,7 @@ PictureFiles list_file_pictures(const fs::path& file) {
   }
   if (files.paths.size() == 0) {
     throw partitioner::InputError(
-        file.string(), 0, "this list of pictures is empty: one path a line was expected");
+        file.string(), 0, "this list of pictures is empty: expected one path per line");
   }
   return files;
 }

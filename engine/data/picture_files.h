@@ -78,9 +78,9 @@ class CommonNames {
                                           const Detail& detail = {});
 
 // Reads a Darknet .data file: lines `key = value` with the keys classes, train, valid (files of one
-// path a line), labels (what to look for in paths) and names (what to call the classes; also looked
-// for where there is no labels). A picture's class is that of the label in its path (PathLabels);
-// where that is none or more than one, it is a problem and not in the list.
+// path per line), labels (what to look for in paths) and names (what to call the classes; also
+// looked for where there is no labels). A picture's class is that of the label in its path
+// (PathLabels); where that is none or more than one, it is a problem and not in the list.
 [[nodiscard]] PictureFiles open_darknet_data(const std::filesystem::path& file, bool training);
 
 // Whether `folder` holds a folder train, or any other folder at all.

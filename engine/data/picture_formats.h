@@ -29,8 +29,8 @@ class PictureCutOff : public PictureFault {
  public:
   PictureCutOff()
       : PictureFault(
-            "this picture is cut off before its end: get it again, or take it out of the "
-            "data set") {}
+            "this picture is cut off before its end: download it again, or remove it from the data "
+            "set") {}
 };
 
 // `reason` is the decoder's.
@@ -38,7 +38,7 @@ class PictureDamaged : public PictureFault {
  public:
   explicit PictureDamaged(const std::string& reason)
       : PictureFault("this picture is damaged and cannot be decoded (" + reason +
-                     "): get it again, or take it out of the data set") {}
+                     "): download it again, or remove it from the data set") {}
 };
 
 [[nodiscard]] PictureHeader jpeg_header(FileBytes file);

@@ -42,7 +42,7 @@ void read_at(const partitioner::RegularFile& file,
       throw InputError(path.string(),
                        0,
                        count == 0
-                           ? "this file became shorter while it was read"
+                           ? "this file was truncated while being read"
                            : "cannot read this file: " + std::generic_category().message(errno));
     }
     bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -104,7 +104,7 @@ void expect_unchanged(const std::filesystem::path& path, const PictureRecord& be
     return;
   }
   if (now.bytes < 0) {
-    throw InputError(path.string(), 0, "this picture was removed after the run began: put it back");
+    throw InputError(path.string(), 0, "this picture was removed after the run began: restore it");
   }
   // Copied back, touched or given to somebody else it may still be the same picture.
   const bool same = now.bytes == before.bytes && before.has_content &&
@@ -112,8 +112,8 @@ void expect_unchanged(const std::filesystem::path& path, const PictureRecord& be
   if (!same) {
     throw InputError(path.string(),
                      0,
-                     "this picture was changed after the run began: put the old one back and go on "
-                     "from the last checkpoint, or train anew");
+                     "this picture was changed after the run began: restore the old one and "
+                     "continue from the last checkpoint, or train from scratch");
   }
 }
 

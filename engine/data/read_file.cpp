@@ -49,7 +49,7 @@ std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path,
     throw InputError(
         path.string(),
         0,
-        fmt::format("this file has {} bytes; at most {} were expected", file.bytes(), limit));
+        fmt::format("this file has {} bytes, expected at most {}", file.bytes(), limit));
   }
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.bytes()));
   bytes.resize(read_all(file, bytes, path));
@@ -69,8 +69,7 @@ TextLines::TextLines(const std::filesystem::path& path, std::string_view what) {
     const std::size_t end = std::min(all.find_first_of("\r\n", begin), all.size());
     add_line(begin, end, number, path);
     if (lines_.size() > kMaxLines) {
-      throw InputError(
-          path.string(), number, fmt::format("at most {} lines were expected", kMaxLines));
+      throw InputError(path.string(), number, fmt::format("expected at most {} lines", kMaxLines));
     }
     const bool two = end + 1 < all.size() && all[end] == '\r' && all[end + 1] == '\n';
     begin = end + (two ? 2 : 1);
@@ -84,7 +83,7 @@ void TextLines::add_line(std::size_t begin,
   constexpr const char* kSpaces = " \t\v\f";
   const std::string_view line(reinterpret_cast<const char*>(bytes_.data()) + begin, end - begin);
   if (line.find('\0') != std::string_view::npos) {
-    throw InputError(path.string(), number, "this line holds a zero byte: a text was expected");
+    throw InputError(path.string(), number, "this line contains a zero byte: expected text");
   }
   const std::size_t first = line.find_first_not_of(kSpaces);
   if (first != std::string_view::npos) {

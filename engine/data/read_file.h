@@ -1,6 +1,6 @@
 // Whole files into memory, and the lines of text files. Only regular files are opened, never a pipe
 // or a device. Every failure is an InputError that names the file and repeats nothing of what is in
-// it: the path may lead to a file that is none of the user's data.
+// it: the path may lead to a file that is not the user's data.
 
 #pragma once
 

@@ -55,9 +55,11 @@ struct Place {
 
 class Sampler {
  public:
-  Sampler(const Picture& picture, const Variation& variation, const partitioner::MapShape& input)
+  Sampler(const Picture& picture,
+          const Augmentation& augmentation,
+          const partitioner::MapShape& input)
       : picture_(picture),
-        variation_(variation),
+        augmentation_(augmentation),
         input_(input),
         rows_{picture.shape.rows,
               picture.held_rows,
@@ -71,7 +73,7 @@ class Sampler {
   // Assigns the places of the cells of `cols` in `row`. Where the picture is not turned, its
   // columns are the same in each row, and those that `places` has from another row stay.
   void place_row(Index row, const Range& cols, std::vector<Place>& places) const {
-    const bool turned = variation_.x_per_row != 0 || variation_.y_per_col != 0;
+    const bool turned = augmentation_.x_per_row != 0 || augmentation_.y_per_col != 0;
     if (!turned && !places.empty()) {
       const Between there = place(row, cols.begin).row;
       for (Place& each : places) {
@@ -102,18 +104,18 @@ class Sampler {
 
  private:
   [[nodiscard]] Place place(Index row, Index col) const {
-    const Index shown = variation_.mirrored ? input_.cols - 1 - col : col;
+    const Index shown = augmentation_.mirrored ? input_.cols - 1 - col : col;
     const double across = static_cast<double>(shown) + 0.5 - static_cast<double>(input_.cols) / 2;
     const double down = static_cast<double>(row) + 0.5 - static_cast<double>(input_.rows) / 2;
     const double x =
-        variation_.centre_x + variation_.x_per_col * across + variation_.x_per_row * down;
+        augmentation_.centre_x + augmentation_.x_per_col * across + augmentation_.x_per_row * down;
     const double y =
-        variation_.centre_y + variation_.y_per_col * across + variation_.y_per_row * down;
+        augmentation_.centre_y + augmentation_.y_per_col * across + augmentation_.y_per_row * down;
     return {between(y, rows_), between(x, cols_)};
   }
 
   const Picture& picture_;
-  const Variation& variation_;
+  const Augmentation& augmentation_;
   const partitioner::MapShape& input_;
   Side rows_;
   Side cols_;
@@ -155,15 +157,15 @@ Colour rgb_of_hsv(const Colour& hsv) {
   return rgb;
 }
 
-bool changes_colours(const Variation& variation) {
-  return variation.hue != 0 || variation.saturation != 1 || variation.exposure != 1;
+bool changes_colours(const Augmentation& augmentation) {
+  return augmentation.hue != 0 || augmentation.saturation != 1 || augmentation.exposure != 1;
 }
 
-Colour distorted(const Colour& rgb, const Variation& variation) {
+Colour distorted(const Colour& rgb, const Augmentation& augmentation) {
   Colour hsv = hsv_of_rgb(rgb);
-  hsv[0] += variation.hue;
-  hsv[1] *= variation.saturation;
-  hsv[2] *= variation.exposure;
+  hsv[0] += augmentation.hue;
+  hsv[1] *= augmentation.saturation;
+  hsv[2] *= augmentation.exposure;
   Colour result = rgb_of_hsv(hsv);
   for (float& value : result) {
     value = std::clamp(value, 0.0F, 1.0F);
@@ -205,7 +207,7 @@ ChannelValues channel_values(const RenderingRules& rules) {
 }
 
 void render(const Picture& picture,
-            const Variation& variation,
+            const Augmentation& augmentation,
             const RenderingRules& rules,
             const Region& region,
             std::span<float> out) {
@@ -217,9 +219,9 @@ void render(const Picture& picture,
   expects(static_cast<Index>(out.size()) == region.channels.size() * area,
           "the output has the region's size");
   expects(picture.shape.channels == input.channels, "pictures have the input's channels");
-  const Sampler sampler(picture, variation, input);
+  const Sampler sampler(picture, augmentation, input);
   const Finish finish = finish_of(rules);
-  const bool colours = input.channels == 3 && changes_colours(variation);
+  const bool colours = input.channels == 3 && changes_colours(augmentation);
   std::vector<Place> places;
   places.reserve(static_cast<std::size_t>(region.cols.size()));
   float* row_out = out.data();
@@ -230,7 +232,7 @@ void render(const Picture& picture,
       if (colours) {
         colour = distorted(
             {sampler.value(0, places[i]), sampler.value(1, places[i]), sampler.value(2, places[i])},
-            variation);
+            augmentation);
       }
       for (Index channel = region.channels.begin; channel < region.channels.end; ++channel) {
         const auto at = static_cast<std::size_t>(channel);

@@ -95,7 +95,7 @@ std::optional<std::string> convert_to_utf8(Bytes& bytes) {
       at += 2;
       letter = 0x10000 + ((letter - 0xd800) << 10U) + (unit(at) - 0xdc00);
     } else if (is_high_surrogate(letter) || is_low_surrogate(letter)) {
-      return "this file starts as UTF-16 and goes on otherwise: save it as UTF-8";
+      return "this file starts as UTF-16 but continues differently: save it as UTF-8";
     }
     append_utf8(letter, text);
   }

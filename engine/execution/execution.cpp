@@ -86,9 +86,9 @@ Site Execution<T>::site(int layer) const {
           layer,
           options_.batch_norm_rate,
           options_.batch_norm_epsilon,
-          arena_.joined_pool[at],
-          layer > 0 && arena_.joined_pool[at - 1] == layer,
-          arena_.winning_pool[at]};
+          arena_.fused_pool[at],
+          layer > 0 && arena_.fused_pool[at - 1] == layer,
+          arena_.argmax_pool[at]};
 }
 
 template <class T>
@@ -250,18 +250,18 @@ View<T> Execution<T>::map_gradient(int map) {
 }
 
 template <class T>
-View<const Winner> Execution<T>::winners(int layer) {
-  return view_at<Winner>(arena_.winners[static_cast<std::size_t>(layer)],
-                         plan_->tile(layer, rank()).computed);
+View<const ArgmaxOffset> Execution<T>::argmax(int layer) {
+  return view_at<ArgmaxOffset>(arena_.argmax[static_cast<std::size_t>(layer)],
+                               plan_->tile(layer, rank()).computed);
 }
 
 template <class T>
 LayerViews<T> Execution<T>::make_views(int layer, Stage stage) {
   const auto at = static_cast<std::size_t>(layer);
-  const int pool = arena_.joined_pool[at];
+  const int pool = arena_.fused_pool[at];
   const int result = pool == partitioner::kNoLayer ? layer : pool;
-  const int winning =
-      arena_.winning_pool[at] == partitioner::kNoLayer ? result : arena_.winning_pool[at];
+  const int argmax_pool =
+      arena_.argmax_pool[at] == partitioner::kNoLayer ? result : arena_.argmax_pool[at];
   const Region& computed = plan_->tile(layer, rank()).computed;
   const auto now = [&](const auto& first, const auto& recomputed, int of) {
     const auto& again = recomputed[static_cast<std::size_t>(of)];
@@ -276,10 +276,11 @@ LayerViews<T> Execution<T>::make_views(int layer, Stage stage) {
     views.output = value_view(plan_->producer(rank(), result), layer, stage);
   }
   views.output_gradient = map_gradient(result);
-  views.sums = view_at<T>(now(arena_.sums, arena_.recomputed_sums, layer), computed);
-  views.sum_gradients = view_at<T>(arena_.sum_gradients[at], computed);
-  views.winners = view_at<Winner>(now(arena_.winners, arena_.recomputed_winners, winning),
-                                  plan_->tile(winning, rank()).computed);
+  views.pre_activations =
+      view_at<T>(now(arena_.pre_activations, arena_.recomputed_pre_activations, layer), computed);
+  views.pre_activation_gradients = view_at<T>(arena_.pre_activation_gradients[at], computed);
+  views.argmax = view_at<ArgmaxOffset>(now(arena_.argmax, arena_.recomputed_argmax, argmax_pool),
+                                       plan_->tile(argmax_pool, rank()).computed);
   views.parameters = parameters_.views(layer);
   views.workspace = workspace_.data();
   views.first_gradients = this->at(layer).assigns_input_gradients() &&

@@ -1,8 +1,8 @@
-// A plan at work on one rank: its buffers, its layers, its messages. It performs the plan's
+// A plan in execution on one rank: its buffers, its layers, its messages. It performs the plan's
 // schedule action by action and decides nothing; with a plan of one tile there are no messages, and
 // that is all that is different on a single device.
 //
-// A step is, once a pass: forward(), exchange_loss(), clear_output_gradient(), backward(); then
+// A step is, once per pass: forward(), exchange_loss(), clear_output_gradient(), backward(); then
 // update() or finish_gradients(). All ranks call these together.
 
 #pragma once
@@ -79,11 +79,11 @@ class Execution {
   // Instead of an update: owners have the gradients summed over ranks.
   void finish_gradients(const Pass& pass);
 
-  // Cells computed here of a map's values and gradients, and winners of a max-pool; views of
+  // Cells computed here of a map's values and gradients, and the argmax of a max-pool; views of
   // nothing where there are none.
   [[nodiscard]] View<T> map(int map);
   [[nodiscard]] View<T> map_gradient(int map);
-  [[nodiscard]] View<const Winner> winners(int layer);
+  [[nodiscard]] View<const ArgmaxOffset> argmax(int layer);
   [[nodiscard]] View<T> output_gradient() { return map_gradient(network_->size() - 1); }
 
   // All of a layer's map (gather_gradient: or of the image's gradient) in (N, C, H, W) order on
@@ -225,7 +225,7 @@ class Execution {
   void compute_weights(int layer, int part);
   void start(int transfer);
   void finish(int transfer);
-  void look_after_sends();
+  void progress_sends();
   void finish_sends();
   [[nodiscard]] int rank() const { return communicator_->rank(); }
 

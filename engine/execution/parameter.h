@@ -12,7 +12,7 @@ template <class T>
 struct Parameter {
   const partitioner::ParameterPlan* plan = nullptr;
   // The gradient of a normalised layer's scale or shift: with synchronised statistics the backward
-  // pass has summed it over all ranks already.
+  // pass has already reduced it over all ranks.
   bool normalized = false;
   Range held;         // elements of the whole tensor
   Array<T> values;    // of them

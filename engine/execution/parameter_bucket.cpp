@@ -35,11 +35,11 @@ float unit_of(const Array<std::byte>& bytes) {
 
 template <class T>
 ParameterBucket<T>::ParameterBucket(std::vector<Parameter<T>*> parameters,
-                                    partitioner::SumPrecision precision,
+                                    partitioner::ReductionPrecision precision,
                                     int rank)
     : precision_(precision) {
   for (Parameter<T>* parameter : parameters) {
-    add_pieces(*parameter, rank);
+    add_slices(*parameter, rank);
   }
   const auto by_peer = [](const Parcel& a, const Parcel& b) { return a.peer < b.peer; };
   Index borrowed = 0;
@@ -47,12 +47,12 @@ ParameterBucket<T>::ParameterBucket(std::vector<Parameter<T>*> parameters,
     std::sort(parcels->begin(), parcels->end(), by_peer);
     for (Parcel& parcel : *parcels) {
       Index elements = 0;
-      for (Piece& piece : parcel.pieces) {
+      for (Slice& slice : parcel.slices) {
         if (parcels == &owners_) {
-          piece.at = borrowed;
-          borrowed += piece.elements.size();
+          slice.at = borrowed;
+          borrowed += slice.elements.size();
         }
-        elements += piece.elements.size();
+        elements += slice.elements.size();
       }
       parcel.bytes = Array<std::byte>(message_bytes(elements));
     }
@@ -60,14 +60,14 @@ ParameterBucket<T>::ParameterBucket(std::vector<Parameter<T>*> parameters,
   if (half()) {
     const Index shared = shared_.empty() ? 0 : shared_.back().at + shared_.back().elements.size();
     changes_ = Array<Half>(shared);
-    value_remainders_ = Array<T>(shared);
-    gradient_remainders_ = Array<T>(borrowed);
+    value_errors_ = Array<T>(shared);
+    gradient_errors_ = Array<T>(borrowed);
   }
 }
 
 // An owned run is sent whole to each of those who hold it.
 template <class T>
-void ParameterBucket<T>::add_pieces(Parameter<T>& parameter, int rank) {
+void ParameterBucket<T>::add_slices(Parameter<T>& parameter, int rank) {
   const auto& runs = parameter.plan->owned[static_cast<std::size_t>(rank)];
   for (const Message& message : parameter.plan->messages) {
     const Range& elements = message.region.cols;
@@ -75,9 +75,9 @@ void ParameterBucket<T>::add_pieces(Parameter<T>& parameter, int rank) {
       partitioner::expects(std::find(runs.begin(), runs.end(), elements) != runs.end(),
                            "all of an owned run travels together");
       parcel(holders_, message.to)
-          .pieces.push_back({&parameter, elements, share(parameter, elements)});
+          .slices.push_back({&parameter, elements, share(parameter, elements)});
     } else if (message.to == rank) {
-      parcel(owners_, message.from).pieces.push_back({&parameter, elements, 0});
+      parcel(owners_, message.from).slices.push_back({&parameter, elements, 0});
     }
   }
 }
@@ -85,9 +85,9 @@ void ParameterBucket<T>::add_pieces(Parameter<T>& parameter, int rank) {
 // Where the run stands among all that is shared.
 template <class T>
 Index ParameterBucket<T>::share(Parameter<T>& parameter, const Range& run) {
-  for (const Piece& piece : shared_) {
-    if (piece.of == &parameter && piece.elements == run) {
-      return piece.at;
+  for (const Slice& slice : shared_) {
+    if (slice.of == &parameter && slice.elements == run) {
+      return slice.at;
     }
   }
   const Index at = shared_.empty() ? 0 : shared_.back().at + shared_.back().elements.size();
@@ -105,14 +105,14 @@ typename ParameterBucket<T>::Parcel& ParameterBucket<T>::parcel(std::vector<Parc
 
 template <class T>
 Index ParameterBucket<T>::message_bytes(Index elements) const {
-  return sum_message_bytes(precision_, elements, sizeof(T));
+  return reduction_message_bytes(precision_, elements, sizeof(T));
 }
 
 template <class T>
 Index ParameterBucket<T>::gradient_bytes(const Parcel& parcel) const {
   Index elements = 0;
-  for (const Piece& piece : parcel.pieces) {
-    elements += is_sent(piece) ? piece.elements.size() : 0;
+  for (const Slice& slice : parcel.slices) {
+    elements += is_sent(slice) ? slice.elements.size() : 0;
   }
   return message_bytes(elements);
 }
@@ -121,30 +121,30 @@ template <class T>
 void ParameterBucket<T>::pack_gradient(Parcel& parcel) {
   if (!half()) {
     auto* to = reinterpret_cast<T*>(parcel.bytes.data());
-    for (const Piece& piece : parcel.pieces) {
-      if (is_sent(piece)) {
-        to = std::copy_n(piece.gradient(), piece.elements.size(), to);
+    for (const Slice& slice : parcel.slices) {
+      if (is_sent(slice)) {
+        to = std::copy_n(slice.gradient(), slice.elements.size(), to);
       }
     }
     return;
   }
   float largest = 0;
-  for (const Piece& piece : parcel.pieces) {
-    if (is_sent(piece)) {
-      T* const remainders = gradient_remainders_.data() + piece.at;
-      for (Index i = 0; i < piece.elements.size(); ++i) {
-        remainders[i] += piece.gradient()[i];
+  for (const Slice& slice : parcel.slices) {
+    if (is_sent(slice)) {
+      T* const errors = gradient_errors_.data() + slice.at;
+      for (Index i = 0; i < slice.elements.size(); ++i) {
+        errors[i] += slice.gradient()[i];
       }
-      largest = largest_magnitude(remainders, piece.elements.size(), largest);
+      largest = largest_magnitude(errors, slice.elements.size(), largest);
     }
   }
   const float unit = half_unit(largest);
   put_unit(unit, parcel.bytes);
   Half* to = halves_of(parcel.bytes);
-  for (const Piece& piece : parcel.pieces) {
-    if (is_sent(piece)) {
-      round_to_halves(unit, piece.elements.size(), gradient_remainders_.data() + piece.at, to);
-      to += piece.elements.size();
+  for (const Slice& slice : parcel.slices) {
+    if (is_sent(slice)) {
+      round_to_halves(unit, slice.elements.size(), gradient_errors_.data() + slice.at, to);
+      to += slice.elements.size();
     }
   }
 }
@@ -153,28 +153,28 @@ template <class T>
 void ParameterBucket<T>::add_gradient(const Parcel& parcel) const {
   if (half()) {
     const Half* from = halves_of(parcel.bytes);
-    for (const Piece& piece : parcel.pieces) {
-      if (is_sent(piece)) {
-        add_halves(unit_of(parcel.bytes), from, piece.elements.size(), piece.gradient());
-        from += piece.elements.size();
+    for (const Slice& slice : parcel.slices) {
+      if (is_sent(slice)) {
+        add_halves(unit_of(parcel.bytes), from, slice.elements.size(), slice.gradient());
+        from += slice.elements.size();
       }
     }
     return;
   }
   const auto* from = reinterpret_cast<const T*>(parcel.bytes.data());
-  for (const Piece& piece : parcel.pieces) {
-    if (is_sent(piece)) {
-      T* const to = piece.gradient();
-      for (Index i = 0; i < piece.elements.size(); ++i) {
+  for (const Slice& slice : parcel.slices) {
+    if (is_sent(slice)) {
+      T* const to = slice.gradient();
+      for (Index i = 0; i < slice.elements.size(); ++i) {
         to[i] += from[i];
       }
-      from += piece.elements.size();
+      from += slice.elements.size();
     }
   }
 }
 
 template <class T>
-void ParameterBucket<T>::start_sum(BulkTransfers& transfers, Already already) {
+void ParameterBucket<T>::start_reduction(BulkTransfers& transfers, Already already) {
   already_ = already;
   for (Parcel& parcel : holders_) {
     transfers.post_receive(batch_, parcel.peer, parcel.bytes.span().first(gradient_bytes(parcel)));
@@ -186,7 +186,7 @@ void ParameterBucket<T>::start_sum(BulkTransfers& transfers, Already already) {
 }
 
 template <class T>
-void ParameterBucket<T>::finish_sum(BulkTransfers& transfers) {
+void ParameterBucket<T>::finish_reduction(BulkTransfers& transfers) {
   transfers.wait(batch_);
   for (const Parcel& parcel : holders_) {
     add_gradient(parcel);
@@ -196,16 +196,16 @@ void ParameterBucket<T>::finish_sum(BulkTransfers& transfers) {
   }
 }
 
-// Own values become what they are without rounding; the remainders keep what others hold meanwhile.
+// Own values become what they are without rounding; the errors keep what others hold meanwhile.
 template <class T>
 void ParameterBucket<T>::restore_values() {
-  for (const Piece& piece : shared_) {
-    T* const values = piece.values();
-    T* const remainders = value_remainders_.data() + piece.at;
-    for (Index i = 0; i < piece.elements.size(); ++i) {
+  for (const Slice& slice : shared_) {
+    T* const values = slice.values();
+    T* const errors = value_errors_.data() + slice.at;
+    for (Index i = 0; i < slice.elements.size(); ++i) {
       const T held = values[i];
-      values[i] += remainders[i];
-      remainders[i] = held;
+      values[i] += errors[i];
+      errors[i] = held;
     }
   }
 }
@@ -214,22 +214,22 @@ void ParameterBucket<T>::restore_values() {
 template <class T>
 void ParameterBucket<T>::round_changes() {
   float largest = 0;
-  for (const Piece& piece : shared_) {
-    T* const values = piece.values();
-    T* const remainders = value_remainders_.data() + piece.at;
-    for (Index i = 0; i < piece.elements.size(); ++i) {
-      const T held = remainders[i];
-      remainders[i] = values[i] - held;
+  for (const Slice& slice : shared_) {
+    T* const values = slice.values();
+    T* const errors = value_errors_.data() + slice.at;
+    for (Index i = 0; i < slice.elements.size(); ++i) {
+      const T held = errors[i];
+      errors[i] = values[i] - held;
       values[i] = held;
     }
-    largest = largest_magnitude(remainders, piece.elements.size(), largest);
+    largest = largest_magnitude(errors, slice.elements.size(), largest);
   }
   change_unit_ = half_unit(largest);
-  for (const Piece& piece : shared_) {
-    const Index count = piece.elements.size();
+  for (const Slice& slice : shared_) {
+    const Index count = slice.elements.size();
     round_to_halves(
-        change_unit_, count, value_remainders_.data() + piece.at, changes_.data() + piece.at);
-    add_halves(change_unit_, changes_.data() + piece.at, count, piece.values());
+        change_unit_, count, value_errors_.data() + slice.at, changes_.data() + slice.at);
+    add_halves(change_unit_, changes_.data() + slice.at, count, slice.values());
   }
 }
 
@@ -238,14 +238,14 @@ void ParameterBucket<T>::pack_values(Parcel& parcel) const {
   if (half()) {
     put_unit(change_unit_, parcel.bytes);
     Half* to = halves_of(parcel.bytes);
-    for (const Piece& piece : parcel.pieces) {
-      to = std::copy_n(changes_.data() + piece.at, piece.elements.size(), to);
+    for (const Slice& slice : parcel.slices) {
+      to = std::copy_n(changes_.data() + slice.at, slice.elements.size(), to);
     }
     return;
   }
   auto* to = reinterpret_cast<T*>(parcel.bytes.data());
-  for (const Piece& piece : parcel.pieces) {
-    to = std::copy_n(piece.values(), piece.elements.size(), to);
+  for (const Slice& slice : parcel.slices) {
+    to = std::copy_n(slice.values(), slice.elements.size(), to);
   }
 }
 
@@ -253,21 +253,21 @@ template <class T>
 void ParameterBucket<T>::take_values(const Parcel& parcel) const {
   if (half()) {
     const Half* from = halves_of(parcel.bytes);
-    for (const Piece& piece : parcel.pieces) {
-      add_halves(unit_of(parcel.bytes), from, piece.elements.size(), piece.values());
-      from += piece.elements.size();
+    for (const Slice& slice : parcel.slices) {
+      add_halves(unit_of(parcel.bytes), from, slice.elements.size(), slice.values());
+      from += slice.elements.size();
     }
     return;
   }
   const auto* from = reinterpret_cast<const T*>(parcel.bytes.data());
-  for (const Piece& piece : parcel.pieces) {
-    std::copy_n(from, piece.elements.size(), piece.values());
-    from += piece.elements.size();
+  for (const Slice& slice : parcel.slices) {
+    std::copy_n(from, slice.elements.size(), slice.values());
+    from += slice.elements.size();
   }
 }
 
 template <class T>
-void ParameterBucket<T>::start_share(BulkTransfers& transfers) {
+void ParameterBucket<T>::start_all_gather(BulkTransfers& transfers) {
   for (Parcel& parcel : owners_) {
     transfers.post_receive(batch_, parcel.peer, parcel.bytes.span());
   }
@@ -281,7 +281,7 @@ void ParameterBucket<T>::start_share(BulkTransfers& transfers) {
 }
 
 template <class T>
-void ParameterBucket<T>::finish_share(BulkTransfers& transfers) {
+void ParameterBucket<T>::finish_all_gather(BulkTransfers& transfers) {
   transfers.wait(batch_);
   for (const Parcel& parcel : owners_) {
     take_values(parcel);
@@ -289,14 +289,14 @@ void ParameterBucket<T>::finish_share(BulkTransfers& transfers) {
 }
 
 template <class T>
-void ParameterBucket<T>::forget_remainders() {
-  std::fill_n(value_remainders_.data(), value_remainders_.size(), T{});
-  std::fill_n(gradient_remainders_.data(), gradient_remainders_.size(), T{});
+void ParameterBucket<T>::clear_error_feedback() {
+  std::fill_n(value_errors_.data(), value_errors_.size(), T{});
+  std::fill_n(gradient_errors_.data(), gradient_errors_.size(), T{});
 }
 
 template <class T>
 Index ParameterBucket<T>::bytes() const {
-  Index bytes = changes_.bytes() + value_remainders_.bytes() + gradient_remainders_.bytes();
+  Index bytes = changes_.bytes() + value_errors_.bytes() + gradient_errors_.bytes();
   for (const auto* parcels : {&holders_, &owners_}) {
     for (const Parcel& parcel : *parcels) {
       bytes += parcel.bytes.bytes();

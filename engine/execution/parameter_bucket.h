@@ -19,29 +19,29 @@ namespace tessera::engine {
 template <class T>
 class ParameterBucket {
  public:
-  // Which gradients have been summed over ranks without it.
+  // Which gradients have been reduced over ranks without it.
   enum class Already { None, Normalized };
 
   // Of parameters that stay where they are. `rank` is that of this process.
   ParameterBucket(std::vector<Parameter<T>*> parameters,
-                  partitioner::SumPrecision precision,
+                  partitioner::ReductionPrecision precision,
                   int rank);
 
   // In a step each of these once, in this order; all ranks call them together.
-  void start_sum(BulkTransfers& transfers, Already already);
-  // Afterwards owners have the sums, and values that are ready for an update.
-  void finish_sum(BulkTransfers& transfers);
-  void start_share(BulkTransfers& transfers);
-  void finish_share(BulkTransfers& transfers);
+  void start_reduction(BulkTransfers& transfers, Already already);
+  // Afterwards owners have the reduced gradients, and values that are ready for an update.
+  void finish_reduction(BulkTransfers& transfers);
+  void start_all_gather(BulkTransfers& transfers);
+  void finish_all_gather(BulkTransfers& transfers);
 
   // Forgets what rounding has left so far.
-  void forget_remainders();
+  void clear_error_feedback();
 
   // Of packed messages and of what rounding leaves.
   [[nodiscard]] Index bytes() const;
 
  private:
-  struct Piece {
+  struct Slice {
     Parameter<T>* of = nullptr;
     Range elements;  // of the whole tensor
     Index at = 0;    // of the first one, among all shared or all borrowed elements
@@ -54,16 +54,16 @@ class ParameterBucket {
   // What one other rank has to do with.
   struct Parcel {
     int peer = 0;
-    std::vector<Piece> pieces;
+    std::vector<Slice> slices;
     Array<std::byte> bytes;
   };
 
-  void add_pieces(Parameter<T>& parameter, int rank);
+  void add_slices(Parameter<T>& parameter, int rank);
   [[nodiscard]] Index share(Parameter<T>& parameter, const Range& run);
   Parcel& parcel(std::vector<Parcel>& parcels, int peer);
   [[nodiscard]] Index message_bytes(Index elements) const;
-  [[nodiscard]] bool is_sent(const Piece& piece) const {
-    return already_ == Already::None || !piece.of->normalized;
+  [[nodiscard]] bool is_sent(const Slice& slice) const {
+    return already_ == Already::None || !slice.of->normalized;
   }
   // Of the gradients that are sent.
   [[nodiscard]] Index gradient_bytes(const Parcel& parcel) const;
@@ -73,19 +73,19 @@ class ParameterBucket {
   void round_changes();
   void pack_values(Parcel& parcel) const;
   void take_values(const Parcel& parcel) const;
-  [[nodiscard]] bool half() const { return precision_ == partitioner::SumPrecision::Half; }
+  [[nodiscard]] bool half() const { return precision_ == partitioner::ReductionPrecision::Half; }
 
-  partitioner::SumPrecision precision_;
+  partitioner::ReductionPrecision precision_;
   Already already_ = Already::None;
-  std::vector<Piece> shared_;    // elements that are owned here and held elsewhere too
+  std::vector<Slice> shared_;    // elements that are owned here and held elsewhere too
   std::vector<Parcel> holders_;  // of these, by rank
   std::vector<Parcel> owners_;   // of borrowed elements, held here and owned elsewhere, by rank
   BulkTransfers::Batch batch_;
   // Only in half precision:
   Array<Half> changes_;  // of shared values
   float change_unit_ = 1;
-  Array<T> value_remainders_;     // of shared elements; what others hold while they are updated
-  Array<T> gradient_remainders_;  // of borrowed elements
+  Array<T> value_errors_;     // of shared elements; what others hold while they are updated
+  Array<T> gradient_errors_;  // of borrowed elements
 };
 
 }  // namespace tessera::engine

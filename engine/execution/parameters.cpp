@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/base/random.h"
-#include "engine/execution/parameter_pieces.h"
+#include "engine/execution/parameter_chunks.h"
 #include "engine/ops/parameters/update.h"
 #include "partitioner/base/errors.h"
 
@@ -56,7 +56,7 @@ ParameterSet<T>::ParameterSet(const partitioner::Network& network,
                               bool training)
     : network_(&network),
       communicator_(&communicator),
-      precision_(plan.sums.precision),
+      precision_(plan.gradient_reduction.precision),
       transfers_(communicator) {
   for (const ParameterPlan& parameter : plan.parameters) {
     const Range channels = parameter.required[static_cast<std::size_t>(communicator.rank())];
@@ -76,7 +76,8 @@ ParameterSet<T>::ParameterSet(const partitioner::Network& network,
 template <class T>
 void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
   const int rank = communicator_->rank();
-  for (const partitioner::SumBucket& layers : sum_buckets(*network_, plan.sums)) {
+  for (const partitioner::GradientBucket& layers :
+       gradient_buckets(*network_, plan.gradient_reduction)) {
     std::vector<Parameter<T>*> together;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -86,8 +87,10 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
         places.push_back(i);
       }
     }
-    buckets_.push_back(
-        {layers, places, ParameterBucket<T>(together, plan.sums.precision, rank), false});
+    buckets_.push_back({layers,
+                        places,
+                        ParameterBucket<T>(together, plan.gradient_reduction.precision, rank),
+                        false});
   }
   std::vector<Parameter<T>*> statistics;
   for (Parameter<T>& parameter : parameters_) {
@@ -95,7 +98,7 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
       statistics.push_back(&parameter);
     }
   }
-  statistics_.emplace(statistics, partitioner::SumPrecision::Exact, rank);
+  statistics_.emplace(statistics, partitioner::ReductionPrecision::Exact, rank);
 }
 
 template <class T>
@@ -168,28 +171,28 @@ const std::vector<std::size_t>& ParameterSet<T>::in_bucket(int bucket) const {
 template <class T>
 void ParameterSet<T>::start_gradients(int bucket, bool normalized) {
   using Already = typename ParameterBucket<T>::Already;
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-  at(bucket).shared.start_sum(transfers_, normalized ? Already::None : Already::Normalized);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
+  at(bucket).shared.start_reduction(transfers_, normalized ? Already::None : Already::Normalized);
 }
 
 template <class T>
 void ParameterSet<T>::finish_gradients(int bucket) {
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-  at(bucket).shared.finish_sum(transfers_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
+  at(bucket).shared.finish_reduction(transfers_);
 }
 
 template <class T>
 void ParameterSet<T>::start_values(int bucket) {
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-  at(bucket).shared.start_share(transfers_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
+  at(bucket).shared.start_all_gather(transfers_);
   at(bucket).values_under_way = true;
 }
 
 template <class T>
 void ParameterSet<T>::finish_values(int bucket) {
   if (std::exchange(at(bucket).values_under_way, false)) {
-    const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-    at(bucket).shared.finish_share(transfers_);
+    const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
+    at(bucket).shared.finish_all_gather(transfers_);
   }
 }
 
@@ -203,19 +206,19 @@ void ParameterSet<T>::finish_values() {
 
 template <class T>
 void ParameterSet<T>::start_statistics() {
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-  statistics_->start_share(transfers_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
+  statistics_->start_all_gather(transfers_);
 }
 
 template <class T>
 void ParameterSet<T>::finish_statistics() {
-  const ExchangeTimer timer(*communicator_, &ExchangeTimes::sums_s);
-  statistics_->finish_share(transfers_);
+  const ExchangeTimer timer(*communicator_, &ExchangeTimes::reduction_s);
+  statistics_->finish_all_gather(transfers_);
 }
 
 template <class T>
-void ParameterSet<T>::sum_gradients(BatchNormMode mode) {
-  partitioner::expects(precision_ == partitioner::SumPrecision::Exact,
+void ParameterSet<T>::reduce_gradients(BatchNormMode mode) {
+  partitioner::expects(precision_ == partitioner::ReductionPrecision::Exact,
                        "what rounding leaves is made up for by a whole step");
   for (int bucket = 0; bucket < buckets(); ++bucket) {
     start_gradients(bucket, mode != BatchNormMode::Sync);
@@ -226,9 +229,9 @@ void ParameterSet<T>::sum_gradients(BatchNormMode mode) {
 }
 
 template <class T>
-void ParameterSet<T>::forget_remainders() {
+void ParameterSet<T>::clear_error_feedback() {
   for (Bucket& bucket : buckets_) {
-    bucket.shared.forget_remainders();
+    bucket.shared.clear_error_feedback();
   }
 }
 
@@ -236,17 +239,17 @@ template <class T>
 std::vector<T> ParameterSet<T>::gather(const Parameter<T>& parameter, const T* held) const {
   std::vector<T> whole;
   whole.reserve(communicator_->rank() == 0 ? static_cast<std::size_t>(parameter.size()) : 0);
-  gather_pieces(*communicator_, owned_values(*parameter.plan), held, [&](std::span<const T> piece) {
-    whole.insert(whole.end(), piece.begin(), piece.end());
+  gather_chunks(*communicator_, owned_values(*parameter.plan), held, [&](std::span<const T> chunk) {
+    whole.insert(whole.end(), chunk.begin(), chunk.end());
   });
   return whole;
 }
 
 template <class T>
 void ParameterSet<T>::scatter(Parameter<T>& parameter, const std::vector<T>& whole, T* held) const {
-  scatter_pieces(
-      *communicator_, held_values(*parameter.plan), held, [&](Index begin, std::span<T> piece) {
-        std::copy_n(whole.begin() + begin, piece.size(), piece.begin());
+  scatter_chunks(
+      *communicator_, held_values(*parameter.plan), held, [&](Index begin, std::span<T> chunk) {
+        std::copy_n(whole.begin() + begin, chunk.size(), chunk.begin());
       });
 }
 

@@ -1,6 +1,7 @@
 // The parameters of a network on one rank: of each tensor the slice that the rank computes with.
 // Each element is owned by one of the ranks that hold it; the owner adds up its gradient, updates
-// it and sends it to the others. They travel in buckets, see partitioner/partition/gradient_sums.h.
+// it and sends it to the others. They travel in buckets, see
+// partitioner/partition/gradient_reduction.h.
 
 #pragma once
 
@@ -64,15 +65,15 @@ class ParameterSet {
   void start_statistics();
   void finish_statistics();
 
-  // Only the sums, all at once. Requires that gradients travel exactly.
-  void sum_gradients(BatchNormMode mode);
+  // Only the reduction, all at once. Requires that gradients travel exactly.
+  void reduce_gradients(BatchNormMode mode);
 
   // What rounding has left of gradients and values, where these travel rounded.
-  void forget_remainders();
+  void clear_error_feedback();
 
   // All of a tensor on rank 0 (empty elsewhere), and from there to those who hold parts. All ranks
   // call these together. `held` is the parameter's values, or something laid out alike. Where a
-  // tensor need not be in memory whole, see parameter_pieces.h.
+  // tensor need not be in memory whole, see parameter_chunks.h.
   [[nodiscard]] std::vector<T> gather(const Parameter<T>& parameter, const T* held) const;
   void scatter(Parameter<T>& parameter, const std::vector<T>& whole, T* held) const;
 
@@ -85,7 +86,7 @@ class ParameterSet {
 
  private:
   struct Bucket {
-    partitioner::SumBucket layers;
+    partitioner::GradientBucket layers;
     std::vector<std::size_t> parameters;  // places in `parameters_`
     ParameterBucket<T> shared;
     bool values_under_way = false;
@@ -95,7 +96,7 @@ class ParameterSet {
 
   const partitioner::Network* network_;
   const Communicator* communicator_;
-  partitioner::SumPrecision precision_;
+  partitioner::ReductionPrecision precision_;
   std::deque<Parameter<T>> parameters_;  // by layer, then kind
   std::deque<Bucket> buckets_;           // in the order of the backward pass
   std::optional<ParameterBucket<T>> statistics_;

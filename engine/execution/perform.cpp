@@ -70,7 +70,7 @@ void Execution<T>::advance(int time) {
   if (time <= time_) {
     return;
   }
-  look_after_sends();
+  progress_sends();
   while (time_ < time) {
     const Zeroing& now = zeroing(++time_);
     for (const typename Zeroing::Frame& frame : now.frames) {
@@ -351,9 +351,9 @@ void Execution<T>::finish(int number) {
 }
 
 template <class T>
-void Execution<T>::look_after_sends() {
+void Execution<T>::progress_sends() {
   for (Edge& of : edges_) {
-    of.exchange.look_after_sends();
+    of.exchange.progress_sends();
   }
 }
 

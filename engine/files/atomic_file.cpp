@@ -106,7 +106,7 @@ void AtomicFile::open_temporary() {
       throw partitioner::InputError(
           target_.string(),
           0,
-          "is being written by another run; wait for that one or choose another folder");
+          "is being written by another run; wait for it or choose another folder");
     }
     if (names_open_file(temporary_, descriptor)) {
       descriptor_ = descriptor;

@@ -167,7 +167,7 @@ LayersPresent layers_present(const InputFile& file,
   if (offset < file.size() && !allow_partial) {
     throw InputError(file.path().string(),
                      0,
-                     fmt::format("goes on after the last layer: {} bytes expected, {} found; is "
+                     fmt::format("continues after the last layer: expected {} bytes, found {}; is "
                                  "this the right model for these weights?",
                                  offset,
                                  file.size()));
@@ -245,15 +245,15 @@ void check_finite(std::span<const float> values,
   const auto found =
       std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
   if (found != values.end()) {
-    throw InputError(path,
-                     0,
-                     fmt::format("{}: its {} holds {} at element {}, expected finite numbers: the "
-                                 "training that wrote it has gone wrong, or the file is damaged or "
-                                 "of another model",
-                                 who,
-                                 part_name(part),
-                                 number_text(double{*found}),
-                                 first + (found - values.begin())));
+    throw InputError(
+        path,
+        0,
+        fmt::format("{}: its {} holds {} at element {}, expected finite numbers: the training that "
+                    "wrote it has diverged, or the file is damaged or of another model",
+                    who,
+                    part_name(part),
+                    number_text(double{*found}),
+                    first + (found - values.begin())));
   }
 }
 

@@ -42,7 +42,7 @@ struct DarknetWeights {
 };
 
 // A file that has been found to be as long as the model's parameters. The vectors of a layer come
-// at once, its weight in pieces of any size: so a large file is never in memory whole. `network`
+// at once, its weight in chunks of any size: so a large file is never in memory whole. `network`
 // must outlive the reader.
 class DarknetWeightsReader {
  public:

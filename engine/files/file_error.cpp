@@ -21,7 +21,7 @@ const char* hint(int error_number) {
     case EPERM:
       return "; check who owns the file and its folder";
     case EROFS:
-      return "; choose a folder that can be written to";
+      return "; choose a writable folder";
     case ENOENT:
     case ENOTDIR:
       return "; check the path";

@@ -83,7 +83,7 @@ void InputFile::read(Index offset, std::span<std::byte> out) const {
       throw partitioner::InputError(
           path_.string(),
           0,
-          fmt::format("ends at byte {}, {} bytes before what was expected; copy it again",
+          fmt::format("ends at byte {}, {} bytes earlier than expected; copy it again",
                       offset,
                       out.size()));
     }

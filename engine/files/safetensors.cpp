@@ -23,7 +23,7 @@ namespace {
 
 constexpr Index kLengthBytes = 8;              // before the header
 constexpr Index kLongestHeader = 100'000'000;  // bytes, the limit of the format's own library
-constexpr std::size_t kPiece = 8192;           // elements converted at once
+constexpr std::size_t kChunk = 8192;           // elements converted at once
 
 template <class T>
 constexpr bool kIsReal = std::is_floating_point_v<T>;
@@ -55,9 +55,9 @@ bool same_bytes(ElementType type) {
 
 template <class Stored, class T>
 void read_converted(const InputFile& file, Index offset, std::span<T> out) {
-  std::vector<Stored> piece(std::min(out.size(), kPiece));
+  std::vector<Stored> chunk(std::min(out.size(), kChunk));
   while (!out.empty()) {
-    const std::span<Stored> part = std::span(piece).first(std::min(out.size(), piece.size()));
+    const std::span<Stored> part = std::span(chunk).first(std::min(out.size(), chunk.size()));
     file.read(offset, std::as_writable_bytes(part));
     std::transform(
         part.begin(), part.end(), out.begin(), [](Stored value) { return static_cast<T>(value); });
@@ -111,12 +111,12 @@ std::string read_header(const InputFile& file) {
   file.read(0, std::as_writable_bytes(std::span(&length, 1)));
   const Index rest = file.size() - kLengthBytes;
   if (length > std::uint64_t{kLongestHeader} || static_cast<Index>(length) > rest) {
-    throw InputError(name,
-                     0,
-                     fmt::format("claims a header of {} bytes, has {}: cut short, or no "
-                                 "safetensors file",
-                                 length,
-                                 rest));
+    throw InputError(
+        name,
+        0,
+        fmt::format("claims a header of {} bytes, has {}: cut short, or not a safetensors file",
+                    length,
+                    rest));
   }
   std::string text(static_cast<std::size_t>(length), ' ');
   file.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
@@ -258,9 +258,9 @@ void SafetensorsWriter::write_bytes(std::span<const std::byte> bytes) {
 
 template <class Stored, class T>
 void SafetensorsWriter::write_converted(std::span<const T> values) {
-  std::vector<Stored> piece(std::min(values.size(), kPiece));
+  std::vector<Stored> chunk(std::min(values.size(), kChunk));
   while (!values.empty()) {
-    const std::span<Stored> part = std::span(piece).first(std::min(values.size(), piece.size()));
+    const std::span<Stored> part = std::span(chunk).first(std::min(values.size(), chunk.size()));
     std::transform(values.begin(),
                    values.begin() + static_cast<std::ptrdiff_t>(part.size()),
                    part.begin(),
@@ -278,7 +278,7 @@ void SafetensorsWriter::write(std::span<const T> values) {
   expects(current_ < tensors_.size(), "no more elements than the header says");
   const StoredTensor& tensor = tensors_[current_];
   expects(std::cmp_less_equal(values.size(), element_count(tensor) - written_),
-          "a piece ends inside its tensor");
+          "a chunk ends inside its tensor");
   expects(convertible<T>(tensor.type),
           "real numbers go to F32 and F64, the others to their own type");
   if (same_bytes<T>(tensor.type)) {

@@ -89,7 +89,7 @@ class SafetensorsReader {
 class TensorDigest;
 
 // The header goes first, so all shapes are known at the start; elements then come in order, in
-// pieces of any size. Never holds more than one piece. The file appears at commit(), see
+// chunks of any size. Never holds more than one chunk. The file appears at commit(), see
 // atomic_file.h; there the digests take the place that the header has for them.
 class SafetensorsWriter {
  public:

@@ -102,7 +102,7 @@ std::map<std::string, std::string> parse_metadata(const Json& json, const std::s
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string()) {
-      refuse(file, fmt::format("__metadata__ {} is not a text", in_quotes(key)));
+      refuse(file, fmt::format("__metadata__ {} is not a string", in_quotes(key)));
     }
     metadata[key] = value.get<std::string>();
   }
@@ -118,7 +118,7 @@ std::vector<Index> parse_indices(const Json& json,
   std::vector<Index> indices;
   for (const Json& value : json) {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{INT64_MAX}) {
-      refuse(file, what + " has an entry that is not a whole number of at least 0");
+      refuse(file, what + " has an entry that is not an integer of at least 0");
     }
     indices.push_back(value.get<Index>());
   }

@@ -17,7 +17,7 @@ using partitioner::InputError;
 
 namespace {
 
-constexpr Index kPieceBytes = Index{1} << 16U;  // a multiple of every element
+constexpr Index kChunkBytes = Index{1} << 16U;  // a multiple of every element
 
 template <class T>
 std::optional<Index> first_unfit(std::span<const std::byte> bytes, Numbers allowed, double& value) {
@@ -34,7 +34,7 @@ std::optional<Index> first_unfit(std::span<const std::byte> bytes, Numbers allow
   return found - numbers.begin();
 }
 
-// What is wrong with a piece of a tensor that begins with element `first`.
+// What is wrong with a chunk of a tensor that begins with element `first`.
 std::optional<std::string> unfit_number(const StoredTensor& tensor,
                                         Numbers allowed,
                                         std::span<const std::byte> bytes,
@@ -46,8 +46,8 @@ std::optional<std::string> unfit_number(const StoredTensor& tensor,
     return std::nullopt;
   }
   return fmt::format(
-      "tensor {} holds {} at element {}, expected {}: the training that wrote it has gone wrong, "
-      "or the file is damaged; take an earlier one",
+      "tensor {} holds {} at element {}, expected {}: the training that wrote it has diverged, or "
+      "the file is damaged; use an earlier one",
       in_quotes(tensor.name),
       number_text(value),
       first + *found,
@@ -69,12 +69,12 @@ void expect_sound_tensor(const SafetensorsReader& file,
   const std::string path = file.path().string();
   const bool real = tensor.type == ElementType::F32 || tensor.type == ElementType::F64;
   const Index bytes = element_count(tensor) * element_bytes(tensor.type);
-  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(bytes, kPieceBytes)));
+  std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(bytes, kChunkBytes)));
   TensorDigest digest(tensor);
   std::optional<std::string> problem;
-  for (Index begin = 0; begin < bytes; begin += kPieceBytes) {
+  for (Index begin = 0; begin < bytes; begin += kChunkBytes) {
     const auto part =
-        std::span(piece).first(static_cast<std::size_t>(std::min(kPieceBytes, bytes - begin)));
+        std::span(chunk).first(static_cast<std::size_t>(std::min(kChunkBytes, bytes - begin)));
     file.read_bytes(tensor.name, begin, part);
     digest.add(part);
     if (real && allowed != Numbers::Any && !problem) {
@@ -87,7 +87,7 @@ void expect_sound_tensor(const SafetensorsReader& file,
     throw InputError(path,
                      0,
                      fmt::format("tensor {} is not what was written, by its digest: the file has "
-                                 "been damaged or changed; take another copy",
+                                 "been damaged or changed; use another copy",
                                  in_quotes(tensor.name)));
   }
   if (problem) {

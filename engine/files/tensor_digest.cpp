@@ -20,11 +20,10 @@ namespace {
 constexpr const char* kBlank = "00000000000000000000000000000000";
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
-  throw InputError(file,
-                   0,
-                   what +
-                       ": the file has been damaged or changed since it was written; take "
-                       "another copy");
+  throw InputError(
+      file,
+      0,
+      what + ": the file has been damaged or changed since it was written; use another copy");
 }
 
 }  // namespace
@@ -117,7 +116,7 @@ FileDigests parse_digests(const std::string& text,
     }
   }
   if (digests.tensors.size() != tensors.size()) {
-    refuse(file, "it has digests of tensors that are not there");
+    refuse(file, "it has digests of tensors that do not exist");
   }
   // Whatever else the text holds would be none of our writing.
   if (digests_text(digests) != text ||

@@ -17,7 +17,7 @@ namespace tessera::engine {
 // Of the metadata; no other text may have it.
 inline constexpr const char* kDigestsKey = "digests";
 
-// Takes a tensor's bytes in pieces of any size.
+// Takes a tensor's bytes in chunks of any size.
 class TensorDigest {
  public:
   explicit TensorDigest(const StoredTensor& tensor);

@@ -23,7 +23,7 @@ class ConnectedLayer : public Layer<T> {
                          views.inputs[0],
                          views.parameters.weight,
                          bias,
-                         views.pre_activations(),
+                         views.forward_output(),
                          part.region);
   }
 
@@ -43,7 +43,7 @@ class ConnectedLayer : public Layer<T> {
     if (views.input_gradients[0].data != nullptr) {
       connected_backward_data(
           site_.input_shape(),
-          stage_.sum_gradients(views),
+          stage_.pre_activation_gradients(views),
           Filters<T>{views.parameters.weight, site_.tile().computed.channels.begin},
           site_.tile().backward,
           InputGradient<T>{views.input_gradients[0], site_.input_map(), views.first_gradients});
@@ -53,7 +53,7 @@ class ConnectedLayer : public Layer<T> {
   void backward_weights(const LayerViews<T>& views, const Region& cells) override {
     connected_backward_weights(site_.input_shape(),
                                views.inputs[0],
-                               stage_.sum_gradients(views),
+                               stage_.pre_activation_gradients(views),
                                cells,
                                site_.tile().computed.channels.begin,
                                views.parameters.weight_gradient);

@@ -25,7 +25,7 @@ class ConvolutionalLayer : public Layer<T> {
   void begin_statistics(const LayerViews<T>& views) override { stage_.begin_statistics(views); }
 
   void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
-    ConvolutionOutput<T> out{views.pre_activations(), part.region};
+    ConvolutionOutput<T> out{views.forward_output(), part.region};
     if (views.norm != nullptr && views.norm->lines && part.ends_lines) {
       out.done = [&lines = *views.norm->lines](const Range& channels, Index n, Index row) {
         lines.add(channels, n, row);
@@ -55,7 +55,7 @@ class ConvolutionalLayer : public Layer<T> {
     if (views.input_gradients[0].data != nullptr) {
       convolution_backward_data(
           method_,
-          stage_.sum_gradients(views),
+          stage_.pre_activation_gradients(views),
           Filters<T>{views.parameters.weight, site_.tile().computed.channels.begin},
           site_.tile().backward,
           InputGradient<T>{views.input_gradients[0], site_.input_map(), views.first_gradients},
@@ -65,13 +65,13 @@ class ConvolutionalLayer : public Layer<T> {
 
   void backward_weights(const LayerViews<T>& views, const Region& cells) override {
     if (weights_make_gradient(views)) {
-      backward_weights_from_sums(views, cells);
+      backward_weights_from_pre_activations(views, cells);
       return;
     }
-    if (site_.winning_pool != partitioner::kNoLayer) {
+    if (site_.argmax_pool != partitioner::kNoLayer) {
       convolution_backward_weights(method_,
                                    views.inputs[0],
-                                   stage_.won_gradient(views),
+                                   stage_.argmax_gradient(views),
                                    cells,
                                    site_.tile().computed.channels.begin,
                                    views.parameters.weight_gradient);
@@ -79,7 +79,7 @@ class ConvolutionalLayer : public Layer<T> {
     }
     convolution_backward_weights(method_,
                                  views.inputs[0],
-                                 stage_.sum_gradients(views),
+                                 stage_.pre_activation_gradients(views),
                                  cells,
                                  site_.tile().computed.channels.begin,
                                  views.parameters.weight_gradient,
@@ -89,21 +89,23 @@ class ConvolutionalLayer : public Layer<T> {
   [[nodiscard]] bool assigns_input_gradients() const override { return true; }
 
  private:
-  // Whether the weights alone want the gradient of the sums, so that it need not stand in memory.
+  // Whether the weights alone want the gradient of the pre-activations, so that it need not stand
+  // in memory.
   [[nodiscard]] bool weights_make_gradient(const LayerViews<T>& views) const {
     return normalized_ && site_.spec().inputs[0] == partitioner::kImage &&
            views.input_gradients[0].data == nullptr &&
-           takes_made_gradient<T>(method_, views.inputs[0], views.sums, site_.tile().backward);
+           takes_made_gradient<T>(
+               method_, views.inputs[0], views.pre_activations, site_.tile().backward);
   }
 
-  void backward_weights_from_sums(const LayerViews<T>& views, const Region& cells) {
-    stage_.with_sum_gradients(views, [&](const NormalizedGradient<T>& gradient) {
+  void backward_weights_from_pre_activations(const LayerViews<T>& views, const Region& cells) {
+    stage_.with_pre_activation_gradients(views, [&](const NormalizedGradient<T>& gradient) {
       const auto make = [&](const Range& run, Index n, Index row, const Range& cols, T* to) {
         gradient.make(run, n, row, cols, to);
       };
       convolution_backward_weights<T>(method_,
                                       views.inputs[0],
-                                      MadeGradient<T>{views.sums, make},
+                                      MadeGradient<T>{views.pre_activations, make},
                                       cells,
                                       site_.tile().computed.channels.begin,
                                       views.parameters.weight_gradient);

@@ -1,4 +1,4 @@
-// A layer at work on one rank: it computes its tile of its map from views that hold what it
+// A layer in execution on one rank: it computes its tile of its map from views that hold what it
 // requires, and the other way round, a phase or a part of one at a time. Layers know nothing of
 // neighbours and nothing of the order of a step: the plan has put every cell that they read where
 // they read it, and what a phase leaves for a later one is in what they are handed.
@@ -39,7 +39,7 @@ struct Pass {
   const std::vector<int>* labels = nullptr;  // of each image of the pass, where there is a loss;
                                              // -1: none, the image does not count
   double loss_scale = 1;                     // one over the images of a step
-  bool ends_step = false;  // gradients of parameters are complete after it: their sums begin
+  bool ends_step = false;  // gradients of parameters are complete after it: their reduction begins
 };
 
 // Where a layer works, fixed for as long as it lives.
@@ -50,9 +50,9 @@ struct Site {
   int layer = 0;
   double batch_norm_rate = 0.1;
   double batch_norm_epsilon = 1e-5;
-  int joined_pool = partitioner::kNoLayer;   // that takes the layer's output while it is being made
-  bool is_joined = false;                    // the layer is such a pool: it has nothing to do
-  int winning_pool = partitioner::kNoLayer;  // whose winners the gradient of the weights is made of
+  int fused_pool = partitioner::kNoLayer;   // that takes the layer's output while it is being made
+  bool is_fused = false;                    // the layer is such a pool: it has nothing to do
+  int argmax_pool = partitioner::kNoLayer;  // whose argmax the gradient of the weights is made from
 
   [[nodiscard]] const partitioner::LayerSpec& spec() const { return network->layer(layer); }
   [[nodiscard]] const partitioner::Tile& tile() const { return plan->tile(layer, rank); }
@@ -103,12 +103,12 @@ inline constexpr Index kGradientFields = 2;  // of shift, of scale
 template <class T>
 struct LayerViews {
   std::vector<View<const T>> inputs;
-  std::vector<View<T>> input_gradients;  // data is null where nobody wants it
-  View<T> output;                        // that of the joined pool where there is one
+  std::vector<View<T>> input_gradients;  // data is null where it is not needed
+  View<T> output;                        // that of the fused pool where there is one
   View<T> output_gradient;
-  View<T> sums;           // what the activation starts from, where it lies apart from the output
-  View<T> sum_gradients;  // likewise; may be the same memory
-  View<Winner> winners;   // of the layer's max-pool, or of the joined or the winning one
+  View<T> pre_activations;  // what the activation starts from, where it lies apart from the output
+  View<T> pre_activation_gradients;  // likewise; may be the same memory
+  View<ArgmaxOffset> argmax;         // of the layer's max-pool, or of the fused or the argmax pool
   ParameterViews<T> parameters;
   T* workspace = nullptr;  // scratch that layers share: what is in it does not outlive a call, but
                            // for what prepare() says
@@ -123,7 +123,9 @@ struct LayerViews {
   std::span<const ChannelShare> shares;
 
   // What forward() assigns: the output itself where no activation starts from anything else.
-  [[nodiscard]] View<T> pre_activations() const { return sums.data != nullptr ? sums : output; }
+  [[nodiscard]] View<T> forward_output() const {
+    return pre_activations.data != nullptr ? pre_activations : output;
+  }
 };
 
 template <class T>
@@ -179,7 +181,7 @@ class Layer {
 template <class T>
 [[nodiscard]] std::unique_ptr<Layer<T>> make_layer(const Site& site);
 
-// The layer whose output is judged: the softmax that ends the network (pass-through layers aside),
+// The layer that gives the loss: the softmax that ends the network (pass-through layers aside),
 // else a [cost]; -1 where there is none.
 [[nodiscard]] int loss_layer(const partitioner::Network& network);
 

@@ -12,17 +12,17 @@ class MaxPoolLayer : public Layer<T> {
       : site_(site), pool_(std::get<partitioner::MaxPool>(site.spec().operation)) {}
 
   void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
-    if (!site_.is_joined) {
+    if (!site_.is_fused) {
       max_pool_forward<T>(
-          {pool_, site_.input_map(), part.region}, views.inputs[0], {views.output, views.winners});
+          {pool_, site_.input_map(), part.region}, views.inputs[0], {views.output, views.argmax});
     }
   }
 
   void backward_data(const Pass& /*pass*/, const LayerViews<T>& views) override {
-    if (!site_.is_joined && views.input_gradients[0].data != nullptr) {
+    if (!site_.is_fused && views.input_gradients[0].data != nullptr) {
       max_pool_backward<T>({pool_, site_.input_map(), site_.tile().backward},
                            views.output_gradient,
-                           views.winners,
+                           views.argmax,
                            views.input_gradients[0]);
     }
   }

@@ -8,7 +8,7 @@ template <class T>
 void NormStage<T>::begin_statistics(const LayerViews<T>& views) const {
   const Region& owned = site_.tile().owned;
   if (!owned.empty()) {
-    views.norm->lines.emplace(View<const T>(views.pre_activations()), owned);
+    views.norm->lines.emplace(View<const T>(views.forward_output()), owned);
   }
 }
 
@@ -17,7 +17,7 @@ void NormStage<T>::statistics(const LayerViews<T>& views) const {
   NormState<T>& state = *views.norm;
   const std::vector<Moments> owned =
       state.lines ? state.lines->total()
-                  : channel_moments(View<const T>(views.pre_activations()), site_.tile().owned);
+                  : channel_moments(View<const T>(views.forward_output()), site_.tile().owned);
   state.lines.reset();
   state.moments.clear();
   for (const Moments& of : owned) {
@@ -41,7 +41,7 @@ void NormStage<T>::assign_norms(const LayerViews<T>& views) const {
   const ParameterViews<T>& parameters = views.parameters;
   const double rate = site_.batch_norm_rate;
   for (std::size_t c = 0; c < norms.size(); ++c) {
-    if (all[c].count == 0) {  // nothing to go by but what was seen before
+    if (all[c].count == 0) {  // nothing known but what was seen before
       const double running = static_cast<double>(parameters.variance[c]);
       norms[c] = {parameters.mean[c],
                   static_cast<T>(1 / std::sqrt(running + site_.batch_norm_epsilon))};
@@ -76,8 +76,8 @@ void NormStage<T>::restore(const LayerViews<T>& views) const {
   if (computed.empty()) {
     return;
   }
-  const View<const T> in = views.pre_activations();
-  const Pooled<T> pooled{views.output, views.winners};
+  const View<const T> in = views.forward_output();
+  const Pooled<T> pooled{views.output, views.argmax};
   if (normalize_ && has_pool()) {
     normalize_pool_forward(
         in, normalization(views), pool_site(&partitioner::Tile::computed), pooled);
@@ -92,7 +92,7 @@ void NormStage<T>::restore(const LayerViews<T>& views) const {
 
 template <class T>
 PoolSite NormStage<T>::pool_site(Region partitioner::Tile::*region) const {
-  const int pool = has_pool() ? site_.joined_pool : site_.winning_pool;  // the same where both are
+  const int pool = has_pool() ? site_.fused_pool : site_.argmax_pool;  // the same where both are
   return {std::get<partitioner::MaxPool>(site_.network->layer(pool).operation),
           whole_map(*site_.network, site_.layer, site_.plan->batch),
           site_.plan->tile(pool, site_.rank).*region};
@@ -126,17 +126,17 @@ template <class T>
 GradientLines<T> NormStage<T>::output_gradients(const LayerViews<T>& views) const {
   const View<const T> gradient = views.output_gradient;
   return has_pool()
-             ? GradientLines<T>(pool_site(&partitioner::Tile::backward), gradient, views.winners)
+             ? GradientLines<T>(pool_site(&partitioner::Tile::backward), gradient, views.argmax)
              : GradientLines<T>(gradient);
 }
 
 template <class T>
 void NormStage<T>::backward_without_norm(const LayerViews<T>& views) const {
   const partitioner::Tile& tile = site_.tile();
-  // What a pool's winners had is what the pool holds, and all else takes no gradient.
+  // What a pool's argmax cells had is what the pool holds, and all else takes no gradient.
   const Region region = has_pool() ? pool_site(&partitioner::Tile::backward).region : tile.backward;
   const std::vector<double> channels = activate_backward(activation_,
-                                                         View<const T>(views.pre_activations()),
+                                                         View<const T>(views.forward_output()),
                                                          View<const T>(views.output),
                                                          region,
                                                          views.output_gradient);
@@ -144,8 +144,8 @@ void NormStage<T>::backward_without_norm(const LayerViews<T>& views) const {
   for (std::size_t c = 0; c < channels.size(); ++c) {
     views.parameters.bias_gradient[first + static_cast<Index>(c)] += static_cast<T>(channels[c]);
   }
-  if (has_pool() && views.sum_gradients.data != nullptr) {
-    copy_lines(output_gradients(views), tile.backward, views.sum_gradients);
+  if (has_pool() && views.pre_activation_gradients.data != nullptr) {
+    copy_lines(output_gradients(views), tile.backward, views.pre_activation_gradients);
   }
 }
 
@@ -163,10 +163,10 @@ void NormStage<T>::backward_activation(const LayerViews<T>& views) const {
   if (tile.computed.empty()) {
     return;
   }
-  for (const NormGradient& of : normalize_backward_sums(View<const T>(views.sums),
-                                                        tile.backward,
-                                                        normalization(views),
-                                                        output_gradients(views))) {
+  for (const NormGradient& of : normalize_backward_statistics(View<const T>(views.pre_activations),
+                                                              tile.backward,
+                                                              normalization(views),
+                                                              output_gradients(views))) {
     gradients.insert(gradients.end(), {of.shift, of.scale});
   }
 }
@@ -195,7 +195,7 @@ void NormStage<T>::backward_normalize(const Pass& pass, const LayerViews<T>& vie
 template <class T>
 void NormStage<T>::normalize_gradient(const LayerViews<T>& views) const {
   if (!site_.tile().computed.empty()) {
-    normalize_backward(views.sums,
+    normalize_backward(views.pre_activations,
                        site_.tile().backward,
                        normalization(views),
                        through_statistics(views),

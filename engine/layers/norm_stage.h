@@ -1,11 +1,11 @@
 // What follows the pre-activations of a convolutional or connected layer: normalisation, if it has
-// one, activation, and the max-pool that is joined with them. What phases leave for each other is
-// in the views that they are handed.
+// one, activation, and the max-pool that is fused with them. What phases leave for each other is in
+// the views that they are handed.
 
 #pragma once
 
 #include "engine/layers/layer.h"
-#include "engine/ops/norm/joined_pool.h"
+#include "engine/ops/norm/fused_pool.h"
 
 namespace tessera::engine {
 
@@ -20,8 +20,8 @@ class NormStage {
   void statistics(const LayerViews<T>& views) const;
   void activate(const LayerViews<T>& views) const;
   void restore(const LayerViews<T>& views) const;
-  // Of a joined pool behind an activation, the gradient of the output becomes that of its winners,
-  // and of the pre-activations where these have a place.
+  // Of a fused pool behind an activation, the gradient of the output becomes that of its argmax
+  // cells, and of the pre-activations where these have a place.
   void backward_activation(const LayerViews<T>& views) const;
   // Adds to the gradients of shift and scale.
   void backward_normalize(const Pass& pass, const LayerViews<T>& views) const;
@@ -29,22 +29,26 @@ class NormStage {
   // visit(gradient), which makes it out of the pre-activations.
   void normalize_gradient(const LayerViews<T>& views) const;
   template <class Visit>
-  void with_sum_gradients(const LayerViews<T>& views, Visit visit) const {
+  void with_pre_activation_gradients(const LayerViews<T>& views, Visit visit) const {
     const GradientLines<T> lines = output_gradients(views);
-    visit(NormalizedGradient<T>(
-        views.sums, site_.tile().backward, normalization(views), through_statistics(views), lines));
+    visit(NormalizedGradient<T>(views.pre_activations,
+                                site_.tile().backward,
+                                normalization(views),
+                                through_statistics(views),
+                                lines));
   }
 
   // Where the gradient of the pre-activations is then.
-  [[nodiscard]] View<const T> sum_gradients(const LayerViews<T>& views) const {
-    return views.sum_gradients.data != nullptr ? views.sum_gradients : views.output_gradient;
+  [[nodiscard]] View<const T> pre_activation_gradients(const LayerViews<T>& views) const {
+    return views.pre_activation_gradients.data != nullptr ? views.pre_activation_gradients
+                                                          : views.output_gradient;
   }
 
-  // The same by the winners of the winning pool, without normalisation.
-  [[nodiscard]] WonGradient<T> won_gradient(const LayerViews<T>& views) const {
+  // The same by the argmax of that pool, without normalisation.
+  [[nodiscard]] ArgmaxGradient<T> argmax_gradient(const LayerViews<T>& views) const {
     return {pool_site(&partitioner::Tile::backward),
-            has_pool() ? views.output_gradient : sum_gradients(views),
-            views.winners,
+            has_pool() ? views.output_gradient : pre_activation_gradients(views),
+            views.argmax,
             has_pool() ? GradientOf::Windows : GradientOf::Cells};
   }
 
@@ -53,7 +57,7 @@ class NormStage {
   void backward_without_norm(const LayerViews<T>& views) const;
   [[nodiscard]] GradientLines<T> output_gradients(const LayerViews<T>& views) const;
   [[nodiscard]] PoolSite pool_site(Region partitioner::Tile::*region) const;
-  [[nodiscard]] bool has_pool() const { return site_.joined_pool != partitioner::kNoLayer; }
+  [[nodiscard]] bool has_pool() const { return site_.fused_pool != partitioner::kNoLayer; }
   [[nodiscard]] double statistics_cells(const Pass& pass) const;
   [[nodiscard]] Normalization<T> normalization(const LayerViews<T>& views) const;
   [[nodiscard]] StatisticsGradient through_statistics(const LayerViews<T>& views) const {

@@ -23,17 +23,18 @@ class ShortcutLayer : public Layer<T> {
     if (region.empty()) {
       return;
     }
-    const View<T> sums = views.pre_activations();
-    copy_cells({}, T(1), false, views.inputs[0], region, sums);
+    const View<T> pre_activations = views.forward_output();
+    copy_cells({}, T(1), false, views.inputs[0], region, pre_activations);
     const Region both = shared(region);
     if (!both.empty()) {
       if (shortcut_.alpha != 1) {
-        scale_cells(static_cast<T>(shortcut_.alpha), cells_.every, both, sums);
+        scale_cells(static_cast<T>(shortcut_.alpha), cells_.every, both, pre_activations);
       }
-      copy_cells(cells_, static_cast<T>(shortcut_.beta), true, views.inputs[1], both, sums);
+      copy_cells(
+          cells_, static_cast<T>(shortcut_.beta), true, views.inputs[1], both, pre_activations);
     }
     if (views.output.data != nullptr) {
-      activate_forward(shortcut_.activation, View<const T>(sums), region, views.output);
+      activate_forward(shortcut_.activation, View<const T>(pre_activations), region, views.output);
     }
   }
 
@@ -45,7 +46,7 @@ class ShortcutLayer : public Layer<T> {
     const View<const T> gradient = views.output_gradient;
     if (shortcut_.activation != partitioner::Activation::Linear) {
       activate_backward(shortcut_.activation,
-                        View<const T>(views.pre_activations()),
+                        View<const T>(views.forward_output()),
                         View<const T>(views.output),
                         region,
                         views.output_gradient);

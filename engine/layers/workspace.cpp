@@ -71,7 +71,7 @@ void expect_workspace(const partitioner::Network& network, int layer, Index need
     throw partitioner::InputError(
         "--workspace",
         0,
-        fmt::format("layer {} ({}) takes {} at least: give more than {}, or cut it into more tiles",
+        fmt::format("layer {} ({}) needs at least {}: give more than {}, or cut it into more tiles",
                     layer,
                     kind_name(network.layer(layer).operation),
                     partitioner::readable_bytes(needed),

@@ -1,4 +1,4 @@
-// Times sums over ranks: each rank owns a part of the vector, adds it up and sends it back, as the
+// Times all-reduces: each rank owns a part of the vector, adds it up and sends it back, as the
 // owners of parameters do, but with messages that are waited for at once.
 
 #include <algorithm>

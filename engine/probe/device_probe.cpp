@@ -232,16 +232,17 @@ PassRates normalize_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& 
   const Normalization<float> by{
       0, norms, scale.data(), shift.data(), partitioner::Activation::Leaky};
   const double forward_s = timer.seconds(allowed_s / 2, [&] {
-    const View<const float> sums = maps.in.next(kMap);
-    (void)channel_moments(sums, kMap);
-    normalize_forward(sums, kMap, by, maps.out.next(kMap));
+    const View<const float> pre_activations = maps.in.next(kMap);
+    (void)channel_moments(pre_activations, kMap);
+    normalize_forward(pre_activations, kMap, by, maps.out.next(kMap));
   });
   const auto count = static_cast<double>(kMap.rows.size() * kMap.cols.size());
   const double backward_s = timer.seconds(allowed_s / 2, [&] {
-    const View<float> sums = maps.out.next(kMap);
+    const View<float> pre_activations = maps.out.next(kMap);
     const GradientLines<float> gradient{View<const float>(maps.gradient.next(kMap))};
-    const auto totals = normalize_backward_sums(View<const float>(sums), kMap, by, gradient);
-    normalize_backward(sums, kMap, by, {totals, count, kMap}, gradient);
+    const auto totals =
+        normalize_backward_statistics(View<const float>(pre_activations), kMap, by, gradient);
+    normalize_backward(pre_activations, kMap, by, {totals, count, kMap}, gradient);
   });
   return {bytes_of_maps(1) / forward_s, bytes_of_maps(1) / backward_s};
 }
@@ -265,13 +266,13 @@ PassRates pool_rates(const TrialTimer& timer, double allowed_s, ProbeMaps& maps)
   output.rows.end /= 2;
   output.cols.end /= 2;
   const PoolSite site{{2, 2, 0}, kMap, output};
-  Tensor<Winner> winners(output);
+  Tensor<ArgmaxOffset> argmax(output);
   const double forward_s = timer.seconds(allowed_s / 2, [&] {
-    max_pool_forward<float>(site, maps.in.next(kMap), {maps.out.next(output), winners.view()});
+    max_pool_forward<float>(site, maps.in.next(kMap), {maps.out.next(output), argmax.view()});
   });
   const double backward_s = timer.seconds(allowed_s / 2, [&] {
     max_pool_backward<float>(
-        site, maps.out.next(output), std::as_const(winners).view(), maps.gradient.next(kMap));
+        site, maps.out.next(output), std::as_const(argmax).view(), maps.gradient.next(kMap));
   });
   constexpr double kMaps = 1.25;
   return {bytes_of_maps(kMaps) / forward_s, bytes_of_maps(kMaps) / backward_s};

@@ -20,7 +20,7 @@ struct DeviceProbeOptions {
 
 struct DeviceMeasurements {
   partitioner::DeviceProfile profile;      // name, memory, messages, updates: not measured here
-  std::vector<ConvolutionPoint> left_out;  // for want of time or memory
+  std::vector<ConvolutionPoint> left_out;  // for lack of time or memory
   double processor_share = 1;  // of a processor that a thread gets when it wants all of it
 };
 

@@ -213,9 +213,9 @@ void measure_pairs(const Communicator& communicator,
 
 enum class Direction { Out, In };
 
-// One rank and all others: it sends `bytes` to each of them at once, or they to it. As sums of
-// gradients travel, a few pieces at a time: more than an interface can carry at once would be lost
-// on the way, and waited for much longer than it takes.
+// One rank and all others: it sends `bytes` to each of them at once, or they to it. As in gradient
+// reductions, a few chunks at a time: more than an interface can carry at once would be lost on the
+// way, and waited for much longer than it takes.
 class Star {
  public:
   Star(const Communicator& communicator, int hub, Direction direction, std::size_t bytes)

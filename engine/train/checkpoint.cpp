@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/comm/agreement.h"
-#include "engine/execution/parameter_pieces.h"
+#include "engine/execution/parameter_chunks.h"
 #include "engine/files/tensor_check.h"
 #include "engine/train/root_work.h"
 
@@ -55,7 +55,7 @@ Index parse_number(const SafetensorsReader& file, const std::string& key) {
   throw InputError(
       file.path().string(),
       0,
-      fmt::format("its metadata has no number '{}': it is no checkpoint of this program", key));
+      fmt::format("its metadata has no number '{}': it is not a checkpoint of this program", key));
 }
 
 void expect_shape(const SafetensorsReader& file,
@@ -65,8 +65,8 @@ void expect_shape(const SafetensorsReader& file,
   if (stored.shape != shape) {
     throw InputError(file.path().string(),
                      0,
-                     fmt::format("tensor '{}' has another shape than the model gives it: the "
-                                 "checkpoint is of another model",
+                     fmt::format("tensor '{}' has a different shape than in the model: the "
+                                 "checkpoint belongs to another model",
                                  name));
   }
 }
@@ -78,7 +78,7 @@ void expect_digests(const SafetensorsReader& file) {
     throw InputError(file.path().string(),
                      0,
                      "its digests are missing: the file has been damaged or changed since it was "
-                     "written; take another copy");
+                     "written; use another copy");
   }
 }
 
@@ -94,13 +94,13 @@ void expect_optimizer(const SafetensorsReader& file,
                       bool adam) {
   for (const Parameter<float>& parameter : parameters.all()) {
     if (is_learnt(parameter.plan->kind) && file.has(state_name(parameter, "second")) != adam) {
-      throw InputError(file.path().string(),
-                       0,
-                       fmt::format("its optimizer state is that of {}, the model file asks for {}: "
-                                   "change adam= in [net], or start anew from its weights with "
-                                   "--weights",
-                                   adam ? "momentum" : "Adam",
-                                   adam ? "Adam" : "momentum"));
+      throw InputError(
+          file.path().string(),
+          0,
+          fmt::format("its optimizer state is that of {}, the model file asks for {}: change adam= "
+                      "in [net], or start over from its weights with --weights",
+                      adam ? "momentum" : "Adam",
+                      adam ? "Adam" : "momentum"));
     }
   }
 }
@@ -188,8 +188,8 @@ void save_checkpoint(const std::filesystem::path& path,
                  metadata_of(state));
   });
   const auto write = [&](const std::vector<PlacedRun>& from, const Array<float>& mine) {
-    gather_pieces(communicator, from, mine.data(), [&](std::span<const float> piece) {
-      root.run([&] { file->write(piece); });
+    gather_chunks(communicator, from, mine.data(), [&](std::span<const float> chunk) {
+      root.run([&] { file->write(chunk); });
     });
   };
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {
@@ -256,8 +256,8 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   root.finish();
   const auto read =
       [&](const std::string& name, const std::vector<PlacedRun>& to, Array<float>& mine) {
-        scatter_pieces(communicator, to, mine.data(), [&](Index begin, std::span<float> piece) {
-          root.run([&] { file->read(name, begin, piece); });
+        scatter_chunks(communicator, to, mine.data(), [&](Index begin, std::span<float> chunk) {
+          root.run([&] { file->read(name, begin, chunk); });
         });
       };
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {

@@ -3,11 +3,11 @@
 // seed, images seen, the model's text and how its pictures are prepared are metadata of the file.
 //
 // What rounding has left of gradients and values, where these travel rounded, is not in it: a run
-// that goes on after saving forgets it, too, see ParameterSet::forget_remainders().
+// that goes on after saving forgets it, too, see ParameterSet::clear_error_feedback().
 //
-// Rank 0 reads and writes; a piece of a tensor at a time travels between it and its owners, so that
+// Rank 0 reads and writes; a chunk of a tensor at a time travels between it and its owners, so that
 // checkpoints take no memory to speak of. All ranks call these functions together unless said
-// otherwise, and errors are AgreedErrors on all of them. What is read is judged first, by its
+// otherwise, and errors are AgreedErrors on all of them. What is read is checked first, by its
 // digests and number by number.
 
 #pragma once

@@ -35,7 +35,7 @@ std::vector<std::string> class_cells(const ClassificationMetrics& metrics,
           percent(score.precision())};
 }
 
-// A row a class: the pairs stand beside what is known of the class.
+// One row per class: the pairs stand beside what is known of the class.
 std::string confusion_table(const ClassificationMetrics& metrics,
                             const std::vector<std::string>& names) {
   std::vector<partitioner::Column> columns{
@@ -52,7 +52,7 @@ std::string confusion_table(const ClassificationMetrics& metrics,
     }
     table.add_row(std::move(cells));
   }
-  return "each class, and as how many of which its pictures were recognised:\n" + table.text();
+  return "confusion matrix: each class, and how its pictures were classified:\n" + table.text();
 }
 
 std::string lowest_recall_table(const ClassificationMetrics& metrics,
@@ -84,7 +84,7 @@ std::string most_confused(const ClassificationMetrics& metrics,
                           const std::vector<std::string>& names) {
   std::vector<Confusion> pairs = metrics.confusions();
   if (pairs.empty()) {
-    return "no class was taken for another\n";
+    return "no class was mistaken for another\n";
   }
   pairs.resize(std::min(pairs.size(), kMostListed));
   partitioner::TextTable table({{"pictures"},

@@ -34,7 +34,7 @@ DataLoader::DataLoader(std::optional<BatchSource> source,
     : source_(source ? std::make_shared<const BatchSource>(std::move(*source)) : nullptr),
       plan_(&plan),
       communicator_(&communicator),
-      targets_(communicator, plan.truth, kTargetsTag),
+      targets_(communicator, plan.targets, kTargetsTag),
       labels_(static_cast<std::size_t>(plan.batch)) {
   partitioner::expects((source_ != nullptr) == reads(plan, communicator.rank()),
                        "a source where the plan reads");
@@ -46,7 +46,7 @@ DataLoader::DataLoader(RandomPictures pictures,
     : random_(pictures),
       plan_(&plan),
       communicator_(&communicator),
-      targets_(communicator, plan.truth, kTargetsTag),
+      targets_(communicator, plan.targets, kTargetsTag),
       labels_(static_cast<std::size_t>(plan.batch)) {}
 
 DataLoader::Batch DataLoader::read(const BatchSource& source,

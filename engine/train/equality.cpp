@@ -22,7 +22,7 @@ using partitioner::ParameterKind;
 template <class T>
 struct Outcome {
   std::vector<std::vector<T>> maps;               // by layer
-  std::map<int, std::vector<T>> winners;          // of max-pool layers
+  std::map<int, std::vector<T>> argmax;           // of max-pool layers
   std::map<std::string, std::vector<T>> tensors;  // loss, gradients, statistics
 };
 
@@ -85,12 +85,12 @@ std::vector<int> draw_labels(Index batch, Index outputs, std::uint64_t seed) {
 }
 
 template <class T>
-void copy_winners(View<const Winner> winners, const Region& region, View<T> to) {
+void copy_argmax(View<const ArgmaxOffset> argmax, const Region& region, View<T> to) {
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for (Index c = region.channels.begin; c < region.channels.end; ++c) {
       for (Index row = region.rows.begin; row < region.rows.end; ++row) {
         for (Index col = region.cols.begin; col < region.cols.end; ++col) {
-          to.at(n, c, row, col) = static_cast<T>(winners.at(n, c, row, col));
+          to.at(n, c, row, col) = static_cast<T>(argmax.at(n, c, row, col));
         }
       }
     }
@@ -105,9 +105,9 @@ void gather_maps(Execution<T>& execution, Outcome<T>& outcome) {
     outcome.maps.push_back(execution.gather_map(layer));
     if (std::holds_alternative<partitioner::MaxPool>(network.layer(layer).operation)) {
       const Region& owned = execution.plan().tile(layer, rank).owned;
-      Tensor<T> winners(owned);
-      copy_winners(execution.winners(layer), owned, winners.view());
-      outcome.winners[layer] = execution.gather_cells(layer, winners.view());
+      Tensor<T> argmax(owned);
+      copy_argmax(execution.argmax(layer), owned, argmax.view());
+      outcome.argmax[layer] = execution.gather_cells(layer, argmax.view());
     }
   }
 }
@@ -167,7 +167,7 @@ double largest(const std::vector<T>& values) {
   return most;
 }
 
-// The largest difference over `scale`; infinite where one of them all is no number or overflows.
+// The largest difference over `scale`; infinite where one of them all is not a number or overflows.
 template <class A, class B>
 double difference(const std::vector<A>& a, const std::vector<B>& b, double scale) {
   double most = 0;
@@ -252,13 +252,14 @@ class Scales {
     }
   }
 
-  [[nodiscard]] double of(const std::string& name, const std::vector<double>& truth) const {
+  [[nodiscard]] double of(const std::string& name, const std::vector<double>& reference) const {
     constexpr double kZeroInLayer = 1e-4;
     constexpr double kZero = 1e-9;
     if (!name.ends_with("gradient")) {
-      return largest(truth);
+      return largest(reference);
     }
-    return std::max({largest(truth), kZeroInLayer * of_layer_.at(layer(name)), kZero * of_all_});
+    return std::max(
+        {largest(reference), kZeroInLayer * of_layer_.at(layer(name)), kZero * of_all_});
   }
 
  private:
@@ -273,13 +274,13 @@ class Scales {
 
 void compare_tensors(const Outcomes& outcomes, EqualityReport& report) {
   const Scales scales(outcomes.one_double.tensors);
-  for (const auto& [name, truth] : outcomes.one_double.tensors) {
-    const double scale = scales.of(name, truth);
+  for (const auto& [name, reference] : outcomes.one_double.tensors) {
+    const double scale = scales.of(name, reference);
     EqualityLine line{name,
-                      difference(outcomes.tiled_double.tensors.at(name), truth, scale),
-                      difference(outcomes.tiled_single.tensors.at(name), truth, scale),
-                      difference(outcomes.one_single.tensors.at(name), truth, scale)};
-    const bool flipped = report.flipped_signs + report.flipped_winners > 0;
+                      difference(outcomes.tiled_double.tensors.at(name), reference, scale),
+                      difference(outcomes.tiled_single.tensors.at(name), reference, scale),
+                      difference(outcomes.one_single.tensors.at(name), reference, scale)};
+    const bool flipped = report.flipped_signs + report.flipped_argmax > 0;
     const double single_bound = std::max(kSingleErrorRatio * line.one_tile_single_error,
                                          flipped ? kFlipBound : kSingleFloor);
     const double double_bound =
@@ -303,12 +304,11 @@ void compare_maps(const partitioner::Network& network,
       report.single_flipped_signs += count_flipped_signs(one, outcomes.one_double.maps[i]);
     }
   }
-  for (const auto& [layer, winners] : outcomes.one_single.winners) {
-    report.flipped_winners +=
-        count_different_bits(outcomes.tiled_single.winners.at(layer), winners);
-    const std::vector<float> truth(outcomes.one_double.winners.at(layer).begin(),
-                                   outcomes.one_double.winners.at(layer).end());
-    report.single_flipped_winners += count_different_bits(winners, truth);
+  for (const auto& [layer, argmax] : outcomes.one_single.argmax) {
+    report.flipped_argmax += count_different_bits(outcomes.tiled_single.argmax.at(layer), argmax);
+    const std::vector<float> reference(outcomes.one_double.argmax.at(layer).begin(),
+                                       outcomes.one_double.argmax.at(layer).end());
+    report.single_flipped_argmax += count_different_bits(argmax, reference);
   }
 }
 

@@ -25,9 +25,9 @@ inline constexpr double kSingleErrorRatio =
 // differ by the same ratio of it, even if that is more than kDoubleBound.
 inline constexpr double kDoubleRounding = 0x1p-29;  // of what single precision rounds
 inline constexpr double kSingleFloor = 1e-5;        // errors that are not worth a ratio
-// A sign or a winner that rounding flips in one of two runs and not in the other moves gradients by
-// some percent of their largest element; where any did, that is the bound, and the number of flips
-// is shown.
+// A sign or an argmax that rounding flips in one of two runs and not in the other moves gradients
+// by some percent of their largest element; where any did, that is the bound, and the number of
+// flips is shown.
 inline constexpr double kFlipBound = 0.1;
 
 struct EqualityLine {
@@ -44,10 +44,10 @@ struct EqualityReport {
   Index different_bits = 0;         // of them, between partition and one tile
   Index flipped_signs =
       0;  // of values before an activation's kink, between partition and one tile in single
-  Index flipped_winners = 0;  // of max-pool windows
+  Index flipped_argmax = 0;  // of max-pool windows
   Index single_flipped_signs =
       0;  // of one tile, between single and double: what rounding does by itself
-  Index single_flipped_winners = 0;
+  Index single_flipped_argmax = 0;
   bool bits_must_agree = true;  // direct kernels, no batch normalisation
   bool within_bounds = true;
 };

@@ -38,7 +38,7 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader) {
     }
   }
   if (std::isnan(loss)) {
-    throw AgreedError("the loss is no number: are there weights that are none?");
+    throw AgreedError("the loss is NaN: are some weights NaN?");
   }
   const double pictures = static_cast<double>(result.pictures);
   result.loss = loss / pictures;

@@ -108,14 +108,14 @@ bool Metrics::is_there() const {
 
 void Metrics::copy_to(const std::filesystem::path& path) const {
   AtomicFile copy(path);
-  std::array<char, 4096> piece{};
+  std::array<char, 4096> chunk{};
   std::int64_t offset = 0;
   while (offset < bytes_) {
-    const ssize_t count = ::pread(descriptor_, piece.data(), piece.size(), offset);
+    const ssize_t count = ::pread(descriptor_, chunk.data(), chunk.size(), offset);
     if (count <= 0) {
       break;  // its disk is gone: what could be read is better than nothing
     }
-    copy.write(std::string_view(piece.data(), static_cast<std::size_t>(count)));
+    copy.write(std::string_view(chunk.data(), static_cast<std::size_t>(count)));
     offset += count;
   }
   copy.commit();

@@ -1,8 +1,8 @@
-// DIR/metrics.jsonl of a run: a JSON object a line, for each step and each evaluation. Rank 0 alone
-// has it.
+// DIR/metrics.jsonl of a run: one JSON object per line, for each step and each evaluation. Rank 0
+// alone has it.
 //
-// The file may be taken away while the run is at work, with its folder or its disk: what was
-// written is then still to be read from here.
+// The file may be taken away during the run, with its folder or its disk: what was written is then
+// still to be read from here.
 
 #pragma once
 

@@ -18,7 +18,7 @@
 namespace tessera::engine {
 
 // Of one learnt parameter: what its owner remembers of the elements it owns, run after run as
-// owned_alone() of parameter_pieces.h places them.
+// owned_alone() of parameter_chunks.h places them.
 template <class T>
 struct OptimizerState {
   Array<T> first;   // velocity, or mean gradient

@@ -2,7 +2,7 @@
 // becomes its input, and what its outputs are called. A checkpoint keeps it, so that whoever uses
 // the weights prepares pictures as training did.
 //
-// mean and stddev are those in effect, one number a channel, whatever they came from: --mean and
+// mean and stddev are those in effect, one number per channel, whatever they came from: --mean and
 // --std, or the 0..1 or -1..1 of the model file. Class names that are only numbers in order say
 // nothing and are left out: `class_names` is empty then.
 

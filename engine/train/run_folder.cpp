@@ -125,10 +125,9 @@ void RunFolder::make() {
     error = folder_ < 0 ? std::error_code(errno, std::generic_category()) : error;
   }
   if (error) {
-    throw InputError(
-        fmt::format("--run {}: cannot make this folder ({}): give one that can be written to",
-                    path_.string(),
-                    error.message()));
+    throw InputError(fmt::format("--run {}: cannot create this folder ({}): choose a writable one",
+                                 path_.string(),
+                                 error.message()));
   }
 }
 
@@ -140,7 +139,7 @@ void RunFolder::lock() {
     if (descriptor < 0) {
       throw InputError(file.string(),
                        0,
-                       fmt::format("cannot be written ({}): give a folder that can be written to",
+                       fmt::format("cannot be written ({}): choose a writable folder",
                                    std::generic_category().message(errno)));
     }
     // Where the file system has no locks, do without.
@@ -149,8 +148,8 @@ void RunFolder::lock() {
       ::close(descriptor);
       throw InputError(path_.string(),
                        0,
-                       fmt::format("another run is at work in this folder, {}: wait for its end, "
-                                   "stop it, or give another folder with --run",
+                       fmt::format("another run is using this folder, {}: wait for it to end, stop "
+                                   "it, or give another folder with --run",
                                    holder));
     }
     // The one that had it may have removed the file meanwhile.
@@ -189,7 +188,7 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
         fmt::format("holds an earlier run ({}): {}replace it with --force, or give another folder "
                     "with --run",
                     fmt::join(found, ", "),
-                    resumable ? fmt::format("go on from it with --resume {}, ",
+                    resumable ? fmt::format("continue it with --resume {}, ",
                                             (path_ / kCheckpoint).string())
                               : ""));
   }
@@ -235,7 +234,7 @@ fs::path RunFolder::make_rescue_folder(int attempt) const {
       break;
     }
   }
-  throw InputError(place.string(), 0, "cannot make a folder here: " + error.message());
+  throw InputError(place.string(), 0, "cannot create a folder here: " + error.message());
 }
 
 }  // namespace tessera::engine

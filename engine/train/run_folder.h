@@ -2,7 +2,7 @@
 // mistake. Rank 0 alone has it.
 //
 // A lock on a file in it, which the system takes back when the process ends however it ends, says
-// that a run is at work; a file that is left behind means nothing.
+// that a run is in progress; a file that is left behind means nothing.
 
 #pragma once
 
@@ -13,9 +13,9 @@ namespace tessera::engine {
 
 class RunFolder {
  public:
-  // Makes the folder and takes it for this process. Throws InputError where another run is at work
-  // in it, or where it holds an earlier run and this one neither goes on from a checkpoint in it
-  // (`resume`) nor may replace it.
+  // Makes the folder and takes it for this process. Throws InputError where another run is in
+  // progress in it, or where it holds an earlier run and this one neither goes on from a checkpoint
+  // in it (`resume`) nor may replace it.
   RunFolder(std::filesystem::path path, const std::filesystem::path& resume, bool replace);
   // Gives it back; a folder that was made and stayed empty is removed.
   ~RunFolder();

@@ -15,7 +15,7 @@ constexpr const char* kBest = "best.safetensors";
 constexpr const char* kMetrics = "metrics.jsonl";
 
 constexpr const char* kGone =
-    "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk taken out";
+    "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk removed";
 
 }  // namespace
 
@@ -94,7 +94,7 @@ void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   on_root([&] { metrics_->sync(); });
   save_into(checkpoint_file(), trainer, begun, std::nullopt);
   // They are not saved: so training goes on from here as it would from the checkpoint.
-  trainer.execution().parameters().forget_remainders();
+  trainer.execution().parameters().clear_error_feedback();
 }
 
 void RunRecord::save_into(const std::filesystem::path& file,
@@ -149,16 +149,16 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
       continue;  // no room there either
     }
     const std::string advice = options_.resume_advice ? options_.resume_advice(rescued) : "";
-    throw AgreedError(fmt::format("{}: {}; what was learnt until step {} is saved in {}{}{}",
+    throw AgreedError(fmt::format("{}: {}; training until step {} is saved in {}{}{}",
                                   options_.folder.string(),
                                   kGone,
                                   trainer.steps_done(),
                                   rescued.string(),
-                                  advice.empty() ? "" : "; to go on: ",
+                                  advice.empty() ? "" : "; to continue: ",
                                   advice));
   }
   throw AgreedError(fmt::format(
-      "{}: {}; what was learnt could be saved nowhere else", options_.folder.string(), kGone));
+      "{}: {}; the weights could not be saved anywhere else", options_.folder.string(), kGone));
 }
 
 }  // namespace tessera::engine

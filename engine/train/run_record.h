@@ -1,5 +1,5 @@
 // What a training run keeps in its folder: metrics, checkpoints and the best weights so far. Where
-// the folder vanishes while the run is at work, what was learnt is saved in another one.
+// the folder vanishes during the run, what was learnt is saved in another one.
 //
 // Rank 0 has the folder; all ranks call everything here together, and errors are AgreedErrors.
 

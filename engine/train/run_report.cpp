@@ -90,7 +90,7 @@ std::string memory_table(const std::string& json) {
       table.add_row(std::move(cells));
     }
   }
-  return "memory of each rank, MiB; resident: at most, as the kernel counts it\n" + table.text();
+  return "memory of each rank, MiB; resident: the peak, as the kernel counts it\n" + table.text();
 }
 
 void say(const std::string& text) {
@@ -128,7 +128,7 @@ void Progress::step(Index step, const StepResult& result, Index images) {
   constexpr double kMuch = 0.2;
   const double waiting = result.times.load_s / std::max(result.times.step_s, 1e-9);
   const std::string line = fmt::format(
-      "step {:>{}}/{}  loss {:.4f}  rate {:.4g}  {:.0f} images/s  {} left{}",
+      "step {:>{}}/{}  loss {:.4f}  lr {:.4g}  {:.0f} images/s  {} left{}",
       step,
       fmt::formatted_size("{}", last_step_),
       last_step_,

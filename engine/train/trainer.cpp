@@ -98,7 +98,7 @@ StepResult Trainer::step(DataLoader& loader) {
   }
 }
 
-// Before a backward pass, after which sums of gradients are under way.
+// Before a backward pass, after which gradient reductions are under way.
 void Trainer::expect_finite_loss(double loss) const {
   if (!std::isfinite(loss)) {
     throw Diverged(
@@ -124,8 +124,8 @@ void Trainer::expect_finite_parameters() {
   }
   if (sum_over_ranks(*communicator_, mine) > 0) {
     throw Diverged(
-        fmt::format("step {}: there are weights that are no finite numbers; training has diverged, "
-                    "try a lower learning_rate or a longer burn_in",
+        fmt::format("step {}: some weights are not finite; training has diverged, try a lower "
+                    "learning_rate or a longer burn_in",
                     steps_));
   }
 }

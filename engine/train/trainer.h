@@ -26,7 +26,7 @@ struct StepResult {
   int stop_signal = 0;  // that some rank had by then, the same on all ranks; 0: none
 };
 
-// The loss is no number: what was trained is not worth keeping.
+// The loss is not a number: what was trained is not worth keeping.
 class Diverged : public AgreedError {
  public:
   using AgreedError::AgreedError;
@@ -34,7 +34,7 @@ class Diverged : public AgreedError {
 
 struct TrainerOptions {
   partitioner::TrainingOptions
-      training;  // training.batch images a step, in training.subdivisions passes
+      training;  // training.batch images per step, in training.subdivisions passes
   BatchNormMode batch_norm = BatchNormMode::Sync;
   std::uint64_t seed = 0;
 };
@@ -52,16 +52,16 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   // Update number steps_done() + 1. Throws AgreedError if any rank cannot read a picture, Diverged
-  // where the loss is no number; all parameters are then as they were before the step. Values that
-  // other ranks have updated may still be on their way afterwards: execution().parameters() waits
-  // for them, as the next forward pass does, layer by layer.
+  // where the loss is not a number; all parameters are then as they were before the step. Values
+  // that other ranks have updated may still be on their way afterwards: execution().parameters()
+  // waits for them, as the next forward pass does, layer by layer.
   //
   // A network without a loss can be timed on random pictures but not trained: all cells of its
   // output get the same small gradient, its loss is 0, and the ranks agree on nothing.
   StepResult step(DataLoader& loader);
 
-  // Throws Diverged where a weight or a statistic of any rank is no finite number, which the next
-  // step's loss would show: such ones are not worth saving.
+  // Throws Diverged where a weight or a statistic of any rank is not finite, which the next step's
+  // loss would show: such ones are not worth saving.
   void expect_finite_parameters();
 
   [[nodiscard]] const TrainerOptions& options() const { return options_; }

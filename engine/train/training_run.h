@@ -17,7 +17,7 @@ namespace tessera::engine {
 struct TrainingLength {
   Index epoch_steps = 1;  // steps after which all pictures have been seen once
   Index last_step = 0;
-  Index checkpoint_steps = 0;  // steps between checkpoints; 0: once an epoch
+  Index checkpoint_steps = 0;  // steps between checkpoints; 0: once per epoch
 };
 
 // Each function may be empty. Steps count from 1; an exception ends the run.

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/execution/parameter_pieces.h"
+#include "engine/execution/parameter_chunks.h"
 #include "engine/files/darknet_weights.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/weights_format.h"
@@ -69,7 +69,7 @@ class WeightsSource {
       if (darknet_->bytes_left() > 0) {
         throw InputError(path.string(),
                          0,
-                         fmt::format("goes on for {} bytes after the last layer; is this the right "
+                         fmt::format("has {} more bytes after the last layer; is this the right "
                                      "model for these weights?",
                                      darknet_->bytes_left()));
       }
@@ -86,7 +86,7 @@ class WeightsSource {
       }
       if (const auto misfit = misfit_of(*parameter.plan)) {
         result.taken[layer] = 0;
-        result.lines.push_back(fmt::format("{}: {} starts anew: {}",
+        result.lines.push_back(fmt::format("{}: {} starts from scratch: {}",
                                            path_.string(),
                                            layer_text(network_, parameter.plan->layer),
                                            *misfit));
@@ -110,7 +110,7 @@ class WeightsSource {
 
   void expect_sound(const ParameterSet<float>& parameters, const std::vector<char>& taken) const {
     if (!tensors_) {
-      return;  // that reader judges what it reads
+      return;  // that reader checks what it reads
     }
     std::vector<const partitioner::ParameterPlan*> wanted;
     for (const Parameter<float>& parameter : parameters.all()) {
@@ -121,14 +121,14 @@ class WeightsSource {
     expect_sound_parameters(*tensors_, wanted);
   }
 
-  void read(const partitioner::ParameterPlan& plan, Index begin, std::span<float> piece) const {
+  void read(const partitioner::ParameterPlan& plan, Index begin, std::span<float> chunk) const {
     if (tensors_) {
-      tensors_->read(parameter_name(plan), begin, piece);
+      tensors_->read(parameter_name(plan), begin, chunk);
     } else if (plan.kind == ParameterKind::Weight) {
-      darknet_->read_weight(plan.layer, begin, piece);
+      darknet_->read_weight(plan.layer, begin, chunk);
     } else {
       LayerWeights vectors = darknet_->vectors(plan.layer);
-      std::copy_n(of_kind(vectors, plan.kind).begin() + begin, piece.size(), piece.begin());
+      std::copy_n(of_kind(vectors, plan.kind).begin() + begin, chunk.size(), chunk.begin());
     }
   }
 
@@ -196,11 +196,11 @@ void fill_parameters(const std::optional<WeightsSource>& source,
                      RootWork& root) {
   for (Parameter<float>& parameter : parameters.all()) {
     if (taken[static_cast<std::size_t>(parameter.plan->layer)] != 0) {
-      scatter_pieces(communicator,
+      scatter_chunks(communicator,
                      held_values(*parameter.plan),
                      parameter.values.data(),
-                     [&](Index begin, std::span<float> piece) {
-                       root.run([&] { source->read(*parameter.plan, begin, piece); });
+                     [&](Index begin, std::span<float> chunk) {
+                       root.run([&] { source->read(*parameter.plan, begin, chunk); });
                      });
     }
   }

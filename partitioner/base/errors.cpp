@@ -25,7 +25,7 @@ InputError::InputError(std::string_view where, int line, std::string_view messag
 
 void expects(bool condition, const char* what_must_hold, const char* file, int line) {
   if (!condition) {
-    throw std::logic_error(located(file, line, std::string("broken promise: ") + what_must_hold));
+    throw std::logic_error(located(file, line, std::string("assertion failed: ") + what_must_hold));
   }
 }
 

@@ -119,7 +119,7 @@ std::vector<const toml::table*> TomlReader::tables(const toml::table& table,
 
 Index TomlReader::integer(const toml::node& node, const char* key, Index least, Index most) const {
   if (!node.is_integer()) {
-    fail(node, fmt::format("`{}` is no whole number", key));
+    fail(node, fmt::format("`{}` is not an integer", key));
   }
   const Index value = node.as_integer()->get();
   if (value < least || value > most) {
@@ -140,7 +140,7 @@ double TomlReader::number(const toml::node& node, const char* key) const {
     return static_cast<double>(node.as_integer()->get());
   }
   if (!node.is_floating_point()) {
-    fail(node, fmt::format("`{}` is no number", key));
+    fail(node, fmt::format("`{}` is not a number", key));
   }
   return node.as_floating_point()->get();
 }
@@ -180,7 +180,7 @@ double TomlReader::positive_seconds(const toml::table& table, const char* key) c
 
 std::string TomlReader::text(const toml::node& node, const char* key) const {
   if (!node.is_string()) {
-    fail(node, fmt::format("`{}` is no text: write it in quotes", key));
+    fail(node, fmt::format("`{}` is not a string: write it in quotes", key));
   }
   return node.as_string()->get();
 }

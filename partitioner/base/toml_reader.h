@@ -34,7 +34,7 @@ class TomlReader {
   [[nodiscard]] std::vector<const toml::table*> tables(const toml::table& table,
                                                        const char* key) const;
 
-  // A whole number from `least` to `most`; `key` is where it was found.
+  // An integer from `least` to `most`; `key` is where it was found.
   [[nodiscard]] Index integer(const toml::node& node,
                               const char* key,
                               Index least,

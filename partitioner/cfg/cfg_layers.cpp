@@ -46,25 +46,32 @@ int named_layer(CfgOptions& options, std::string_view key, Index number, int lay
   const Index index = number < 0 ? layer + number : number;
   if (number < -layer || index >= layer) {
     options.refuse(key,
-                   "layer " + std::to_string(number) + " is none of the " + std::to_string(layer) +
+                   "layer " + std::to_string(number) + " is not one of the " +
+                       std::to_string(layer) +
                        " layers before this one (negative numbers count back from it, others from "
                        "0)");
   }
   return static_cast<int>(index);
 }
 
-// The key's value for both axes, but for those that KEY_y (rows) and KEY_x (columns) give.
-PerAxis per_axis(CfgOptions& options, const std::string& key, Index usual) {
-  const Index both = options.integer(key, usual);
-  return {options.integer(key + "_y", both), options.integer(key + "_x", both)};
+// Names of a key's value for both axes and for one of them.
+struct AxisKeys {
+  std::string_view both;
+  std::string_view rows;
+  std::string_view cols;
+};
+
+PerAxis per_axis(CfgOptions& options, const AxisKeys& keys, Index usual) {
+  const Index both = options.integer(keys.both, usual);
+  return {options.integer(keys.rows, both), options.integer(keys.cols, both)};
 }
 
 ReadLayer read_convolution(CfgOptions& options, int layer) {
   Convolution convolution;
   convolution.filters = options.integer("filters", 1);
-  convolution.size = per_axis(options, "size", 1);
-  convolution.stride = per_axis(options, "stride", 1);
-  convolution.padding = per_axis(options, "padding", 0);
+  convolution.size = per_axis(options, {"size", "size_y", "size_x"}, 1);
+  convolution.stride = per_axis(options, {"stride", "stride_y", "stride_x"}, 1);
+  convolution.padding = per_axis(options, {"padding", "padding_y", "padding_x"}, 0);
   if (options.integer("pad", 0) != 0) {
     convolution.padding = {convolution.size.rows / 2, convolution.size.cols / 2};
   }

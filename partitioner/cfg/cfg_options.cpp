@@ -95,7 +95,7 @@ Index CfgOptions::integer(std::string_view key, Index otherwise, Index least, In
   }
   Index number = 0;
   if (!parse_number(entry->value, number)) {
-    refuse(key, "expected a whole number of at most 18 digits");
+    refuse(key, "expected an integer of at most 18 digits");
   }
   if (number < least || number > most) {
     refuse(key, bounds(least, most, std::to_string(least), std::to_string(most)));
@@ -128,7 +128,7 @@ std::vector<Index> CfgOptions::integers(std::string_view key) {
   if (entry != nullptr) {
     for (const std::string_view part : split_at_commas(entry->value)) {
       if (!parse_number(part, numbers.emplace_back())) {
-        refuse(key, "expected whole numbers between commas");
+        refuse(key, "expected integers separated by commas");
       }
     }
   }
@@ -141,7 +141,7 @@ std::vector<double> CfgOptions::reals(std::string_view key) {
   if (entry != nullptr) {
     for (const std::string_view part : split_at_commas(entry->value)) {
       if (!parse_number(part, numbers.emplace_back()) || !std::isfinite(numbers.back())) {
-        refuse(key, "expected numbers between commas");
+        refuse(key, "expected numbers separated by commas");
       }
     }
   }
@@ -163,7 +163,7 @@ void CfgOptions::apply_rules(std::string_view section) {
       continue;
     }
     if (rule->effect == KeyEffect::Training) {
-      warn(rule->key, "changes training in Darknet, is not supported here and ignored");
+      warn(rule->key, "affects training in Darknet but is not supported here; ignored");
       continue;
     }
     refuse(rule->key,

@@ -2,7 +2,7 @@
 // not have. Numbers are taken whole or not at all: `size=3x` is an InputError with file and line.
 //
 // Where a key is given twice the first counts, as in Darknet. What nobody asked for by name is
-// judged by the rules of cfg_keys, or else reported by complaints().
+// checked by the rules of cfg_keys, or else reported by complaints().
 
 #pragma once
 

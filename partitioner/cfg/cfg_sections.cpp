@@ -48,7 +48,7 @@ void require_text(std::string_view line, const std::string& name, int number) {
     throw InputError(name,
                      number,
                      "a line of " + std::to_string(line.size()) +
-                         " bytes; a model file has short lines: is this one?");
+                         " bytes; a model file has short lines: is this a model file?");
   }
   for (std::string_view rest = line; !rest.empty();) {
     const std::size_t length = rest.front() == 0 ? 0 : utf8_character_bytes(rest);
@@ -57,7 +57,7 @@ void require_text(std::string_view line, const std::string& name, int number) {
                        number,
                        "byte " + std::to_string(line.size() - rest.size() + 1) +
                            " of this line is not UTF-8 text: save the file as UTF-8, or is this "
-                           "no model file?");
+                           "not a model file?");
     }
     rest.remove_prefix(length);
   }

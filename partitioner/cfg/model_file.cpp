@@ -124,11 +124,11 @@ void read_augmentation(CfgOptions& net, AugmentationOptions& augmentation) {
   const Index width = net.integer("width", 1);
   augmentation.min_crop = net.integer("min_crop", width, 1, kLargestSide);
   augmentation.max_crop = net.integer("max_crop", 2 * width, 1, kLargestSide);
-  require(net,
-          augmentation.min_crop <= augmentation.max_crop,
-          has_max ? "max_crop" : "min_crop",
-          "the least crop (default: the width) is more than the largest (default: twice the "
-          "width)");
+  require(
+      net,
+      augmentation.min_crop <= augmentation.max_crop,
+      has_max ? "max_crop" : "min_crop",
+      "the smallest crop (default: the width) is more than the largest (default: twice the width)");
 }
 
 // Darknet takes a number of inputs, too, and lets it say something else than the size.

@@ -42,7 +42,8 @@ struct TrainingOptions {
   double batch_norm_epsilon = 1e-5;
 };
 
-// How pictures are varied while training, as [net] says. By default they are flipped and no more.
+// How pictures are augmented while training, as [net] says. By default they are flipped and no
+// more.
 struct AugmentationOptions {
   bool flip = true;
   double angle = 0;  // degrees, to either side

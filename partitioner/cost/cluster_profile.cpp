@@ -20,11 +20,11 @@ const LinkProfile& ClusterProfile::between(int from, int to) const {
 
 ClusterProfile equal_devices(const EqualDevices& numbers) {
   expects(numbers.count > 0, "a cluster has a device");
-  // How often each byte of a map crosses the memory bus: to normalise, the sums are read for the
-  // statistics, read again and written; backward they are read twice with their gradient, which is
-  // written twice. To activate: one read and one write, two reads and one write and a read for the
-  // bias. Pools and elementwise layers count inputs and outputs once forward, and backward read
-  // what they add to as well.
+  // How often each byte of a map crosses the memory bus: to normalise, the pre-activations are read
+  // for the statistics, read again and written; backward they are read twice with their gradient,
+  // which is written twice. To activate: one read and one write, two reads and one write and a read
+  // for the bias. Pools and elementwise layers count inputs and outputs once forward, and backward
+  // read what they add to as well.
   const double bus = numbers.memory_bytes_per_s;
   DeviceProfile device;
   device.memory_bytes = numbers.memory_bytes;

@@ -85,7 +85,7 @@ struct LinkException {
   friend bool operator==(const LinkException&, const LinkException&) = default;
 };
 
-// A sum of so many bytes over the first `devices` of the cluster.
+// An all-reduce of so many bytes over the first `devices` of the cluster.
 struct AllReducePoint {
   int devices = 1;
   Index bytes = 0;

@@ -101,7 +101,7 @@ class Reader {
     }
     const toml::node& link = toml_.required(table, "link");
     if (!link.is_table()) {
-      toml_.fail(link, "`link` is no table: write it under [link]");
+      toml_.fail(link, "`link` is not a table: write it under [link]");
     }
     toml_.check_keys(*link.as_table(), {"latency_s", "bytes_per_s"});
     result.link = link_of(*link.as_table());
@@ -162,7 +162,7 @@ class Reader {
     }
     const toml::node& names = toml_.required(table, "names");
     if (!names.is_array() || names.as_array()->empty()) {
-      toml_.fail(names, "`names` is no list of names: expected texts in brackets");
+      toml_.fail(names, "`names` is not a list of names: expected strings in brackets");
     }
     expect_few(names, devices.size(), device.convolutions.size());
     for (const toml::node& name : *names.as_array()) {
@@ -214,7 +214,7 @@ class Reader {
     const toml::node& name = toml_.required(table, "kernel");
     const auto kernel = kernel_named(toml_.text(name, "kernel"));
     if (!kernel) {
-      toml_.fail(name, "`kernel` names none, expected direct, winograd2, winograd4 or reference");
+      toml_.fail(name, "`kernel` is unknown, expected direct, winograd2, winograd4 or reference");
     }
     point.kernel = *kernel;
     for (const PointKey& key : kPointNumbers) {
@@ -243,7 +243,7 @@ class Reader {
     if (found == names.end()) {
       toml_.fail(
           *table.get(key),
-          fmt::format("`{}` is \"{}\", which no device is called", key, printable_start(name)));
+          fmt::format("`{}` is \"{}\", but no device has that name", key, printable_start(name)));
     }
     return found->second;
   }

@@ -217,7 +217,7 @@ ConvolutionTask task_of(const Network& network,
           pass == ConvolutionPass::BackwardData ? read_cells(network, layer, output) : Region{}};
 }
 
-// Where a network begins, nobody wants the gradient of the input.
+// Where a network begins, the gradient of the input is not needed.
 bool wants_input_gradient(const LayerSpec& spec) {
   return std::any_of(spec.inputs.begin(), spec.inputs.end(), [](int map) { return map != kImage; });
 }

@@ -68,7 +68,7 @@ struct PassSeconds {
   double weights_s = 0;   // gradients of weights
 };
 
-// Of one layer of a recomputed group that runs again. A joined pool takes its time as if it ran by
+// Of one layer of a recomputed group that runs again. A fused pool takes its time as if it ran by
 // itself.
 [[nodiscard]] inline double recompute_seconds(const LayerSeconds& of,
                                               const RecomputedLayer& again) {

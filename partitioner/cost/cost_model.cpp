@@ -24,14 +24,14 @@ void add_shares(const SharedRun& run, SharedElements& elements) {
 
 // Each owner's message to each of the others, or theirs to it.
 void add_messages(const SharedElements& elements,
-                  SumPrecision precision,
+                  ReductionPrecision precision,
                   bool outward,
                   TransferLoad& load) {
   for (const auto& [ranks, shares] : elements) {
     std::vector<double> bytes;
     bytes.reserve(shares.size());
     for (const Index share : shares) {
-      bytes.push_back(static_cast<double>(sum_message_bytes(precision, share, kSingleBytes)));
+      bytes.push_back(static_cast<double>(reduction_message_bytes(precision, share, kSingleBytes)));
     }
     load.add_one_to_all(ranks, bytes, outward);
   }
@@ -107,10 +107,10 @@ class GroupCosts::Adder {
     for (const RankSeconds& rank : cost_.ranks) {
       cost_.recompute_s = std::max(cost_.recompute_s, rank.recompute_s);
     }
-    const SumSeconds sums = costs_.sum_seconds(group_);
-    cost_.gradient_sum_s = sums.gradients_s;
-    cost_.update_s = sums.update_s;
-    cost_.value_share_s = sums.values_s;
+    const ReductionSeconds gradient_reduction = costs_.reduction_seconds(group_);
+    cost_.gradient_reduction_s = gradient_reduction.gradients_s;
+    cost_.update_s = gradient_reduction.update_s;
+    cost_.parameter_all_gather_s = gradient_reduction.values_s;
     return std::move(cost_);
   }
 
@@ -188,7 +188,7 @@ class GroupCosts::Adder {
       load_.add({message.to, message.from, region_bytes(message.region)});
     }
     if (!load_.empty()) {
-      cost_.collapse_s += load_.seconds();
+      cost_.owner_reduction_s += load_.seconds();
       segments_.synchronize();
     }
   }
@@ -205,15 +205,18 @@ class GroupCosts::Adder {
 
 GroupCosts::GroupCosts(const Network& network,
                        const std::vector<ConvolutionKernels>& kernels,
-                       const GradientSums& sums,
+                       const GradientReduction& gradient_reduction,
                        const ClusterProfile& cluster)
-    : network_(network), sums_(sums), cluster_(cluster), times_(network, kernels, cluster) {}
+    : network_(network),
+      gradient_reduction_(gradient_reduction),
+      cluster_(cluster),
+      times_(network, kernels, cluster) {}
 
 GroupCost GroupCosts::inner(const GroupGeometry& group) {
   return Adder(*this, group).compute();
 }
 
-GroupCosts::SumSeconds GroupCosts::sum_seconds(const GroupGeometry& group) {
+GroupCosts::ReductionSeconds GroupCosts::reduction_seconds(const GroupGeometry& group) {
   std::vector<Index> key{group.first};
   for (const auto& tiles : group.tiles) {
     for (const Tile& tile : tiles) {
@@ -221,16 +224,16 @@ GroupCosts::SumSeconds GroupCosts::sum_seconds(const GroupGeometry& group) {
       key.insert(key.end(), {channels.begin, channels.end});
     }
   }
-  const auto found = known_sums_.lower_bound(key);
-  if (found != known_sums_.end() && found->first == key) {
+  const auto found = known_reductions_.lower_bound(key);
+  if (found != known_reductions_.end() && found->first == key) {
     return found->second;
   }
-  return known_sums_.emplace_hint(found, std::move(key), summed(group))->second;
+  return known_reductions_.emplace_hint(found, std::move(key), computed_reduction(group))->second;
 }
 
 // In a message from one rank to another what the group's layers have: buckets may reach beyond it,
 // or divide it.
-GroupCosts::SumSeconds GroupCosts::summed(const GroupGeometry& group) const {
+GroupCosts::ReductionSeconds GroupCosts::computed_reduction(const GroupGeometry& group) const {
   SharedElements gradients;
   SharedElements values;
   std::vector<double> updates(static_cast<std::size_t>(group.ranks()));
@@ -249,12 +252,12 @@ GroupCosts::SumSeconds GroupCosts::summed(const GroupGeometry& group) const {
       });
     }
   }
-  SumSeconds seconds;
+  ReductionSeconds seconds;
   TransferLoad load(cluster_);
-  add_messages(gradients, sums_.precision, false, load);
+  add_messages(gradients, gradient_reduction_.precision, false, load);
   seconds.gradients_s = load.seconds();
   load.clear();
-  add_messages(values, sums_.precision, true, load);
+  add_messages(values, gradient_reduction_.precision, true, load);
   seconds.values_s = load.seconds();
   seconds.update_s = *std::max_element(updates.begin(), updates.end());
   return seconds;
@@ -282,11 +285,11 @@ class StepCostSum {
  public:
   StepCostSum(const Network& network,
               const std::vector<ConvolutionKernels>& kernels,
-              const GradientSums& sums,
+              const GradientReduction& gradient_reduction,
               int reader,
               const ClusterProfile& cluster,
               const CostOptions& options)
-      : reader_(reader), costs_(network, kernels, sums, cluster), load_(cluster) {
+      : reader_(reader), costs_(network, kernels, gradient_reduction, cluster), load_(cluster) {
     cost_.passes = options.passes;
     cost_.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
   }
@@ -320,7 +323,7 @@ StepCost step_cost(const Network& network,
                    const Plan& plan,
                    const ClusterProfile& cluster,
                    const CostOptions& options) {
-  StepCostSum sum(network, plan.kernels, plan.sums, plan.reader, cluster, options);
+  StepCostSum sum(network, plan.kernels, plan.gradient_reduction, plan.reader, cluster, options);
   Owners owners;
   for (int map = kImage; map < network.size(); ++map) {
     owners.push_back(owned_regions(plan, map));
@@ -338,7 +341,8 @@ StepCost step_cost(const Network& network,
                    const CostOptions& options) {
   std::vector<ConvolutionKernels> kernels = partition.kernels;
   kernels.resize(network.layers.size());
-  StepCostSum sum(network, kernels, partition.sums, partition.reader, cluster, options);
+  StepCostSum sum(
+      network, kernels, partition.gradient_reduction, partition.reader, cluster, options);
   Owners owners(network.layers.size() + 1, std::vector<Region>(cluster.devices.size()));
   if (partition.reader != kEveryRank) {
     owners[map_slot(kImage)][static_cast<std::size_t>(partition.reader)] =

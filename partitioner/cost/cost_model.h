@@ -57,18 +57,20 @@ struct GroupCost {
   double recompute_s = 0;  // likewise: what runs again
   double forward_exchange_s = 0;
   double backward_exchange_s = 0;
-  double collapse_s = 0;
-  double statistics_s = 0;  // sums of batch normalisation
-  // Once a step:
-  double gradient_sum_s = 0;
+  double owner_reduction_s = 0;
+  double statistics_s = 0;  // batch statistics
+  // Once per step:
+  double gradient_reduction_s = 0;
   double update_s = 0;
-  double value_share_s = 0;
+  double parameter_all_gather_s = 0;
 
   [[nodiscard]] double pass_s() const {
-    return compute_s + recompute_s + forward_exchange_s + backward_exchange_s + collapse_s +
+    return compute_s + recompute_s + forward_exchange_s + backward_exchange_s + owner_reduction_s +
            statistics_s;
   }
-  [[nodiscard]] double once_s() const { return gradient_sum_s + update_s + value_share_s; }
+  [[nodiscard]] double once_s() const {
+    return gradient_reduction_s + update_s + parameter_all_gather_s;
+  }
   [[nodiscard]] double total(Index passes) const {
     return static_cast<double>(passes) * pass_s() + once_s();
   }
@@ -87,7 +89,7 @@ struct StepCost {
                                  const ClusterProfile& cluster,
                                  const CostOptions& options);
 
-// The same of a partition of `batch` images a pass, without its whole plan: for many devices.
+// The same of a partition of `batch` images per pass, without its whole plan: for many devices.
 [[nodiscard]] StepCost step_cost(const Network& network,
                                  const Partition& partition,
                                  Index batch,
@@ -108,7 +110,7 @@ class GroupCosts {
   // The arguments must outlive it; `kernels` are of all layers.
   GroupCosts(const Network& network,
              const std::vector<ConvolutionKernels>& kernels,
-             const GradientSums& sums,
+             const GradientReduction& gradient_reduction,
              const ClusterProfile& cluster);
 
   [[nodiscard]] GroupCost inner(const GroupGeometry& group);
@@ -117,19 +119,20 @@ class GroupCosts {
   class Adder;
 
   // Of a group's parameters.
-  struct SumSeconds {
+  struct ReductionSeconds {
     double gradients_s = 0;
     double update_s = 0;
     double values_s = 0;
   };
-  [[nodiscard]] SumSeconds sum_seconds(const GroupGeometry& group);
-  [[nodiscard]] SumSeconds summed(const GroupGeometry& group) const;
+  [[nodiscard]] ReductionSeconds reduction_seconds(const GroupGeometry& group);
+  [[nodiscard]] ReductionSeconds computed_reduction(const GroupGeometry& group) const;
 
   const Network& network_;
-  const GradientSums& sums_;
+  const GradientReduction& gradient_reduction_;
   const ClusterProfile& cluster_;
   LayerTimes times_;
-  std::map<std::vector<Index>, SumSeconds> known_sums_;  // by layers and each rank's channels
+  std::map<std::vector<Index>, ReductionSeconds>
+      known_reductions_;  // by layers and each rank's channels
 };
 
 // Ranks that own `owned` of a map send those who require it `required`; backward the same

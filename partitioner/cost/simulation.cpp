@@ -7,7 +7,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/cost/wire.h"
 #include "partitioner/network/layer_memory.h"
-#include "partitioner/partition/gradient_sums.h"
+#include "partitioner/partition/gradient_reduction.h"
 
 namespace tessera::partitioner {
 
@@ -34,7 +34,7 @@ class Simulation {
   Simulation(const PricedStep& step, const ClusterProfile& cluster)
       : step_(step),
         cluster_(cluster),
-        wire_(cluster, static_cast<double>(kPieceBytes * pieces_under_way(step.ranks))) {
+        wire_(cluster, static_cast<double>(kChunkBytes * chunks_in_flight(step.ranks))) {
     const auto ranks = static_cast<std::size_t>(step.ranks);
     clocks_.resize(ranks);
     at_.resize(ranks);
@@ -201,16 +201,16 @@ double SimulatedStep::seconds(int rank, TimelineSpan::Doing doing) const {
 
 bool is_simulable(const Network& network, int devices) {
   constexpr double kMostWork = 1e7;
-  double sums = 0;  // of statistics and parameters: from each device to each other
+  double reductions = 0;  // of statistics and parameters: from each device to each other
   for (const LayerSpec& layer : network.layers) {
-    sums += normalizes(layer.operation) ? 2 : 0;
-    sums += std::holds_alternative<Convolution>(layer.operation) ||
-                    std::holds_alternative<Connected>(layer.operation)
-                ? 2
-                : 0;
+    reductions += normalizes(layer.operation) ? 2 : 0;
+    reductions += std::holds_alternative<Convolution>(layer.operation) ||
+                          std::holds_alternative<Connected>(layer.operation)
+                      ? 2
+                      : 0;
   }
   const double messages = static_cast<double>(devices) * (devices - 1);
-  return sums * messages * messages <= kMostWork;
+  return reductions * messages * messages <= kMostWork;
 }
 
 SimulatedStep simulate(const PricedStep& step, const ClusterProfile& cluster) {

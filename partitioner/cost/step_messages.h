@@ -1,5 +1,5 @@
-// Messages of a step other than those between maps: sums of batch normalisation, and gradients and
-// values of parameters. One group's, as the engine sends them.
+// Messages of a step other than those between maps: batch statistics, and gradients and values of
+// parameters. One group's, as the engine sends them.
 
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr double kScalarBytes = 4;
   return kScalarBytes * static_cast<double>(region.volume());
 }
 
-// Numbers in double precision of each channel in the sums of batch normalisation.
+// Numbers per channel, in double precision, of the batch statistics.
 inline constexpr double kForwardStatistics = 3;   // count, mean, squares
 inline constexpr double kBackwardStatistics = 2;  // gradients of shift and scale
 

@@ -14,15 +14,15 @@ class Sum {
   Sum(const ClusterProfile& cluster, const std::vector<int>& ranks, double bytes)
       : load_(cluster), ranks_(ranks), bytes_(bytes) {}
 
-  double seconds(SumAlgorithm algorithm) {
+  double seconds(AllReduceAlgorithm algorithm) {
     switch (algorithm) {
-      case SumAlgorithm::Owners:
+      case AllReduceAlgorithm::Owners:
         return owners();
-      case SumAlgorithm::Star:
+      case AllReduceAlgorithm::Star:
         return star();
-      case SumAlgorithm::Ring:
+      case AllReduceAlgorithm::Ring:
         return ring();
-      case SumAlgorithm::HalvingDoubling:
+      case AllReduceAlgorithm::HalvingDoubling:
         return halving_doubling();
     }
     return 0;
@@ -225,15 +225,15 @@ double TransferLoad::seconds(Flow Interface::*sent,
   return pack_s + wire_s + latency_s + unpack_s;
 }
 
-const char* name_of(SumAlgorithm algorithm) {
+const char* name_of(AllReduceAlgorithm algorithm) {
   switch (algorithm) {
-    case SumAlgorithm::Owners:
+    case AllReduceAlgorithm::Owners:
       return "owners";
-    case SumAlgorithm::Star:
+    case AllReduceAlgorithm::Star:
       return "star";
-    case SumAlgorithm::Ring:
+    case AllReduceAlgorithm::Ring:
       return "ring";
-    case SumAlgorithm::HalvingDoubling:
+    case AllReduceAlgorithm::HalvingDoubling:
       return "halving and doubling";
   }
   return "";
@@ -245,11 +245,11 @@ std::vector<int> first_ranks(int count) {
   return ranks;
 }
 
-double sum_seconds(const ClusterProfile& cluster,
-                   SumAlgorithm algorithm,
-                   const std::vector<int>& ranks,
-                   double bytes,
-                   double bucket_bytes) {
+double all_reduce_seconds(const ClusterProfile& cluster,
+                          AllReduceAlgorithm algorithm,
+                          const std::vector<int>& ranks,
+                          double bytes,
+                          double bucket_bytes) {
   if (ranks.size() < 2 || bytes <= 0) {
     return 0;
   }

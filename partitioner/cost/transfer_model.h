@@ -73,25 +73,28 @@ class TransferLoad {
   bool pairs_matter_ = false;  // some interface is faster than a link
 };
 
-// Ways to add up a vector over ranks so that all have the sum.
-enum class SumAlgorithm {
+// All-reduce algorithms: ways to add up a vector over ranks so that all have the sum.
+enum class AllReduceAlgorithm {
   Owners,          // each rank adds up its share, then sends it to all: as the engine does it
   Star,            // one rank adds up all of it
   Ring,            // Patarasuk, Yuan 2009
   HalvingDoubling  // Rabenseifner 2004; ranks beyond a power of two fold onto the others first
 };
-inline constexpr SumAlgorithm kSumAlgorithms[] = {
-    SumAlgorithm::Owners, SumAlgorithm::Star, SumAlgorithm::Ring, SumAlgorithm::HalvingDoubling};
-[[nodiscard]] const char* name_of(SumAlgorithm algorithm);
+inline constexpr AllReduceAlgorithm kAllReduceAlgorithms[] = {AllReduceAlgorithm::Owners,
+                                                              AllReduceAlgorithm::Star,
+                                                              AllReduceAlgorithm::Ring,
+                                                              AllReduceAlgorithm::HalvingDoubling};
+[[nodiscard]] const char* name_of(AllReduceAlgorithm algorithm);
 
 // 0, 1, ..., count - 1.
 [[nodiscard]] std::vector<int> first_ranks(int count);
 
-// Seconds to sum `bytes` over the ranks, in buckets of at most `bucket_bytes` one after the other.
-[[nodiscard]] double sum_seconds(const ClusterProfile& cluster,
-                                 SumAlgorithm algorithm,
-                                 const std::vector<int>& ranks,
-                                 double bytes,
-                                 double bucket_bytes);
+// Seconds to all-reduce `bytes` over the ranks, in buckets of at most `bucket_bytes` one after the
+// other.
+[[nodiscard]] double all_reduce_seconds(const ClusterProfile& cluster,
+                                        AllReduceAlgorithm algorithm,
+                                        const std::vector<int>& ranks,
+                                        double bytes,
+                                        double bucket_bytes);
 
 }  // namespace tessera::partitioner

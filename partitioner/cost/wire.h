@@ -1,6 +1,6 @@
 // Messages under way between devices, as fluids that share the rates of network interfaces. Those
 // of one pair follow each other, but bulk messages stand back while others of their pair are under
-// way: they travel in small pieces, and others wait only for those that have set out.
+// way: they travel in small chunks, and others wait only for those that have set out.
 
 #pragma once
 

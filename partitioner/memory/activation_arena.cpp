@@ -94,11 +94,11 @@ std::vector<Placing> wanted_slots(ActivationArena& arena) {
                       &arena.recomputed,
                       &arena.restored,
                       &arena.gradients,
-                      &arena.sums,
-                      &arena.recomputed_sums,
-                      &arena.sum_gradients,
-                      &arena.winners,
-                      &arena.recomputed_winners}) {
+                      &arena.pre_activations,
+                      &arena.recomputed_pre_activations,
+                      &arena.pre_activation_gradients,
+                      &arena.argmax,
+                      &arena.recomputed_argmax}) {
     for (MemorySlot& slot : *slots) {
       slot.bytes = aligned(slot.bytes);
       if (slot.bytes > 0) {
@@ -258,8 +258,9 @@ ActivationArena activation_arena(const Network& network,
   for (int layer = 0; layer < network.size(); ++layer) {
     const auto at = static_cast<std::size_t>(layer);
     if (normalizes(network.layer(layer).operation)) {
-      const MemorySlot& again = arena.recomputed_sums[at];
-      arena.sum_gradients[at] = again.bytes > 0 ? again : arena.sums[at];  // in place
+      const MemorySlot& again = arena.recomputed_pre_activations[at];
+      arena.pre_activation_gradients[at] =
+          again.bytes > 0 ? again : arena.pre_activations[at];  // in place
     }
   }
   return arena;
@@ -306,9 +307,9 @@ ActivationKinds activation_kinds(const Network& network,
   const auto own = static_cast<std::size_t>(rank);
   ActivationKinds kinds;
   kinds.maps = kept(arena.values, network.size());
-  kinds.sums = kept(arena.sums, network.size());
-  kinds.winners = kept(arena.winners, network.size());
-  kinds.turns = arena.bytes - kinds.maps - kinds.sums - kinds.winners;
+  kinds.pre_activations = kept(arena.pre_activations, network.size());
+  kinds.argmax = kept(arena.argmax, network.size());
+  kinds.turns = arena.bytes - kinds.maps - kinds.pre_activations - kinds.argmax;
   std::vector<bool> read(plan.buffers[own].size(), false);
   for (int layer = 0; layer < network.size(); ++layer) {
     const Operation& operation = network.layer(layer).operation;

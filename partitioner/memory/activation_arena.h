@@ -5,12 +5,13 @@
 // Time, in a step of n layers: -1 the image; l the forward pass of layer l; n the gradient of the
 // output; then for each layer, last to first, n + 2 moments. In the first n, where the layer is the
 // last of a recomputed group, the layers of that group run again: layer l in moment l of them. In
-// the next the gradient of the layer's output becomes that of its sums (in layers that have any),
-// in the last it goes on to parameters and inputs.
+// the next the gradient of the layer's output becomes that of its pre-activations (in layers that
+// have any), in the last it goes on to parameters and inputs.
 //
-// A normalised map that stands nowhere else is computed twice rather than kept: its sums are kept,
-// and the map comes back from them for the backward passes of those who read it. In a recomputed
-// group the sums are not kept either: see partitioner/plan/recomputation.h.
+// A normalised map that is stored nowhere else is computed twice rather than kept: its
+// pre-activations are kept, and the map comes back from them for the backward passes of those who
+// read it. In a recomputed group the pre-activations are not kept either: see
+// partitioner/plan/recomputation.h.
 
 #pragma once
 
@@ -40,7 +41,7 @@ namespace tessera::partitioner {
 
 struct MemorySlot {
   Index offset = 0;
-  Index bytes = 0;  // 0: nobody wants it
+  Index bytes = 0;  // 0: not needed
   int from = 0;     // times, both included
   int to = 0;
 
@@ -61,23 +62,24 @@ struct ActivationArena {
   // By buffer of the plan.
   std::vector<MemorySlot> values;
   std::vector<MemorySlot> recomputed;  // values once more, for the map's own recomputed group
-  std::vector<MemorySlot> restored;    // values that come back from sums, for the backward pass
+  std::vector<MemorySlot> restored;    // values recomputed from pre-activations
   std::vector<MemorySlot> gradients;
   // By layer.
-  std::vector<MemorySlot> sums;  // what activations start from, apart from the output
-  std::vector<MemorySlot> recomputed_sums;
-  std::vector<MemorySlot> sum_gradients;  // where these lie apart from the output's gradient
-  std::vector<MemorySlot> winners;        // of max-pools, a byte each
-  std::vector<MemorySlot> recomputed_winners;
+  std::vector<MemorySlot> pre_activations;  // what activations start from, apart from the output
+  std::vector<MemorySlot> recomputed_pre_activations;
+  std::vector<MemorySlot> pre_activation_gradients;  // where apart from the output's gradient
+  std::vector<MemorySlot> argmax;                    // of max-pools, a byte each
+  std::vector<MemorySlot> recomputed_argmax;
   std::vector<RecomputedLayer> again;  // what runs once more before its group's backward pass
 
   // The max-pool that takes the layer's output while it is being made, so that this never stands in
-  // memory: a joinable_pool() on a rank that neither sends nor gets any of that map, and in the
-  // same group where one is recomputed. kNoLayer if there is none.
-  std::vector<int> joined_pool;
-  // The max-pool out of whose winners the gradient of the layer's weights is summed, joined or not:
-  // a joinable_pool() of a layer that sums_winners(), on such a rank. kNoLayer if there is none.
-  std::vector<int> winning_pool;
+  // memory: a fusable_pool() on a rank that neither sends nor gets any of that map, and in the same
+  // group where one is recomputed. kNoLayer if there is none.
+  std::vector<int> fused_pool;
+  // The max-pool from whose argmax the gradient of the layer's weights is summed, fused or not: a
+  // fusable_pool() of a layer that weights_from_argmax(), on such a rank. kNoLayer if there is
+  // none.
+  std::vector<int> argmax_pool;
   Index bytes = 0;
 };
 
@@ -96,8 +98,8 @@ struct ActivationArena {
 struct ActivationKinds {
   // From forward to backward pass:
   Index maps = 0;
-  Index sums = 0;
-  Index winners = 0;
+  Index pre_activations = 0;
+  Index argmax = 0;
   // The rest of the arena: gradients, and maps that are needed for a moment.
   Index turns = 0;
   // What would be kept if each backward pass found its inputs once, and nothing were computed

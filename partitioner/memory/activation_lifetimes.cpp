@@ -17,19 +17,19 @@ class Lifetimes {
     const auto layers = static_cast<std::size_t>(network.size());
     arena_.values.assign(plan.buffers[own].size(), unused());
     arena_.recomputed = arena_.restored = arena_.gradients = arena_.values;
-    arena_.sums.assign(layers, unused());
-    arena_.recomputed_sums = arena_.sum_gradients = arena_.sums;
-    arena_.winners = arena_.recomputed_winners = arena_.sums;
-    arena_.joined_pool.assign(layers, kNoLayer);
-    arena_.winning_pool.assign(layers, kNoLayer);
+    arena_.pre_activations.assign(layers, unused());
+    arena_.recomputed_pre_activations = arena_.pre_activation_gradients = arena_.pre_activations;
+    arena_.argmax = arena_.recomputed_argmax = arena_.pre_activations;
+    arena_.fused_pool.assign(layers, kNoLayer);
+    arena_.argmax_pool.assign(layers, kNoLayer);
     arena_.again.assign(layers, {});
   }
 
   ActivationArena compute() {
     for (int layer = 0; layer < network_.size(); ++layer) {
       const LayerPlan& of = plan_.layers[slot(rank_)][slot(layer)];
-      arena_.winning_pool[slot(layer)] = of.argmax_pool;
-      arena_.joined_pool[slot(layer)] = options_.keep_maps ? kNoLayer : of.fused_pool;
+      arena_.argmax_pool[slot(layer)] = of.argmax_pool;
+      arena_.fused_pool[slot(layer)] = options_.keep_maps ? kNoLayer : of.fused_pool;
     }
     for (const LayerRun& group : groups_of(plan_)) {
       recompute(group);
@@ -39,14 +39,14 @@ class Lifetimes {
     }
     for (int layer = 0; layer < network_.size(); ++layer) {
       inputs_of(layer);
-      sums_of(layer);
-      winners_of(layer);
+      pre_activations_of(layer);
+      argmax_of(layer);
     }
     if (options_.training) {
       gradients();
       restore();
     }
-    leave_out_joined_maps();
+    leave_out_fused_maps();
     size_buffers();
     return std::move(arena_);
   }
@@ -83,10 +83,10 @@ class Lifetimes {
     }
   }
 
-  // The convolution that makes the output of a joined pool, else the layer itself.
+  // The convolution that makes the output of a fused pool, else the layer itself.
   [[nodiscard]] int maker(int layer) const {
-    const bool joined = layer > 0 && arena_.joined_pool[slot(layer - 1)] == layer;
-    return joined ? layer - 1 : layer;
+    const bool fused = layer > 0 && arena_.fused_pool[slot(layer - 1)] == layer;
+    return fused ? layer - 1 : layer;
   }
 
   void recompute(const LayerRun& group) {
@@ -95,7 +95,7 @@ class Lifetimes {
       return;
     }
     if (options_.keep_maps) {
-      const auto layers = recomputed_layers(network_, group, arena_.joined_pool);
+      const auto layers = recomputed_layers(network_, group, arena_.fused_pool);
       std::copy(layers.begin(), layers.end(), arena_.again.begin() + group.first);
       return;
     }
@@ -109,8 +109,8 @@ class Lifetimes {
     return map != kImage && arena_.again[slot(maker(map))].output;
   }
 
-  // Whether a normalised map of a recomputed group comes back from its sums.
-  [[nodiscard]] bool comes_from_recomputed_sums(int map) const {
+  // Whether a normalised map of a recomputed group comes back from its pre-activations.
+  [[nodiscard]] bool comes_from_recomputed_pre_activations(int map) const {
     return map != kImage && options_.training && plan_.recomputes(plan_.group(map)) &&
            plan_.layers[slot(rank_)][slot(map)].restores_output;
   }
@@ -128,7 +128,7 @@ class Lifetimes {
     if (comes_again(map)) {
       need(arena_.recomputed, buffer, again(maker(map)));
     }
-    // A joined pool holds what its convolution's activation made of the winners.
+    // A fused pool holds what its convolution's activation made of the argmax cells.
     if (options_.training && backward_reads_output(network_.layer(maker(map)).operation)) {
       need(comes_again(map) ? arena_.recomputed : arena_.values, buffer, second(maker(map)));
     }
@@ -149,26 +149,26 @@ class Lifetimes {
         need(values, buffer, again(layer));
       }
       if (in_backward) {
-        const bool from_sums = inside && comes_from_recomputed_sums(map);
-        auto& in_place = from_sums ? arena_.restored : values;
+        const bool from_pre_activations = inside && comes_from_recomputed_pre_activations(map);
+        auto& in_place = from_pre_activations ? arena_.restored : values;
         need(in_place, buffer, second(layer), weights(layer));
       }
     }
   }
 
-  void sums_of(int layer) {
+  void pre_activations_of(int layer) {
     const Index bytes = blocked_volume(plan_.tile(layer, rank_).computed) * options_.scalar_bytes;
-    const bool keeps = keeps_sums(network_.layer(layer).operation);
-    const bool joins = arena_.joined_pool[slot(layer)] != kNoLayer;
-    if (!keeps && !joins) {
+    const bool keeps = keeps_pre_activations(network_.layer(layer).operation);
+    const bool fuses = arena_.fused_pool[slot(layer)] != kNoLayer;
+    if (!keeps && !fuses) {
       return;
     }
-    MemorySlot& sums = arena_.sums[slot(layer)];
-    sums.bytes = bytes;
-    need(sums, layer);
-    MemorySlot* in_backward = &sums;
+    MemorySlot& pre_activations = arena_.pre_activations[slot(layer)];
+    pre_activations.bytes = bytes;
+    need(pre_activations, layer);
+    MemorySlot* in_backward = &pre_activations;
     if (arena_.again[slot(layer)].runs) {
-      in_backward = &arena_.recomputed_sums[slot(layer)];
+      in_backward = &arena_.recomputed_pre_activations[slot(layer)];
       in_backward->bytes = bytes;
       need(*in_backward, again(layer));
     }
@@ -176,43 +176,43 @@ class Lifetimes {
       need(*in_backward, second(layer), weights(layer));
     }
     const bool wanted = network_.layer(layer).inputs[0] != kImage || options_.image_gradient ||
-                        arena_.winning_pool[slot(layer)] == kNoLayer;
+                        arena_.argmax_pool[slot(layer)] == kNoLayer;
     if (!keeps && options_.training && wanted) {
-      MemorySlot& gradients = arena_.sum_gradients[slot(layer)];
+      MemorySlot& gradients = arena_.pre_activation_gradients[slot(layer)];
       gradients.bytes = bytes;
       need(gradients, first(layer), second(layer), weights(layer));
     }
   }
 
-  // When the gradient of a normalised layer's output is last looked at: when that of its sums is
-  // made in their place, or, where nobody but the layer's weights wants it, piece by piece for
-  // these.
+  // When the gradient of a normalised layer's output is last looked at: when that of its
+  // pre-activations is made in their place, or, where nobody but the layer's weights wants it,
+  // piece by piece for these.
   [[nodiscard]] int normalized_back(int layer) const {
     return network_.layer(layer).inputs[0] == kImage ? weights(layer) : first(layer);
   }
-  // When winners and gradients of the pool joined with a layer are.
+  // When argmax and gradients of the pool fused with a layer are.
   [[nodiscard]] int unpooled(int layer) const {
     if (normalizes(network_.layer(layer).operation)) {
       return normalized_back(layer);
     }
-    return arena_.winning_pool[slot(layer)] == kNoLayer ? first(layer) : weights(layer);
+    return arena_.argmax_pool[slot(layer)] == kNoLayer ? first(layer) : weights(layer);
   }
 
-  void winners_of(int layer) {
+  void argmax_of(int layer) {
     if (!options_.training || !std::holds_alternative<MaxPool>(network_.layer(layer).operation)) {
       return;
     }
-    MemorySlot& winners = arena_.winners[slot(layer)];
-    winners.bytes = blocked_volume(plan_.tile(layer, rank_).computed);
-    need(winners, maker(layer));
-    MemorySlot* in_backward = &winners;
+    MemorySlot& argmax = arena_.argmax[slot(layer)];
+    argmax.bytes = blocked_volume(plan_.tile(layer, rank_).computed);
+    need(argmax, maker(layer));
+    MemorySlot* in_backward = &argmax;
     if (comes_again(layer)) {
-      in_backward = &arena_.recomputed_winners[slot(layer)];
-      in_backward->bytes = winners.bytes;
+      in_backward = &arena_.recomputed_argmax[slot(layer)];
+      in_backward->bytes = argmax.bytes;
       need(*in_backward, again(maker(layer)));
     }
     need(*in_backward, second(layer), unpooled(maker(layer)));
-    if (layer > 0 && arena_.winning_pool[slot(layer - 1)] == layer) {
+    if (layer > 0 && arena_.argmax_pool[slot(layer - 1)] == layer) {
       need(*in_backward, weights(layer - 1));
     }
   }
@@ -268,10 +268,10 @@ class Lifetimes {
     }
   }
 
-  void leave_out_joined_maps() {
+  void leave_out_fused_maps() {
     for (int layer = 0; layer < network_.size(); ++layer) {
       const int buffer = plan_.producer(rank_, layer);
-      if (arena_.joined_pool[slot(layer)] != kNoLayer && buffer != kNoBuffer) {
+      if (arena_.fused_pool[slot(layer)] != kNoLayer && buffer != kNoBuffer) {
         arena_.values[slot(buffer)] = arena_.recomputed[slot(buffer)] =
             arena_.restored[slot(buffer)] = arena_.gradients[slot(buffer)] = unused();
       }

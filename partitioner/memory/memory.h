@@ -14,7 +14,7 @@ struct MemoryUse {
   Index gradients = 0;  // of what is learnt
   Index optimizer = 0;  // momentum, or both averages of Adam, of what the rank owns
   Index activations =
-      0;  // maps and their gradients, and sums that a layer keeps for its backward pass
+      0;  // maps and their gradients, and pre-activations that a layer keeps for its backward pass
   Index workspace = 0;  // scratch of the kernels
   Index messages = 0;   // packed cells of everything that is sent and received
   Index pictures = 0;   // pixels that are read ahead, before they are a map

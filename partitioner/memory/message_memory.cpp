@@ -25,8 +25,8 @@ class MessageBytes {
       add(transfer);
     }
     for (const BucketPlan& bucket : plan_.buckets) {
-      if (options_.training && plan_.sums.precision != SumPrecision::Exact) {
-        add_remainders(bucket);  // else nothing remains of what travels
+      if (options_.training && plan_.gradient_reduction.precision != ReductionPrecision::Exact) {
+        add_error_feedback(bucket);  // else nothing remains of what travels
       }
     }
     return std::move(bytes_);
@@ -73,7 +73,7 @@ class MessageBytes {
     });
   }
 
-  void add_remainders(const BucketPlan& bucket) {
+  void add_error_feedback(const BucketPlan& bucket) {
     std::vector<TravellingElements> travelling(at(plan_.ranks));
     for (const int parameter : bucket.parameters) {
       add_shared(plan_.parameters[at(parameter)], travelling);
@@ -82,8 +82,8 @@ class MessageBytes {
       travelling[at(message.to)].borrowed += message.region.cols.size();
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      bytes_[at(rank)] +=
-          sum_remainder_bytes(plan_.sums.precision, travelling[at(rank)], options_.scalar_bytes);
+      bytes_[at(rank)] += error_feedback_bytes(
+          plan_.gradient_reduction.precision, travelling[at(rank)], options_.scalar_bytes);
     }
   }
 

@@ -9,7 +9,7 @@
 
 namespace tessera::partitioner {
 
-// [rank]; sums of batch normalisation included.
+// [rank]; batch statistics included.
 [[nodiscard]] std::vector<Index> message_bytes_of_ranks(const Plan& plan,
                                                         const MemoryOptions& options);
 

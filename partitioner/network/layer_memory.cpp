@@ -4,7 +4,7 @@ namespace tessera::partitioner {
 
 namespace {
 
-// The activation that a layer applies to sums of its own.
+// The activation that a layer applies to pre-activations of its own.
 Activation activation_of(const Operation& operation) {
   if (const auto* convolution = std::get_if<Convolution>(&operation)) {
     return convolution->activation;
@@ -30,7 +30,7 @@ bool normalizes(const Operation& operation) {
          (connected != nullptr && connected->batch_normalize);
 }
 
-bool keeps_sums(const Operation& operation) {
+bool keeps_pre_activations(const Operation& operation) {
   return normalizes(operation) || slope_needs_input(activation_of(operation));
 }
 

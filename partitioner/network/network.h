@@ -65,7 +65,7 @@ struct Convolution {
 };
 
 // The window's first cell is row * stride - padding / 2 (truncated): `padding` is the total of both
-// sides. What lies outside the map is ignored. The winner of a window is kept in a byte, so windows
+// sides. What lies outside the map is ignored. The argmax of a window is kept in a byte, so windows
 // have at most kLargestPool cells a side.
 inline constexpr Index kLargestPool = 16;
 struct MaxPool {

@@ -87,7 +87,7 @@ bool applies(ConvolutionKernel kernel, const Network& network, int layer) {
           convolution->groups == 1);
 }
 
-bool sums_winners(ConvolutionKernel backward_weights, const Network& network, int layer) {
+bool weights_from_argmax(ConvolutionKernel backward_weights, const Network& network, int layer) {
   constexpr Index kMostRow = 40;  // numbers that a row of taps reads
   constexpr Index kMostSteps = 4;
   const auto* convolution = std::get_if<Convolution>(&network.layer(layer).operation);

@@ -11,10 +11,11 @@
 namespace tessera::partitioner {
 
 enum class ConvolutionKernel {
-  Direct,     // sums in registers, for any convolution; the bits of a cell do not depend on the cut
+  Direct,  // accumulates in registers, for any convolution; the bits of a cell do not depend on the
+           // cut
   Winograd2,  // F(2x2, 3x3): 3x3 of stride 1 without groups
   Winograd4,  // F(4x4, 3x3): likewise
-  Reference,  // plain loops, slow, to judge the others by
+  Reference,  // plain loops, slow, for comparison
 };
 inline constexpr ConvolutionKernel kConvolutionKernels[] = {ConvolutionKernel::Direct,
                                                             ConvolutionKernel::Winograd2,
@@ -54,12 +55,12 @@ struct ConvolutionKernels {
 // Whether the layer is a convolution that the kernel can compute.
 [[nodiscard]] bool applies(ConvolutionKernel kernel, const Network& network, int layer);
 
-// Whether the gradient of the layer's weights, by that kernel, is summed out of the winners of the
+// Whether the gradient of the layer's weights, by that kernel, is summed from the argmax of the
 // max-pool behind the layer, where a rank has all of them: with few input channels, and nothing
-// between sums and pool but an activation.
-[[nodiscard]] bool sums_winners(ConvolutionKernel backward_weights,
-                                const Network& network,
-                                int layer);
+// between pre-activations and pool but an activation.
+[[nodiscard]] bool weights_from_argmax(ConvolutionKernel backward_weights,
+                                       const Network& network,
+                                       int layer);
 
 // How kernels are chosen where nothing was measured.
 enum class KernelRule {

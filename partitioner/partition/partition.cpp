@@ -85,12 +85,11 @@ class Validation {
 
   void run() {
     if (partition_.network != fingerprint(network_)) {
-      fail(
-          fmt::format("the partition is for another network (fingerprint \"{}\", this one has "
-                      "\"{}\"): make a new one "
-                      "with `tessera plan --save`, or take the model file that it was made for",
-                      partition_.network,
-                      fingerprint(network_)));
+      fail(fmt::format(
+          "the partition is for another network (fingerprint \"{}\", this one has \"{}\"): make a "
+          "new one with `tessera plan --save`, or use the model file that it was made for",
+          partition_.network,
+          fingerprint(network_)));
     }
     if (partition_.ranks < 1 || partition_.ranks > kMostParts) {
       fail(fmt::format("{} ranks, expected 1 to {}", partition_.ranks, kMostParts));
@@ -176,7 +175,7 @@ class Validation {
     check_bands(index);
     check_ranks(index);
     int previous = group.first - 1;
-    for (const int layer : group.collapse) {
+    for (const int layer : group.reduce_to_owner) {
       if (layer < group.first || layer > group.last) {
         fail(index, fmt::format("collapse names layer {}, which is not in the group", layer));
       }

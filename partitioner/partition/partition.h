@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "partitioner/network/network.h"
-#include "partitioner/partition/gradient_sums.h"
+#include "partitioner/partition/gradient_reduction.h"
 #include "partitioner/partition/kernels.h"
 
 namespace tessera::partitioner {
@@ -44,10 +44,10 @@ struct Group {
   Cut channels;
   Cut rows;
   Cut cols;
-  std::vector<int> ranks;  // of each tile
-  std::vector<int>
-      collapse;  // layers of the group whose gradient is added up at its owners before it goes on
-  bool recompute = false;  // see partitioner/plan/recomputation.h
+  std::vector<int> ranks;            // of each tile
+  std::vector<int> reduce_to_owner;  // layers of the group whose gradient is added up at its owners
+                                     // before it goes on
+  bool recompute = false;            // see partitioner/plan/recomputation.h
   // How images are cut in each part of the rows, instead of `images`, which is one part then. Tiles
   // are numbered by bands first. Empty: alike in all.
   std::vector<Cut> bands = {};
@@ -71,7 +71,7 @@ struct Partition {
                             // rank reads its own
   std::vector<Group> groups;
   std::vector<ConvolutionKernels> kernels = {};  // by layer; direct ones where the list ends
-  GradientSums sums = {};
+  GradientReduction gradient_reduction = {};
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
@@ -122,7 +122,7 @@ inline constexpr GridUnit kPixels{"pixels", "224x224", 1'000'000'000};
 [[nodiscard]] Partition make_partition(const Network& network, const Shorthand& shorthand);
 
 // Throws InputError, naming `where`, if the partition is not one of this network, or not of `batch`
-// images a pass.
+// images per pass.
 void validate(const Partition& partition,
               const Network& network,
               Index batch,

@@ -93,8 +93,8 @@ class Maker {
     if (rows < 1 || cols < 1 || rows > kMostRanks / cols) {
       throw InputError(kGridOption,
                        0,
-                       fmt::format("{}x{} is no grid: give rows x columns, each at least 1 and at "
-                                   "most {} tiles in all",
+                       fmt::format("{}x{} is not a grid: give rows x columns, each at least 1 and "
+                                   "at most {} tiles in all",
                                    rows,
                                    cols,
                                    kMostRanks));
@@ -235,8 +235,8 @@ class Maker {
       }
       throw InputError(kGroupsOption,
                        0,
-                       fmt::format("group {}-{} holds layer {} ({}), from which on another cut is "
-                                   "used: end the group at layer {}, or move the change with {}",
+                       fmt::format("group {}-{} contains layer {} ({}), from which another cut "
+                                   "applies: end the group at layer {}, or move the change with {}",
                                    span.first,
                                    span.last,
                                    layer,
@@ -293,13 +293,13 @@ class Maker {
       };
       const auto found = std::find_if(groups.begin(), groups.end(), is_named);
       if (found == groups.end()) {
-        throw InputError(kRecomputeOption,
-                         0,
-                         fmt::format("layers {} to {} are no group: name groups as {} does, or "
-                                     "say \"all\"",
-                                     first,
-                                     last,
-                                     kGroupsOption));
+        throw InputError(
+            kRecomputeOption,
+            0,
+            fmt::format("layers {} to {} are not a group: give groups as in {}, or \"all\"",
+                        first,
+                        last,
+                        kGroupsOption));
       }
       found->recompute = true;
     }
@@ -334,9 +334,7 @@ std::pair<Index, Index> parse_grid(const std::string& text,
   }
   if (rows > unit.most / cols) {  // their product may be beyond any number
     throw InputError(
-        option,
-        0,
-        fmt::format("{} is more than {} {}, the most there may be", text, unit.most, unit.name));
+        option, 0, fmt::format("{} is more than {} {}, the maximum", text, unit.most, unit.name));
   }
   return {rows, cols};
 }
@@ -355,7 +353,7 @@ std::vector<std::pair<int, int>> parse_groups(const std::string& text, const std
     if (first < 0 || last < first) {
       throw InputError(option,
                        0,
-                       fmt::format("\"{}\" is no group of layers: expected first-last or one "
+                       fmt::format("\"{}\" is not a group of layers: expected first-last or one "
                                    "layer, between commas, for example 0-3,4-7,8",
                                    item));
     }

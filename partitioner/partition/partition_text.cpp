@@ -35,7 +35,7 @@ constexpr std::string_view kHeader =
     "the\n"
     "# backward pass but computed again. `reader` is the rank that reads pictures, or \"every\".\n"
     "# [[kernels]] says which layers' convolutions are not computed by the direct kernels.\n";
-constexpr std::string_view kSumsHeader =
+constexpr std::string_view kReductionHeader =
     "\n# Gradients and new values travel in buckets of at least so many bytes, with `precision` "
     "\"exact\"\n# or \"half\".\n";
 
@@ -74,11 +74,11 @@ class Reader {
     for (const toml::table* item : toml_.tables(table, "kernels")) {
       read_kernels(*item, result.kernels);
     }
-    if (const toml::node* sums = table.get("sums")) {
-      if (!sums->is_table()) {
-        toml_.fail(*sums, "`sums` is not a table: write its keys under [sums]");
+    if (const toml::node* gradient_reduction = table.get("sums")) {
+      if (!gradient_reduction->is_table()) {
+        toml_.fail(*gradient_reduction, "`sums` is not a table: write its keys under [sums]");
       }
-      result.sums = gradient_sums(*sums->as_table());
+      result.gradient_reduction = read_gradient_reduction(*gradient_reduction->as_table());
     }
     return result;
   }
@@ -179,8 +179,8 @@ class Reader {
     result.cols = cut(table, "cols");
     result.bands = bands(table);
     result.ranks = numbers(toml_.required(table, "ranks"), "ranks");
-    if (const toml::node* collapse = table.get("collapse")) {
-      result.collapse = numbers(*collapse, "collapse");
+    if (const toml::node* reduction = table.get("collapse")) {
+      result.reduce_to_owner = numbers(*reduction, "collapse");
     }
     if (const toml::node* recompute = table.get("recompute")) {
       if (!recompute->is_boolean()) {
@@ -205,7 +205,7 @@ class Reader {
       }
       toml_.fail(
           *node,
-          fmt::format("`{}` names no kernel, expected one of: {}", pass, fmt::join(names, ", ")));
+          fmt::format("`{}` is not a kernel, expected one of: {}", pass, fmt::join(names, ", ")));
     }
     return *known;
   }
@@ -222,16 +222,17 @@ class Reader {
     }
   }
 
-  [[nodiscard]] GradientSums gradient_sums(const toml::table& table) const {
+  [[nodiscard]] GradientReduction read_gradient_reduction(const toml::table& table) const {
     toml_.check_keys(table, {"bucket_bytes", "precision"});
-    GradientSums result;
+    GradientReduction result;
     if (const toml::node* bytes = table.get("bucket_bytes")) {
       constexpr Index kMostBucketBytes = Index{1} << 40U;
       result.bucket_bytes = toml_.integer(*bytes, "bucket_bytes", 1, kMostBucketBytes);
     }
     if (const toml::node* precision = table.get("precision")) {
-      const auto known = precision->is_string() ? sum_precision_named(precision->as_string()->get())
-                                                : std::nullopt;
+      const auto known = precision->is_string()
+                             ? reduction_precision_named(precision->as_string()->get())
+                             : std::nullopt;
       if (!known) {
         toml_.fail(*precision, "`precision` of sums is neither \"exact\" nor \"half\"");
       }
@@ -244,14 +245,14 @@ class Reader {
 };
 
 // Nothing where it is as usual.
-std::string sums_text(const GradientSums& sums) {
-  if (sums == GradientSums{}) {
+std::string reduction_text(const GradientReduction& gradient_reduction) {
+  if (gradient_reduction == GradientReduction{}) {
     return "";
   }
   return fmt::format("{}[sums]\nbucket_bytes = {}\nprecision = \"{}\"\n",
-                     kSumsHeader,
-                     sums.bucket_bytes,
-                     name_of(sums.precision));
+                     kReductionHeader,
+                     gradient_reduction.bucket_bytes,
+                     name_of(gradient_reduction.precision));
 }
 
 // Layers of the same kernels together; direct ones go without saying.
@@ -294,12 +295,12 @@ std::string to_text(const Partition& partition) {
     text += cut_line("images", group.images) + cut_line("channels", group.channels) +
             cut_line("rows", group.rows) + cut_line("cols", group.cols) + bands_line(group.bands);
     text += fmt::format("ranks = [{}]\n", fmt::join(group.ranks, ", "));
-    if (!group.collapse.empty()) {
-      text += fmt::format("collapse = [{}]\n", fmt::join(group.collapse, ", "));
+    if (!group.reduce_to_owner.empty()) {
+      text += fmt::format("collapse = [{}]\n", fmt::join(group.reduce_to_owner, ", "));
     }
     text += group.recompute ? "recompute = true\n" : "";
   }
-  return text + kernels_text(partition.kernels) + sums_text(partition.sums);
+  return text + kernels_text(partition.kernels) + reduction_text(partition.gradient_reduction);
 }
 
 Partition parse_partition(const std::string& text, const std::string& name) {

@@ -37,8 +37,8 @@ class GeometryMaker {
       }
     }
     for (int layer = group_.last; layer >= group_.first; --layer) {
-      if (std::find(group_.collapse.begin(), group_.collapse.end(), layer) !=
-          group_.collapse.end()) {
+      if (std::find(group_.reduce_to_owner.begin(), group_.reduce_to_owner.end(), layer) !=
+          group_.reduce_to_owner.end()) {
         reduce_to_owners(layer);
       }
       require_inputs(layer);

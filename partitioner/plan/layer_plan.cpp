@@ -20,8 +20,9 @@ class LayerPlans {
   LayerPlans(const Network& network, Plan& plan)
       : network_(network), plan_(plan), groups_(groups_of(plan)), exchanged_(exchanged_maps(plan)) {
     for (int layer = 0; layer < network.size(); ++layer) {
-      joinable_.push_back(joinable_pool(network, layer));
-      by_argmax_.push_back(sums_winners(plan.kernels_of(layer).backward_weights, network, layer));
+      fusable_.push_back(fusable_pool(network, layer));
+      by_argmax_.push_back(
+          weights_from_argmax(plan.kernels_of(layer).backward_weights, network, layer));
       last_reader_.push_back(last_backward_reader(network, layer));
     }
   }
@@ -56,9 +57,9 @@ class LayerPlans {
     }
   }
 
-  // The joinable_pool() that reads what the rank has computed of the layer, and nothing else.
+  // The fusable_pool() that reads what the rank has computed of the layer, and nothing else.
   [[nodiscard]] int pool_of_own(int rank, int layer) const {
-    const int pool = joinable_[at(layer)];
+    const int pool = fusable_[at(layer)];
     if (pool == kNoLayer || exchanged_[at(rank)][map_slot(layer)]) {
       return kNoLayer;
     }
@@ -108,7 +109,7 @@ class LayerPlans {
   Plan& plan_;
   std::vector<LayerRun> groups_;
   std::vector<std::vector<bool>> exchanged_;
-  std::vector<int> joinable_;  // by layer
+  std::vector<int> fusable_;  // by layer
   std::vector<bool> by_argmax_;
   std::vector<int> last_reader_;
   std::map<std::pair<int, std::vector<int>>, std::vector<RecomputedLayer>>

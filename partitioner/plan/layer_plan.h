@@ -53,12 +53,12 @@ struct LayerPlan {
   bool prepares_filters = false;        // once for all parts, before the first of them
   WeightParts weight_parts;             // together tile.backward, of layers that have weights
   // The max-pool that takes the layer's output while it is being made, so that this never stands in
-  // memory: a joinable_pool() on a rank that neither sends nor gets any of that map, and in the
-  // same group where one is recomputed. kNoLayer if there is none.
+  // memory: a fusable_pool() on a rank that neither sends nor gets any of that map, and in the same
+  // group where one is recomputed. kNoLayer if there is none.
   int fused_pool = kNoLayer;
   // The max-pool by whose argmax indices the gradient of the layer's weights is summed, fused or
-  // not: a joinable_pool() of a layer that sums_winners(), on such a rank. kNoLayer if there is
-  // none.
+  // not: a fusable_pool() of a layer that weights_from_argmax(), on such a rank. kNoLayer if there
+  // is none.
   int argmax_pool = kNoLayer;
   RecomputedLayer recompute;
   // Whether the output, normalised, is not kept for the backward pass but comes back from

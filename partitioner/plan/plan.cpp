@@ -31,7 +31,7 @@ class PlanMaker {
     plan_.reader = partition.reader;
     plan_.kernels = partition.kernels;
     plan_.kernels.resize(network.layers.size());
-    plan_.sums = partition.sums;
+    plan_.gradient_reduction = partition.gradient_reduction;
     plan_.group_of.resize(network.layers.size());
     for (std::size_t g = 0; g < partition.groups.size(); ++g) {
       for (int layer = partition.groups[g].first; layer <= partition.groups[g].last; ++layer) {
@@ -55,7 +55,7 @@ class PlanMaker {
     for (int layer = 0; layer < network_.size(); ++layer) {
       share_parameters(layer);
     }
-    send_truth();
+    send_targets();
     plan_layers(network_, plan_);
     plan_forward_parts(network_, plan_);
     plan_weight_parts();
@@ -237,13 +237,13 @@ class PlanMaker {
     }
   }
 
-  void send_truth() {
+  void send_targets() {
     if (plan_.reader == kEveryRank) {
       return;
     }
     for (int to = 0; to < plan_.ranks; ++to) {
       if (to != plan_.reader) {
-        plan_.truth.push_back({plan_.reader, to, {{0, plan_.batch}, {0, 1}, {0, 1}, {0, 1}}});
+        plan_.targets.push_back({plan_.reader, to, {{0, plan_.batch}, {0, 1}, {0, 1}, {0, 1}}});
       }
     }
   }

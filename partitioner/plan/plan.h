@@ -60,7 +60,7 @@ struct ParameterPlan {
 
 // Learnt parameters of consecutive layers, whose gradients and values travel together.
 struct BucketPlan {
-  SumBucket layers;
+  GradientBucket layers;
   std::vector<int> parameters;  // in Plan::parameters
   // In Plan::transfers. Gradients of shift and scale of normalised layers travel with
   // `all_gradients` only: see Transfer::normalized.
@@ -83,8 +83,8 @@ struct Plan {
       read_from;                            // [rank][layer][input] -> buffer, or kNoBuffer
   std::vector<ParameterPlan> parameters;    // by layer, then kind
   std::vector<ConvolutionKernels> kernels;  // by layer
-  GradientSums sums;
-  std::vector<Message> truth;  // labels, from the reader to the other ranks: one cell an image
+  GradientReduction gradient_reduction;
+  std::vector<Message> targets;  // labels, from the reader to the other ranks: one cell per image
   std::vector<std::vector<LayerPlan>> layers;  // [rank][layer]
   std::vector<DeferredWeights> deferred;       // by layer
   std::vector<BucketPlan> buckets;             // in the order of the backward pass

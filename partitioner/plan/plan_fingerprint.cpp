@@ -50,9 +50,9 @@ class PlanFingerprint : public Fingerprint {
     add(static_cast<Index>(kernels.backward_data));
     add(static_cast<Index>(kernels.backward_weights));
   }
-  void add(const GradientSums& sums) {
-    add(sums.bucket_bytes);
-    add(static_cast<Index>(sums.precision));
+  void add(const GradientReduction& gradient_reduction) {
+    add(gradient_reduction.bucket_bytes);
+    add(static_cast<Index>(gradient_reduction.precision));
   }
   void add(const TilePart& part) {
     add(part.region);
@@ -111,8 +111,8 @@ std::string fingerprint(const Plan& plan) {
   print.add(plan.buffers);
   print.add(plan.parameters);
   print.add(plan.kernels);
-  print.add(plan.sums);
-  print.add(plan.truth);
+  print.add(plan.gradient_reduction);
+  print.add(plan.targets);
   print.add(plan.layers);
   print.add(plan.deferred);
   print.add(plan.transfers);

@@ -68,8 +68,8 @@ void expect_within(
   const Size size = size_of(network, batch);
   if (size.values > kMostValues || size.operations > kMostOperations) {
     throw InputError(fmt::format(
-        "a pass of {} images has {:.0e} values and {:.0e} multiply-adds, more than any machine "
-        "computes: take fewer images (--batch, --subdivisions) or a smaller network",
+        "a pass of {} images has {:.0e} values and {:.0e} multiply-adds, more than any machine can "
+        "compute: use fewer images (--batch, --subdivisions) or a smaller network",
         batch,
         size.values,
         size.operations));

@@ -8,7 +8,7 @@
 namespace tessera::partitioner {
 
 // Throws InputError where tiles, messages of parameters, values or operations are too many, for so
-// many ranks and images a pass.
+// many ranks and images per pass.
 void expect_plannable(const Network& network, Index ranks, Index batch);
 
 // The same for a search, which makes many plans: fewer ranks, and fewer layers.

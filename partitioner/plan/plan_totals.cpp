@@ -40,8 +40,8 @@ void count_parameters(const Plan& plan, int transfer, Index scalar_bytes, PlanTo
   const Transfer& of = plan.transfers[static_cast<std::size_t>(transfer)];
   for_each_message(plan, of, [&](int from, int to, const Region& region) {
     const Traffic one{1, message_bytes(plan, of, region, scalar_bytes)};
-    add(totals.gradient_sum_out[static_cast<std::size_t>(from)], one);
-    add(totals.gradient_sum_in[static_cast<std::size_t>(to)], one);
+    add(totals.gradient_reduction_out[static_cast<std::size_t>(from)], one);
+    add(totals.gradient_reduction_in[static_cast<std::size_t>(to)], one);
   });
 }
 
@@ -68,7 +68,7 @@ bool is_sent_forward(const Plan& plan, int map) {
   return map != kImage || plan.reader != kEveryRank;
 }
 
-Index channel_sum_bytes(const Plan& plan, int layer, int rank) {
+Index batch_statistics_bytes(const Plan& plan, int layer, int rank) {
   Index bytes = 0;
   for (const Transfer& transfer : plan.transfers) {
     if (carries_statistics(transfer) && transfer.subject == layer) {
@@ -85,9 +85,9 @@ PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_by
   const auto groups = static_cast<std::size_t>(plan.group(network.size() - 1)) + 1;
   PlanTotals totals;
   totals.by_group.assign(groups, std::vector<Totals>(ranks));
-  totals.gradient_sum_in.resize(ranks);
-  totals.gradient_sum_out.resize(ranks);
-  totals.channel_sum_in_bytes.resize(ranks);
+  totals.gradient_reduction_in.resize(ranks);
+  totals.gradient_reduction_out.resize(ranks);
+  totals.batch_statistics_in_bytes.resize(ranks);
   for (const Transfer& transfer : plan.transfers) {
     if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
       count(plan,
@@ -105,7 +105,7 @@ PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_by
             totals.by_group[static_cast<std::size_t>(transfer.group)]);
     } else if (carries_statistics(transfer)) {
       for_each_message(plan, transfer, [&](int, int to, const Region& region) {
-        totals.channel_sum_in_bytes[static_cast<std::size_t>(to)] +=
+        totals.batch_statistics_in_bytes[static_cast<std::size_t>(to)] +=
             message_bytes(plan, transfer, region, scalar_bytes);
       });
     }
@@ -115,14 +115,14 @@ PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_by
     count_parameters(plan, bucket.values, scalar_bytes, totals);
   }
   count_work(network, plan, totals);
-  totals.group_sums.resize(groups);
-  totals.rank_sums.resize(ranks);
+  totals.group_totals.resize(groups);
+  totals.rank_totals.resize(ranks);
   for (std::size_t group = 0; group < groups; ++group) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      add(totals.group_sums[group], totals.by_group[group][rank]);
-      add(totals.rank_sums[rank], totals.by_group[group][rank]);
+      add(totals.group_totals[group], totals.by_group[group][rank]);
+      add(totals.rank_totals[rank], totals.by_group[group][rank]);
     }
-    add(totals.sum, totals.group_sums[group]);
+    add(totals.sum, totals.group_totals[group]);
   }
   return totals;
 }

@@ -19,31 +19,31 @@ struct Traffic {
 struct Totals {
   Traffic forward_in;
   Traffic forward_out;
-  Traffic backward_in;  // gradients of maps, those that are collapsed within a group included
+  Traffic backward_in;  // gradients of maps, those reduced to their owners within a group included
   Traffic backward_out;
   Work work;  // forward
 };
 
 struct PlanTotals {
   std::vector<std::vector<Totals>>
-      by_group;                    // [group][rank]; messages count for the group that reads the map
-  std::vector<Totals> group_sums;  // [group], over ranks
-  std::vector<Totals> rank_sums;   // [rank], over groups
+      by_group;  // [group][rank]; messages count for the group that reads the map
+  std::vector<Totals> group_totals;  // [group], over ranks
+  std::vector<Totals> rank_totals;   // [rank], over groups
   Totals sum;
-  // Of parameters, once a step, a message a bucket: gradients to their owners, then values back to
-  // those who compute with them.
-  std::vector<Traffic> gradient_sum_in;   // [rank]
-  std::vector<Traffic> gradient_sum_out;  // [rank]
-  // Per-channel sums of batch normalisation received, [rank].
-  std::vector<Index> channel_sum_in_bytes;
+  // Of parameters, once per step, one message per bucket: gradients to their owners, then values
+  // back to those who compute with them.
+  std::vector<Traffic> gradient_reduction_in;   // [rank]
+  std::vector<Traffic> gradient_reduction_out;  // [rank]
+  // Batch statistics received, [rank].
+  std::vector<Index> batch_statistics_in_bytes;
 };
 
 [[nodiscard]] PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_bytes);
 
-// Bytes that `rank` receives of the other ranks' per-channel sums in a training pass through a
+// Bytes that `rank` receives of the other ranks' batch statistics in a training pass through a
 // layer with batch normalisation: count, mean and squares on the way forward, two sums on the way
 // back, all in double precision.
-[[nodiscard]] Index channel_sum_bytes(const Plan& plan, int layer, int rank);
+[[nodiscard]] Index batch_statistics_bytes(const Plan& plan, int layer, int rank);
 
 // Whether a map is sent to groups that read it at all: pictures that every rank reads itself are
 // not.

@@ -10,18 +10,18 @@ namespace {
 
 class Recomputation {
  public:
-  Recomputation(const Network& network, const LayerRun& group, const std::vector<int>& joined_pool)
+  Recomputation(const Network& network, const LayerRun& group, const std::vector<int>& fused_pool)
       : network_(network),
         group_(group),
-        joined_pool_(joined_pool),
+        fused_pool_(fused_pool),
         layers_(static_cast<std::size_t>(group.last - group.first) + 1) {}
 
   std::vector<RecomputedLayer> layers() {
     for (int layer = group_.last; layer >= group_.first; --layer) {
-      if (!is_joined(layer)) {
+      if (!is_fused(layer)) {
         RecomputedLayer& of = at(layer);
         of.output = output_is_wanted(layer);
-        of.runs = of.output || keeps_sums(network_.layer(layer).operation);
+        of.runs = of.output || keeps_pre_activations(network_.layer(layer).operation);
       }
     }
     return std::move(layers_);
@@ -31,9 +31,9 @@ class Recomputation {
   RecomputedLayer& at(int layer) { return layers_[static_cast<std::size_t>(layer - group_.first)]; }
 
   [[nodiscard]] int pool_of(int layer) const {
-    return joined_pool_[static_cast<std::size_t>(layer)];
+    return fused_pool_[static_cast<std::size_t>(layer)];
   }
-  [[nodiscard]] bool is_joined(int layer) const {
+  [[nodiscard]] bool is_fused(int layer) const {
     return layer > group_.first && pool_of(layer - 1) == layer;
   }
 
@@ -46,18 +46,18 @@ class Recomputation {
     if (backward_reads_output(network_.layer(layer).operation)) {
       return true;
     }
-    const bool comes_from_sums = normalizes(network_.layer(map).operation);
+    const bool comes_from_pre_activations = normalizes(network_.layer(map).operation);
     const std::vector<int> readers = readers_of(network_, map);
     return std::any_of(readers.begin(), readers.end(), [&](int reader) {
       return reader <= group_.last &&
-             (at(reader).runs ||
-              (!comes_from_sums && backward_reads_inputs(network_.layer(reader).operation)));
+             (at(reader).runs || (!comes_from_pre_activations &&
+                                  backward_reads_inputs(network_.layer(reader).operation)));
     });
   }
 
   const Network& network_;
   LayerRun group_;
-  const std::vector<int>& joined_pool_;
+  const std::vector<int>& fused_pool_;
   std::vector<RecomputedLayer> layers_;
 };
 
@@ -75,14 +75,14 @@ std::vector<int> readers_of(const Network& network, int map) {
   return readers;
 }
 
-int joinable_pool(const Network& network, int layer) {
+int fusable_pool(const Network& network, int layer) {
   const Operation& operation = network.layer(layer).operation;
   const int next = layer + 1;
   if (!std::holds_alternative<Convolution>(operation) || next == network.size()) {
     return kNoLayer;
   }
   const auto* pool = std::get_if<MaxPool>(&network.layer(next).operation);
-  const bool gradient_needs_values = keeps_sums(operation) && !normalizes(operation);
+  const bool gradient_needs_values = keeps_pre_activations(operation) && !normalizes(operation);
   if (pool == nullptr || pool->size != pool->stride || gradient_needs_values) {
     return kNoLayer;
   }
@@ -104,8 +104,8 @@ int last_backward_reader(const Network& network, int map) {
 
 std::vector<RecomputedLayer> recomputed_layers(const Network& network,
                                                const LayerRun& group,
-                                               const std::vector<int>& joined_pool) {
-  return Recomputation(network, group, joined_pool).layers();
+                                               const std::vector<int>& fused_pool) {
+  return Recomputation(network, group, fused_pool).layers();
 }
 
 std::vector<RecomputedLayer> recomputed_work(const Network& network,
@@ -119,7 +119,7 @@ std::vector<RecomputedLayer> recomputed_work(const Network& network,
   std::vector<int> pools(network.layers.size(), kNoLayer);
   for (int layer = group.first; layer < group.last; ++layer) {
     if (!is_reduced(layer)) {
-      pools[static_cast<std::size_t>(layer)] = joinable_pool(network, layer);
+      pools[static_cast<std::size_t>(layer)] = fusable_pool(network, layer);
     }
   }
   std::vector<RecomputedLayer> layers = recomputed_layers(network, group, pools);

@@ -39,8 +39,8 @@ struct Transfer {
   // still under way, a map has a transfer for each part.
   int group = -1;
   int part = 0;
-  // Of parameter gradients: with those of shift and scale of normalised layers, which are sums over
-  // all ranks already where these share batch statistics.
+  // Of parameter gradients: with those of shift and scale of normalised layers, which are already
+  // reduced over all ranks where these share batch statistics.
   bool normalized = true;
 
   // Sorted by `to`, then `from`. Of maps also from a rank to itself, between two of its buffers. Of
@@ -94,8 +94,8 @@ struct Section {
   friend bool operator==(const Section&, const Section&) = default;
 };
 
-// A step runs `forward`, `loss` and `backward` once a pass, then `update`. Values of parameters are
-// still under way when it ends: the first pass of the next step finishes them.
+// A step runs `forward`, `loss` and `backward` once per pass, then `update`. Values of parameters
+// are still under way when it ends: the first pass of the next step finishes them.
 struct Schedule {
   std::vector<Action> actions;
   Section forward;

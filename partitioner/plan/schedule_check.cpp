@@ -141,7 +141,7 @@ class ScheduleCheck {
       return;
     }
     if (starts.size() != 1 || finishes.size() != 1) {
-      // Values are under way once a step only: gradients alone, and evaluation, change none.
+      // Values are under way once per step only: gradients alone, and evaluation, change none.
       if (is_value(transfer) && starts.empty() && finishes.size() == 1 && !trains_) {
         return;
       }
@@ -273,7 +273,7 @@ class ScheduleCheck {
 
   void check_parameter_value(int transfer, int start, int finish) {
     const int bucket = plan_.transfers[at(transfer)].subject;
-    const SumBucket& layers = plan_.buckets[at(bucket)].layers;
+    const GradientBucket& layers = plan_.buckets[at(bucket)].layers;
     const int update = update_of(bucket);
     expect_order(update, start, transfer, "starts too early");
     if ((update != kNever) != (start != kNever)) {

@@ -61,7 +61,7 @@ class TransferLists {
       }
     }
     loss();
-    for (const SumBucket& layers : sum_buckets(network_, plan_.sums)) {
+    for (const GradientBucket& layers : gradient_buckets(network_, plan_.gradient_reduction)) {
       bucket(layers);
     }
     running_statistics();
@@ -160,7 +160,7 @@ class TransferLists {
     add_transfer(std::move(second));
   }
 
-  void bucket(const SumBucket& layers) {
+  void bucket(const GradientBucket& layers) {
     BucketPlan bucket;
     bucket.layers = layers;
     Elements values(plan_.ranks);
@@ -254,7 +254,8 @@ Index message_bytes(const Plan& plan,
       return kNumberBytes;
     case TransferKind::ParameterGradient:
     case TransferKind::ParameterValue:
-      return sum_message_bytes(plan.sums.precision, region.cols.size(), scalar_bytes);
+      return reduction_message_bytes(
+          plan.gradient_reduction.precision, region.cols.size(), scalar_bytes);
   }
   return 0;
 }

@@ -44,9 +44,9 @@ TimeShares modelled_shares(const StepCost& cost, int devices) {
   const auto passes = static_cast<double>(cost.passes);
   for (const GroupCost& group : cost.groups) {
     time.maps_s +=
-        passes * (group.forward_exchange_s + group.backward_exchange_s + group.collapse_s);
+        passes * (group.forward_exchange_s + group.backward_exchange_s + group.owner_reduction_s);
     time.statistics_s += passes * group.statistics_s;
-    time.gradients_s += group.gradient_sum_s + group.value_share_s;
+    time.gradients_s += group.gradient_reduction_s + group.parameter_all_gather_s;
     time.update_s += group.update_s;
   }
   time.loss_s = passes * cost.loss_s;
@@ -133,7 +133,7 @@ std::optional<Partition> single_group(const Network& network,
   double best_s = kInfiniteRate;
   std::vector<ConvolutionKernels> kernels = like.kernels;
   kernels.resize(network.layers.size());
-  GroupCosts costs(network, kernels, like.sums, cluster);
+  GroupCosts costs(network, kernels, like.gradient_reduction, cluster);
   for (const Arrangement& arrangement :
        arrangements(device_speeds(network, options.kernels, cluster), options.batch)) {
     const auto group = arranged_group(network, 0, network.size() - 1, arrangement, options.batch);
@@ -161,7 +161,7 @@ std::optional<Partition> shorthand_partition(const Network& network,
     Partition partition = make_partition(network, shorthand);
     partition.kernels = like.kernels;
     partition.reader = like.reader;
-    partition.sums = like.sums;
+    partition.gradient_reduction = like.gradient_reduction;
     validate(partition, network, options.batch, "");
     return partition;
   } catch (const InputError&) {
@@ -188,9 +188,9 @@ Shorthand data_parallel(int ranks) {
   return shorthand;
 }
 
-std::optional<Partition> without_joins(const Network& network,
-                                       const ClusterProfile& cluster,
-                                       SearchOptions options) {
+std::optional<Partition> without_fusion(const Network& network,
+                                        const ClusterProfile& cluster,
+                                        SearchOptions options) {
   options.longest_group = 1;
   options.candidates = 1;
   const SearchResult result = search_partition(network, cluster, options);
@@ -211,7 +211,7 @@ class Comparison {
     if (const auto partition = next_best()) {
       add("next best", *partition);
     }
-    for (const auto& [name, partition] : simple_rivals(network_, cluster_, options_, chosen_)) {
+    for (const auto& [name, partition] : simple_baselines(network_, cluster_, options_, chosen_)) {
       add(name, partition);
     }
     return std::move(plans_);
@@ -330,7 +330,7 @@ const char* what_limits(const TimeShares& time) {
   };
   const Part parts[] = {{"exchange of maps", time.maps_s},
                         {"statistics", time.statistics_s},
-                        {"sums of gradients", time.gradients_s},
+                        {"gradient reduction", time.gradients_s},
                         {"loss", time.loss_s},
                         {"idle devices", time.idle_s},
                         {"redundant work", time.redundant_s}};
@@ -342,31 +342,31 @@ const char* what_limits(const TimeShares& time) {
   return most->seconds < kLittle * time.step_s() ? "computing" : most->name;
 }
 
-std::vector<std::pair<std::string, Partition>> simple_rivals(const Network& network,
-                                                             const ClusterProfile& cluster,
-                                                             const SearchOptions& options,
-                                                             const Partition& like) {
+std::vector<std::pair<std::string, Partition>> simple_baselines(const Network& network,
+                                                                const ClusterProfile& cluster,
+                                                                const SearchOptions& options,
+                                                                const Partition& like) {
   const auto shorthand = [&](const Shorthand& rule) {
     return shorthand_partition(network, options, like, rule);
   };
   const std::pair<const char*, std::optional<Partition>> all[] = {
-      {"no joins", without_joins(network, cluster, options)},
+      {"no joins", without_fusion(network, cluster, options)},
       {"one group", single_group(network, cluster, options, like)},
       {"grid", shorthand(plain_grid(cluster.size()))},
       {"images", shorthand(data_parallel(cluster.size()))}};
-  std::vector<std::pair<std::string, Partition>> rivals;
+  std::vector<std::pair<std::string, Partition>> baselines;
   for (const auto& [name, partition] : all) {
     if (partition) {
-      rivals.emplace_back(name, *partition);
+      baselines.emplace_back(name, *partition);
     }
   }
-  return rivals;
+  return baselines;
 }
 
-std::vector<ExplainedPlan> compare_with_rivals(const Network& network,
-                                               const ClusterProfile& cluster,
-                                               const SearchOptions& options,
-                                               const Partition& partition) {
+std::vector<ExplainedPlan> compare_with_baselines(const Network& network,
+                                                  const ClusterProfile& cluster,
+                                                  const SearchOptions& options,
+                                                  const Partition& partition) {
   return Comparison(network, cluster, options, partition).run();
 }
 

@@ -1,7 +1,7 @@
-// Why a partition is the one to take: where the time of its step goes, beside that of its rivals,
+// Why a partition is the one to take: where the time of its step goes, beside that of baselines,
 // and what more or fewer devices would change.
 //
-// Times are those of a mean device: of a step it computes, exchanges maps, sums up statistics and
+// Times are those of a mean device: of a step it computes, exchanges maps, reduces statistics and
 // gradients, or stands idle. Waiting for a message counts as part of its exchange.
 
 #pragma once
@@ -14,7 +14,7 @@
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/cost/step_prices.h"
 #include "partitioner/plan/plan_totals.h"
-#include "partitioner/report/explain_sums.h"
+#include "partitioner/report/explain_all_reduce.h"
 #include "partitioner/search/search.h"
 
 namespace tessera::partitioner {
@@ -28,8 +28,8 @@ struct TimeShares {
   double recompute_s = 0;  // maps that are not kept for the backward pass
   double update_s = 0;
   double maps_s = 0;        // exchanges of maps and of their gradients
-  double statistics_s = 0;  // sums of batch normalisation
-  double gradients_s = 0;   // sums of gradients, and values sent back
+  double statistics_s = 0;  // batch statistics
+  double gradients_s = 0;   // gradient reduction and parameter all-gather
   double loss_s = 0;
   double idle_s = 0;       // until the slowest device is done
   double redundant_s = 0;  // of computing: cells that another device owns
@@ -86,20 +86,20 @@ struct ExplainedCount {
   std::optional<ExplainedPlan> best;  // nothing where nothing fits
 };
 
-// What a partition stands against, by name, where there is such a thing: the best without joins,
-// the best single group, a grid of tiles, shares of images. Kernels, reader and sums are those of
-// `like`.
-[[nodiscard]] std::vector<std::pair<std::string, Partition>> simple_rivals(
+// What a partition stands against, by name, where there is such a thing: the best without fused
+// groups, the best single group, a grid of tiles, shares of images. Kernels, reader and gradient
+// reduction are those of `like`.
+[[nodiscard]] std::vector<std::pair<std::string, Partition>> simple_baselines(
     const Network& network,
     const ClusterProfile& cluster,
     const SearchOptions& options,
     const Partition& like);
 
-// The partition, the next best of a search, and the simple rivals.
-[[nodiscard]] std::vector<ExplainedPlan> compare_with_rivals(const Network& network,
-                                                             const ClusterProfile& cluster,
-                                                             const SearchOptions& options,
-                                                             const Partition& partition);
+// The partition, the next best of a search, and the simple baselines.
+[[nodiscard]] std::vector<ExplainedPlan> compare_with_baselines(const Network& network,
+                                                                const ClusterProfile& cluster,
+                                                                const SearchOptions& options,
+                                                                const Partition& partition);
 
 // The best partition of the first 1, 2, 3, ... devices, and of some more like the slowest. Of more
 // than eight devices only powers of two, and all.
@@ -124,8 +124,8 @@ struct ScaledStep {
 struct Explanation {
   std::vector<ExplainedPlan> plans;
   std::vector<ExplainedCount> counts;
-  std::vector<ExplainedSum> sums;          // empty for a single device
-  std::vector<MeasuredSum> measured_sums;  // empty where none were
+  std::vector<ExplainedAllReduce> all_reduces;          // empty for a single device
+  std::vector<MeasuredAllReduce> measured_all_reduces;  // empty where none were
 };
 
 // The predicted step in a few lines of at most 100 columns, and as one JSON object.

@@ -22,18 +22,18 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"forward", "forward_s", &TimeShares::forward_s},
-    {"backward, to data", "backward_data_s", &TimeShares::backward_data_s},
-    {"backward, to weights", "backward_weights_s", &TimeShares::backward_weights_s},
+    {"backward data", "backward_data_s", &TimeShares::backward_data_s},
+    {"backward weights", "backward_weights_s", &TimeShares::backward_weights_s},
     {"other layers", "other_s", &TimeShares::other_s},
     {"recomputing", "recompute_s", &TimeShares::recompute_s},
     {"update", "update_s", &TimeShares::update_s},
     {"exchange of maps", "maps_s", &TimeShares::maps_s},
     {"statistics", "statistics_s", &TimeShares::statistics_s},
-    {"sums of gradients", "gradients_s", &TimeShares::gradients_s},
+    {"gradient reduction", "gradients_s", &TimeShares::gradients_s},
     {"loss", "loss_s", &TimeShares::loss_s},
     {"idle", "idle_s", &TimeShares::idle_s}};
-constexpr Row kParts[] = {{"of it redundant", "redundant_s", &TimeShares::redundant_s},
-                          {"of it waiting", "waiting_s", &TimeShares::waiting_s}};
+constexpr Row kParts[] = {{"of which redundant", "redundant_s", &TimeShares::redundant_s},
+                          {"of which waiting", "waiting_s", &TimeShares::waiting_s}};
 
 std::string seconds(double value) {
   return value >= 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.4f}", value);
@@ -162,24 +162,26 @@ std::string explanation_table(const Explanation& explanation) {
   std::string text;
   if (!explanation.plans.empty()) {
     text +=
-        "Predicted seconds of a step, of a mean device; waiting for a message counts for what it\n"
-        "brings. Next best: of the search. No joins: a group for each layer. One group: all "
+        "Predicted seconds per step on an average device; waiting counts towards what the message "
+        "carries.\n"
+        "Next best: second choice of the search. No joins: one group per layer. One group: all "
         "layers.\n"
         "Grid: tiles, then images. Images: data parallel throughout. \"!\": more than there is.\n";
     text += plans_table(explanation.plans);
   }
   if (!explanation.counts.empty()) {
     text += fmt::format(
-        "{}The best partition for other numbers of devices: the first ones of the "
-        "profile, and more\nlike its slowest\n",
+        "{}Best partitions for other numbers of devices: the first of the profile, then more like "
+        "its\n"
+        "slowest\n",
         text.empty() ? "" : "\n");
     text += counts_table(explanation.counts);
   }
-  if (!explanation.sums.empty()) {
-    text += "\n" + sum_algorithms_table(explanation.sums);
+  if (!explanation.all_reduces.empty()) {
+    text += "\n" + all_reduce_table(explanation.all_reduces);
   }
-  if (!explanation.measured_sums.empty()) {
-    text += "\n" + measured_sums_table(explanation.measured_sums);
+  if (!explanation.measured_all_reduces.empty()) {
+    text += "\n" + measured_all_reduce_table(explanation.measured_all_reduces);
   }
   return text;
 }
@@ -232,11 +234,11 @@ std::string explanation_json(const Explanation& explanation) {
     json["devices"].push_back(std::move(entry));
   }
   json["sums"] = Json::array();
-  for (const auto& [algorithm, sum_s] : explanation.sums) {
-    json["sums"].push_back({{"algorithm", name_of(algorithm)}, {"seconds", sum_s}});
+  for (const auto& [algorithm, all_reduce_s] : explanation.all_reduces) {
+    json["sums"].push_back({{"algorithm", name_of(algorithm)}, {"seconds", all_reduce_s}});
   }
   json["measured_sums"] = Json::array();
-  for (const auto& [measured, predicted_s] : explanation.measured_sums) {
+  for (const auto& [measured, predicted_s] : explanation.measured_all_reduces) {
     json["measured_sums"].push_back({{"devices", measured.devices},
                                      {"bytes", measured.bytes},
                                      {"seconds", measured.seconds},

@@ -25,12 +25,13 @@ std::string speed_line(const AnsweredStep& of) {
     return "";
   }
   if (!of.single) {
-    return "Beside one device: the model does not fit into the memory of one\n";
+    return "Compared with one device: the model does not fit into its memory\n";
   }
   const double factor = of.speed_up().value();
-  std::string line = fmt::format("Beside one device: {:.2f} times as fast as its best step, {}\n",
-                                 factor,
-                                 seconds(of.single->time.step_s()));
+  std::string line =
+      fmt::format("Compared with one device: {:.2f} times as fast as its best step, {}\n",
+                  factor,
+                  seconds(of.single->time.step_s()));
   if (const std::string why = why_faster(*of.single, of.step, of.devices); !why.empty()) {
     line += fmt::format("  more than {} times: {}\n", of.devices, why);
   }
@@ -43,7 +44,7 @@ std::string memory_line(const std::vector<MemoryUse>& memory) {
   std::string line = fmt::format("Planned memory: {}", readable_bytes(most->total()));
   if (memory.size() > 1) {
     const auto least = std::min_element(memory.begin(), memory.end(), less);
-    line += fmt::format(" on rank {}, the most; {} on rank {}, the least",
+    line += fmt::format(" on rank {} (most); {} on rank {} (least)",
                         most - memory.begin(),
                         readable_bytes(least->total()),
                         least - memory.begin());
@@ -56,34 +57,36 @@ std::string remedy(std::string_view limit) {
   if (limit == "exchange of maps") {
     return "longer groups exchange fewer maps (--groups)";
   }
-  if (limit == "sums of gradients") {
-    return "more images a step share the sums of gradients (--batch), --sums half halves them";
+  if (limit == "gradient reduction") {
+    return "more images per step share one gradient reduction (--batch), --gradient-precision half "
+           "halves it";
   }
   if (limit == "statistics") {
-    return "more images a pass share the waiting for statistics (--batch)";
+    return "more images per pass share the wait for batch statistics (--batch)";
   }
   if (limit == "redundant work") {
-    return "shorter groups compute less twice (--groups)";
+    return "shorter groups compute less redundantly (--groups)";
   }
   if (limit == "idle devices") {
-    return "tiles are uneven for these devices";
+    return "tile sizes do not suit these devices";
   }
-  return "--explain says what more devices would change";
+  return "--explain shows what more devices would change";
 }
 
 std::string advice_line(const std::optional<AnsweredStep>& step, bool searched) {
   std::vector<std::string> advice;
   if (!step) {
-    advice.emplace_back("once there is a profile --partition auto finds the fastest cut for it");
+    advice.emplace_back("with a cluster profile, --partition auto finds the fastest partition");
   } else {
     if (!step->step.fits) {
-      advice.emplace_back("a device has less memory: try --recompute all or fewer images a pass");
+      advice.emplace_back(
+          "a device has too little memory: try --recompute all or fewer images per pass");
     }
     if (step->devices > 1) {
       advice.push_back(remedy(what_limits(step->step.time)));
     }
     if (!searched) {
-      advice.emplace_back("--partition auto looks for the fastest cut");
+      advice.emplace_back("--partition auto searches for the fastest partition");
     }
   }
   if (advice.empty()) {
@@ -135,16 +138,17 @@ std::string why_faster(const ExplainedPlan& single, const ExplainedPlan& plan, d
   std::vector<std::string> reasons;
   const double again_s = alone.recompute_s - devices * together.recompute_s;
   if (again_s > 0) {
-    reasons.push_back(fmt::format(
-        "one device computes layers again for want of memory ({} of its step)", seconds(again_s)));
+    reasons.push_back(
+        fmt::format("one device has to recompute layers for lack of memory ({} of its step)",
+                    seconds(again_s)));
   }
   const double others_s = (alone.computing_s() - alone.recompute_s) -
                           devices * (together.computing_s() - together.recompute_s);
   if (others_s > 0) {
-    reasons.push_back(fmt::format(
-        "the same work takes it {} more, by the profile: smaller tiles stay in caches, or the "
-        "others are faster",
-        seconds(others_s)));
+    reasons.push_back(
+        fmt::format("by the profile, the same work takes it {} longer: smaller tiles stay in "
+                    "caches, or the others are faster",
+                    seconds(others_s)));
   }
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
@@ -152,11 +156,10 @@ std::string why_faster(const ExplainedPlan& single, const ExplainedPlan& plan, d
 std::string plan_answer(const std::optional<AnsweredStep>& step,
                         const std::vector<MemoryUse>& memory,
                         bool searched) {
-  std::string text =
-      step
-          ? prediction_text(step->step) + speed_line(*step)
-          : "Predicted step: unknown without a profile of devices and links. `tessera probe` under "
-            "mpiexec\nmeasures one, --cluster FILE takes it\n";
+  std::string text = step ? prediction_text(step->step) + speed_line(*step)
+                          : "Predicted step: unknown without a profile of devices and links. "
+                            "`tessera probe` under mpiexec\n"
+                            "writes one, --cluster FILE reads it\n";
   return text + memory_line(memory) + advice_line(step, searched);
 }
 

@@ -30,7 +30,7 @@ struct AnsweredStep {
                                          ExplainedPlan step);
 
 // Why `plan` is faster than the share of its devices in what `single` takes: "one device has to
-// compute layers again for want of memory (1.2 s of its step)". Empty where it is not faster.
+// recompute layers for lack of memory (1.2 s of its step)". Empty where it is not faster.
 [[nodiscard]] std::string why_faster(const ExplainedPlan& single,
                                      const ExplainedPlan& plan,
                                      double devices);

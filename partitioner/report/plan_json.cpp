@@ -135,12 +135,12 @@ Json group_json(const Network& network,
   return result;
 }
 
-Json gradient_sum_json(const PlanTotals& totals) {
+Json gradient_reduction_json(const PlanTotals& totals) {
   Json result = Json::array();
-  for (std::size_t rank = 0; rank < totals.gradient_sum_in.size(); ++rank) {
+  for (std::size_t rank = 0; rank < totals.gradient_reduction_in.size(); ++rank) {
     result.push_back({{"rank", rank},
-                      {"sent", totals.gradient_sum_out[rank].bytes},
-                      {"received", totals.gradient_sum_in[rank].bytes}});
+                      {"sent", totals.gradient_reduction_out[rank].bytes},
+                      {"received", totals.gradient_reduction_in[rank].bytes}});
   }
   return result;
 }
@@ -263,7 +263,7 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
                                           totals.by_group[group],
                                           scalar_bytes));
   }
-  result["gradient_sum"] = gradient_sum_json(totals);
+  result["gradient_sum"] = gradient_reduction_json(totals);
   result["transfers"] = transfers_json(plan, scalar_bytes);
   result["schedule"] = schedule_json(plan.schedule);
   result["memory"] = memory_json(planned_memory_of_ranks(network, plan, options));

@@ -120,13 +120,17 @@ class Report {
     std::string text = head(kAllLines) + '\n' + groups();
     if (plan_.ranks > 1) {
       text +=
-          "\nWhat each rank owns of a group's output and computes of its first layer's, begin:end. "
-          "A dimension\n"
-          "that nobody has only a part of is left out. Bytes are received, forward and backward.\n";
+          "\n"
+          "What each rank owns of a group's output and computes of its first layer's, begin:end. "
+          "Dimensions\n"
+          "that are not cut are left out. Bytes are received, forward and backward.\n";
       for (std::size_t group = 0; group < partition_.groups.size(); ++group) {
         text += '\n' + ranks_of_group(group);
       }
-      text += "\nParameters of a step over the wire, and normalisation's sums of a pass\n" + wire();
+      text +=
+          "\n"
+          "Parameters sent per step, and batch statistics received per pass\n" +
+          wire();
     }
     text += "\nPlanned memory, MiB\n" + memory();
     if (options_.memory.training) {
@@ -148,14 +152,14 @@ class Report {
                          memory);
     }
     return fmt::format(
-        "{}, {}: {} of the work redundant, maps {} + {} a pass, gradients {} a step, memory up to "
-        "{} a rank",
+        "{}, {}: {} of the work redundant, maps {} + {} per pass, gradients {} per step, memory up "
+        "to {} per rank",
         counted(plan_.ranks, "rank"),
         short_hand_overs(),
         redundant_share(totals_.sum.work),
         readable_bytes(totals_.sum.forward_in.bytes),
         readable_bytes(totals_.sum.backward_in.bytes),
-        readable_bytes(gradient_sum_bytes()),
+        readable_bytes(gradient_reduction_bytes()),
         memory);
   }
 
@@ -168,9 +172,9 @@ class Report {
     return most;
   }
 
-  [[nodiscard]] Index gradient_sum_bytes() const {
+  [[nodiscard]] Index gradient_reduction_bytes() const {
     Index bytes = 0;
-    for (const Traffic& traffic : totals_.gradient_sum_in) {
+    for (const Traffic& traffic : totals_.gradient_reduction_in) {
       bytes += traffic.bytes;
     }
     return bytes;
@@ -196,7 +200,7 @@ class Report {
   [[nodiscard]] std::string head(std::size_t most_lines) const {
     TextTable lines({{"model", Align::Left}, {options_.model, Align::Left}});
     lines.add_row({"input",
-                   fmt::format("{}, {} a pass, read by {}",
+                   fmt::format("{}, {} per pass, read by {}",
                                shape_text(network_.image),
                                counted(plan_.batch, "image"),
                                plan_.reader == kEveryRank ? "every rank for itself"
@@ -224,9 +228,9 @@ class Report {
                                totals_.sum.forward_in.messages,
                                readable_bytes(totals_.sum.backward_in.bytes),
                                totals_.sum.backward_in.messages)});
-    lines.add_row({"gradient sum",
-                   fmt::format("{} a step, gradients to their owners and values back",
-                               readable_bytes(gradient_sum_bytes()))});
+    lines.add_row({"gradient reduction",
+                   fmt::format("{} per step, gradients to their owners and parameters back",
+                               readable_bytes(gradient_reduction_bytes()))});
     return lines.text();
   }
 
@@ -242,7 +246,7 @@ class Report {
                      {"redun-\ndant"}});
     for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
       const Group& group = partition_.groups[i];
-      const Totals& sum = totals_.group_sums[i];
+      const Totals& sum = totals_.group_totals[i];
       std::vector<std::string> cut = cut_words(group);
       if (group.recompute) {
         cut.emplace_back("recomputed");
@@ -272,7 +276,7 @@ class Report {
   // How much each rank does in a group: multiply-adds, or cells where a group has none; -1 for a
   // rank that has neither a tile nor a message.
   [[nodiscard]] std::vector<Index> weights_in_group(std::size_t index) const {
-    const bool multiplies = totals_.group_sums[index].work.multiply_adds > 0;
+    const bool multiplies = totals_.group_totals[index].work.multiply_adds > 0;
     std::vector<Index> weights;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const Totals& totals = totals_.by_group[index][static_cast<std::size_t>(rank)];
@@ -324,17 +328,17 @@ class Report {
   }
 
   [[nodiscard]] std::string wire() const {
-    TextTable table({{"rank"}, {"gradient sum sent"}, {"received"}, {"normalisation received"}});
+    TextTable table({{"rank"}, {"gradient reduction sent"}, {"received"}, {"statistics received"}});
     std::vector<Index> received;
-    for (const Traffic& traffic : totals_.gradient_sum_in) {
+    for (const Traffic& traffic : totals_.gradient_reduction_in) {
       received.push_back(traffic.bytes);
     }
     for (const Row& row : rows_of_ranks(received)) {
       const auto rank = static_cast<std::size_t>(row.rank);
       table.add_row({row.label,
-                     readable_bytes(totals_.gradient_sum_out[rank].bytes),
-                     readable_bytes(totals_.gradient_sum_in[rank].bytes),
-                     readable_bytes(totals_.channel_sum_in_bytes[rank])});
+                     readable_bytes(totals_.gradient_reduction_out[rank].bytes),
+                     readable_bytes(totals_.gradient_reduction_in[rank].bytes),
+                     readable_bytes(totals_.batch_statistics_in_bytes[rank])});
     }
     return table.text();
   }
@@ -371,7 +375,8 @@ class Report {
   }
 
   [[nodiscard]] std::string activations() const {
-    TextTable table({{"rank"}, {"maps"}, {"sums"}, {"winners"}, {"the rest"}, {"inputs once"}});
+    TextTable table(
+        {{"rank"}, {"maps"}, {"pre-activations"}, {"argmax"}, {"the rest"}, {"inputs once"}});
     std::vector<ActivationKinds> kinds;
     std::vector<Index> totals;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -386,8 +391,8 @@ class Report {
       const ActivationKinds& of = kinds[static_cast<std::size_t>(row.rank)];
       table.add_row({row.label,
                      mebibytes(of.maps),
-                     mebibytes(of.sums),
-                     mebibytes(of.winners),
+                     mebibytes(of.pre_activations),
+                     mebibytes(of.argmax),
                      mebibytes(of.turns),
                      mebibytes(of.least)});
     }

@@ -101,11 +101,12 @@ std::vector<std::string> kind_words(const Network& network, const Group& group) 
 
 std::vector<std::string> kernel_words(const Network& network, const Plan& plan) {
   const auto name = [](const ConvolutionKernels& of) {
-    return of == all_passes(of.forward) ? std::string(name_of(of.forward))
-                                        : fmt::format("{} forward, {} to data, {} to weights",
-                                                      name_of(of.forward),
-                                                      name_of(of.backward_data),
-                                                      name_of(of.backward_weights));
+    return of == all_passes(of.forward)
+               ? std::string(name_of(of.forward))
+               : fmt::format("{} forward, {} backward data, {} backward weights",
+                             name_of(of.forward),
+                             name_of(of.backward_data),
+                             name_of(of.backward_weights));
   };
   std::vector<std::pair<std::string, std::vector<std::string>>> layers_of;  // by kernels
   for (int layer = 0; layer < network.size(); ++layer) {

@@ -39,7 +39,7 @@ std::optional<Index> fitting_passes(const Network& network,
 std::string remedies_in_words(const Remedies& remedies, Index images) {
   std::string words;
   if (remedies.passes) {
-    words = fmt::format("with --subdivisions {} ({} a pass)",
+    words = fmt::format("with --subdivisions {} ({} per pass)",
                         *remedies.passes,
                         counted(images / *remedies.passes, "image"));
   }
@@ -47,7 +47,7 @@ std::string remedies_in_words(const Remedies& remedies, Index images) {
     words +=
         fmt::format("{}on {}", words.empty() ? "" : ", or ", counted(*remedies.devices, "device"));
   }
-  return words.empty() ? "neither fewer images a pass nor one more device is enough"
+  return words.empty() ? "neither fewer images per pass nor one more device is enough"
                        : "it would fit " + words;
 }
 

@@ -27,7 +27,7 @@ std::vector<Index> numbers_of(const RegionsOfRanks& regions) {
 GroupChoice shifted(GroupChoice choice, int layers) {
   choice.group.first += layers;
   choice.group.last += layers;
-  for (int& layer : choice.group.collapse) {
+  for (int& layer : choice.group.reduce_to_owner) {
     layer += layers;
   }
   for (auto* maps : {&choice.reads, &choice.makes}) {
@@ -70,7 +70,7 @@ GroupChoices::GroupChoices(const Network& network,
       options_(options),
       limits_(std::move(limits)),
       kernels_(options.kernels),
-      costs_(network, kernels_, options.sums, cluster),
+      costs_(network, kernels_, options.gradient_reduction, cluster),
       arrangements_(arrangements(device_speeds(network, options.kernels, cluster), options.batch)),
       last_reader_(network.layers.size() + 1, -1) {
   kernels_.resize(network.layers.size());
@@ -152,25 +152,25 @@ std::vector<GroupChoice> GroupChoices::make(int first) {
   return choices;
 }
 
-// With backward collapse points and without. Collapsing takes messages and memory for them, so it
-// is a choice only where it saves time.
+// With reductions to owners in the backward pass and without. They take messages and memory for
+// them, so it is a choice only where it saves time.
 void GroupChoices::add_variants(const Group& group, std::vector<GroupChoice>& choices) {
   GroupGeometry geometry = group_geometry(network_, group, cluster_.size(), options_.batch);
   if (counts_memory() && !may_fit(network_, geometry, options_, limits_)) {
     return;
   }
-  const bool collapses = has_redundant_backward(geometry);
+  const bool reduces = has_redundant_backward(geometry);
   add_variants(group, std::move(geometry), choices);
-  if (!collapses) {
+  if (!reduces) {
     return;
   }
-  Group collapsing = group;
+  Group reducing = group;
   for (int layer = group.first; layer < group.last; ++layer) {
-    collapsing.collapse.push_back(layer);
+    reducing.reduce_to_owner.push_back(layer);
   }
-  geometry = group_geometry(network_, collapsing, cluster_.size(), options_.batch);
+  geometry = group_geometry(network_, reducing, cluster_.size(), options_.batch);
   std::vector<GroupChoice> found;
-  add_variants(collapsing, std::move(geometry), found);
+  add_variants(reducing, std::move(geometry), found);
   if (counts_memory()) {
     choices.insert(choices.end(), found.begin(), found.end());
   } else if (found.front().seconds < choices.back().seconds) {
@@ -188,7 +188,7 @@ void GroupChoices::add_variants(const Group& group,
   geometry.recompute = false;
   choices.push_back(choice_of(group, geometry));
   choices.back().seconds = cost.total(options_.cost.passes);
-  choices.back().sums_s = cost.gradient_sum_s + cost.value_share_s;
+  choices.back().reduction_s = cost.gradient_reduction_s + cost.parameter_all_gather_s;
   if (recompute_s == 0) {  // nothing would run again
     return;
   }

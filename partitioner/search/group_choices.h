@@ -38,11 +38,12 @@ struct MapRegions {
 
 struct GroupChoice {
   Group group;
-  double seconds = 0;       // of a step, exchanges of maps apart
-  double sums_s = 0;        // of it for gradients and values on the wire, which others may hide
-  double load = 0;          // about the share of the fullest device's memory that it takes for good
-  double fixed = 0;         // of it what is there throughout a step
-  double for_a_moment = 0;  // ... and beside all that in its backward pass
+  double seconds = 0;      // of a step, exchanges of maps apart
+  double reduction_s = 0;  // of it for gradients and values on the wire, which others may hide
+  double load =
+      0;  // about the share of the memory of the device that uses the most that it takes for good
+  double fixed = 0;               // of it what is there throughout a step
+  double for_a_moment = 0;        // ... and beside all that in its backward pass
   std::vector<MapRegions> reads;  // of earlier groups
   std::vector<MapRegions> makes;  // that later groups read
 

@@ -16,7 +16,7 @@ using RankBytes = std::vector<Index>;
 class ParameterBytes {
  public:
   ParameterBytes(const SearchOptions& options, RankBytes& bytes)
-      : options_(options.memory), sums_(options.sums.precision), bytes_(bytes) {}
+      : options_(options.memory), precision_(options.gradient_reduction.precision), bytes_(bytes) {}
 
   void add(const LayerParameters& layer, const std::vector<Tile>& tiles) {
     add(layer.weight, tiles, true);
@@ -55,14 +55,14 @@ class ParameterBytes {
     if (!options_.training) {
       return 0;
     }
-    const SumPrecision precision = is_learnt ? sums_ : SumPrecision::Exact;
+    const ReductionPrecision precision = is_learnt ? precision_ : ReductionPrecision::Exact;
     const TravellingElements elements{peers > 0 ? owned : 0, borrowed};
     return (owned * peers + borrowed) * packed_bytes(precision, options_.scalar_bytes) +
-           sum_remainder_bytes(precision, elements, options_.scalar_bytes);
+           error_feedback_bytes(precision, elements, options_.scalar_bytes);
   }
 
   const MemoryOptions& options_;
-  SumPrecision sums_;
+  ReductionPrecision precision_;
   RankBytes& bytes_;
 };
 
@@ -143,27 +143,28 @@ class GroupBytes {
     }
   }
 
-  // Sums and winners stay from the layer's forward pass to its backward pass; so do maps that
-  // cannot be had from sums again, but for those that a pool takes at once. In a recomputed group
-  // most of this is there for its backward pass only.
+  // Pre-activations and argmax stay from the layer's forward pass to its backward pass; so do maps
+  // that cannot be had from pre-activations again, but for those that a pool takes at once. In a
+  // recomputed group most of this is there for its backward pass only.
   void hold(int layer, std::size_t rank, Index cells, bool outlives) {
     const Operation& operation = network_.layer(layer).operation;
     const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
     const Index map = cells * options_.memory.scalar_bytes;
-    const Index sums = keeps_sums(operation) ? map : 0;
-    const Index winners = std::holds_alternative<MaxPool>(operation) ? cells : 0;
+    const Index pre_activations = keeps_pre_activations(operation) ? map : 0;
+    const Index argmax = std::holds_alternative<MaxPool>(operation) ? cells : 0;
     const bool pooled =
         layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
-    held_[rank] += sums + winners;
+    held_[rank] += pre_activations + argmax;
     if (group_.recompute) {
-      (again.output ? recomputed_ : kept_)[rank] += winners;
+      (again.output ? recomputed_ : kept_)[rank] += argmax;
       kept_[rank] += outlives ? map : 0;
-      recomputed_[rank] += sums + (again.output && !normalizes(operation) && !pooled ? map : 0);
+      recomputed_[rank] +=
+          pre_activations + (again.output && !normalizes(operation) && !pooled ? map : 0);
       const Index gradient = layer == group_.last ? map : 0;  // is there when all has run again
       moment_[rank] = std::max(moment_[rank], recomputed_[rank] + gradient);
       return;
     }
-    kept_[rank] += sums + winners + (normalizes(operation) || pooled ? 0 : map);
+    kept_[rank] += pre_activations + argmax + (normalizes(operation) || pooled ? 0 : map);
   }
 
   // Whether no backward pass reads the map, but a layer that runs again does.
@@ -186,7 +187,7 @@ class GroupBytes {
       return;
     }
     Index live = 0;
-    Index restored = 0;  // normalised maps, from their sums
+    Index restored = 0;  // normalised maps, from their pre-activations
     for (std::size_t input = 0; input < spec.inputs.size(); ++input) {
       const int map = spec.inputs[input];
       const bool again = std::count(spec.inputs.begin(), spec.inputs.end(), map) > 1;
@@ -207,7 +208,7 @@ class GroupBytes {
   const SearchOptions& options_;
   std::vector<RecomputedLayer> again_;
   RankBytes fixed_;
-  RankBytes held_;        // sums and winners, while the group's backward pass begins
+  RankBytes held_;        // pre-activations and argmax, while the group's backward pass begins
   RankBytes kept_;        // from forward to backward pass
   RankBytes recomputed_;  // for the backward pass alone
   RankBytes moment_;      // beside what is kept, in the backward pass
@@ -250,7 +251,7 @@ GroupLoad group_load(const Network& network,
 
 double exchange_load(const std::vector<Region>& owned,
                      const std::vector<Region>& required,
-                     bool comes_from_sums,
+                     bool comes_from_pre_activations,
                      const MemoryOptions& options,
                      const std::vector<Index>& limits) {
   double load = 0;
@@ -258,7 +259,7 @@ double exchange_load(const std::vector<Region>& owned,
     const Index here = intersect(owned[rank], required[rank]).volume();
     const Index lacking = required[rank].volume() - here;
     if (required[rank] != owned[rank]) {
-      const Index kept = comes_from_sums ? blocked_volume(required[rank]) : lacking;
+      const Index kept = comes_from_pre_activations ? blocked_volume(required[rank]) : lacking;
       const Index packed = 2 * lacking;  // about as much is sent as received
       load = std::max(load, share((kept + packed) * options.scalar_bytes, limits[rank]));
     }

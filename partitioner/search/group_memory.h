@@ -28,10 +28,11 @@ struct GroupLoad {
                                    const std::vector<Index>& limits);
 
 // The lasting load of a map that ranks own and others require: buffers of what they lack, and
-// messages. A map that could come back from sums were it not sent is kept for that alone.
+// messages. A map that could come back from pre-activations were it not sent is kept for that
+// alone.
 [[nodiscard]] double exchange_load(const std::vector<Region>& owned,
                                    const std::vector<Region>& required,
-                                   bool comes_from_sums,
+                                   bool comes_from_pre_activations,
                                    const MemoryOptions& options,
                                    const std::vector<Index>& limits);
 

@@ -13,10 +13,10 @@ namespace tessera::partitioner {
 
 namespace {
 
-constexpr int kNobody = -1;                // owns a map that is not read any more
-constexpr double kRivals = 1.005;          // of the best price: what is within is worth simulating
-constexpr double kRounding = 1e-9;         // of prices added up in another order
-constexpr std::size_t kMostWays = 200000;  // that are looked at to be sure of what was found
+constexpr int kNobody = -1;                 // owns a map that is not read any more
+constexpr double kWorthSimulating = 1.005;  // of the best price: what is within is worth simulating
+constexpr double kRounding = 1e-9;          // of prices added up in another order
+constexpr std::size_t kMostWays = 200000;   // that are looked at to be sure of what was found
 // States at each layer when looking for a first partition. Where memory is bounded, few may be too
 // few to find any.
 constexpr std::size_t kBeams[] = {4, 64};
@@ -64,7 +64,7 @@ std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory,
   memory_ = memory;
   hidden_ = hidden;
   best_ = kInfiniteRate;
-  slack_ = kRivals;
+  slack_ = kWorthSimulating;
   bound_without_exchanges();
   for (const std::size_t beam : kBeams) {
     pass_through(beam);
@@ -388,8 +388,9 @@ PartitionSearch::Reads PartitionSearch::exchange_of(int map,
   if (owned == kNobody || !is_sent(map)) {
     return {};
   }
-  const bool comes_from_sums = map != kImage && normalizes(network_.layer(map).operation);
-  const auto key = static_cast<std::uint64_t>(comes_from_sums) << 63U |
+  const bool comes_from_pre_activations =
+      map != kImage && normalizes(network_.layer(map).operation);
+  const auto key = static_cast<std::uint64_t>(comes_from_pre_activations) << 63U |
                    static_cast<std::uint64_t>(owned) << 32U | static_cast<std::uint32_t>(required);
   const auto [found, is_new] = exchanges_.try_emplace(key);
   ExchangePrice& of = found->second;
@@ -406,7 +407,7 @@ PartitionSearch::Reads PartitionSearch::exchange_of(int map,
     of.exact = true;
     const auto index = owners_.try_emplace(owned, owners).first;
     of.seconds = exchange_seconds(index->second, readers, load_);
-    of.load = exchange_load(owners, readers, comes_from_sums, options_.memory, limits_);
+    of.load = exchange_load(owners, readers, comes_from_pre_activations, options_.memory, limits_);
   }
   const double backward_s = map == kImage ? 0 : (1 - hidden_) * of.seconds.backward_s;
   const double seconds =
@@ -428,7 +429,7 @@ Partition PartitionSearch::partition_of(int end) const {
   partition.ranks = cluster_.size();
   partition.reader = options_.reader;
   partition.kernels = options_.kernels;
-  partition.sums = options_.sums;
+  partition.gradient_reduction = options_.gradient_reduction;
   std::vector<int> path;
   for (int at = end; way(at).from >= 0; at = way(at).from) {
     path.push_back(at);

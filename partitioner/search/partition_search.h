@@ -31,7 +31,7 @@ class PartitionSearch {
                   std::vector<Index> limits);
 
   // The cheapest partitions, at most `most`, in the order of their price. `hidden` is the share of
-  // what sums of gradients and gradients of maps take that costs nothing, since they travel while
+  // what gradient reductions and gradients of maps take that costs nothing, since they travel while
   // ranks compute: 0 is what partitioner/cost/cost_model.h says, an upper bound, and in truth it is
   // something up to 1.
   [[nodiscard]] std::vector<Partition> cheapest(const MemoryPrice& memory,
@@ -75,7 +75,7 @@ class PartitionSearch {
   };
 
   [[nodiscard]] double price(const GroupChoice& choice) const {
-    return choice.seconds - hidden_ * choice.sums_s + memory_.seconds * choice.load;
+    return choice.seconds - hidden_ * choice.reduction_s + memory_.seconds * choice.load;
   }
   [[nodiscard]] const Way& way(int number) const { return ways_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] bool too_dear(double of) const { return of > best_ * slack_; }

@@ -171,7 +171,7 @@ class Planner {
     }
     const auto challenge = [&](Partition partition, Index bucket_bytes) {
       Candidate& best = candidates.front();
-      partition.sums.bucket_bytes = bucket_bytes;
+      partition.gradient_reduction.bucket_bytes = bucket_bytes;
       if (partition != best.partition && fits(partition)) {
         Candidate tuned = evaluated(network_, cluster_, options_, partition);
         if (tuned.predicted_s() < kWorthIt * best.predicted_s()) {
@@ -182,8 +182,9 @@ class Planner {
     for (const Index bytes : kBucketBytes) {
       challenge(candidates.front().partition, bytes);
     }
-    const Index tuned = candidates.front().partition.sums.bucket_bytes;
-    for (std::size_t other = 1; other < candidates.size() && tuned != options_.sums.bucket_bytes;
+    const Index tuned = candidates.front().partition.gradient_reduction.bucket_bytes;
+    for (std::size_t other = 1;
+         other < candidates.size() && tuned != options_.gradient_reduction.bucket_bytes;
          ++other) {
       challenge(candidates[other].partition, tuned);
     }

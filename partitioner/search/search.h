@@ -8,23 +8,23 @@
 // under that model the search is exact. States that cannot beat the best partition known are
 // dropped: what is left to do costs at least what the cheapest groups would without any exchange.
 //
-// Under a limit of memory, what groups add to the fullest device has a price in seconds, which is
-// raised until something fits and lowered again until hardly anything does (Lagrangian relaxation).
-// Ways that take more than the limit in the backward pass of some group are dropped. Both count
-// about what is taken, so all partitions that are found are checked with planned_memory(). Two
-// lower limits of a fixed ladder are searched as well, and where nothing is found, what the search
-// for the smallest partition met, which starts from what the fastest takes and not from the limits.
-// In the end all partitions that are faster than the one found are looked at, where there are few
-// enough; `effort.complete` says whether there were.
+// Under a limit of memory, what groups add to the device that uses the most has a price in seconds,
+// which is raised until something fits and lowered again until hardly anything does (Lagrangian
+// relaxation). Ways that take more than the limit in the backward pass of some group are dropped.
+// Both count about what is taken, so all partitions that are found are checked with
+// planned_memory(). Two lower limits of a fixed ladder are searched as well, and where nothing is
+// found, what the search for the smallest partition met, which starts from what the fastest takes
+// and not from the limits. In the end all partitions that are faster than the one found are looked
+// at, where there are few enough; `effort.complete` says whether there were.
 //
 // The best few by the model are simulated, and the best few if a quarter, half, three quarters or
 // all of what may travel while ranks compute costs nothing; the fastest of these is the result.
 // Where that order differs from the model's, only those few are compared.
 //
-// A new dimension of the decision (an algorithm for gradient sums, optimizer state whole or
+// A new dimension of the decision (an algorithm for gradient reduction, optimizer state whole or
 // sharded) that concerns one group is a further variant of its choices, with its own cost and
-// bytes; see add_variants() in group_choices.cpp, where backward collapse points and recomputation
-// are two.
+// bytes; see add_variants() in group_choices.cpp, where reductions to owners and recomputation are
+// two.
 
 #pragma once
 
@@ -53,7 +53,7 @@ struct SearchOptions {
   CostOptions cost;
   std::vector<ConvolutionKernels> kernels;  // by layer
   int reader = kEveryRank;
-  GradientSums sums = {};
+  GradientReduction gradient_reduction = {};
   bool counts_memory = true;  // false: devices have enough, and nobody wants to know
   MemoryOptions memory;       // what to count; workspace and program are those of each rank
   WorkspaceNeeds workspace;

@@ -11,7 +11,7 @@ Usage: tests/arm/inner_loops.sh [--all]
 
 Compiles the kernels for 64-bit ARM as a release does, reads the assembly, and fails if an innermost loop that multiplies
 and adds, and calls nothing, reads or writes the stack: then more sums are kept at once than there are registers
-(engine/ops/simd/lane_kernel_versions.h). Half a minute; takes g++ itself on 64-bit ARM, elsewhere aarch64-linux-gnu-g++ of the
+(engine/ops/simd/block_kernel_versions.h). Half a minute; takes g++ itself on 64-bit ARM, elsewhere aarch64-linux-gnu-g++ of the
 package g++-aarch64-linux-gnu, and without it says so and ends with exit code 77.
 
 Not counted are Winograd's transforms, whose squares of 36 vectors are more than registers, and in double precision, which
@@ -38,7 +38,7 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # As CMakeLists.txt does for a release.
-"$compiler" -std=c++20 -O3 -DNDEBUG -fopenmp -Wno-psabi -I. -S -o "$folder/kernels.s" engine/ops/simd/lane_kernels_generic.cpp
+"$compiler" -std=c++20 -O3 -DNDEBUG -fopenmp -Wno-psabi -I. -S -o "$folder/kernels.s" engine/ops/simd/block_kernels_generic.cpp
 perl tests/arm/inner_loops.pl "$folder/kernels.s" | c++filt | sed 's/tessera::engine::generic:://g; s/tessera::engine:://g' >"$folder/loops"
 
 if [ "$all" = yes ]; then
@@ -48,7 +48,7 @@ fi
 
 failures=0
 # Where the sums are: a kernel without a loop of multiply-adds is one that this no longer finds.
-for kernel in sum_pixels outer_terms product_pixels product_weights plane_vectors winner_rows depthwise_lanes \
+for kernel in sum_pixels outer_terms product_pixels product_weights plane_vectors argmax_rows depthwise_channels \
   sum_depthwise sum_squares; do
   if ! awk -F '\t' -v name="void $kernel<float," '$1 >= 4 && index($5, name) == 1 { found = 1 } END { exit !found }' "$folder/loops"; then
     printf 'FAILED: no loop of multiply-adds was found in %s\n' "$kernel"
@@ -56,7 +56,7 @@ for kernel in sum_pixels outer_terms product_pixels product_weights plane_vector
   fi
 done
 
-awk -F '\t' '$1 > 0 && $3 == 0 && $4 > 0 && $5 !~ /^void (transform_|winner_rows<double, 5l)/ {
+awk -F '\t' '$1 > 0 && $3 == 0 && $4 > 0 && $5 !~ /^void (transform_|argmax_rows<double, 5l)/ {
   printf "FAILED: %d of the %d instructions of a loop access the stack: %s\n", $4, $2, $5
 }' "$folder/loops" >"$folder/spills"
 cat "$folder/spills"

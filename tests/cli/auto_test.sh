@@ -59,7 +59,7 @@ expect 'a plan under a limit stays below it' test "$(total "$folder/out")" -le $
 run 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/small.toml" --batch 4
 expect_refusal 'the smallest needs .* on rank [0-2], .* more than its limit of 40.0 MiB; (it would fit|neither)'
 run 1 plan models/yolov2-early.cfg --partition auto --ranks 2 --batch 8 --memory-limit $((least * 3 / 2 / 1048576))
-expect_refusal 'it would fit with --subdivisions [248] \([1-4] images? a pass\)'
+expect_refusal 'it would fit with --subdivisions [248] \([1-4] images? per pass\)'
 
 for limit in memory-limit objective; do
   value=$([ "$limit" = objective ] && echo memory || echo 100)
@@ -67,7 +67,7 @@ for limit in memory-limit objective; do
   expect_refusal 'they need --partition auto'
 done
 run 1 plan models/lenet5.cfg --partition auto
-expect_refusal 'for how many devices\? Say --ranks N'
+expect_refusal 'for how many devices\? Give --ranks N'
 run 1 plan models/lenet5.cfg --partition auto --ranks 4 --cluster "$folder/three.toml"
 expect_refusal 'it describes 3 devices, there are 4 ranks'
 run 1 plan models/lenet5.cfg --partition auto --cluster "$folder/missing.toml"
@@ -95,13 +95,13 @@ expect_refusal 'no partition was found that fits'
 
 # Why: beside other partitions, and with other numbers of devices.
 works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 4 --explain
-for word in 'chosen' 'next best' 'sums of gradients' 'of it waiting' 'speed-up' 'limited by'; do
+for word in 'chosen' 'next best' 'gradient reduction' 'of which waiting' 'speed-up' 'limited by'; do
   expect "the explanation says '$word'" grep -q -e "$word" "$folder/out"
 done
 expect 'no line is longer than 100 columns' test "$(sed -n '/Predicted seconds/,$p' "$folder/out" | wc -L)" -le 100
 works 1 plan models/yolov2-early.cfg --grid 1x3 --batch 4 --explain --json
 expect 'a grid is explained too, as JSON' valid_json "$folder/out" whole
-expect 'it names the rivals' grep -q '"explanation":{"plans":\[{"name":"chosen",.*"name":"next best"' "$folder/out"
+expect 'it names the baselines' grep -q '"explanation":{"plans":\[{"name":"chosen",.*"name":"next best"' "$folder/out"
 expect 'and the numbers of devices' grep -q '"devices":\[{"devices":1,"best":{"step_s"' "$folder/out"
 expect 'what is assumed is said once' test "$(grep -c 'equal devices assumed' "$folder/err")" -eq 1
 
@@ -109,21 +109,21 @@ expect 'what is assumed is said once' test "$(grep -c 'equal devices assumed' "$
 works 1 plan models/yolov2-early.cfg --grid 1x3 --groups 0-3,4-7 --cluster "$folder/three.toml" --batch 2
 expect 'a known cluster has a predicted step' grep -qE '^Predicted step: [0-9.]+ s, limited by [a-z ]+; [0-9.]+ % of computing redundant$' "$folder/out"
 expect 'and what is sent' grep -qE '^Sent in a step: [0-9.]+ [KM]iB in [0-9]+ messages, [0-9.]+ [KM]iB by or to the busiest device$' "$folder/out"
-expect 'and how many times faster than one device' grep -qE '^Beside one device: [0-9.]+ times as fast as its best step, [0-9.]+ s$' "$folder/out"
+expect 'and how many times faster than one device' grep -qE '^Compared with one device: [0-9.]+ times as fast as its best step, [0-9.]+ s$' "$folder/out"
 expect 'on one screen' test "$(wc -l <"$folder/out")" -le 24
 works 1 plan models/yolov2-early.cfg --grid 1x3 --groups 0-3,4-7 --cluster "$folder/three.toml" --batch 2 --json
 expect 'it is JSON' valid_json "$folder/out" whole
 expect 'with messages and bytes' grep -qE '"prediction":\{"step_s":[0-9.e-]+,.*"messages":[1-9][0-9]*,"bytes":[1-9][0-9]*,"busiest_bytes":[1-9]' "$folder/out"
 works 1 plan models/yolov2-early.cfg --grid 1x3 --batch 2 --json
 expect 'without a cluster nothing is predicted' test "$(grep -c prediction "$folder/out")" -eq 0
-works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 2 --explain --save-rivals "$folder/rivals"
-expect 'each partition that is compared has a file' test "$(cd "$folder/rivals" && echo *)" = 'chosen.toml grid.toml images.toml next-best.toml no-joins.toml one-group.toml'
-expect 'the chosen one is the one that was found' same_bytes "$folder/rivals/chosen.toml" "$folder/found.toml"
-works 1 plan models/yolov2-early.cfg --partition "$folder/rivals/next-best.toml" --batch 2
-run 1 plan models/yolov2-early.cfg --grid 1x3 --save-rivals "$folder/rivals"
-expect 'rivals are those of an explanation' test "$status" -eq 2
+works 1 plan models/yolov2-early.cfg --partition auto --cluster "$folder/three.toml" --batch 2 --explain --save-baselines "$folder/baselines"
+expect 'each partition that is compared has a file' test "$(cd "$folder/baselines" && echo *)" = 'chosen.toml grid.toml images.toml next-best.toml no-joins.toml one-group.toml'
+expect 'the chosen one is the one that was found' same_bytes "$folder/baselines/chosen.toml" "$folder/found.toml"
+works 1 plan models/yolov2-early.cfg --partition "$folder/baselines/next-best.toml" --batch 2
+run 1 plan models/yolov2-early.cfg --grid 1x3 --save-rivals "$folder/baselines"
+expect 'baselines are those of an explanation' test "$status" -eq 2
 
 works 1 plan models/yolov2-early.cfg --scale 8 --batch 4
 expect 'a row for each power of two' test "$(grep -cE '^ *[1248] +[0-9.]+ ' "$folder/out")" -eq 4
 works 1 plan models/yolov2-early.cfg --scale 4 --size 2048x2048 --batch 4 --json
-expect 'an object a line' test "$(grep -cE '^\{"devices":[124],"step_s":.*"planning_s":' "$folder/out")" -eq 3
+expect 'an object per line' test "$(grep -cE '^\{"devices":[124],"step_s":.*"planning_s":' "$folder/out")" -eq 3

@@ -100,7 +100,7 @@ make_model <<<$'[dropout]\ndropblock=1'
 refused 'model\.cfg:7: .*dropblock=1: not supported' check "$folder/model.cfg"
 printf '[net]\nheight=8\nwidth=8\nchannels=1\ncutmix=1\nmosaic=1\nlabel_smooth_eps=0.1\nlearning_rat=3\n[convolutional]\nFilters=3\n' >"$folder/model.cfg"
 works 1 plan "$folder/model.cfg"
-for warning in 'cfg:5: \[net\] cutmix: changes training' ':6: \[net\] mosaic: changes' ':7: \[net\] label_smooth_eps: changes' \
+for warning in 'cfg:5: \[net\] cutmix: affects training' ':6: \[net\] mosaic: affects' ':7: \[net\] label_smooth_eps: affects' \
   ':8: \[net\] learning_rat: unknown .*did you mean `learning_rate`' ':10: .* Filters: unknown .*did you mean `filters`'; do
   expect "it warns of $warning" grep -q "warning: .*$warning" "$folder/err"
 done

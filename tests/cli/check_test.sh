@@ -20,10 +20,10 @@ equal 1 models/lenet5.cfg --grid 1x1 --groups 0-1,2-3,4-7 --recompute all
 equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-8 --data-parallel-from 9 --recompute 0-4,5-8
 equal 4 models/lenet5.cfg --grid 2x2 --size 29x31
 
-# Rounded sums are not what one tile computes, and nobody is told that they are.
-works 1 plan models/lenet5.cfg --grid 2x2 --sums half --save "$folder/half.toml"
+# Rounded gradients are not what one tile computes, and nobody is told that they are.
+works 1 plan models/lenet5.cfg --grid 2x2 --gradient-precision half --save "$folder/half.toml"
 run 4 check models/lenet5.cfg --partition "$folder/half.toml"
-expect_refusal 'compares exact numbers, and the partition sums gradients in half precision'
+expect_refusal 'compares exact numbers, but the partition reduces gradients in half precision'
 
 equal 2 models/fashion-resnet.cfg --grid 2x1
 equal 4 models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7
@@ -71,7 +71,7 @@ for seed in 1 2 3 4 5 6; do
   equal 4 "$folder/zero-gradient.cfg" --grid 2x2 --seed "$seed"
 done
 
-# Sums in another order differ by 1e-16 of the mean; where a map varies by 1e-9 of it alone, and nothing is added to the
+# Sums in a different order differ by 1e-16 of the mean; where a map varies by 1e-9 of it alone, and nothing is added to the
 # variance, that is no rounding any more.
 cat >"$folder/unstable.cfg" <<'MODEL'
 [net]

@@ -66,13 +66,13 @@ expect 'nothing is begun' test ! -e run
 rm -rf two && cp -r one two
 make_picture two/test/bee/3.png 16 77 1 1
 differ one two "${together[@]}"
-expect_refusal 'another test/bee/3\.png among its pictures for testing than rank 0'
+expect_refusal 'a different test/bee/3\.png among its pictures for testing than rank 0'
 differ one two "${together[@]}" --no-eval
 expect 'pictures that nobody reads may differ' test "$status" -eq 0
 differ one two "${together[@]}" --reader 0
 expect 'pictures that one rank reads are compared with none' test "$status" -eq 0
 differ one two eval m.cfg --weights run/checkpoint.safetensors
-expect_refusal 'another test/bee/3\.png'
+expect_refusal 'a different test/bee/3\.png'
 rm -rf two && cp -r one two
 mv two/train/ant two/train/eel
 mv two/test/ant two/test/eel
@@ -89,7 +89,7 @@ printf '\001' | dd of=two.idx/train-images-idx3-ubyte bs=1 seek=$((16 + 5 * 784 
 cmp -s one.idx/train-images-idx3-ubyte two.idx/train-images-idx3-ubyte &&
   printf '\002' | dd of=two.idx/train-images-idx3-ubyte bs=1 seek=$((16 + 5 * 784 + 300)) conv=notrunc 2>/dev/null
 differ one.idx two.idx "${digits[@]}"
-expect_refusal 'another picture 5 among its pictures for training than rank 0'
+expect_refusal 'a different picture 5 among its pictures for training than rank 0'
 
 # Labels are whole words of paths.
 rm -rf run
@@ -135,7 +135,7 @@ expect_refusal 'd\.list:.*`tessera check-data d\.data` lists them'
 for ranks in 1 3; do
   train "$ranks" --data d.data --skip-broken
   expect 'it goes on without them' test "$status" -eq 0
-  expect 'it says so' grep -q 'warning: --skip-broken goes on without 4 pictures' err
+  expect 'it says so' grep -q 'warning: --skip-broken skips 4 unusable pictures' err
   expect 'the rest is counted' grep -q '^26 pictures, 2 classes (rain, sun), 13 for testing' out
 done
 works 1 check-data d.data --skip-broken
@@ -208,4 +208,4 @@ command_line='tessera check-data bomb'
 status=0
 (ulimit -v 700000 && exec timeout 60 "$TESSERA" check-data bomb) >out 2>err || status=$?
 expect_refusal 'bomb: 2 problems: 2 unusable'
-expect 'it says which file' grep -q 'train-images-idx3-ubyte\.gz: this file goes on' out
+expect 'it says which file' grep -q 'train-images-idx3-ubyte\.gz: this file continues' out

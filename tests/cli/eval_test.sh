@@ -32,7 +32,7 @@ expect 'tiles count the same' same_bytes <(sed 's/"loss":[^,]*,//' "$folder/one"
 works 1 "${eval[@]}"
 expect 'people get a line of accuracy' grep -qE '^accuracy [0-9.]+ %, loss [0-9.]+, 50 pictures$' "$folder/out"
 expect 'and one of top-5' grep -qE '^top-5 accuracy [0-9.]+ %$' "$folder/out"
-expect 'and a row a class' test "$(grep -cE '^ +[0-9] .* %' "$folder/out")" -eq 10
+expect 'and a row per class' test "$(grep -cE '^ +[0-9] .* %' "$folder/out")" -eq 10
 expect 'in one screen' test "$(wc -l <"$folder/out")" -le 24
 expect 'of 80 columns' awk 'length > 80 { bad = 1 } END { exit bad }' "$folder/out"
 

@@ -40,7 +40,7 @@ for topic in '' train eval predict plan time probe check gradients convert check
 done
 works 3 help partitioning
 expect 'a page is printed once under mpiexec' test "$(grep -c -e '--groups' "$folder/out")" -ge 1
-for option in partition cluster grid groups recompute reader kernels sums; do
+for option in partition cluster grid groups recompute reader kernels gradient-precision; do
   expect "the page about cutting has --$option" test "$(grep -c -e "^  --$option " "$folder/out")" -eq 1
 done
 refused 'there is no help on "partitionning": did you mean .partitioning.\?' help partitionning
@@ -53,7 +53,7 @@ refused 'unknown option --epoch: did you mean .--epochs.\?' train models/lenet5.
 refused 'unknown option --date: did you mean .--data.\?' train models/lenet5.cfg --date a --run b
 refused 'unknown option --wobble \(see' eval --wobble
 train=(train models/lenet5.cfg --data nowhere --run nowhere)
-refused '--steps: "0" is no whole number from 1' "${train[@]}" --steps 0
+refused '--steps: "0" is not an integer from 1' "${train[@]}" --steps 0
 refused '--epochs: "-1"' "${train[@]}" --epochs -1
 refused '--batch: "1\.5"' "${train[@]}" --batch 1.5
 refused '--batch: "99999999999999999999"' "${train[@]}" --batch 99999999999999999999
@@ -67,7 +67,7 @@ refused '--data-parallel-from: "x"' "${train[@]}" --data-parallel-from x
 refused '128 images .* 3 subdivisions' "${train[@]}" --subdivisions 3
 refused '--mean' "${train[@]}" --mean grey
 export TESSERA_VECTORS=avx-2
-refused 'TESSERA_VECTORS: "avx-2" is none of generic, avx2, avx512' "${train[@]}"
+refused 'TESSERA_VECTORS: "avx-2": expected one of generic, avx2, avx512' "${train[@]}"
 refused_alone 'TESSERA_VECTORS' plan models/lenet5.cfg
 unset TESSERA_VECTORS
 refused '--ranks: "0"' plan models/lenet5.cfg --ranks 0

@@ -47,7 +47,7 @@ refused_each "^tessera: rank 1 $host: .*--bogus" --help "$check --bogus"
 refused_each "^tessera: rank 1 $host: .*--bogus" 'plan models/lenet5.cfg' 'plan models/lenet5.cfg --bogus'
 
 # They are right and not the same, also where one rank alone would do the work.
-other="^tessera: rank 1 $host was started with other options than rank 0 $host: "
+other="^tessera: rank 1 $host was started with different options than rank 0 $host: "
 refused_each "$other--grid 2x1 instead of --grid 1x2$" "$check --grid 1x2" "$check --grid 2x1"
 refused_each "$other--batch 3 too$" "$check" "$check --batch 3"
 refused_each "${other}without --batch 3$" "$check --batch 3" "$check"
@@ -57,7 +57,7 @@ refused_each "$other--help instead of check MODEL models/lenet5\.cfg$" "$check" 
 refused_each "$other--json too$" 'plan models/lenet5.cfg' 'plan models/lenet5.cfg --json'
 refused_each "${other}--partition auto too$" 'time models/lenet5.cfg --steps 1' 'time models/lenet5.cfg --steps 1 --partition auto'
 refused_each "$other--kernels winograd2 instead of" 'probe --kernels direct' 'probe --kernels winograd2'
-refused_each 'rank 2 .* was started with other options' "$check" "$check" "$check --seed 7"
+refused_each 'rank 2 .* was started with different options' "$check" "$check" "$check --seed 7"
 train='train models/lenet5.cfg --steps 1 --run runs/nowhere --data'
 refused_each "$other--no-eval too$" "$train nowhere" "$train nowhere --no-eval"
 refused_each "$other--weights b instead of --weights a$" 'eval models/lenet5.cfg --data d --weights a' 'eval models/lenet5.cfg --data d --weights b'
@@ -98,13 +98,13 @@ run_apart check model.cfg --partition cut.toml
 expect 'the same files in several places work' test "$status" -eq 0
 "$TESSERA" plan models/lenet5.cfg --grid 2x1 --save "$folder/1/cut.toml" >/dev/null
 run_apart check model.cfg --partition cut.toml
-expect_refusal "^tessera: rank 1 $host has another cut\.toml than rank 0 $host: all ranks need the same$"
+expect_refusal "^tessera: rank 1 $host has a different cut\.toml than rank 0 $host: all ranks need the same$"
 sed -i 's/^learning_rate *=.*/learning_rate=0.5/' "$folder/1/model.cfg"
 for command in 'check' 'time' 'probe --out p.toml' 'eval --data d --weights w' 'predict --weights w p' 'gradients --in i --out o' \
   'train --data d --run r --steps 1'; do
   read -ra words <<<"$command"
   run_apart "${words[0]}" model.cfg "${words[@]:1}"
-  expect_refusal "^tessera: rank 1 $host has another model\.cfg than rank 0 $host"
+  expect_refusal "^tessera: rank 1 $host has a different model\.cfg than rank 0 $host"
 done
 rm "$folder/1/model.cfg"
 run_apart check model.cfg

@@ -33,7 +33,7 @@ works 1 plan models/yolov2-early.cfg --ranks 4 --data-parallel-from 0 --batch 2
 works 1 plan models/yolov2-early.cfg --ranks 4 --grid 2x2 --filter-parallel-from 12
 
 # More ranks or pixels than a plan is made for.
-refused_alone '^tessera: --ranks: "1000000000" is no whole number from 1 to 10000' plan models/lenet5.cfg --ranks 1000000000
+refused_alone '^tessera: --ranks: "1000000000" is not an integer from 1 to 10000' plan models/lenet5.cfg --ranks 1000000000
 refused_alone '^tessera: --grid: 600x600 is more than 10000 tiles' plan models/yolov2-early.cfg --grid 600x600
 refused_alone '^tessera: --size: 1000000x1000000 is more than 1000000000 pixels' plan models/yolov2-early.cfg --size 1000000x1000000
 
@@ -42,7 +42,7 @@ works 1 plan models/yolov2-early.cfg --size 416x416 --batch 1
 expect 'large layers have Winograd kernels' grep -qE '^kernels .*winograd4 for layers 2 4 6 8 10 12 14$' "$folder/out"
 works 1 plan models/yolov2-early.cfg --size 416x416 --batch 1 --workspace 4
 expect 'with little scratch fewer have' grep -qE '^kernels .*direct for layers .*winograd4 for layers 2 4 6' "$folder/out"
-refused_alone 'layer 8 .convolutional. takes' plan models/yolov2-early.cfg --size 416x416 --batch 1 --workspace 2
+refused_alone 'layer 8 .convolutional. needs' plan models/yolov2-early.cfg --size 416x416 --batch 1 --workspace 2
 
 # A partition that was saved says the same as the options that it was made with.
 works 1 plan models/fashion-resnet.cfg --grid 2x2 --groups 0-4,5-7 --reader 2 --save "$folder/partition.toml" --json
@@ -55,12 +55,12 @@ works 1 plan models/fashion-resnet.cfg --partition "$folder/partition.toml" --re
 expect 'another reader than the one in the file' grep -qF '"reader":"every"' "$folder/out"
 
 # Half of the bytes where gradients travel rounded; the plan that is saved says so.
-works 1 plan models/yolov2-early.cfg --grid 2x2 --sums half --save "$folder/half.toml"
+works 1 plan models/yolov2-early.cfg --grid 2x2 --gradient-precision half --save "$folder/half.toml"
 cp "$folder/out" "$folder/half.txt"
 works 1 plan models/yolov2-early.cfg --partition "$folder/half.toml"
-expect 'a partition file keeps how gradients are summed' same_bytes "$folder/half.txt" "$folder/out"
+expect 'a partition file keeps how gradients are reduced' same_bytes "$folder/half.txt" "$folder/out"
 works 1 plan models/yolov2-early.cfg --partition "$folder/half.toml" --sums exact
-expect 'the command line has the last word' bash -c "! cmp -s '$folder/half.txt' '$folder/out'"
+expect 'the command line has the last word, also by the older name of the option' bash -c "! cmp -s '$folder/half.txt' '$folder/out'"
 
 darknet=/usr/share/darknet/cfg
 if [ -d "$darknet" ]; then

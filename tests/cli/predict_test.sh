@@ -80,7 +80,7 @@ expect 'so it is with folders in a folder' test "$(cd "$folder/deep" && echo *)"
 works 1 "${predict[@]}" "$folder/drawn/1.png" "$folder/drawn/1-2.png" --names "$folder/names.txt" --json
 expect_answers 'what is drawn shows the picture' 'drawn/1.png blue' 'drawn/1-2.png red'
 refused 'drawn: this folder is not empty' "${predict[@]}" "$data/test" --out "$folder/drawn"
-refused 'run/partition\.toml/x: cannot make this folder' "${predict[@]}" "$data/test/red" --out "$folder/run/partition.toml/x"
+refused 'run/partition\.toml/x: cannot create this folder' "${predict[@]}" "$data/test/red" --out "$folder/run/partition.toml/x"
 run 4 "${predict[@]}" "$data/test/red" --out "$folder/other" --reader 1
 expect_refusal 'rank 0 draws the pictures'
 works 4 "${predict[@]}" "$data/test/red" --out "$folder/tiles" --grid 2x2

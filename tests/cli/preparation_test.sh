@@ -75,7 +75,7 @@ other=$(evaluated 1 --mean 0.4)
 expect 'another value is used' test "$other" != "$given"
 expect 'and warned of' grep -qE 'warning: .*/run/checkpoint\.safetensors was trained with mean 0\.5, now there is mean 0\.4$' "$folder/err"
 
-# Classes in another order would be another accuracy.
+# Classes in a different order would be another accuracy.
 refused 'swapped: .*run/checkpoint\.safetensors was trained with "ant" as class 0, in the data set it is "bee"' \
   eval "$model" --data "$folder/swapped" --weights "$checkpoint"
 
@@ -99,7 +99,7 @@ expect 'fine-tuning takes the values over' grep -qaF '\"mean\":[0.5,0.5,0.5]' "$
 expect 'silently' test ! -s "$folder/err"
 works 1 train "$model" --data "$folder/swapped" --no-eval --progress none --run "$folder/fine2" --steps 2 --weights "$checkpoint" --std 0.1
 expect 'another value is said' grep -qE 'warning: .*was trained with standard deviation 0\.05, now there is standard deviation 0\.1$' "$folder/err"
-expect 'other classes are said' grep -qE 'warning: .*was trained with "ant" as class 0, in the data set it is "bee": training goes on' "$folder/err"
+expect 'other classes are said' grep -qE 'warning: .*was trained with "ant" as class 0, in the data set it is "bee": training continues' "$folder/err"
 expect 'in a line each' test "$(wc -l <"$folder/err")" -eq 2
 
 # Files that cannot keep it.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Progress: a bar where a person looks, also under mpiexec, and a line a step where output goes to a file.
+# Progress: a bar where a person looks, also under mpiexec, and a line per step where output goes to a file.
 # shellcheck disable=SC2016 # the $ are perl's
 . tests/cli/support/harness.sh
 
@@ -10,7 +10,7 @@ train=(train models/lenet5.cfg --data "$data" --batch 10 --steps 8 --schedule-st
 
 for ranks in 1 2; do
   works "$ranks" "${train[@]}" --run "$folder/plain$ranks"
-  expect 'a file gets a line a step' test "$(grep -c '^step ' "$folder/out")" -eq 8
+  expect 'a file gets a line per step' test "$(grep -c '^step ' "$folder/out")" -eq 8
   expect 'and no bar' bash -c "! grep -q \$'\r' '$folder/out'"
 done
 

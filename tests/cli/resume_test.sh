@@ -30,7 +30,7 @@ resumes tiles models/lenet5.cfg 4 --grid 2x2 --groups 0-3
 resumes adam "$folder/adam.cfg" 2 --grid 1x2
 resumes batch-norm models/fashion-resnet.cfg 3 --grid 3x1 --groups 0-4
 resumes filters models/lenet5.cfg 3 --filter-parallel-from 2
-resumes half-sums models/lenet5.cfg 4 --grid 2x2 --sums half
+resumes half-gradients models/lenet5.cfg 4 --grid 2x2 --gradient-precision half
 
 # Under another partition, and into another folder: only the new steps are there.
 train 1 models/lenet5.cfg half --steps 10 --seed 3

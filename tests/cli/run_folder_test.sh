@@ -36,9 +36,9 @@ start() {
 
 # Two runs at a time.
 start 1 "$folder/busy"
-refused "busy: another run is at work in this folder, process $process on .* since 20[0-9-]* [0-9:]*: .*--run" \
+refused "busy: another run is using this folder, process $process on .* since 20[0-9-]* [0-9:]*: .*--run" \
   "${training[@]}" --steps 2 --run "$folder/busy"
-refused "busy: another run is at work" "${training[@]}" --steps 2 --run "$folder/busy" --force
+refused "busy: another run is using" "${training[@]}" --steps 2 --run "$folder/busy" --force
 kill -9 "$process"
 wait "$process" 2>/dev/null
 expect 'a lock file is left behind' test -e "$folder/busy/run.lock"
@@ -97,7 +97,7 @@ for ranks in 1 3; do
   expect_refusal 'gone: the run folder.* is gone: .* until step [0-9]+ is saved in .*/gone-rescued'
   expect 'all steps are there' test "$(losses "$folder/gone-rescued" | tail -n 1 | cut -d ' ' -f 1)" = "$(stored "$folder/gone-rescued/checkpoint.safetensors" step)"
   step=$(stored "$folder/gone-rescued/checkpoint.safetensors" step)
-  resume=$(sed -n 's/.*to go on: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 2))/")
+  resume=$(sed -n 's/.*to continue: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 2))/")
   command_line=$resume
   eval "$resume" >"$folder/out" 2>"$folder/err" || fail 'the command that is printed should go on'
   expect 'it goes on in that folder' test "$(stored "$folder/gone-rescued/checkpoint.safetensors" step)" -eq $((step + 2))

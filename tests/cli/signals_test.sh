@@ -6,13 +6,13 @@
 
 declare -A codes=([INT]=130 [TERM]=143 [HUP]=129)
 
-# stopped_well SIGNAL: the run ended as it should, with what it learnt saved, and says how to go on.
+# stopped_well SIGNAL: the run ended as it should, with what it learnt saved, and says how to continue.
 stopped_well() {
   local said
   expect "exit code of SIG$1" test "$status" -eq "${codes[$1]}"
   expect 'what was learnt is saved' test -s "$folder/run/checkpoint.safetensors"
-  said=$(grep -c "^tessera: SIG$1 after step [0-9]*: saved in .*; to go on: .*--resume" "$folder/err")
-  expect 'one line says where it is and how to go on' test "$said" -eq 1
+  said=$(grep -c "^tessera: SIG$1 after step [0-9]*: saved in .*; to continue: .*--resume" "$folder/err")
+  expect 'one line says where it is and how to continue' test "$said" -eq 1
   expect 'nothing else is said' test "$(grep -vc '^tessera: ' "$folder/err")" -eq 0
   nothing_left "SIG$1"
 }
@@ -27,7 +27,7 @@ done
 
 # What is said works, and goes on from the step that it names.
 step=$(sed -n 's/.* after step \([0-9]*\): saved.*/\1/p' "$folder/err")
-resume=$(sed -n 's/.*to go on: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 2))/")
+resume=$(sed -n 's/.*to continue: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 2))/")
 command_line=$resume
 status=0
 eval "timeout 60 $resume" >"$folder/out" 2>"$folder/err" </dev/null || status=$?
@@ -49,7 +49,7 @@ for signal in INT TERM; do
   kill -"$signal" "$started_process"
   ended
   stopped_well "$signal"
-  expect 'the command has options of mpiexec' grep -q "to go on: $MPIEXEC -hosts localhost:4 -n 4 $program train" "$folder/err"
+  expect 'the command has options of mpiexec' grep -q "to continue: $MPIEXEC -hosts localhost:4 -n 4 $program train" "$folder/err"
 done
 
 # Twice: at once. A step as long as this one is not over before.

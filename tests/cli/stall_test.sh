@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A rank that is stopped: the others end after --stall-timeout, say which one it is and how to go on; one that goes
+# A rank that is stopped: the others end after --stall-timeout, say which one it is and how to continue; one that goes
 # on in time changes nothing.
 . tests/cli/support/harness.sh
 . tests/cli/support/processes.sh
@@ -21,7 +21,7 @@ start 4 --stall-timeout 3
 kill -STOP "$(rank 0)"
 ended
 stalled 0
-expect 'there was nothing to go on from' grep -q 'no checkpoint yet' "$folder/err"
+expect 'there was nothing to continue from' grep -q 'no checkpoint yet' "$folder/err"
 
 # Two of four, with a checkpoint.
 start 4 --stall-timeout 3 --checkpoint-every 2
@@ -31,10 +31,10 @@ stopped=$(ranks_running | sed -n '2p;4p')
 kill -STOP $stopped
 ended
 stalled 1 3
-expect 'the last checkpoint is named' grep -q "the last checkpoint is $folder/run/checkpoint.safetensors, after step [0-9]*; to go on" "$folder/err"
+expect 'the last checkpoint is named' grep -q "the last checkpoint is $folder/run/checkpoint.safetensors, after step [0-9]*; to continue" "$folder/err"
 # What is said works on the ranks that are left; a checkpoint that was just being written may be there, too.
-step=$(sed -n 's/.* after step \([0-9]*\); to go on.*/\1/p' "$folder/err")
-resume=$(sed -n 's/.*to go on[^:]*: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 20))/")
+step=$(sed -n 's/.* after step \([0-9]*\); to continue.*/\1/p' "$folder/err")
+resume=$(sed -n 's/.*to continue[^:]*: //p' "$folder/err" | sed "s/--steps 1000000/--steps $((step + 20))/")
 expect 'it is for as many as are left' grep -q -- '-n 2 ' <<<"$resume"
 command_line=$resume
 status=0

@@ -41,7 +41,7 @@ layers_sum() {
 }
 # By layer, exchanges aside.
 works 4 time models/yolov2-early.cfg --size 64x64 --batch 2 --grid 2x2 --groups 0-3,4-11 --recompute 0-3 --steps 2 --layers
-expect 'a row a layer' test "$(grep -cE '^ +[0-9]+  (convolutional|maxpool)( +[0-9.]+){6}$' "$folder/out")" = 16
+expect 'a row per layer' test "$(grep -cE '^ +[0-9]+  (convolutional|maxpool)( +[0-9.]+){6}$' "$folder/out")" = 16
 works 4 time models/yolov2-early.cfg --size 64x64 --grid 2x2 --steps 2 --layers --cluster hostfiles/pi3x4.cluster.toml
 expect 'with predictions' grep -qE '^ +0  convolutional( +[0-9.]+){9}$' "$folder/out"
 works 1 time models/yolov2-early.cfg --size 64x64 --steps 2 --layers --parts --json

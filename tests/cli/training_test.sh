@@ -59,10 +59,10 @@ train 1 upright models/lenet5.cfg --steps 10
 expect 'and others than pictures that are not mirrored' bash -c "! cmp -s <(cut -d, -f2 '$folder/mirrored/metrics.jsonl') <(cut -d, -f2 '$folder/upright/metrics.jsonl')"
 
 # Gradients and values that travel rounded: other losses, and as good ones.
-train 4 half models/lenet5.cfg --steps 50 --schedule-steps 200 --grid 2x2 --sums half
-expect 'rounded sums have nearly the losses of one rank' same_losses "$folder/one" "$folder/half" 2e-2
-expect 'the run keeps how gradients are summed' grep -qx 'precision = "half"' "$folder/half/partition.toml"
-train 1 half-alone models/lenet5.cfg --steps 50 --schedule-steps 200 --sums half
+train 4 half models/lenet5.cfg --steps 50 --schedule-steps 200 --grid 2x2 --gradient-precision half
+expect 'rounded gradients have nearly the losses of one rank' same_losses "$folder/one" "$folder/half" 2e-2
+expect 'the run keeps how gradients are reduced' grep -qx 'precision = "half"' "$folder/half/partition.toml"
+train 1 half-alone models/lenet5.cfg --steps 50 --schedule-steps 200 --gradient-precision half
 expect 'one rank rounds nothing' same_bytes "$folder/one/checkpoint.safetensors" "$folder/half-alone/checkpoint.safetensors"
 
 # Fewer images than ranks.

@@ -69,7 +69,7 @@ else
   echo "Fashion-MNIST is not in $fashion: that part is left out"
 fi
 
-# Fine-tuning: the layers that fit come from the file, the others start anew and are named; what only tests wants all of them.
+# Fine-tuning: the layers that fit come from the file, the others start from scratch and are named; what only tests wants all of them.
 sed 's/^output=10$/output=4/' models/lenet5.cfg >"$folder/four.cfg"
 works 2 train models/lenet5.cfg --data "$data" --run "$folder/ten" --batch 8 --steps 2 --no-eval
 works 1 convert models/lenet5.cfg --from "$folder/ten/checkpoint.safetensors" --to "$folder/ten.weights"
@@ -83,8 +83,8 @@ done
 fine=(train "$folder/four.cfg" --data "$folder/classes" --batch 4 --steps 1 --no-eval --progress none --force --run "$folder/fine")
 for weights in ten/checkpoint.safetensors ten.weights; do
   works 1 "${fine[@]}" --weights "$folder/$weights"
-  expect "$weights: one layer starts anew, which is said" test "$(grep -c 'starts anew' "$folder/err")" -eq 1
-  expect "$weights: it is the last one" grep -qE 'warning: .*: layer [0-9]+ \(connected\) starts anew: .*(10|4)' "$folder/err"
+  expect "$weights: one layer starts from scratch, which is said" test "$(grep -c 'starts from scratch' "$folder/err")" -eq 1
+  expect "$weights: it is the last one" grep -qE 'warning: .*: layer [0-9]+ \(connected\) starts from scratch: .*(10|4)' "$folder/err"
   cp "$folder/fine/checkpoint.safetensors" "$folder/fine-one.safetensors"
   works 3 "${fine[@]}" --weights "$folder/$weights" --filter-parallel-from 2
   expect "$weights: three ranks start with the same" perl "$support/compare_tensors.pl" "$folder/fine-one.safetensors" \
@@ -95,7 +95,7 @@ done
 bytes=$((20 + 4 * $(perl -ne '/^filters=(\d+)/ and $f = $1; /^size=(\d+)/ and print($f * (1 + $1 * $1)) and exit' models/lenet5.cfg)))
 head -c "$bytes" "$folder/ten.weights" >"$folder/lenet.conv.1"
 works 2 "${fine[@]}" --weights "$folder/lenet.conv.1"
-expect 'the layers that a partial file lacks start anew' grep -qE 'lenet\.conv\.1: layer [0-9]+ \([a-z]+\) starts anew: the file ends before it' "$folder/err"
+expect 'the layers that a partial file lacks start from scratch' grep -qE 'lenet\.conv\.1: layer [0-9]+ \([a-z]+\) starts from scratch: the file ends before it' "$folder/err"
 refused 'lenet\.conv\.1: ends in layer' eval models/lenet5.cfg --data "$data" --weights "$folder/lenet.conv.1"
 head -c 20 "$folder/ten.weights" >"$folder/nothing.conv"
 refused 'nothing\.conv: has no layer that fits' "${fine[@]}" --weights "$folder/nothing.conv"

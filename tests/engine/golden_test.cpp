@@ -31,8 +31,8 @@ constexpr Bounds kDouble = {.relative = 1e-9, .of_zero = 1e-12};
 
 // PyTorch's own single precision is up to 4.1e-6 away from its double on these files (the deepest
 // network with batch normalisation; 6e-7 without), and any other order of summation may be several
-// times that. Nothing larger can come from flipped signs or winners: every value keeps at least
-// 5e-5 of its map's largest away from a kink or a tie.
+// times that. Nothing larger can come from flipped signs or argmax: every value keeps at least 5e-5
+// of its map's largest away from a kink or a tie.
 constexpr Bounds kSingle = {.relative = 2e-5, .of_zero = 1e-6};
 
 // Both sides in single precision, through deviations down to 1e-6 in the weights files.

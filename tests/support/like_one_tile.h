@@ -1,4 +1,4 @@
-// One partition of one network, judged by what one tile computes.
+// One partition of one network, compared with what one tile computes.
 
 #pragma once
 

@@ -101,9 +101,9 @@ inline void naive_convolution_backward(const engine::ConvolutionShape& shape,
 }
 
 // The first of the largest cells of a window, in raster order, as a flat (row, column) of the map.
-[[nodiscard]] inline Index naive_winner(
+[[nodiscard]] inline Index naive_argmax(
     const partitioner::MaxPool& pool, PlainMap& in, Index n, Index c, Index row, Index col) {
-  Index winner = -1;
+  Index argmax = -1;
   double largest = 0;
   for (Index r = row * pool.stride - pool.padding / 2;
        r < row * pool.stride - pool.padding / 2 + pool.size;
@@ -111,13 +111,13 @@ inline void naive_convolution_backward(const engine::ConvolutionShape& shape,
     for (Index x = col * pool.stride - pool.padding / 2;
          x < col * pool.stride - pool.padding / 2 + pool.size;
          ++x) {
-      if (in.holds(r, x) && (winner < 0 || in.at(n, c, r, x) > largest)) {
-        winner = r * in.region.cols.end + x;
+      if (in.holds(r, x) && (argmax < 0 || in.at(n, c, r, x) > largest)) {
+        argmax = r * in.region.cols.end + x;
         largest = in.at(n, c, r, x);
       }
     }
   }
-  return winner;
+  return argmax;
 }
 
 }  // namespace tessera::tests

@@ -138,12 +138,12 @@ inline int class_of(const std::string& path, const Texts& labels) {
   const int mine = in_file[0];
   const auto text = [&](int label) { return labels[static_cast<std::size_t>(label)]; };
   const bool whole = standing(file, text(mine)) == Standing::Whole;
-  const std::vector<int>& rivals = whole ? in_parent : in_nearest;
-  if (rivals.empty() || std::count(rivals.begin(), rivals.end(), mine) > 0) {
+  const std::vector<int>& competitors = whole ? in_parent : in_nearest;
+  if (competitors.empty() || std::count(competitors.begin(), competitors.end(), mine) > 0) {
     return mine;
   }
-  const bool longest = std::all_of(rivals.begin(), rivals.end(), [&](int rival) {
-    return text(rival).size() < text(mine).size();
+  const bool longest = std::all_of(competitors.begin(), competitors.end(), [&](int competitor) {
+    return text(competitor).size() < text(mine).size();
   });
   return whole && longest && !only_digits(text(mine)) ? mine : -1;
 }

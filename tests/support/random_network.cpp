@@ -234,10 +234,10 @@ Group random_group(Draw& draw, const Network& network, Index batch, int ranks, i
               all[static_cast<std::size_t>(draw.between(tile, ranks - 1))]);
   }
   group.ranks.assign(all.begin(), all.begin() + group.tiles());
-  const double collapse = draw.among({0.0, 0.5, 1.0});
+  const double reduction = draw.among({0.0, 0.5, 1.0});
   for (int layer = group.first; layer <= group.last; ++layer) {
-    if (draw.chance(collapse)) {
-      group.collapse.push_back(layer);
+    if (draw.chance(reduction)) {
+      group.reduce_to_owner.push_back(layer);
     }
   }
   return group;
@@ -267,7 +267,7 @@ Partition random_partition(Draw& draw, const Network& network, Index batch, int 
   for (int first = 0; first < network.size(); first = partition.groups.back().last + 1) {
     partition.groups.push_back(random_group(draw, network, batch, ranks, first));
   }
-  partition.sums.bucket_bytes = draw.among<Index>({1, 3000, 262144});
+  partition.gradient_reduction.bucket_bytes = draw.among<Index>({1, 3000, 262144});
   return partition;
 }
 

@@ -2,8 +2,8 @@
 //
 // Everything follows from the seed of a Draw, so that all ranks make the same case and a failure
 // can be repeated. Networks are directed acyclic graphs of every kind of layer; partitions have
-// groups of any length, uneven and empty tiles in all four dimensions, idle ranks, collapse layers,
-// recomputed groups and either kind of reader.
+// groups of any length, uneven and empty tiles in all four dimensions, idle ranks, reductions to
+// owners, recomputed groups and either kind of reader.
 
 #pragma once
 

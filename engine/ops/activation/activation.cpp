@@ -15,7 +15,7 @@ void activate_forward(Activation activation, View<const T> in, const Region& reg
                                in.block,
                                out.block,
                                region.cols.size(),
-                               whole_lanes(run, in, out)},
+                               channels_of_block(run, in, out)},
                               activation,
                               line_start(out, run, n, row, region.cols.begin));
   });
@@ -40,7 +40,7 @@ std::vector<double> activate_backward(Activation activation,
          .gradient = line_start(gradient, run, n, row, region.cols.begin),
          .gradient_step = gradient.block,
          .cells = region.cols.size(),
-         .lanes = whole_lanes(run, source, out, View<const T>(gradient)),
+         .channels = channels_of_block(run, source, out, View<const T>(gradient)),
          .activation = activation},
         sums.data());
   });

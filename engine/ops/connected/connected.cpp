@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "engine/ops/connected/connected_rows.h"
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 
 namespace tessera::engine {
 
@@ -12,13 +12,15 @@ namespace {
 using partitioner::MapShape;
 
 // Calls visit(first, terms) for features in runs of at most kChunkTerms that begin at multiples of
-// kLanes: squares of weights are transposed as a whole.
+// kBlockChannels: squares of weights are transposed as a whole.
 template <class Visit>
 void for_each_chunk(Index features, Visit visit) {
-  for_each_run(
-      (features + kLanes - 1) / kLanes, kChunkTerms / kLanes, [&](Index first, Index count) {
-        visit(first * kLanes, std::min(count * kLanes, features - first * kLanes));
-      });
+  for_each_run((features + kBlockChannels - 1) / kBlockChannels,
+               kChunkTerms / kBlockChannels,
+               [&](Index first, Index count) {
+                 visit(first * kBlockChannels,
+                       std::min(count * kBlockChannels, features - first * kBlockChannels));
+               });
 }
 
 template <class T>
@@ -36,8 +38,8 @@ class Forward {
         bias_(bias),
         out_(out),
         region_(region),
-        lanes_(lanes_of(region.channels, region.channels.end)),
-        runs_(lane_runs(lanes_, lane_kernels<T>().sum_blocks)),
+        channel_blocks_(channel_blocks_of(region.channels, region.channels.end)),
+        runs_(block_runs(channel_blocks_, block_kernels<T>().sum_blocks)),
         offsets_(feature_offsets(map, in)) {}
 
   void run() const {
@@ -52,10 +54,11 @@ class Forward {
   }
 
  private:
-  void compute(const LaneRun& run, const Range& images) const {
-    const Lane* lanes = lanes_.data() + run.first;
-    const SumStart<T> biases = bias_start(bias_, region_.channels.begin, lanes, run.blocks);
-    const RunPixels<T> sums(out_, lanes, run.blocks);
+  void compute(const BlockRun& run, const Range& images) const {
+    const ChannelBlock* channel_blocks = channel_blocks_.data() + run.first;
+    const SumStart<T> biases =
+        bias_start(bias_, region_.channels.begin, channel_blocks, run.blocks);
+    const RunPixels<T> sums(out_, channel_blocks, run.blocks);
     alignas(kAlignment) PackedWeights<T> weights;
     const Tap<T> tap{0, weights.data()};
     WeightedSum<T> job;
@@ -64,16 +67,16 @@ class Forward {
     job.tap_count = 1;
     for_each_chunk(features_, [&](Index first, Index terms) {
       for (Index block = 0; block < run.blocks; ++block) {
-        const Index skipped = lanes[block].channels.begin - region_.channels.begin;
-        pack_rows(lanes[block],
+        const Index skipped = channel_blocks[block].channels.begin - region_.channels.begin;
+        pack_rows(channel_blocks[block],
                   weight_ + skipped * features_ + first,
                   features_,
                   terms,
-                  weights.data() + block * terms * kLanes);
+                  weights.data() + block * terms * kBlockChannels);
       }
       job.offsets = offsets_.data() + first;
       job.terms = terms;
-      job.weights_block = terms * kLanes;
+      job.weights_block = terms * kBlockChannels;
       job.start = first == 0 ? biases.values : nullptr;
       for_each_run(images.size(), sums.most_pixels(), [&](Index begin, Index count) {
         job.in = in_.cell(images.begin + begin, 0, 0);
@@ -88,14 +91,14 @@ class Forward {
   const T* bias_;
   View<T> out_;
   const Region& region_;
-  std::vector<Lane> lanes_;
-  std::vector<LaneRun> runs_;
+  std::vector<ChannelBlock> channel_blocks_;
+  std::vector<BlockRun> runs_;
   std::vector<Index> offsets_;
 };
 
-// Weights that are packed at once: those of some cells for some outputs, (cells, outputs, kLanes)
-// of each block of input channels. Of few outputs, so that all channels of their rows are used
-// while these are in cache.
+// Weights that are packed at once: those of some cells for some outputs, (cells, outputs,
+// kBlockChannels) of each block of input channels. Of few outputs, so that all channels of their
+// rows are used while these are in cache.
 constexpr Index kChunkCells = 12;
 constexpr Index kChunkOutputs = 32;
 
@@ -113,10 +116,10 @@ class BackwardData {
         region_(region),
         gradient_(gradient.cells),
         assign_(gradient.assign),
-        lanes_(lanes_of({0, map.channels}, map.channels)),
-        runs_(lane_runs(lanes_, lane_kernels<T>().sum_blocks)) {
-    for (const LaneRun& run : runs_) {
-      sums_.emplace_back(gradient_, lanes_.data() + run.first, run.blocks);
+        channel_blocks_(channel_blocks_of({0, map.channels}, map.channels)),
+        runs_(block_runs(channel_blocks_, block_kernels<T>().sum_blocks)) {
+    for (const BlockRun& run : runs_) {
+      sums_.emplace_back(gradient_, channel_blocks_.data() + run.first, run.blocks);
     }
     for (Index k = region.channels.begin; k < region.channels.end; ++k) {
       offsets_.push_back(out_gradient.channel_offset(k));
@@ -163,27 +166,27 @@ class BackwardData {
   }
 
   // Output by output: their weights for neighbouring channels lie near each other.
-  void pack(const LaneRun& run, const Chunk& chunk, T* to) const {
-    const Lane* lanes = lanes_.data() + run.first;
+  void pack(const BlockRun& run, const Chunk& chunk, T* to) const {
+    const ChannelBlock* channel_blocks = channel_blocks_.data() + run.first;
     const Index cells = map_.rows * map_.cols;
-    const bool whole = lanes[run.blocks - 1].channels.size() == kLanes;
+    const bool whole = channel_blocks[run.blocks - 1].channels.size() == kBlockChannels;
     if (!whole) {
-      std::fill_n(to, run.blocks * chunk.terms() * kLanes, T{});
+      std::fill_n(to, run.blocks * chunk.terms() * kBlockChannels, T{});
     }
     const Index skipped = region_.channels.begin - weights_.first;
     for (Index k = 0; k < chunk.outputs.size(); ++k) {
       const T* row =
           weights_.weight + (skipped + chunk.outputs.begin + k) * map_.volume() + chunk.cells.begin;
       for (Index block = 0; block < run.blocks; ++block) {
-        const Range& channels = lanes[block].channels;
+        const Range& channels = channel_blocks[block].channels;
         const T* from = row + channels.begin * cells;
-        T* at = to + (block * chunk.terms() + k) * kLanes;
+        T* at = to + (block * chunk.terms() + k) * kBlockChannels;
         if (cells == 1 && whole) {
-          std::memcpy(at, from, kLanes * sizeof(T));
+          std::memcpy(at, from, kBlockChannels * sizeof(T));
         } else {
-          lane_kernels<T>().transpose({from, cells, at, chunk.outputs.size() * kLanes},
-                                      channels.size(),
-                                      chunk.cells.size());
+          block_kernels<T>().transpose({from, cells, at, chunk.outputs.size() * kBlockChannels},
+                                       channels.size(),
+                                       chunk.cells.size());
         }
       }
     }
@@ -198,7 +201,7 @@ class BackwardData {
     job.tap_count = 1;
     job.offsets = offsets_.data() + chunk.outputs.begin;
     job.terms = chunk.outputs.size();
-    job.weights_block = chunk.terms() * kLanes;
+    job.weights_block = chunk.terms() * kBlockChannels;
     job.start = assign_ && chunk.outputs.begin == 0 ? kZeroStart<T>.values : nullptr;
     for (Index cell = chunk.cells.begin; cell < chunk.cells.end; ++cell) {
       for_each_run(images.size(), sums.most_pixels(), [&](Index begin, Index count) {
@@ -209,7 +212,7 @@ class BackwardData {
                  gradient_.image_stride(),
                  count);
       });
-      tap.weights += chunk.outputs.size() * kLanes;
+      tap.weights += chunk.outputs.size() * kBlockChannels;
     }
   }
 
@@ -219,13 +222,13 @@ class BackwardData {
   const Region& region_;
   View<T> gradient_;
   bool assign_;
-  std::vector<Lane> lanes_;
-  std::vector<LaneRun> runs_;
+  std::vector<ChannelBlock> channel_blocks_;
+  std::vector<BlockRun> runs_;
   std::vector<RunPixels<T>> sums_;  // of each run
   std::vector<Index> offsets_;      // of the region's outputs in their gradient
 };
 
-// Images whose gradients, of all lanes of a run, and features of a chunk stay in cache while they
+// Images whose gradients, of all blocks of a run, and features of a chunk stay in cache while they
 // meet.
 constexpr Index kPieceImages = 32;
 
@@ -242,30 +245,32 @@ class BackwardWeights {
         out_gradient_(out_gradient),
         region_(region),
         weight_gradient_(weight_gradient),
-        lanes_(lanes_of(region.channels, region.channels.end)),
-        runs_(whole_runs(lanes_, out_gradient)),
+        channel_blocks_(channel_blocks_of(region.channels, region.channels.end)),
+        runs_(whole_runs(channel_blocks_, out_gradient)),
         offsets_(feature_offsets(map, in)) {}
 
   // A thread sums all images for the weights that are its own.
   void run() const {
     const Index run_count = static_cast<Index>(runs_.size());
-    const Index groups = (features_ + kLanes - 1) / kLanes;  // of neighbouring features
+    const Index groups =
+        (features_ + kBlockChannels - 1) / kBlockChannels;  // of neighbouring features
     const Index chunks =
         parts_for_threads((features_ + kChunkTerms - 1) / kChunkTerms, groups, run_count);
     parallel_for({0, run_count}, {0, chunks}, [&](Index i, Index chunk) {
       sum(runs_[static_cast<std::size_t>(i)],
-          {groups * chunk / chunks * kLanes,
-           std::min(groups * (chunk + 1) / chunks * kLanes, features_)});
+          {groups * chunk / chunks * kBlockChannels,
+           std::min(groups * (chunk + 1) / chunks * kBlockChannels, features_)});
     });
   }
 
  private:
-  void sum(const LaneRun& run, const Range& terms) const {
+  void sum(const BlockRun& run, const Range& terms) const {
     alignas(kAlignment) PackedWeights<T> sums;
-    const Index sums_block = terms.size() * kLanes;
+    const Index sums_block = terms.size() * kBlockChannels;
     std::fill_n(sums.data(), run.blocks * sums_block, T{});
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kPieceImages * kLanes)> copy{};
-    const bool narrow = is_narrow_block(lane_of(run, 0), out_gradient_);
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kPieceImages * kBlockChannels)>
+        copy{};
+    const bool narrow = is_narrow_block(channel_block_of(run, 0), out_gradient_);
     for_each_run(region_.images.size(), kPieceImages, [&](Index begin, Index images) {
       OuterSum<T> job = job_of(run, region_.images.begin + begin, images, copy.data());
       job.sums_block = sums_block;
@@ -274,30 +279,33 @@ class BackwardWeights {
       add_outer_sums(job, terms.size(), run.blocks, narrow);
     });
     for (Index block = 0; block < run.blocks; ++block) {
-      const Range& ks = lane_of(run, block).channels;
+      const Range& ks = channel_block_of(run, block).channels;
       T* to = weight_gradient_ + (ks.begin - region_.channels.begin) * features_ + terms.begin;
-      lane_kernels<T>().add_transposed(
-          {sums.data() + block * sums_block, kLanes, to, features_}, terms.size(), ks.size());
+      block_kernels<T>().add_transposed(
+          {sums.data() + block * sums_block, kBlockChannels, to, features_},
+          terms.size(),
+          ks.size());
     }
   }
 
-  // Images are its rows; all but where the sums are. Lanes of a gradient that are not a block are
-  // copied, the others borrowed.
-  OuterSum<T> job_of(const LaneRun& run, Index image, Index images, T* copy) const {
-    const Lane& lane = lane_of(run, 0);
+  // Images are its rows; all but where the sums are. Channels of a gradient that are not a block
+  // are copied, the others borrowed.
+  OuterSum<T> job_of(const BlockRun& run, Index image, Index images, T* copy) const {
+    const ChannelBlock& channel_block = channel_block_of(run, 0);
     OuterSum<T> job;
-    job.gradient =
-        out_gradient_.cell(image, 0, 0) + out_gradient_.channel_offset(lane.channels.begin);
+    job.gradient = out_gradient_.cell(image, 0, 0) +
+                   out_gradient_.channel_offset(channel_block.channels.begin);
     job.gradient_row = out_gradient_.image_stride();
     job.gradient_block = out_gradient_.block_stride();
-    if (!is_block(lane, out_gradient_) && !is_narrow_block(lane, out_gradient_)) {
+    if (!is_block(channel_block, out_gradient_) && !is_narrow_block(channel_block, out_gradient_)) {
       for (Index n = 0; n < images; ++n) {
-        for (Index l = 0; l < lane.channels.size(); ++l) {
-          copy[n * kLanes + l] = out_gradient_.at(image + n, lane.channels.begin + l, 0, 0);
+        for (Index l = 0; l < channel_block.channels.size(); ++l) {
+          copy[n * kBlockChannels + l] =
+              out_gradient_.at(image + n, channel_block.channels.begin + l, 0, 0);
         }
       }
       job.gradient = copy;
-      job.gradient_row = kLanes;
+      job.gradient_row = kBlockChannels;
     }
     job.in = in_.cell(image, 0, 0);
     job.in_row = in_.image_stride();
@@ -306,8 +314,8 @@ class BackwardWeights {
     return job;
   }
 
-  [[nodiscard]] const Lane& lane_of(const LaneRun& run, Index block) const {
-    return lanes_[static_cast<std::size_t>(run.first + block)];
+  [[nodiscard]] const ChannelBlock& channel_block_of(const BlockRun& run, Index block) const {
+    return channel_blocks_[static_cast<std::size_t>(run.first + block)];
   }
 
   Index features_;
@@ -315,8 +323,8 @@ class BackwardWeights {
   View<const T> out_gradient_;
   const Region& region_;
   T* weight_gradient_;  // of region.channels
-  std::vector<Lane> lanes_;
-  std::vector<LaneRun> runs_;
+  std::vector<ChannelBlock> channel_blocks_;
+  std::vector<BlockRun> runs_;
   std::vector<Index> offsets_;
 };
 

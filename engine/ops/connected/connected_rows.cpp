@@ -17,13 +17,13 @@ template <class T>
 using Stripe = std::array<T, static_cast<std::size_t>(kFewImages* kStripeFeatures)>;
 
 std::vector<Range> stripes_of(Index features) {
-  const Index lines = (features + kLanes - 1) / kLanes;
+  const Index lines = (features + kBlockChannels - 1) / kBlockChannels;
   const Index stripes =
       parts_for_threads((features + kStripeFeatures - 1) / kStripeFeatures, lines, 1);
   std::vector<Range> result;
   for (Index stripe = 0; stripe < stripes; ++stripe) {
-    result.push_back({lines * stripe / stripes * kLanes,
-                      std::min(lines * (stripe + 1) / stripes * kLanes, features)});
+    result.push_back({lines * stripe / stripes * kBlockChannels,
+                      std::min(lines * (stripe + 1) / stripes * kBlockChannels, features)});
   }
   return result;
 }
@@ -68,12 +68,12 @@ void rows_forward(const MapShape& map,
   }
   const Range& outputs = region.channels;
   const std::vector<Index> offsets = feature_offsets(map, in);
-  parallel_for({0, (outputs.size() + kLanes - 1) / kLanes}, [&](Index block) {
-    const Index first = block * kLanes;
-    const Index rows = std::min(kLanes, outputs.size() - first);
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kFewImages * kLanes)> sums{};
+  parallel_for({0, (outputs.size() + kBlockChannels - 1) / kBlockChannels}, [&](Index block) {
+    const Index first = block * kBlockChannels;
+    const Index rows = std::min(kBlockChannels, outputs.size() - first);
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kFewImages * kBlockChannels)> sums{};
     for (Index n = 0; n < region.images.size() && bias != nullptr; ++n) {
-      std::copy_n(bias + first, rows, sums.data() + n * kLanes);
+      std::copy_n(bias + first, rows, sums.data() + n * kBlockChannels);
     }
     RowSums<T> job;
     job.weights = weight + first * map.volume();
@@ -83,12 +83,12 @@ void rows_forward(const MapShape& map,
     job.in_step = in.image_stride();
     job.offsets = offsets.data();
     job.sums = sums.data();
-    lane_kernels<T>().row_sums(job, rows, region.images.size());
+    block_kernels<T>().row_sums(job, rows, region.images.size());
     for (Index n = 0; n < region.images.size(); ++n) {
       T* cell = out.cell(region.images.begin + n, 0, 0);
       for (Index row = 0; row < rows; ++row) {
         cell[out.channel_offset(outputs.begin + first + row)] =
-            sums[static_cast<std::size_t>(n * kLanes + row)];
+            sums[static_cast<std::size_t>(n * kBlockChannels + row)];
       }
     }
   });
@@ -124,7 +124,7 @@ void rows_backward_data(const MapShape& map,
     job.offsets = outputs.data();
     job.sums = sums.data();
     job.sums_step = kStripeFeatures;
-    lane_kernels<T>().column_sums(job, region.channels.size(), region.images.size());
+    block_kernels<T>().column_sums(job, region.channels.size(), region.images.size());
     for_each_feature(
         gradient, region, stripe, features, sums.data(), [](T& cell, T& sum) { cell = sum; });
   });
@@ -157,7 +157,7 @@ void rows_backward_weights(const MapShape& map,
     job.gradient = out_gradient.cell(region.images.begin, 0, 0);
     job.gradient_step = out_gradient.image_stride();
     job.offsets = outputs.data();
-    lane_kernels<T>().outer_rows(job, region.channels.size(), region.images.size());
+    block_kernels<T>().outer_rows(job, region.channels.size(), region.images.size());
   });
 }
 

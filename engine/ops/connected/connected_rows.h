@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/ops/connected/connected.h"
-#include "engine/ops/simd/lane_kernels.h"
+#include "engine/ops/simd/block_kernels.h"
 
 namespace tessera::engine {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "engine/ops/convolution/argmax_weights.h"
 #include "engine/ops/convolution/depthwise.h"
 #include "engine/ops/convolution/direct.h"
 #include "engine/ops/convolution/met_taps.h"
 #include "engine/ops/convolution/reference.h"
-#include "engine/ops/convolution/winner_weights.h"
 #include "engine/ops/convolution/winograd.h"
 
 namespace tessera::engine {
@@ -153,12 +153,12 @@ void convolution_backward_weights(const ConvolutionMethod& method,
 template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
-                                  const WonGradient<T>& out_gradient,
+                                  const ArgmaxGradient<T>& out_gradient,
                                   const Region& region,
                                   Index first_filter,
                                   T* weight_gradient) {
   if (!region.empty()) {
-    winner_backward_weights(
+    argmax_backward_weights(
         method.shape,
         in,
         out_gradient,
@@ -215,7 +215,7 @@ template bool takes_made_gradient<float>(const ConvolutionMethod&,
                                          const Region&);
 template void convolution_backward_weights<float>(const ConvolutionMethod&,
                                                   View<const float>,
-                                                  const WonGradient<float>&,
+                                                  const ArgmaxGradient<float>&,
                                                   const Region&,
                                                   Index,
                                                   float*);
@@ -250,7 +250,7 @@ template bool takes_made_gradient<double>(const ConvolutionMethod&,
                                           const Region&);
 template void convolution_backward_weights<double>(const ConvolutionMethod&,
                                                    View<const double>,
-                                                   const WonGradient<double>&,
+                                                   const ArgmaxGradient<double>&,
                                                    const Region&,
                                                    Index,
                                                    double*);

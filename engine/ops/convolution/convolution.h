@@ -153,21 +153,21 @@ void convolution_backward_weights(const ConvolutionMethod& method,
                                   T* weight_gradient);
 
 // The gradient of an output that a max-pool takes, whose windows do not overlap: of the pool's
-// windows, or of the output's cells, of which all but the winners have none.
+// windows, or of the output's cells, of which all but the argmax cells have none.
 enum class GradientOf { Windows, Cells };
 template <class T>
-struct WonGradient {
+struct ArgmaxGradient {
   PoolSite site;
   View<const T> gradient;
-  View<const Winner> winners;
+  View<const ArgmaxOffset> argmax;
   GradientOf of = GradientOf::Windows;
 };
 
-// As below, of a layer that partitioner::sums_winners(); sums are in another order.
+// As below, of a layer that partitioner::weights_from_argmax(); sums are in another order.
 template <class T>
 void convolution_backward_weights(const ConvolutionMethod& method,
                                   View<const T> in,
-                                  const WonGradient<T>& out_gradient,
+                                  const ArgmaxGradient<T>& out_gradient,
                                   const Region& region,
                                   Index first_filter,
                                   T* weight_gradient);

@@ -6,7 +6,7 @@
 #include "engine/ops/convolution/met_taps.h"
 #include "engine/ops/loops/lines.h"
 #include "engine/ops/loops/threads.h"
-#include "engine/ops/simd/lane_kernels.h"
+#include "engine/ops/simd/block_kernels.h"
 #include "engine/ops/simd/row_kernels.h"
 
 namespace tessera::engine {
@@ -17,13 +17,13 @@ using partitioner::intersect;
 
 constexpr std::size_t kMostTaps = 16;  // that one call of a row kernel sums up, at any vector width
 
-// The weights of a run of channels, tap by tap, (taps, kMostLanes). `weight` is that of channel
-// `first`; lanes beyond the run are left alone.
+// The weights of a run of channels, tap by tap, (taps, kMostChannels). `weight` is that of channel
+// `first`; channels beyond the run are left alone.
 template <class T>
-void pack_lanes(
+void pack_channels(
     const ConvolutionShape& shape, const T* weight, Index first, const Range& run, T* to) {
-  lane_kernels<T>().transpose(
-      {weight + (run.begin - first) * shape.taps(), shape.taps(), to, kMostLanes},
+  block_kernels<T>().transpose(
+      {weight + (run.begin - first) * shape.taps(), shape.taps(), to, kMostChannels},
       run.size(),
       shape.taps());
 }
@@ -64,7 +64,8 @@ std::vector<DepthwiseTap> taps_of(const ConvolutionShape& shape,
     for (Index j = 0; j < cols.met.count; ++j) {
       const Index tap = (rows.met.tap + i * shape.stride.rows) * shape.size.cols + cols.met.tap +
                         j * shape.stride.cols;
-      taps.push_back({-i * out_gradient.row_stride() - j * out_gradient.block, tap * kMostLanes});
+      taps.push_back(
+          {-i * out_gradient.row_stride() - j * out_gradient.block, tap * kMostChannels});
     }
   }
   return taps;
@@ -119,10 +120,10 @@ void depthwise_forward(const ConvolutionShape& shape,
   const Index parts = parts_for_threads(1, rows, run_count * region.images.size());
   std::vector<DepthwiseTap> taps;
   for (const Index offset : tap_offsets(shape, in)) {
-    taps.push_back({offset, static_cast<Index>(taps.size()) * kMostLanes});
+    taps.push_back({offset, static_cast<Index>(taps.size()) * kMostChannels});
   }
   run_team([&] {
-    Array<T> weights(shape.taps() * kMostLanes);
+    Array<T> weights(shape.taps() * kMostChannels);
 #pragma omp for collapse(2) schedule(static) nowait
     for (Index number = image_runs.begin; number < image_runs.end; ++number) {
       for (Index part = 0; part < parts; ++part) {
@@ -130,8 +131,8 @@ void depthwise_forward(const ConvolutionShape& shape,
         const Range& run = runs[static_cast<std::size_t>(number % run_count)];
         const Index row = region.rows.begin + rows * part / parts;
         const Index end = region.rows.begin + rows * (part + 1) / parts;
-        pack_lanes(shape, weight, region.channels.begin, run, weights.data());
-        alignas(kAlignment) T biases[kMostLanes] = {};
+        pack_channels(shape, weight, region.channels.begin, run, weights.data());
+        alignas(kAlignment) T biases[kMostChannels] = {};
         if (bias != nullptr) {
           std::copy_n(bias + run.begin - region.channels.begin, run.size(), biases);
         }
@@ -152,7 +153,7 @@ void depthwise_forward(const ConvolutionShape& shape,
              out.cells.block,
              end - row,
              region.cols.size(),
-             whole_lanes(run, in, out.cells)});
+             channels_of_block(run, in, out.cells)});
         for (Index line = row; line < end && out.done; ++line) {
           out.done(run, n, line);
         }
@@ -173,13 +174,13 @@ void depthwise_backward_data(const ConvolutionShape& shape,
   const auto regions =
       alike_regions(shape, region, intersect(in_gradient.map, cells.region), out_gradient);
   run_team([&] {
-    Array<T> weights(shape.taps() * kMostLanes);
+    Array<T> weights(shape.taps() * kMostChannels);
 #pragma omp for collapse(2) schedule(static) nowait
     for (Index n = region.images.begin; n < region.images.end; ++n) {
       for (Index i = 0; i < run_count; ++i) {
         const Range& run = runs[static_cast<std::size_t>(i)];
-        pack_lanes(shape, filters.weight, filters.first, run, weights.data());
-        const Index lanes = whole_lanes(run, out_gradient, cells);
+        pack_channels(shape, filters.weight, filters.first, run, weights.data());
+        const Index channels = channels_of_block(run, out_gradient, cells);
         for (const auto& [rows, cols, taps] : regions) {
           row_kernels<T>().depthwise({line_start(out_gradient, run, n, rows.met.out, cols.met.out),
                                       out_gradient.row_stride(),
@@ -193,7 +194,7 @@ void depthwise_backward_data(const ConvolutionShape& shape,
                                       cells.block * shape.stride.cols,
                                       rows.count,
                                       cols.count,
-                                      lanes});
+                                      channels});
         }
       }
     }
@@ -216,7 +217,7 @@ void depthwise_backward_weights(const ConvolutionShape& shape,
     const Range& run = runs[static_cast<std::size_t>(i)];
     const Index first_tap = shape.taps() * group / groups;
     const Index taps = shape.taps() * (group + 1) / groups - first_tap;
-    alignas(kAlignment) std::array<T, kMostTaps * kMostLanes> sums{};
+    alignas(kAlignment) std::array<T, kMostTaps * kMostChannels> sums{};
     for (Index n = region.images.begin; n < region.images.end; ++n) {
       row_kernels<T>().depthwise_sums(
           {line_start(in,
@@ -231,13 +232,14 @@ void depthwise_backward_weights(const ConvolutionShape& shape,
            out_gradient.block,
            region.rows.size(),
            region.cols.size(),
-           whole_lanes(run, in, out_gradient),
+           channels_of_block(run, in, out_gradient),
            offsets.data() + first_tap,
            sums.data()},
           taps);
     }
     T* to = weight_gradient + (run.begin - first_filter) * shape.taps() + first_tap;
-    lane_kernels<T>().add_transposed({sums.data(), kMostLanes, to, shape.taps()}, taps, run.size());
+    block_kernels<T>().add_transposed(
+        {sums.data(), kMostChannels, to, shape.taps()}, taps, run.size());
   });
 }
 

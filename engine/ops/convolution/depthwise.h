@@ -1,4 +1,4 @@
-// Direct convolutions of one channel and one filter a group: no sum over channels, so a vector of
+// Direct convolutions of one channel and one filter per group: no sum over channels, so a vector of
 // channels is computed side by side. Arguments are those of convolution.h.
 
 #pragma once

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 #include "engine/ops/convolution/met_taps.h"
 #include "engine/ops/convolution/window_rows.h"
 
@@ -75,8 +75,8 @@ class BackwardData {
          {first_group * shape.group_channels(), (last_group + 1) * shape.group_channels()},
          window_cells(shape.rows(), region.rows),
          window_cells(shape.cols(), region.cols)});
-    lanes_ = lanes_of(input_.channels, shape.group_channels());
-    runs_ = lane_runs(lanes_, lane_kernels<T>().sum_blocks);
+    channel_blocks_ = channel_blocks_of(input_.channels, shape.group_channels());
+    runs_ = block_runs(channel_blocks_, block_kernels<T>().sum_blocks);
     for (Index row = input_.rows.begin; row < input_.rows.end; ++row) {
       row_taps_.push_back(met_taps(shape.rows(), row, region.rows));
     }
@@ -123,7 +123,7 @@ class BackwardData {
                      region_.channels);
   }
 
-  // The frame of zeros spares the inner loop any question about edges. It is written once a pass:
+  // The frame of zeros spares the inner loop any question about edges. It is written once per pass:
   // copies keep off it.
   void copy_frame(View<const T> out_gradient, const Range& images, const Range& outs) {
     View<T> copy{frame_,
@@ -182,7 +182,8 @@ class BackwardData {
     });
   }
 
-  // Weights that are packed at once: those of some taps of some filters, (taps, filters, kLanes).
+  // Weights that are packed at once: those of some taps of some filters, (taps, filters,
+  // kBlockChannels).
   struct Chunk {
     Range taps;
     Range filters;
@@ -198,9 +199,9 @@ class BackwardData {
     Range numbers;
   };
 
-  void add_run(const LaneRun& run, const Lines& lines) const {
-    const Range ks = filters_of(lanes_[static_cast<std::size_t>(run.first)].group);
-    const RunPixels<T> sums(gradient_, lanes_.data() + run.first, run.blocks);
+  void add_run(const BlockRun& run, const Lines& lines) const {
+    const Range ks = filters_of(channel_blocks_[static_cast<std::size_t>(run.first)].group);
+    const RunPixels<T> sums(gradient_, channel_blocks_.data() + run.first, run.blocks);
     alignas(kAlignment) PackedWeights<T> weights;
     for_each_run(shape_.taps(), kChunkTaps, [&](Index tap, Index tap_count) {
       for_each_run(ks.size(), kChunkTerms / tap_count, [&](Index k, Index count) {
@@ -223,7 +224,7 @@ class BackwardData {
     job.in_step = read_.block;
     job.offsets = offsets.data();
     job.terms = chunk.filters.size();
-    job.weights_block = chunk.terms() * kLanes;
+    job.weights_block = chunk.terms() * kBlockChannels;
     job.start = assign ? kZeroStart<T>.values : nullptr;
     for (Index line = lines.numbers.begin; line < lines.numbers.end; ++line) {
       const Index n = lines.first_image + line / lines.rows.size();
@@ -241,27 +242,29 @@ class BackwardData {
   }
 
   // Filter by filter: their weights for neighbouring channels lie side by side.
-  void pack(const LaneRun& run, const Chunk& chunk, T* to) const {
-    const Lane* lanes = lanes_.data() + run.first;
-    const Index channels = lanes[run.blocks - 1].channels.end - lanes->channels.begin;
-    if (channels < run.blocks * kLanes) {
-      std::fill_n(to, run.blocks * chunk.terms() * kLanes, T{});
+  void pack(const BlockRun& run, const Chunk& chunk, T* to) const {
+    const ChannelBlock* channel_blocks = channel_blocks_.data() + run.first;
+    const Index channels =
+        channel_blocks[run.blocks - 1].channels.end - channel_blocks->channels.begin;
+    if (channels < run.blocks * kBlockChannels) {
+      std::fill_n(to, run.blocks * chunk.terms() * kBlockChannels, T{});
     }
-    const Index first = lanes->channels.begin - lanes->group * shape_.group_channels();
+    const Index first =
+        channel_blocks->channels.begin - channel_blocks->group * shape_.group_channels();
     for (Index k = 0; k < chunk.filters.size(); ++k) {
       const T* from = filters_.weight + (chunk.filters.begin + k - filters_.first) * shape_.row() +
                       first * shape_.taps() + chunk.taps.begin;
       for (Index block = 0; block < run.blocks; ++block) {
-        T* at = to + (block * chunk.terms() + k) * kLanes;
-        if (shape_.taps() == 1 && channels == run.blocks * kLanes) {
-          std::memcpy(at, from + block * kLanes, kLanes * sizeof(T));
+        T* at = to + (block * chunk.terms() + k) * kBlockChannels;
+        if (shape_.taps() == 1 && channels == run.blocks * kBlockChannels) {
+          std::memcpy(at, from + block * kBlockChannels, kBlockChannels * sizeof(T));
         } else {
-          lane_kernels<T>().transpose({from + block * kLanes * shape_.taps(),
-                                       shape_.taps(),
-                                       at,
-                                       chunk.filters.size() * kLanes},
-                                      lanes[block].channels.size(),
-                                      chunk.taps.size());
+          block_kernels<T>().transpose({from + block * kBlockChannels * shape_.taps(),
+                                        shape_.taps(),
+                                        at,
+                                        chunk.filters.size() * kBlockChannels},
+                                       channel_blocks[block].channels.size(),
+                                       chunk.taps.size());
         }
       }
     }
@@ -288,8 +291,9 @@ class BackwardData {
         const Index tap = (rows.tap + i * shape_.stride.rows) * shape_.size.cols + cols.tap +
                           j * shape_.stride.cols;
         if (tap >= chunk.taps.begin && tap < chunk.taps.end) {
-          taps.push_back({-i * read_.row_stride() - j * read_.block,
-                          weights + (tap - chunk.taps.begin) * chunk.filters.size() * kLanes});
+          taps.push_back(
+              {-i * read_.row_stride() - j * read_.block,
+               weights + (tap - chunk.taps.begin) * chunk.filters.size() * kBlockChannels});
         }
       }
     }
@@ -317,8 +321,8 @@ class BackwardData {
   bool assign_;
   T* frame_;
   Region input_;
-  std::vector<Lane> lanes_;
-  std::vector<LaneRun> runs_;
+  std::vector<ChannelBlock> channel_blocks_;
+  std::vector<BlockRun> runs_;
   std::vector<MetTaps> row_taps_;  // of the input's rows
   std::vector<MetTaps> col_taps_;  // of its first columns, a stride of them
   View<const T> read_;             // the output's gradient, or its framed copy

@@ -1,11 +1,11 @@
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 #include "engine/ops/convolution/direct_plane.h"
 
 namespace tessera::engine {
 
 namespace {
 
-// Pixels whose gradients, of all lanes of a run, stay in the nearest cache while all terms of a
+// Pixels whose gradients, of all blocks of a run, stay in the nearest cache while all terms of a
 // chunk meet them.
 constexpr Index kPiecePixels = 128;
 
@@ -34,34 +34,34 @@ std::vector<Piece> pieces_of(const Region& region) {
   return pieces;
 }
 
-// kLanes channels of a piece of an output gradient, side by side: borrowed where they lie so, else
-// copied. Where there is but one block of kNarrowLanes, those.
+// kBlockChannels channels of a piece of an output gradient, side by side: borrowed where they lie
+// so, else copied. Where there is but one block of kNarrowChannels, those.
 template <class T>
-struct LanesOfGradient {
+struct GradientBlock {
   const T* data = nullptr;
   Index row_stride = 0;
 };
 
 template <class T>
-LanesOfGradient<T> gather_lanes(View<const T> gradient,
-                                const Lane& lane,
-                                const Piece& piece,
-                                T* copy) {
-  if (is_block(lane, gradient) || is_narrow_block(lane, gradient)) {
+GradientBlock<T> gather_gradient_block(View<const T> gradient,
+                                       const ChannelBlock& channel_block,
+                                       const Piece& piece,
+                                       T* copy) {
+  if (is_block(channel_block, gradient) || is_narrow_block(channel_block, gradient)) {
     return {gradient.cell(piece.image, piece.rows.begin, piece.cols.begin) +
-                gradient.channel_offset(lane.channels.begin),
+                gradient.channel_offset(channel_block.channels.begin),
             gradient.row_stride()};
   }
-  const Index row_stride = piece.cols.size() * kLanes;
-  if (lane.channels.size() < kLanes) {
+  const Index row_stride = piece.cols.size() * kBlockChannels;
+  if (channel_block.channels.size() < kBlockChannels) {
     std::fill_n(copy, piece.rows.size() * row_stride, T{});
   }
   for (Index row = 0; row < piece.rows.size(); ++row) {
     const T* cells = gradient.cell(piece.image, piece.rows.begin + row, piece.cols.begin);
-    for (Index l = 0; l < lane.channels.size(); ++l) {
-      const Index channel = gradient.channel_offset(lane.channels.begin + l);
+    for (Index l = 0; l < channel_block.channels.size(); ++l) {
+      const Index channel = gradient.channel_offset(channel_block.channels.begin + l);
       for (Index col = 0; col < piece.cols.size(); ++col) {
-        copy[row * row_stride + col * kLanes + l] = cells[col * gradient.block + channel];
+        copy[row * row_stride + col * kBlockChannels + l] = cells[col * gradient.block + channel];
       }
     }
   }
@@ -83,9 +83,9 @@ class BackwardWeights {
         out_gradient_(out_gradient),
         make_(make),
         weight_gradient_(weight_gradient),
-        lanes_(lanes_of(region.channels, shape.group_filters())),
-        runs_(whole_runs(lanes_, out_gradient)),
-        offsets_(offsets_by_group(shape, in, lanes_)),
+        channel_blocks_(channel_blocks_of(region.channels, shape.group_filters())),
+        runs_(whole_runs(channel_blocks_, out_gradient)),
+        offsets_(offsets_by_group(shape, in, channel_blocks_)),
         pieces_(pieces_of(region)) {}
 
   // Threads never add to the same sum.
@@ -109,7 +109,7 @@ class BackwardWeights {
       return std::min(at_once * chunk / chunks * kTermsAtOnce, terms);
     };
     parallel_for({0, chunks}, {0, run_count}, [&](Index chunk, Index i) {
-      const LaneRun& run = runs_[static_cast<std::size_t>(i)];
+      const BlockRun& run = runs_[static_cast<std::size_t>(i)];
       const Range of_chunk{end_of(chunk), end_of(chunk + 1)};
       alignas(kAlignment) PackedWeights<T> sums;
       add_pieces(run, of_chunk, {0, static_cast<Index>(pieces_.size())}, sums.data());
@@ -123,7 +123,7 @@ class BackwardWeights {
     const Index run_count = static_cast<Index>(runs_.size());
     const Index pieces = static_cast<Index>(pieces_.size());
     const Index parts = std::clamp<Index>(kPartsToShare / run_count, 1, pieces);
-    const Index of_part = kMostBlocks * std::min(shape_.row(), kChunkTerms) * kLanes;
+    const Index of_part = kMostBlocks * std::min(shape_.row(), kChunkTerms) * kBlockChannels;
     Array<T> sums(run_count * parts * of_part);
     for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index count) {
       const Range terms{first, first + count};
@@ -141,11 +141,11 @@ class BackwardWeights {
   }
 
   // Assigns what some pieces make of the weights.
-  void add_pieces(const LaneRun& run, const Range& terms, const Range& numbers, T* sums) const {
-    const Index sums_block = terms.size() * kLanes;
+  void add_pieces(const BlockRun& run, const Range& terms, const Range& numbers, T* sums) const {
+    const Index sums_block = terms.size() * kBlockChannels;
     std::fill_n(sums, run.blocks * sums_block, T{});
     alignas(kAlignment) T copy[kMostBlocks * kCopyBlock];
-    const bool narrow = is_narrow_block(lane_of(run, 0), out_gradient_);
+    const bool narrow = is_narrow_block(channel_block_of(run, 0), out_gradient_);
     for (Index number = numbers.begin; number < numbers.end; ++number) {
       OuterSum<T> job = job_of(run, pieces_[static_cast<std::size_t>(number)], copy);
       job.sums_block = sums_block;
@@ -155,48 +155,51 @@ class BackwardWeights {
     }
   }
 
-  void add_to_weights(const LaneRun& run, const Range& terms, const T* sums) const {
+  void add_to_weights(const BlockRun& run, const Range& terms, const T* sums) const {
     for (Index block = 0; block < run.blocks; ++block) {
-      const Range& ks = lane_of(run, block).channels;
-      T* to = weight_gradient_ + (ks.begin - lanes_.front().channels.begin) * shape_.row();
-      lane_kernels<T>().add_transposed(
-          {sums + block * terms.size() * kLanes, kLanes, to + terms.begin, shape_.row()},
-          terms.size(),
-          ks.size());
+      const Range& ks = channel_block_of(run, block).channels;
+      T* to = weight_gradient_ + (ks.begin - channel_blocks_.front().channels.begin) * shape_.row();
+      block_kernels<T>().add_transposed({sums + block * terms.size() * kBlockChannels,
+                                         kBlockChannels,
+                                         to + terms.begin,
+                                         shape_.row()},
+                                        terms.size(),
+                                        ks.size());
     }
   }
 
-  [[nodiscard]] const Lane& lane_of(const LaneRun& run, Index block) const {
-    return lanes_[static_cast<std::size_t>(run.first + block)];
+  [[nodiscard]] const ChannelBlock& channel_block_of(const BlockRun& run, Index block) const {
+    return channel_blocks_[static_cast<std::size_t>(run.first + block)];
   }
 
-  [[nodiscard]] const Index* offsets_of(const LaneRun& run) const {
-    const Index group = lane_of(run, 0).group - lanes_.front().group;
+  [[nodiscard]] const Index* offsets_of(const BlockRun& run) const {
+    const Index group = channel_block_of(run, 0).group - channel_blocks_.front().group;
     return offsets_[static_cast<std::size_t>(group)].data();
   }
 
-  void make_gradient(const LaneRun& run, const Piece& piece, T* to) const {
+  void make_gradient(const BlockRun& run, const Piece& piece, T* to) const {
     for (Index block = 0; block < run.blocks; ++block) {
       for (Index row = 0; row < piece.rows.size(); ++row) {
-        make_(lane_of(run, block).channels,
+        make_(channel_block_of(run, block).channels,
               piece.image,
               piece.rows.begin + row,
               piece.cols,
-              to + block * kCopyBlock + row * piece.cols.size() * kLanes);
+              to + block * kCopyBlock + row * piece.cols.size() * kBlockChannels);
       }
     }
   }
 
   // All but where the sums are.
-  OuterSum<T> job_of(const LaneRun& run, const Piece& piece, T* copy) const {
+  OuterSum<T> job_of(const BlockRun& run, const Piece& piece, T* copy) const {
     OuterSum<T> job;
     if (make_) {
       make_gradient(run, piece, copy);
       job.gradient = copy;
-      job.gradient_row = piece.cols.size() * kLanes;
+      job.gradient_row = piece.cols.size() * kBlockChannels;
       job.gradient_block = kCopyBlock;
     } else {
-      const LanesOfGradient<T> gradient = gather_lanes(out_gradient_, lane_of(run, 0), piece, copy);
+      const GradientBlock<T> gradient =
+          gather_gradient_block(out_gradient_, channel_block_of(run, 0), piece, copy);
       job.gradient = gradient.data;
       job.gradient_row = gradient.row_stride;
       job.gradient_block = out_gradient_.block_stride();
@@ -208,15 +211,16 @@ class BackwardWeights {
     job.in_step = in_.block * shape_.stride.cols;
     job.rows = piece.rows.size();
     job.cols = piece.cols.size();
-    const Index lanes = is_narrow_block(lane_of(run, 0), out_gradient_) ? kNarrowLanes : kLanes;
-    if (job.in_row == job.cols * job.in_step && job.gradient_row == job.cols * lanes) {
+    const Index block_size =
+        is_narrow_block(channel_block_of(run, 0), out_gradient_) ? kNarrowChannels : kBlockChannels;
+    if (job.in_row == job.cols * job.in_step && job.gradient_row == job.cols * block_size) {
       job.cols *= job.rows;  // rows follow each other as pixels do
       job.rows = 1;
     }
     return job;
   }
 
-  static constexpr Index kCopyBlock = kPiecePixels * kLanes;
+  static constexpr Index kCopyBlock = kPiecePixels * kBlockChannels;
   static constexpr Index kPartsToShare = 16;  // of runs and pieces
   static constexpr Index kTermsAtOnce = 8;    // or more, of a thread: that registers hold
 
@@ -224,9 +228,9 @@ class BackwardWeights {
   View<const T> in_;
   View<const T> out_gradient_;
   const typename MadeGradient<T>::Make& make_;
-  T* weight_gradient_;  // of the first lane's first channel
-  std::vector<Lane> lanes_;
-  std::vector<LaneRun> runs_;
+  T* weight_gradient_;  // of the first channel block's first channel
+  std::vector<ChannelBlock> channel_blocks_;
+  std::vector<BlockRun> runs_;
   std::vector<std::vector<Index>> offsets_;
   std::vector<Piece> pieces_;
 };
@@ -242,7 +246,7 @@ bool sums_planes(const ConvolutionShape& shape,
                  const View<const T>& in,
                  const View<const T>& out_gradient,
                  const Region& region) {
-  return lane_kernels<T>().plane_outer_sum != nullptr && is_plane(shape, in, region, out_gradient);
+  return block_kernels<T>().plane_outer_sum != nullptr && is_plane(shape, in, region, out_gradient);
 }
 
 }  // namespace
@@ -252,11 +256,12 @@ bool direct_takes_made_gradient(const ConvolutionShape& shape,
                                 const View<const T>& in,
                                 const View<const T>& out_gradient,
                                 const Region& region) {
-  const auto lanes = lanes_of(region.channels, shape.group_filters());
+  const auto channel_blocks = channel_blocks_of(region.channels, shape.group_filters());
   return !sums_planes(shape, in, out_gradient, region) &&
-         std::all_of(lanes.begin(), lanes.end(), [&](const Lane& lane) {
-           return is_block(lane, out_gradient);
-         });
+         std::all_of(
+             channel_blocks.begin(), channel_blocks.end(), [&](const ChannelBlock& channel_block) {
+               return is_block(channel_block, out_gradient);
+             });
 }
 
 template <class T>

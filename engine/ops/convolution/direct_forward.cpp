@@ -1,25 +1,26 @@
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 #include "engine/ops/convolution/direct_plane.h"
 
 namespace tessera::engine {
 
-std::vector<Lane> lanes_of(const Range& channels, Index group_size) {
-  std::vector<Lane> lanes;
+std::vector<ChannelBlock> channel_blocks_of(const Range& channels, Index group_size) {
+  std::vector<ChannelBlock> channel_blocks;
   for (Index begin = channels.begin; begin < channels.end;) {
     const Index group = begin / group_size;
-    const Index end = std::min({begin + kLanes, (group + 1) * group_size, channels.end});
-    lanes.push_back({group, {begin, end}});
+    const Index end = std::min({begin + kBlockChannels, (group + 1) * group_size, channels.end});
+    channel_blocks.push_back({group, {begin, end}});
     begin = end;
   }
-  return lanes;
+  return channel_blocks;
 }
 
-std::vector<LaneRun> lane_runs(const std::vector<Lane>& lanes, Index most_blocks) {
-  std::vector<LaneRun> runs;
-  for (Index i = 0; i < static_cast<Index>(lanes.size()); ++i) {
+std::vector<BlockRun> block_runs(const std::vector<ChannelBlock>& channel_blocks,
+                                 Index most_blocks) {
+  std::vector<BlockRun> runs;
+  for (Index i = 0; i < static_cast<Index>(channel_blocks.size()); ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (!runs.empty() && runs.back().blocks < most_blocks &&
-        lanes[at].group == lanes[at - 1].group) {
+        channel_blocks[at].group == channel_blocks[at - 1].group) {
       ++runs.back().blocks;
     } else {
       runs.push_back({i, 1});
@@ -51,9 +52,9 @@ class Forward {
         done_(out.done),
         weight_(weight),
         bias_(bias),
-        lanes_(lanes_of(region_.channels, shape.group_filters())),
-        runs_(lane_runs(lanes_, lane_kernels<T>().sum_blocks)),
-        offsets_(offsets_by_group(shape, in, lanes_)) {}
+        channel_blocks_(channel_blocks_of(region_.channels, shape.group_filters())),
+        runs_(block_runs(channel_blocks_, block_kernels<T>().sum_blocks)),
+        offsets_(offsets_by_group(shape, in, channel_blocks_)) {}
 
   void run() const {
     const Index lines = region_.images.size() * region_.rows.size();
@@ -69,19 +70,20 @@ class Forward {
 
  private:
   // Lines are rows of all images, one after the other.
-  void compute(const LaneRun& run, const Range& lines) const {
-    const Lane* lanes = lanes_.data() + run.first;
-    const SumStart<T> biases = bias_start(bias_, region_.channels.begin, lanes, run.blocks);
-    const RunPixels<T> sums(out_, lanes, run.blocks);
+  void compute(const BlockRun& run, const Range& lines) const {
+    const ChannelBlock* channel_blocks = channel_blocks_.data() + run.first;
+    const SumStart<T> biases =
+        bias_start(bias_, region_.channels.begin, channel_blocks, run.blocks);
+    const RunPixels<T> sums(out_, channel_blocks, run.blocks);
     alignas(kAlignment) PackedWeights<T> weights;
     for_each_run(shape_.row(), kChunkTerms, [&](Index first, Index terms) {
       for (Index block = 0; block < run.blocks; ++block) {
-        const Index skipped = lanes[block].channels.begin - region_.channels.begin;
-        pack_rows(lanes[block],
+        const Index skipped = channel_blocks[block].channels.begin - region_.channels.begin;
+        pack_rows(channel_blocks[block],
                   weight_ + skipped * shape_.row() + first,
                   shape_.row(),
                   terms,
-                  weights.data() + block * terms * kLanes);
+                  weights.data() + block * terms * kBlockChannels);
       }
       const Tap<T> tap{0, weights.data()};
       WeightedSum<T> job;
@@ -89,9 +91,11 @@ class Forward {
       job.taps = &tap;
       job.tap_count = 1;
       job.offsets =
-          offsets_[static_cast<std::size_t>(lanes->group - lanes_.front().group)].data() + first;
+          offsets_[static_cast<std::size_t>(channel_blocks->group - channel_blocks_.front().group)]
+              .data() +
+          first;
       job.terms = terms;
-      job.weights_block = terms * kLanes;
+      job.weights_block = terms * kBlockChannels;
       job.start = first == 0 ? biases.values : nullptr;
       for (Index line = lines.begin; line < lines.end; ++line) {
         if (line + 1 == lines.end) {
@@ -106,11 +110,11 @@ class Forward {
   }
 
   // Of the terms from `first` on that are packed next: they come from far away.
-  void ask_for_weights(const LaneRun& run, Index first) const {
+  void ask_for_weights(const BlockRun& run, Index first) const {
     constexpr Index kLine = kAlignment / static_cast<Index>(sizeof(T));
     const Index end = std::min(first + kChunkTerms, shape_.row());
     for (Index block = 0; block < run.blocks; ++block) {
-      const Range& channels = lanes_[static_cast<std::size_t>(run.first + block)].channels;
+      const Range& channels = channel_blocks_[static_cast<std::size_t>(run.first + block)].channels;
       for (Index k = channels.begin; k < channels.end; ++k) {
         const T* row = weight_ + (k - region_.channels.begin) * shape_.row();
         for (Index term = first; term < end; term += kLine) {
@@ -120,9 +124,9 @@ class Forward {
     }
   }
 
-  void finish_line(const LaneRun& run, Index line) const {
+  void finish_line(const BlockRun& run, Index line) const {
     for (Index block = 0; block < run.blocks; ++block) {
-      done_(lanes_[static_cast<std::size_t>(run.first + block)].channels,
+      done_(channel_blocks_[static_cast<std::size_t>(run.first + block)].channels,
             region_.images.begin + line / region_.rows.size(),
             region_.rows.begin + line % region_.rows.size());
     }
@@ -148,8 +152,8 @@ class Forward {
   const LineDone& done_;
   const T* weight_;
   const T* bias_;
-  std::vector<Lane> lanes_;
-  std::vector<LaneRun> runs_;
+  std::vector<ChannelBlock> channel_blocks_;
+  std::vector<BlockRun> runs_;
   std::vector<std::vector<Index>> offsets_;
 };
 

@@ -1,16 +1,17 @@
 #include "engine/ops/convolution/direct_plane.h"
 
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 
 namespace tessera::engine {
 
 namespace {
 
-// Where vectors of kLanes pixels begin that cover a row: the last one ends with it and may overlap.
+// Where vectors of kBlockChannels pixels begin that cover a row: the last one ends with it and may
+// overlap.
 std::vector<Index> vector_starts(Index cols) {
   std::vector<Index> starts;
-  for (Index col = 0; col < cols; col += kLanes) {
-    starts.push_back(std::min(col, cols - kLanes));
+  for (Index col = 0; col < cols; col += kBlockChannels) {
+    starts.push_back(std::min(col, cols - kBlockChannels));
   }
   return starts;
 }
@@ -21,19 +22,20 @@ const T* window_of(
   return in.cell(n, row - shape.padding.rows, col - shape.padding.cols);
 }
 
-// Weights (terms, kNarrowLanes) of `filters` filters, 0 for further ones.
+// Weights (terms, kNarrowChannels) of `filters` filters, 0 for further ones.
 template <class T>
 std::vector<T> filters_by_term(const T* weight, Index filters, Index terms) {
-  std::vector<T> by_term(static_cast<std::size_t>(terms * kNarrowLanes));
+  std::vector<T> by_term(static_cast<std::size_t>(terms * kNarrowChannels));
   for (Index k = 0; k < filters; ++k) {
     for (Index t = 0; t < terms; ++t) {
-      by_term[static_cast<std::size_t>(t * kNarrowLanes + k)] = weight[k * terms + t];
+      by_term[static_cast<std::size_t>(t * kNarrowChannels + k)] = weight[k * terms + t];
     }
   }
   return by_term;
 }
 
-// The gradients of a piece of a map, a plane for each channel: (row, vector, kNarrowLanes, kLanes).
+// The gradients of a piece of a map, a plane for each channel: (row, vector, kNarrowChannels,
+// kBlockChannels).
 template <class T>
 void gather_planes(const View<const T>& gradient,
                    const Region& piece,
@@ -44,16 +46,16 @@ void gather_planes(const View<const T>& gradient,
     const T* cells = gradient.cell(piece.images.begin, row, piece.cols.begin) +
                      gradient.channel_offset(piece.channels.begin);
     for (std::size_t i = 0; i < starts.size(); ++i) {
-      lane_kernels<T>().transpose(
-          {cells + starts[i] * gradient.block, gradient.block, planes, kLanes},
-          kLanes,
+      block_kernels<T>().transpose(
+          {cells + starts[i] * gradient.block, gradient.block, planes, kBlockChannels},
+          kBlockChannels,
           gradient.block);
       // Pixels that the vector before has too count once.
-      const Index again = static_cast<Index>(i) * kLanes - starts[i];
+      const Index again = static_cast<Index>(i) * kBlockChannels - starts[i];
       for (Index k = 0; again > 0 && k < filters; ++k) {
-        std::fill_n(planes + k * kLanes, again, T{});
+        std::fill_n(planes + k * kBlockChannels, again, T{});
       }
-      planes += kNarrowLanes * kLanes;
+      planes += kNarrowChannels * kBlockChannels;
     }
   }
 }
@@ -71,8 +73,8 @@ bool is_plane(const ConvolutionShape& shape,
   const Index filters = region.channels.size();
   const Index cols = region.cols.size();
   return shape.channels == 1 && in.block == 1 && shape.stride == 1 && filters > 1 &&
-         filters <= kNarrowLanes && out.region.channels == region.channels && cols >= kLanes &&
-         cols * kNarrowLanes <= kPlaneElements;
+         filters <= kNarrowChannels && out.region.channels == region.channels &&
+         cols >= kBlockChannels && cols * kNarrowChannels <= kPlaneElements;
 }
 
 template <class T>
@@ -86,7 +88,7 @@ void plane_forward(const ConvolutionShape& shape,
   const std::vector<Index> starts = vector_starts(region.cols.size());
   const std::vector<Index> offsets = window_offsets(shape, in, 0);
   const std::vector<T> weights = filters_by_term(weight, filters, shape.row());
-  std::array<T, kNarrowLanes> biases{};
+  std::array<T, kNarrowChannels> biases{};
   if (bias != nullptr) {
     std::copy_n(bias, filters, biases.begin());
   }
@@ -97,13 +99,13 @@ void plane_forward(const ConvolutionShape& shape,
   all.start = biases.data();
   all.starts = starts.data();
   all.vectors = static_cast<Index>(starts.size());
-  all.cells_step = out.cells.block;  // lanes beyond the last channel are nothing
+  all.cells_step = out.cells.block;  // what is beyond the last channel is nothing
   parallel_for(region.images, region.rows, [&](Index n, Index row) {
     PlaneSum<T> job = all;
     job.in = window_of(shape, in, n, row, region.cols.begin);
     job.cells =
         out.cells.cell(n, row, region.cols.begin) + out.cells.channel_offset(region.channels.begin);
-    lane_kernels<T>().plane_sum(job, filters);
+    block_kernels<T>().plane_sum(job, filters);
     if (out.done) {
       out.done(region.channels, n, row);
     }
@@ -124,8 +126,9 @@ void add_plane_terms(const ConvolutionShape& shape,
   const std::vector<Index> offsets = window_offsets(shape, in, 0);
   const Index vectors = static_cast<Index>(starts.size());
   alignas(kAlignment) std::array<T, static_cast<std::size_t>(kPlaneElements)> planes{};
-  alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMostTerms * kNarrowLanes * kLanes)>
-      sums{};
+  alignas(kAlignment)
+      std::array<T, static_cast<std::size_t>(kMostTerms * kNarrowChannels * kBlockChannels)>
+          sums{};
   PlaneOuterSum<T> job;
   job.gradient = planes.data();
   job.in_row = in.row_stride();
@@ -133,7 +136,7 @@ void add_plane_terms(const ConvolutionShape& shape,
   job.vectors = vectors;
   job.offsets = offsets.data() + terms.begin;
   job.sums = sums.data();
-  const Index most_rows = kPlaneElements / (vectors * kNarrowLanes * kLanes);
+  const Index most_rows = kPlaneElements / (vectors * kNarrowChannels * kBlockChannels);
   for (Index n = region.images.begin; n < region.images.end; ++n) {
     for_each_run(region.rows.size(), most_rows, [&](Index begin, Index rows) {
       const Index row = region.rows.begin + begin;
@@ -143,15 +146,15 @@ void add_plane_terms(const ConvolutionShape& shape,
                     planes.data());
       job.in = window_of(shape, in, n, row, region.cols.begin);
       job.rows = rows;
-      lane_kernels<T>().plane_outer_sum(job, region.channels.size(), terms.size());
+      block_kernels<T>().plane_outer_sum(job, region.channels.size(), terms.size());
     });
   }
   for (Index k = 0; k < region.channels.size(); ++k) {
     for (Index t = terms.begin; t < terms.end; ++t) {
-      const T* lanes = sums.data() + ((t - terms.begin) * kNarrowLanes + k) * kLanes;
+      const T* of_pixels = sums.data() + ((t - terms.begin) * kNarrowChannels + k) * kBlockChannels;
       T sum = 0;
-      for (Index lane = 0; lane < kLanes; ++lane) {
-        sum += lanes[lane];
+      for (Index lane = 0; lane < kBlockChannels; ++lane) {
+        sum += of_pixels[lane];
       }
       weight_gradient[k * shape.row() + t] += sum;
     }

@@ -1,5 +1,5 @@
 // Convolutions of a map of one channel, whose pixels lie side by side in a row: they are the lanes
-// of sums for up to kNarrowLanes filters, which alone would fill half a vector. Sums are in the
+// of sums for up to kNarrowChannels filters, which alone would fill half a vector. Sums are in the
 // order of direct.h, so they have the same bits. Only the direct kernels' own files include this.
 
 #pragma once
@@ -22,8 +22,8 @@ void plane_forward(const ConvolutionShape& shape,
                    const T* bias,
                    const ConvolutionOutput<T>& out);
 
-// Adds to the weights' gradient, of the region's filters. Pixels that are kLanes apart in a row of
-// the output are summed first, then those sums from the left to the right.
+// Adds to the weights' gradient, of the region's filters. Pixels that are kBlockChannels apart in a
+// row of the output are summed first, then those sums from the left to the right.
 template <class T>
 void plane_backward_weights(const ConvolutionShape& shape,
                             View<const T> in,

@@ -1,6 +1,6 @@
 #include "engine/ops/convolution/window_rows.h"
 
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 #include "engine/ops/convolution/met_taps.h"
 #include "partitioner/base/errors.h"
 
@@ -10,23 +10,24 @@ namespace {
 
 using partitioner::intersect;
 
-constexpr Index kMostTaps = 8;                                // of a row of a window
-constexpr Index kMostWindowLanes = kMostTaps * kNarrowLanes;  // also of what is read for the last
+constexpr Index kMostTaps = 8;  // of a row of a window
+constexpr Index kMostWindowElements =
+    kMostTaps * kNarrowChannels;  // also of what is read for the last
 constexpr Index kMostPixels = 16;
 constexpr Index kMostWeights = Index{1} << 16U;  // more would not stay in a near cache
 
 // Numbers that a row of a window gets: those of a tap's channels, then those of the next one's.
-Index window_lanes(const ConvolutionShape& shape) {
+Index window_elements(const ConvolutionShape& shape) {
   return shape.size.cols * shape.channels;
 }
 
 Index vectors_of(const ConvolutionShape& shape) {
-  return (window_lanes(shape) + kLanes - 1) / kLanes;
+  return (window_elements(shape) + kBlockChannels - 1) / kBlockChannels;
 }
 
 // Of which the last one is computed by half where that is enough.
 Index whole_vectors(const ConvolutionShape& shape) {
-  return (window_lanes(shape) + kLanes - kNarrowLanes - 1) / kLanes;
+  return (window_elements(shape) + kBlockChannels - kNarrowChannels - 1) / kBlockChannels;
 }
 
 template <class T>
@@ -49,22 +50,22 @@ class WindowRows {
                           window_cells(shape.rows(), region.rows),
                           window_cells(shape.cols(), region.cols)})) {
     partitioner::expects(
-        gradient_.block == kNarrowLanes && gradient_.region.channels == input_.channels,
+        gradient_.block == kNarrowChannels && gradient_.region.channels == input_.channels,
         "a narrow block holds all channels");
     for (Index k = region.channels.begin; k < region.channels.end; ++k) {
       offsets_.push_back(read_.channel_offset(k));
     }
   }
 
-  // Weights (row of the window, vector, filter, kLanes), of (filters, C, FH, FW).
+  // Weights (row of the window, vector, filter, kBlockChannels), of (filters, C, FH, FW).
   void pack(const T* weight) {
     std::fill_n(weights_, window_rows_workspace(shape_, filters()), T{});
     for (Index k = 0; k < filters(); ++k) {
       for (Index c = 0; c < shape_.channels; ++c) {
         for (Index tap = 0; tap < shape_.taps(); ++tap) {
           const Index lane = tap % shape_.size.cols * shape_.channels + c;
-          const Index vector = tap / shape_.size.cols * vectors_of(shape_) + lane / kLanes;
-          weights_[(vector * filters() + k) * kLanes + lane % kLanes] =
+          const Index vector = tap / shape_.size.cols * vectors_of(shape_) + lane / kBlockChannels;
+          weights_[(vector * filters() + k) * kBlockChannels + lane % kBlockChannels] =
               weight[k * shape_.row() + c * shape_.taps() + tap];
         }
       }
@@ -81,7 +82,7 @@ class WindowRows {
   void add_row(Index n, Index row) const {
     T* cells = gradient_.cell(n, row, input_.cols.begin);
     if (assign_) {
-      std::fill_n(cells, input_.cols.size() * kNarrowLanes, T{});
+      std::fill_n(cells, input_.cols.size() * kNarrowChannels, T{});
     }
     const MetTaps met = met_taps(shape_.rows(), row, region_.rows);
     if (met.count == 0) {
@@ -91,7 +92,7 @@ class WindowRows {
     for (Index i = 0; i < met.count; ++i) {
       const Index vectors = (met.tap + i * shape_.stride.rows) * vectors_of(shape_);
       rows[static_cast<std::size_t>(i)] = {-i * read_.row_stride(),
-                                           weights_ + vectors * filters() * kLanes};
+                                           weights_ + vectors * filters() * kBlockChannels};
     }
     WeightedSum<T> job;
     job.in_step = read_.block;
@@ -99,10 +100,10 @@ class WindowRows {
     job.tap_count = met.count;
     job.offsets = offsets_.data();
     job.terms = filters();
-    job.weights_block = filters() * kLanes;
+    job.weights_block = filters() * kBlockChannels;
     job.start = kZeroStart<T>.values;
-    job.sums_step = kMostWindowLanes;
-    job.sums_block = kLanes;
+    job.sums_step = kMostWindowElements;
+    job.sums_block = kBlockChannels;
     for_each_run(region_.cols.size(), most_pixels(), [&](Index begin, Index pixels) {
       const Index col = region_.cols.begin + begin;
       job.in = read_.cell(n, met.out, col);
@@ -111,13 +112,13 @@ class WindowRows {
   }
 
   [[nodiscard]] static Index most_pixels() {
-    return std::min({lane_kernels<T>().sum_pixels, lane_kernels<T>().narrow_pixels, kMostPixels});
+    return std::min({block_kernels<T>().sum_pixels, block_kernels<T>().narrow_pixels, kMostPixels});
   }
 
   // What the windows of `pixels` outputs from column `col` on get, to a row of cells. `rows`: the
   // sums of the first vector, but for where they go.
   void add_windows(const WeightedSum<T>& rows, Index col, Index pixels, T* cells) const {
-    alignas(kAlignment) T sums[kMostPixels * kMostWindowLanes];
+    alignas(kAlignment) T sums[kMostPixels * kMostWindowElements];
     sum_windows(rows, pixels, sums);
     const WindowAxis axis = shape_.cols();
     const Index window = col * axis.stride - axis.padding;  // where the first begins
@@ -125,18 +126,18 @@ class WindowRows {
         intersect(Range{window, window + (pixels - 1) * axis.stride + axis.size}, input_.cols);
     WindowSums<T> job;
     job.sums = sums;
-    job.sums_step = kMostWindowLanes;
+    job.sums_step = kMostWindowElements;
     job.cell_step = shape_.channels;
     job.pixels = pixels;
     job.stride = axis.stride;
     job.size = axis.size;
     job.first = met.begin - window;
     job.end = met.end - window;
-    job.cells = cells + (met.begin - input_.cols.begin) * kNarrowLanes;
-    lane_kernels<T>().add_windows(job);
+    job.cells = cells + (met.begin - input_.cols.begin) * kNarrowChannels;
+    block_kernels<T>().add_windows(job);
   }
 
-  // Assigns sums (pixels, kMostWindowLanes).
+  // Assigns sums (pixels, kMostWindowElements).
   void sum_windows(const WeightedSum<T>& rows, Index pixels, T* sums) const {
     std::array<Tap<T>, static_cast<std::size_t>(kMostTaps)> taps;
     const auto job_of = [&](Index vector) {
@@ -145,15 +146,15 @@ class WindowRows {
         taps[i] = {rows.taps[i].offset, rows.taps[i].weights + vector * rows.weights_block};
       }
       job.taps = taps.data();
-      job.sums = sums + vector * kLanes;
+      job.sums = sums + vector * kBlockChannels;
       return job;
     };
     const Index whole = whole_vectors(shape_);
-    for_each_run(whole, lane_kernels<T>().sum_blocks, [&](Index vector, Index blocks) {
-      lane_kernels<T>().weighted_sum(job_of(vector), pixels, blocks);
+    for_each_run(whole, block_kernels<T>().sum_blocks, [&](Index vector, Index blocks) {
+      block_kernels<T>().weighted_sum(job_of(vector), pixels, blocks);
     });
     if (whole < vectors_of(shape_)) {
-      lane_kernels<T>().narrow_sum(job_of(whole), pixels);
+      block_kernels<T>().narrow_sum(job_of(whole), pixels);
     }
   }
 
@@ -170,13 +171,13 @@ class WindowRows {
 }  // namespace
 
 bool has_window_rows(const ConvolutionShape& shape) {
-  return shape.groups == 1 && partitioner::channel_block(shape.channels) == kNarrowLanes &&
+  return shape.groups == 1 && partitioner::channel_block(shape.channels) == kNarrowChannels &&
          shape.taps() > 1 && shape.size.rows <= kMostTaps && shape.size.cols <= kMostTaps &&
          window_rows_workspace(shape, shape.filters) <= kMostWeights;
 }
 
 Index window_rows_workspace(const ConvolutionShape& shape, Index filters) {
-  return shape.size.rows * vectors_of(shape) * filters * kLanes;
+  return shape.size.rows * vectors_of(shape) * filters * kBlockChannels;
 }
 
 template <class T>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 #include "engine/ops/convolution/winograd_blocking.h"
 #include "engine/ops/convolution/winograd_squares.h"
 
@@ -22,7 +22,7 @@ void multiply(const TransformedFilters<T>& filters,
               const Range& inputs,
               const TransformedTiles<T>& tiles,
               const TransformedTiles<T>& sums) {
-  const LaneKernels<T>& kernels = lane_kernels<T>();
+  const BlockKernels<T>& kernels = block_kernels<T>();
   const Index pairs = (sums.blocks + kMostBlocks - 1) / kMostBlocks;
 #pragma omp for collapse(2) schedule(static) nowait
   for (Index position = 0; position < positions; ++position) {
@@ -30,7 +30,7 @@ void multiply(const TransformedFilters<T>& filters,
       const Index block = pair * kMostBlocks;
       const Index blocks = std::min(kMostBlocks, sums.blocks - block);
       for_each_run(count, kernels.product_pixels, [&](Index first, Index pixels) {
-        kernels.pixel_product({tiles.at(position, inputs.begin / kLanes, first),
+        kernels.pixel_product({tiles.at(position, inputs.begin / kBlockChannels, first),
                                tiles.block_stride(),
                                inputs.size(),
                                filters.at(position, block, 0),
@@ -72,13 +72,13 @@ void transform_filters(Index side,
                        Index ins,
                        const FilterSource<T>& from,
                        const TransformedFilters<T>& to) {
-  const auto transform = lane_kernels<T>().transform_filters[transform_number(side)];
+  const auto transform = block_kernels<T>().transform_filters[transform_number(side)];
   for_each_share(blocks_of(outs), ins, [&](Index block, const Range& share) {
     FilterTransform<T> job;
-    job.taps = from.taps + block * kLanes * from.out_step + share.begin * from.in_step;
-    job.lane_step = from.out_step;
+    job.taps = from.taps + block * kBlockChannels * from.out_step + share.begin * from.in_step;
+    job.filter_step = from.out_step;
     job.channel_step = from.in_step;
-    job.lanes = std::min(kLanes, outs - block * kLanes);
+    job.filters = std::min(kBlockChannels, outs - block * kBlockChannels);
     job.channels = share.size();
     job.turned = from.turned;
     job.positions = to.at(0, block, share.begin);
@@ -124,7 +124,7 @@ void finish_rows(const TileGrid& grid,
   wait_for_team();
 }
 
-// What all teams of a convolution go by.
+// What all teams of a convolution share.
 template <class T>
 struct TeamWork {
   const TiledConvolution<T>& job;
@@ -182,7 +182,7 @@ void convolve_tiles(const TeamWork<T>& work, Index team) {
     const Range rows = intersect(work.grid.rows_ended_in(numbers), work.grid.rows_begun_in(own));
     const TileBatch<T> batch{tiles, numbers, rows};
     transform_squares(work.job.in, work.grid, numbers, tiles);
-    for_each_part(work.blocking.part_blocks * kLanes,
+    for_each_part(work.blocking.part_blocks * kBlockChannels,
                   work.job.out.region.channels,
                   [&](const Range& channels) { convolve_part(work, batch, channels, 0); });
   });
@@ -283,7 +283,7 @@ void winograd_forward(const WinogradMethod& method,
   const Region& region = out.region;
   const ConvolutionShape& shape = method.shape;
   const Index side = method.side;
-  const LaneKernels<T>& kernels = lane_kernels<T>();
+  const BlockKernels<T>& kernels = block_kernels<T>();
   const std::size_t number = transform_number(side);
   TiledConvolution<T> job;
   job.side = side;
@@ -308,7 +308,7 @@ void winograd_backward_data(const WinogradMethod& method,
   if (inputs.empty()) {
     return;
   }
-  const LaneKernels<T>& kernels = lane_kernels<T>();
+  const BlockKernels<T>& kernels = block_kernels<T>();
   const std::size_t number = transform_number(side);
   const T* weight = filters.weight + (region.channels.begin - filters.first) * shape.row();
   TiledConvolution<T> job;

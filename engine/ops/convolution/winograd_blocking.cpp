@@ -9,7 +9,7 @@ namespace {
 // other: batches of tiles are larger then.
 constexpr Index kFilterElements = Index{5} << 16U;
 constexpr Index kPartBlocks = 2 * kMostBlocks;
-constexpr Index kPartChannels = 4 * kLanes;
+constexpr Index kPartChannels = 4 * kBlockChannels;
 constexpr Index kPartArrays = 2;
 constexpr Index kTileElements = Index{1} << 21U;
 constexpr Index kFewestTiles = 14;
@@ -25,9 +25,9 @@ constexpr Index kSumElements = Index{5} << 17U;  // of gradients of filters, of 
 }  // namespace
 
 Blocking blocking_of(Index side, Index ins, Index outs, Index tiles) {
-  const Index per_tile = positions_of(side) * kLanes;  // and block
+  const Index per_tile = positions_of(side) * kBlockChannels;  // and block
   const Index blocks = blocks_of(outs);
-  const Index channels = blocks_of(ins) * kLanes;
+  const Index channels = blocks_of(ins) * kBlockChannels;
   const bool whole = partitioner::winograd_filter_elements(side, ins, outs) <= kFilterElements;
   Blocking blocking;
   blocking.kept = partitioner::keeps_winograd_filters(side, ins, outs);
@@ -49,7 +49,7 @@ Index most_teams(const Blocking& blocking) {
 }
 
 Index sum_runs(const Blocking& blocking, Index side, Index tiles) {
-  const Index elements = positions_of(side) * blocking.blocks * kLanes * blocking.channels;
+  const Index elements = positions_of(side) * blocking.blocks * kBlockChannels * blocking.channels;
   const Index room = blocking.kept ? kSumElements / std::max<Index>(elements, 1) : 1;
   const Index most = std::min({room, kMostSumRuns, tiles / kMostTiles});
   return most >= kMostSumRuns ? kMostSumRuns : std::clamp<Index>(most, 1, 2);

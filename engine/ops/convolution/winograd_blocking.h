@@ -66,7 +66,7 @@ void run_teams(Index teams, Work work) {
 // Calls work(channels, team) for the parts of `channels`, each team some of them.
 template <class Work>
 void run_part_teams(const Blocking& blocking, Index teams, const Range& channels, Work work) {
-  const Index size = blocking.part_blocks * kLanes;
+  const Index size = blocking.part_blocks * kBlockChannels;
   const Index parts = (channels.size() + size - 1) / size;
   run_teams(teams, [&](Index team) {
     const Range own = share_of(team, teams, parts);
@@ -89,8 +89,8 @@ class WinogradScratch {
 
   // Of so many arrays of filters and any number of teams that there is room for.
   [[nodiscard]] Index elements(Index filter_arrays) const {
-    const Index per_tile = (in_blocks_ + blocking_.arrays * blocking_.part_blocks) * kLanes;
-    const Index padding = most_teams(blocking_) * (1 + blocking_.arrays) * kLanes;
+    const Index per_tile = (in_blocks_ + blocking_.arrays * blocking_.part_blocks) * kBlockChannels;
+    const Index padding = most_teams(blocking_) * (1 + blocking_.arrays) * kBlockChannels;
     return filter_arrays * filter_elements() + positions_ * (blocking_.tiles * per_tile + padding);
   }
 
@@ -102,7 +102,7 @@ class WinogradScratch {
   [[nodiscard]] TransformedFilters<T> part(Index array, Index out, Index in) const {
     TransformedFilters<T> there = filters(array);
     if (blocking_.kept) {
-      there.data = there.at(0, out / kLanes, in);
+      there.data = there.at(0, out / kBlockChannels, in);
     }
     return there;
   }

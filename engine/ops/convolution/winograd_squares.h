@@ -28,20 +28,22 @@ namespace tessera::engine {
           cells(region.cols, shape.padding.cols)};
 }
 
-// Where the arrays of LaneKernels have the transforms of tiles of side x side outputs.
+// Where the arrays of BlockKernels have the transforms of tiles of side x side outputs.
 [[nodiscard]] inline std::size_t transform_number(Index side) {
   return static_cast<std::size_t>(side / 2 - 1);
 }
 
 // Channels of block number `block` of `channels`.
 [[nodiscard]] inline Range block_channels(const Range& channels, Index block) {
-  const Index first = channels.begin + block * kLanes;
-  return {first, std::min(first + kLanes, channels.end)};
+  const Index first = channels.begin + block * kBlockChannels;
+  return {first, std::min(first + kBlockChannels, channels.end)};
 }
 
-// A square of kLanes channels, (side, side, kLanes), of views that hold those channels otherwise.
+// A square of kBlockChannels channels, (side, side, kBlockChannels), of views that hold those
+// channels otherwise.
 template <class T>
-using SquareCopy = std::array<T, static_cast<std::size_t>(kLargestWindow* kLargestWindow* kLanes)>;
+using SquareCopy =
+    std::array<T, static_cast<std::size_t>(kLargestWindow* kLargestWindow* kBlockChannels)>;
 
 // Calls visit(copy, cell) for each number of the copy that the view has a cell for.
 template <class T, class V, class Visit>
@@ -54,9 +56,9 @@ void for_each_copied(SquareCopy<T>& copy,
   const TileCells& inside = square.inside;
   for (Index row = inside.row_begin; row < inside.row_end; ++row) {
     for (Index col = inside.col_begin; col < inside.col_end; ++col) {
-      T* lanes = copy.data() + (row * side + col) * kLanes;
+      T* channel_block = copy.data() + (row * side + col) * kBlockChannels;
       for (Index c = channels.begin; c < channels.end; ++c) {
-        visit(lanes[c - channels.begin],
+        visit(channel_block[c - channels.begin],
               view.at(square.image, c, square.row + row, square.col + col));
       }
     }
@@ -78,17 +80,17 @@ void transform_run(const SquareSource<T>& from,
                    Index tile_side,
                    SquareTransform<T> job) {
   job.inside = run.inside;
-  if (is_whole_block(channels, from.view, kLanes)) {
+  if (is_whole_block(channels, from.view, kBlockChannels)) {
     job.cells = line_start(from.view, channels, run.image, run.row, run.col);
     job.row_step = from.view.row_stride();
-    job.tile_step = tile_side * kLanes;
+    job.tile_step = tile_side * kBlockChannels;
     job.tiles = run.tiles;
     from.transform(job);
     return;
   }
   alignas(kAlignment) SquareCopy<T> copy{};
   job.cells = copy.data();
-  job.row_step = from.squares.side * kLanes;
+  job.row_step = from.squares.side * kBlockChannels;
   job.tiles = 1;
   for (Index tile = 0; tile < run.tiles; ++tile) {
     SquareRun square = run;
@@ -98,7 +100,7 @@ void transform_run(const SquareSource<T>& from,
           lane = cell;
         });
     from.transform(job);
-    job.positions += kLanes;
+    job.positions += kBlockChannels;
   }
 }
 
@@ -137,15 +139,15 @@ void transform_run(const SumTarget<T>& to,
                    Index tile_side,
                    SumTransform<T> job) {
   job.inside = run.inside;
-  alignas(kAlignment) std::array<T, static_cast<std::size_t>(kLanes)> bias{};
+  alignas(kAlignment) std::array<T, static_cast<std::size_t>(kBlockChannels)> bias{};
   if (to.bias != nullptr) {
     std::copy_n(to.bias + channels.begin - to.region.channels.begin, channels.size(), bias.begin());
     job.bias = bias.data();
   }
-  if (is_whole_block(channels, to.view, kLanes)) {
+  if (is_whole_block(channels, to.view, kBlockChannels)) {
     job.cells = line_start(to.view, channels, run.image, run.row, run.col);
     job.row_step = to.view.row_stride();
-    job.tile_step = tile_side * kLanes;
+    job.tile_step = tile_side * kBlockChannels;
     job.tiles = run.tiles;
     job.add = to.add;
     to.transform(job);
@@ -153,7 +155,7 @@ void transform_run(const SumTarget<T>& to,
   }
   alignas(kAlignment) SquareCopy<T> copy{};
   job.cells = copy.data();
-  job.row_step = tile_side * kLanes;
+  job.row_step = tile_side * kBlockChannels;
   job.tiles = 1;
   for (Index tile = 0; tile < run.tiles; ++tile) {
     to.transform(job);
@@ -162,7 +164,7 @@ void transform_run(const SumTarget<T>& to,
     for_each_copied(copy, to.view, channels, square, tile_side, [&](const T& sum, T& cell) {
       cell = to.add ? cell + sum : sum;
     });
-    job.positions += kLanes;
+    job.positions += kBlockChannels;
   }
 }
 

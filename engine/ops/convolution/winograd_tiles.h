@@ -5,7 +5,7 @@
 #pragma once
 
 #include "engine/ops/loops/threads.h"
-#include "engine/ops/simd/lane_kernels.h"
+#include "engine/ops/simd/block_kernels.h"
 
 namespace tessera::engine {
 
@@ -23,7 +23,7 @@ inline constexpr Index kLargestWindow = kLargestSide + kFilterSide - 1;
 }
 
 [[nodiscard]] inline Index blocks_of(Index channels) {
-  return (channels + kLanes - 1) / kLanes;
+  return (channels + kBlockChannels - 1) / kBlockChannels;
 }
 
 // A square of cells for each tile of a grid.
@@ -88,33 +88,34 @@ class TileGrid {
   Range cols_;
 };
 
-// Positions of transformed tiles, (position, channel block, tile, kLanes). Positions are a cache
-// line further apart than they need be: else all of a tile would compete for the same few lines.
+// Positions of transformed tiles, (position, channel block, tile, kBlockChannels). Positions are a
+// cache line further apart than they need be: else all of a tile would compete for the same few
+// lines.
 template <class T>
 struct TransformedTiles {
   T* data = nullptr;
   Index blocks = 0;
   Index tiles = 0;
 
-  [[nodiscard]] Index block_stride() const { return tiles * kLanes; }
-  [[nodiscard]] Index position_stride() const { return blocks * block_stride() + kLanes; }
+  [[nodiscard]] Index block_stride() const { return tiles * kBlockChannels; }
+  [[nodiscard]] Index position_stride() const { return blocks * block_stride() + kBlockChannels; }
   [[nodiscard]] T* at(Index position, Index block, Index tile) const {
-    return data + position * position_stride() + block * block_stride() + tile * kLanes;
+    return data + position * position_stride() + block * block_stride() + tile * kBlockChannels;
   }
 };
 
-// Transformed filters or their gradients, (position, block of outputs, input channel, kLanes),
-// positions apart likewise.
+// Transformed filters or their gradients, (position, block of outputs, input channel,
+// kBlockChannels), positions apart likewise.
 template <class T>
 struct TransformedFilters {
   T* data = nullptr;
   Index blocks = 0;
   Index channels = 0;
 
-  [[nodiscard]] Index block_stride() const { return channels * kLanes; }
-  [[nodiscard]] Index position_stride() const { return blocks * block_stride() + kLanes; }
+  [[nodiscard]] Index block_stride() const { return channels * kBlockChannels; }
+  [[nodiscard]] Index position_stride() const { return blocks * block_stride() + kBlockChannels; }
   [[nodiscard]] T* at(Index position, Index block, Index channel) const {
-    return data + position * position_stride() + block * block_stride() + channel * kLanes;
+    return data + position * position_stride() + block * block_stride() + channel * kBlockChannels;
   }
 };
 

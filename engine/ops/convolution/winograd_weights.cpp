@@ -1,4 +1,4 @@
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 #include "engine/ops/convolution/winograd.h"
 #include "engine/ops/convolution/winograd_blocking.h"
 #include "engine/ops/convolution/winograd_squares.h"
@@ -18,7 +18,7 @@ void add_products(const TransformedTiles<T>& tiles,
                   bool assign,
                   const TransformedFilters<T>& sums) {
   const Index pairs = (gradients.blocks + kMostBlocks - 1) / kMostBlocks;
-  const Index runs = blocks_of(inputs.size()) * kLanes / kProductChannels;
+  const Index runs = blocks_of(inputs.size()) * kBlockChannels / kProductChannels;
 #pragma omp for collapse(3) schedule(static) nowait
   for (Index position = 0; position < positions; ++position) {
     for (Index pair = 0; pair < pairs; ++pair) {
@@ -26,14 +26,15 @@ void add_products(const TransformedTiles<T>& tiles,
         const Index block = pair * kMostBlocks;
         const Index channel = run * kProductChannels;
         const Index input = inputs.begin + channel;
-        lane_kernels<T>().weight_product({tiles.at(position, input / kLanes, 0) + input % kLanes,
-                                          gradients.at(position, block, 0),
-                                          gradients.block_stride(),
-                                          count,
-                                          sums.at(position, block, channel),
-                                          sums.block_stride(),
-                                          assign},
-                                         std::min(kMostBlocks, gradients.blocks - block));
+        block_kernels<T>().weight_product(
+            {tiles.at(position, input / kBlockChannels, 0) + input % kBlockChannels,
+             gradients.at(position, block, 0),
+             gradients.block_stride(),
+             count,
+             sums.at(position, block, channel),
+             sums.block_stride(),
+             assign},
+            std::min(kMostBlocks, gradients.blocks - block));
       }
     }
   }
@@ -49,16 +50,16 @@ void add_filters(Index side,
                  Index filters,
                  const Range& inputs,
                  T* weight_gradient) {
-  const auto transform = lane_kernels<T>().transform_filter_gradients[transform_number(side)];
+  const auto transform = block_kernels<T>().transform_filter_gradients[transform_number(side)];
   for_each_share(blocks_of(filters), inputs.size(), [&](Index block, const Range& share) {
     FilterGradientTransform<T> job;
     job.positions = sums.at(0, block, share.begin);
     job.position_step = sums.position_stride();
-    job.taps = weight_gradient + block * kLanes * shape.row() +
+    job.taps = weight_gradient + block * kBlockChannels * shape.row() +
                (inputs.begin + share.begin) * shape.taps();
-    job.lane_step = shape.row();
+    job.filter_step = shape.row();
     job.channel_step = shape.taps();
-    job.lanes = std::min(kLanes, filters - block * kLanes);
+    job.filters = std::min(kBlockChannels, filters - block * kBlockChannels);
     job.channels = share.size();
     transform(job);
   });
@@ -70,7 +71,7 @@ struct WeightBatch {
   bool last = false;    // of those that are summed
 };
 
-// What all teams go by that sum the gradients of filters.
+// What all teams share that sum the gradients of filters.
 template <class T>
 struct WeightWork {
   const ConvolutionShape& shape;
@@ -126,7 +127,7 @@ void sum_run(const WeightWork<T>& work, Index run, Index team) {
     batch.last = work.runs == 1 && (batch.tiles.end == own.end || !blocking.kept);
     transform_squares(work.windows, work.grid, batch.tiles, tiles);
     const Range& outs = work.squares.squares.cells.channels;
-    for_each_part(blocking.part_blocks * kLanes, outs, [&](const Range& filters) {
+    for_each_part(blocking.part_blocks * kBlockChannels, outs, [&](const Range& filters) {
       sum_part(work, tiles, batch, filters, run);
     });
   });
@@ -155,11 +156,11 @@ void add_runs(const WeightWork<T>& work) {
   const TransformedFilters<T> total = work.scratch.filters(0);
   const Index elements = work.scratch.filter_elements();
 #pragma omp for schedule(static) nowait
-  for (Index line = 0; line < elements / kLanes; ++line) {
-    T* sum = total.data + line * kLanes;
+  for (Index line = 0; line < elements / kBlockChannels; ++line) {
+    T* sum = total.data + line * kBlockChannels;
     for (Index run = 1; run < work.runs; ++run) {
       const T* of_run = sum + run * elements;
-      for (Index lane = 0; lane < kLanes; ++lane) {
+      for (Index lane = 0; lane < kBlockChannels; ++lane) {
         sum[lane] += of_run[lane];
       }
     }
@@ -181,7 +182,7 @@ void winograd_backward_weights(const WinogradMethod& method,
                                T* weight_gradient,
                                T* workspace) {
   const ConvolutionShape& shape = method.shape;
-  const LaneKernels<T>& kernels = lane_kernels<T>();
+  const BlockKernels<T>& kernels = block_kernels<T>();
   const std::size_t number = transform_number(method.side);
   const TileGrid grid(method.side, region);
   const Blocking blocking =

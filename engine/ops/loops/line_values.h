@@ -25,17 +25,17 @@ class LineValues {
   template <class Line>
   void compute(const std::vector<Range>& runs, Line line) {
     for_each_line(region_, runs, [&](const Range& run, Index n, Index row) {
-      std::array<Value, static_cast<std::size_t>(kMostLanes)> lanes{};
-      line(run, n, row, lanes);
-      put(run, n, row, lanes.data());
+      std::array<Value, static_cast<std::size_t>(kMostChannels)> of_channels{};
+      line(run, n, row, of_channels);
+      put(run, n, row, of_channels.data());
     });
   }
 
   // Those of one line, a value for each channel of the run.
-  void put(const Range& run, Index n, Index row, const Value* lanes) {
+  void put(const Range& run, Index n, Index row, const Value* of_channels) {
     const Index at = (n - region_.images.begin) * region_.rows.size() + row - region_.rows.begin;
     std::copy_n(
-        lanes,
+        of_channels,
         run.size(),
         values_.begin() + at * region_.channels.size() + run.begin - region_.channels.begin);
   }
@@ -45,9 +45,9 @@ class LineValues {
   [[nodiscard]] std::vector<Value> total(Add add) const {
     const Index channels = region_.channels.size();
     std::vector<Value> totals(static_cast<std::size_t>(channels));
-    parallel_for({0, (channels + kMostLanes - 1) / kMostLanes}, [&](Index part) {
-      const Index first = part * kMostLanes;
-      const Index end = std::min(first + kMostLanes, channels);
+    parallel_for({0, (channels + kMostChannels - 1) / kMostChannels}, [&](Index part) {
+      const Index first = part * kMostChannels;
+      const Index end = std::min(first + kMostChannels, channels);
       for (Index line = 0; line < lines_; ++line) {
         const Value* values = values_.data() + line * channels;
         for (Index c = first; c < end; ++c) {

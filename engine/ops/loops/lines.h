@@ -70,26 +70,26 @@ template <class T>
          (run.size() == block || run.end == view.region.channels.end);
 }
 
-// How many lanes of a run a row kernel may touch: all of the block that it begins in each view,
+// How many channels of a run a row kernel may touch: all of the block that it begins in each view,
 // where nothing else lies in it.
 template <class... T>
-[[nodiscard]] Index whole_lanes(const Range& run, const View<T>&... views) {
+[[nodiscard]] Index channels_of_block(const Range& run, const View<T>&... views) {
   const Index block = std::max({views.block...});
   const bool whole = (... && is_whole_block(run, views, block));
   return whole ? block : run.size();
 }
 
-// Calls visit(l) for l in [0, lanes); whole blocks in a loop of fixed length, for the compiler's
+// Calls visit(l) for l in [0, channels); whole blocks in a loop of fixed length, for the compiler's
 // sake.
 template <class Visit>
-inline void for_each_lane(Index lanes, Visit visit) {
+inline void for_each_channel(Index channels, Visit visit) {
   constexpr Index kWhole = 16;
-  if (lanes == kWhole) {
+  if (channels == kWhole) {
     for (Index l = 0; l < kWhole; ++l) {
       visit(l);
     }
   } else {
-    for (Index l = 0; l < lanes; ++l) {
+    for (Index l = 0; l < channels; ++l) {
       visit(l);
     }
   }
@@ -109,7 +109,7 @@ void for_each_line(const Region& region, const std::vector<Range>& runs, Visit v
   });
 }
 
-// The cell of a view at the first lane of a run.
+// The cell of a view at the first channel of a run.
 template <class T>
 [[nodiscard]] T* line_start(const View<T>& view, const Range& run, Index n, Index row, Index col) {
   return view.cell(n, row, col) + view.channel_offset(run.begin);

@@ -11,24 +11,24 @@ using partitioner::contains;
 using partitioner::intersect;
 
 template <class T>
-auto lane_norms_by(const Normalization<T>& by) {
-  return [&by](const Range& run) { return lane_norms(by, run); };
+auto block_norms_by(const Normalization<T>& by) {
+  return [&by](const Range& run) { return block_norms(by, run); };
 }
 
 }  // namespace
 
 template <class T>
-LaneNorms<T> lane_norms(const Normalization<T>& by, const Range& run) {
-  LaneNorms<T> lanes;
+BlockNorms<T> block_norms(const Normalization<T>& by, const Range& run) {
+  BlockNorms<T> block;
   for (Index l = 0; l < run.size(); ++l) {
     const Index c = run.begin - by.first + l;
     const ChannelNorm<T>& norm = by.norms[static_cast<std::size_t>(c)];
-    lanes.mean[l] = norm.mean;
-    lanes.inverse[l] = norm.inverse_deviation;
-    lanes.scale[l] = by.scale[c];
-    lanes.shift[l] = by.shift[c];
+    block.mean[l] = norm.mean;
+    block.inverse[l] = norm.inverse_deviation;
+    block.scale[l] = by.scale[c];
+    block.shift[l] = by.shift[c];
   }
-  return lanes;
+  return block;
 }
 
 Moments merge(const Moments& a, const Moments& b) {
@@ -58,15 +58,15 @@ void LineMoments<T>::add(const Range& channels, Index n, Index row) {
   }
   const double cells = static_cast<double>(region_.cols.size());
   const auto add_run = [&](const Range& run) {
-    alignas(kAlignment) double mean[kMostLanes];
-    alignas(kAlignment) double squares[kMostLanes];
+    alignas(kAlignment) double mean[kMostChannels];
+    alignas(kAlignment) double squares[kMostChannels];
     row_kernels<T>().moments(line_start(in_, run, n, row, region_.cols.begin),
                              in_.block,
                              region_.cols.size(),
-                             whole_lanes(run, in_),
+                             channels_of_block(run, in_),
                              mean,
                              squares);
-    std::array<Moments, static_cast<std::size_t>(kMostLanes)> moments;
+    std::array<Moments, static_cast<std::size_t>(kMostChannels)> moments;
     for (Index l = 0; l < run.size(); ++l) {
       moments[static_cast<std::size_t>(l)] = {cells, mean[l], squares[l]};
     }
@@ -98,50 +98,50 @@ void normalize_forward(View<const T> in,
                        const Normalization<T>& by,
                        View<T> out) {
   const auto runs = channel_runs(region.channels, in, out);
-  const RunValues<LaneNorms<T>> norms(runs, lane_norms_by(by));
+  const RunValues<BlockNorms<T>> norms(runs, block_norms_by(by));
   for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
     row_kernels<T>().normalize({line_start(in, run, n, row, region.cols.begin),
                                 in.block,
                                 line_start(out, run, n, row, region.cols.begin),
                                 out.block,
                                 region.cols.size(),
-                                whole_lanes(run, in, out),
+                                channels_of_block(run, in, out),
                                 &norms[run],
                                 by.activation});
   });
 }
 
 template <class T>
-std::vector<NormGradient> normalize_backward_sums(View<const T> in,
-                                                  const Region& region,
-                                                  const Normalization<T>& by,
-                                                  const GradientLines<T>& gradient) {
+std::vector<NormGradient> normalize_backward_statistics(View<const T> in,
+                                                        const Region& region,
+                                                        const Normalization<T>& by,
+                                                        const GradientLines<T>& gradient) {
   if (region.empty()) {
     return {};
   }
   const auto runs = gradient.runs(region.channels, in);
-  const RunValues<LaneNorms<T>> norms_of_runs(runs, lane_norms_by(by));
+  const RunValues<BlockNorms<T>> norms_of_runs(runs, block_norms_by(by));
   LineValues<NormGradient> lines(region);
   lines.compute(runs, [&](const Range& run, Index n, Index row, auto& sums) {
-    const LaneNorms<T>& norms = norms_of_runs[run];
-    const LanesAt at{run, n, row, gradient.lanes(run, in)};
-    alignas(kAlignment) double shift[kMostLanes] = {};
-    alignas(kAlignment) double scale[kMostLanes] = {};
+    const BlockNorms<T>& norms = norms_of_runs[run];
+    const ChannelsAt at{run, n, row, gradient.channels(run, in)};
+    alignas(kAlignment) double shift[kMostChannels] = {};
+    alignas(kAlignment) double scale[kMostChannels] = {};
     const auto add_cells = [&](const Range& cols) {
       if (cols.empty()) {
         return;
       }
       gradient.for_each_piece(at, cols, [&](Index col, Index cells, const T* g, Index step) {
         const T* x = line_start(in, run, n, row, col);
-        row_kernels<T>().gradient_sums(
-            {x, in.block, g, step, cells, at.lanes, &norms, by.activation}, shift, scale);
+        row_kernels<T>().gradient_statistics(
+            {x, in.block, g, step, cells, at.channels, &norms, by.activation}, shift, scale);
       });
     };
     const Range whole = gradient.whole_windows(row, region.cols);
     add_cells({region.cols.begin, whole.begin});
     if (!whole.empty()) {
       const T* x = line_start(in, run, n, row, whole.begin);
-      row_kernels<T>().pooled_gradient_sums(
+      row_kernels<T>().pooled_gradient_statistics(
           {gradient.windows(at, whole), x, in.block, &norms, by.activation}, shift, scale);
     }
     add_cells({whole.end, region.cols.end});
@@ -171,7 +171,7 @@ NormalizedGradient<T>::NormalizedGradient(View<const T> in,
 template <class T>
 typename NormalizedGradient<T>::RunNorms NormalizedGradient<T>::norms_of(const Range& run) const {
   RunNorms norms;
-  norms.norms = lane_norms(by_, run);
+  norms.norms = block_norms(by_, run);
   for (Index l = 0; l < run.size(); ++l) {
     const auto c = static_cast<std::size_t>(run.begin - by_.first + l);
     norms.alone.scale[l] = by_.norms[c].inverse_deviation * by_.scale[c];
@@ -194,24 +194,24 @@ typename NormalizedGradient<T>::RunNorms NormalizedGradient<T>::norms_of(const R
 template <class T>
 void NormalizedGradient<T>::make(
     const Range& run, Index n, Index row, const Range& cols, T* to) const {
-  const Index lanes = gradient_.lanes(run, in_);
+  const Index channels = gradient_.channels(run, in_);
   const auto found =
       std::lower_bound(runs_.begin(), runs_.end(), run, [](const Range& a, const Range& b) {
         return a.begin < b.begin;
       });
   const RunNorms& through = norms_[static_cast<std::size_t>(found - runs_.begin())];
-  const auto apply = [&](const Range& of, const LaneNorms<T>& how) {
+  const auto apply = [&](const Range& of, const BlockNorms<T>& how) {
     if (of.empty()) {
       return;
     }
     gradient_.for_each_piece(
-        {run, n, row, lanes}, of, [&](Index col, Index cells, const T* g, Index step) {
+        {run, n, row, channels}, of, [&](Index col, Index cells, const T* g, Index step) {
           row_kernels<T>().normalize_gradient({line_start(in_, run, n, row, col),
                                                in_.block,
                                                g,
                                                step,
                                                cells,
-                                               lanes,
+                                               channels,
                                                &through.norms,
                                                by_.activation},
                                               how,
@@ -245,15 +245,13 @@ void normalize_backward(View<T> in,
 
 template class LineMoments<float>;
 template std::vector<Moments> channel_moments<float>(View<const float>, const Region&);
-template LaneNorms<float> lane_norms(const Normalization<float>&, const Range&);
+template BlockNorms<float> block_norms(const Normalization<float>&, const Range&);
 template void normalize_forward<float>(View<const float>,
                                        const Region&,
                                        const Normalization<float>&,
                                        View<float>);
-template std::vector<NormGradient> normalize_backward_sums<float>(View<const float>,
-                                                                  const Region&,
-                                                                  const Normalization<float>&,
-                                                                  const GradientLines<float>&);
+template std::vector<NormGradient> normalize_backward_statistics<float>(
+    View<const float>, const Region&, const Normalization<float>&, const GradientLines<float>&);
 template class NormalizedGradient<float>;
 template void normalize_backward<float>(View<float>,
                                         const Region&,
@@ -262,15 +260,13 @@ template void normalize_backward<float>(View<float>,
                                         const GradientLines<float>&);
 template class LineMoments<double>;
 template std::vector<Moments> channel_moments<double>(View<const double>, const Region&);
-template LaneNorms<double> lane_norms(const Normalization<double>&, const Range&);
+template BlockNorms<double> block_norms(const Normalization<double>&, const Range&);
 template void normalize_forward<double>(View<const double>,
                                         const Region&,
                                         const Normalization<double>&,
                                         View<double>);
-template std::vector<NormGradient> normalize_backward_sums<double>(View<const double>,
-                                                                   const Region&,
-                                                                   const Normalization<double>&,
-                                                                   const GradientLines<double>&);
+template std::vector<NormGradient> normalize_backward_statistics<double>(
+    View<const double>, const Region&, const Normalization<double>&, const GradientLines<double>&);
 template class NormalizedGradient<double>;
 template void normalize_backward<double>(View<double>,
                                          const Region&,

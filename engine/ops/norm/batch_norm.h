@@ -54,7 +54,7 @@ struct ChannelNorm {
   T inverse_deviation = 1;  // 1 / sqrt(variance + epsilon)
 };
 
-// What turns sums into outputs; arrays begin with channel `first`.
+// What turns pre-activations into outputs; arrays begin with channel `first`.
 template <class T>
 struct Normalization {
   Index first = 0;
@@ -64,9 +64,9 @@ struct Normalization {
   Activation activation = Activation::Linear;
 };
 
-// The lanes of a run out of arrays by channel.
+// The norms of a run, from arrays by channel.
 template <class T>
-[[nodiscard]] LaneNorms<T> lane_norms(const Normalization<T>& by, const Range& run);
+[[nodiscard]] BlockNorms<T> block_norms(const Normalization<T>& by, const Range& run);
 
 // Assigns out on the region.
 template <class T>
@@ -89,10 +89,11 @@ struct NormGradient {
 
 // Of each channel of the region, from the gradients of the output.
 template <class T>
-[[nodiscard]] std::vector<NormGradient> normalize_backward_sums(View<const T> in,
-                                                                const Region& region,
-                                                                const Normalization<T>& by,
-                                                                const GradientLines<T>& gradient);
+[[nodiscard]] std::vector<NormGradient> normalize_backward_statistics(
+    View<const T> in,
+    const Region& region,
+    const Normalization<T>& by,
+    const GradientLines<T>& gradient);
 
 // What flows through mean and variance: gradients of shift and scale over all ranks, from channel
 // `first` on, and the cells of each channel that the statistics were taken over; 0 where they were
@@ -125,9 +126,9 @@ class NormalizedGradient {
   // What is subtracted from and multiplied with the gradients of a run: `alone` for cells that take
   // nothing of what flows through the statistics, `together` for those that do.
   struct RunNorms {
-    LaneNorms<T> norms;
-    LaneNorms<T> alone;
-    LaneNorms<T> together;
+    BlockNorms<T> norms;
+    BlockNorms<T> alone;
+    BlockNorms<T> together;
   };
 
   [[nodiscard]] RunNorms norms_of(const Range& run) const;

@@ -1,5 +1,5 @@
-// Gradients of a map, line by line: as they lie in memory, or, where a max-pool is joined with what
-// made the map, out of the gradients and winners of the pool.
+// Gradients of a map, line by line: as they lie in memory, or, where a max-pool is fused with what
+// made the map, from the gradients and the argmax of the pool.
 
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace tessera::engine {
 
-// The lanes of a run of channels in one row of an image.
-struct LanesAt {
+// A run of channels in one row of an image.
+struct ChannelsAt {
   Range run;
   Index image = 0;
   Index row = 0;
-  Index lanes = 0;
+  Index channels = 0;
 };
 
 template <class T>
@@ -24,43 +24,44 @@ class GradientLines {
  public:
   // Lies in memory.
   explicit GradientLines(View<const T> gradient)
-      : gradient_(gradient), winners_{nullptr, gradient.region, gradient.block} {}
+      : gradient_(gradient), argmax_{nullptr, gradient.region, gradient.block} {}
 
-  // Comes from the gradients and winners of a pool, on site.region.
-  GradientLines(const PoolSite& site, View<const T> gradient, View<const Winner> winners)
-      : gradient_(gradient), winners_(winners), site_(site), joined_(true) {}
+  // Comes from the gradients and the argmax of a pool, on site.region.
+  GradientLines(const PoolSite& site, View<const T> gradient, View<const ArgmaxOffset> argmax)
+      : gradient_(gradient), argmax_(argmax), site_(site), fused_(true) {}
 
-  // Runs of channels that lie side by side here and in `other`, and the lanes of one.
+  // Runs of channels that lie side by side here and in `other`, and how many channels of one a
+  // kernel may touch.
   [[nodiscard]] std::vector<Range> runs(const Range& channels, const View<const T>& other) const {
-    return channel_runs(channels, other, gradient_, winners_);
+    return channel_runs(channels, other, gradient_, argmax_);
   }
-  [[nodiscard]] Index lanes(const Range& run, const View<const T>& other) const {
-    return whole_lanes(run, other, gradient_, winners_);
+  [[nodiscard]] Index channels(const Range& run, const View<const T>& other) const {
+    return channels_of_block(run, other, gradient_, argmax_);
   }
 
   // Calls visit(col, cells, gradients, step) for pieces of a line that together are `cols`.
   template <class Visit>
-  void for_each_piece(const LanesAt& at, const Range& cols, Visit visit) const {
-    if (!joined_) {
+  void for_each_piece(const ChannelsAt& at, const Range& cols, Visit visit) const {
+    if (!fused_) {
       visit(cols.begin,
             cols.size(),
             line_start(gradient_, at.run, at.image, at.row, cols.begin),
             gradient_.block);
       return;
     }
-    alignas(kAlignment) T made[kPieceCells * kMostLanes];
+    alignas(kAlignment) T made[kPieceCells * kMostChannels];
     for (Index begin = cols.begin; begin < cols.end; begin += kPieceCells) {
       const Range piece{begin, std::min(begin + kPieceCells, cols.end)};
-      unpool(at, piece, {made, at.row, begin, 0, at.lanes});
-      visit(begin, piece.size(), static_cast<const T*>(made), at.lanes);
+      unpool(at, piece, {made, at.row, begin, 0, at.channels});
+      visit(begin, piece.size(), static_cast<const T*>(made), at.channels);
     }
   }
 
-  // Those of `cols` that lie in whole windows of a joined pool with a gradient; else none, after
-  // the last.
+  // Those of `cols` that lie in whole windows of a fused pool with a gradient; else none, after the
+  // last.
   [[nodiscard]] Range whole_windows(Index row, const Range& cols) const {
     const Range none{cols.end, cols.end};
-    if (!joined_ || !is_pooled(window_of(row))) {
+    if (!fused_ || !is_pooled(window_of(row))) {
       return none;
     }
     const Range outs = partitioner::intersect(
@@ -71,12 +72,12 @@ class GradientLines {
   }
 
   // The gradients of columns that whole_windows() gave.
-  [[nodiscard]] WinnerRow<T> windows(const LanesAt& at, const Range& cols) const {
+  [[nodiscard]] ArgmaxRow<T> windows(const ChannelsAt& at, const Range& cols) const {
     return window_row(at, window_of(cols.begin), cols.size() / site_.pool.size, site_.pool.size, 0);
   }
 
   // Assigns cells `cols` of a line the gradients that they have won.
-  void unpool(const LanesAt& at, const Range& cols, const CellRows<T>& to) const {
+  void unpool(const ChannelsAt& at, const Range& cols, const CellRows<T>& to) const {
     const MaxPool& pool = site_.pool;
     const Index out_row = window_of(at.row);
     const bool row_pooled = is_pooled(out_row);
@@ -88,8 +89,8 @@ class GradientLines {
       const Range wanted =
           partitioner::intersect({out, out + std::max<Index>(whole, 1)}, site_.region.cols);
       if (!row_pooled || wanted.begin != out || wanted.empty()) {
-        for (Index cell = col; cell < col + cells; ++cell) {  // other lanes may be others' channels
-          std::fill_n(to.at(at.row, cell), at.lanes, T{});
+        for (Index cell = col; cell < col + cells; ++cell) {  // others' channels may follow
+          std::fill_n(to.at(at.row, cell), at.channels, T{});
         }
         col += cells;
         continue;
@@ -114,21 +115,21 @@ class GradientLines {
   }
 
   // `cols` cells of each of some windows from `out` on, the first `offset` cells into its window.
-  [[nodiscard]] WinnerRow<T> window_row(
-      const LanesAt& at, Index out, Index windows, Index cols, Index offset) const {
+  [[nodiscard]] ArgmaxRow<T> window_row(
+      const ChannelsAt& at, Index out, Index windows, Index cols, Index offset) const {
     const Index out_row = window_of(at.row);
-    WinnerRow<T> from = winner_row(gradient_, winners_, at.run, at.image, out_row, out);
+    ArgmaxRow<T> from = argmax_row(gradient_, argmax_, at.run, at.image, out_row, out);
     from.windows = windows;
     from.cols = cols;
-    from.lanes = at.lanes;
+    from.channels = at.channels;
     from.first = (at.row - window_begin(site_.pool, out_row)) * site_.pool.size + offset;
     return from;
   }
 
   View<const T> gradient_;
-  View<const Winner> winners_;
+  View<const ArgmaxOffset> argmax_;
   PoolSite site_;
-  bool joined_ = false;
+  bool fused_ = false;
 };
 
 // Assigns `to` on the region.
@@ -137,7 +138,7 @@ void copy_lines(const GradientLines<T>& gradients, const Region& region, View<T>
   const View<const T> place = to;
   const auto runs = gradients.runs(region.channels, place);
   for_each_line(region, runs, [&](const Range& run, Index n, Index row) {
-    const LanesAt at{run, n, row, gradients.lanes(run, place)};
+    const ChannelsAt at{run, n, row, gradients.channels(run, place)};
     gradients.unpool(
         at,
         region.cols,

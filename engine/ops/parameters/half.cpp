@@ -60,7 +60,7 @@ float from_half(Half half) {
 
 template <class T>
 float largest_magnitude(const T* values, Index count, float so_far) {
-  // Magnitudes are in the order of their bits, and what is no number lies beyond the infinite.
+  // Magnitudes are in the order of their bits, and what is not a number lies beyond the infinite.
   auto most = std::bit_cast<std::int32_t>(so_far) & 0x7fffffff;
   for (Index i = 0; i < count; ++i) {
     const auto bits = std::bit_cast<std::int32_t>(static_cast<float>(values[i])) & 0x7fffffff;

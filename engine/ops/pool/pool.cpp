@@ -10,8 +10,8 @@ namespace tessera::engine {
 template <class T>
 void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& out) {
   const Region& held = in.region;
-  const View<Winner> winners = winner_cells(out);
-  const auto runs = channel_runs(site.region.channels, in, out.values, winners);
+  const View<ArgmaxOffset> argmax = argmax_cells(out);
+  const auto runs = channel_runs(site.region.channels, in, out.values, argmax);
   for_each_line(site.region, runs, [&](const Range& run, Index n, Index row) {
     const CellRows<const T> cells{line_start(in, run, n, held.rows.begin, held.cols.begin),
                                   held.rows.begin,
@@ -21,7 +21,7 @@ void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& o
     pool_line(site,
               cells,
               {row, site.region.cols},
-              whole_lanes(run, in, out.values, winners),
+              channels_of_block(run, in, out.values, argmax),
               pooled_line(out, run, n, row, site.region.cols.begin));
   });
 }
@@ -29,25 +29,25 @@ void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& o
 template <class T>
 void max_pool_backward(const PoolSite& site,
                        View<const T> out_gradient,
-                       View<const Winner> winners,
+                       View<const ArgmaxOffset> argmax,
                        View<T> in_gradient) {
   const MaxPool& pool = site.pool;
   const Region& region = site.region;
-  const auto runs = channel_runs(region.channels, winners, out_gradient, in_gradient);
+  const auto runs = channel_runs(region.channels, argmax, out_gradient, in_gradient);
   const Index run_count = static_cast<Index>(runs.size());
   // Windows of neighbouring rows may share cells, so a thread takes whole maps.
   parallel_for(region.images, {0, run_count}, [&](Index n, Index i) {
     const Range& run = runs[static_cast<std::size_t>(i)];
-    const Index lanes = whole_lanes(run, winners, out_gradient, in_gradient);
+    const Index channels = channels_of_block(run, argmax, out_gradient, in_gradient);
     for (Index row = region.rows.begin; row < region.rows.end; ++row) {
       const Range rows = window_in(pool, row, site.map.rows);
       for_each_window_run(
           pool, region.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
             for (Index r = rows.begin; r < rows.end; ++r) {
-              WinnerRow<T> from = winner_row(out_gradient, winners, run, n, row, out);
+              ArgmaxRow<T> from = argmax_row(out_gradient, argmax, run, n, row, out);
               from.windows = count;
               from.cols = cols.size();
-              from.lanes = lanes;
+              from.channels = channels;
               from.first =
                   (r - window_begin(pool, row)) * pool.size + cols.begin - window_begin(pool, out);
               row_kernels<T>().add_unpooled({from,
@@ -65,11 +65,11 @@ void average_pool_forward(View<const T> in, const Region& map, const Region& reg
   const double cells = static_cast<double>(map.rows.size() * map.cols.size());
   for_each_line(
       region, channel_runs(region.channels, in, out), [&](const Range& run, Index n, Index) {
-        std::array<double, static_cast<std::size_t>(kMostLanes)> sums{};
+        std::array<double, static_cast<std::size_t>(kMostChannels)> sums{};
         for (Index row = map.rows.begin; row < map.rows.end; ++row) {
           const T* x = line_start(in, run, n, row, map.cols.begin);
           for (Index col = 0; col < map.cols.size(); ++col) {
-            for_each_lane(run.size(), [&](Index l) {
+            for_each_channel(run.size(), [&](Index l) {
               sums[static_cast<std::size_t>(l)] += static_cast<double>(x[col * in.block + l]);
             });
           }
@@ -94,7 +94,7 @@ void average_pool_backward(View<const T> out_gradient,
                   for (Index row = map.rows.begin; row < map.rows.end; ++row) {
                     T* g = line_start(in_gradient, run, n, row, map.cols.begin);
                     for (Index col = 0; col < map.cols.size(); ++col) {
-                      for_each_lane(run.size(), [&](Index l) {
+                      for_each_channel(run.size(), [&](Index l) {
                         g[col * in_gradient.block + l] += gradient[l] * share;
                       });
                     }
@@ -105,12 +105,12 @@ void average_pool_backward(View<const T> out_gradient,
 template void max_pool_forward<float>(const PoolSite&, View<const float>, const Pooled<float>&);
 template void max_pool_backward<float>(const PoolSite&,
                                        View<const float>,
-                                       View<const Winner>,
+                                       View<const ArgmaxOffset>,
                                        View<float>);
 template void max_pool_forward<double>(const PoolSite&, View<const double>, const Pooled<double>&);
 template void max_pool_backward<double>(const PoolSite&,
                                         View<const double>,
-                                        View<const Winner>,
+                                        View<const ArgmaxOffset>,
                                         View<double>);
 template void average_pool_forward<float>(View<const float>,
                                           const Region&,

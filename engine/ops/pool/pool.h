@@ -14,11 +14,11 @@ struct PoolSite {
   Region region;
 };
 
-// What it makes; winners are left out where theirs is a view of nothing.
+// What it makes; no argmax where its view is of nothing.
 template <class T>
 struct Pooled {
   View<T> values;
-  View<Winner> winners;
+  View<ArgmaxOffset> argmax;
 };
 
 // Assigns, on the region, the largest value of each window of `in`, and which cell of the window
@@ -27,11 +27,11 @@ struct Pooled {
 template <class T>
 void max_pool_forward(const PoolSite& site, View<const T> in, const Pooled<T>& out);
 
-// Adds each gradient of the region to the winner of its window.
+// Adds each gradient of the region to the argmax of its window.
 template <class T>
 void max_pool_backward(const PoolSite& site,
                        View<const T> out_gradient,
-                       View<const Winner> winners,
+                       View<const ArgmaxOffset> argmax,
                        View<T> in_gradient);
 
 // Assigns out (N, C, 1, 1) on the region the mean of all cells of the map.

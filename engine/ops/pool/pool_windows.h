@@ -1,5 +1,5 @@
 // Max-pool's windows, line by line, from cells that lie anywhere: in a map, or in a few lines that
-// are being made. Only the pool and what is joined with it use this.
+// are being made. Only the pool and what is fused with it use this.
 
 #pragma once
 
@@ -51,45 +51,47 @@ struct CellRows {
   }
 };
 
-// Where the values and winners of windows go, from the first window on.
+// Where the values and argmax offsets of windows go, from the first window on.
 template <class T>
 struct PooledLine {
   T* values = nullptr;
   Index values_step = 0;
-  Winner* winners = nullptr;
-  Index winners_step = 0;
+  ArgmaxOffset* argmax = nullptr;
+  Index argmax_step = 0;
 };
 
-// The view of the winners, or one of nothing that is laid out like the values.
+// The view of the argmax offsets, or one of nothing that is laid out like the values.
 template <class T>
-[[nodiscard]] View<Winner> winner_cells(const Pooled<T>& out) {
-  return out.winners.data == nullptr ? View<Winner>{nullptr, out.values.region, out.values.block}
-                                     : out.winners;
+[[nodiscard]] View<ArgmaxOffset> argmax_cells(const Pooled<T>& out) {
+  return out.argmax.data == nullptr
+             ? View<ArgmaxOffset>{nullptr, out.values.region, out.values.block}
+             : out.argmax;
 }
 
 template <class T>
 [[nodiscard]] PooledLine<T> pooled_line(
     const Pooled<T>& out, const Range& run, Index n, Index row, Index col) {
-  const bool has_winners = out.winners.data != nullptr;
+  const bool has_argmax = out.argmax.data != nullptr;
   return {line_start(out.values, run, n, row, col),
           out.values.block,
-          has_winners ? line_start(out.winners, run, n, row, col) : nullptr,
-          out.winners.block};
+          has_argmax ? line_start(out.argmax, run, n, row, col) : nullptr,
+          out.argmax.block};
 }
 
-// The gradients and winners of windows from (row, col) on; which cells of them is left to say.
+// The gradients and argmax offsets of windows from (row, col) on; which cells of them is left to
+// say.
 template <class T>
-[[nodiscard]] WinnerRow<T> winner_row(const View<const T>& gradient,
-                                      const View<const Winner>& winners,
+[[nodiscard]] ArgmaxRow<T> argmax_row(const View<const T>& gradient,
+                                      const View<const ArgmaxOffset>& argmax,
                                       const Range& run,
                                       Index n,
                                       Index row,
                                       Index col) {
-  WinnerRow<T> from;
+  ArgmaxRow<T> from;
   from.gradient = line_start(gradient, run, n, row, col);
   from.gradient_step = gradient.block;
-  from.winners = line_start(winners, run, n, row, col);
-  from.winners_step = winners.block;
+  from.argmax = line_start(argmax, run, n, row, col);
+  from.argmax_step = argmax.block;
   return from;
 }
 
@@ -103,7 +105,7 @@ template <class T>
 void pool_line(const PoolSite& site,
                const CellRows<const T>& in,
                const WindowLine& windows,
-               Index lanes,
+               Index channels,
                const PooledLine<T>& to) {
   const MaxPool& pool = site.pool;
   const Range rows = window_in(pool, windows.row, site.map.rows);
@@ -119,11 +121,11 @@ void pool_line(const PoolSite& site,
              .rows = rows.size(),
              .cols = cols.size(),
              .windows = count,
-             .lanes = lanes,
+             .channels = channels,
              .y = to.values + at * to.values_step,
              .y_step = to.values_step,
-             .winners = to.winners == nullptr ? nullptr : to.winners + at * to.winners_step,
-             .winners_step = to.winners_step,
+             .argmax = to.argmax == nullptr ? nullptr : to.argmax + at * to.argmax_step,
+             .argmax_step = to.argmax_step,
              .first = first_row + cols.begin - window_begin(pool, out),
              .size = pool.size});
       });

@@ -63,7 +63,7 @@ void for_each_pair(const CellMap& map,
                     Out* to_cell = to + (col - out.region.cols.begin) * out.block;
                     In* from_cell =
                         from + (col * map.sample / map.repeat - in.region.cols.begin) * in.block;
-                    for_each_lane(run.size(), [&](Index l) { visit(to_cell[l], from_cell[l]); });
+                    for_each_channel(run.size(), [&](Index l) { visit(to_cell[l], from_cell[l]); });
                   }
                 });
 }

@@ -24,7 +24,7 @@ struct ActivationFunction {
   template <class T>
   [[nodiscard]] static T value(T x) {
     if constexpr (kind == Activation::Relu) {
-      return x <= 0 ? T(0) : x;  // what is no number stays none
+      return x <= 0 ? T(0) : x;  // NaN stays NaN
     } else if constexpr (kind == Activation::Leaky) {
       return x > 0 ? x : T(0.1) * x;
     } else if constexpr (kind == Activation::Ramp) {

@@ -50,8 +50,8 @@ void sum_squares(const RowSums<T>& job, Index first_row, Index terms) {
   for (Index group = 0; group < kGroups; ++group) {
 #pragma GCC unroll 4
     for (Index p = 0; p < kCount; ++p) {
-      sums[group][p] =
-          *reinterpret_cast<const Row*>(job.sums + p * kLanes + first_row + group * kSquare<T>);
+      sums[group][p] = *reinterpret_cast<const Row*>(job.sums + p * kBlockChannels + first_row +
+                                                     group * kSquare<T>);
     }
   }
   for (Index t = 0; t < terms; t += kLineTerms<T>) {
@@ -72,7 +72,7 @@ void sum_squares(const RowSums<T>& job, Index first_row, Index terms) {
   for (Index group = 0; group < kGroups; ++group) {
 #pragma GCC unroll 4
     for (Index p = 0; p < kCount; ++p) {
-      *reinterpret_cast<Row*>(job.sums + p * kLanes + first_row + group * kSquare<T>) =
+      *reinterpret_cast<Row*>(job.sums + p * kBlockChannels + first_row + group * kSquare<T>) =
           sums[group][p];
     }
   }
@@ -83,11 +83,11 @@ template <class T>
 void sum_row(const RowSums<T>& job, Index row, Index first_term, Index pixels) {
   const T* weights = job.weights + row * job.weights_row;
   for (Index p = 0; p < pixels; ++p) {
-    T sum = job.sums[p * kLanes + row];
+    T sum = job.sums[p * kBlockChannels + row];
     for (Index t = first_term; t < job.terms; ++t) {
       sum += weights[t] * job.in[p * job.in_step + job.offsets[t]];
     }
-    job.sums[p * kLanes + row] = sum;
+    job.sums[p * kBlockChannels + row] = sum;
   }
 }
 

@@ -2,8 +2,8 @@
 // its activation, pools, and their backward passes. Memory bounds them, so each does all that it
 // can with a cell while it is there.
 //
-// `lanes` channels lie side by side in each cell; steps are elements from cell to cell. Rows of 16
-// or 8 lanes whose steps are that too run on vectors.
+// `channels` channels lie side by side in each cell; steps are elements from cell to cell. Rows of
+// 16 or 8 channels whose steps are that too run on vectors.
 
 #pragma once
 
@@ -16,16 +16,16 @@ namespace tessera::engine {
 
 using partitioner::Activation;
 
-inline constexpr Index kMostLanes = 16;
+inline constexpr Index kMostChannels = 16;
 
-// What a row's channels are normalised with, lane by lane:
+// What a row's channels are normalised with, channel by channel:
 // sum = (x - mean) * inverse * scale + shift.
 template <class T>
-struct LaneNorms {
-  alignas(kAlignment) T mean[kMostLanes] = {};
-  alignas(kAlignment) T inverse[kMostLanes] = {};
-  alignas(kAlignment) T scale[kMostLanes] = {};
-  alignas(kAlignment) T shift[kMostLanes] = {};
+struct BlockNorms {
+  alignas(kAlignment) T mean[kMostChannels] = {};
+  alignas(kAlignment) T inverse[kMostChannels] = {};
+  alignas(kAlignment) T scale[kMostChannels] = {};
+  alignas(kAlignment) T shift[kMostChannels] = {};
 };
 
 template <class T>
@@ -35,8 +35,8 @@ struct NormalizeRow {
   T* y = nullptr;
   Index y_step = 0;
   Index cells = 0;
-  Index lanes = 0;
-  const LaneNorms<T>* norms = nullptr;
+  Index channels = 0;
+  const BlockNorms<T>* norms = nullptr;
   Activation activation = Activation::Linear;
 };
 
@@ -48,8 +48,8 @@ struct NormalizeGradientRow {
   const T* gradient = nullptr;
   Index gradient_step = 0;
   Index cells = 0;
-  Index lanes = 0;
-  const LaneNorms<T>* norms = nullptr;
+  Index channels = 0;
+  const BlockNorms<T>* norms = nullptr;
   Activation activation = Activation::Linear;
 };
 
@@ -64,12 +64,12 @@ struct ActivationGradientRow {
   T* gradient = nullptr;  // of y; becomes that of x
   Index gradient_step = 0;
   Index cells = 0;
-  Index lanes = 0;
+  Index channels = 0;
   Activation activation = Activation::Linear;
 };
 
 // The number of a cell in the window of a max-pool, row * size + column.
-using Winner = std::uint8_t;
+using ArgmaxOffset = std::uint8_t;
 
 // Windows of a max-pool side by side, `rows` x `cols` cells each of those that a window has.
 template <class T>
@@ -81,32 +81,32 @@ struct PoolRow {
   Index rows = 0;
   Index cols = 0;
   Index windows = 0;
-  Index lanes = 0;
+  Index channels = 0;
   T* y = nullptr;
   Index y_step = 0;
-  Winner* winners = nullptr;  // or none
-  Index winners_step = 0;
+  ArgmaxOffset* argmax = nullptr;  // or none
+  Index argmax_step = 0;
   Index first = 0;  // number of a window's first cell
   Index size = 0;   // from the number of a cell to that of the cell below
 };
 
 // One row of cells of a max-pool's windows side by side, on the way back: the gradients of the
-// windows, which only their winners have.
+// windows, which only their argmax cells have.
 template <class T>
-struct WinnerRow {
+struct ArgmaxRow {
   const T* gradient = nullptr;  // of the windows
   Index gradient_step = 0;
-  const Winner* winners = nullptr;
-  Index winners_step = 0;
+  const ArgmaxOffset* argmax = nullptr;
+  Index argmax_step = 0;
   Index windows = 0;
   Index cols = 0;  // of each window
-  Index lanes = 0;
+  Index channels = 0;
   Index first = 0;  // number of the first cell of the row in its window
 };
 
 template <class T>
 struct UnpoolRow {
-  WinnerRow<T> from;
+  ArgmaxRow<T> from;
   T* x = nullptr;
   Index x_step = 0;
   Index x_window = 0;
@@ -115,10 +115,10 @@ struct UnpoolRow {
 // The sums of NormalizeGradientRow over such cells; windows are cols * x_step apart.
 template <class T>
 struct PooledGradientRow {
-  WinnerRow<T> from;
+  ArgmaxRow<T> from;
   const T* x = nullptr;
   Index x_step = 0;
-  const LaneNorms<T>* norms = nullptr;
+  const BlockNorms<T>* norms = nullptr;
   Activation activation = Activation::Linear;
 };
 
@@ -129,7 +129,7 @@ struct DepthwiseTap {
 };
 
 // Cells of a depthwise convolution, or of its gradient: y = start + sum over taps t of
-// weights[t.weights] * x[t.x], lane by lane.
+// weights[t.weights] * x[t.x], channel by channel.
 template <class T>
 struct DepthwiseCells {
   const T* x = nullptr;
@@ -138,13 +138,13 @@ struct DepthwiseCells {
   const DepthwiseTap* taps = nullptr;
   Index tap_count = 0;
   const T* weights = nullptr;
-  const T* start = nullptr;  // kMostLanes; if null, y starts with what it holds
+  const T* start = nullptr;  // kMostChannels; if null, y starts with what it holds
   T* y = nullptr;
   Index y_row = 0;
   Index y_step = 0;
   Index rows = 0;  // of y
   Index cols = 0;
-  Index lanes = 0;
+  Index channels = 0;
 };
 
 // The gradient of a depthwise convolution's weights: sums[t][lane] += sum over cells of
@@ -159,9 +159,9 @@ struct DepthwiseSums {
   Index gradient_step = 0;
   Index rows = 0;  // of the gradient
   Index cols = 0;
-  Index lanes = 0;
+  Index channels = 0;
   const Index* offsets = nullptr;
-  T* sums = nullptr;  // (taps, kMostLanes)
+  T* sums = nullptr;  // (taps, kMostChannels)
 };
 
 // Two rows of as many cells.
@@ -171,28 +171,29 @@ struct RowPair {
   Index x_step = 0;
   Index y_step = 0;
   Index cells = 0;
-  Index lanes = 0;
+  Index channels = 0;
 };
 
 // What one vector width makes of them.
 template <class T>
 struct RowKernels {
   // mean[lane] and squares[lane]: of the row's cells, and of their deviations from it, in double.
-  void (*moments)(const T* x, Index step, Index cells, Index lanes, double* mean, double* squares);
+  void (*moments)(
+      const T* x, Index step, Index cells, Index channels, double* mean, double* squares);
   // Assigns y = activation(x); both may be the same row.
   void (*activate)(const RowPair<T>& rows, Activation activation, T* y);
   // Assigns y = activation(normalised x).
   void (*normalize)(const NormalizeRow<T>& row);
   // With g the gradient times the activation's slope: adds g to shift[lane], g * (x - mean) *
   // inverse to scale[lane].
-  void (*gradient_sums)(const NormalizeGradientRow<T>& row, double* shift, double* scale);
-  // The same bits as gradient_sums of the cells' gradients.
-  void (*pooled_gradient_sums)(const PooledGradientRow<T>& row, double* shift, double* scale);
+  void (*gradient_statistics)(const NormalizeGradientRow<T>& row, double* shift, double* scale);
+  // The same bits as gradient_statistics of the cells' gradients.
+  void (*pooled_gradient_statistics)(const PooledGradientRow<T>& row, double* shift, double* scale);
   // Assigns to[...] = by.scale * (g - by.shift - (x - by.mean) * by.inverse). `to` may be x.
-  void (*normalize_gradient)(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to);
+  void (*normalize_gradient)(const NormalizeGradientRow<T>& row, const BlockNorms<T>& by, T* to);
   // Adds each gradient of x to sums[lane].
   void (*activation_gradient)(const ActivationGradientRow<T>& row, double* sums);
-  // Assigns y the largest value of each window and lane, and the number of the first cell that
+  // Assigns y the largest value of each window and channel, and the number of the first cell that
   // holds it.
   void (*pool)(const PoolRow<T>& row);
   void (*unpool)(const UnpoolRow<T>& row);        // assigns x the gradient, or 0 if it did not win

@@ -1,4 +1,4 @@
-// The inner loops of row_kernels.h, compiled once for each vector width like lane_kernels.inl.
+// The inner loops of row_kernels.h, compiled once for each vector width like block_kernels.inl.
 
 // Vectors of `kCount` numbers, or with kCount = 1 a number.
 template <class T, Index kCount>
@@ -81,7 +81,7 @@ template <class T, Kind kKind, class V>
   if constexpr (kKind == Kind::Linear) {
     return x;
   } else if constexpr (kKind == Kind::Relu) {
-    return x <= 0 ? zero : x;  // what is no number stays none, so that a loss shows it
+    return x <= 0 ? zero : x;  // NaN stays NaN, so that a loss shows it
   } else if constexpr (kKind == Kind::Leaky) {
     return x > 0 ? x : T(0.1) * x;
   } else if constexpr (kKind == Kind::Relu6) {
@@ -133,25 +133,25 @@ template <class T, Kind kKind, class V>
   }
 }
 
-// Calls run.operator()<V>(lane) for vectors that together are the lanes of a row: the machine's, or
-// shorter ones.
+// Calls run.operator()<V>(lane) for vectors that together are the channels of a row: the machine's,
+// or shorter ones.
 template <class T, class Run>
-[[gnu::always_inline]] inline void for_each_vector(Index lanes, bool side_by_side, Run run) {
+[[gnu::always_inline]] inline void for_each_vector(Index channels, bool side_by_side, Run run) {
   constexpr Index kMost = kVectorBytes / static_cast<Index>(sizeof(T));
   constexpr Index kLong = kMost < 16 ? kMost : 16;
   constexpr Index kShort = kMost < 8 ? kMost : 8;
-  if (lanes == 16 && side_by_side) {
+  if (channels == 16 && side_by_side) {
 #pragma GCC unroll 1
     for (Index lane = 0; lane < 16; lane += kLong) {
       run.template operator()<typename RowVector<T, kLong>::Type>(lane);
     }
-  } else if (lanes == 8 && side_by_side) {
+  } else if (channels == 8 && side_by_side) {
 #pragma GCC unroll 1
     for (Index lane = 0; lane < 8; lane += kShort) {
       run.template operator()<typename RowVector<T, kShort>::Type>(lane);
     }
   } else {
-    for (Index lane = 0; lane < lanes; ++lane) {
+    for (Index lane = 0; lane < channels; ++lane) {
       run.template operator()<T>(lane);
     }
   }
@@ -253,8 +253,8 @@ template <class T, class V, class Add>
 
 template <class T>
 void moments_row(
-    const T* x, Index step, Index cells, Index lanes, double* mean, double* squares) {
-  for_each_vector<T>(lanes, step == lanes, [&]<class V>(Index lane) {
+    const T* x, Index step, Index cells, Index channels, double* mean, double* squares) {
+  for_each_vector<T>(channels, step == channels, [&]<class V>(Index lane) {
     using D = Doubles<T, V>;
     D middle = sum_cells<T, V>(cells, [&](D& sum, Index cell) __attribute__((always_inline)) {
       const D value = to_doubles<T>(load_row<V>(x + cell * step + lane));
@@ -277,7 +277,7 @@ void moments_row(
   });
 }
 
-// The norms of some lanes.
+// The norms of some channels.
 template <class T, class V>
 struct VectorNorms {
   V mean;
@@ -285,7 +285,7 @@ struct VectorNorms {
   V scale;
   V shift;
 
-  [[gnu::always_inline]] VectorNorms(const LaneNorms<T>& norms, Index lane)
+  [[gnu::always_inline]] VectorNorms(const BlockNorms<T>& norms, Index lane)
       : mean(load_row<V>(norms.mean + lane)),
         inverse(load_row<V>(norms.inverse + lane)),
         scale(load_row<V>(norms.scale + lane)),
@@ -297,8 +297,8 @@ struct VectorNorms {
 
 template <class T, Kind kKind>
 void normalize_row(const NormalizeRow<T>& row) {
-  const bool side_by_side = row.x_step == row.lanes && row.y_step == row.lanes;
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+  const bool side_by_side = row.x_step == row.channels && row.y_step == row.channels;
+  for_each_vector<T>(row.channels, side_by_side, [&]<class V>(Index lane) {
     const VectorNorms<T, V> norms(*row.norms, lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
       const T* x = row.x + cell * row.x_step + lane;
@@ -311,11 +311,11 @@ void normalize_row(const NormalizeRow<T>& row) {
 
 // Sums of gradients and of their products with normalised cells, over the lanes of a vector.
 template <class T, class V>
-struct GradientSums {
+struct GradientStatistics {
   Doubles<T, V> shift;
   Doubles<T, V> scale;
 
-  [[gnu::always_inline]] GradientSums(const double* shift_sums, const double* scale_sums)
+  [[gnu::always_inline]] GradientStatistics(const double* shift_sums, const double* scale_sums)
       : shift(load_doubles<T, V>(shift_sums)), scale(load_doubles<T, V>(scale_sums)) {}
 
   [[gnu::always_inline]] void add(const V& gradient, const V& normal) {
@@ -338,11 +338,13 @@ struct GradientSums {
 };
 
 template <class T, Kind kKind>
-void gradient_sums_row(const NormalizeGradientRow<T>& row, double* shift_sums, double* scale_sums) {
-  const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+void gradient_statistics_row(const NormalizeGradientRow<T>& row,
+                             double* shift_sums,
+                             double* scale_sums) {
+  const bool side_by_side = row.x_step == row.channels && row.gradient_step == row.channels;
+  for_each_vector<T>(row.channels, side_by_side, [&]<class V>(Index lane) {
     const VectorNorms<T, V> norms(*row.norms, lane);
-    GradientSums<T, V> sums(shift_sums + lane, scale_sums + lane);
+    GradientStatistics<T, V> sums(shift_sums + lane, scale_sums + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
       const T* x = row.x + cell * row.x_step + lane;
       const T* gradient = row.gradient + cell * row.gradient_step + lane;
@@ -358,9 +360,9 @@ void gradient_sums_row(const NormalizeGradientRow<T>& row, double* shift_sums, d
 }
 
 template <class T, Kind kKind>
-void normalize_gradient_row(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to) {
-  const bool side_by_side = row.x_step == row.lanes && row.gradient_step == row.lanes;
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+void normalize_gradient_row(const NormalizeGradientRow<T>& row, const BlockNorms<T>& by, T* to) {
+  const bool side_by_side = row.x_step == row.channels && row.gradient_step == row.channels;
+  for_each_vector<T>(row.channels, side_by_side, [&]<class V>(Index lane) {
     const VectorNorms<T, V> norms(*row.norms, lane);
     const VectorNorms<T, V> through(by, lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
@@ -413,9 +415,9 @@ template <class T, Kind kKind, class V>
 
 template <class T, Kind kKind>
 void activation_gradient_row(const ActivationGradientRow<T>& row, double* sums) {
-  const bool side_by_side = row.y_step == row.lanes && row.gradient_step == row.lanes &&
-                            (row.x == nullptr || row.x_step == row.lanes);
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+  const bool side_by_side = row.y_step == row.channels && row.gradient_step == row.channels &&
+                            (row.x == nullptr || row.x_step == row.channels);
+  for_each_vector<T>(row.channels, side_by_side, [&]<class V>(Index lane) {
     auto sum = load_doubles<T, V>(sums + lane);
     for (Index cell = 0; cell < row.cells; ++cell) {
       T* gradient = row.gradient + cell * row.gradient_step + lane;
@@ -432,7 +434,7 @@ void activation_gradient_row(const ActivationGradientRow<T>& row, double* sums) 
   });
 }
 
-// Whole numbers that go with a vector of T, and winners.
+// Integers that go with a vector of T, and argmax offsets.
 template <class T>
 struct NumberOf;
 template <>
@@ -447,9 +449,10 @@ template <class V, class T>
 using Numbers =
     typename RowVector<typename NumberOf<T>::Type, static_cast<Index>(sizeof(V) / sizeof(T))>::Type;
 template <class V, class T>
-using Winners = typename RowVector<Winner, static_cast<Index>(sizeof(V) / sizeof(T))>::Type;
+using ArgmaxOffsets =
+    typename RowVector<ArgmaxOffset, static_cast<Index>(sizeof(V) / sizeof(T))>::Type;
 
-// Whole numbers of kBytes each.
+// Integers of kBytes each.
 template <Index kBytes>
 struct WholeNumber;
 template <>
@@ -488,27 +491,27 @@ template <class To, class From>
 template <class T, Index kRows, Index kCols>
 void pool_windows(const PoolRow<T>& job) {
   const PoolRow<T> row = job;  // which no store can change
-  const bool side_by_side = row.x_step == row.lanes;
-  for_each_vector<T>(row.lanes, side_by_side, [&]<class V>(Index lane) {
+  const bool side_by_side = row.x_step == row.channels;
+  for_each_vector<T>(row.channels, side_by_side, [&]<class V>(Index lane) {
     using N = Numbers<V, T>;
     const Index rows = kRows == 0 ? row.rows : kRows;
     const Index cols = kCols == 0 ? row.cols : kCols;
     for (Index window = 0; window < row.windows; ++window) {
       const T* x = row.x + window * row.x_window + lane;
       V best = load_row<V>(x);
-      N winner = N{} + static_cast<typename NumberOf<T>::Type>(row.first);
+      N argmax = N{} + static_cast<typename NumberOf<T>::Type>(row.first);
       for (Index r = 0; r < rows; ++r) {
         for (Index c = 0; c < cols; ++c) {
           const V value = load_row<V>(x + r * row.x_row + c * row.x_step);
           const auto number = static_cast<typename NumberOf<T>::Type>(row.first + r * row.size + c);
-          winner = value > best ? N{} + number : winner;
+          argmax = value > best ? N{} + number : argmax;
           best = value > best ? value : best;
         }
       }
       store_row(row.y + window * row.y_step + lane, best);
-      if (row.winners != nullptr) {
-        store_row(row.winners + window * row.winners_step + lane,
-                  convert_numbers<Winners<V, T>>(winner));
+      if (row.argmax != nullptr) {
+        store_row(row.argmax + window * row.argmax_step + lane,
+                  convert_numbers<ArgmaxOffsets<V, T>>(argmax));
       }
     }
   });
@@ -523,42 +526,42 @@ void pool_row(const PoolRow<T>& row) {
   }
 }
 
-// What a window has for some lanes: its gradient, and the number of the cell that it goes to.
+// What a window has for some channels: its gradient, and the number of the cell that it goes to.
 template <class T, class V>
 struct WindowGradient {
   V gradient;
-  Numbers<V, T> winner;
+  Numbers<V, T> argmax;
 
-  [[gnu::always_inline]] WindowGradient(const WinnerRow<T>& from, Index window, Index lane) {
+  [[gnu::always_inline]] WindowGradient(const ArgmaxRow<T>& from, Index window, Index lane) {
     const T* gradients = from.gradient + window * from.gradient_step + lane;
-    const Winner* winners = from.winners + window * from.winners_step + lane;
+    const ArgmaxOffset* offsets = from.argmax + window * from.argmax_step + lane;
     prefetch_row(gradients);
-    prefetch_row(winners);
+    prefetch_row(offsets);
     gradient = load_row<V>(gradients);
-    winner = convert_numbers<Numbers<V, T>>(load_row<Winners<V, T>>(winners));
+    argmax = convert_numbers<Numbers<V, T>>(load_row<ArgmaxOffsets<V, T>>(offsets));
   }
 
   // `yes` where a cell has won, else `no`.
-  [[gnu::always_inline]] V where_won(Index cell, const V& yes, const V& no) const {
+  [[gnu::always_inline]] V where_argmax(Index cell, const V& yes, const V& no) const {
     const auto number = Numbers<V, T>{} + static_cast<typename NumberOf<T>::Type>(cell);
-    return winner == number ? yes : no;
+    return argmax == number ? yes : no;
   }
 };
 
 // kCols of the window, or 0: as the row says.
 template <class T, bool kAdd, Index kCols>
 void unpool_windows(const UnpoolRow<T>& row) {
-  const WinnerRow<T>& from = row.from;
-  const bool side_by_side = from.gradient_step == from.lanes && row.x_step == from.lanes;
+  const ArgmaxRow<T>& from = row.from;
+  const bool side_by_side = from.gradient_step == from.channels && row.x_step == from.channels;
   const Index cols = kCols == 0 ? from.cols : kCols;
-  for_each_vector<T>(from.lanes, side_by_side, [&]<class V>(Index lane) {
+  for_each_vector<T>(from.channels, side_by_side, [&]<class V>(Index lane) {
     for (Index window = 0; window < from.windows; ++window) {
       const WindowGradient<T, V> of(from, window, lane);
       T* x = row.x + window * row.x_window + lane;
 #pragma GCC unroll 2
       for (Index c = 0; c < cols; ++c) {
         T* to = x + c * row.x_step;
-        const V share = of.where_won(from.first + c, of.gradient, V{});
+        const V share = of.where_argmax(from.first + c, of.gradient, V{});
         store_row(to, kAdd ? V(load_row<V>(to) + share) : share);
       }
     }
@@ -576,15 +579,15 @@ void unpool_row(const UnpoolRow<T>& row) {
 
 // kCols of the windows, or 0: as the row says.
 template <class T, Kind kKind, Index kCols>
-void pooled_gradient_sums_row(const PooledGradientRow<T>& row,
+void pooled_gradient_statistics_row(const PooledGradientRow<T>& row,
                               double* shift_sums,
                               double* scale_sums) {
-  const WinnerRow<T>& from = row.from;
-  const bool side_by_side = row.x_step == from.lanes && from.gradient_step == from.lanes;
+  const ArgmaxRow<T>& from = row.from;
+  const bool side_by_side = row.x_step == from.channels && from.gradient_step == from.channels;
   const Index cols = kCols == 0 ? from.cols : kCols;
-  for_each_vector<T>(from.lanes, side_by_side, [&]<class V>(Index lane) {
+  for_each_vector<T>(from.channels, side_by_side, [&]<class V>(Index lane) {
     const VectorNorms<T, V> norms(*row.norms, lane);
-    GradientSums<T, V> sums(shift_sums + lane, scale_sums + lane);
+    GradientStatistics<T, V> sums(shift_sums + lane, scale_sums + lane);
     for (Index window = 0; window < from.windows; ++window) {
       const WindowGradient<T, V> of(from, window, lane);
       const T* cells = row.x + window * cols * row.x_step + lane;
@@ -594,8 +597,8 @@ void pooled_gradient_sums_row(const PooledGradientRow<T>& row,
       for (Index c = 0; c < cols; ++c) {
         const T* cell = cells + c * row.x_step;
         prefetch_row(cell);
-        x = of.where_won(from.first + c, load_row<V>(cell), x);
-        share = of.where_won(from.first + c, of.gradient, share);
+        x = of.where_argmax(from.first + c, load_row<V>(cell), x);
+        share = of.where_argmax(from.first + c, of.gradient, share);
       }
       const V normal = norms.normal(x);
       sums.add(through_activation<T, kKind>(row.activation, share, norms.sum(normal)), normal);
@@ -685,7 +688,7 @@ template <class T, class V, Index kCount, Index kStep, Index kTaps>
 }
 
 template <class T, class V, Index kStep, Index kTaps>
-void depthwise_lanes(const DepthwiseCells<T>& job, Index lane) {
+void depthwise_channels(const DepthwiseCells<T>& job, Index lane) {
   const DepthwiseWeights<T, V, kTaps> shared(job, lane);
   const Index runs = (job.cols + kCells - 1) / kCells;
   for (Index row = 0; row < job.rows; ++row) {
@@ -705,17 +708,17 @@ void depthwise_lanes(const DepthwiseCells<T>& job, Index lane) {
 template <class T>
 void depthwise_any(const DepthwiseCells<T>& job) {
   constexpr Index kUsualTaps = 9;  // of a 3x3 filter
-  const bool side_by_side = job.x_step % job.lanes == 0 && job.y_step % job.lanes == 0;
-  for_each_vector<T>(job.lanes, side_by_side, [&]<class V>(Index lane) {
+  const bool side_by_side = job.x_step % job.channels == 0 && job.y_step % job.channels == 0;
+  for_each_vector<T>(job.channels, side_by_side, [&]<class V>(Index lane) {
     // NOLINTNEXTLINE(bugprone-sizeof-expression): V may be T itself, a vector of one
     constexpr Index kDense = static_cast<Index>(sizeof(V) / sizeof(T));
     const bool usual = job.tap_count == kUsualTaps;
     if (job.x_step == kDense) {
-      usual ? depthwise_lanes<T, V, kDense, kUsualTaps>(job, lane)
-            : depthwise_lanes<T, V, kDense, 0>(job, lane);
+      usual ? depthwise_channels<T, V, kDense, kUsualTaps>(job, lane)
+            : depthwise_channels<T, V, kDense, 0>(job, lane);
     } else {
-      usual ? depthwise_lanes<T, V, 0, kUsualTaps>(job, lane)
-            : depthwise_lanes<T, V, 0, 0>(job, lane);
+      usual ? depthwise_channels<T, V, 0, kUsualTaps>(job, lane)
+            : depthwise_channels<T, V, 0, 0>(job, lane);
     }
   });
 }
@@ -726,7 +729,7 @@ void sum_depthwise(const DepthwiseSums<T>& job, Index lane) {
   Index offset[kCount];
 #pragma GCC unroll 16
   for (Index t = 0; t < kCount; ++t) {
-    sums[t] = load_row<V>(job.sums + t * kMostLanes + lane);
+    sums[t] = load_row<V>(job.sums + t * kMostChannels + lane);
     offset[t] = job.offsets[t];
   }
   for (Index row = 0; row < job.rows; ++row) {
@@ -744,7 +747,7 @@ void sum_depthwise(const DepthwiseSums<T>& job, Index lane) {
   }
 #pragma GCC unroll 16
   for (Index t = 0; t < kCount; ++t) {
-    store_row(job.sums + t * kMostLanes + lane, sums[t]);
+    store_row(job.sums + t * kMostChannels + lane, sums[t]);
   }
 }
 
@@ -761,8 +764,8 @@ void dispatch_depthwise(const DepthwiseSums<T>& job, Index lane, Index taps) {
 
 template <class T>
 void depthwise_sums_any(const DepthwiseSums<T>& job, Index taps) {
-  const bool side_by_side = job.x_step % job.lanes == 0 && job.gradient_step % job.lanes == 0;
-  for_each_vector<T>(job.lanes, side_by_side, [&]<class V>(Index lane) {
+  const bool side_by_side = job.x_step % job.channels == 0 && job.gradient_step % job.channels == 0;
+  for_each_vector<T>(job.channels, side_by_side, [&]<class V>(Index lane) {
     dispatch_depthwise<T, V, kDepthwiseTaps>(job, lane, taps);
   });
 }
@@ -793,8 +796,8 @@ template <class Run>
 
 template <class T, Kind kKind>
 void activate_row(const RowPair<T>& rows, Activation activation, T* y) {
-  const bool side_by_side = rows.x_step == rows.lanes && rows.y_step == rows.lanes;
-  for_each_vector<T>(rows.lanes, side_by_side, [&]<class V>(Index lane) {
+  const bool side_by_side = rows.x_step == rows.channels && rows.y_step == rows.channels;
+  for_each_vector<T>(rows.channels, side_by_side, [&]<class V>(Index lane) {
     for (Index cell = 0; cell < rows.cells; ++cell) {
       store_row(y + cell * rows.y_step + lane,
                 activated<T, kKind>(activation, load_row<V>(rows.x + cell * rows.x_step + lane)));
@@ -805,17 +808,18 @@ void activate_row(const RowPair<T>& rows, Activation activation, T* y) {
 // Narrow cells side by side are numbers like any others: the widest vectors take most of them.
 template <class T>
 void activate_any(const RowPair<T>& rows, Activation activation, T* y) {
-  const bool dense = rows.x_step == rows.lanes && rows.y_step == rows.lanes &&
-                     kMostLanes % rows.lanes == 0;
-  const Index cells = dense ? rows.cells * rows.lanes / kMostLanes : 0;  // kMostLanes each
-  const Index taken = cells * kMostLanes;
+  const bool dense = rows.x_step == rows.channels && rows.y_step == rows.channels &&
+                     kMostChannels % rows.channels == 0;
+  const Index cells = dense ? rows.cells * rows.channels / kMostChannels : 0;  // kMostChannels each
+  const Index taken = cells * kMostChannels;
   const RowPair<T> rest{rows.x + taken,
                         rows.x_step,
                         rows.y_step,
-                        rows.cells - taken / rows.lanes,
-                        rows.lanes};
+                        rows.cells - taken / rows.channels,
+                        rows.channels};
   with_kind(activation, [&]<Kind kKind>() {
-    activate_row<T, kKind>({rows.x, kMostLanes, kMostLanes, cells, kMostLanes}, activation, y);
+    activate_row<T, kKind>(
+        {rows.x, kMostChannels, kMostChannels, cells, kMostChannels}, activation, y);
     activate_row<T, kKind>(rest, activation, y + taken);
   });
 }
@@ -826,24 +830,24 @@ void normalize_any(const NormalizeRow<T>& row) {
 }
 
 template <class T>
-void gradient_sums_any(const NormalizeGradientRow<T>& row, double* shift, double* scale) {
+void gradient_statistics_any(const NormalizeGradientRow<T>& row, double* shift, double* scale) {
   with_kind(row.activation,
-            [&]<Kind kKind>() { gradient_sums_row<T, kKind>(row, shift, scale); });
+            [&]<Kind kKind>() { gradient_statistics_row<T, kKind>(row, shift, scale); });
 }
 
 template <class T>
-void pooled_gradient_sums_any(const PooledGradientRow<T>& row, double* shift, double* scale) {
+void pooled_gradient_statistics_any(const PooledGradientRow<T>& row, double* shift, double* scale) {
   with_kind(row.activation, [&]<Kind kKind>() {
     if (row.from.cols == 2) {
-      pooled_gradient_sums_row<T, kKind, 2>(row, shift, scale);
+      pooled_gradient_statistics_row<T, kKind, 2>(row, shift, scale);
     } else {
-      pooled_gradient_sums_row<T, kKind, 0>(row, shift, scale);
+      pooled_gradient_statistics_row<T, kKind, 0>(row, shift, scale);
     }
   });
 }
 
 template <class T>
-void normalize_gradient_any(const NormalizeGradientRow<T>& row, const LaneNorms<T>& by, T* to) {
+void normalize_gradient_any(const NormalizeGradientRow<T>& row, const BlockNorms<T>& by, T* to) {
   with_kind(row.activation, [&]<Kind kKind>() { normalize_gradient_row<T, kKind>(row, by, to); });
 }
 
@@ -858,8 +862,8 @@ constexpr RowKernels<T> row_kernels_of_width() {
   kernels.moments = moments_row<T>;
   kernels.activate = activate_any<T>;
   kernels.normalize = normalize_any<T>;
-  kernels.gradient_sums = gradient_sums_any<T>;
-  kernels.pooled_gradient_sums = pooled_gradient_sums_any<T>;
+  kernels.gradient_statistics = gradient_statistics_any<T>;
+  kernels.pooled_gradient_statistics = pooled_gradient_statistics_any<T>;
   kernels.normalize_gradient = normalize_gradient_any<T>;
   kernels.activation_gradient = activation_gradient_any<T>;
   kernels.pool = pool_row<T>;

@@ -1,5 +1,6 @@
-// exp and what follows from it, on vectors of single precision: within a few units in the last place of
-// what the C library gives, one number at a time. Double precision stays with the C library.
+// exp and what follows from it, on vectors of single precision: within a few units in the last
+// place of what the C library gives, one number at a time. Double precision stays with the C
+// library.
 
 // The vector of 32-bit integers that goes with a vector of floats.
 template <class V>
@@ -14,16 +15,16 @@ struct ReducedExp {
   V scale;
 };
 
-// x = n * ln 2 + r, |r| <= ln 2 / 2: the polynomial of degree 6 in r whose largest error, relative to
-// exp(r) - 1, is least, 1.4e-8, so that small x, where the scale is 1, have all their digits. Of x whose
-// power a float can express.
+// x = n * ln 2 + r, |r| <= ln 2 / 2: the polynomial of degree 6 in r whose largest error, relative
+// to exp(r) - 1, is least, 1.4e-8, so that small x, where the scale is 1, have all their digits. Of
+// x whose power a float can express.
 template <class V>
 [[gnu::always_inline]] inline ReducedExp<V> reduced_exp(const V& x) {
   using Integers = typename IntegersOf<V>::Type;
   constexpr float kLog2e = 1.44269504F;
   constexpr float kLn2High = 0.693359375F;  // few bits: its multiples are exact
   constexpr float kLn2Low = -2.12194440e-4F;
-  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
   const V shifted = x * kLog2e + kRound;
   const V n = shifted - kRound;
   const V r = (x - n * kLn2High) - n * kLn2Low;

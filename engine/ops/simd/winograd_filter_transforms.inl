@@ -1,8 +1,10 @@
-// Winograd's transforms of 3x3 filters. Weights lie as (output channel, input channel, tap) or, for the way back, with the
-// channels' roles exchanged: a vector takes one tap of kLanes filters, so they are transposed four by four.
+// Winograd's transforms of 3x3 filters. Weights lie as (output channel, input channel, tap) or, for
+// the way back, with the channels' roles exchanged: a vector takes one tap of kBlockChannels
+// filters, so they are transposed four by four.
 
 constexpr Index kTaps = 9;
-constexpr Index kFiltersAtOnce = 8;  // input channels: their taps are written as quads and, some time later, read as vectors
+constexpr Index kFiltersAtOnce =
+    8;  // input channels: their taps are written as quads and, some time later, read as vectors
 
 template <class T>
 struct Quad {
@@ -22,7 +24,8 @@ template <class T>
   *reinterpret_cast<Four<T>*>(to) = four;
 }
 
-// Four numbers from each of four places `from_step` apart, to places `to_step` apart, transposed; assigns or adds.
+// Four numbers from each of four places `from_step` apart, to places `to_step` apart, transposed;
+// assigns or adds.
 template <class T, bool kAdd>
 [[gnu::always_inline]] inline void transpose_four(const T* from,
                                                   Index from_step,
@@ -47,45 +50,45 @@ template <class T, bool kAdd>
   }
 }
 
-// Some input channels of kLanes filters: those of channel c and lane l begin at
-// l * lane_step + c * channel_step.
+// Some input channels of kBlockChannels filters: those of channel c and filter l begin at
+// l * filter_step + c * channel_step.
 struct FilterSteps {
-  Index lane_step = 0;
+  Index filter_step = 0;
   Index channel_step = 0;
-  Index lanes = 0;  // that there are
+  Index filters = 0;  // that there are
   Index channels = 0;
 };
 
-// taps[channel][tap][lane] = from[lane][channel][tap], 0 for further lanes. Four lanes of all
-// channels before the next four: lanes are often whole pages apart, and a cache has room for few
+// taps[channel][tap][lane] = from[lane][channel][tap], 0 for further filters. Four filters of all
+// channels before the next four: filters are often whole pages apart, and a cache has room for few
 // such lines.
 template <class T>
 [[gnu::always_inline]] inline void gather_taps(const T* from,
                                                const FilterSteps& steps,
-                                               T (*taps)[kTaps * kLanes]) {
-  const Index quads = steps.lanes / 4 * 4;
+                                               T (*taps)[kTaps * kBlockChannels]) {
+  const Index quads = steps.filters / 4 * 4;
   for (Index lane = 0; lane < quads; lane += 4) {
-    const T* filters = from + lane * steps.lane_step;
+    const T* filters = from + lane * steps.filter_step;
     for (Index c = 0; c < steps.channels; ++c) {
 #pragma GCC unroll 4
       for (Index i = 0; i < 4; ++i) {
-        __builtin_prefetch(filters + i * steps.lane_step + kFiltersAtOnce * steps.channel_step);
+        __builtin_prefetch(filters + i * steps.filter_step + kFiltersAtOnce * steps.channel_step);
       }
-      transpose_four<T, false>(filters, steps.lane_step, taps[c] + lane, kLanes);
+      transpose_four<T, false>(filters, steps.filter_step, taps[c] + lane, kBlockChannels);
       transpose_four<T, false>(
-          filters + 4, steps.lane_step, taps[c] + 4 * kLanes + lane, kLanes);
+          filters + 4, steps.filter_step, taps[c] + 4 * kBlockChannels + lane, kBlockChannels);
 #pragma GCC unroll 4
       for (Index i = 0; i < 4; ++i) {
-        taps[c][8 * kLanes + lane + i] = filters[i * steps.lane_step + 8];
+        taps[c][8 * kBlockChannels + lane + i] = filters[i * steps.filter_step + 8];
       }
       filters += steps.channel_step;
     }
   }
-  for (Index lane = quads; lane < kLanes; ++lane) {
+  for (Index lane = quads; lane < kBlockChannels; ++lane) {
     for (Index c = 0; c < steps.channels; ++c) {
-      const T* filter = from + lane * steps.lane_step + c * steps.channel_step;
+      const T* filter = from + lane * steps.filter_step + c * steps.channel_step;
       for (Index tap = 0; tap < kTaps; ++tap) {
-        taps[c][tap * kLanes + lane] = lane < steps.lanes ? filter[tap] : T{};
+        taps[c][tap * kBlockChannels + lane] = lane < steps.filters ? filter[tap] : T{};
       }
     }
   }
@@ -93,28 +96,28 @@ template <class T>
 
 // to[lane][channel][tap] += taps[channel][tap][lane], in the same order.
 template <class T>
-[[gnu::always_inline]] inline void add_taps(const T (*taps)[kTaps * kLanes],
+[[gnu::always_inline]] inline void add_taps(const T (*taps)[kTaps * kBlockChannels],
                                             const FilterSteps& steps,
                                             T* to) {
-  const Index quads = steps.lanes / 4 * 4;
+  const Index quads = steps.filters / 4 * 4;
   for (Index lane = 0; lane < quads; lane += 4) {
-    T* filters = to + lane * steps.lane_step;
+    T* filters = to + lane * steps.filter_step;
     for (Index c = 0; c < steps.channels; ++c) {
-      transpose_four<T, true>(taps[c] + lane, kLanes, filters, steps.lane_step);
+      transpose_four<T, true>(taps[c] + lane, kBlockChannels, filters, steps.filter_step);
       transpose_four<T, true>(
-          taps[c] + 4 * kLanes + lane, kLanes, filters + 4, steps.lane_step);
+          taps[c] + 4 * kBlockChannels + lane, kBlockChannels, filters + 4, steps.filter_step);
 #pragma GCC unroll 4
       for (Index i = 0; i < 4; ++i) {
-        filters[i * steps.lane_step + 8] += taps[c][8 * kLanes + lane + i];
+        filters[i * steps.filter_step + 8] += taps[c][8 * kBlockChannels + lane + i];
       }
       filters += steps.channel_step;
     }
   }
-  for (Index lane = quads; lane < steps.lanes; ++lane) {
+  for (Index lane = quads; lane < steps.filters; ++lane) {
     for (Index c = 0; c < steps.channels; ++c) {
-      T* filter = to + lane * steps.lane_step + c * steps.channel_step;
+      T* filter = to + lane * steps.filter_step + c * steps.channel_step;
       for (Index tap = 0; tap < kTaps; ++tap) {
-        filter[tap] += taps[c][tap * kLanes + lane];
+        filter[tap] += taps[c][tap * kBlockChannels + lane];
       }
     }
   }
@@ -123,22 +126,23 @@ template <class T>
 template <class T, Index kSide>
 void transform_filters(const FilterTransform<T>& job) {
   constexpr Index kPositions = (kSide + 2) * (kSide + 2);
-  alignas(kAlignment) T taps[kFiltersAtOnce][kTaps * kLanes];
+  alignas(kAlignment) T taps[kFiltersAtOnce][kTaps * kBlockChannels];
   const Index first_tap = job.turned ? kTaps - 1 : 0;
-  const Index tap_step = job.turned ? -kLanes : kLanes;
+  const Index tap_step = job.turned ? -kBlockChannels : kBlockChannels;
   for (Index begin = 0; begin < job.channels; begin += kFiltersAtOnce) {
     const Index left = job.channels - begin;
     const Index count = left < kFiltersAtOnce ? left : kFiltersAtOnce;
     gather_taps(job.taps + begin * job.channel_step,
-                {job.lane_step, job.channel_step, job.lanes, count},
+                {job.filter_step, job.channel_step, job.filters, count},
                 taps);
     for_each_part<T>(count, [&](Index c, Index lane) __attribute__((always_inline)) {
-      LanePart<T> filter[kTaps];
-      LanePart<T> positions[kPositions];
-      load_positions(taps[c] + first_tap * kLanes + lane, tap_step, filter);
+      VectorPart<T> filter[kTaps];
+      VectorPart<T> positions[kPositions];
+      load_positions(taps[c] + first_tap * kBlockChannels + lane, tap_step, filter);
       transform_square<3, kSide + 2>(
           filter, positions, [](const auto& in, auto& out) { weights_line<T>(in, out); });
-      store_positions(positions, job.positions + (begin + c) * kLanes + lane, job.position_step);
+      store_positions(
+          positions, job.positions + (begin + c) * kBlockChannels + lane, job.position_step);
     });
   }
 }
@@ -146,20 +150,21 @@ void transform_filters(const FilterTransform<T>& job) {
 template <class T, Index kSide>
 void transform_filter_gradients(const FilterGradientTransform<T>& job) {
   constexpr Index kPositions = (kSide + 2) * (kSide + 2);
-  alignas(kAlignment) T taps[kFiltersAtOnce][kTaps * kLanes];
+  alignas(kAlignment) T taps[kFiltersAtOnce][kTaps * kBlockChannels];
   for (Index begin = 0; begin < job.channels; begin += kFiltersAtOnce) {
     const Index left = job.channels - begin;
     const Index count = left < kFiltersAtOnce ? left : kFiltersAtOnce;
     for_each_part<T>(count, [&](Index c, Index lane) __attribute__((always_inline)) {
-      LanePart<T> positions[kPositions];
-      LanePart<T> filter[kTaps];
-      load_positions(job.positions + (begin + c) * kLanes + lane, job.position_step, positions);
+      VectorPart<T> positions[kPositions];
+      VectorPart<T> filter[kTaps];
+      load_positions(
+          job.positions + (begin + c) * kBlockChannels + lane, job.position_step, positions);
       transform_square<kSide + 2, 3>(
           positions, filter, [](const auto& in, auto& out) { weight_gradient_line<T>(in, out); });
-      store_positions(filter, taps[c] + lane, kLanes);
+      store_positions(filter, taps[c] + lane, kBlockChannels);
     });
     add_taps<T>(taps,
-                {job.lane_step, job.channel_step, job.lanes, count},
+                {job.filter_step, job.channel_step, job.filters, count},
                 job.taps + begin * job.channel_step);
   }
 }

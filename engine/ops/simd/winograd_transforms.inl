@@ -1,5 +1,6 @@
-// Winograd's transforms of F(2x2, 3x3) and F(4x4, 3x3) (Lavin, Gray 2016), interpolation at 0, 1, -1 (and 2, -2). Each is a
-// transform of a line, applied to the columns and then to the rows of a tile.
+// Winograd's transforms of F(2x2, 3x3) and F(4x4, 3x3) (Lavin, Gray 2016), interpolation at 0, 1,
+// -1 (and 2, -2). Each is a transform of a line, applied to the columns and then to the rows of a
+// tile.
 
 // B^T: a line of a window of the input.
 template <class V>
@@ -150,7 +151,7 @@ template <Index kFrom, Index kTo, class V, class Line>
 template <class T, class Visit>
 [[gnu::always_inline]] inline void for_each_part(Index tiles, Visit visit) {
   for (Index tile = 0; tile < tiles; ++tile) {
-    for (Index lane = 0; lane < kLanes; lane += kPartLanes<T>) {
+    for (Index lane = 0; lane < kBlockChannels; lane += kVectorElements<T>) {
       visit(tile, lane);
     }
   }
@@ -171,7 +172,7 @@ template <class T, Index kSquare, Index kKnown, bool kWrite, class Job>
   for (Index row = 0; row < kSquare; ++row) {
 #pragma GCC unroll 8
     for (Index col = kKnown; col < kSquare; ++col) {
-      __builtin_prefetch(cells + row * job.row_step + col * kLanes, kWrite ? 1 : 0);
+      __builtin_prefetch(cells + row * job.row_step + col * kBlockChannels, kWrite ? 1 : 0);
     }
   }
 }
@@ -181,13 +182,13 @@ template <class T, Index kSide>
 [[gnu::always_inline]] inline void load_square(const T* cells,
                                                Index row_step,
                                                const TileCells& inside,
-                                               LanePart<T> (&square)[kSide * kSide]) {
+                                               VectorPart<T> (&square)[kSide * kSide]) {
   if (inside.all(kSide)) {
 #pragma GCC unroll 8
     for (Index row = 0; row < kSide; ++row) {
 #pragma GCC unroll 8
       for (Index col = 0; col < kSide; ++col) {
-        square[row * kSide + col] = load_part(cells + row * row_step + col * kLanes);
+        square[row * kSide + col] = load_part(cells + row * row_step + col * kBlockChannels);
       }
     }
     return;
@@ -197,7 +198,7 @@ template <class T, Index kSide>
     for (Index col = 0; col < kSide; ++col) {
       const bool cell_inside = row_inside && col >= inside.col_begin && col < inside.col_end;
       square[row * kSide + col] =
-          cell_inside ? load_part(cells + row * row_step + col * kLanes) : LanePart<T>{};
+          cell_inside ? load_part(cells + row * row_step + col * kBlockChannels) : VectorPart<T>{};
     }
   }
 }
@@ -205,7 +206,7 @@ template <class T, Index kSide>
 template <class T, Index kCount>
 [[gnu::always_inline]] inline void load_positions(const T* from,
                                                   Index step,
-                                                  LanePart<T> (&positions)[kCount]) {
+                                                  VectorPart<T> (&positions)[kCount]) {
 #pragma GCC unroll 36
   for (Index i = 0; i < kCount; ++i) {
     positions[i] = load_part(from + i * step);
@@ -213,7 +214,7 @@ template <class T, Index kCount>
 }
 
 template <class T, Index kCount>
-[[gnu::always_inline]] inline void store_positions(const LanePart<T> (&positions)[kCount],
+[[gnu::always_inline]] inline void store_positions(const VectorPart<T> (&positions)[kCount],
                                                    T* to,
                                                    Index step) {
 #pragma GCC unroll 36
@@ -226,14 +227,14 @@ template <class T, Index kSide>
 void transform_input(const SquareTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
   for_each_part<T>(job.tiles, [&](Index tile, Index lane) __attribute__((always_inline)) {
-    LanePart<T> window[kWindow * kWindow];
-    LanePart<T> positions[kWindow * kWindow];
+    VectorPart<T> window[kWindow * kWindow];
+    VectorPart<T> positions[kWindow * kWindow];
     prefetch_square<T, kWindow, kWindow - kSide, false>(job, tile, lane);
     load_square<T, kWindow>(
         job.cells + tile * job.tile_step + lane, job.row_step, job.inside, window);
     transform_square<kWindow, kWindow>(
         window, positions, [](const auto& in, auto& out) { input_line(in, out); });
-    store_positions(positions, job.positions + tile * kLanes + lane, job.position_step);
+    store_positions(positions, job.positions + tile * kBlockChannels + lane, job.position_step);
   });
 }
 
@@ -241,23 +242,23 @@ template <class T, Index kSide>
 void transform_gradient(const SquareTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
   for_each_part<T>(job.tiles, [&](Index tile, Index lane) __attribute__((always_inline)) {
-    LanePart<T> square[kSide * kSide];
-    LanePart<T> positions[kWindow * kWindow];
+    VectorPart<T> square[kSide * kSide];
+    VectorPart<T> positions[kWindow * kWindow];
     prefetch_square<T, kSide, 0, false>(job, tile, lane);
     load_square<T, kSide>(
         job.cells + tile * job.tile_step + lane, job.row_step, job.inside, square);
     transform_square<kSide, kWindow>(
         square, positions, [](const auto& in, auto& out) { gradient_line(in, out); });
-    store_positions(positions, job.positions + tile * kLanes + lane, job.position_step);
+    store_positions(positions, job.positions + tile * kBlockChannels + lane, job.position_step);
   });
 }
 
 template <class T, Index kSide, bool kAdd>
-[[gnu::always_inline]] inline void store_square(const LanePart<T> (&square)[kSide * kSide],
+[[gnu::always_inline]] inline void store_square(const VectorPart<T> (&square)[kSide * kSide],
                                                 const SumTransform<T>& job,
-                                                const LanePart<T>& bias,
+                                                const VectorPart<T>& bias,
                                                 T* cells) {
-  const auto store = [](T* cell, const LanePart<T>& sum) {
+  const auto store = [](T* cell, const VectorPart<T>& sum) {
     store_part(cell, kAdd ? load_part(cell) + sum : sum);
   };
   if (job.inside.all(kSide)) {
@@ -265,14 +266,14 @@ template <class T, Index kSide, bool kAdd>
     for (Index row = 0; row < kSide; ++row) {
 #pragma GCC unroll 8
       for (Index col = 0; col < kSide; ++col) {
-        store(cells + row * job.row_step + col * kLanes, square[row * kSide + col] + bias);
+        store(cells + row * job.row_step + col * kBlockChannels, square[row * kSide + col] + bias);
       }
     }
     return;
   }
   for (Index row = job.inside.row_begin; row < job.inside.row_end; ++row) {
     for (Index col = job.inside.col_begin; col < job.inside.col_end; ++col) {
-      store(cells + row * job.row_step + col * kLanes, square[row * kSide + col] + bias);
+      store(cells + row * job.row_step + col * kBlockChannels, square[row * kSide + col] + bias);
     }
   }
 }
@@ -281,13 +282,13 @@ template <class T, Index kSide>
 void transform_sums(const SumTransform<T>& job) {
   constexpr Index kWindow = kSide + 2;
   for_each_part<T>(job.tiles, [&](Index tile, Index lane) __attribute__((always_inline)) {
-    LanePart<T> positions[kWindow * kWindow];
-    LanePart<T> square[kSide * kSide];
+    VectorPart<T> positions[kWindow * kWindow];
+    VectorPart<T> square[kSide * kSide];
     prefetch_square<T, kSide, 0, true>(job, tile, lane);
-    load_positions(job.positions + tile * kLanes + lane, job.position_step, positions);
+    load_positions(job.positions + tile * kBlockChannels + lane, job.position_step, positions);
     transform_square<kWindow, kSide>(
         positions, square, [](const auto& in, auto& out) { sums_line(in, out); });
-    const LanePart<T> bias = job.bias == nullptr ? LanePart<T>{} : load_part(job.bias + lane);
+    const VectorPart<T> bias = job.bias == nullptr ? VectorPart<T>{} : load_part(job.bias + lane);
     T* cells = job.cells + tile * job.tile_step + lane;
     if (job.add) {
       store_square<T, kSide, true>(square, job, bias, cells);

@@ -24,7 +24,7 @@ TEST_CASE("a rank is silent once it was heard of and then not for the limit") {
   CHECK(attendance.silent(10, 116) == std::vector<int>{2});
 }
 
-TEST_CASE("a rank that was never heard of is not judged, nor is this rank itself") {
+TEST_CASE("a rank that was never heard of is not counted as silent, nor is this rank itself") {
   const Attendance attendance(3, 1, 0);
   CHECK(attendance.silent(10, 1000).empty());
 }
@@ -53,7 +53,7 @@ TEST_CASE("a stall is described by the ranks that do not answer and their machin
   CHECK(engine::describe({30, {1, 2}, {0}, hosts}) ==
         "pi2 (rank 1), pi3 (rank 2) have not answered for 30 s");
   CHECK(engine::describe({60, {}, {0, 1, 2}, hosts}) ==
-        "all ranks have waited for each other for 600 s, and no message came");
+        "all ranks have waited for each other for 600 s, and no message arrived");
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
+using engine::Augmentation;
 using engine::Picture;
 using engine::RenderingRules;
-using engine::Variation;
 using partitioner::Index;
 using partitioner::MapShape;
 using partitioner::Region;
@@ -51,11 +51,11 @@ RenderingRules wild_rules(const MapShape& input) {
 }
 
 std::vector<float> whole(const Picture& picture,
-                         const Variation& variation,
+                         const Augmentation& augmentation,
                          const RenderingRules& rules) {
   std::vector<float> out(static_cast<std::size_t>(rules.input.volume()));
   render(picture,
-         variation,
+         augmentation,
          rules,
          {{0, 1}, {0, rules.input.channels}, {0, rules.input.rows}, {0, rules.input.cols}},
          out);
@@ -84,7 +84,8 @@ partitioner::Range random_range(Index size, std::uint64_t draw) {
 }  // namespace
 
 TEST_CASE(
-    "a region is rendered with the same bits as those cells of the whole, whatever the variation") {
+    "a region is rendered with the same bits as those cells of the whole, whatever the "
+    "augmentation") {
   for (std::uint64_t trial = 0; trial < 200; ++trial) {
     CAPTURE(trial);
     const Index channels = trial % 2 == 0 ? 3 : 1;
@@ -94,15 +95,15 @@ TEST_CASE(
         trial % 5 == 0 ? engine::PixelConvention{{0.3F}, {0.7F}} : engine::PixelConvention{};
     const Picture picture =
         random_picture({channels, 5 + static_cast<Index>(trial % 23), 19}, trial);
-    const Variation variation =
-        draw_variation(rules, picture.shape, 3, static_cast<Index>(trial), 2);
-    const std::vector<float> all = whole(picture, variation, rules);
+    const Augmentation augmentation =
+        draw_augmentation(rules, picture.shape, 3, static_cast<Index>(trial), 2);
+    const std::vector<float> all = whole(picture, augmentation, rules);
     const Region region{{4, 5},
                         random_range(channels, 3 * trial),
                         random_range(input.rows, 3 * trial + 1),
                         random_range(input.cols, 3 * trial + 2)};
     std::vector<float> part(static_cast<std::size_t>(region.volume()));
-    render(picture, variation, rules, region, part);
+    render(picture, augmentation, rules, region, part);
     std::size_t cell = 0;
     bool same = true;
     for (Index c = region.channels.begin; c < region.channels.end; ++c) {
@@ -116,12 +117,12 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("without variation a picture of the input's size is copied, bit for bit") {
+TEST_CASE("without augmentation a picture of the input's size is copied, bit for bit") {
   for (const MapShape shape : {MapShape{1, 28, 28}, MapShape{3, 7, 12}, MapShape{3, 1, 1}}) {
     const Picture picture = random_picture(shape, 1);
     const RenderingRules rules = plain_rules(shape);
-    CHECK(whole(picture, draw_variation(rules, shape, 1, 2, 3), rules) == values_of(picture));
-    CHECK(whole(picture, centre_variation(rules, shape), rules) == values_of(picture));
+    CHECK(whole(picture, draw_augmentation(rules, shape, 1, 2, 3), rules) == values_of(picture));
+    CHECK(whole(picture, centre_crop(rules, shape), rules) == values_of(picture));
   }
 }
 
@@ -132,10 +133,10 @@ TEST_CASE("flipping alone mirrors about half of the pictures and changes no valu
   rules.augmentation.flip = true;
   int mirrored = 0;
   for (Index position = 0; position < 1000; ++position) {
-    const Variation variation = draw_variation(rules, shape, 9, 0, position);
-    mirrored += variation.mirrored ? 1 : 0;
-    const std::vector<float> out = whole(picture, variation, rules);
-    const Index col = variation.mirrored ? shape.cols - 1 - 2 : 2;
+    const Augmentation augmentation = draw_augmentation(rules, shape, 9, 0, position);
+    mirrored += augmentation.mirrored ? 1 : 0;
+    const std::vector<float> out = whole(picture, augmentation, rules);
+    const Index col = augmentation.mirrored ? shape.cols - 1 - 2 : 2;
     CHECK(at(out, shape, 1, 4, 2) == picture.value(1, 4, col));
   }
   CHECK(std::abs(mirrored - 500) < 80);  // five standard deviations
@@ -148,13 +149,13 @@ TEST_CASE("crop padding moves the picture by whole cells within the padding and 
   rules.augmentation.crop_padding = 4;
   std::vector<bool> seen(81);
   for (Index position = 0; position < 2000; ++position) {
-    const Variation variation = draw_variation(rules, shape, 9, 5, position);
-    const auto dx = static_cast<Index>(variation.centre_x - 4);
-    const auto dy = static_cast<Index>(variation.centre_y - 4);
+    const Augmentation augmentation = draw_augmentation(rules, shape, 9, 5, position);
+    const auto dx = static_cast<Index>(augmentation.centre_x - 4);
+    const auto dy = static_cast<Index>(augmentation.centre_y - 4);
     REQUIRE(std::abs(dx) <= 4);
     REQUIRE(std::abs(dy) <= 4);
     seen[static_cast<std::size_t>((dy + 4) * 9 + dx + 4)] = true;
-    const std::vector<float> out = whole(picture, variation, rules);
+    const std::vector<float> out = whole(picture, augmentation, rules);
     bool same = true;
     for (Index row = 0; row < 8; ++row) {
       for (Index col = 0; col < 8; ++col) {
@@ -174,14 +175,14 @@ TEST_CASE(
   RenderingRules rules = plain_rules(input);
   rules.picture = picture.shape;
   rules.crop = partitioner::Crop{.noadjust = true};
-  const std::vector<float> centre = whole(picture, centre_variation(rules, picture.shape), rules);
+  const std::vector<float> centre = whole(picture, centre_crop(rules, picture.shape), rules);
   CHECK(at(centre, input, 2, 1, 3) == pixel(picture, 2, 2 + 1, 2 + 3));
   bool moved = false;
   for (Index position = 0; position < 200; ++position) {
-    const Variation variation = draw_variation(rules, picture.shape, 6, 0, position);
-    const std::vector<float> out = whole(picture, variation, rules);
-    const auto top = static_cast<Index>(variation.centre_y - 2.5);
-    const auto left = static_cast<Index>(variation.centre_x - 2);
+    const Augmentation augmentation = draw_augmentation(rules, picture.shape, 6, 0, position);
+    const std::vector<float> out = whole(picture, augmentation, rules);
+    const auto top = static_cast<Index>(augmentation.centre_y - 2.5);
+    const auto left = static_cast<Index>(augmentation.centre_x - 2);
     REQUIRE(top >= 0);
     REQUIRE(left >= 0);
     REQUIRE(top <= 4);
@@ -191,7 +192,7 @@ TEST_CASE(
   }
   CHECK(moved);
   rules.crop->noadjust = false;
-  const std::vector<float> adjusted = whole(picture, centre_variation(rules, picture.shape), rules);
+  const std::vector<float> adjusted = whole(picture, centre_crop(rules, picture.shape), rules);
   CHECK(adjusted[7] == doctest::Approx(2 * centre[7] - 1));
 }
 
@@ -206,7 +207,7 @@ TEST_CASE(
   }
   const Picture picture = picture_of({1, 20, 40}, bytes);
   const RenderingRules rules = plain_rules(input);
-  const std::vector<float> out = whole(picture, centre_variation(rules, picture.shape), rules);
+  const std::vector<float> out = whole(picture, centre_crop(rules, picture.shape), rules);
   for (Index col = 0; col < 10; ++col) {
     // Each cell covers two pixels from column 10 on: the mean of both lies where it samples.
     CHECK(at(out, input, 0, 3, col) ==
@@ -218,7 +219,7 @@ TEST_CASE("enlarging repeats the edge for half a cell and no darkness comes in f
   const MapShape input{1, 9, 9};
   const Picture picture = picture_of({1, 3, 3}, tests::Bytes(9, 204));
   const RenderingRules rules = plain_rules(input);
-  for (const float value : whole(picture, centre_variation(rules, picture.shape), rules)) {
+  for (const float value : whole(picture, centre_crop(rules, picture.shape), rules)) {
     CHECK(value == 0.8F);
   }
 }
@@ -234,9 +235,9 @@ TEST_CASE(
   std::vector<int> sizes(13);
   int narrow = 0;
   for (Index position = 0; position < 1000; ++position) {
-    const Variation variation = draw_variation(rules, picture, 1, 0, position);
-    const double rows = 20 / variation.y_per_row;
-    const double cols = 20 / variation.x_per_col;
+    const Augmentation augmentation = draw_augmentation(rules, picture, 1, 0, position);
+    const double rows = 20 / augmentation.y_per_row;
+    const double cols = 20 / augmentation.x_per_col;
     ++sizes[static_cast<std::size_t>(std::lround(std::min(rows, cols)))];
     narrow += cols < rows ? 1 : 0;
   }
@@ -250,7 +251,7 @@ TEST_CASE("turning by a right angle moves cells as a rotation does") {
   const MapShape shape{1, 5, 5};
   const Picture picture = random_picture(shape, 8);
   const RenderingRules rules = plain_rules(shape);
-  Variation quarter = centre_variation(rules, shape);
+  Augmentation quarter = centre_crop(rules, shape);
   quarter.x_per_col = 0;
   quarter.x_per_row = -1;
   quarter.y_per_col = 1;
@@ -265,33 +266,33 @@ TEST_CASE(
   const MapShape shape{3, 1, 2};
   const Picture picture = picture_of(shape, {204, 51, 51, 51, 102, 51});  // a colour and a grey
   const RenderingRules rules = plain_rules(shape);
-  Variation variation = centre_variation(rules, shape);
-  variation.hue = 1.0F / 3;
-  std::vector<float> out = whole(picture, variation, rules);
+  Augmentation augmentation = centre_crop(rules, shape);
+  augmentation.hue = 1.0F / 3;
+  std::vector<float> out = whole(picture, augmentation, rules);
   CHECK(at(out, shape, 1, 0, 0) == doctest::Approx(0.8));
   CHECK(at(out, shape, 2, 0, 0) == doctest::Approx(0.2));
   CHECK(at(out, shape, 0, 0, 0) == doctest::Approx(0.4));
   CHECK(at(out, shape, 0, 0, 1) == doctest::Approx(0.2));
-  variation.hue = 0;
-  variation.exposure = 0.5F;
-  out = whole(picture, variation, rules);
+  augmentation.hue = 0;
+  augmentation.exposure = 0.5F;
+  out = whole(picture, augmentation, rules);
   CHECK(at(out, shape, 0, 0, 0) == doctest::Approx(0.4));
   CHECK(at(out, shape, 1, 0, 0) == doctest::Approx(0.1));
-  variation.exposure = 4;
-  CHECK(at(whole(picture, variation, rules), shape, 0, 0, 0) == 1.0F);
-  variation.exposure = 1;
-  variation.saturation = 0.5F;
-  out = whole(picture, variation, rules);
+  augmentation.exposure = 4;
+  CHECK(at(whole(picture, augmentation, rules), shape, 0, 0, 0) == 1.0F);
+  augmentation.exposure = 1;
+  augmentation.saturation = 0.5F;
+  out = whole(picture, augmentation, rules);
   CHECK(at(out, shape, 0, 0, 0) == doctest::Approx(0.8));
   CHECK(at(out, shape, 1, 0, 0) == doctest::Approx(0.5));
 }
 
 TEST_CASE("colours are left alone in grey pictures") {
   RenderingRules rules = wild_rules({1, 4, 4});
-  const Variation variation = draw_variation(rules, {1, 9, 9}, 1, 1, 1);
-  CHECK(variation.hue == 0);
-  CHECK(variation.saturation == 1);
-  CHECK(variation.exposure == 1);
+  const Augmentation augmentation = draw_augmentation(rules, {1, 9, 9}, 1, 1, 1);
+  CHECK(augmentation.hue == 0);
+  CHECK(augmentation.saturation == 1);
+  CHECK(augmentation.exposure == 1);
 }
 
 TEST_CASE("a convention takes mean and deviation of each channel, in place of -1..1") {
@@ -300,19 +301,19 @@ TEST_CASE("a convention takes mean and deviation of each channel, in place of -1
   RenderingRules rules = plain_rules(shape);
   rules.crop = partitioner::Crop{};
   rules.convention = {{0.1F, 0.2F, 0.3F}, {0.5F, 0.25F, 2.0F}};
-  const std::vector<float> out = whole(picture, centre_variation(rules, shape), rules);
+  const std::vector<float> out = whole(picture, centre_crop(rules, shape), rules);
   CHECK(at(out, shape, 1, 1, 0) == doctest::Approx((picture.value(1, 1, 0) - 0.2) / 0.25));
   CHECK(at(out, shape, 2, 0, 1) == doctest::Approx((picture.value(2, 0, 1) - 0.3) / 2));
 }
 
-TEST_CASE("a variation depends on seed, step and position, and on nothing else") {
+TEST_CASE("an augmentation depends on seed, step and position, and on nothing else") {
   const RenderingRules rules = wild_rules({3, 9, 9});
   const MapShape picture{3, 20, 30};
-  const Variation once = draw_variation(rules, picture, 1, 2, 3);
-  CHECK(once == draw_variation(rules, picture, 1, 2, 3));
-  CHECK(once != draw_variation(rules, picture, 2, 2, 3));
-  CHECK(once != draw_variation(rules, picture, 1, 3, 3));
-  CHECK(once != draw_variation(rules, picture, 1, 2, 4));
+  const Augmentation once = draw_augmentation(rules, picture, 1, 2, 3);
+  CHECK(once == draw_augmentation(rules, picture, 1, 2, 3));
+  CHECK(once != draw_augmentation(rules, picture, 2, 2, 3));
+  CHECK(once != draw_augmentation(rules, picture, 1, 3, 3));
+  CHECK(once != draw_augmentation(rules, picture, 1, 2, 4));
 }
 
 TEST_CASE("rules that cannot be followed are refused with the model's name") {

@@ -8,7 +8,7 @@
 #include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
-#include "engine/data/epoch_order.h"
+#include "engine/data/shuffle.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -47,8 +47,8 @@ BatchSource source(Index size, Index batch, Split split, std::uint64_t seed = 1)
 TEST_CASE("the order of an epoch is a permutation of any number of items") {
   for (const Index size : {1, 2, 3, 4, 5, 7, 16, 17, 63, 64, 65, 1000, 4097}) {
     CAPTURE(size);
-    std::vector<Index> order = engine::epoch_order(size, 3, 8);
-    CHECK(order == engine::epoch_order(size, 3, 8));
+    std::vector<Index> order = engine::shuffled_items(size, 3, 8);
+    CHECK(order == engine::shuffled_items(size, 3, 8));
     std::sort(order.begin(), order.end());
     std::vector<Index> all(static_cast<std::size_t>(size));
     std::iota(all.begin(), all.end(), 0);
@@ -57,9 +57,9 @@ TEST_CASE("the order of an epoch is a permutation of any number of items") {
 }
 
 TEST_CASE("the order differs by epoch and by seed, and never changes between versions") {
-  CHECK(engine::epoch_order(1000, 3, 0) != engine::epoch_order(1000, 3, 1));
-  CHECK(engine::epoch_order(1000, 3, 0) != engine::epoch_order(1000, 4, 0));
-  CHECK(engine::epoch_order(8, 42, 1) == std::vector<Index>{2, 3, 1, 0, 5, 6, 4, 7});
+  CHECK(engine::shuffled_items(1000, 3, 0) != engine::shuffled_items(1000, 3, 1));
+  CHECK(engine::shuffled_items(1000, 3, 0) != engine::shuffled_items(1000, 4, 0));
+  CHECK(engine::shuffled_items(8, 42, 1) == std::vector<Index>{2, 3, 1, 0, 5, 6, 4, 7});
 }
 
 TEST_CASE("every item comes equally often to every place, and neighbours part") {
@@ -69,7 +69,7 @@ TEST_CASE("every item comes equally often to every place, and neighbours part") 
     std::vector<double> counts(static_cast<std::size_t>(size * size));
     std::vector<double> followers(static_cast<std::size_t>(size * size));
     for (Index epoch = 0; epoch < kEpochs; ++epoch) {
-      const std::vector<Index> order = engine::epoch_order(size, 5, epoch);
+      const std::vector<Index> order = engine::shuffled_items(size, 5, epoch);
       for (std::size_t place = 0; place < order.size(); ++place) {
         counts[place * order.size() + static_cast<std::size_t>(order[place])] += 1;
         if (place > 0) {
@@ -89,7 +89,7 @@ TEST_CASE("every item comes equally often to every place, and neighbours part") 
   }
 }
 
-TEST_CASE("training visits every item once an epoch, epochs without a gap") {
+TEST_CASE("training visits every item once per epoch, epochs without a gap") {
   const BatchSource batches = source(10, 4, Split::Train);
   CHECK(batches.steps() == 3);
   CHECK(batches.steps(2) == 5);
@@ -104,8 +104,8 @@ TEST_CASE("training visits every item once an epoch, epochs without a gap") {
       CHECK(labels[i] == items[i] % 10);
     }
   }
-  std::vector<Index> expected = engine::epoch_order(10, 1, 0);
-  const std::vector<Index> second = engine::epoch_order(10, 1, 1);
+  std::vector<Index> expected = engine::shuffled_items(10, 1, 0);
+  const std::vector<Index> second = engine::shuffled_items(10, 1, 1);
   expected.insert(expected.end(), second.begin(), second.end());
   CHECK(visited == expected);
 }
@@ -171,7 +171,7 @@ TEST_CASE("a picture is read once, however many places it has, and only for imag
   CHECK(pictures_read(source(6, 4, Split::Test), 1, {{0, 4}, {0, 3}, {0, 8}, {0, 8}}) == 2);
 }
 
-TEST_CASE("the places of one picture in a batch are varied each in its own way") {
+TEST_CASE("the places of one picture in a batch are augmented each in its own way") {
   const BatchSource batches = source(1, 4, Split::Train);
   const Region all{{0, 4}, {0, 3}, {0, 8}, {0, 8}};
   std::vector<float> out(static_cast<std::size_t>(all.volume()));

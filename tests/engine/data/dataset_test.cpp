@@ -393,7 +393,7 @@ TEST_CASE("of a named folder the pictures at all levels are taken, in the order 
   CHECK(named.left_out.empty());
 }
 
-TEST_CASE("a named folder says what of it is no picture, and what is left out") {
+TEST_CASE("a named folder says what of it is not a picture, and what is left out") {
   const TemporaryFolder folder;
   write_sample(folder / "set/1.png");
   SUBCASE("links to folders, also to the folder itself, are not followed") {
@@ -412,7 +412,7 @@ TEST_CASE("a named folder says what of it is no picture, and what is left out") 
     const engine::NamedPictures named = engine::open_named_pictures({(folder / "set").string()}, 3);
     CHECK(named.size() == 1 + 32);
     REQUIRE(named.left_out.size() == 1);
-    CHECK(has(named.left_out[0], (folder / deep).string() + ": this folder lies too deep"));
+    CHECK(has(named.left_out[0], (folder / deep).string() + ": this folder is nested too deeply"));
   }
   SUBCASE("pictures of formats that are not read") {
     write_text(folder / "set/in/2.heic", "no picture");

@@ -177,7 +177,7 @@ TEST_CASE("a damaged gzip file is named together with what is wrong") {
   SUBCASE("a changed value") {
     packed[packed.size() / 2] = static_cast<std::uint8_t>(packed[packed.size() / 2] ^ 0x55U);
     write_bytes(images, packed);
-    check_damage(folder.path(), images, "get it again");
+    check_damage(folder.path(), images, "download it again");
   }
   SUBCASE("a header that counts more than deflate could have packed") {
     write_gzip(images, idx_bytes({0xffffffffU, 28, 28}, sample_pixels()));

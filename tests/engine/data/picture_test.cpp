@@ -150,7 +150,7 @@ std::vector<float> rendered(const Picture& picture, const MapShape& input) {
   rules.picture = input;
   std::vector<float> out(static_cast<std::size_t>(input.volume()));
   render(picture,
-         centre_variation(rules, picture.shape),
+         centre_crop(rules, picture.shape),
          rules,
          {{0, 1}, {0, input.channels}, {0, input.rows}, {0, input.cols}},
          out);
@@ -377,7 +377,7 @@ TEST_CASE("pictures of other formats are named, with what to do") {
   };
   CHECK(has(with("\x01\x01\x01\x18"
                  "ftypheic"),
-            "HEIC picture, which is not read: convert it to JPEG"));
+            "HEIC picture, which is not supported: convert it to JPEG"));
   CHECK(has(with("\x01\x01\x01\x18"
                  "ftypavif"),
             "AVIF picture"));

@@ -32,7 +32,7 @@ void write_png(
 void write_jpeg(
     const std::filesystem::path& path, int rows, int cols, int channels, const Bytes& pixels);
 
-// The checksum of a PNG chunk that starts at `at` is mended.
+// The checksum of a PNG chunk that starts at `at` is corrected.
 void mend_png_checksum(Bytes& png, std::size_t at);
 
 // Of a picture that is held whole: (C, H, W), 0..1.

@@ -258,7 +258,7 @@ TEST_CASE("old versions count images in 32 bits, and transpose connected weights
   }
 }
 
-TEST_CASE("a weight in pieces of any size is the weight at once") {
+TEST_CASE("a weight in chunks of any size is the weight at once") {
   const TemporaryFolder folder;
   const auto path = folder / "pieces.weights";
   const Network network = small_network();
@@ -268,12 +268,12 @@ TEST_CASE("a weight in pieces of any size is the weight at once") {
     const DarknetWeightsReader reader(path, network);
     for (int layer = 0; layer < network.size(); ++layer) {
       const std::vector<float>& expected = whole.layers[static_cast<std::size_t>(layer)].weight;
-      for (const std::size_t piece : {1, 4, 7, 1000}) {
+      for (const std::size_t chunk : {1, 4, 7, 1000}) {
         std::vector<float> read(expected.size());
-        for (std::size_t begin = 0; begin < read.size(); begin += piece) {
+        for (std::size_t begin = 0; begin < read.size(); begin += chunk) {
           reader.read_weight(layer,
                              static_cast<engine::Index>(begin),
-                             std::span(read).subspan(begin, std::min(piece, read.size() - begin)));
+                             std::span(read).subspan(begin, std::min(chunk, read.size() - begin)));
         }
         CHECK(read == expected);
       }
@@ -294,7 +294,7 @@ TEST_CASE("a file cut at any byte is refused with the layer where it ends") {
   CHECK(has(error_of(path, small_network()),
             "ends in layer 4 (connected): it needs 72 bytes of parameters, 68 are left"));
   put_bytes(path, bytes + "more");
-  CHECK(has(error_of(path, small_network()), "goes on after the last layer"));
+  CHECK(has(error_of(path, small_network()), "continues after the last layer"));
 }
 
 TEST_CASE("a partial file fills the layers it has and no others") {
@@ -373,7 +373,7 @@ TEST_CASE("a network larger than any file is refused before memory is taken for 
   CHECK(has(error_of(path, network), "ends in layer 0 (connected)"));
 }
 
-TEST_CASE("weights of another network are a broken promise and leave no file") {
+TEST_CASE("weights of another network fail an assertion and leave no file") {
   const TemporaryFolder folder;
   DarknetWeights weights;
   weights.layers = darknet_layers();

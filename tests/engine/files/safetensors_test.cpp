@@ -105,7 +105,7 @@ TEST_CASE("tensors of every shape come back as they were written") {
   }
 }
 
-TEST_CASE("single and double precision convert into each other, in pieces of any size") {
+TEST_CASE("single and double precision convert into each other, in chunks of any size") {
   const TemporaryFolder folder;
   const auto path = folder / "converted.safetensors";
   const Index count = 20011;  // more than is converted at once
@@ -221,8 +221,8 @@ TEST_CASE("headers that lie are refused with the file's name and the reason") {
       {with(R"({"dtype":"BF16","shape":[4],"data_offsets":[0,8]})"), "'BF16'"},
       {with(R"({"dtype":32,"shape":[2],"data_offsets":[0,8]})"), "of type"},
       {with(R"({"dtype":"F32","shape":2,"data_offsets":[0,8]})"), "not a list"},
-      {with(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"), "whole number"},
-      {with(R"({"dtype":"F32","shape":[2.0],"data_offsets":[0,8]})"), "whole number"},
+      {with(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"), "integer"},
+      {with(R"({"dtype":"F32","shape":[2.0],"data_offsets":[0,8]})"), "integer"},
       {with(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8]})"), "whole"},
       {with(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})"), "need 12"},
       {with(R"({"dtype":"F32","shape":[4294967296,4294967298],"data_offsets":[0,8]})"), "any file"},
@@ -236,7 +236,7 @@ TEST_CASE("headers that lie are refused with the file's name and the reason") {
        R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
        "overlap"},
       {R"({"__metadata__":[],"a":)" + good + "}", "__metadata__"},
-      {R"({"__metadata__":{"step":3},"a":)" + good + "}", "'step' is not a text"},
+      {R"({"__metadata__":{"step":3},"a":)" + good + "}", "'step' is not a string"},
       {"{\"" + std::string(5000, 'n') + "\\n\":3}", "nnn...'"},
   };
   for (const std::pair<std::string, std::string>& lie : cases) {

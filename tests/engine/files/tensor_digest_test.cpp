@@ -36,7 +36,7 @@ Numbers finite(const std::string& name) {
   return name.ends_with("variance") ? Numbers::FiniteNotNegative : Numbers::Finite;
 }
 
-// A file of each type of element, one of them in two pieces.
+// A file of each type of element, one of them in two chunks.
 void write_sample(const std::filesystem::path& path, const std::vector<float>& first) {
   SafetensorsWriter writer(
       path,

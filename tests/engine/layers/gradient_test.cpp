@@ -117,7 +117,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "activations have the gradient of their definition, behind sums and behind normalisation") {
+    "activations have the gradient of their definition, behind pre-activations and behind "
+    "normalisation") {
   for (const Activation activation : {Activation::Linear,
                                       Activation::Relu,
                                       Activation::Leaky,

@@ -104,9 +104,9 @@ TEST_CASE("an output that is NaN is not right, a label without an output is a mi
   CHECK(metrics.right() == 0);
 }
 
-TEST_CASE("the table of up to ten classes has a row a class and fits a terminal") {
+TEST_CASE("the table of up to ten classes has a row per class and fits a terminal") {
   CHECK(classification_table(example(), kNames) ==
-        "each class, and as how many of which its pictures were recognised:\n"
+        "confusion matrix: each class, and how its pictures were classified:\n"
         "class      recall precision as 0 1 2\n"
         "    0 ball 66.7 %    66.7 %    2 1 0\n"
         "    1 cup  50.0 %    33.3 %    1 1 0\n"

@@ -16,7 +16,7 @@ namespace {
 using engine::BulkTransfers;
 using engine::Communicator;
 
-// Less than a piece, several pieces, one more or less than whole pieces, nothing.
+// Less than a chunk, several chunks, one more or less than whole chunks, nothing.
 constexpr std::array kSizes{std::size_t{1},
                             std::size_t{100000},
                             std::size_t{0},

@@ -160,7 +160,7 @@ std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const std::vect
   run.execution.clear_output_gradient();
   run.execution.parameters().clear_gradients();
   run.execution.backward(pass);
-  run.execution.parameters().sum_gradients(pass.batch_norm);
+  run.execution.parameters().reduce_gradients(pass.batch_norm);
   const double mine = run.execution.owned_loss(labels);
   double loss = 0;
   for (const auto& bytes : run.communicator.gather_all(engine::bytes_of(&mine, 1))) {
@@ -222,7 +222,7 @@ std::vector<std::vector<float>> results_of(Run<float>& run) {
   run.execution.clear_output_gradient();
   run.execution.scatter_output_gradient(gradient);
   run.execution.backward({});
-  run.execution.parameters().sum_gradients({});
+  run.execution.parameters().reduce_gradients({});
   results.push_back(run.execution.gather_gradient(kImage));
   for (const auto& parameter : run.execution.parameters().all()) {
     const bool learnt = partitioner::is_learnt(parameter.plan->kind);
@@ -232,7 +232,7 @@ std::vector<std::vector<float>> results_of(Run<float>& run) {
   return results;
 }
 
-TEST_CASE("maps that share memory, are joined with a pool or come back later change no bit") {
+TEST_CASE("maps that share memory, are fused with a pool or come back later change no bit") {
   const Communicator world = Communicator::world();
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});

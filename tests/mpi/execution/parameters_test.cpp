@@ -27,17 +27,17 @@ using engine::Optimizer;
 using engine::Parameter;
 using engine::ParameterSet;
 using engine::Range;
-using partitioner::GradientSums;
+using partitioner::GradientReduction;
 using partitioner::Plan;
-using partitioner::SumPrecision;
+using partitioner::ReductionPrecision;
 
 constexpr std::uint64_t kCases = 20;
 
-// Every layer a bucket, some together, all in one.
+// Each layer in a bucket of its own, some together, all in one.
 constexpr Index kBucketBytes[] = {1, 2000, Index{1} << 30U};
 
-Plan plan_of(tests::RandomCase random, const GradientSums& sums) {
-  random.partition.sums = sums;
+Plan plan_of(tests::RandomCase random, const GradientReduction& gradient_reduction) {
+  random.partition.gradient_reduction = gradient_reduction;
   return make_plan(random.network, random.partition, random.batch);
 }
 
@@ -74,7 +74,7 @@ float sum_of(const Parameter<float>& parameter,
   return sum;
 }
 
-bool owned_sums_are_right(ParameterSet<float>& set, int rank, std::uint64_t step) {
+bool owned_gradients_are_right(ParameterSet<float>& set, int rank, std::uint64_t step) {
   bool right = true;
   for (std::size_t i = 0; i < set.all().size(); ++i) {
     const Parameter<float>& parameter = set.all()[i];
@@ -129,8 +129,8 @@ TEST_CASE("owners add up gradients in rank order, whatever the size of buckets")
       const Plan plan = plan_of(random, {.bucket_bytes = bytes});
       ParameterSet<float> set(random.network, plan, world, true);
       fill_gradients(set, world.rank(), seed);
-      set.sum_gradients(BatchNormMode::Frozen);
-      CHECK_MESSAGE(owned_sums_are_right(set, world.rank(), seed), "seed ", seed);
+      set.reduce_gradients(BatchNormMode::Frozen);
+      CHECK_MESSAGE(owned_gradients_are_right(set, world.rank(), seed), "seed ", seed);
     }
   }
 }
@@ -139,7 +139,8 @@ TEST_CASE("after an update all ranks hold the same bits, rounded or not") {
   const Communicator world = Communicator::world();
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
-    for (const SumPrecision precision : {SumPrecision::Exact, SumPrecision::Half}) {
+    for (const ReductionPrecision precision :
+         {ReductionPrecision::Exact, ReductionPrecision::Half}) {
       const Plan plan = plan_of(random, {.bucket_bytes = 2000, .precision = precision});
       ParameterSet<float> set(random.network, plan, world, true);
       set.initialize(seed);
@@ -157,7 +158,7 @@ TEST_CASE("one rank rounds nothing") {
   const Communicator alone = Communicator::self();
   const tests::RandomCase random = tests::random_case(3, 1, {});
   const Plan exact_plan = plan_of(random, {});
-  const Plan half_plan = plan_of(random, {.precision = SumPrecision::Half});
+  const Plan half_plan = plan_of(random, {.precision = ReductionPrecision::Half});
   ParameterSet<float> exact(random.network, exact_plan, alone, true);
   ParameterSet<float> half(random.network, half_plan, alone, true);
   for (ParameterSet<float>* set : {&exact, &half}) {
@@ -193,7 +194,7 @@ double drift(const tests::RandomCase& random, const Communicator& world, Index s
   training.decay = 0;
   training.learning_rate = 1e-3;
   const Plan exact_plan = plan_of(random, {});
-  const Plan half_plan = plan_of(random, {.precision = SumPrecision::Half});
+  const Plan half_plan = plan_of(random, {.precision = ReductionPrecision::Half});
   ParameterSet<float> exact(random.network, exact_plan, world, true);
   ParameterSet<float> half(random.network, half_plan, world, true);
   for (ParameterSet<float>* set : {&exact, &half}) {
@@ -213,25 +214,26 @@ TEST_CASE("what rounding leaves is made up for, so that errors do not grow from 
     return;
   }
   const tests::RandomCase random = tests::random_case(5, world.size(), {});
-  // Two remainders of gradients of up to 5, in units of 2^-11, by the rate, and that of a change;
-  // and the rounding of sums of single precision.
+  // Two rounding errors of gradients of up to 5, in units of 2^-11, by the rate, and that of a
+  // change; and the rounding of sums of single precision.
   constexpr double kOfOneStep = 1e-3 * 5 * 0x1p-10;
   const double ranks = world.size();
   CHECK(drift(random, world, 1) < 2 * ranks * kOfOneStep);
   CHECK(drift(random, world, 100) < 2 * ranks * kOfOneStep);
 }
 
-TEST_CASE("messages and remainders take up as much memory as planned") {
+TEST_CASE("messages and error feedback take up as much memory as planned") {
   const Communicator world = Communicator::world();
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
-    for (const SumPrecision precision : {SumPrecision::Exact, SumPrecision::Half}) {
+    for (const ReductionPrecision precision :
+         {ReductionPrecision::Exact, ReductionPrecision::Half}) {
       for (const bool training : {true, false}) {
         const Plan plan = plan_of(random, {.bucket_bytes = 2000, .precision = precision});
         engine::Execution<float> execution(random.network, plan, world, {.training = training});
         const auto planned =
             planned_memory(random.network, plan, world.rank(), {.training = training});
-        // Layers make room for the sums of a backward pass whether there is one or not.
+        // Layers make room for the statistics of a backward pass whether there is one or not.
         CHECK_MESSAGE(execution.memory().messages == planned.messages, "seed ", seed);
       }
     }

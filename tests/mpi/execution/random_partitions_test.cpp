@@ -1,4 +1,4 @@
-// Any partition, one truth: random networks, cut at random, compute what one tile computes.
+// Any partition, one result: random networks, cut at random, compute what one tile computes.
 
 #include <cstdint>
 #include <string>

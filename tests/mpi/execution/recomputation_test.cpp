@@ -92,7 +92,7 @@ TEST_CASE("recomputed groups give the same bits with frozen statistics, and thos
   }
 }
 
-// Joined pools, dropout, activations whose slope needs sums, a loss.
+// Fused pools, dropout, activations whose slope needs pre-activations, a loss.
 Network classifier() {
   using tests::convolution;
   using tests::normalized;
@@ -157,7 +157,7 @@ std::vector<std::vector<float>> trained(const Partition& partition, bool keep_ma
       execution.clear_output_gradient();
       execution.backward(pass);
     }
-    execution.parameters().sum_gradients(pass.batch_norm);
+    execution.parameters().reduce_gradients(pass.batch_norm);
     for (const auto& parameter : execution.parameters().all()) {
       const bool learnt = partitioner::is_learnt(parameter.plan->kind);
       results.push_back(execution.parameters().gather(

@@ -183,7 +183,9 @@ TEST_CASE("cells of diagonal neighbours travel too") {
   }
 }
 
-TEST_CASE("collapse at any layers of a group is exact through batch normalisation and max-pool") {
+TEST_CASE(
+    "reducing to owners at any layers of a group is exact through batch normalisation and "
+    "max-pool") {
   const Network network = chain({3, 16, 13},
                                 {normalized(convolution(4, 3)),
                                  MaxPool{3, 1, 2},
@@ -195,10 +197,10 @@ TEST_CASE("collapse at any layers of a group is exact through batch normalisatio
   const NamedTensors in = tests::random_tensors(network, 2, 21);
   for (unsigned chosen = 0; chosen < 64;
        chosen += 7) {  // some subsets of the six layers, all of them at 63
-    partition.groups[0].collapse.clear();
+    partition.groups[0].reduce_to_owner.clear();
     for (int layer = 0; layer < network.size(); ++layer) {
       if ((chosen >> static_cast<unsigned>(layer) & 1U) != 0) {
-        partition.groups[0].collapse.push_back(layer);
+        partition.groups[0].reduce_to_owner.push_back(layer);
       }
     }
     check_like_one_tile(network, partition, 2, in);

@@ -91,7 +91,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cells that two tiles compute pick the same winner among equal values") {
+TEST_CASE("cells that two tiles compute pick the same argmax among equal values") {
   // Upsampling makes windows full of equal values, which the second pool's tiles compute twice.
   const Network network =
       chain({2, 6, 5},

@@ -33,7 +33,7 @@ using tests::ranks;
 
 enum class Axis { Images = 0, Rows = 2 };  // of (N, C, H, W)
 
-// A chain of layers, all of them cut along one axis, a piece a rank.
+// A chain of layers, all of them cut along one axis, one part per rank.
 struct CutChain {
   partitioner::MapShape image;
   Index batch = 1;
@@ -147,7 +147,7 @@ TEST_CASE(
                                                    convolution(6, 3, 1, Activation::Swish),
                                                    normalized(convolution(4, 3)),
                                                    normalized(convolution(3, 1))};
-  // Two images a rank, and one more for the last.
+  // Two images per rank, and one more for the last.
   const Index batch = 2 * ranks() + 1;
   check_pieces_alone(
       {{3, 12, 14}, batch, layers, Axis::Images, tests::small_pieces(ranks(), 2, batch)});

@@ -51,7 +51,8 @@ TEST_CASE("a profile with the links of all ranks is read as it was written") {
   CHECK(partitioner::parse_cluster_profile(to_text(cluster), "profile") == cluster);
 }
 
-TEST_CASE("sums are measured over more and more ranks, the same on all, with growing sizes") {
+TEST_CASE(
+    "all-reduces are measured over more and more ranks, the same on all, with growing sizes") {
   const Communicator world = Communicator::world();
   const auto points = measure_all_reduces(world, 0.1);
   REQUIRE_FALSE(points.empty());

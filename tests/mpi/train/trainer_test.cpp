@@ -25,7 +25,7 @@ using engine::Trainer;
 using partitioner::kImage;
 using partitioner::Network;
 using partitioner::Partition;
-using partitioner::SumPrecision;
+using partitioner::ReductionPrecision;
 
 // Layers with normalisation and without, and a loss; tiles, then images.
 Network classifier() {
@@ -87,11 +87,11 @@ TEST_CASE("after steps of training all ranks hold the same bits") {
   const Communicator world = Communicator::world();
   const Network network = classifier();
   constexpr Index kBatch = 4;
-  for (const SumPrecision precision : {SumPrecision::Exact, SumPrecision::Half}) {
+  for (const ReductionPrecision precision : {ReductionPrecision::Exact, ReductionPrecision::Half}) {
     for (const BatchNormMode mode :
          {BatchNormMode::Sync, BatchNormMode::Frozen, BatchNormMode::PerTile}) {
       Partition partition = tiles_then_images(network, world.size());
-      partition.sums = {.bucket_bytes = 1, .precision = precision};
+      partition.gradient_reduction = {.bucket_bytes = 1, .precision = precision};
       const partitioner::Plan plan = make_plan(network, partition, kBatch / 2);
       Trainer trainer(network, plan, world, options(kBatch, mode));
       DataLoader pictures(RandomPictures{}, plan, world);
@@ -103,7 +103,7 @@ TEST_CASE("after steps of training all ranks hold the same bits") {
   }
 }
 
-TEST_CASE("a weight of any rank that is no finite number is found on all") {
+TEST_CASE("a weight of any rank that is not finite is found on all") {
   const Communicator world = Communicator::world();
   const Network network = classifier();
   constexpr Index kBatch = 4;
@@ -122,7 +122,7 @@ TEST_CASE("steps have the same bits whether somebody looks at the values in betw
   const Network network = classifier();
   constexpr Index kBatch = 4;
   Partition partition = tiles_then_images(network, world.size());
-  partition.sums.bucket_bytes = 1;
+  partition.gradient_reduction.bucket_bytes = 1;
   const partitioner::Plan plan = make_plan(network, partition, kBatch / 2);
   std::vector<std::vector<float>> results;
   for (const bool looks : {false, true}) {

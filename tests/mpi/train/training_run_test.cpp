@@ -114,7 +114,7 @@ TEST_CASE("a run saves at its period, tests after each epoch, and does both afte
                                                       "5: end"});
 }
 
-TEST_CASE("without a period of its own a run saves once an epoch") {
+TEST_CASE("without a period of its own a run saves once per epoch") {
   Recorded recorded({.epoch_steps = 2, .last_step = 2});
   recorded.run().run();
   CHECK(recorded.events() ==

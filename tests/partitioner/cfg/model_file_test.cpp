@@ -201,7 +201,7 @@ TEST_CASE("numbers are taken whole or not at all") {
                             "99999999999999999999",
                             "\xC2\xB2"}) {
     check_refused(
-        kNet + "[conv]\n\nfilters=" + value + '\n', "m.cfg:7", {"filters", value, "whole number"});
+        kNet + "[conv]\n\nfilters=" + value + '\n', "m.cfg:7", {"filters", value, "integer"});
   }
   for (const char* value : {"nan", "inf", "1e999", "0.5f", ".", "-", "0,5"}) {
     check_refused(kNet + "[dropout]\nprobability=" + value + '\n', "m.cfg:6", {value, "number"});
@@ -356,7 +356,7 @@ TEST_CASE("keys that would change training are warned about, unless they say wha
     CAPTURE(key);
     const auto warnings = parse_model(kNet + key + "=0.1\n[avg]\n", "m.cfg").warnings;
     REQUIRE(warnings.size() == 1);
-    CHECK(warnings[0].rfind(std::string("m.cfg:5: [net] ") + key + ": changes training", 0) == 0);
+    CHECK(warnings[0].rfind(std::string("m.cfg:5: [net] ") + key + ": affects training", 0) == 0);
     CHECK(parse_model(kNet + key + "=0\n[avg]\n", "m.cfg").warnings.empty());
   }
   for (const char* key : {"learning_rate=2",

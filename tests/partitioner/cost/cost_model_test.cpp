@@ -204,17 +204,17 @@ TEST_CASE("every algorithm takes no less than a sum over all ranks must") {
     std::iota(ranks.begin(), ranks.end(), 0);
     const double bytes = static_cast<double>(draw.between(1, 1 << 24));
     const double bound = 2 * bytes * (count - 1) / count / cluster.link.bytes_per_s;
-    for (const SumAlgorithm algorithm : kSumAlgorithms) {
+    for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
       CAPTURE(name_of(algorithm));
-      CHECK(sum_seconds(cluster, algorithm, ranks, bytes, kInfiniteRate) >= bound);
+      CHECK(all_reduce_seconds(cluster, algorithm, ranks, bytes, kInfiniteRate) >= bound);
     }
     // On equal devices the ring's bytes meet the bound; a star's centre carries all of them.
     const double latencies = 2 * (count - 1) * cluster.link.latency_s;
     const double copies =
         2 * bound * cluster.link.bytes_per_s / cluster.devices[0].copied_bytes_per_s;
-    CHECK(sum_seconds(cluster, SumAlgorithm::Ring, ranks, bytes, kInfiniteRate) ==
+    CHECK(all_reduce_seconds(cluster, AllReduceAlgorithm::Ring, ranks, bytes, kInfiniteRate) ==
           doctest::Approx(bound + latencies + copies));
-    CHECK(sum_seconds(cluster, SumAlgorithm::Star, ranks, bytes, kInfiniteRate) >=
+    CHECK(all_reduce_seconds(cluster, AllReduceAlgorithm::Star, ranks, bytes, kInfiniteRate) >=
           2 * bytes * (count - 1) / cluster.link.bytes_per_s);
   }
 }
@@ -245,7 +245,7 @@ TEST_CASE("messages turned round take as long as if they were sent so") {
 TEST_CASE("buckets are summed one after the other") {
   const ClusterProfile cluster = equal_devices({.count = 4});
   const auto sum = [&cluster](double bytes, double bucket) {
-    return sum_seconds(cluster, SumAlgorithm::Ring, {0, 1, 2, 3}, bytes, bucket);
+    return all_reduce_seconds(cluster, AllReduceAlgorithm::Ring, {0, 1, 2, 3}, bytes, bucket);
   };
   CHECK(sum(3e6, 1e6) == doctest::Approx(3 * sum(1e6, 1e6)));
   CHECK(sum(2.5e6, 1e6) == doctest::Approx(2 * sum(1e6, 1e6) + sum(0.5e6, 1e6)));
@@ -255,7 +255,8 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const int ranks = static_cast<int>(1 + seed % 6);
     tests::RandomCase random = tests::random_case(seed, ranks, {});
-    random.partition.sums.precision = seed % 2 == 0 ? SumPrecision::Exact : SumPrecision::Half;
+    random.partition.gradient_reduction.precision =
+        seed % 2 == 0 ? ReductionPrecision::Exact : ReductionPrecision::Half;
     const Plan plan = make_plan(random.network, random.partition, random.batch);
     const PlanTotals totals = plan_totals(random.network, plan, 4);
     std::vector<Traffic> out(static_cast<std::size_t>(ranks));
@@ -273,7 +274,7 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
         }
       }
     }
-    CHECK(out == totals.gradient_sum_out);
+    CHECK(out == totals.gradient_reduction_out);
   }
 }
 
@@ -317,10 +318,9 @@ void check_counted(const Network& network,
                    const ActivationArena& arena) {
   for (int layer = group.first; layer <= group.last; ++layer) {
     const auto at = static_cast<std::size_t>(layer);
-    const bool is_joined = layer > 0 && arena.joined_pool[at - 1] == layer;
-    // Where a rank has no part in a collapse, it may join a pool that others cannot.
-    if (!is_joined && arena.joined_pool[at] == kNoLayer &&
-        joinable_pool(network, layer) == kNoLayer) {
+    const bool is_fused = layer > 0 && arena.fused_pool[at - 1] == layer;
+    // Where a rank has no part in a reduction to owners, it may fuse a pool that others cannot.
+    if (!is_fused && arena.fused_pool[at] == kNoLayer && fusable_pool(network, layer) == kNoLayer) {
       const RecomputedLayer& of_layer = counted[at - static_cast<std::size_t>(group.first)];
       CHECK(arena.again[at].runs == of_layer.runs);
       CHECK(arena.again[at].output == of_layer.output);

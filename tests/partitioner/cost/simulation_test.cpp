@@ -218,7 +218,7 @@ TEST_CASE("between two equal halves a simulation hides gradients of maps and not
   }
 }
 
-TEST_CASE("sums of gradients hide behind the backward pass of layers below") {
+TEST_CASE("gradient reductions hide behind the backward pass of layers below") {
   tests::RandomCase halves;
   halves.network = small_network(false);
   halves.partition.network = fingerprint(halves.network);
@@ -226,12 +226,13 @@ TEST_CASE("sums of gradients hide behind the backward pass of layers below") {
   halves.partition.groups = {{0, 2, {}, {}, {2, {}}, {}, {0, 1}, {}},
                              {3, 3, {}, {}, {2, {}}, {}, {0, 1}, {}}};
   const ClusterProfile cluster = equal_devices({.count = 2});
-  halves.partition.sums.bucket_bytes = 1;  // a bucket a layer
+  halves.partition.gradient_reduction.bucket_bytes = 1;  // a bucket per layer
   const double apart_s = predict(halves, cluster).simulated_s;
-  halves.partition.sums.bucket_bytes = Index{1} << 30U;  // nothing begins before all is done
+  halves.partition.gradient_reduction.bucket_bytes = Index{1}
+                                                     << 30U;  // nothing begins before all is done
   const double together_s = predict(halves, cluster).simulated_s;
   CHECK(apart_s < together_s);
-  halves.partition.sums.precision = SumPrecision::Half;
+  halves.partition.gradient_reduction.precision = ReductionPrecision::Half;
   CHECK(predict(halves, cluster).simulated_s < together_s);
   CHECK(predict(halves, cluster).model_s < together_s);
 }

@@ -23,19 +23,19 @@ std::vector<MemorySlot> all_slots(const ActivationArena& arena) {
                             &arena.recomputed,
                             &arena.restored,
                             &arena.gradients,
-                            &arena.sums,
-                            &arena.recomputed_sums,
-                            &arena.winners,
-                            &arena.recomputed_winners}) {
+                            &arena.pre_activations,
+                            &arena.recomputed_pre_activations,
+                            &arena.argmax,
+                            &arena.recomputed_argmax}) {
     all.insert(all.end(), slots->begin(), slots->end());
   }
   const auto is_same = [](const MemorySlot& a, const MemorySlot& b) {
     return a.offset == b.offset && a.to == b.to;
   };
-  for (std::size_t layer = 0; layer < arena.sums.size(); ++layer) {
-    const MemorySlot& gradients = arena.sum_gradients[layer];
-    if (!is_same(gradients, arena.sums[layer]) &&
-        !is_same(gradients, arena.recomputed_sums[layer])) {
+  for (std::size_t layer = 0; layer < arena.pre_activations.size(); ++layer) {
+    const MemorySlot& gradients = arena.pre_activation_gradients[layer];
+    if (!is_same(gradients, arena.pre_activations[layer]) &&
+        !is_same(gradients, arena.recomputed_pre_activations[layer])) {
       all.push_back(gradients);
     }
   }
@@ -73,12 +73,13 @@ void check_recomputed_layer(
     const Network& network, const Plan& plan, int rank, int layer, const ActivationArena& arena) {
   const auto at = static_cast<std::size_t>(layer);
   const int time = recompute_time(network, end_of(plan, layer), layer);
-  const int result = arena.joined_pool[at] == kNoLayer ? layer : arena.joined_pool[at];
-  CHECK((!keeps_sums(network.layer(layer).operation) || holds(arena.recomputed_sums[at], time)));
+  const int result = arena.fused_pool[at] == kNoLayer ? layer : arena.fused_pool[at];
+  CHECK((!keeps_pre_activations(network.layer(layer).operation) ||
+         holds(arena.recomputed_pre_activations[at], time)));
   if (arena.again[at].output) {
     CHECK(holds(arena.recomputed[static_cast<std::size_t>(plan.producer(rank, result))], time));
     CHECK((!std::holds_alternative<MaxPool>(network.layer(result).operation) ||
-           holds(arena.recomputed_winners[static_cast<std::size_t>(result)], time)));
+           holds(arena.recomputed_argmax[static_cast<std::size_t>(result)], time)));
   }
   for (std::size_t i = 0; i < network.layer(layer).inputs.size(); ++i) {
     const int input = plan.read_from[static_cast<std::size_t>(rank)][at][i];
@@ -98,11 +99,11 @@ void check_layer(
   const auto at = static_cast<std::size_t>(layer);
   const Operation& operation = network.layer(layer).operation;
   const int first = gradient_time(network, layer);
-  const bool is_joined = layer > 0 && arena.joined_pool[at - 1] == layer;
-  const bool has_pool = arena.joined_pool[at] != kNoLayer;
-  const int result = has_pool ? arena.joined_pool[at] : layer;
+  const bool is_fused = layer > 0 && arena.fused_pool[at - 1] == layer;
+  const bool has_pool = arena.fused_pool[at] != kNoLayer;
+  const int result = has_pool ? arena.fused_pool[at] : layer;
   const int output = plan.producer(rank, result);
-  if (output == kNoBuffer || is_joined || plan.tile(layer, rank).computed.empty()) {
+  if (output == kNoBuffer || is_fused || plan.tile(layer, rank).computed.empty()) {
     return;
   }
   const auto out = static_cast<std::size_t>(output);
@@ -113,28 +114,29 @@ void check_layer(
   if (arena.again[at].runs) {
     check_recomputed_layer(network, plan, rank, layer, arena);
   }
-  if (keeps_sums(operation)) {
-    const MemorySlot& sums = arena.again[at].runs ? arena.recomputed_sums[at] : arena.sums[at];
-    CHECK(holds(arena.sums[at], layer));
-    CHECK(holds(sums, first));
-    CHECK(holds(sums, first + 1));
+  if (keeps_pre_activations(operation)) {
+    const MemorySlot& pre_activations =
+        arena.again[at].runs ? arena.recomputed_pre_activations[at] : arena.pre_activations[at];
+    CHECK(holds(arena.pre_activations[at], layer));
+    CHECK(holds(pre_activations, first));
+    CHECK(holds(pre_activations, first + 1));
     if (normalizes(operation) && network.layer(layer).inputs[0] == kImage) {
       const auto of_pool = static_cast<std::size_t>(result);
       CHECK(holds(arena.gradients[out], first + 1));
-      CHECK((!has_pool || holds(arena.winners[of_pool], first + 1) ||
-             holds(arena.recomputed_winners[of_pool], first + 1)));
+      CHECK((!has_pool || holds(arena.argmax[of_pool], first + 1) ||
+             holds(arena.recomputed_argmax[of_pool], first + 1)));
     }
   } else if (!has_pool) {
     CHECK(holds(arena.gradients[out], first + 1));
-  } else if (arena.winning_pool[at] == kNoLayer || network.layer(layer).inputs[0] != kImage) {
-    CHECK(holds(arena.sum_gradients[at], first));
-    CHECK(holds(arena.sum_gradients[at], first + 1));
+  } else if (arena.argmax_pool[at] == kNoLayer || network.layer(layer).inputs[0] != kImage) {
+    CHECK(holds(arena.pre_activation_gradients[at], first));
+    CHECK(holds(arena.pre_activation_gradients[at], first + 1));
   }
-  if (arena.winning_pool[at] != kNoLayer) {
-    const auto of_pool = static_cast<std::size_t>(arena.winning_pool[at]);
+  if (arena.argmax_pool[at] != kNoLayer) {
+    const auto of_pool = static_cast<std::size_t>(arena.argmax_pool[at]);
     CHECK(holds(arena.gradients[out], first + 1));
-    CHECK((holds(arena.winners[of_pool], first + 1) ||
-           holds(arena.recomputed_winners[of_pool], first + 1)));
+    CHECK((holds(arena.argmax[of_pool], first + 1) ||
+           holds(arena.recomputed_argmax[of_pool], first + 1)));
   }
   for (const int input : plan.read_from[static_cast<std::size_t>(rank)][at]) {
     if (input == kNoBuffer) {
@@ -165,7 +167,7 @@ const MemorySlot& of_map(const std::vector<MemorySlot>& slots, const Plan& plan,
 }  // namespace
 
 TEST_CASE("what is needed at the same time lies apart, and all is there when it is needed") {
-  int joined = 0;
+  int fused = 0;
   int restored = 0;
   int recomputed = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
@@ -180,7 +182,7 @@ TEST_CASE("what is needed at the same time lies apart, and all is there when it 
       check_places(arena);
       for (int layer = 0; layer < random.network.size(); ++layer) {
         check_layer(random.network, plan, rank, layer, arena);
-        joined += arena.joined_pool[static_cast<std::size_t>(layer)] != kNoLayer ? 1 : 0;
+        fused += arena.fused_pool[static_cast<std::size_t>(layer)] != kNoLayer ? 1 : 0;
         recomputed += arena.again[static_cast<std::size_t>(layer)].runs ? 1 : 0;
       }
       restored += std::any_of(arena.restored.begin(),
@@ -190,7 +192,7 @@ TEST_CASE("what is needed at the same time lies apart, and all is there when it 
                       : 0;
     }
   }
-  CHECK(joined > 10);
+  CHECK(fused > 10);
   CHECK(restored > 10);
   CHECK(recomputed > 100);
 }
@@ -228,41 +230,43 @@ TEST_CASE("a chain of plain convolutions needs two gradients at a time") {
   CHECK(activation_arena(network, plan, 0, {.training = false}).bytes == 2 * map);
 }
 
-TEST_CASE("a map between a normalised convolution and its pool stands nowhere") {
+TEST_CASE("a map between a normalised convolution and its pool is stored nowhere") {
   const Network network = pooled_chain();
   const Plan plan = make_plan(network, single_tile(network), 2);
   const ActivationArena arena = activation_arena(network, plan, 0, {});
-  CHECK(arena.joined_pool[0] == 1);
+  CHECK(arena.fused_pool[0] == 1);
   CHECK(of_map(arena.values, plan, 0).bytes == 0);
   CHECK(of_map(arena.gradients, plan, 0).bytes == 0);
-  CHECK(arena.winners[1].bytes == 2 * 16 * 8 * 8);
-  CHECK(arena.sum_gradients[0].offset == arena.sums[0].offset);
+  CHECK(arena.argmax[1].bytes == 2 * 16 * 8 * 8);
+  CHECK(arena.pre_activation_gradients[0].offset == arena.pre_activations[0].offset);
 }
 
-TEST_CASE("where winners do for the weights of the first layer, its sums have no gradient") {
+TEST_CASE(
+    "where the argmax is enough for the weights of the first layer, its pre-activations have no "
+    "gradient") {
   const Convolution convolution{.filters = 4, .size = 3, .padding = 1};
   const Network network =
       tests::chain({3, 16, 16}, {convolution, MaxPool{2, 2, 0}, convolution, MaxPool{2, 2, 0}});
   const Plan plan = make_plan(network, single_tile(network), 2);
   const std::vector<int> pools{1, kNoLayer, 3, kNoLayer};
   const ActivationArena arena = activation_arena(network, plan, 0, {});
-  CHECK(arena.winning_pool == pools);
-  CHECK(arena.joined_pool == pools);
-  CHECK(arena.sum_gradients[0].bytes == 0);
-  CHECK(arena.sum_gradients[2].bytes > 0);
+  CHECK(arena.argmax_pool == pools);
+  CHECK(arena.fused_pool == pools);
+  CHECK(arena.pre_activation_gradients[0].bytes == 0);
+  CHECK(arena.pre_activation_gradients[2].bytes > 0);
   const ActivationArena to_image = activation_arena(network, plan, 0, {.image_gradient = true});
-  CHECK(to_image.sum_gradients[0].bytes > 0);
+  CHECK(to_image.pre_activation_gradients[0].bytes > 0);
   const ActivationArena kept = activation_arena(network, plan, 0, {.keep_maps = true});
-  CHECK(kept.winning_pool == pools);
-  CHECK(kept.joined_pool[0] == kNoLayer);
+  CHECK(kept.argmax_pool == pools);
+  CHECK(kept.fused_pool[0] == kNoLayer);
 }
 
-TEST_CASE("winners do not where some of the pool's input is another rank's") {
+TEST_CASE("the argmax is not enough where some of the pool's input is another rank's") {
   const Convolution convolution{.filters = 4, .size = 3, .padding = 1};
   const Network network = tests::chain({3, 18, 18}, {convolution, MaxPool{2, 2, 0}});
   const Partition apart = make_partition(network, {.grid_rows = 2, .groups = {{0, 0}, {1, 1}}});
   const ActivationArena arena = activation_arena(network, make_plan(network, apart, 1), 0, {});
-  CHECK(arena.winning_pool[0] == kNoLayer);  // windows lie across the cut of the convolution
+  CHECK(arena.argmax_pool[0] == kNoLayer);  // windows lie across the cut of the convolution
 }
 
 TEST_CASE("a normalised map is not kept between its forward and its backward readers") {
@@ -274,7 +278,7 @@ TEST_CASE("a normalised map is not kept between its forward and its backward rea
   CHECK(of_map(arena.restored, plan, 1).bytes == 0);  // a pool's
 }
 
-TEST_CASE("a map that ranks exchange is kept, and not joined with a pool") {
+TEST_CASE("a map that ranks exchange is kept, and not fused with a pool") {
   const Network network = pooled_chain();
   Partition halves = make_partition(network, {.grid_rows = 2, .groups = {{0, 0}, {1, 4}}});
   const Plan plan = make_plan(network, halves, 1);
@@ -283,7 +287,7 @@ TEST_CASE("a map that ranks exchange is kept, and not joined with a pool") {
   halves = make_partition(network, {.grid_rows = 2, .groups = {{0, 2}, {3, 4}}});
   const Plan fused = make_plan(network, halves, 1);
   const ActivationArena arena = activation_arena(network, fused, 0, {});
-  CHECK(arena.joined_pool[0] == 1);
+  CHECK(arena.fused_pool[0] == 1);
   CHECK(of_map(arena.restored, fused, 2).bytes == 0);  // its halo came from the other rank
 }
 
@@ -302,16 +306,16 @@ TEST_CASE("kinds of activations add up to the arena, and less is kept than every
   const Network network = pooled_chain();
   const Plan plan = make_plan(network, single_tile(network), 2);
   const ActivationKinds kinds = activation_kinds(network, plan, 0, {});
-  CHECK(kinds.maps + kinds.sums + kinds.winners + kinds.turns ==
+  CHECK(kinds.maps + kinds.pre_activations + kinds.argmax + kinds.turns ==
         activation_arena(network, plan, 0, {}).bytes);
   constexpr Index kScalar = 4;
-  constexpr Index kSums = Index{2} * (16 * 16 * 16 + 2 * 32 * 8 * 8) * kScalar;
-  constexpr Index kWinners = Index{2} * 16 * 8 * 8;
-  CHECK(kinds.sums == kSums);
-  CHECK(kinds.winners == kWinners);
+  constexpr Index kPreActivations = Index{2} * (16 * 16 * 16 + 2 * 32 * 8 * 8) * kScalar;
+  constexpr Index kArgmax = Index{2} * 16 * 8 * 8;
+  CHECK(kinds.pre_activations == kPreActivations);
+  CHECK(kinds.argmax == kArgmax);
   constexpr Index kInputs = Index{2} * (16 * 16 * 16 + 16 * 8 * 8 + 2 * 32 * 8 * 8) * kScalar;
-  CHECK(kinds.least == kSums + kWinners + kInputs);
-  CHECK(kinds.maps + kinds.sums + kinds.winners < kinds.least);
+  CHECK(kinds.least == kPreActivations + kArgmax + kInputs);
+  CHECK(kinds.maps + kinds.pre_activations + kinds.argmax < kinds.least);
 }
 
 namespace {
@@ -329,7 +333,7 @@ ActivationArena arena_of(const Network& network, const Partition& partition) {
 
 }  // namespace
 
-TEST_CASE("of a recomputed group only what it reads and winners are kept") {
+TEST_CASE("of a recomputed group only what it reads and the argmax are kept") {
   const Network network = pooled_chain();
   const Partition partition = grouped(network, {{0, 1}, {2, 4}}, true);
   const Plan plan = make_plan(network, partition, 1);
@@ -340,16 +344,18 @@ TEST_CASE("of a recomputed group only what it reads and winners are kept") {
   const Index pooled = Index{16} * 10 * 10 * kScalar;
   const Index output = Index{16} * 8 * 8 * kScalar;
   CHECK(kinds.maps == image + pooled + output);
-  CHECK(kinds.sums == 0);
-  CHECK(kinds.winners == Index{16} * 8 * 8);
-  CHECK(kinds.maps + kinds.sums + kinds.winners + kinds.turns == arena.bytes);
-  // The convolution under the pool runs for its sums alone, the last layer not at all.
+  CHECK(kinds.pre_activations == 0);
+  CHECK(kinds.argmax == Index{16} * 8 * 8);
+  CHECK(kinds.maps + kinds.pre_activations + kinds.argmax + kinds.turns == arena.bytes);
+  // The convolution under the pool runs for its pre-activations alone, the last layer not at all.
   CHECK((arena.again[0].runs && !arena.again[0].output));
   CHECK((!arena.again[1].runs && !arena.again[4].runs));
   CHECK((arena.again[2].output && !arena.again[3].output));
 }
 
-TEST_CASE("a map of a recomputed group comes back from its sums once the group has run again") {
+TEST_CASE(
+    "a map of a recomputed group comes back from its pre-activations once the group has run "
+    "again") {
   const Network network = pooled_chain();
   const Partition partition = grouped(network, {{0, 1}, {2, 4}}, true);
   const Plan plan = make_plan(network, partition, 1);
@@ -359,7 +365,7 @@ TEST_CASE("a map of a recomputed group comes back from its sums once the group h
   CHECK(of_map(arena.recomputed, plan, 2).to == recompute_time(network, 4, 3));
   CHECK(of_map(arena.restored, plan, 2).from == gradient_time(network, 3) + 1);
   CHECK(of_map(arena.restored, plan, 3).from == gradient_time(network, 4) + 1);
-  CHECK(of_map(arena.recomputed, plan, 3).bytes == 0);  // the last layer keeps no sums
+  CHECK(of_map(arena.recomputed, plan, 3).bytes == 0);  // the last layer keeps no pre-activations
 }
 
 TEST_CASE("without a backward pass a recomputed group is like any other") {
@@ -403,5 +409,5 @@ TEST_CASE("a map that only passes to another recomputed group stays until that h
   const ActivationArena arena = activation_arena(network, plan, 0, {});
   CHECK(of_map(arena.values, plan, 1).to == recompute_time(network, 4, 2));
   CHECK(of_map(arena.recomputed, plan, 1).from == recompute_time(network, 1, 0));
-  CHECK(arena.recomputed_winners[1].bytes > 0);
+  CHECK(arena.recomputed_argmax[1].bytes > 0);
 }

@@ -76,9 +76,9 @@ TEST_CASE("the memory of a single tile is what its shapes say") {
   CHECK(use.optimizer == 4 * kLearnt);
   CHECK(use.messages == 0);
   CHECK(use.workspace == 0);
-  // The image and map 0 have a border of one cell; layers 0 and 1 keep their sums. Map 1, its
-  // gradient and that of map 0 take turns in the same place: the pool's backward pass does not want
-  // map 1, and its gradient becomes that of the sums where these are.
+  // The image and map 0 have a border of one cell; layers 0 and 1 keep their pre-activations. Map
+  // 1, its gradient and that of map 0 take turns in the same place: the pool's backward pass does
+  // not want map 1, and its gradient becomes that of the pre-activations where these are.
   const Index image = Index{2} * 3 * 14 * 12;
   const Index first = Index{2} * 8 * 14 * 12;
   const Index second = Index{2} * 32 * 12 * 10;
@@ -205,18 +205,18 @@ TEST_CASE("each message has room at both of its ends") {
   Index bytes = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     bytes += planned_memory(network, plan, rank, {}).messages;
-    bytes -= channel_sum_bytes(plan, 1, rank);
+    bytes -= batch_statistics_bytes(plan, 1, rank);
   }
   CHECK(bytes == 4 * cells);
 }
 
-TEST_CASE("the sums of normalisation come from every other rank, for normalised layers only") {
+TEST_CASE("batch statistics come from every other rank, for normalised layers only") {
   const Network network = small_network();
   const Plan plan = make_plan(network, tiled(network, 2, 2), 4);
-  CHECK(channel_sum_bytes(plan, 0, 0) == 0);
-  CHECK(channel_sum_bytes(plan, 1, 0) == 3 * 20 * 8 * (3 + 2));
+  CHECK(batch_statistics_bytes(plan, 0, 0) == 0);
+  CHECK(batch_statistics_bytes(plan, 1, 0) == 3 * 20 * 8 * (3 + 2));
   const Plan alone = make_plan(network, single_tile(network), 4);
-  CHECK(channel_sum_bytes(alone, 1, 0) == 0);
+  CHECK(batch_statistics_bytes(alone, 1, 0) == 0);
 }
 
 TEST_CASE("what is sent is received, in every group and over all") {
@@ -224,18 +224,18 @@ TEST_CASE("what is sent is received, in every group and over all") {
   for (int trial = 0; trial < 18; ++trial) {
     Partition partition = tiled(network, 1 + trial % 3, 1 + trial / 3 % 3);
     partition.reader = trial / 9 == 0 ? kEveryRank : 0;
-    partition.groups[0].collapse = trial % 2 == 0 ? std::vector<int>{0} : std::vector<int>{};
+    partition.groups[0].reduce_to_owner = trial % 2 == 0 ? std::vector<int>{0} : std::vector<int>{};
     const Plan plan = make_plan(network, partition, 5);
     const PlanTotals totals = plan_totals(network, plan, 4);
-    for (const Totals& group : totals.group_sums) {
+    for (const Totals& group : totals.group_totals) {
       CHECK(group.forward_in == group.forward_out);
       CHECK(group.backward_in == group.backward_out);
     }
     Traffic in;
     Traffic out;
-    for (std::size_t rank = 0; rank < totals.gradient_sum_in.size(); ++rank) {
-      in.bytes += totals.gradient_sum_in[rank].bytes;
-      out.bytes += totals.gradient_sum_out[rank].bytes;
+    for (std::size_t rank = 0; rank < totals.gradient_reduction_in.size(); ++rank) {
+      in.bytes += totals.gradient_reduction_in[rank].bytes;
+      out.bytes += totals.gradient_reduction_out[rank].bytes;
     }
     CHECK(in == out);
     CHECK(totals.sum.forward_in == totals.sum.forward_out);
@@ -243,7 +243,7 @@ TEST_CASE("what is sent is received, in every group and over all") {
           plan_totals(network, make_plan(network, single_tile(network), 5), 4)
               .sum.work.multiply_adds);
     if (trial % 2 == 0 && partition.ranks > 1) {
-      CHECK(totals.group_sums[0].backward_in.messages > 0);  // the collapse
+      CHECK(totals.group_totals[0].backward_in.messages > 0);  // the reduction to owners
     }
   }
 }

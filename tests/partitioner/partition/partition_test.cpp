@@ -368,9 +368,9 @@ TEST_CASE("every broken partition is refused, and the message names file and gro
          p.groups[1].ranks = {0, 1, 2, 1};
        },
        one + "two tiles on rank 1"},
-      {[](Partition& p) { p.groups[1].collapse = {2}; }, one + "collapse names layer 2"},
+      {[](Partition& p) { p.groups[1].reduce_to_owner = {2}; }, one + "collapse names layer 2"},
       {[](Partition& p) {
-         p.groups[0].collapse = {1, 1};
+         p.groups[0].reduce_to_owner = {1, 1};
        },
        "group 0 (layers 0 to 2): collapse names"},
   };

@@ -54,8 +54,9 @@ TEST_CASE("the text of a partition reads back as the same partition") {
     partition.network = trial == 0 ? "a \"text\"\n\\ \t\x7f of any kind" : "00ff00ff00ff00ff";
     partition.ranks = static_cast<int>(draw.between(1, 1000));
     partition.reader = static_cast<int>(draw.between(kEveryRank, 5));
-    partition.sums.bucket_bytes = draw.among<Index>({1, 262144, Index{1} << 40U});
-    partition.sums.precision = draw.chance(0.5) ? SumPrecision::Half : SumPrecision::Exact;
+    partition.gradient_reduction.bucket_bytes = draw.among<Index>({1, 262144, Index{1} << 40U});
+    partition.gradient_reduction.precision =
+        draw.chance(0.5) ? ReductionPrecision::Half : ReductionPrecision::Exact;
     const Index groups = draw.between(0, 5);
     for (Index i = 0; i < groups; ++i) {
       Group group;
@@ -64,7 +65,7 @@ TEST_CASE("the text of a partition reads back as the same partition") {
       for (Cut* cut : {&group.images, &group.channels, &group.rows, &group.cols}) {
         *cut = random_cut(draw);
       }
-      for (std::vector<int>* list : {&group.ranks, &group.collapse}) {
+      for (std::vector<int>* list : {&group.ranks, &group.reduce_to_owner}) {
         for (Index n = draw.between(0, 4); n > 0; --n) {
           list->push_back(static_cast<int>(draw.between(0, 99)));
         }
@@ -132,7 +133,7 @@ TEST_CASE("a faulty partition file is refused with its name and the line") {
       {head + "kernels = \"direct\"\n", "p.toml:3: `kernels`"},
       {head + "[[kernels]]\nforward = \"direct\"\n", "p.toml:3: `layers` is missing"},
       {head + "[[kernels]]\nlayers = 3\n", "p.toml:4: `layers`"},
-      {head + "[[kernels]]\nlayers = [3]\nforward = 4\n", "p.toml:5: `forward` names no kernel"},
+      {head + "[[kernels]]\nlayers = [3]\nforward = 4\n", "p.toml:5: `forward` is not a kernel"},
       {head + "[[kernels]]\nlayers = [3]\nbackward_data = \"winograd\"\n",
        "expected one of: direct, winograd2, winograd4, reference"},
       {head + "[[kernels]]\nlayers = [3]\nbackward = \"direct\"\n", "unknown key `backward`"},

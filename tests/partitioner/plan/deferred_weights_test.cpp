@@ -68,7 +68,7 @@ TEST_CASE("half of the weights hides messages of maps where there are some as we
   fused.groups[1].rows = {};
   fused.groups[1].images = {kRanks, {}};
   CHECK(deferred(network, fused) == Deferred{kAtOnce, whole(0), kAtOnce, whole(1), half(3)});
-  fused.groups[0].collapse = {0};
+  fused.groups[0].reduce_to_owner = {0};
   CHECK(deferred(network, fused) == Deferred{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
   // Of layers apart, 3x3 windows read what the other rank has; a pool and a 1x1 convolution do not.
   Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, rows);
@@ -150,17 +150,17 @@ TEST_CASE(
   CHECK(parts(half(0), ConvolutionKernel::Direct, {}) == std::pair(none, none));
 }
 
-TEST_CASE("a step computes one half while maps travel, the other while sums do") {
+TEST_CASE("a step computes one half while maps travel, the other while batch statistics do") {
   const Network network = small_network();
   Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, tests::rows_cut(kRanks));
   apart.groups[4].rows = {};
   apart.groups[4].images = {kRanks, {}};
   const Plan plan = make_plan(network, apart, 2);
   const ClusterProfile cluster = equal_devices({.count = kRanks});
-  int maps = 0;  // transfers of the gradient of layer 0, and of its sums, under way
-  int sums = 0;
+  int maps = 0;  // transfers of the gradient of layer 0, and of its batch statistics, under way
+  int statistics = 0;
   std::vector<double> while_maps;
-  std::vector<double> while_sums;
+  std::vector<double> while_statistics;
   for (const PricedAction& priced : priced_step(network, plan, cluster, {}).actions) {
     const Action& action = priced.action;
     if (action.kind == Action::Kind::Compute) {
@@ -168,9 +168,9 @@ TEST_CASE("a step computes one half while maps travel, the other while sums do")
         CHECK(action.layer == 1);
         while_maps.push_back(priced.seconds[0]);
       }
-      if (sums > 0) {
+      if (statistics > 0) {
         CHECK(action.layer == 1);
-        while_sums.push_back(priced.seconds[0]);
+        while_statistics.push_back(priced.seconds[0]);
       }
       continue;
     }
@@ -179,34 +179,37 @@ TEST_CASE("a step computes one half while maps travel, the other while sums do")
     if (transfer.subject == 0 && transfer.kind == TransferKind::MapGradient) {
       maps += more;
     } else if (transfer.subject == 0 && transfer.kind == TransferKind::StatisticsGradient) {
-      sums += more;
+      statistics += more;
     }
   }
   REQUIRE(while_maps.size() == 1);
-  REQUIRE(while_sums.size() == 1);
+  REQUIRE(while_statistics.size() == 1);
   CHECK(while_maps[0] > 0);
-  CHECK(while_sums[0] == while_maps[0]);
+  CHECK(while_statistics[0] == while_maps[0]);
 }
 
-TEST_CASE("a step computes deferred weights between sending sums and waiting for those of others") {
+TEST_CASE(
+    "a step computes deferred weights between sending batch statistics and waiting for those of "
+    "others") {
   const Network network = small_network();
   const Plan plan = make_plan(network, cut(network, {{0, 4}}, tests::images_cut(kRanks)), 2);
   const ClusterProfile cluster = equal_devices({.count = kRanks});
   using Kind = Action::Kind;
-  std::vector<Kind> kinds;  // from the sums of layer 1 being sent to their arrival
+  std::vector<Kind> kinds;  // from the batch statistics of layer 1 being sent to their arrival
   bool on_their_way = false;
   for (const PricedAction& priced : priced_step(network, plan, cluster, {}).actions) {
     const Action& action = priced.action;
     const Transfer* transfer = action.kind == Kind::Compute
                                    ? nullptr
                                    : &plan.transfers[static_cast<std::size_t>(action.transfer)];
-    const bool sums = transfer != nullptr && transfer->kind == TransferKind::StatisticsGradient &&
-                      transfer->subject == 1;
-    on_their_way = on_their_way || sums;
+    const bool statistics = transfer != nullptr &&
+                            transfer->kind == TransferKind::StatisticsGradient &&
+                            transfer->subject == 1;
+    on_their_way = on_their_way || statistics;
     if (on_their_way) {
       kinds.push_back(action.kind);
     }
-    if (sums && action.kind == Kind::Finish) {
+    if (statistics && action.kind == Kind::Finish) {
       break;
     }
     if (on_their_way && action.kind == Kind::Compute) {

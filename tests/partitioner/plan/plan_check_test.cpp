@@ -36,15 +36,15 @@ Network network() {
                        tests::convolution(6, 1)});
 }
 
-// Two fused layers on a grid, one on rows, one with cut channels; a collapse inside the first
-// group.
+// Two fused layers on a grid, one on rows, one with cut channels; a reduction to owners inside the
+// first group.
 Plan sound_plan() {
   Partition partition =
       tests::partition_of(network(),
                           kRanks,
                           {{0, 1}, {2, 2}, {3, 3}},
                           {tests::grid(kRanks), tests::rows_cut(kRanks), tests::channels_cut(2)});
-  partition.groups[0].collapse = {0};
+  partition.groups[0].reduce_to_owner = {0};
   return make_plan(network(), partition, 2);
 }
 
@@ -134,9 +134,9 @@ TEST_CASE(
 
 TEST_CASE("a backward pass that leaves out cells whose gradient a layer above writes is noticed") {
   Plan plan = sound_plan();
-  Partition without_collapse = tests::partition_of(
+  Partition without_owner_reduction = tests::partition_of(
       network(), kRanks, {{0, 1}, {2, 2}, {3, 3}}, {tests::grid(kRanks), tests::rows_cut(kRanks)});
-  plan = make_plan(network(), without_collapse, 2);
+  plan = make_plan(network(), without_owner_reduction, 2);
   CHECK_FALSE(is_refused(plan));
   tile(plan, 0, 3).backward = tile(plan, 0, 3).owned;
   CHECK(is_refused(plan));

@@ -42,7 +42,7 @@ void for_each_plan(int count,
     tests::RandomCase random = tests::random_case(static_cast<std::uint64_t>(i), 1 + i % 6, {});
     tests::draw_kernels(draw, random);
     tests::draw_recomputation(draw, random.partition);
-    random.partition.sums.bucket_bytes = draw.among<Index>({1, 4000, 262144});
+    random.partition.gradient_reduction.bucket_bytes = draw.among<Index>({1, 4000, 262144});
     visit(random, make_plan(random.network, random.partition, random.batch));
   }
 }
@@ -270,10 +270,10 @@ TEST_CASE("transfers carry what statistics and parameters need, and no more") {
     CHECK(parameters.in == parameter_bytes(random.network, plan));
     CHECK(statistics.in == statistics_bytes(random.network, plan));
     const PlanTotals totals = plan_totals(random.network, plan, 4);
-    CHECK(statistics.in == totals.channel_sum_in_bytes);
+    CHECK(statistics.in == totals.batch_statistics_in_bytes);
     for (std::size_t rank = 0; rank < parameters.in.size(); ++rank) {
-      CHECK(parameters.in[rank] == totals.gradient_sum_in[rank].bytes);
-      CHECK(parameters.out[rank] == totals.gradient_sum_out[rank].bytes);
+      CHECK(parameters.in[rank] == totals.gradient_reduction_in[rank].bytes);
+      CHECK(parameters.out[rank] == totals.gradient_reduction_out[rank].bytes);
     }
   });
 }

@@ -132,7 +132,7 @@ TEST_CASE("what limits is what takes most beside computing, from a tenth of the 
   time.gradients_s = 0.2;
   CHECK(std::string(what_limits(time)) == "exchange of maps");
   time.gradients_s = 0.4;
-  CHECK(std::string(what_limits(time)) == "sums of gradients");
+  CHECK(std::string(what_limits(time)) == "gradient reduction");
 }
 
 TEST_CASE("what was chosen comes first, at the time that the search predicted for it") {
@@ -146,7 +146,7 @@ TEST_CASE("what was chosen comes first, at the time that the search predicted fo
     const ClusterProfile cluster = equal_devices({.count = 4});
     const SearchResult result = search_partition(network, cluster, options);
     const auto plans =
-        compare_with_rivals(network, cluster, options, result.candidates.front().partition);
+        compare_with_baselines(network, cluster, options, result.candidates.front().partition);
     CHECK(plans.size() >= 2);
     CHECK(plans.front().name == "chosen");
     double least = kInfiniteRate;
@@ -157,19 +157,19 @@ TEST_CASE("what was chosen comes first, at the time that the search predicted fo
   }
 }
 
-TEST_CASE("rivals send gradients as the chosen partition does") {
+TEST_CASE("baselines send gradients as the chosen partition does") {
   SearchOptions options;
   options.batch = 4;
   options.counts_memory = false;
-  options.sums.precision = SumPrecision::Half;
+  options.gradient_reduction.precision = ReductionPrecision::Half;
   const Network network = small_network();
   const ClusterProfile cluster = equal_devices({.count = 4});
   const Partition chosen = search_partition(network, cluster, options).candidates.front().partition;
-  const auto plans = compare_with_rivals(network, cluster, options, chosen);
+  const auto plans = compare_with_baselines(network, cluster, options, chosen);
   CHECK(plans.size() > 4);  // grid and images among them
   for (const ExplainedPlan& plan : plans) {
     CAPTURE(plan.name);
-    CHECK(plan.partition.sums == options.sums);
+    CHECK(plan.partition.gradient_reduction == options.gradient_reduction);
   }
 }
 
@@ -191,16 +191,16 @@ TEST_CASE("another number of devices: what fits, and text and JSON of it") {
   const Partition partition =
       search_partition(network, cluster, options).candidates.front().partition;
   Explanation explanation;
-  explanation.plans = compare_with_rivals(network, cluster, options, partition);
+  explanation.plans = compare_with_baselines(network, cluster, options, partition);
   explanation.counts = limited;
   const std::string text = explanation_table(explanation);
   CHECK(widest_line(text) <= 100);
   CHECK(text.find("nothing fits") != std::string::npos);
-  CHECK(text.find("sums of gradients") != std::string::npos);
+  CHECK(text.find("gradient reduction") != std::string::npos);
   CHECK(explanation_json(explanation).find("\"best\":null") != std::string::npos);
 }
 
-TEST_CASE("sums of gradients are compared with other algorithms and with what was probed") {
+TEST_CASE("all-reduce algorithms are compared with each other and with what was probed") {
   const Network network = small_network();
   ClusterProfile cluster = equal_devices({.count = 5});
   cluster.all_reduces = {{2, 4096, 0.5}, {5, 1048576, 2.0}};
@@ -208,29 +208,30 @@ TEST_CASE("sums of gradients are compared with other algorithms and with what wa
   CHECK(parameters == 16 * (3 * 9 + 2) + 16 * (16 * 9 + 2));
   CHECK(learnt_elements(network, 1) == 0);
 
-  const auto sums = compare_sum_algorithms(network, cluster, {});
-  REQUIRE(sums.size() == std::size(kSumAlgorithms));
-  CHECK(sums.front().algorithm == SumAlgorithm::Owners);
+  const auto all_reduces = compare_all_reduce_algorithms(network, cluster, {});
+  REQUIRE(all_reduces.size() == std::size(kAllReduceAlgorithms));
+  CHECK(all_reduces.front().algorithm == AllReduceAlgorithm::Owners);
   // All of it fits into a bucket: the share of a rank of each of the others, there and back.
   const double wire_s = 2 * 4.0 / 5 * static_cast<double>(parameters * kSingleBytes) /
                         cluster.device(0).send_bytes_per_s;
-  for (const auto& [algorithm, seconds] : sums) {
+  for (const auto& [algorithm, seconds] : all_reduces) {
     CAPTURE(name_of(algorithm));
     CHECK(seconds > wire_s);
   }
-  const auto halves = compare_sum_algorithms(network, cluster, {.precision = SumPrecision::Half});
-  CHECK(halves.front().seconds < sums.front().seconds);
+  const auto halves =
+      compare_all_reduce_algorithms(network, cluster, {.precision = ReductionPrecision::Half});
+  CHECK(halves.front().seconds < all_reduces.front().seconds);
 
   Explanation explanation;
-  explanation.sums = sums;
-  explanation.measured_sums = compare_measured_sums(cluster);
-  REQUIRE(explanation.measured_sums.size() == 2);
-  CHECK(explanation.measured_sums[0].measured == cluster.all_reduces[0]);
-  CHECK(explanation.measured_sums[0].predicted_s ==
-        sum_seconds(cluster, SumAlgorithm::Owners, {0, 1}, 4096, kInfiniteRate));
+  explanation.all_reduces = all_reduces;
+  explanation.measured_all_reduces = compare_measured_all_reduces(cluster);
+  REQUIRE(explanation.measured_all_reduces.size() == 2);
+  CHECK(explanation.measured_all_reduces[0].measured == cluster.all_reduces[0]);
+  CHECK(explanation.measured_all_reduces[0].predicted_s ==
+        all_reduce_seconds(cluster, AllReduceAlgorithm::Owners, {0, 1}, 4096, kInfiniteRate));
   const std::string text = explanation_table(explanation);
   CHECK(widest_line(text) <= 100);
-  CHECK(text.find("owners, as it is done") != std::string::npos);
+  CHECK(text.find("owners, as done here") != std::string::npos);
   CHECK(text.find("2000.0") != std::string::npos);
   const std::string json = explanation_json(explanation);
   CHECK(json.find("\"algorithm\":\"ring\"") != std::string::npos);

@@ -39,7 +39,7 @@ TEST_CASE("a reason is given only for more than the number of devices") {
 
 TEST_CASE("layers that one device computes again are the reason where they are the difference") {
   const std::string why = why_faster(computing(2, 0.5), computing(1, 0), 2);
-  CHECK(has(why, "again for want of memory (0.5000 s"));
+  CHECK(has(why, "recompute layers for lack of memory (0.5000 s"));
   CHECK_FALSE(has(why, "caches"));
   CHECK(has(why_faster(computing(2.5, 0.1), computing(1, 0.05), 2), "caches"));
   CHECK_FALSE(has(why_faster(computing(2.5, 0.1), computing(1, 0.05), 2), "again"));
@@ -51,9 +51,9 @@ TEST_CASE("the answer says how many times faster, and why") {
   CHECK(has(answer, "Predicted step: 1.0000 s"));
   CHECK(has(answer, "2.50 times"));
   CHECK(has(answer, "more than 2 times: "));
-  CHECK(has(answer, "Planned memory: 3.0 MiB on rank 1, the most; 1.0 MiB on rank 0"));
+  CHECK(has(answer, "Planned memory: 3.0 MiB on rank 1 (most); 1.0 MiB on rank 0"));
   CHECK(has(plan_answer(of_two(computing(1, 0), std::nullopt), memory_of({1, 1}), true),
-            "does not fit into the memory of one"));
+            "does not fit into its memory"));
 }
 
 TEST_CASE("without a profile the answer says how to get one") {

@@ -129,7 +129,7 @@ TEST_CASE("the table says where one cut is handed over to another") {
 TEST_CASE("the table and the JSON form say which groups are recomputed") {
   const Shorthand shorthand{.grid_rows = 2, .groups = {{0, 0}, {1, 3}}, .recompute = {{1, 3}}};
   const Case some = make_case(classifier(), shorthand, 8);
-  CHECK(has(table_of(some), "\nrecomputed    layers 1-3\n"));
+  CHECK(has(table_of(some), "\nrecomputed          layers 1-3\n"));
   const Json json = Json::parse(plan_json(some.network, some.plan, some.options));
   CHECK(json["groups"][0]["recompute"] == false);
   CHECK(json["groups"][1]["recompute"] == true);
@@ -184,7 +184,7 @@ TEST_CASE("the JSON form holds every layer, owner, message and byte of the plan"
 
 TEST_CASE("messages of the JSON form are those that the table counts") {
   Case of = make_case(classifier(), {.grid_rows = 2, .grid_cols = 3, .groups = {{0, 3}}}, 6);
-  of.partition.groups[0].collapse = {1};
+  of.partition.groups[0].reduce_to_owner = {1};
   of.plan = make_plan(of.network, of.partition, 6);
   const Json json = Json::parse(plan_json(of.network, of.plan, of.options));
   const PlanTotals totals = plan_totals(of.network, of.plan, 4);
@@ -195,7 +195,7 @@ TEST_CASE("messages of the JSON form are those that the table counts") {
     for (const Json& message : json["groups"][group]["messages"]) {
       bytes += message["bytes"].get<Index>();
     }
-    CHECK(bytes == totals.group_sums[group].forward_in.bytes);
+    CHECK(bytes == totals.group_totals[group].forward_in.bytes);
   }
   CHECK(json["multiply_adds"] == totals.sum.work.multiply_adds);
   CHECK(json["redundant_multiply_adds"] > 0);

@@ -21,7 +21,7 @@ Network wide_network() {
   return network;
 }
 
-// Bytes of the fullest device.
+// Bytes of the device that uses the most.
 Index needed(const ClusterProfile& cluster, SearchOptions options) {
   options.objective = Objective::Memory;
   options.memory_limit_bytes.reset();

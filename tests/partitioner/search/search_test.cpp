@@ -100,7 +100,7 @@ class EveryPartition {
   void add_variants(Group group) {
     add(group, group.last);
     for (int layer = group.first; layer < group.last; ++layer) {
-      group.collapse.push_back(layer);
+      group.reduce_to_owner.push_back(layer);
     }
     if (group.last > group.first) {
       add(group, group.last);
@@ -296,11 +296,11 @@ TEST_CASE("gradients travel in buckets of a size that is predicted to be among t
     SearchOptions options;
     options.batch = 4;
     const Candidate best = search_partition(network, cluster, options).candidates.front();
-    chosen.insert(best.partition.sums.bucket_bytes);
+    chosen.insert(best.partition.gradient_reduction.bucket_bytes);
     for (const Index bytes : {Index{65536}, Index{262144}, Index{1048576}, Index{8388608}}) {
       CAPTURE(bytes);
       Partition other = best.partition;
-      other.sums.bucket_bytes = bytes;
+      other.gradient_reduction.bucket_bytes = bytes;
       CHECK(best.predicted_s() <=
             1.003 * evaluated(network, cluster, options, other).predicted_s());
     }

@@ -53,7 +53,7 @@ TEST_CASE("the slope of every activation is its derivative, away from its kinks"
   }
 }
 
-TEST_CASE("what is no number stays none") {
+TEST_CASE("NaN stays NaN") {
   const Region region{{0, 1}, {0, 16}, {0, 1}, {0, 5}};
   for (const Activation activation : kActivations) {
     INFO(activation_name(activation));
@@ -135,7 +135,7 @@ TEST_CASE("activations on rows are those of single numbers, whatever the channel
   }
 }
 
-TEST_CASE("what is no number stays so") {
+TEST_CASE("NaN stays NaN") {
   const Region region{{0, 1}, {0, 16}, {0, 1}, {0, 1}};
   for (const Activation activation :
        {Activation::Linear, Activation::Logistic, Activation::Tanh, Activation::Swish}) {

@@ -110,7 +110,7 @@ Tensor<T> buffer_of(PlainMap& map, const Region& held) {
   return tensor;
 }
 
-// Whether all cells of a region are what is expected; one that is no number is not.
+// Whether all cells of a region are what is expected; one that is not a number is not.
 template <class T>
 bool is_near(View<const T> found, PlainMap& expected, const Region& region) {
   double magnitude = 0;
@@ -238,7 +238,7 @@ void check_backward(Case of, std::uint64_t seed) {
       found.weight.data(), of.outputs - found.first, of.map.volume());
   const Matrix difference =
       weight.template cast<double>() - to_weights.bottomRows(of.outputs - found.first);
-  // Not a number, which a sum with a lane of nothing would be, is not less either.
+  // Not a number, which a sum with a channel of nothing would be, is not less either.
   CHECK_MESSAGE(difference.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <=
                     kRounding<T> * to_weights.cwiseAbs().maxCoeff(),
                 seed);

@@ -100,7 +100,7 @@ TEST_CASE("one thread alone is no team of OpenMP's") {
   engine::parallel_for({0, 1}, {0, 1}, [](Index, Index) { CHECK(omp_get_level() == 0); });
 }
 
-TEST_CASE("more threads than a machine could use are refused, and what is no number") {
+TEST_CASE("more threads than a machine could use are refused, and what is not a number") {
   const int before = omp_get_max_threads();
   CHECK_THROWS_AS(engine::set_threads(engine::most_threads() + 1), partitioner::InputError);
   CHECK_THROWS_AS(engine::set_threads(0), partitioner::InputError);

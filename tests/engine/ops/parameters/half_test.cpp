@@ -118,26 +118,26 @@ TEST_CASE("rounding leaves what the halves lack, and adding them brings back the
   }
 }
 
-TEST_CASE("with what rounding leaves added to the next, sums come to the truth") {
+TEST_CASE("with error feedback, sums come to the exact value") {
   constexpr int kSteps = 10000;
-  double truth = 0;
+  double expected = 0;
   double sum = 0;
   std::array<float, 2> values{};
   std::array<Half, 2> halves{};
   for (std::uint64_t step = 0; step < kSteps; ++step) {
     const auto gradient = static_cast<float>(1e-3 * engine::random_normal(7, step) + 1e-5);
-    truth += static_cast<double>(gradient);
+    expected += static_cast<double>(gradient);
     values[0] += gradient;
     values[1] = 1;  // sets the unit: a gradient is then far from exact
     const float unit = engine::half_unit(engine::largest_magnitude(values.data(), 2, 0));
     engine::round_to_halves(unit, 2, values.data(), halves.data());
     sum += static_cast<double>(engine::from_half(halves[0]) * unit);
   }
-  // All that is missing is the last remainder, and rounding of the remainders themselves.
-  CHECK(std::abs(sum - truth) < 1e-6);
+  // All that is missing is the last error, and rounding of the errors themselves.
+  CHECK(std::abs(sum - expected) < 1e-6);
 }
 
-TEST_CASE("what is no finite number stays so on its way") {
+TEST_CASE("what is not finite stays so on its way") {
   std::array<float, 3> values{1.0F, std::numeric_limits<float>::quiet_NaN(), -kInfinity};
   std::array<Half, 3> halves{};
   const float unit = engine::half_unit(engine::largest_magnitude(values.data(), 3, 0));

@@ -5,17 +5,17 @@
 #include "tests/support/pieces.h"
 #include <doctest/doctest.h>
 
-#include "engine/ops/norm/joined_pool.h"
+#include "engine/ops/norm/fused_pool.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
 namespace {
 
+using engine::ArgmaxOffset;
 using engine::Index;
 using engine::Region;
 using engine::Tensor;
 using engine::View;
-using engine::Winner;
 using partitioner::MaxPool;
 using partitioner::Network;
 using tests::Draw;
@@ -40,7 +40,7 @@ Network random_pool(Draw& draw) {
 
 constexpr std::uint64_t kCases = 150;
 
-// Values of which many are equal: winners are a matter of order then.
+// Values of which many are equal: the argmax depends on the order then.
 PlainMap map_with_ties(const Region& whole, std::uint64_t seed) {
   PlainMap map = tests::random_map(whole, seed);
   for (double& value : map.values) {
@@ -64,28 +64,28 @@ TEST_CASE(
     PlainMap expected(gradient.region);
     PlainMap expected_gradient(in.region);
     tests::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
-      const Index winner = naive_winner(pool, in, n, c, row, col);
+      const Index argmax = naive_argmax(pool, in, n, c, row, col);
       const Index cols = in.region.cols.end;
-      expected.at(n, c, row, col) = in.at(n, c, winner / cols, winner % cols);
-      expected_gradient.at(n, c, winner / cols, winner % cols) += gradient.at(n, c, row, col);
+      expected.at(n, c, row, col) = in.at(n, c, argmax / cols, argmax % cols);
+      expected_gradient.at(n, c, argmax / cols, argmax % cols) += gradient.at(n, c, row, col);
     });
     const Tensor<double> held = tests::tensor_of<double>(in, required);
     Tensor<double> out(gradient.region);
-    Tensor<Winner> winners(region);
-    max_pool_forward<double>({pool, in.region, region}, held.view(), {out.view(), winners.view()});
+    Tensor<ArgmaxOffset> argmax(region);
+    max_pool_forward<double>({pool, in.region, region}, held.view(), {out.view(), argmax.view()});
     CHECK(tests::relative_difference(View<const double>(out.view()), expected, region) == 0);
     Tensor<double> in_gradient(required);
     const Tensor<double> out_gradient = tests::tensor_of<double>(gradient, region);
     max_pool_backward<double>({pool, in.region, region},
                               out_gradient.view(),
-                              std::as_const(winners).view(),
+                              std::as_const(argmax).view(),
                               in_gradient.view());
     CHECK(tests::relative_difference(
               View<const double>(in_gradient.view()), expected_gradient, required) < 1e-14);
   }
 }
 
-TEST_CASE("the place of a winner in its window does not depend on the region computed") {
+TEST_CASE("the place of the argmax in its window does not depend on the region computed") {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     Draw draw(seed + 500);
     const Network network = random_pool(draw);
@@ -94,8 +94,8 @@ TEST_CASE("the place of a winner in its window does not depend on the region com
     const Region whole = whole_map(network, 0, 2);
     const Region region = tests::random_part(draw, whole);
     Tensor<float> values(whole);
-    Tensor<Winner> all(whole);
-    Tensor<Winner> part(region);
+    Tensor<ArgmaxOffset> all(whole);
+    Tensor<ArgmaxOffset> part(region);
     max_pool_forward<float>({pool, in.region, whole},
                             tests::tensor_of<float>(in, in.region).view(),
                             {values.view(), all.view()});
@@ -112,7 +112,7 @@ TEST_CASE("the place of a winner in its window does not depend on the region com
 }
 
 // A pool whose windows do not overlap.
-Network random_joinable_pool(Draw& draw) {
+Network random_fusable_pool(Draw& draw) {
   while (true) {
     const Network network = random_pool(draw);
     const MaxPool& pool = std::get<MaxPool>(network.layer(0).operation);
@@ -122,11 +122,12 @@ Network random_joinable_pool(Draw& draw) {
   }
 }
 
-TEST_CASE("a joined pool makes of sums what activation and pool make one after the other") {
+TEST_CASE(
+    "a fused pool makes of pre-activations what activation and pool make one after the other") {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     INFO("seed ", seed);
     Draw draw(seed + 900);
-    const Network network = random_joinable_pool(draw);
+    const Network network = random_fusable_pool(draw);
     const MaxPool pool = std::get<MaxPool>(network.layer(0).operation);
     PlainMap in = map_with_ties(whole_map(network, partitioner::kImage, 2), seed);
     const Region region = tests::random_part(draw, whole_map(network, 0, 2));
@@ -137,39 +138,39 @@ TEST_CASE("a joined pool makes of sums what activation and pool make one after t
     activate_forward(partitioner::Activation::Leaky, sums.view(), required, activated.view());
     Tensor<float> expected(region);
     Tensor<float> found(region);
-    Tensor<Winner> expected_winners(region);
-    Tensor<Winner> found_winners(region);
-    max_pool_forward<float>(site, activated.view(), {expected.view(), expected_winners.view()});
+    Tensor<ArgmaxOffset> expected_argmax(region);
+    Tensor<ArgmaxOffset> found_argmax(region);
+    max_pool_forward<float>(site, activated.view(), {expected.view(), expected_argmax.view()});
     activate_pool_forward<float>(
-        partitioner::Activation::Leaky, sums.view(), site, {found.view(), found_winners.view()});
+        partitioner::Activation::Leaky, sums.view(), site, {found.view(), found_argmax.view()});
     bool same = true;
     tests::for_each_cell(region, [&](Index n, Index c, Index row, Index col) {
       same = same && found.view().at(n, c, row, col) == expected.view().at(n, c, row, col) &&
-             found_winners.view().at(n, c, row, col) == expected_winners.view().at(n, c, row, col);
+             found_argmax.view().at(n, c, row, col) == expected_argmax.view().at(n, c, row, col);
     });
     CHECK(same);
   }
 }
 
-TEST_CASE("the gradients that a joined pool's winners get are those that the pool gives") {
+TEST_CASE("the gradients that a fused pool's argmax cells get are those that the pool gives") {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     INFO("seed ", seed);
     Draw draw(seed + 1900);
-    const Network network = random_joinable_pool(draw);
+    const Network network = random_fusable_pool(draw);
     PlainMap in = map_with_ties(whole_map(network, partitioner::kImage, 2), seed);
     PlainMap gradient = tests::random_map(whole_map(network, 0, 2), seed + 1);
     const Region region = tests::random_part(draw, gradient.region);
     const engine::PoolSite site{std::get<MaxPool>(network.layer(0).operation), in.region, region};
     Tensor<float> values(region);
-    Tensor<Winner> winners(region);
+    Tensor<ArgmaxOffset> argmax(region);
     max_pool_forward<float>(
-        site, tests::tensor_of<float>(in, in.region).view(), {values.view(), winners.view()});
+        site, tests::tensor_of<float>(in, in.region).view(), {values.view(), argmax.view()});
     const Tensor<float> out_gradient = tests::tensor_of<float>(gradient, region);
     Tensor<float> expected(in.region);
     max_pool_backward<float>(
-        site, out_gradient.view(), std::as_const(winners).view(), expected.view());
+        site, out_gradient.view(), std::as_const(argmax).view(), expected.view());
     const engine::GradientLines<float> lines(
-        site, out_gradient.view(), std::as_const(winners).view());
+        site, out_gradient.view(), std::as_const(argmax).view());
     Region wanted = tests::random_part(draw, in.region);
     wanted.images = region.images;
     wanted.channels = region.channels;

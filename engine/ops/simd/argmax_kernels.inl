@@ -1,4 +1,4 @@
-// Gradients of weights out of a max-pool's winners: see WinnerSum in lane_kernels.h.
+// Gradients of weights from a max-pool's argmax: see ArgmaxSum in block_kernels.h.
 
 // Of kRows rows of taps, each of kParts parts: whole vectors, and perhaps half of one.
 template <class T, Index kParts, Index kRows>
@@ -7,8 +7,8 @@ struct TapSums {
   static constexpr bool kHalf = kParts % 2 == 1;
   static constexpr Index kVectors = kWhole + (kHalf ? 1 : 0);
 
-  Lanes<T, kLanes> whole[kRows][kWhole > 0 ? kWhole : 1]{};
-  Lanes<T, kNarrowLanes> half[kRows]{};
+  RegisterTile<T, kBlockChannels> whole[kRows][kWhole > 0 ? kWhole : 1]{};
+  RegisterTile<T, kNarrowChannels> half[kRows]{};
 
   // Those of one output: `in_row` from row to row.
   [[gnu::always_inline]] void add(const T* taps, Index in_row, T gradient) {
@@ -17,10 +17,12 @@ struct TapSums {
       const T* of_row = taps + r * in_row;
 #pragma GCC unroll 2
       for (Index v = 0; v < kWhole; ++v) {
-        add_product(whole[r][v], load_anywhere<kLanes>(of_row + v * kLanes), gradient);
+        add_product(
+            whole[r][v], load_anywhere<kBlockChannels>(of_row + v * kBlockChannels), gradient);
       }
       if constexpr (kHalf) {
-        add_product(half[r], load_anywhere<kNarrowLanes>(of_row + kWhole * kLanes), gradient);
+        add_product(
+            half[r], load_anywhere<kNarrowChannels>(of_row + kWhole * kBlockChannels), gradient);
       }
     }
   }
@@ -30,24 +32,25 @@ struct TapSums {
     for (Index r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
       for (Index v = 0; v < kWhole; ++v) {
-        add_lanes(sums + (r * kVectors + v) * kLanes, whole[r][v]);
+        add_register_tile(sums + (r * kVectors + v) * kBlockChannels, whole[r][v]);
       }
       if constexpr (kHalf) {
-        add_lanes(sums + (r * kVectors + kWhole) * kLanes, half[r]);
+        add_register_tile(sums + (r * kVectors + kWhole) * kBlockChannels, half[r]);
       }
     }
   }
 };
 
-// Of the rows of taps from `first` on. Few sums are kept twice, for windows in turn: each waits for the one before it.
+// Of the rows of taps from `first` on. Few sums are kept twice, for windows in turn: each waits for
+// the one before it.
 template <class T, Index kParts, Index kRows>
-void winner_rows(const WinnerSum<T>& job, Index first) {
+void argmax_rows(const ArgmaxSum<T>& job, Index first) {
   using Sums = TapSums<T, kParts, kRows>;
   constexpr Index kTurns = kRows * Sums::kVectors < at_once<T>(kTwiceSums) ? 2 : 1;
   Sums sums[kTurns];
   for (Index row = 0; row < job.rows; ++row) {
     const T* gradients = job.gradient + row * job.gradient_row;
-    const unsigned char* winners = job.winners + row * job.winners_row;
+    const unsigned char* argmax = job.argmax + row * job.argmax_row_step;
     const T* in = job.in + row * job.in_windows + first * job.in_row;
     for (Index col = 0; col < job.cols; col += kTurns) {
 #pragma GCC unroll 2
@@ -56,7 +59,7 @@ void winner_rows(const WinnerSum<T>& job, Index first) {
         if (turn > 0 && window == job.cols) {
           break;
         }
-        const Index place = job.places[winners[window * job.winners_step]];
+        const Index place = job.places[argmax[window * job.argmax_step]];
         if (place < 0) {
           continue;
         }
@@ -67,48 +70,49 @@ void winner_rows(const WinnerSum<T>& job, Index first) {
   }
 #pragma GCC unroll 2
   for (Index turn = 0; turn < kTurns; ++turn) {
-    sums[turn].add_to(job.sums + first * Sums::kVectors * kLanes);
+    sums[turn].add_to(job.sums + first * Sums::kVectors * kBlockChannels);
   }
 }
 
 // Rows of taps whose sums the registers hold.
 template <class T, Index kParts>
-constexpr Index most_winner_rows() {
+constexpr Index most_argmax_rows() {
   constexpr Index kVectors = (kParts + 1) / 2;
-  constexpr Index kRows = kArgmaxSums * kPartLanes<T> / (kVectors * kLanes);
+  constexpr Index kRows = kArgmaxSums * kVectorElements<T> / (kVectors * kBlockChannels);
   return kRows < 1 ? 1 : kRows < 5 ? kRows : 5;
 }
 
-// winner_rows for 1, 2, ... rows.
+// argmax_rows for 1, 2, ... rows.
 template <class T, Index kParts, class Counts>
-struct WinnerRows;
+struct ArgmaxRows;
 template <class T, Index kParts, Index... kBefore>
-struct WinnerRows<T, kParts, std::integer_sequence<Index, kBefore...>> {
-  static constexpr void (*kOfCount[])(const WinnerSum<T>&, Index) = {winner_rows<T, kParts, kBefore + 1>...};
+struct ArgmaxRows<T, kParts, std::integer_sequence<Index, kBefore...>> {
+  static constexpr void (*kOfCount[])(const ArgmaxSum<T>&,
+                                      Index) = {argmax_rows<T, kParts, kBefore + 1>...};
 };
 
 // In runs of rows as equal as can be.
 template <class T, Index kParts>
-void winner_runs(const WinnerSum<T>& job) {
-  constexpr Index kMost = most_winner_rows<T, kParts>();
+void argmax_runs(const ArgmaxSum<T>& job) {
+  constexpr Index kMost = most_argmax_rows<T, kParts>();
   using Counts = std::make_integer_sequence<Index, kMost>;
   Index first = 0;
   for (Index left = (job.tap_rows + kMost - 1) / kMost; left > 0; --left) {
     const Index count = (job.tap_rows - first + left - 1) / left;
-    WinnerRows<T, kParts, Counts>::kOfCount[count - 1](job, first);
+    ArgmaxRows<T, kParts, Counts>::kOfCount[count - 1](job, first);
     first += count;
   }
 }
 
 template <class T>
-void winner_sum_any(const WinnerSum<T>& job, Index parts) {
+void argmax_sum_any(const ArgmaxSum<T>& job, Index parts) {
   if (parts == 1) {
-    winner_runs<T, 1>(job);
+    argmax_runs<T, 1>(job);
   } else if (parts == 2) {
-    winner_runs<T, 2>(job);
+    argmax_runs<T, 2>(job);
   } else if (parts == 3) {
-    winner_runs<T, 3>(job);
+    argmax_runs<T, 3>(job);
   } else {
-    winner_runs<T, 5>(job);
+    argmax_runs<T, 5>(job);
   }
 }

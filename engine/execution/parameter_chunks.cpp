@@ -1,4 +1,4 @@
-#include "engine/execution/parameter_pieces.h"
+#include "engine/execution/parameter_chunks.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@ using partitioner::ParameterPlan;
 
 namespace {
 
-constexpr int kPieceTag = 12;  // below those of exchanges
+constexpr int kChunkTag = 12;  // below those of exchanges
 constexpr int kReadyTag = 13;
 
 Range held_elements(const ParameterPlan& plan, std::size_t rank) {
@@ -30,9 +30,9 @@ Index end_of(const std::vector<PlacedRun>& runs) {
   return end;
 }
 
-// Calls visit(piece) for all of `elements`, in order.
+// Calls visit(chunk) for all of `elements`, in order.
 template <class Visit>
-void for_each_piece(const Range& elements, Index longest, Visit visit) {
+void for_each_chunk(const Range& elements, Index longest, Visit visit) {
   for (Index begin = elements.begin; begin < elements.end; begin += longest) {
     visit(Range{begin, std::min(begin + longest, elements.end)});
   }
@@ -46,51 +46,51 @@ std::span<T> place_of(const PlacedRun& run, const Range& part, T* array) {
 
 // An owner waits until rank 0 is ready: MPI takes in small messages that nobody waits for yet, and
 // those of a large network would pile up while rank 0 waits for a disk.
-void send_when_asked(const Communicator& communicator, std::span<const std::byte> piece) {
+void send_when_asked(const Communicator& communicator, std::span<const std::byte> chunk) {
   Requests ready;
   communicator.post_receive(ready, 0, kReadyTag, {});
   ready.wait_all();
   Requests sent;
-  communicator.post_send(sent, 0, kPieceTag, piece);
+  communicator.post_send(sent, 0, kChunkTag, chunk);
   sent.wait_all();
 }
 
-void ask_and_receive(const Communicator& communicator, int owner, std::span<std::byte> piece) {
+void ask_and_receive(const Communicator& communicator, int owner, std::span<std::byte> chunk) {
   Requests requests;
-  communicator.post_receive(requests, owner, kPieceTag, piece);
+  communicator.post_receive(requests, owner, kChunkTag, chunk);
   communicator.post_send(requests, owner, kReadyTag, {});
   requests.wait_all();
 }
 
-// Rank 0's part of scatter_pieces for one piece. `spare` is for what it has no place for itself.
+// Rank 0's part of scatter_chunks for one chunk. `spare` is for what it has no place for itself.
 template <class T>
 void fill_and_send(const Communicator& communicator,
                    const std::vector<PlacedRun>& to,
                    T* mine,
-                   const FillPiece<T>& fill,
-                   const Range& piece,
+                   const FillChunk<T>& fill,
+                   const Range& chunk,
                    std::vector<T>& spare) {
   const auto own = std::find_if(to.begin(), to.end(), [&](const PlacedRun& run) {
-    return run.rank == 0 && contains(run.elements, piece);
+    return run.rank == 0 && contains(run.elements, chunk);
   });
   std::span<T> elements;
   if (own != to.end()) {
-    elements = place_of(*own, piece, mine);
+    elements = place_of(*own, chunk, mine);
   } else {
-    spare.resize(std::max(spare.size(), static_cast<std::size_t>(piece.size())));
-    elements = std::span(spare).first(static_cast<std::size_t>(piece.size()));
+    spare.resize(std::max(spare.size(), static_cast<std::size_t>(chunk.size())));
+    elements = std::span(spare).first(static_cast<std::size_t>(chunk.size()));
   }
-  fill(piece.begin, elements);
+  fill(chunk.begin, elements);
   Requests sends;
   for (const PlacedRun& run : to) {
-    const Range part = intersect(run.elements, piece);
+    const Range part = intersect(run.elements, chunk);
     if (part.empty()) {
       continue;
     }
-    const std::span<T> sent = elements.subspan(static_cast<std::size_t>(part.begin - piece.begin),
+    const std::span<T> sent = elements.subspan(static_cast<std::size_t>(part.begin - chunk.begin),
                                                static_cast<std::size_t>(part.size()));
     if (run.rank != 0) {
-      communicator.post_send(sends, run.rank, kPieceTag, std::as_bytes(sent));
+      communicator.post_send(sends, run.rank, kChunkTag, std::as_bytes(sent));
     } else if (own == to.end()) {
       std::copy(sent.begin(), sent.end(), place_of(run, part, mine).begin());
     }
@@ -136,10 +136,10 @@ std::vector<PlacedRun> held_values(const ParameterPlan& plan) {
 }
 
 template <class T>
-void gather_pieces(const Communicator& communicator,
+void gather_chunks(const Communicator& communicator,
                    const std::vector<PlacedRun>& from,
                    const T* mine,
-                   const TakePiece<T>& take,
+                   const TakeChunk<T>& take,
                    Index longest) {
   const int rank = communicator.rank();
   std::vector<T> arrived;
@@ -150,55 +150,55 @@ void gather_pieces(const Communicator& communicator,
       }
       continue;
     }
-    for_each_piece(run.elements, longest, [&](const Range& piece) {
+    for_each_chunk(run.elements, longest, [&](const Range& chunk) {
       if (rank == 0) {
-        arrived.resize(static_cast<std::size_t>(piece.size()));
+        arrived.resize(static_cast<std::size_t>(chunk.size()));
         ask_and_receive(communicator, run.rank, std::as_writable_bytes(std::span(arrived)));
         take(arrived);
       } else if (rank == run.rank) {
-        send_when_asked(communicator, std::as_bytes(place_of(run, piece, mine)));
+        send_when_asked(communicator, std::as_bytes(place_of(run, chunk, mine)));
       }
     });
   }
 }
 
 template <class T>
-void scatter_pieces(const Communicator& communicator,
+void scatter_chunks(const Communicator& communicator,
                     const std::vector<PlacedRun>& to,
                     T* mine,
-                    const FillPiece<T>& fill,
+                    const FillChunk<T>& fill,
                     Index longest) {
   std::vector<T> spare;
   Requests receives;
-  for_each_piece({0, end_of(to)}, longest, [&](const Range& piece) {
+  for_each_chunk({0, end_of(to)}, longest, [&](const Range& chunk) {
     if (communicator.rank() == 0) {
-      fill_and_send(communicator, to, mine, fill, piece, spare);
+      fill_and_send(communicator, to, mine, fill, chunk, spare);
       return;
     }
     for (const PlacedRun& run : to) {
-      const Range part = intersect(run.elements, piece);
+      const Range part = intersect(run.elements, chunk);
       if (run.rank == communicator.rank() && !part.empty()) {
         communicator.post_receive(
-            receives, 0, kPieceTag, std::as_writable_bytes(place_of(run, part, mine)));
+            receives, 0, kChunkTag, std::as_writable_bytes(place_of(run, part, mine)));
       }
     }
   });
   receives.wait_all();
 }
 
-template void gather_pieces(const Communicator&,
+template void gather_chunks(const Communicator&,
                             const std::vector<PlacedRun>&,
                             const float*,
-                            const TakePiece<float>&,
+                            const TakeChunk<float>&,
                             Index);
-template void gather_pieces(const Communicator&,
+template void gather_chunks(const Communicator&,
                             const std::vector<PlacedRun>&,
                             const double*,
-                            const TakePiece<double>&,
+                            const TakeChunk<double>&,
                             Index);
-template void scatter_pieces(
-    const Communicator&, const std::vector<PlacedRun>&, float*, const FillPiece<float>&, Index);
-template void scatter_pieces(
-    const Communicator&, const std::vector<PlacedRun>&, double*, const FillPiece<double>&, Index);
+template void scatter_chunks(
+    const Communicator&, const std::vector<PlacedRun>&, float*, const FillChunk<float>&, Index);
+template void scatter_chunks(
+    const Communicator&, const std::vector<PlacedRun>&, double*, const FillChunk<double>&, Index);
 
 }  // namespace tessera::engine

@@ -1,5 +1,5 @@
-// The inner loops of every convolution, on vectors of kLanes output channels. Everything around
-// them only works out which numbers meet.
+// The inner loops of every convolution, on vectors of kBlockChannels output channels. Everything
+// around them only works out which numbers meet.
 //
 // A sum's order is the order of its terms, whatever the number of pixels done at once and whatever
 // the machine's vector width: a cell computed by two ranks has the same bits on both.
@@ -10,18 +10,18 @@
 
 namespace tessera::engine {
 
-inline constexpr Index kLanes = 16;
-inline constexpr Index kNarrowLanes = kLanes / 2;  // where that many channels are all
+inline constexpr Index kBlockChannels = 16;
+inline constexpr Index kNarrowChannels = kBlockChannels / 2;  // where that many channels are all
 
 // Throws partitioner::InputError where the environment asks for vectors with TESSERA_VECTORS that
 // nobody knows: they are "generic", "avx2" and "avx512".
 void expect_known_vectors();
 
-// Part of a weighted sum: terms read at `offset` from the pixel, with kLanes weights each.
+// Part of a weighted sum: terms read at `offset` from the pixel, with kBlockChannels weights each.
 template <class T>
 struct Tap {
   Index offset = 0;
-  const T* weights = nullptr;  // (terms, kLanes), aligned to kAlignment
+  const T* weights = nullptr;  // (terms, kBlockChannels), aligned to kAlignment
 };
 
 inline constexpr Index kMostBlocks = 2;  // vectors of output channels that are done at once
@@ -38,8 +38,8 @@ struct WeightedSum {
   Index terms = 0;
   Index weights_block = 0;  // elements from the weights of one block to those of the next
   const T* start =
-      nullptr;        // (blocks, kLanes), aligned; if null, the sums start with what they hold
-  T* sums = nullptr;  // kLanes of each pixel, aligned
+      nullptr;  // (blocks, kBlockChannels), aligned; if null, the sums start with what they hold
+  T* sums = nullptr;  // kBlockChannels of each pixel, aligned
   Index sums_step = 0;
   Index sums_block = 0;
 };
@@ -47,8 +47,8 @@ struct WeightedSum {
 // sums[block][t][lane] += sum over pixels, row by row, of gradient[block][lane] * in[offsets[t]]
 template <class T>
 struct OuterSum {
-  const T* gradient = nullptr;  // kLanes output channels of the first pixel, aligned; pixels are
-                                // kLanes apart, or for a narrow sum kNarrowLanes
+  const T* gradient = nullptr;  // kBlockChannels of the first pixel, aligned, as far apart as
+                                // pixels; or kNarrowChannels for a narrow sum
   Index gradient_row = 0;       // elements from row to row
   Index gradient_block = 0;
   const T* in = nullptr;
@@ -57,73 +57,73 @@ struct OuterSum {
   Index rows = 0;
   Index cols = 0;
   const Index* offsets = nullptr;
-  T* sums = nullptr;  // (terms, kLanes) of each block, aligned
+  T* sums = nullptr;  // (terms, kBlockChannels) of each block, aligned
   Index sums_block = 0;
 };
 
 // Sums over windows of neighbouring outputs in a row: pixel p has the number of cell x, lane l of
 // its window's row at sums[p * sums_step + x * cell_step + l]; windows are `stride` cells apart.
 // cells[x - first][lane] += those of all windows that have cell x, counted from where the first
-// window begins, window after window; kNarrowLanes lanes of each, something beyond cell_step.
+// window begins, window after window; kNarrowChannels numbers of each, something beyond cell_step.
 template <class T>
 struct WindowSums {
   const T* sums = nullptr;
   Index sums_step = 0;
-  Index cell_step = kNarrowLanes;
+  Index cell_step = kNarrowChannels;
   Index pixels = 0;
   Index stride = 1;
   Index size = 0;   // cells of a window's row
   Index first = 0;  // of the cells that there are
   Index end = 0;
-  T* cells = nullptr;  // kNarrowLanes each, aligned
+  T* cells = nullptr;  // kNarrowChannels each, aligned
 };
 
-// Sums whose lanes are pixels of one row, for some filters. Vectors of kLanes pixels begin at
-// starts[vector] and may overlap.
+// Sums whose lanes are pixels of one row, for some filters. Vectors of kBlockChannels pixels begin
+// at starts[vector] and may overlap.
 // cells[(starts[vector] + lane) * cells_step + k] = start[k] + sum over t of weights[t][k] *
-// in[starts[vector] + lane + offsets[t]]; cells_step lanes of each cell are assigned, those beyond
-// the filters something.
+// in[starts[vector] + lane + offsets[t]]; cells_step numbers of each cell are assigned, those
+// beyond the filters something.
 template <class T>
 struct PlaneSum {
   const T* in = nullptr;
   const Index* offsets = nullptr;
   Index terms = 0;
-  const T* weights = nullptr;  // (terms, kNarrowLanes), 0 beyond the filters
-  const T* start = nullptr;    // (kNarrowLanes), likewise
+  const T* weights = nullptr;  // (terms, kNarrowChannels), 0 beyond the filters
+  const T* start = nullptr;    // (kNarrowChannels), likewise
   const Index* starts = nullptr;
   Index vectors = 0;
   T* cells = nullptr;
-  Index cells_step = 0;  // kNarrowLanes or fewer
+  Index cells_step = 0;  // kNarrowChannels or fewer
 };
 
 // The same way back: sums[t][k][lane] += sum over rows and vectors of
 // gradient[row][vector][k][lane] * in[row * in_row + starts[vector] + lane + offsets[t]]
 template <class T>
 struct PlaneOuterSum {
-  const T* gradient = nullptr;  // (rows, vectors, kNarrowLanes, kLanes), aligned
+  const T* gradient = nullptr;  // (rows, vectors, kNarrowChannels, kBlockChannels), aligned
   const T* in = nullptr;
   Index in_row = 0;
   Index rows = 0;
   const Index* starts = nullptr;
   Index vectors = 0;
   const Index* offsets = nullptr;
-  T* sums = nullptr;  // (terms, kNarrowLanes, kLanes), aligned
+  T* sums = nullptr;  // (terms, kNarrowChannels, kBlockChannels), aligned
 };
 
-// The gradient of one filter's weights where a max-pool follows: but for its winners, outputs have
-// no gradient. What a row of taps reads lies side by side, and sums are of whole parts of
-// kNarrowLanes: more is read, and summed, than there are taps.
+// The gradient of one filter's weights where a max-pool follows: but for its argmax cells, outputs
+// have no gradient. What a row of taps reads lies side by side, and sums are of whole parts of
+// kNarrowChannels: more is read, and summed, than there are taps.
 // sums[r][x] += sum over windows of the pool, row by row, of gradient[window] *
-// in[place + r * in_row + x], where place is where the window begins + places[winner[window]];
-// windows whose winner has a place below 0 are left out
+// in[place + r * in_row + x], where place is where the window begins + places[argmax[window]];
+// windows whose argmax has a place below 0 are left out
 template <class T>
-struct WinnerSum {
+struct ArgmaxSum {
   const T* gradient = nullptr;
   Index gradient_row = 0;   // elements from row to row of windows
   Index gradient_step = 0;  // from window to window
-  const unsigned char* winners = nullptr;
-  Index winners_row = 0;
-  Index winners_step = 0;
+  const unsigned char* argmax = nullptr;
+  Index argmax_row_step = 0;
+  Index argmax_step = 0;
   Index rows = 0;  // of windows
   Index cols = 0;
   const Index* places = nullptr;
@@ -132,7 +132,7 @@ struct WinnerSum {
   Index in_window = 0;
   Index in_row = 0;  // from row to row of taps
   Index tap_rows = 0;
-  T* sums = nullptr;  // (tap_rows, parts) in whole vectors of kLanes, aligned
+  T* sums = nullptr;  // (tap_rows, parts) in whole vectors of kBlockChannels, aligned
 };
 
 // Products with rows of weights as they lie, for few pixels: to pack weights would take longer than
@@ -149,7 +149,7 @@ struct RowSums {
   const T* in = nullptr;
   Index in_step = 0;
   const Index* offsets = nullptr;
-  T* sums = nullptr;  // (pixels, kLanes)
+  T* sums = nullptr;  // (pixels, kBlockChannels)
 };
 
 // sums[p * sums_step + t] += sum over rows of weights[row * weights_row + t] * in[p * in_step +
@@ -181,10 +181,10 @@ struct OuterRows {
 };
 
 // The two products of Winograd's convolution, for one position of the transformed tiles. Arrays are
-// in blocks of kLanes channels, the elements from block to block given; all aligned.
+// in blocks of kBlockChannels channels, the elements from block to block given; all aligned.
 
-// sums[block][p][lane] += (or =) sum over c of weights[block][c][lane] * in[c / kLanes][p][c %
-// kLanes]
+// sums[block][p][lane] += (or =) sum over c of weights[block][c][lane] * in[c /
+// kBlockChannels][p][c % kBlockChannels]
 template <class T>
 struct PixelProduct {
   const T* in = nullptr;
@@ -214,7 +214,7 @@ struct WeightProduct {
 
 // Winograd's transforms of tiles whose outputs are kSide x kSide cells of a 3x3 convolution; the
 // transformed tile has (kSide + 2)^2 positions. One vector of channels at a time: cells side by
-// side, and a position of neighbouring tiles, are kLanes elements apart.
+// side, and a position of neighbouring tiles, are kBlockChannels elements apart.
 
 // Cells of a tile that there are; what is outside counts as 0 and is not touched.
 struct TileCells {
@@ -251,32 +251,32 @@ struct SumTransform {
   Index tile_step = 0;
   TileCells inside;
   Index tiles = 0;
-  const T* bias = nullptr;  // kLanes numbers to add, or none
+  const T* bias = nullptr;  // kBlockChannels numbers to add, or none
   bool add = false;         // to what is there already, or assign
 };
 
-// 3x3 filters, of `lanes` output channels, to positions; 0 for further lanes.
+// 3x3 filters, of `filters` output channels, to positions; 0 for further ones.
 template <class T>
 struct FilterTransform {
   const T* taps = nullptr;
-  Index lane_step = 0;     // elements from output channel to output channel
+  Index filter_step = 0;   // elements from output channel to output channel
   Index channel_step = 0;  // from input channel to input channel
-  Index lanes = kLanes;
+  Index filters = kBlockChannels;
   Index channels = 0;
   bool turned = false;     // by 180 degrees
-  T* positions = nullptr;  // (position, input channel, kLanes)
+  T* positions = nullptr;  // (position, input channel, kBlockChannels)
   Index position_step = 0;
 };
 
 // Gradients of transformed filters, to those of the filters, which they are added to.
 template <class T>
 struct FilterGradientTransform {
-  const T* positions = nullptr;  // (position, input channel, kLanes)
+  const T* positions = nullptr;  // (position, input channel, kBlockChannels)
   Index position_step = 0;
   T* taps = nullptr;
-  Index lane_step = 0;
+  Index filter_step = 0;
   Index channel_step = 0;
-  Index lanes = kLanes;
+  Index filters = kBlockChannels;
   Index channels = 0;
 };
 
@@ -291,8 +291,8 @@ struct Transpose {
 
 // What one vector width makes of all these.
 template <class T>
-struct LaneKernels {
-  // Blocks that weighted_sum and outer_sum had best be given, kMostBlocks or fewer.
+struct BlockKernels {
+  // Blocks that weighted_sum and outer_sum should be given, kMostBlocks or fewer.
   Index sum_blocks;
   Index sum_pixels;  // the most that one call of weighted_sum takes
   // Assigns job.sums; 1 <= pixels <= sum_pixels, 1 <= blocks <= sum_blocks.
@@ -300,23 +300,23 @@ struct LaneKernels {
   // Adds to job.sums; 1 <= terms, 1 <= blocks <= sum_blocks.
   void (*outer_sum)(const OuterSum<T>& job, Index terms, Index blocks);
 
-  // The same of one block, of whose lanes only the first kNarrowLanes count: others of the sums are
-  // not touched, those of weights and start not read.
+  // The same of one block, of whose channels only the first kNarrowChannels count: others of the
+  // sums are not touched, those of weights and start not read.
   Index narrow_pixels;  // the most that one call of narrow_sum takes
   void (*narrow_sum)(const WeightedSum<T>& job, Index pixels);
   void (*narrow_outer_sum)(const OuterSum<T>& job, Index terms);
   void (*add_windows)(const WindowSums<T>& job);
-  // 1 <= filters <= kNarrowLanes.
+  // 1 <= filters <= kNarrowChannels.
   void (*plane_sum)(const PlaneSum<T>& job, Index filters);
   // None where vectors are so short that it would have to read each number for each sum, as others
   // do that need no planes.
   void (*plane_outer_sum)(const PlaneOuterSum<T>& job, Index filters, Index terms);
 
   // Of 1, 2, 3 or 5 parts.
-  void (*winner_sum)(const WinnerSum<T>& job, Index parts);
+  void (*argmax_sum)(const ArgmaxSum<T>& job, Index parts);
 
   // 1 <= pixels <= kFewPixels.
-  void (*row_sums)(const RowSums<T>& job, Index rows, Index pixels);  // rows <= kLanes
+  void (*row_sums)(const RowSums<T>& job, Index rows, Index pixels);  // rows <= kBlockChannels
   void (*column_sums)(const ColumnSums<T>& job, Index rows, Index pixels);
   void (*outer_rows)(const OuterRows<T>& job, Index rows, Index pixels);
 
@@ -338,6 +338,6 @@ struct LaneKernels {
 
 // Those of the widest vectors that this machine has.
 template <class T>
-[[nodiscard]] const LaneKernels<T>& lane_kernels();
+[[nodiscard]] const BlockKernels<T>& block_kernels();
 
 }  // namespace tessera::engine

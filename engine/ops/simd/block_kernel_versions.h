@@ -1,11 +1,11 @@
-// The inner loops of lane_kernels.h and row_kernels.h for each vector width. Only lane_kernels.cpp
-// includes this: it picks one.
+// The inner loops of block_kernels.h and row_kernels.h for each vector width. Only
+// block_kernels.cpp includes this: it picks one.
 
 #pragma once
 
 #include <utility>
 
-#include "engine/ops/simd/lane_kernels.h"
+#include "engine/ops/simd/block_kernels.h"
 #include "engine/ops/simd/row_kernels.h"
 
 namespace tessera::engine {
@@ -22,7 +22,7 @@ inline constexpr Index kTerms = 5;          // of a sum of outer products at onc
 inline constexpr Index kProductTerms = 4;   // likewise of Winograd's, of kProductChannels
 inline constexpr Index kPlaneSums = 20;     // vectors of a sum whose lanes are pixels
 inline constexpr Index kArgmaxSums = 12;    // likewise of gradients that a max-pool's argmax sends
-inline constexpr Index kTwiceSums = 3;      // of kLanes; fewer of these are kept twice
+inline constexpr Index kTwiceSums = 3;      // of kBlockChannels; fewer of these are kept twice
 inline constexpr Index kDoubleShare = 2;    // of all these, of sums in double precision
 #else
 inline constexpr Index kPixels = 3;
@@ -38,8 +38,8 @@ inline constexpr Index kSumBlocks = 1;      // of output channels at once
 inline constexpr Index kSquareBytes = 16;   // a row of the squares that are transposed
 inline constexpr Index kCells = 4;          // of a depthwise convolution at once
 inline constexpr Index kDepthwiseTaps = 5;  // at once, for the gradient of its weights
-extern const LaneKernels<float> kSingle;
-extern const LaneKernels<double> kDouble;
+extern const BlockKernels<float> kSingle;
+extern const BlockKernels<double> kDouble;
 extern const RowKernels<float> kSingleRows;
 extern const RowKernels<double> kDoubleRows;
 }  // namespace generic
@@ -60,8 +60,8 @@ inline constexpr Index kSumBlocks = 1;
 inline constexpr Index kSquareBytes = 32;
 inline constexpr Index kCells = 4;
 inline constexpr Index kDepthwiseTaps = 5;
-extern const LaneKernels<float> kSingle;
-extern const LaneKernels<double> kDouble;
+extern const BlockKernels<float> kSingle;
+extern const BlockKernels<double> kDouble;
 extern const RowKernels<float> kSingleRows;
 extern const RowKernels<double> kDoubleRows;
 }  // namespace avx2
@@ -80,8 +80,8 @@ inline constexpr Index kSumBlocks = 2;
 inline constexpr Index kSquareBytes = 32;
 inline constexpr Index kCells = 8;
 inline constexpr Index kDepthwiseTaps = 9;
-extern const LaneKernels<float> kSingle;
-extern const LaneKernels<double> kDouble;
+extern const BlockKernels<float> kSingle;
+extern const BlockKernels<double> kDouble;
 extern const RowKernels<float> kSingleRows;
 extern const RowKernels<double> kDoubleRows;
 }  // namespace avx512

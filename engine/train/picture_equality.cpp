@@ -1,4 +1,4 @@
-#include "engine/train/same_pictures.h"
+#include "engine/train/picture_equality.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "engine/comm/agreement.h"
-#include "engine/comm/same_lists.h"
-#include "engine/comm/sameness.h"
+#include "engine/comm/list_equality.h"
+#include "engine/comm/rank_equality.h"
 
 namespace tessera::engine {
 
@@ -68,7 +68,7 @@ std::string describe(const ListDifference& difference, const std::string& kind) 
   const Entry its_next = its.empty() ? Entry() : unpacked(its[0]);
   const Entry first_next = first.empty() ? Entry() : unpacked(first[0]);
   if (!its.empty() && !first.empty() && its_next.name == first_next.name) {
-    return fmt::format("{} has another {} among its {} than {}: {}",
+    return fmt::format("{} has a different {} among its {} than {}: {}",
                        rank,
                        first_next.name,
                        kind,
@@ -81,13 +81,14 @@ std::string describe(const ListDifference& difference, const std::string& kind) 
   if (!its.empty() && !lists(first, its_next.name)) {
     return fmt::format("{} has {} among its {}, which {} lacks", rank, its_next.name, kind, zero);
   }
-  return fmt::format("{} has its {} in another order than {}, from number {} on: {} instead of {}",
-                     rank,
-                     kind,
-                     zero,
-                     difference.place + 1,
-                     its_next.name,
-                     first_next.name);
+  return fmt::format(
+      "{} has its {} in a different order than {}, from number {} on: {} instead of {}",
+      rank,
+      kind,
+      zero,
+      difference.place + 1,
+      its_next.name,
+      first_next.name);
 }
 
 void expect_same_list(Index count,

@@ -13,11 +13,11 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
+using engine::ArgmaxOffset;
 using engine::ConvolutionMethod;
 using engine::Index;
 using engine::Region;
 using engine::Tensor;
-using engine::Winner;
 using partitioner::ConvolutionKernel;
 using partitioner::MaxPool;
 using partitioner::Network;
@@ -45,7 +45,7 @@ Network random_pair(Draw& draw) {
     } catch (const std::invalid_argument&) {
       continue;
     }
-    if (sums_winners(ConvolutionKernel::Direct, network, 0)) {
+    if (weights_from_argmax(ConvolutionKernel::Direct, network, 0)) {
       return network;
     }
   }
@@ -55,7 +55,7 @@ Network random_pair(Draw& draw) {
 template <class T>
 struct Pool {
   engine::PoolSite site;
-  Tensor<Winner> winners;
+  Tensor<ArgmaxOffset> argmax;
   Tensor<T> gradient;
 
   Pool(const Network& network, Draw& draw, std::uint64_t seed)
@@ -64,17 +64,17 @@ struct Pool {
              tests::random_part(draw, whole_map(network, 1, kImages))} {
     site.region.images = {0, kImages};
     site.region.channels = site.map.channels;
-    winners = Tensor<Winner>(site.region);
+    argmax = Tensor<ArgmaxOffset>(site.region);
     PlainMap outputs = tests::random_map(site.map, seed);
     PlainMap gradients = tests::random_map(whole_map(network, 1, kImages), seed + 1);
     Tensor<T> values(site.region);
     max_pool_forward<T>(
-        site, tests::tensor_of<T>(outputs, site.map).view(), {values.view(), winners.view()});
+        site, tests::tensor_of<T>(outputs, site.map).view(), {values.view(), argmax.view()});
     gradient = tests::tensor_of<T>(gradients, site.region);
   }
 
-  engine::WonGradient<T> won() {
-    return {site, std::as_const(gradient).view(), std::as_const(winners).view()};
+  engine::ArgmaxGradient<T> argmax_gradient() {
+    return {site, std::as_const(gradient).view(), std::as_const(argmax).view()};
   }
 };
 
@@ -95,33 +95,37 @@ void check_weights(const Network& network, std::uint64_t seed, double precision)
   Tensor<T> dense(pool.site.map);
   max_pool_backward<T>(pool.site,
                        std::as_const(pool.gradient).view(),
-                       std::as_const(pool.winners).view(),
+                       std::as_const(pool.argmax).view(),
                        dense.view());
   const auto weights = static_cast<std::size_t>(convolution.filters * method.shape.row());
   std::vector<T> expected(weights, T(0.5));
   convolution_backward_weights<T>(
       method, in.view(), std::as_const(dense).view(), cells, 0, expected.data(), nullptr);
   std::vector<T> found(weights, T(0.5));
-  convolution_backward_weights<T>(method, in.view(), pool.won(), cells, 0, found.data());
+  convolution_backward_weights<T>(
+      method, in.view(), pool.argmax_gradient(), cells, 0, found.data());
   for (std::size_t i = 0; i < weights; ++i) {
     CHECK(found[i] == doctest::Approx(expected[i]).epsilon(precision).scale(100));
   }
   std::vector<T> of_cells(weights, T(0.5));
-  const engine::WonGradient<T> by_cell{
-      pool.site, std::as_const(dense).view(), pool.won().winners, engine::GradientOf::Cells};
+  const engine::ArgmaxGradient<T> by_cell{pool.site,
+                                          std::as_const(dense).view(),
+                                          pool.argmax_gradient().argmax,
+                                          engine::GradientOf::Cells};
   convolution_backward_weights<T>(method, in.view(), by_cell, cells, 0, of_cells.data());
   CHECK(of_cells == found);
   const int before = omp_get_max_threads();
   for (const int threads : {1, 2, 3}) {
     omp_set_num_threads(threads);
     std::vector<T> again(weights, T(0.5));
-    convolution_backward_weights<T>(method, in.view(), pool.won(), cells, 0, again.data());
+    convolution_backward_weights<T>(
+        method, in.view(), pool.argmax_gradient(), cells, 0, again.data());
     CHECK(again == found);
   }
   omp_set_num_threads(before);
 }
 
-TEST_CASE("gradients of weights out of a pool's winners are those of all outputs") {
+TEST_CASE("gradients of weights from a pool's argmax are those of all outputs") {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     Draw draw(seed);
     const Network network = random_pair(draw);
@@ -142,7 +146,9 @@ TEST_CASE("wide rows of windows are summed some columns at a time") {
   }
 }
 
-TEST_CASE("weights are summed from winners of few channels behind an activation alone") {
+TEST_CASE(
+    "weights' gradients come from the argmax where channels are few and only an activation is "
+    "between") {
   const auto pair = [](Index channels, const partitioner::Convolution& convolution, MaxPool pool) {
     Network network;
     network.image = {channels, 12, 12};
@@ -152,7 +158,7 @@ TEST_CASE("weights are summed from winners of few channels behind an activation 
   };
   const partitioner::Convolution usual{.filters = 4, .size = 3, .padding = 1};
   const auto takes = [](const Network& network, ConvolutionKernel kernel) {
-    return sums_winners(kernel, network, 0);
+    return weights_from_argmax(kernel, network, 0);
   };
   CHECK(takes(pair(3, usual, {2, 2, 0}), ConvolutionKernel::Direct));
   CHECK(!takes(pair(3, usual, {2, 2, 0}), ConvolutionKernel::Winograd4));

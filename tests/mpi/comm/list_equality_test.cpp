@@ -1,4 +1,4 @@
-#include "engine/comm/same_lists.h"
+#include "engine/comm/list_equality.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/data/dataset.h"
-#include "engine/train/same_pictures.h"
+#include "engine/train/picture_equality.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -115,7 +115,7 @@ TEST_CASE("the first picture that differs is named, with the ranks that differ")
   says(refusal(all, pictures({"a.png", "c.png"}, {0, 0})), " lacks b.png among its pictures");
   says(refusal(pictures({"a.png", "c.png"}, {0, 0}), all), " has b.png among its pictures");
   says(refusal(all, pictures({"a.png", "b.png", "c.png"}, {0, 0, 0})), "class ant instead of bee");
-  says(refusal(all, pictures({"b.png", "a.png", "c.png"}, {1, 0, 0})), "in another order");
+  says(refusal(all, pictures({"b.png", "a.png", "c.png"}, {1, 0, 0})), "in a different order");
   engine::PictureFiles renamed = all;
   renamed.class_names[1] = "wasp";
   says(refusal(all, renamed), " lacks bee among its classes");

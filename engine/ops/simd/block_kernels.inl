@@ -1,8 +1,8 @@
-// The inner loops, compiled once for each vector width: a .cpp file per width names the target and a namespace and then
-// includes this file. Nothing of the standard library in here: an inline function of it, compiled for a wide machine, could
-// be the one that the linker keeps for all.
+// The inner loops, compiled once for each vector width: a .cpp file per width names the target and
+// a namespace and then includes this file. Nothing of the standard library in here: an inline
+// function of it, compiled for a wide machine, could be the one that the linker keeps for all.
 
-#include "engine/ops/simd/lanes.inl"
+#include "engine/ops/simd/register_tile.inl"
 
 // So many sums of T at once, where the registers hold `singles` in single precision.
 template <class T>
@@ -15,29 +15,27 @@ template <class T, Index kWidth, Index kCount, Index kBlocks>
 [[gnu::always_inline]] inline void load_sums(const T* from,
                                              Index step,
                                              Index block_step,
-                                             Lanes<T, kWidth> (&sums)[kBlocks][kCount]) {
+                                             RegisterTile<T, kWidth> (&sums)[kBlocks][kCount]) {
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
     const T* pixel = from + block * block_step;
 #pragma GCC unroll 16
     for (Index p = 0; p < kCount; ++p) {
-      sums[block][p] = load_lanes<kWidth>(pixel);
+      sums[block][p] = load_register_tile<kWidth>(pixel);
       pixel += step;
     }
   }
 }
 
 template <class T, Index kWidth, Index kCount, Index kBlocks>
-[[gnu::always_inline]] inline void store_sums(const Lanes<T, kWidth> (&sums)[kBlocks][kCount],
-                                              Index step,
-                                              Index block_step,
-                                              T* to) {
+[[gnu::always_inline]] inline void store_sums(
+    const RegisterTile<T, kWidth> (&sums)[kBlocks][kCount], Index step, Index block_step, T* to) {
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
     T* pixel = to + block * block_step;
 #pragma GCC unroll 16
     for (Index p = 0; p < kCount; ++p) {
-      store_lanes(pixel, sums[block][p]);
+      store_register_tile(pixel, sums[block][p]);
       pixel += step;
     }
   }
@@ -58,11 +56,11 @@ template <class T, Index kStep>
 // Steps between pixels that are not kStep are job.in_step: kStep is 0.
 template <class T, Index kWidth, Index kCount, Index kStep, Index kBlocks>
 void sum_pixels(const WeightedSum<T>& job) {
-  Lanes<T, kWidth> sums[kBlocks][kCount];
+  RegisterTile<T, kWidth> sums[kBlocks][kCount];
   if (job.start == nullptr) {
     load_sums(job.sums, job.sums_step, job.sums_block, sums);
   } else {
-    load_sums(job.start, 0, kLanes, sums);
+    load_sums(job.start, 0, kBlockChannels, sums);
   }
   // Few terms, of few channels, are summed before the next sums have come from memory.
   if constexpr (kStep == 0) {
@@ -79,15 +77,16 @@ void sum_pixels(const WeightedSum<T>& job) {
     const T* in = job.in + job.taps[i].offset;
     const T* weights = job.taps[i].weights;
     for (Index t = 0; t < job.terms; ++t) {
-      Lanes<T, kWidth> weight[kBlocks];
+      RegisterTile<T, kWidth> weight[kBlocks];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
-        weight[block] = load_lanes<kWidth>(weights + block * job.weights_block + t * kLanes);
+        weight[block] =
+            load_register_tile<kWidth>(weights + block * job.weights_block + t * kBlockChannels);
       }
       const T* pixels = in + job.offsets[t];
       // Each term asks for one of the next pixels: those of large maps come from memory.
-      if constexpr (kStep == kLanes) {
-        __builtin_prefetch(pixels + (kCount + t % kLanes) * kStep);
+      if constexpr (kStep == kBlockChannels) {
+        __builtin_prefetch(pixels + (kCount + t % kBlockChannels) * kStep);
       }
 #pragma GCC unroll 16
       for (Index p = 0; p < kCount; ++p) {
@@ -108,15 +107,15 @@ struct SumPixels;
 template <class T, Index kStep, Index... kBefore>
 struct SumPixels<T, kStep, std::integer_sequence<Index, kBefore...>> {
   static constexpr void (*kOfCount[])(const WeightedSum<T>&) = {
-      sum_pixels<T, kLanes, kBefore / 2 + 1, kStep, kBefore % 2 == 0 ? 1 : kSumBlocks>...};
+      sum_pixels<T, kBlockChannels, kBefore / 2 + 1, kStep, kBefore % 2 == 0 ? 1 : kSumBlocks>...};
 };
 
 template <class T>
 void sum_any(const WeightedSum<T>& job, Index pixels, Index blocks) {
   using Counts = std::make_integer_sequence<Index, 2 * at_once<T>(kPixels)>;
   const Index which = 2 * (pixels - 1) + (blocks > 1 ? 1 : 0);
-  if (job.in_step == kLanes) {
-    SumPixels<T, kLanes, Counts>::kOfCount[which](job);
+  if (job.in_step == kBlockChannels) {
+    SumPixels<T, kBlockChannels, Counts>::kOfCount[which](job);
   } else {
     SumPixels<T, 0, Counts>::kOfCount[which](job);
   }
@@ -127,14 +126,14 @@ struct NarrowSums;
 template <class T, Index kStep, Index... kBefore>
 struct NarrowSums<T, kStep, std::integer_sequence<Index, kBefore...>> {
   static constexpr void (*kOfCount[])(const WeightedSum<T>&) = {
-      sum_pixels<T, kNarrowLanes, kBefore + 1, kStep, 1>...};
+      sum_pixels<T, kNarrowChannels, kBefore + 1, kStep, 1>...};
 };
 
 template <class T>
 void narrow_sum_any(const WeightedSum<T>& job, Index pixels) {
   using Counts = std::make_integer_sequence<Index, at_once<T>(kNarrowPixels)>;
-  if (job.in_step == kLanes) {
-    NarrowSums<T, kLanes, Counts>::kOfCount[pixels - 1](job);
+  if (job.in_step == kBlockChannels) {
+    NarrowSums<T, kBlockChannels, Counts>::kOfCount[pixels - 1](job);
   } else {
     NarrowSums<T, 0, Counts>::kOfCount[pixels - 1](job);
   }
@@ -144,7 +143,8 @@ void narrow_sum_any(const WeightedSum<T>& job, Index pixels) {
 template <class T>
 void add_windows_any(const WindowSums<T>& windows) {
   const WindowSums<T> job = windows;  // which no store can change
-  const Index to_next = job.sums_step - job.stride * job.cell_step;  // the same cell's, one window on
+  const Index to_next =
+      job.sums_step - job.stride * job.cell_step;  // the same cell's, one window on
   Index first = 0;  // of the windows that have the cell
   Index end = 0;
   for (Index cell = job.first; cell < job.end; ++cell) {
@@ -154,14 +154,14 @@ void add_windows_any(const WindowSums<T>& windows) {
     while (end < job.pixels && end * job.stride <= cell) {
       ++end;
     }
-    T* const to = job.cells + (cell - job.first) * kNarrowLanes;
-    Lanes<T, kNarrowLanes> sum = load_lanes<kNarrowLanes>(to);
+    T* const to = job.cells + (cell - job.first) * kNarrowChannels;
+    RegisterTile<T, kNarrowChannels> sum = load_register_tile<kNarrowChannels>(to);
     const T* term = job.sums + first * to_next + cell * job.cell_step;
     for (Index p = first; p < end; ++p) {
-      add_lanes(sum, load_anywhere<kNarrowLanes>(term));
+      add_register_tile(sum, load_anywhere<kNarrowChannels>(term));
       term += to_next;
     }
-    store_lanes(to, sum);
+    store_register_tile(to, sum);
   }
 }
 
@@ -241,25 +241,26 @@ void transpose_any(const Transpose<T>& job, Index rows, Index cols) {
 template <class T, Index kWidth, Index kCount, Index kBlocks>
 void outer_terms(const OuterSum<T>& job, Index first) {
   constexpr Index kAhead = 3072;  // bytes
-  T* to = job.sums + first * kLanes;
-  Lanes<T, kWidth> sums[kBlocks][kCount];
+  T* to = job.sums + first * kBlockChannels;
+  RegisterTile<T, kWidth> sums[kBlocks][kCount];
   Index offset[kCount];
 #pragma GCC unroll 16
   for (Index t = 0; t < kCount; ++t) {
     offset[t] = job.offsets[first + t];
 #pragma GCC unroll 2
     for (Index block = 0; block < kBlocks; ++block) {
-      sums[block][t] = load_lanes<kWidth>(to + block * job.sums_block + t * kLanes);
+      sums[block][t] = load_register_tile<kWidth>(to + block * job.sums_block + t * kBlockChannels);
     }
   }
   for (Index row = 0; row < job.rows; ++row) {
     const T* gradients = job.gradient + row * job.gradient_row;
     const T* in = job.in + row * job.in_row;
     for (Index col = 0; col < job.cols; ++col) {
-      Lanes<T, kWidth> gradient[kBlocks];
+      RegisterTile<T, kWidth> gradient[kBlocks];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
-        gradient[block] = load_lanes<kWidth>(gradients + block * job.gradient_block + col * kWidth);
+        gradient[block] =
+            load_register_tile<kWidth>(gradients + block * job.gradient_block + col * kWidth);
       }
       __builtin_prefetch(in + offset[0] + kAhead / static_cast<Index>(sizeof(T)));
 #pragma GCC unroll 16
@@ -277,7 +278,7 @@ void outer_terms(const OuterSum<T>& job, Index first) {
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 16
     for (Index t = 0; t < kCount; ++t) {
-      store_lanes(to + block * job.sums_block + t * kLanes, sums[block][t]);
+      store_register_tile(to + block * job.sums_block + t * kBlockChannels, sums[block][t]);
     }
   }
 }
@@ -307,36 +308,38 @@ void outer_runs(const OuterSum<T>& job, Index terms) {
 template <class T>
 void outer_sum_any(const OuterSum<T>& job, Index terms, Index blocks) {
   if (blocks > 1) {
-    outer_runs<T, kLanes, kSumBlocks, at_once<T>(kTerms)>(job, terms);
+    outer_runs<T, kBlockChannels, kSumBlocks, at_once<T>(kTerms)>(job, terms);
   } else {
-    outer_runs<T, kLanes, 1, at_once<T>(kTerms * kSumBlocks)>(job, terms);
+    outer_runs<T, kBlockChannels, 1, at_once<T>(kTerms * kSumBlocks)>(job, terms);
   }
 }
 
 template <class T>
 void narrow_outer_sum_any(const OuterSum<T>& job, Index terms) {
-  outer_runs<T, kNarrowLanes, 1, at_once<T>(2 * kTerms)>(job, terms);
+  outer_runs<T, kNarrowChannels, 1, at_once<T>(2 * kTerms)>(job, terms);
 }
 
 template <class T, Index kCount, Index kBlocks>
 void product_pixels(const PixelProduct<T>& job) {
-  Lanes<T> sums[kBlocks][kCount]{};
+  RegisterTile<T> sums[kBlocks][kCount]{};
   if (!job.assign) {
-    load_sums(job.sums, kLanes, job.sums_block, sums);
+    load_sums(job.sums, kBlockChannels, job.sums_block, sums);
   }
-  for (Index first = 0; first < job.channels; first += kLanes) {
-    const T* pixels = job.in + first / kLanes * job.in_block;
-    const T* weights = job.weights + first * kLanes;
-    const Index channels = job.channels - first < kLanes ? job.channels - first : kLanes;
+  for (Index first = 0; first < job.channels; first += kBlockChannels) {
+    const T* pixels = job.in + first / kBlockChannels * job.in_block;
+    const T* weights = job.weights + first * kBlockChannels;
+    const Index channels =
+        job.channels - first < kBlockChannels ? job.channels - first : kBlockChannels;
     for (Index c = 0; c < channels; ++c) {
-      Lanes<T> weight[kBlocks];
+      RegisterTile<T> weight[kBlocks];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
-        weight[block] = load_lanes(weights + block * job.weights_block + c * kLanes);
+        weight[block] =
+            load_register_tile(weights + block * job.weights_block + c * kBlockChannels);
       }
 #pragma GCC unroll 16
       for (Index p = 0; p < kCount; ++p) {
-        const T pixel = pixels[p * kLanes + c];
+        const T pixel = pixels[p * kBlockChannels + c];
 #pragma GCC unroll 2
         for (Index block = 0; block < kBlocks; ++block) {
           add_product(sums[block][p], weight[block], pixel);
@@ -344,7 +347,7 @@ void product_pixels(const PixelProduct<T>& job) {
       }
     }
   }
-  store_sums(sums, kLanes, job.sums_block, job.sums);
+  store_sums(sums, kBlockChannels, job.sums_block, job.sums);
 }
 
 // So many blocks that the registers hold the sums of.
@@ -373,24 +376,26 @@ void pixel_product_any(const PixelProduct<T>& job, Index pixels, Index blocks) {
 template <class T, Index kBlocks>
 void product_weights(const WeightProduct<T>& job) {
   constexpr Index kTermCount = at_once<T>(kProductTerms);
-  Lanes<T> sums[kBlocks][kTermCount];
+  RegisterTile<T> sums[kBlocks][kTermCount];
 #pragma GCC unroll 2
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 8
     for (Index c = 0; c < kTermCount; ++c) {
-      sums[block][c] = job.assign ? Lanes<T>{}
-                                  : load_lanes(job.sums + block * job.sums_block + c * kLanes);
+      sums[block][c] =
+          job.assign ? RegisterTile<T>{}
+                     : load_register_tile(job.sums + block * job.sums_block + c * kBlockChannels);
     }
   }
   for (Index p = 0; p < job.pixels; ++p) {
-    Lanes<T> gradient[kBlocks];
+    RegisterTile<T> gradient[kBlocks];
 #pragma GCC unroll 2
     for (Index block = 0; block < kBlocks; ++block) {
-      gradient[block] = load_lanes(job.gradient + block * job.gradient_block + p * kLanes);
+      gradient[block] =
+          load_register_tile(job.gradient + block * job.gradient_block + p * kBlockChannels);
     }
 #pragma GCC unroll 8
     for (Index c = 0; c < kTermCount; ++c) {
-      const T pixel = job.in[p * kLanes + c];
+      const T pixel = job.in[p * kBlockChannels + c];
 #pragma GCC unroll 2
       for (Index block = 0; block < kBlocks; ++block) {
         add_product(sums[block][c], gradient[block], pixel);
@@ -401,7 +406,7 @@ void product_weights(const WeightProduct<T>& job) {
   for (Index block = 0; block < kBlocks; ++block) {
 #pragma GCC unroll 8
     for (Index c = 0; c < kTermCount; ++c) {
-      store_lanes(job.sums + block * job.sums_block + c * kLanes, sums[block][c]);
+      store_register_tile(job.sums + block * job.sums_block + c * kBlockChannels, sums[block][c]);
     }
   }
 }
@@ -411,7 +416,7 @@ void product_weights_any(const WeightProduct<T>& job, Index blocks) {
   for (Index channel = 0; channel < kProductChannels; channel += at_once<T>(kProductTerms)) {
     WeightProduct<T> part = job;
     part.in += channel;
-    part.sums += channel * kLanes;
+    part.sums += channel * kBlockChannels;
     Index left = blocks;
     for (; left >= kSumBlocks; left -= kSumBlocks) {
       product_weights<T, kSumBlocks>(part);
@@ -425,14 +430,14 @@ void product_weights_any(const WeightProduct<T>& job, Index blocks) {
 }
 
 #include "engine/ops/simd/plane_kernels.inl"
-#include "engine/ops/simd/winner_kernels.inl"
+#include "engine/ops/simd/argmax_kernels.inl"
 #include "engine/ops/simd/connected_rows.inl"
 #include "engine/ops/simd/winograd_transforms.inl"
 #include "engine/ops/simd/winograd_filter_transforms.inl"
 
 template <class T>
-constexpr LaneKernels<T> kernels_of_width() {
-  LaneKernels<T> kernels{};
+constexpr BlockKernels<T> kernels_of_width() {
+  BlockKernels<T> kernels{};
   kernels.sum_blocks = kSumBlocks;
   kernels.sum_pixels = at_once<T>(kPixels);
   kernels.weighted_sum = sum_any<T>;
@@ -442,10 +447,10 @@ constexpr LaneKernels<T> kernels_of_width() {
   kernels.narrow_outer_sum = narrow_outer_sum_any<T>;
   kernels.add_windows = add_windows_any<T>;
   kernels.plane_sum = plane_sum_any<T>;
-  if constexpr (kVectorBytes >= kLanes * static_cast<Index>(sizeof(float))) {
+  if constexpr (kVectorBytes >= kBlockChannels * static_cast<Index>(sizeof(float))) {
     kernels.plane_outer_sum = plane_outer_sum_any<T>;
   }
-  kernels.winner_sum = winner_sum_any<T>;
+  kernels.argmax_sum = argmax_sum_any<T>;
   kernels.row_sums = row_sums_any<T>;
   kernels.column_sums = column_sums_any<T>;
   kernels.outer_rows = outer_rows_any<T>;
@@ -467,5 +472,5 @@ constexpr LaneKernels<T> kernels_of_width() {
   return kernels;
 }
 
-const LaneKernels<float> kSingle = kernels_of_width<float>();
-const LaneKernels<double> kDouble = kernels_of_width<double>();
+const BlockKernels<float> kSingle = kernels_of_width<float>();
+const BlockKernels<double> kDouble = kernels_of_width<double>();

@@ -1,4 +1,4 @@
-#include "engine/data/epoch_order.h"
+#include "engine/data/shuffle.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@ namespace tessera::engine {
 using partitioner::expects;
 using partitioner::Index;
 
-Index epoch_item(Index size, std::uint64_t seed, Index epoch, Index place) {
+Index shuffled_item(Index size, std::uint64_t seed, Index epoch, Index place) {
   constexpr std::uint64_t kOrder = 0x65706f6368U;  // draws of other parts have other seeds
   constexpr std::uint64_t kRounds = 10;  // even for domains of a few items close to uniform
   expects(place >= 0 && place < size, "a place lies in its epoch");
@@ -33,11 +33,11 @@ Index epoch_item(Index size, std::uint64_t seed, Index epoch, Index place) {
   return static_cast<Index>(value);
 }
 
-std::vector<Index> epoch_order(Index size, std::uint64_t seed, Index epoch) {
+std::vector<Index> shuffled_items(Index size, std::uint64_t seed, Index epoch) {
   std::vector<Index> order;
   order.reserve(static_cast<std::size_t>(size));
   for (Index place = 0; place < size; ++place) {
-    order.push_back(epoch_item(size, seed, epoch, place));
+    order.push_back(shuffled_item(size, seed, epoch, place));
   }
   return order;
 }

@@ -1,13 +1,13 @@
 // The inner loops for x86-64 with AVX2.
 
-#include "engine/ops/simd/lane_kernel_versions.h"
+#include "engine/ops/simd/block_kernel_versions.h"
 
 #if defined(__x86_64__)
 #pragma GCC target("avx2,fma")
 
 namespace tessera::engine::avx2 {
 
-#include "engine/ops/simd/lane_kernels.inl"
+#include "engine/ops/simd/block_kernels.inl"
 #include "engine/ops/simd/row_kernels.inl"
 
 }  // namespace tessera::engine::avx2

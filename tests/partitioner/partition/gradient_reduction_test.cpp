@@ -1,4 +1,4 @@
-#include "partitioner/partition/gradient_sums.h"
+#include "partitioner/partition/gradient_reduction.h"
 
 #include <vector>
 
@@ -22,7 +22,7 @@ Index bytes_of_layer(const Network& network, int layer) {
   return bytes;
 }
 
-Index bytes_of_bucket(const Network& network, const SumBucket& bucket) {
+Index bytes_of_bucket(const Network& network, const GradientBucket& bucket) {
   Index bytes = 0;
   for (int layer = bucket.first; layer <= bucket.last; ++layer) {
     bytes += bytes_of_layer(network, layer);
@@ -36,7 +36,7 @@ TEST_CASE("each layer that learns is in one bucket, the last layers first") {
     const Network network = tests::random_network(draw, {});
     for (const Index least : {Index{1}, Index{5000}, Index{1} << 40U}) {
       int next = network.size();
-      for (const SumBucket& bucket : sum_buckets(network, {.bucket_bytes = least})) {
+      for (const GradientBucket& bucket : gradient_buckets(network, {.bucket_bytes = least})) {
         CHECK(bucket.first <= bucket.last);
         CHECK(bucket.last < next);
         CHECK(bytes_of_layer(network, bucket.first) > 0);
@@ -57,7 +57,7 @@ TEST_CASE("all buckets but the last are full, and none could be closed earlier")
     tests::Draw draw(seed);
     const Network network = tests::random_network(draw, {});
     constexpr Index kLeast = 5000;
-    const std::vector<SumBucket> buckets = sum_buckets(network, {.bucket_bytes = kLeast});
+    const std::vector<GradientBucket> buckets = gradient_buckets(network, {.bucket_bytes = kLeast});
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       const Index bytes = bytes_of_bucket(network, buckets[i]);
       CHECK((bytes >= kLeast || i + 1 == buckets.size()));
@@ -67,16 +67,16 @@ TEST_CASE("all buckets but the last are full, and none could be closed earlier")
 }
 
 TEST_CASE("a message in half precision takes half of the bytes, and a scale") {
-  CHECK(sum_message_bytes(SumPrecision::Exact, 1000, 4) == 4000);
-  CHECK(sum_message_bytes(SumPrecision::Half, 1000, 4) == 2004);
-  CHECK(sum_message_bytes(SumPrecision::Half, 0, 4) == 0);
+  CHECK(reduction_message_bytes(ReductionPrecision::Exact, 1000, 4) == 4000);
+  CHECK(reduction_message_bytes(ReductionPrecision::Half, 1000, 4) == 2004);
+  CHECK(reduction_message_bytes(ReductionPrecision::Half, 0, 4) == 0);
 }
 
 TEST_CASE("precisions are found by their names") {
-  for (const SumPrecision precision : {SumPrecision::Exact, SumPrecision::Half}) {
-    CHECK(sum_precision_named(name_of(precision)) == precision);
+  for (const ReductionPrecision precision : {ReductionPrecision::Exact, ReductionPrecision::Half}) {
+    CHECK(reduction_precision_named(name_of(precision)) == precision);
   }
-  CHECK(!sum_precision_named("quarter"));
+  CHECK(!reduction_precision_named("quarter"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // A max-pool right behind a normalisation or an activation, in one pass over memory: the map
 // between the two never stands there. Forward its cells are made a few lines at a time, backward
-// their gradients likewise, out of the pool's winners. The pool's windows must not overlap.
+// their gradients likewise, from the pool's argmax. The pool's windows must not overlap.
 
 #pragma once
 

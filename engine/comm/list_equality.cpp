@@ -1,4 +1,4 @@
-#include "engine/comm/same_lists.h"
+#include "engine/comm/list_equality.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-// A parameter tensor, or something laid out like it, on its way to rank 0 and back: a piece at a
+// A parameter tensor, or something laid out like it, on its way to rank 0 and back: a chunk at a
 // time, so that the memory for it is the same however large the tensor is. Pieces leave from where
 // elements lie and arrive where they are to lie; what rank 0 has itself is not copied.
 //
@@ -21,7 +21,7 @@ using partitioner::Range;
 
 // Elements that travel at once: half a MiB in single precision, too little to plan for, and enough
 // that the wait for a message to begin is short beside the message.
-inline constexpr Index kPieceElements = Index{1} << 17U;
+inline constexpr Index kChunkElements = Index{1} << 17U;
 
 // Elements that lie one after another in an array of one rank.
 struct PlacedRun {
@@ -41,27 +41,27 @@ struct PlacedRun {
 [[nodiscard]] std::vector<PlacedRun> held_values(const partitioner::ParameterPlan& plan);
 
 template <class T>
-using TakePiece = std::type_identity_t<std::function<void(std::span<const T>)>>;
+using TakeChunk = std::type_identity_t<std::function<void(std::span<const T>)>>;
 template <class T>
-using FillPiece = std::type_identity_t<std::function<void(Index begin, std::span<T>)>>;
+using FillChunk = std::type_identity_t<std::function<void(Index begin, std::span<T>)>>;
 
 // Calls take() on rank 0 with the tensor's elements, in order. `from` has each element once and is
 // sorted; `mine` is this rank's array. Messages have at most `longest` elements. All ranks call
 // this together.
 template <class T>
-void gather_pieces(const Communicator& communicator,
+void gather_chunks(const Communicator& communicator,
                    const std::vector<PlacedRun>& from,
                    const T* mine,
-                   const TakePiece<T>& take,
-                   Index longest = kPieceElements);
+                   const TakeChunk<T>& take,
+                   Index longest = kChunkElements);
 
 // Calls fill() on rank 0, which assigns elements [begin, begin + size), in order and at most
 // `longest` at once, and sends them to all who have a place for them. All ranks call this together.
 template <class T>
-void scatter_pieces(const Communicator& communicator,
+void scatter_chunks(const Communicator& communicator,
                     const std::vector<PlacedRun>& to,
                     T* mine,
-                    const FillPiece<T>& fill,
-                    Index longest = kPieceElements);
+                    const FillChunk<T>& fill,
+                    Index longest = kChunkElements);
 
 }  // namespace tessera::engine

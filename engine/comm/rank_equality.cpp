@@ -1,4 +1,4 @@
-#include "engine/comm/sameness.h"
+#include "engine/comm/rank_equality.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ void expect_same(std::string_view text, const std::string& what, const Communica
   }
   const std::vector<std::string> hosts = texts_of_ranks(host_name(), communicator);
   const auto rank = static_cast<std::size_t>(other - prints.begin());
-  throw AgreedError(fmt::format("{} has another {} than {}: all ranks need the same",
+  throw AgreedError(fmt::format("{} has a different {} than {}: all ranks need the same",
                                 rank_on(static_cast<int>(rank), hosts[rank]),
                                 what,
                                 rank_on(0, hosts[0])));

@@ -1,4 +1,4 @@
-#include "engine/comm/sameness.h"
+#include "engine/comm/rank_equality.h"
 
 #include <string>
 
@@ -23,14 +23,14 @@ std::string refusal(int other) {
   return "";
 }
 
-TEST_CASE("all ranks are told which one has another text than rank 0") {
+TEST_CASE("all ranks are told which one has a different text than rank 0") {
   const int ranks = Communicator::world().size();
   CHECK(refusal(ranks).empty());
   CHECK(refusal(0).empty() == (ranks == 1));
   for (int other = 1; other < ranks; ++other) {
     const std::string message = refusal(other);
     CHECK(message.starts_with("rank " + std::to_string(other) + " ("));
-    CHECK(message.find("has another cut.toml than rank 0 (") != std::string::npos);
+    CHECK(message.find("has a different cut.toml than rank 0 (") != std::string::npos);
   }
 }
 

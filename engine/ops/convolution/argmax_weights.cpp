@@ -1,8 +1,8 @@
-#include "engine/ops/convolution/winner_weights.h"
+#include "engine/ops/convolution/argmax_weights.h"
 
 #include <algorithm>
 
-#include "engine/ops/convolution/direct_lanes.h"
+#include "engine/ops/convolution/channel_blocks.h"
 #include "engine/ops/pool/pool_windows.h"
 #include "partitioner/base/errors.h"
 
@@ -14,35 +14,35 @@ using partitioner::intersect;
 
 constexpr Index kCopiedCells = Index{1} << 13U;  // numbers of the input that are copied at once
 constexpr Index kMostParts = 5;
-constexpr Index kReadBeyond = kMostParts * kNarrowLanes;
-constexpr Index kMostWinners = 256;
+constexpr Index kReadBeyond = kMostParts * kNarrowChannels;
+constexpr Index kMostOffsets = 256;
 // Windows are summed in pieces, however many threads there are: of some windows at least, for the
 // sums of all pieces are added up in the end.
 constexpr Index kMostPieces = 16;
 constexpr Index kPieceWindows = 200;
 
-// Parts of kNarrowLanes that a row of taps takes, as WinnerSum has them.
+// Parts of kNarrowChannels that a row of taps takes, as ArgmaxSum has them.
 Index parts_of_row(Index taps) {
-  const Index parts = (taps + kNarrowLanes - 1) / kNarrowLanes;
+  const Index parts = (taps + kNarrowChannels - 1) / kNarrowChannels;
   return parts == 4 ? 5 : parts;
 }
 
 template <class T>
-class WinnerWeights {
+class ArgmaxWeights {
  public:
-  WinnerWeights(const ConvolutionShape& shape,
+  ArgmaxWeights(const ConvolutionShape& shape,
                 View<const T> in,
-                const WonGradient<T>& won,
+                const ArgmaxGradient<T>& argmax_gradient,
                 const Region& region)
       : shape_(shape),
-        pool_(won.site.pool),
+        pool_(argmax_gradient.site.pool),
         in_(in),
-        won_(won),
+        argmax_gradient_(argmax_gradient),
         region_(region),
-        rows_(windows_of(region.rows, won.site.region.rows)),
-        cols_(windows_of(region.cols, won.site.region.cols)),
+        rows_(windows_of(region.rows, argmax_gradient.site.region.rows)),
+        cols_(windows_of(region.cols, argmax_gradient.site.region.cols)),
         parts_(parts_of_row(shape.size.cols * in.block)),
-        filter_sums_(shape.size.rows * ((parts_ + 1) / 2) * kLanes) {
+        filter_sums_(shape.size.rows * ((parts_ + 1) / 2) * kBlockChannels) {
     partitioner::expects(parts_ <= kMostParts && most_cells(1) > 0,
                          "what a row of taps reads is few numbers");
   }
@@ -135,21 +135,21 @@ class WinnerWeights {
     const Index in_row = inputs_of(shape_.cols(), out_cols.size()) * in_.block;
     alignas(kAlignment) T copy[kCopiedCells + kReadBeyond];
     copy_inputs(n, out_rows, out_cols, copy);
-    Index places[kMostWinners];
-    for (Index winner = 0; winner < pool_.size * pool_.size; ++winner) {
-      const Index row = window_begin(pool_, rows.begin) + winner / pool_.size;
-      const Index col = window_begin(pool_, cols.begin) + winner % pool_.size;
+    Index places[kMostOffsets];
+    for (Index argmax = 0; argmax < pool_.size * pool_.size; ++argmax) {
+      const Index row = window_begin(pool_, rows.begin) + argmax / pool_.size;
+      const Index col = window_begin(pool_, cols.begin) + argmax % pool_.size;
       const bool inside = row >= out_rows.begin && row < out_rows.end && col >= out_cols.begin &&
                           col < out_cols.end;
-      places[winner] = inside ? (row - out_rows.begin) * shape_.stride.rows * in_row +
+      places[argmax] = inside ? (row - out_rows.begin) * shape_.stride.rows * in_row +
                                     (col - out_cols.begin) * shape_.stride.cols * in_.block
                               : -1;
     }
-    WinnerSum<T> job;
-    job.gradient_row = won_.gradient.row_stride();
-    job.gradient_step = won_.gradient.block;
-    job.winners_row = won_.winners.row_stride();
-    job.winners_step = won_.winners.block;
+    ArgmaxSum<T> job;
+    job.gradient_row = argmax_gradient_.gradient.row_stride();
+    job.gradient_step = argmax_gradient_.gradient.block;
+    job.argmax_row_step = argmax_gradient_.argmax.row_stride();
+    job.argmax_step = argmax_gradient_.argmax.block;
     job.rows = rows.size();
     job.cols = cols.size();
     job.places = places;
@@ -159,13 +159,13 @@ class WinnerWeights {
     job.in_row = in_row;
     job.tap_rows = shape_.size.rows;
     T gathered[kCopiedCells];  // each has cells of its own
-    const Winner* winners = won_.winners.cell(n, rows.begin, cols.begin);
+    const ArgmaxOffset* offsets = argmax_gradient_.argmax.cell(n, rows.begin, cols.begin);
     for (Index k = 0; k < filters(); ++k) {
       const Index channel = region_.channels.begin + k;
-      job.winners = winners + won_.winners.channel_offset(channel);
-      if (won_.of == GradientOf::Windows) {
-        job.gradient =
-            won_.gradient.cell(n, rows.begin, cols.begin) + won_.gradient.channel_offset(channel);
+      job.argmax = offsets + argmax_gradient_.argmax.channel_offset(channel);
+      if (argmax_gradient_.of == GradientOf::Windows) {
+        job.gradient = argmax_gradient_.gradient.cell(n, rows.begin, cols.begin) +
+                       argmax_gradient_.gradient.channel_offset(channel);
       } else {
         gather(n, channel, rows, cols, gathered);
         job.gradient = gathered;
@@ -173,20 +173,21 @@ class WinnerWeights {
         job.gradient_step = 1;
       }
       job.sums = sums + k * filter_sums_;
-      lane_kernels<T>().winner_sum(job, parts_);
+      block_kernels<T>().argmax_sum(job, parts_);
     }
   }
 
-  // Assigns, window by window, the gradient of its winner.
+  // Assigns, window by window, the gradient of its argmax.
   void gather(Index n, Index channel, const Range& rows, const Range& cols, T* to) const {
-    const Index in_channel = won_.gradient.channel_offset(channel);
-    const Index of_winner = won_.winners.channel_offset(channel);
+    const Index in_channel = argmax_gradient_.gradient.channel_offset(channel);
+    const Index of_argmax = argmax_gradient_.argmax.channel_offset(channel);
     for (Index row = rows.begin; row < rows.end; ++row) {
       for (Index col = cols.begin; col < cols.end; ++col) {
-        const Index winner = won_.winners.cell(n, row, col)[of_winner];
-        *to++ = won_.gradient.cell(n,
-                                   window_begin(pool_, row) + winner / pool_.size,
-                                   window_begin(pool_, col) + winner % pool_.size)[in_channel];
+        const Index argmax = argmax_gradient_.argmax.cell(n, row, col)[of_argmax];
+        *to++ = argmax_gradient_.gradient.cell(
+            n,
+            window_begin(pool_, row) + argmax / pool_.size,
+            window_begin(pool_, col) + argmax % pool_.size)[in_channel];
       }
     }
   }
@@ -204,7 +205,7 @@ class WinnerWeights {
   }
 
   void add_sums(const T* sums, T* weights) const {
-    const Index row = (parts_ + 1) / 2 * kLanes;
+    const Index row = (parts_ + 1) / 2 * kBlockChannels;
     for (Index k = 0; k < filters(); ++k) {
       for (Index c = 0; c < shape_.channels; ++c) {
         T* to = weights + k * shape_.row() + c * shape_.taps();
@@ -221,7 +222,7 @@ class WinnerWeights {
   const ConvolutionShape& shape_;
   const MaxPool& pool_;
   View<const T> in_;
-  const WonGradient<T>& won_;
+  const ArgmaxGradient<T>& argmax_gradient_;
   const Region& region_;
   Range rows_;  // of windows
   Range cols_;
@@ -232,19 +233,22 @@ class WinnerWeights {
 }  // namespace
 
 template <class T>
-void winner_backward_weights(const ConvolutionShape& shape,
+void argmax_backward_weights(const ConvolutionShape& shape,
                              View<const T> in,
-                             const WonGradient<T>& out_gradient,
+                             const ArgmaxGradient<T>& out_gradient,
                              const Region& region,
                              T* weight_gradient) {
-  WinnerWeights<T>(shape, in, out_gradient, region).add_to(weight_gradient);
+  ArgmaxWeights<T>(shape, in, out_gradient, region).add_to(weight_gradient);
 }
 
-template void winner_backward_weights<float>(
-    const ConvolutionShape&, View<const float>, const WonGradient<float>&, const Region&, float*);
-template void winner_backward_weights<double>(const ConvolutionShape&,
+template void argmax_backward_weights<float>(const ConvolutionShape&,
+                                             View<const float>,
+                                             const ArgmaxGradient<float>&,
+                                             const Region&,
+                                             float*);
+template void argmax_backward_weights<double>(const ConvolutionShape&,
                                               View<const double>,
-                                              const WonGradient<double>&,
+                                              const ArgmaxGradient<double>&,
                                               const Region&,
                                               double*);
 

@@ -1,4 +1,4 @@
-#include "engine/ops/norm/joined_pool.h"
+#include "engine/ops/norm/fused_pool.h"
 
 #include <algorithm>
 #include <array>
@@ -11,34 +11,35 @@ namespace {
 
 constexpr Index kMadeCells = 256;  // that are made before they are pooled; holds any window
 
-// Pools cells that make(by, lanes, from, cells, to) turns `cells` cells of `in` into, where `by` is
-// prepare(run).
+// Pools cells that make(by, channels, from, cells, to) turns `cells` cells of `in` into, where `by`
+// is prepare(run).
 template <class T, class Prepare, class Make>
 void pool_made_lines(
     View<const T> in, const PoolSite& site, const Pooled<T>& out, Prepare prepare, Make make) {
   const MaxPool& pool = site.pool;
-  const View<Winner> winners = winner_cells(out);
-  const auto runs = channel_runs(site.region.channels, in, out.values, winners);
+  const View<ArgmaxOffset> argmax = argmax_cells(out);
+  const auto runs = channel_runs(site.region.channels, in, out.values, argmax);
   const RunValues<decltype(prepare(Range{}))> by(runs, prepare);
   const Index at_once = kMadeCells / (pool.size * pool.size);
   for_each_line(site.region, runs, [&](const Range& run, Index n, Index out_row) {
-    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMadeCells * kMostLanes)> made;
-    const Index lanes = whole_lanes(run, in, out.values, winners);
+    alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMadeCells * kMostChannels)> made;
+    const Index channels = channels_of_block(run, in, out.values, argmax);
     const Range rows = window_in(pool, out_row, site.map.rows);
     const Index end = site.region.cols.end;
     for (Index first = site.region.cols.begin; first < end; first += at_once) {
       const Range outs{first, std::min(first + at_once, end)};
       const Range cols{window_in(pool, outs.begin, site.map.cols).begin,
                        window_in(pool, outs.end - 1, site.map.cols).end};
-      const CellRows<T> lines{made.data(), rows.begin, cols.begin, cols.size() * lanes, lanes};
+      const CellRows<T> lines{
+          made.data(), rows.begin, cols.begin, cols.size() * channels, channels};
       for (Index row = rows.begin; row < rows.end; ++row) {
         const T* from = line_start(in, run, n, row, cols.begin);
-        make(by[run], lanes, from, cols.size(), lines.at(row, cols.begin));
+        make(by[run], channels, from, cols.size(), lines.at(row, cols.begin));
       }
       pool_line(site,
-                CellRows<const T>{made.data(), rows.begin, cols.begin, lines.row_stride, lanes},
+                CellRows<const T>{made.data(), rows.begin, cols.begin, lines.row_stride, channels},
                 {out_row, outs},
-                lanes,
+                channels,
                 pooled_line(out, run, n, out_row, first));
     }
   });
@@ -55,9 +56,10 @@ void normalize_pool_forward(View<const T> in,
       in,
       site,
       out,
-      [&](const Range& run) { return lane_norms(by, run); },
-      [&](const LaneNorms<T>& norms, Index lanes, const T* x, Index cells, T* y) {
-        row_kernels<T>().normalize({x, in.block, y, lanes, cells, lanes, &norms, by.activation});
+      [&](const Range& run) { return block_norms(by, run); },
+      [&](const BlockNorms<T>& norms, Index channels, const T* x, Index cells, T* y) {
+        row_kernels<T>().normalize(
+            {x, in.block, y, channels, cells, channels, &norms, by.activation});
       });
 }
 
@@ -71,8 +73,8 @@ void activate_pool_forward(Activation activation,
       site,
       out,
       [&](const Range&) { return activation; },
-      [&](Activation by, Index lanes, const T* x, Index cells, T* y) {
-        row_kernels<T>().activate({x, in.block, lanes, cells, lanes}, by, y);
+      [&](Activation by, Index channels, const T* x, Index cells, T* y) {
+        row_kernels<T>().activate({x, in.block, channels, cells, channels}, by, y);
       });
 }
 

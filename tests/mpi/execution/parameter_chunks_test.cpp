@@ -1,6 +1,6 @@
-// Tensors in pieces, between rank 0 and owners of any runs.
+// Tensors in chunks, between rank 0 and owners of any runs.
 
-#include "engine/execution/parameter_pieces.h"
+#include "engine/execution/parameter_chunks.h"
 
 #include <algorithm>
 #include <span>
@@ -17,19 +17,19 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 namespace {
 
 using engine::Communicator;
-using engine::gather_pieces;
+using engine::gather_chunks;
 using engine::held_values;
 using engine::Index;
 using engine::owned_alone;
 using engine::owned_values;
 using engine::PlacedRun;
 using engine::Range;
-using engine::scatter_pieces;
+using engine::scatter_chunks;
 using partitioner::ParameterPlan;
 
 constexpr std::uint64_t kCases = 20;
 // One element, less than most rows, several rows, all at once.
-constexpr Index kLongest[] = {1, 4, 50, engine::kPieceElements};
+constexpr Index kLongest[] = {1, 4, 50, engine::kChunkElements};
 constexpr double kUntouched = -1;
 
 // Any runs owned by any ranks, next to each other as well, some ranks without any; each rank
@@ -85,12 +85,12 @@ bool arrives_in_order(const ParameterPlan& plan,
   const std::vector<double> mine = numbered(plan, from, world.rank());
   Index next = 0;
   bool right = true;
-  gather_pieces(
+  gather_chunks(
       world,
       from,
       mine.data(),
-      [&](std::span<const double> piece) {
-        for (const double value : piece) {
+      [&](std::span<const double> chunk) {
+        for (const double value : chunk) {
           right = right && value == static_cast<double>(next++);
         }
       },
@@ -105,13 +105,13 @@ bool arrives_in_place(const ParameterPlan& plan,
                       const Communicator& world) {
   std::vector<double> mine = untouched(plan);
   bool short_enough = true;
-  scatter_pieces(
+  scatter_chunks(
       world,
       to,
       mine.data(),
-      [&](Index begin, std::span<double> piece) {
-        short_enough = short_enough && std::ssize(piece) <= longest;
-        for (double& value : piece) {
+      [&](Index begin, std::span<double> chunk) {
+        short_enough = short_enough && std::ssize(chunk) <= longest;
+        for (double& value : chunk) {
           value = static_cast<double>(begin++);
         }
       },
@@ -119,7 +119,7 @@ bool arrives_in_place(const ParameterPlan& plan,
   return short_enough && mine == numbered(plan, to, world.rank());
 }
 
-TEST_CASE("pieces of any size from owners of any runs arrive in the tensor's order") {
+TEST_CASE("chunks of any size from owners of any runs arrive in the tensor's order") {
   const Communicator world = Communicator::world();
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     tests::Draw draw(seed);
@@ -131,7 +131,7 @@ TEST_CASE("pieces of any size from owners of any runs arrive in the tensor's ord
   }
 }
 
-TEST_CASE("pieces of any size arrive wherever there is a place for them, and nowhere else") {
+TEST_CASE("chunks of any size arrive wherever there is a place for them, and nowhere else") {
   const Communicator world = Communicator::world();
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     tests::Draw draw(seed);
@@ -145,19 +145,19 @@ TEST_CASE("pieces of any size arrive wherever there is a place for them, and now
 
 TEST_CASE("what rank 0 has itself is taken from where it lies and written to where it belongs") {
   const Communicator world = Communicator::world();
-  constexpr Index kSize = 3 * engine::kPieceElements / 2;
+  constexpr Index kSize = 3 * engine::kChunkElements / 2;
   const std::vector<PlacedRun> all_on_first = {{0, {0, kSize}, 0}};
   std::vector<float> mine(kSize);
   const float* next = mine.data();
   bool there = true;
-  const auto look = [&](std::span<const float> piece) {
-    there = there && piece.data() == next;
-    next += piece.size();
+  const auto look = [&](std::span<const float> chunk) {
+    there = there && chunk.data() == next;
+    next += chunk.size();
   };
-  gather_pieces(world, all_on_first, std::as_const(mine).data(), look);
+  gather_chunks(world, all_on_first, std::as_const(mine).data(), look);
   next = mine.data();
-  scatter_pieces(
-      world, all_on_first, mine.data(), [&](Index, std::span<float> piece) { look(piece); });
+  scatter_chunks(
+      world, all_on_first, mine.data(), [&](Index, std::span<float> chunk) { look(chunk); });
   CHECK(there);
 }
 

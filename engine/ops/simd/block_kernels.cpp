@@ -1,4 +1,4 @@
-#include "engine/ops/simd/lane_kernels.h"
+#include "engine/ops/simd/block_kernels.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/ops/simd/lane_kernel_versions.h"
+#include "engine/ops/simd/block_kernel_versions.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -65,17 +65,19 @@ void expect_known_vectors() {
   const std::string_view name = asked == nullptr ? "generic" : asked;
   if (name != "generic" && name != "avx2" && name != "avx512") {
     throw partitioner::InputError(
-        "TESSERA_VECTORS", 0, "\"" + std::string(name) + "\" is none of generic, avx2, avx512");
+        "TESSERA_VECTORS",
+        0,
+        "\"" + std::string(name) + "\": expected one of generic, avx2, avx512");
   }
 }
 
 template <>
-const LaneKernels<float>& lane_kernels<float>() {
+const BlockKernels<float>& block_kernels<float>() {
   return pick(generic::kSingle, avx2::kSingle, avx512::kSingle);
 }
 
 template <>
-const LaneKernels<double>& lane_kernels<double>() {
+const BlockKernels<double>& block_kernels<double>() {
   return pick(generic::kDouble, avx2::kDouble, avx512::kDouble);
 }
 

@@ -1,0 +1,29 @@
+// Shuffling: the order in which an epoch visits a data set, a permutation drawn from (seed, epoch),
+// the same on every machine.
+//
+// It is computed item by item and nothing is stored: a Feistel network, whose rounds are
+// random_bits, permutes the smallest power of four that holds the data set, and values outside are
+// permuted again until one lies inside (Black and Rogaway, "Ciphers with arbitrary finite domains",
+// CT-RSA 2002; at most four tries on average).
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "partitioner/base/region.h"
+
+namespace tessera::engine {
+
+// The item at `place` of the epoch, both from 0 to size - 1.
+[[nodiscard]] partitioner::Index shuffled_item(partitioner::Index size,
+                                               std::uint64_t seed,
+                                               partitioner::Index epoch,
+                                               partitioner::Index place);
+
+// All of them in order.
+[[nodiscard]] std::vector<partitioner::Index> shuffled_items(partitioner::Index size,
+                                                             std::uint64_t seed,
+                                                             partitioner::Index epoch);
+
+}  // namespace tessera::engine
