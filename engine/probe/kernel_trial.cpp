@@ -168,7 +168,8 @@ std::vector<ConvolutionKernels> fastest_kernels(const partitioner::Network& netw
     }
     const ConvolutionShape shape = convolution_shape(network, layer);
     const bool reads_image = network.layer(layer).inputs[0] == kImage;
-    const Extents what{shape.filters, shape.channels, shape.padding.rows, reads_image ? 1 : 0, 0, 0};
+    const Extents what{
+        shape.filters, shape.channels, shape.padding.rows, reads_image ? 1 : 0, 0, 0};
     const Extents where{computed.images.size(),
                         computed.channels.size(),
                         computed.rows.size(),
