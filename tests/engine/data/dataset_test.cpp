@@ -373,7 +373,7 @@ TEST_CASE("pictures to classify come from a file, a list or a folder") {
             "none: no such file"));
   fs::create_directories(folder / "empty/deeper");
   CHECK(has(input_error_of([&] { (void)engine::open_pictures(folder / "empty", 3); }),
-            (folder / "empty").string() + ": there is no picture"));
+            (folder / "empty").string() + ": there are no pictures"));
 }
 
 TEST_CASE("of a named folder the pictures at all levels are taken, in the order of their paths") {

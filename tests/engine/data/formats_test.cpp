@@ -125,7 +125,7 @@ TEST_CASE("a missing or damaged IDX file is named together with what is wrong") 
     Bytes longer = good;
     longer.push_back(1);
     write_bytes(images, longer);
-    check_damage(folder.path(), images, "goes on");
+    check_damage(folder.path(), images, "continues after");
   }
   SUBCASE("another magic number") {
     write_bytes(images, idx_bytes({kItems}, kLabels));
