@@ -241,13 +241,11 @@ partitioner::Partition agreed_partition(const partitioner::Network& network,
     return partition;
   }
   std::optional<std::string> text;
-  throw_agreed(communicator, problem_of([&] {
-                 if (communicator.rank() == 0) {
-                   const auto cluster = described_cluster(choice, communicator.size());
-                   text = to_text(search_automatically(network, cluster, choice, workload));
-                   ::malloc_trim(0);  // of what the search freed, for what training takes
-                 }
-               }));
+  on_root(communicator, [&] {
+    const auto cluster = described_cluster(choice, communicator.size());
+    text = to_text(search_automatically(network, cluster, choice, workload));
+    ::malloc_trim(0);  // of what the search freed, for what training takes
+  });
   auto partition =
       partitioner::parse_partition(communicator.agree(text).value(), "--partition auto");
   expect_same_plan(network, partition, workload.batch, communicator);

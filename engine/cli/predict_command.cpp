@@ -160,16 +160,6 @@ class PredictRun {
   }
 
  private:
-  // Rank 0 does the work; what goes wrong with it is thrown on all ranks.
-  template <class Work>
-  void on_root(Work work) const {
-    throw_agreed(communicator_, problem_of([&] {
-                   if (communicator_.rank() == 0) {
-                     work();
-                   }
-                 }));
-  }
-
   // The needs of all sets, one after the other; none where no search asks for them.
   [[nodiscard]] DataNeeds needs_of(const NamedPictures& pictures,
                                    const RenderingRules& rules) const {
@@ -230,7 +220,7 @@ class PredictRun {
           "--out: rank 0 draws the pictures, so it must read them: use --reader 0 or "
           "--reader every");
     }
-    on_root([&] { drawn_.emplace(command_.out); });
+    on_root(communicator_, [&] { drawn_.emplace(command_.out); });
   }
 
   // Of names that lead to no picture, and what is left out of folders.
@@ -259,7 +249,7 @@ class PredictRun {
       for (const auto& [position, problem] : problems) {
         add_unreadable(problem);
       }
-      on_root([&] {
+      on_root(communicator_, [&] {
         const auto outputs = output.size() / static_cast<std::size_t>(batch);
         for (Index position = 0; position < std::min(batch, size - step * batch); ++position) {
           if (problems.count(position) == 0) {

@@ -139,7 +139,8 @@ struct Details {
 Details details_of(const TimeCommand& command,
                    const partitioner::Network& network,
                    const Workload& workload,
-                   const partitioner::Partition& partition) {
+                   const partitioner::Partition& partition,
+                   const partitioner::Plan& plan) {
   Details details{command.parts, command.layers, std::nullopt, std::nullopt, {}};
   if (command.parts) {
     details.predicted_parts = predicted_parts(command.partition, network, workload, partition);
@@ -148,11 +149,8 @@ Details details_of(const TimeCommand& command,
     details.predicted_layers = predicted_layers(command.partition, network, workload, partition);
   }
   if (!command.trace.empty()) {
-    details.predicted_actions = predicted_actions(command.partition,
-                                                  network,
-                                                  workload,
-                                                  partition,
-                                                  make_plan(network, partition, command.batch));
+    details.predicted_actions =
+        predicted_actions(command.partition, network, workload, partition, plan);
   }
   return details;
 }
@@ -209,24 +207,20 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   const partitioner::Partition partition =
       agreed_partition(model.network, command.partition, workload, communicator);
   Details details;
-  throw_agreed(communicator, problem_of([&] {
-                 if (communicator.rank() == 0) {
-                   details = details_of(command, model.network, workload, partition);
-                 }
-               }));
+  const partitioner::Plan plan = make_plan(model.network, partition, command.batch);
+  on_root(communicator,
+          [&] { details = details_of(command, model.network, workload, partition, plan); });
   warn_of_idle_ranks(partition, communicator);
-  const bool writes_trace = !command.trace.empty() && communicator.rank() == 0;
-  throw_agreed(communicator, problem_of([&] {
-                 if (writes_trace) {
-                   const AtomicFile writable(command.trace);  // before anything takes long
-                 }
-               }));
+  on_root(communicator, [&] {
+    if (!command.trace.empty()) {
+      const AtomicFile writable(command.trace);  // before anything takes long
+    }
+  });
   throw_agreed(communicator, problem_of([&] {
                  if (command.threads > 0) {
                    set_threads(command.threads);
                  }
                }));
-  const partitioner::Plan plan = make_plan(model.network, partition, command.batch);
   expect_memory(model.network,
                 plan,
                 report_options(command.model, model.network, plan, model.training.adam),
@@ -238,14 +232,13 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   training.max_batches = std::max<Index>(training.max_batches, command.steps + 1);
   Trainer trainer(model.network, plan, communicator, {training, BatchNormMode::Sync, 1});
   Measurement measured = measure(trainer, command.steps, !command.trace.empty(), communicator);
-  throw_agreed(
-      communicator, problem_of([&] {
-        if (writes_trace) {
-          write_atomically(
-              command.trace,
-              trace_json(plan, plan.schedule, {measured.actions, details.predicted_actions}));
-        }
-      }));
+  on_root(communicator, [&] {
+    if (!command.trace.empty()) {
+      write_atomically(
+          command.trace,
+          trace_json(plan, plan.schedule, {measured.actions, details.predicted_actions}));
+    }
+  });
   measured.gflops = step_flops(model.network, command.batch) / measured.median.step_s * 1e-9;
   if (communicator.rank() != 0) {
     return;

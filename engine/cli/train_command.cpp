@@ -77,8 +77,9 @@ class TrainRun {
     const TrainingState begun = start(trainer);
     warn_of_zero_rate(command_, training_, trainer.steps_done(), length_.last_step, communicator_);
     record_->begin(model_.network, partition_, begun.step);
-    on_root(
-        [&] { say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n"); });
+    on_root(communicator_, [&] {
+      say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n");
+    });
     TrainingRun run(trainer, training, testing ? &*testing : nullptr, length_);
     take_steps(run, trainer, begun);
     partitioner::MemoryUse memory =
@@ -92,7 +93,7 @@ class TrainRun {
     }
     memory.program = program_bytes;
     report_memory(memory);
-    on_root([&] {
+    on_root(communicator_, [&] {
       say(step_comparison_.line(model_.network, command_.partition, workload(), partition_));
     });
     say_what_is_next(trainer.steps_done());
@@ -178,16 +179,6 @@ class TrainRun {
   }
 
   [[nodiscard]] Index pass_images() const { return training_.batch / training_.subdivisions; }
-
-  // Rank 0 does the work; what goes wrong with it is thrown on all ranks.
-  template <class Work>
-  void on_root(Work work) {
-    throw_agreed(communicator_, problem_of([&] {
-                   if (communicator_.rank() == 0) {
-                     work();
-                   }
-                 }));
-  }
 
   [[nodiscard]] partitioner::Partition choose() const {
     if (loss_layer(model_.network) < 0) {
@@ -293,7 +284,7 @@ class TrainRun {
     const std::string json = memory_json(
         planned_memory_of_ranks(model_.network, plan_, planned_options()), measured, communicator_);
     record_->write("memory.json", json);
-    on_root([&] { say(memory_table(json)); });
+    on_root(communicator_, [&] { say(memory_table(json)); });
   }
 
   void say_what_is_next(Index step) const {

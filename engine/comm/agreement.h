@@ -37,6 +37,17 @@ template <class Work>
   return std::nullopt;
 }
 
+// Rank 0 does the work; an InputError of it becomes an AgreedError on all ranks. All ranks call
+// this together.
+template <class Work>
+void on_root(const Communicator& communicator, Work work) {
+  throw_agreed(communicator, problem_of([&] {
+                 if (communicator.rank() == 0) {
+                   work();
+                 }
+               }));
+}
+
 // The result of `work`, which each rank does on its own; AgreedError on all if it throws InputError
 // on any.
 template <class Work>

@@ -21,7 +21,8 @@ constexpr const char* kGone =
 
 RunRecord::RunRecord(Options options, const Communicator& communicator)
     : options_(std::move(options)), communicator_(&communicator) {
-  on_root([&] { folder_.emplace(options_.folder, options_.resume, options_.replace); });
+  on_root(*communicator_,
+          [&] { folder_.emplace(options_.folder, options_.resume, options_.replace); });
 }
 
 void RunRecord::begin(const partitioner::Network& network,
@@ -31,7 +32,7 @@ void RunRecord::begin(const partitioner::Network& network,
     bool any = false;
     BestSoFar best;
   } found;
-  on_root([&] {
+  on_root(*communicator_, [&] {
     if (folder_->goes_on()) {
       const auto best = best_so_far(folder_->file(kBest), network, step);
       found = {best.has_value(), best.value_or(BestSoFar())};
@@ -48,7 +49,7 @@ TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begu
   return {
       .step =
           [this, &trainer](Index step, const StepResult& result) {
-            on_root([&] {
+            on_root(*communicator_, [&] {
               metrics_->add_step(step, result, trainer.options().training.batch);
               expect_there();
             });
@@ -60,7 +61,7 @@ TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begu
           },
       .end =
           [this](Index /*step*/) {
-            on_root([&] {
+            on_root(*communicator_, [&] {
               expect_there();
               metrics_->sync();
             });
@@ -70,7 +71,7 @@ TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begu
 }
 
 void RunRecord::write(const char* name, const std::string& text) {
-  on_root([&] { write_atomically(folder_->file(name), text); });
+  on_root(*communicator_, [&] { write_atomically(folder_->file(name), text); });
 }
 
 std::filesystem::path RunRecord::checkpoint_file() const {
@@ -91,7 +92,7 @@ void RunRecord::expect_there() const {
 
 void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   trainer.expect_finite_parameters();
-  on_root([&] { metrics_->sync(); });
+  on_root(*communicator_, [&] { metrics_->sync(); });
   save_into(checkpoint_file(), trainer, begun, std::nullopt);
   // They are not saved: so training goes on from here as it would from the checkpoint.
   trainer.execution().parameters().clear_error_feedback();
@@ -114,7 +115,7 @@ void RunRecord::add_evaluation(Trainer& trainer,
                                double epoch,
                                const EvaluationResult& result) {
   const Index step = trainer.steps_done();
-  on_root([&] { metrics_->add_evaluation(step, epoch, result); });
+  on_root(*communicator_, [&] { metrics_->add_evaluation(step, epoch, result); });
   const BestSoFar now{step, {result.accuracy, result.loss}};
   if (!best_ || now.tested.better_than(best_->tested)) {
     save_into(options_.folder / kBest, trainer, begun, now.tested);
@@ -140,7 +141,7 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
   for (int attempt = 0; attempt < RunFolder::kRescueAttempts; ++attempt) {
     std::filesystem::path rescued;
     try {
-      on_root([&] {
+      on_root(*communicator_, [&] {
         rescued = folder_->make_rescue_folder(attempt);
         metrics_->copy_to(rescued / kMetrics);
       });

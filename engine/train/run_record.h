@@ -45,15 +45,6 @@ class RunRecord {
   [[nodiscard]] const std::optional<BestSoFar>& best() const { return best_; }
 
  private:
-  // Rank 0 does the work; what goes wrong with it is thrown on all ranks.
-  template <class Work>
-  void on_root(Work work) {
-    throw_agreed(*communicator_, problem_of([&] {
-      if (communicator_->rank() == 0) {
-        work();
-      }
-    }));
-  }
   [[nodiscard]] bool is_there() const;
   void expect_there() const;
   void save(Trainer& trainer, const TrainingState& begun);
