@@ -17,25 +17,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-const char* subject_of(TransferKind kind) {
-  switch (kind) {
-    case TransferKind::FeatureMap:
-    case TransferKind::MapGradient:
-      return "map";
-    case TransferKind::BatchStatistics:
-    case TransferKind::StatisticsGradient:
-      return "layer";
-    case TransferKind::ParameterGradient:
-    case TransferKind::ParameterValue:
-      return "bucket";
-    case TransferKind::Loss:
-      return "round";
-    case TransferKind::RunningStatistics:
-      break;
-  }
-  return nullptr;
-}
-
 double microseconds(double seconds) {
   return 1e6 * seconds;
 }

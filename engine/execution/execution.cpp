@@ -29,13 +29,10 @@ ChannelRoles channel_roles(const partitioner::Plan& plan,
                            int layer,
                            Region partitioner::Tile::*contributes) {
   ChannelRoles roles;
-  const auto channels = [](const Region& region) {
-    return region.empty() ? Range{} : region.channels;
-  };
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const partitioner::Tile& tile = plan.tile(layer, rank);
-    roles.contributes.push_back(channels(tile.*contributes));
-    roles.needs.push_back(channels(tile.computed));
+    roles.contributes.push_back(partitioner::channels_of(tile.*contributes));
+    roles.needs.push_back(partitioner::channels_of(tile.computed));
   }
   return roles;
 }

@@ -6,6 +6,7 @@
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/cost/step_messages.h"
 #include "partitioner/network/layer_memory.h"
+#include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {
 
@@ -143,7 +144,7 @@ class GroupCosts::Adder {
     return seconds_[static_cast<std::size_t>(layer - group_.first)];
   }
 
-  void synchronize_statistics(int layer, Region Tile::*contributes, double numbers) {
+  void synchronize_statistics(int layer, Region Tile::*contributes, Index numbers) {
     if (!normalizes(network_.layer(layer).operation)) {
       return;
     }
@@ -160,7 +161,7 @@ class GroupCosts::Adder {
     for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
       segments_.work(rank, seconds(layer)[rank].forward_s);
     }
-    synchronize_statistics(layer, &Tile::owned, kForwardStatistics);
+    synchronize_statistics(layer, &Tile::owned, kStatisticsNumbers);
     for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
       segments_.work(rank, seconds(layer)[rank].other_forward_s);
     }
@@ -175,7 +176,7 @@ class GroupCosts::Adder {
     for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
       segments_.work(rank, seconds(layer)[rank].other_backward_s);
     }
-    synchronize_statistics(layer, &Tile::backward, kBackwardStatistics);
+    synchronize_statistics(layer, &Tile::backward, kStatisticsGradientNumbers);
     for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
       const LayerSeconds& of = seconds(layer)[rank];
       segments_.work(rank, of.backward_data_s + of.backward_weights_s);

@@ -4,20 +4,13 @@
 #include <array>
 
 #include "partitioner/network/layer_memory.h"
+#include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {
 
-namespace {
-
-Range channels_of(const Region& region) {
-  return region.empty() ? Range{} : region.channels;
-}
-
-}  // namespace
-
 void add_statistics(const std::vector<Tile>& tiles,
                     Region Tile::*contributes,
-                    double numbers,
+                    Index numbers,
                     TransferLoad& load) {
   std::vector<int> ranks;
   Range all;
@@ -32,13 +25,16 @@ void add_statistics(const std::vector<Tile>& tiles,
     all = needs;
     ranks.push_back(static_cast<int>(rank));
   }
+  const auto bytes = [numbers](const Range& channels) {
+    return static_cast<double>(numbers * kStatisticsNumberBytes * channels.size());
+  };
   if (alike) {
-    constexpr double kNumberBytes = 8;
-    load.add_all_to_all(ranks, numbers * kNumberBytes * static_cast<double>(all.size()));
+    load.add_all_to_all(ranks, bytes(all));
     return;
   }
-  for_each_statistics(
-      tiles, contributes, numbers, [&load](const Parcel& parcel) { load.add(parcel); });
+  for_each_statistics_message(tiles, contributes, [&](int from, int to, const Range& channels) {
+    load.add({from, to, bytes(channels)});
+  });
 }
 
 std::vector<SharedParameter> shared_parameters(const Network& network,

@@ -19,39 +19,12 @@ inline constexpr double kScalarBytes = 4;
   return kScalarBytes * static_cast<double>(region.volume());
 }
 
-// Numbers per channel, in double precision, of the batch statistics.
-inline constexpr double kForwardStatistics = 3;   // count, mean, squares
-inline constexpr double kBackwardStatistics = 2;  // gradients of shift and scale
-
-// Adds the messages of one synchronisation of `tiles`: each rank sends each other the numbers of
-// the channels that it contributes to and the other computes.
+// Adds the messages of one synchronisation of `tiles`, of so many numbers per channel, as
+// for_each_statistics_message() has them.
 void add_statistics(const std::vector<Tile>& tiles,
                     Region Tile::*contributes,
-                    double numbers,
+                    Index numbers,
                     TransferLoad& load);
-
-// The same as single messages: calls visit(parcel).
-template <class Visit>
-void for_each_statistics(const std::vector<Tile>& tiles,
-                         Region Tile::*contributes,
-                         double numbers,
-                         Visit visit) {
-  constexpr double kNumberBytes = 8;
-  const auto channels = [](const Region& region) {
-    return region.empty() ? Range{} : region.channels;
-  };
-  for (std::size_t from = 0; from < tiles.size(); ++from) {
-    for (std::size_t to = 0; to < tiles.size(); ++to) {
-      const Range shared =
-          intersect(channels(tiles[from].*contributes), channels(tiles[to].computed));
-      if (from != to && !shared.empty()) {
-        visit(Parcel{static_cast<int>(from),
-                     static_cast<int>(to),
-                     numbers * kNumberBytes * static_cast<double>(shared.size())});
-      }
-    }
-  }
-}
 
 struct SharedParameter {
   ParameterKind kind = ParameterKind::Weight;

@@ -30,6 +30,8 @@ enum class TransferKind {
   RunningStatistics,  // from the owners, where ranks normalise by statistics of their own
 };
 [[nodiscard]] const char* name_of(TransferKind kind);
+// What a transfer's `subject` is, "map", "layer", ...; null: it has none.
+[[nodiscard]] const char* subject_of(TransferKind kind);
 
 struct Transfer {
   TransferKind kind = TransferKind::FeatureMap;

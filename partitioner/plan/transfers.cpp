@@ -8,11 +8,7 @@ namespace tessera::partitioner {
 
 namespace {
 
-constexpr Index kNumberBytes = 8;  // in double precision
-
-Range channels_of(const Region& region) {
-  return region.empty() ? Range{} : region.channels;
-}
+constexpr Index kLossBytes = 8;  // of a round
 
 // Elements of parameters from one rank to another.
 class Elements {
@@ -104,20 +100,13 @@ class TransferLists {
     }
   }
 
-  // Each rank sends each other the numbers of the channels that it contributes to and the other
-  // computes.
   [[nodiscard]] std::vector<Message> statistics_messages(int layer,
                                                          Region Tile::*contributes) const {
     std::vector<Message> messages;
-    for (int to = 0; to < plan_.ranks; ++to) {
-      const Range wanted = channels_of(plan_.tile(layer, to).computed);
-      for (int from = 0; from < plan_.ranks && !wanted.empty(); ++from) {
-        const Range shared = intersect(channels_of(plan_.tile(layer, from).*contributes), wanted);
-        if (from != to && !shared.empty()) {
-          messages.push_back({from, to, {{0, 1}, shared, {0, 1}, {0, 1}}});
-        }
-      }
-    }
+    for_each_statistics_message(
+        plan_.tiles_of(layer), contributes, [&](int from, int to, const Range& channels) {
+          messages.push_back({from, to, {{0, 1}, channels, {0, 1}, {0, 1}}});
+        });
     return messages;
   }
 
@@ -237,6 +226,25 @@ const char* name_of(TransferKind kind) {
   return "";
 }
 
+const char* subject_of(TransferKind kind) {
+  switch (kind) {
+    case TransferKind::FeatureMap:
+    case TransferKind::MapGradient:
+      return "map";
+    case TransferKind::BatchStatistics:
+    case TransferKind::StatisticsGradient:
+      return "layer";
+    case TransferKind::Loss:
+      return "round";
+    case TransferKind::ParameterGradient:
+    case TransferKind::ParameterValue:
+      return "bucket";
+    case TransferKind::RunningStatistics:
+      break;
+  }
+  return nullptr;
+}
+
 Index message_bytes(const Plan& plan,
                     const Transfer& transfer,
                     const Region& region,
@@ -247,11 +255,11 @@ Index message_bytes(const Plan& plan,
     case TransferKind::RunningStatistics:
       return region.volume() * scalar_bytes;
     case TransferKind::BatchStatistics:
-      return region.channels.size() * kStatisticsNumbers * kNumberBytes;
+      return region.channels.size() * kStatisticsNumbers * kStatisticsNumberBytes;
     case TransferKind::StatisticsGradient:
-      return region.channels.size() * kStatisticsGradientNumbers * kNumberBytes;
+      return region.channels.size() * kStatisticsGradientNumbers * kStatisticsNumberBytes;
     case TransferKind::Loss:
-      return kNumberBytes;
+      return kLossBytes;
     case TransferKind::ParameterGradient:
     case TransferKind::ParameterValue:
       return reduction_message_bytes(

@@ -11,6 +11,30 @@ namespace tessera::partitioner {
 // Numbers in double precision of each channel of a normalised layer.
 inline constexpr Index kStatisticsNumbers = 3;          // count, mean, squared deviation
 inline constexpr Index kStatisticsGradientNumbers = 2;  // gradients of shift and scale
+inline constexpr Index kStatisticsNumberBytes = 8;
+
+// None where the region is empty.
+[[nodiscard]] inline Range channels_of(const Region& region) {
+  return region.empty() ? Range{} : region.channels;
+}
+
+// Calls visit(sender, receiver, channels) for each message of a synchronisation of one layer's
+// tiles, by receivers, then senders: each rank sends each other the channels that it contributes to
+// and the other computes.
+template <class Visit>
+void for_each_statistics_message(const std::vector<Tile>& tiles,
+                                 Region Tile::*contributes,
+                                 Visit visit) {
+  for (std::size_t to = 0; to < tiles.size(); ++to) {
+    const Range wanted = channels_of(tiles[to].computed);
+    for (std::size_t from = 0; from < tiles.size() && !wanted.empty(); ++from) {
+      const Range shared = intersect(channels_of(tiles[from].*contributes), wanted);
+      if (from != to && !shared.empty()) {
+        visit(static_cast<int>(from), static_cast<int>(to), shared);
+      }
+    }
+  }
+}
 
 // The messages of a transfer, its own or those it shares with another.
 [[nodiscard]] inline const std::vector<Message>& messages_of(const Plan& plan,

@@ -145,25 +145,6 @@ Json gradient_reduction_json(const PlanTotals& totals) {
   return result;
 }
 
-const char* subject_of(TransferKind kind) {
-  switch (kind) {
-    case TransferKind::FeatureMap:
-    case TransferKind::MapGradient:
-      return "map";
-    case TransferKind::BatchStatistics:
-    case TransferKind::StatisticsGradient:
-      return "layer";
-    case TransferKind::Loss:
-      return "round";
-    case TransferKind::ParameterGradient:
-    case TransferKind::ParameterValue:
-      return "bucket";
-    case TransferKind::RunningStatistics:
-      break;
-  }
-  return nullptr;
-}
-
 // Messages as [from, to, bytes], the way they run; those to oneself are none.
 Json transfer_json(const Plan& plan, const Transfer& transfer, Index scalar_bytes) {
   Json result = {{"kind", name_of(transfer.kind)}};

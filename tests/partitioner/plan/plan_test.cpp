@@ -8,6 +8,7 @@
 
 #include "tests/support/chain.h"
 #include "tests/support/cuts.h"
+#include "tests/support/joined.h"
 #include "tests/support/random_network.h"
 #include <doctest/doctest.h>
 
@@ -27,14 +28,6 @@ using partitioner::Region;
 using partitioner::Transfer;
 using partitioner::TransferKind;
 
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) {
-    text += line + '\n';
-  }
-  return text;
-}
-
 // Calls visit(case, plan) for random networks and partitions on 1 to 7 ranks.
 void for_each_plan(int count,
                    const std::function<void(const tests::RandomCase&, const Plan&)>& visit) {
@@ -47,7 +40,7 @@ void for_each_plan(int count,
 
 TEST_CASE("plans of random partitions break no invariant") {
   for_each_plan(700, [](const tests::RandomCase& random, const Plan& plan) {
-    const std::string wrong = joined(check(random.network, plan));
+    const std::string wrong = tests::joined(check(random.network, plan));
     CHECK_MESSAGE(wrong.empty(), wrong, tests::describe(random));
   });
 }

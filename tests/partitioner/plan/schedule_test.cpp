@@ -8,6 +8,7 @@
 
 #include "tests/support/chain.h"
 #include "tests/support/cuts.h"
+#include "tests/support/joined.h"
 #include "tests/support/random_network.h"
 #include <doctest/doctest.h>
 
@@ -24,14 +25,6 @@ using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): 
 
 using Kind = Action::Kind;
 using Passes = Action::Passes;
-
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) {
-    text += line + '\n';
-  }
-  return text;
-}
 
 // Calls visit(case, plan) for random networks and partitions on 1 to 6 ranks, with all kernels and
 // recomputed groups.
@@ -110,7 +103,7 @@ TEST_CASE("schedules of random partitions break no law, whatever they are made f
     CHECK(check(random.network, plan).empty());
     for (const ScheduleOptions& options : all_options()) {
       const Schedule schedule = make_schedule(random.network, plan, options);
-      const std::string wrong = joined(check_schedule(random.network, plan, schedule));
+      const std::string wrong = tests::joined(check_schedule(random.network, plan, schedule));
       CHECK_MESSAGE(wrong.empty(), wrong, tests::describe(random));
     }
   });
@@ -515,7 +508,7 @@ TEST_CASE("work between filters that are prepared and their use is found out") {
        {&schedule.forward, &schedule.loss, &schedule.backward, &schedule.update}) {
     ++section->end;
   }
-  const std::string wrong = joined(check_schedule(network, plan, schedule));
+  const std::string wrong = tests::joined(check_schedule(network, plan, schedule));
   CHECK(wrong.find("comes between its filters and their use") != std::string::npos);
 }
 
