@@ -1,0 +1,51 @@
+// Joules from the readings of one meter: differences where it counts, the trapezoid rule where it
+// shows watts. No energy is made up for a time that nobody measured: it is a gap, and its length is
+// known.
+
+#pragma once
+
+#include <optional>
+
+#include "engine/power/power_meter.h"
+
+namespace tessera::engine {
+
+struct EnergyTotal {
+  double energy_j = 0;
+  double measured_s = 0;          // that this is the energy of
+  double gap_s = 0;               // since the first reading, of which nothing is known
+  std::optional<double> power_w;  // at that time; nothing in a gap
+};
+
+class EnergyIntegral {
+ public:
+  // Watts are taken to change little within this many periods: a longer time without a reading is a
+  // gap.
+  static constexpr double kMostPeriods = 3;
+
+  // `period_s` is the time from one reading to the next, as they are taken.
+  EnergyIntegral(bool counts_joules, double period_s)
+      : counts_joules_(counts_joules), most_s_(kMostPeriods * period_s) {}
+
+  // In the order of time; two of the same time are one. Of a counter, joules also count if they
+  // were not read for long, unless the counter went back in between: then that time is a gap.
+  void add(const PowerReading& reading);
+
+  [[nodiscard]] const std::optional<PowerReading>& last() const { return last_; }
+
+  // Of the time from the first reading to `time_s`, which is not before the last one. Since then
+  // the power is taken to have been the last one; after kMostPeriods without a reading, that time
+  // is a gap, and its energy is taken back until there is one.
+  [[nodiscard]] EnergyTotal total(double time_s) const;
+
+ private:
+  bool counts_joules_;
+  double most_s_;
+  double energy_j_ = 0;
+  double measured_s_ = 0;
+  double gap_s_ = 0;
+  std::optional<double> power_w_;
+  std::optional<PowerReading> last_;
+};
+
+}  // namespace tessera::engine
