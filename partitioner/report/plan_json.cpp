@@ -232,6 +232,7 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
                  {"multiply_adds", totals.sum.work.multiply_adds},
                  {"redundant_multiply_adds", totals.sum.work.redundant},
                  {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},
+                 {"image", {network.image.channels, network.image.rows, network.image.cols}},
                  {"layers", layers_json(network)},
                  {"kernels", kernels_json(network, plan)},
                  {"groups", Json::array()}};

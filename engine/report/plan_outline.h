@@ -1,0 +1,48 @@
+// What plan.json of a run says about layers, groups and tiles; see partitioner/report/plan_report.h
+// for all that it holds.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioner/base/region.h"
+
+namespace tessera::engine {
+
+struct OutlinedLayer {
+  std::string kind;
+  partitioner::Index channels = 0;  // of its output
+  partitioner::Index rows = 0;
+  partitioner::Index cols = 0;
+};
+
+struct OutlinedTile {
+  partitioner::Region owned;     // of the output of the group's last layer
+  partitioner::Region computed;  // of the output of its first layer
+};
+
+struct OutlinedGroup {
+  int first = 0;  // layers
+  int last = 0;
+  bool recomputes = false;
+  std::vector<OutlinedTile> tiles;  // by rank
+};
+
+struct PlanOutline {
+  partitioner::Index batch = 0;  // images of a pass
+  int ranks = 0;
+  // Of the network's input; 0 where an earlier version does not say.
+  partitioner::Index image_channels = 0;
+  partitioner::Index image_rows = 0;
+  partitioner::Index image_cols = 0;
+  std::vector<OutlinedLayer> layers;
+  std::vector<OutlinedGroup> groups;
+};
+
+// Nothing where the text is no plan.
+[[nodiscard]] std::optional<PlanOutline> plan_outline(std::string_view json);
+
+}  // namespace tessera::engine
