@@ -1,0 +1,48 @@
+// What a search minimizes: the seconds of a step, plus a price of memory for each device's worth of
+// it that is taken. So a search for the fastest partition and one for little memory are the same.
+
+#pragma once
+
+#include <algorithm>
+
+#include "partitioner/search/group_choices.h"
+
+namespace tessera::partitioner {
+
+struct MemoryPrice {
+  double seconds = 0;           // for all memory of a device
+  double most = kInfiniteRate;  // about the share of it that may be taken at any time
+};
+
+struct SearchPrices {
+  MemoryPrice memory = {};
+  // The share of what gradient reductions and gradients of maps take that costs nothing, since they
+  // travel while ranks compute.
+  double hidden = 0;
+
+  // Of a step, exchanges of maps apart.
+  [[nodiscard]] double of(const GroupChoice& choice) const {
+    return choice.seconds - hidden * choice.reduction_s + memory.seconds * choice.load;
+  }
+};
+
+// About the share of its memory that the device that uses the most takes.
+struct MemoryLoad {
+  double fixed = 0;  // throughout a step
+  double kept = 0;   // from forward to backward pass
+  double peak = 0;   // beside what is fixed, in the backward pass of some group
+
+  [[nodiscard]] double total() const { return fixed + peak; }
+
+  // With a further group. In its backward pass all is there that earlier groups and itself keep,
+  // and what it takes for a moment; `reads` is what it takes to get the maps that it reads.
+  [[nodiscard]] MemoryLoad with(const GroupChoice& choice, double reads) const {
+    MemoryLoad sum = *this;
+    sum.fixed += choice.fixed;
+    sum.kept += choice.load - choice.fixed + reads;
+    sum.peak = std::max(sum.peak, sum.kept + choice.for_a_moment);
+    return sum;
+  }
+};
+
+}  // namespace tessera::partitioner
