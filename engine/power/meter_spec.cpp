@@ -47,7 +47,7 @@ const Kind& kind_of(MeterKind kind) {
 }
 
 [[noreturn]] void fail(const std::string& text, const std::string& message) {
-  throw InputError(fmt::format("--meter \"{}\": {}", printable_start(text), message));
+  throw InputError(fmt::format("\"{}\": {}", printable_start(text), message));
 }
 
 const Kind& kind_named(const std::string& text, std::string_view name) {
@@ -73,6 +73,10 @@ bool is_one_plug(const MeterSpec& spec) {
   return spec.kind == MeterKind::Shelly || spec.kind == MeterKind::Tasmota;
 }
 
+[[noreturn]] void refuse(const MeterSpec& spec, const std::string& message) {
+  throw InputError(fmt::format("--meter {}: {}", to_text(spec), message));
+}
+
 void expect_places(const std::vector<MeterSpec>& specs, const std::vector<std::string>& hosts) {
   const bool several =
       std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts[0]; });
@@ -81,20 +85,20 @@ void expect_places(const std::vector<MeterSpec>& specs, const std::vector<std::s
     if (std::any_of(specs.begin(), specs.begin() + static_cast<std::ptrdiff_t>(i), [&](auto& of) {
           return same_place(of, spec);
         })) {
-      fail(to_text(spec), "a second meter of the same place");
+      refuse(spec, "a second meter of the same place");
     }
     if (!spec.host.empty() && std::find(hosts.begin(), hosts.end(), spec.host) == hosts.end()) {
-      fail(to_text(spec),
-           fmt::format("no rank runs on a machine called \"{}\"{}",
-                       printable_start(spec.host),
-                       partitioner::suggestion(spec.host, {hosts.begin(), hosts.end()})));
+      refuse(spec,
+             fmt::format("no rank runs on a machine called \"{}\"{}",
+                         printable_start(spec.host),
+                         partitioner::suggestion(spec.host, {hosts.begin(), hosts.end()})));
     }
     if (several && is_one_plug(spec) && spec.host.empty() && !spec.cluster) {
-      fail(to_text(spec),
-           fmt::format("say what it measures: {}={} or cluster={}",
-                       printable_start(hosts[0]),
-                       to_text(spec),
-                       to_text(spec)));
+      refuse(spec,
+             fmt::format("say what it measures: {}={} or cluster={}",
+                         printable_start(hosts[0]),
+                         to_text(spec),
+                         to_text(spec)));
     }
   }
 }

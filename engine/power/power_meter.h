@@ -41,8 +41,8 @@ struct PowerReading {
 
 // With what a meter is looked at.
 struct MeterQuery {
-  double busy_cores = 0;  // of the board, since the last look; only estimates depend on it
-  std::stop_token stop;   // asks a look that takes long to end early, as a failure
+  double busy_cores = 0;      // of the board, since the last look; only estimates depend on it
+  std::stop_token stop = {};  // asks a look that takes long to end early, as a failure
 };
 
 class PowerMeter {
@@ -54,6 +54,8 @@ class PowerMeter {
       : description_(std::move(description)), look_(std::move(look)) {}
 
   [[nodiscard]] const MeterDescription& description() const { return description_; }
+  // Of a meter that cannot know what it is connected to.
+  void set_scope(MeterScope scope) { description_.scope = scope; }
 
   // Nothing where it failed: problem() then says why. May take seconds where a meter is a command
   // or is asked over a network.

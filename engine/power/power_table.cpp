@@ -24,7 +24,7 @@ constexpr std::array<BoardPower, 8> kBoards{{
     {"pi4b", "Raspberry Pi 4 Model B", 4, 2.15, 5.7},
     {"cm4", "Raspberry Pi Compute Module 4", 4, 2.5, 4.6},
     {"pi400", "Raspberry Pi 400", 4, 2.7, 5.2},
-    {"pi5", "Raspberry Pi 5", 4, 2.8, 9.7},
+    {"pi5", "Raspberry Pi 5 Model B", 4, 2.8, 9.7},
     {"cm5", "Raspberry Pi Compute Module 5", 4, 2.4, 8.5},
 }};
 

@@ -1,0 +1,73 @@
+#include "engine/power/sysfs_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "engine/power/number_in_text.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::InputError;
+
+[[noreturn]] void fail(const std::filesystem::path& path, int error) {
+  throw InputError(path.string(), 0, fmt::format("cannot be read ({})", std::strerror(error)));
+}
+
+}  // namespace
+
+// Not through a stream: that does not say why a read failed, and a sensor that is switched off or
+// is gone fails there.
+std::string line_of_file(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    fail(path, errno);
+  }
+  std::array<char, 4096> bytes{};
+  const ssize_t count = ::read(file, bytes.data(), bytes.size());
+  const int error = errno;
+  ::close(file);
+  if (count < 0) {
+    fail(path, error);
+  }
+  const std::string text(bytes.data(), static_cast<std::size_t>(count));
+  return text.substr(0, text.find('\n'));
+}
+
+double number_of_file(const std::filesystem::path& path) {
+  const std::string line = line_of_file(path);
+  const auto number = number_in(line);
+  if (!number) {
+    throw InputError(path.string(),
+                     0,
+                     fmt::format("\"{}\" is not a number", partitioner::printable_start(line)));
+  }
+  return *number;
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> entries;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(folder, error);
+       !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+}  // namespace tessera::engine
