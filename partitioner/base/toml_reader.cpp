@@ -178,6 +178,22 @@ double TomlReader::positive_seconds(const toml::table& table, const char* key) c
   return value;
 }
 
+double TomlReader::number_up_to(const toml::node& node, const char* key, double most) const {
+  const double value = number(node, key);
+  if (!(value >= 0 && value <= most)) {
+    fail(node, fmt::format("`{}` is {}, expected 0 to {}", key, value, most));
+  }
+  return value;
+}
+
+bool TomlReader::flag(const toml::table& table, const char* key) const {
+  const toml::node& node = required(table, key);
+  if (!node.is_boolean()) {
+    fail(node, fmt::format("`{}` is not true or false", key));
+  }
+  return node.as_boolean()->get();
+}
+
 std::string TomlReader::text(const toml::node& node, const char* key) const {
   if (!node.is_string()) {
     fail(node, fmt::format("`{}` is not a string: write it in quotes", key));

@@ -48,6 +48,9 @@ class TomlReader {
   [[nodiscard]] double rate(const toml::table& table, const char* key) const;  // 1e-18 to 1e18, inf
   [[nodiscard]] double seconds(const toml::table& table, const char* key) const;  // 0 to 1e9
   [[nodiscard]] double positive_seconds(const toml::table& table, const char* key) const;
+  // 0 to `most`.
+  [[nodiscard]] double number_up_to(const toml::node& node, const char* key, double most) const;
+  [[nodiscard]] bool flag(const toml::table& table, const char* key) const;  // true or false
   [[nodiscard]] std::string text(const toml::node& node, const char* key) const;
 
  private:

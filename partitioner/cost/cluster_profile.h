@@ -8,10 +8,12 @@
 
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "partitioner/base/region.h"
+#include "partitioner/cost/power_profile.h"
 #include "partitioner/partition/kernels.h"
 
 namespace tessera::partitioner {
@@ -68,6 +70,7 @@ struct DeviceProfile {
   PassRates elementwise;  // whatever else: likewise
   double updated_weights_per_s = kInfiniteRate;
   std::vector<ConvolutionPoint> convolutions;
+  std::optional<PowerProfile> power;  // nothing: unknown
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 

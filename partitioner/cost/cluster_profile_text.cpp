@@ -73,6 +73,8 @@ constexpr PointKey kPointNumbers[] = {
 constexpr Index kMostDevices = kMostRanks;
 constexpr Index kMostSide = Index{1} << 31U;  // of a convolution
 constexpr double kMostOperations = 1e18;
+constexpr double kMostWatts = 1e6;
+constexpr Index kMostCores = 4096;
 constexpr Index kMostPoints = 1'000'000;  // of all devices
 
 double operations(const ConvolutionPoint& point) {
@@ -144,7 +146,8 @@ class Reader {
                       "activate_bytes_per_s",
                       "pool_bytes_per_s",
                       "elementwise_bytes_per_s",
-                      "convolutions"});
+                      "convolutions",
+                      "power"});
     DeviceProfile device;
     device.memory_bytes = toml_.integer(table, "memory_bytes", 1, kMostMemoryBytes);
     device.program_bytes = table.contains("program_bytes")
@@ -160,6 +163,7 @@ class Reader {
     for (const toml::table* point : toml_.tables(table, "convolutions")) {
       device.convolutions.push_back(convolution_point(*point));
     }
+    device.power = power(table);
     const toml::node& names = toml_.required(table, "names");
     if (!names.is_array() || names.as_array()->empty()) {
       toml_.fail(names, "`names` is not a list of names: expected strings in brackets");
@@ -233,6 +237,61 @@ class Reader {
     return point;
   }
 
+  // `table` is a device's.
+  [[nodiscard]] std::optional<PowerProfile> power(const toml::table& table) const {
+    const toml::node* node = table.get("power");
+    if (node == nullptr) {
+      return std::nullopt;
+    }
+    if (!node->is_table()) {
+      toml_.fail(*node, "`power` is not a table: write it under [device.power]");
+    }
+    const toml::table& power = *node->as_table();
+    toml_.check_keys(power,
+                     {"source",
+                      "scope",
+                      "estimated",
+                      "relative_error",
+                      "idle_w",
+                      "busy_w",
+                      "sending_w",
+                      "receiving_w"});
+    PowerProfile profile;
+    profile.source = toml_.text(toml_.required(power, "source"), "source");
+    const toml::node& scope = toml_.required(power, "scope");
+    const auto known = power_scope_named(toml_.text(scope, "scope"));
+    if (!known) {
+      toml_.fail(scope, "`scope` is unknown, expected processor, rails or device");
+    }
+    profile.scope = *known;
+    profile.estimated = toml_.flag(power, "estimated");
+    profile.relative_error = optional_number(power, "relative_error", 1);
+    profile.idle_w = toml_.number_up_to(toml_.required(power, "idle_w"), "idle_w", kMostWatts);
+    profile.busy_w = busy_w(power);
+    profile.sending_w = optional_number(power, "sending_w", kMostWatts);
+    profile.receiving_w = optional_number(power, "receiving_w", kMostWatts);
+    return profile;
+  }
+
+  [[nodiscard]] std::vector<double> busy_w(const toml::table& power) const {
+    const toml::node& node = toml_.required(power, "busy_w");
+    if (!node.is_array() || node.as_array()->empty() || std::ssize(*node.as_array()) > kMostCores) {
+      toml_.fail(node, "`busy_w` is not a list of watts, with 1, 2, ... cores that compute");
+    }
+    std::vector<double> watts;
+    for (const toml::node& number : *node.as_array()) {
+      watts.push_back(toml_.number_up_to(number, "busy_w", kMostWatts));
+    }
+    return watts;
+  }
+
+  [[nodiscard]] std::optional<double> optional_number(const toml::table& table,
+                                                      const char* key,
+                                                      double most) const {
+    const toml::node* node = table.get(key);
+    return node == nullptr ? std::nullopt : std::optional(toml_.number_up_to(*node, key, most));
+  }
+
   [[nodiscard]] LinkProfile link_of(const toml::table& table) const {
     return {toml_.seconds(table, "latency_s"), toml_.rate(table, "bytes_per_s")};
   }
@@ -276,6 +335,24 @@ std::string convolution_line(const ConvolutionPoint& point) {
                             point.backward_weights_s);
 }
 
+std::string power_text(const PowerProfile& power) {
+  std::string text = fmt::format(
+      "\n[device.power]  # idle, with 1, 2, ... busy cores, while sending or receiving\nsource = "
+      "{}\nscope = \"{}\"\nestimated = {}\n",
+      toml_quoted(power.source),
+      name_of(power.scope),
+      power.estimated);
+  const auto add = [&](const char* key, const std::optional<double>& value) {
+    text += value ? fmt::format("{} = {}\n", key, *value) : "";
+  };
+  add("relative_error", power.relative_error);
+  add("idle_w", power.idle_w);
+  text += fmt::format("busy_w = [{}]\n", fmt::join(power.busy_w, ", "));
+  add("sending_w", power.sending_w);
+  add("receiving_w", power.receiving_w);
+  return text;
+}
+
 std::string device_text(const DeviceProfile& device, const std::vector<std::string>& names) {
   std::vector<std::string> quoted;
   quoted.reserve(names.size());
@@ -305,7 +382,7 @@ std::string device_text(const DeviceProfile& device, const std::vector<std::stri
     }
     text += "]\n";
   }
-  return text;
+  return device.power ? text + power_text(*device.power) : text;
 }
 
 bool alike(const DeviceProfile& a, const DeviceProfile& b) {

@@ -24,6 +24,18 @@ std::string edited(std::string text, const std::string& from, const std::string&
   return text.replace(at, from.size(), to);
 }
 
+PowerProfile some_power() {
+  PowerProfile power;
+  power.source = "a \"meter\"";
+  power.scope = PowerScope::Processor;
+  power.relative_error = 0.02;
+  power.idle_w = 1.0 / 3;
+  power.busy_w = {2.25, 3, 3.5};
+  power.sending_w = 0.75;
+  power.receiving_w = 0.625;
+  return power;
+}
+
 ClusterProfile two_devices() {
   ClusterProfile cluster = equal_devices({.count = 2});
   ConvolutionPoint point;
@@ -49,6 +61,17 @@ TEST_CASE("the text of a cluster profile reads back as the same profile") {
 TEST_CASE("a device of which nothing is known yet reads back") {
   ClusterProfile cluster;
   cluster.devices.emplace_back().name = "new";
+  CHECK(parse_cluster_profile(to_text(cluster), "text") == cluster);
+}
+
+TEST_CASE("power reads back, also where little is known of it") {
+  ClusterProfile cluster = two_devices();
+  cluster.devices[0].power = some_power();
+  CHECK(parse_cluster_profile(to_text(cluster), "text") == cluster);
+  PowerProfile little;
+  little.estimated = true;
+  little.busy_w = {2};
+  cluster.devices[1].power = little;
   CHECK(parse_cluster_profile(to_text(cluster), "text") == cluster);
 }
 
@@ -140,6 +163,29 @@ TEST_CASE("a faulty cluster profile is refused with its name and the line") {
   CHECK(has(input_error_of([] { (void)parse_cluster_profile("", "p.toml"); }), "no devices"));
   CHECK(has(input_error_of([] { (void)read_cluster_profile("/nowhere/p.toml"); }),
             "cannot be read (No such file or directory): expected a cluster profile"));
+}
+
+TEST_CASE("faulty power is refused with the line") {
+  ClusterProfile cluster = equal_devices({.count = 1});
+  cluster.devices[0].power = some_power();
+  const std::string sound = to_text(cluster);
+  const auto refusal = [&](const char* from, const char* to) {
+    return input_error_of([&] { (void)parse_cluster_profile(edited(sound, from, to), "p.toml"); });
+  };
+  CHECK(has(refusal("idle_w = 0.3", "idle_w = -0.3"), "`idle_w` is -0.3"));
+  CHECK(has(refusal("sending_w = 0.75", "sending_w = inf"), "`sending_w` is inf, expected 0 to"));
+  CHECK(has(refusal("busy_w = [2.25, 3, 3.5]", "busy_w = []"), "`busy_w` is not a list of watts"));
+  CHECK(has(refusal("2.25", "nan"), "`busy_w` is nan"));
+  CHECK(has(refusal("relative_error = 0.02", "relative_error = 2"), "expected 0 to 1"));
+  CHECK(has(refusal("\"processor\"", "\"board\""), "`scope` is unknown, expected processor"));
+  CHECK(has(refusal("estimated = false", "estimated = 0"), "`estimated` is not true or false"));
+  CHECK(has(refusal("idle_w = ", "idle = "), "unknown key `idle`"));
+  const std::string without = to_text(equal_devices({.count = 1}));
+  CHECK(has(input_error_of([&] {
+              (void)parse_cluster_profile(edited(without, "[[device]]", "[[device]]\npower = 3"),
+                                          "p.toml");
+            }),
+            "`power` is not a table: write it under [device.power]"));
 }
 
 TEST_CASE("a pair of devices has the link that is listed for it, in that direction") {
