@@ -43,7 +43,7 @@ constexpr int kInputError = 2;
 constexpr const char* kAbout =
     "Trains convolutional networks on several small machines at once: feature maps\n"
     "are cut into tiles, one per device. For several devices, start it with\n"
-    "mpiexec.mpich -n RANKS; plan and convert need no mpiexec.\n"
+    "mpiexec.mpich -n RANKS; plan, top and convert need no mpiexec.\n"
     "Exit codes: 0 done; 1 check found differences, or an internal error; 2 invalid\n"
     "input; 75 another device has not answered; 128 + signal stopped by SIGINT,\n"
     "SIGTERM or SIGHUP (130, 143, 129).";
@@ -208,6 +208,9 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
   }
   if (program.got_subcommand("check-data")) {
     return run_alone(start, [&] { run_check_data(commands.check_data); });
+  }
+  if (program.got_subcommand("top")) {
+    return run_alone(start, [&] { run_top(commands.top); });
   }
   if (program.got_subcommand("convert")) {
     return run_alone(start, [&] { run_convert(commands.convert); });

@@ -164,6 +164,14 @@ struct ProbeCommand {
 };
 void run_probe(const ProbeCommand& command, const Communicator& communicator);
 
+struct TopCommand {
+  std::string run;     // a run's folder
+  bool once = false;   // one picture of it, as lines of text
+  bool ascii = false;  // no other characters, whatever the locale says
+};
+// Shows the run until the user ends it; once, where standard output is no terminal.
+void run_top(const TopCommand& command);
+
 struct CheckCommand {
   std::string model;
   PartitionChoice partition = comparable();

@@ -22,7 +22,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 10> kExamples{
+constexpr std::array<Examples, 11> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
@@ -45,6 +45,9 @@ constexpr std::array<Examples, 10> kExamples{
      {"probe",
       "  mpiexec.mpich -f hosts -n 4 tessera probe --hostfile hosts\n"
       "  mpiexec.mpich -n 2 tessera probe m.cfg --out mine.cluster.toml\n"},
+     {"top",
+      "  tessera top runs/a\n"
+      "  ssh pi1 tessera top --once runs/a\n"},
      {"check",
       "  mpiexec.mpich -n 4 tessera check m.cfg --grid 2x2\n"
       "  mpiexec.mpich -n 6 tessera check m.cfg --partition mine.toml --batch 4\n"},

@@ -454,6 +454,18 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
+void add_top(CLI::App& program, TopCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "top", "watch a training run: devices, step time, memory, loss, events; q quits");
+  add_text(app, "DIR", command.run, "", "folder of a run, as in train --run DIR")->required();
+  app.add_flag(
+      "--once",
+      command.once,
+      "print the current state and exit (default where standard output is not a terminal)");
+  app.add_flag(
+      "--ascii", command.ascii, "draw with ASCII characters (default: if the locale is not UTF-8)");
+}
+
 void add_check(CLI::App& program, CheckCommand& command) {
   CLI::App& app = *program.add_subcommand(
       "check", "compare a partition with a single tile; exit code 1 if they differ");
@@ -513,6 +525,7 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_plan(program, commands.plan);
   add_time(program, commands.time);
   add_probe(program, commands.probe);
+  add_top(program, commands.top);
   add_check(program, commands.check);
   add_gradients(program, commands.gradients);
   add_convert(program, commands.convert);

@@ -16,6 +16,7 @@ struct Commands {
   PlanCommand plan;
   TimeCommand time;
   ProbeCommand probe;
+  TopCommand top;
   CheckCommand check;
   GradientsCommand gradients;
   ConvertCommand convert;

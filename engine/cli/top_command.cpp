@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <csignal>
+#include <fmt/format.h>
+
+#include "engine/cli/commands.h"
+#include "engine/report/run_reader.h"
+#include "engine/report/top_screen.h"
+#include "engine/system/clock.h"
+#include "engine/system/live_terminal.h"
+
+namespace tessera::engine {
+
+namespace {
+
+constexpr double kRefresh_s = 1;
+
+TopView view_of(const TopCommand& command, const TerminalAbilities& abilities) {
+  TopView view;
+  view.style = {.colours = abilities.colours, .unicode = abilities.unicode && !command.ascii};
+  return view;
+}
+
+// Lines for all devices, beside what else there is to see.
+void print_once(const RunData& data, TopView view) {
+  constexpr int kBesideDevices = 20;
+  view.columns = terminal_size().columns;
+  view.lines = std::max(TerminalSize().lines, data.ranks() + kBesideDevices);
+  view.live = false;
+  for (const std::string& line : top_screen(data, view)) {
+    fmt::print("{}\n", line);
+  }
+}
+
+// The first device to show after a key.
+int scrolled(LiveTerminal::Key key, int first, const RunData& data, const TopView& view) {
+  using Key = LiveTerminal::Key;
+  const int last = last_first_device(data, view);
+  const int page = std::max(data.ranks() - last, 1);
+  switch (key) {
+    case Key::Up:
+      --first;
+      break;
+    case Key::Down:
+      ++first;
+      break;
+    case Key::PageUp:
+      first -= page;
+      break;
+    case Key::PageDown:
+      first += page;
+      break;
+    case Key::Home:
+      first = 0;
+      break;
+    case Key::End:
+      first = last;
+      break;
+    default:
+      break;
+  }
+  return std::clamp(first, 0, last);
+}
+
+// Returns the signal that ended it, or 0.
+int watch_run(RunReader& reader, TopView view) {
+  LiveTerminal terminal;
+  double changed_s = now_s();
+  double read_s = changed_s;
+  for (;;) {
+    const TerminalSize size = terminal_size();
+    view.columns = size.columns;
+    view.lines = size.lines;
+    view.quiet_s = now_s() - changed_s;
+    if (!terminal.show(top_screen(reader.data(), view))) {
+      return 0;
+    }
+    const LiveTerminal::Key key =
+        terminal.wait(std::clamp(read_s + kRefresh_s - now_s(), 0.0, kRefresh_s));
+    if (key == LiveTerminal::Key::Quit) {
+      return terminal.end_signal();
+    }
+    view.first_device = scrolled(key, view.first_device, reader.data(), view);
+    if (now_s() - read_s >= kRefresh_s) {
+      read_s = now_s();
+      changed_s = reader.read() ? read_s : changed_s;
+    }
+  }
+}
+
+}  // namespace
+
+void run_top(const TopCommand& command) {
+  const TerminalAbilities abilities = terminal_abilities();
+  RunReader reader(command.run);
+  reader.read();
+  if (command.once || !abilities.sequences) {
+    print_once(reader.data(), view_of(command, abilities));
+    return;
+  }
+  if (const int signal = watch_run(reader, view_of(command, abilities)); signal != 0) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);  // now that the terminal is as it was
+  }
+}
+
+}  // namespace tessera::engine
