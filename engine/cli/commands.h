@@ -76,7 +76,9 @@ struct TrainCommand {
   bool evaluate = true;
   bool skip_broken = false;
   std::string progress = "auto";
-  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
+  std::string monitor = "on";
+  std::vector<std::string> meters;  // as parse_meter() takes them
+  Index stall_timeout_s = 0;        // of other ranks; 0: the usual one
 };
 void run_train(const TrainCommand& command, const Communicator& communicator);
 
@@ -145,6 +147,7 @@ struct TimeCommand {
   bool layers = false;
   std::string trace;  // file for the actions of the last step; empty: none
   bool json = false;
+  bool monitor = false;       // look at devices meanwhile, as train does
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_time(const TimeCommand& command, const Communicator& communicator);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "engine/cli/help.h"
+#include "engine/power/meter_spec.h"
+#include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
@@ -193,6 +195,28 @@ void add_stall_timeout(CLI::App& app, Index& seconds) {
       ->check(whole_number(1, kMostStallTimeout));
 }
 
+CLI::Validator meter_specification() {
+  const auto check = [](const std::string& text) {
+    try {
+      (void)parse_meter(text);
+    } catch (const partitioner::InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  return CLI::Validator(check, "");
+}
+
+void add_meters(CLI::App& app, std::vector<std::string>& meters) {
+  app.add_option("--meter",
+                 meters,
+                 "meter of electric power, [HOST=]KIND[:ARGUMENT], such as hwmon, command:PROGRAM "
+                 "or cluster=shelly:URL; can be repeated (default: auto)")
+      ->type_name("SPEC")
+      ->allow_extra_args(false)
+      ->check(meter_specification());
+}
+
 // An older name of an option: accepted, and not in the help.
 CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI::Option* option) {
   return app.add_option(name, value)->group("")->excludes(option);
@@ -287,6 +311,8 @@ void add_train(CLI::App& program, TrainCommand& command) {
              command.progress,
              {"auto", "line", "bar", "none"},
              "one line per step, or a bar; auto: a bar on a terminal");
+  add_choice(app, "--monitor", command.monitor, {"on", "off"}, "record each device once a second");
+  add_meters(app, command.meters);
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
   add_gradient_precision(app, command.partition);
@@ -406,6 +432,9 @@ void add_time(CLI::App& program, TimeCommand& command) {
            "write a trace of the last step: every action of every rank, and its predicted time "
            "where there is a profile. Open it with https://ui.perfetto.dev. Ranks start that step "
            "together, and times are from there");
+  app.add_flag("--monitor",
+               command.monitor,
+               "look at the devices meanwhile, as `train` does, and say what that takes");
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
   add_gradient_precision(app, command.partition);

@@ -12,7 +12,9 @@
 #include "engine/cli/step_parts.h"
 #include "engine/cli/trace.h"
 #include "engine/comm/agreement.h"
+#include "engine/comm/run_clock.h"
 #include "engine/files/atomic_file.h"
+#include "engine/monitor/monitor.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/system/clock.h"
 #include "engine/system/system_memory.h"
@@ -45,6 +47,7 @@ struct Measurement {
   std::vector<LayerComputing> layers;
   double gflops = 0;
   std::vector<Index> peak_bytes;
+  std::optional<double> monitor_share;                // of a core, on the rank where it is most
   std::vector<std::vector<PerformedAction>> actions;  // of the last step, by rank; where traced
 
   [[nodiscard]] double least_s() const { return *std::min_element(step_s.begin(), step_s.end()); }
@@ -126,6 +129,19 @@ Measurement measure(Trainer& trainer, Index steps, bool trace, const Communicato
   return result;
 }
 
+// The same beside a monitor that keeps nothing, for what it costs.
+Measurement measure_monitored(Trainer& trainer,
+                              Index steps,
+                              bool trace,
+                              const Communicator& communicator) {
+  const RunClock clock(communicator);
+  Monitor monitor({}, communicator, clock, nullptr);
+  Measurement result = measure(trainer, steps, trace, communicator);
+  monitor.finish();
+  result.monitor_share = most_of_ranks(monitor.processor_share(), communicator);
+  return result;
+}
+
 // What --parts and --layers add to the measurement: predictions where a profile says what the
 // devices can do.
 struct Details {
@@ -166,6 +182,9 @@ void print_json(const Measurement& measured, const Details& details) {
                               {"exchange_s", measured.exchange_s},
                               {"gflops", measured.gflops},
                               {"peak_bytes", measured.peak_bytes}};
+  if (measured.monitor_share) {
+    json["monitor_share"] = *measured.monitor_share;
+  }
   if (details.parts) {
     json["parts"] = parts_json(measured.parts);
   }
@@ -194,6 +213,10 @@ void print_table(const Measurement& measured) {
     fmt::print("memory   {:>10} MiB at most on rank {}\n",
                partitioner::mebibytes(measured.peak_bytes[rank]),
                rank);
+  }
+  if (measured.monitor_share) {
+    fmt::print("monitor  {:10.3f} % of a core, on the rank where it takes most\n",
+               100 * *measured.monitor_share);
   }
 }
 
@@ -231,7 +254,9 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   training.learning_rate = 0;  // random pictures teach nothing, and no rate is right for them
   training.max_batches = std::max<Index>(training.max_batches, command.steps + 1);
   Trainer trainer(model.network, plan, communicator, {training, BatchNormMode::Sync, 1});
-  Measurement measured = measure(trainer, command.steps, !command.trace.empty(), communicator);
+  const auto measure_steps = command.monitor ? measure_monitored : measure;
+  Measurement measured =
+      measure_steps(trainer, command.steps, !command.trace.empty(), communicator);
   on_root(communicator, [&] {
     if (!command.trace.empty()) {
       write_atomically(

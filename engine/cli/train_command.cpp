@@ -147,12 +147,24 @@ class TrainRun {
     return {.folder = command_.run,
             .resume = command_.resume,
             .replace = command_.force,
+            .monitor = monitor_options(),
             .resume_advice = [this](const std::filesystem::path& rescued) {
               return command_to_resume_in(rescued.string(),
                                           started_command(),
                                           communicator_.size(),
                                           (rescued / "checkpoint.safetensors").string());
             }};
+  }
+
+  [[nodiscard]] std::optional<MonitorOptions> monitor_options() const {
+    if (command_.monitor == "off") {
+      return std::nullopt;
+    }
+    MonitorOptions options{.warn = [](const std::string& text) { warn(text); }};
+    for (const std::string& meter : command_.meters) {
+      options.meters.push_back(parse_meter(meter));
+    }
+    return options;
   }
 
   // Where a search will choose the partition, also by what pictures take.
@@ -287,8 +299,11 @@ class TrainRun {
     on_root(communicator_, [&] { say(memory_table(json)); });
   }
 
-  void say_what_is_next(Index step) const {
+  void say_what_is_next(Index step) {
     if (communicator_.rank() == 0) {
+      if (const std::string energy = record_->energy_line(); !energy.empty()) {
+        say(printable(energy) + "\n");
+      }
       say(closing_lines(command_, record_->best(), step));
     }
   }
@@ -314,6 +329,9 @@ class TrainRun {
 }  // namespace
 
 void run_train(const TrainCommand& command, const Communicator& communicator) {
+  if (command.monitor == "off" && !command.meters.empty()) {
+    throw AgreedError("--meter is read by the monitor: leave out --monitor off");
+  }
   LastCheckpoint saved;
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
   TrainRun(command, communicator, saved).run();

@@ -49,12 +49,6 @@ struct Chunk {
   std::size_t size = 0;
 };
 
-bool two_threads_may_call() {
-  int provided = 0;
-  MPI_Query_thread(&provided);
-  return provided == MPI_THREAD_MULTIPLE;
-}
-
 // Any call that checks for a message progresses all of them; this one never finds one.
 void make_progress() {
   int found = 0;
@@ -207,7 +201,7 @@ BulkTransfers::BulkTransfers(const Communicator& communicator, bool by_wire)
     : state_(std::make_unique<State>()) {
   state_->by_wire = by_wire;
   state_->pulse = communicator.pulse();
-  state_->has_thread = by_wire && communicator.size() > 1 && two_threads_may_call();
+  state_->has_thread = by_wire && communicator.size() > 1 && MpiSession::threads_may_call();
   state_->chunks_per_queue = partitioner::chunks_in_flight(communicator.size());
   for (int peer = 0; peer < communicator.size(); ++peer) {
     state_->queues.push_back({peer, true, 0, {}});

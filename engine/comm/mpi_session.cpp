@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include "engine/comm/communicator.h"
+#include "engine/comm/mailbox.h"
 #include "engine/comm/time_limit.h"
 #include "engine/comm/watchdog.h"
 #include "partitioner/base/errors.h"
@@ -54,7 +55,14 @@ MpiSession::~MpiSession() {
   // Another rank may have vanished; and MPI_Finalize has been seen to hang.
   const TimeLimit limit(kLongestFinish_s, [] { ::_exit(kStalled); });
   Communicator::world().barrier();
+  discard_letters();
   MPI_Finalize();
+}
+
+bool MpiSession::threads_may_call() {
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  return provided == MPI_THREAD_MULTIPLE;
 }
 
 void MpiSession::abort(int exit_code) {

@@ -16,6 +16,9 @@ class MpiSession {
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
+  // Whether several threads may call MPI at a time.
+  [[nodiscard]] static bool threads_may_call();
+
   // Ends all ranks at once, for errors that one rank alone met and the others cannot know of.
   [[noreturn]] static void abort(int exit_code);
 };

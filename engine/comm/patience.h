@@ -11,10 +11,23 @@
 
 namespace tessera::engine {
 
-// Whether this rank waits for others, as they may be told.
+// Whether this rank waits for others, as they may be told, and how long it has waited so far.
 struct Pulse {
   std::atomic<bool> waiting{false};
   std::atomic<std::uint32_t> waits_ended{0};
+  std::atomic<std::int64_t> waited_ns{0};         // in waits that have ended
+  std::atomic<std::int64_t> waiting_since_ns{0};  // of steady_clock; 0: does not wait
+
+  // Seconds in all waits, the one in progress included. Any thread may ask.
+  [[nodiscard]] double waited_s() const {
+    const std::int64_t ended = waited_ns;  // first: a wait that ends meanwhile is not counted twice
+    const std::int64_t since = waiting_since_ns;
+    return 1e-9 * static_cast<double>(ended + (since == 0 ? 0 : steady_ns() - since));
+  }
+
+  [[nodiscard]] static std::int64_t steady_ns() {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
 };
 
 class Patience {
@@ -26,6 +39,7 @@ class Patience {
 
   void wait() {
     constexpr int kLooks = 20;
+    begin_wait();
     if (looks_++ < kLooks) {
       std::this_thread::yield();
       return;
@@ -48,7 +62,19 @@ class Patience {
  private:
   static constexpr std::chrono::microseconds kShortestPause{20};
 
+  void begin_wait() {
+    if (since_ns_ == 0 && pulse_ != nullptr) {
+      since_ns_ = Pulse::steady_ns();
+      pulse_->waiting_since_ns = since_ns_;
+    }
+  }
+
   void end_wait() {
+    if (since_ns_ != 0) {
+      pulse_->waiting_since_ns = 0;
+      pulse_->waited_ns += Pulse::steady_ns() - since_ns_;
+      since_ns_ = 0;
+    }
     if (noted_) {
       noted_ = false;
       ++pulse_->waits_ended;
@@ -57,6 +83,7 @@ class Patience {
   }
 
   Pulse* pulse_;
+  std::int64_t since_ns_ = 0;  // of the wait in progress
   bool noted_ = false;
   int looks_ = 0;
   std::chrono::microseconds pause_{kShortestPause};

@@ -13,9 +13,8 @@
 #include "engine/comm/heartbeat_socket.h"
 #include "engine/comm/mpi_session.h"
 #include "engine/comm/patience.h"
-#include "engine/comm/rank_equality.h"
+#include "engine/comm/texts_of_ranks.h"
 #include "engine/system/clock.h"
-#include "engine/system/host_name.h"
 #include "engine/system/launcher.h"
 
 namespace tessera::engine {
@@ -25,15 +24,6 @@ namespace {
 // All ranks live and wait for each other: a connection that was cut and is tried again ever more
 // rarely comes back within twice the time that it was cut; this is well beyond.
 constexpr double kStuckLimits = 10;
-
-std::vector<std::string> hosts_of_ranks(const Communicator& communicator) {
-  const std::string mine = host_name();
-  std::vector<std::string> hosts;
-  for (const auto& bytes : communicator.gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
-    hosts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  return hosts;
-}
 
 // A second; more among many ranks, so that a device takes in a few a second; less for a short
 // limit.

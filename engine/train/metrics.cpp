@@ -1,128 +1,42 @@
-// 64-bit file offsets on 32-bit machines; before any header of the system.
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
-#endif
-
 #include "engine/train/metrics.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <fstream>
+#include <cmath>
 #include <nlohmann/json.hpp>
-#include <string_view>
-#include <sys/stat.h>
-#include <system_error>
-#include <unistd.h>
-
-#include "engine/files/atomic_file.h"
-#include "partitioner/base/errors.h"
-#include "partitioner/base/regular_file.h"
+#include <vector>
 
 namespace tessera::engine {
 
 namespace {
 
-// The lines of an earlier run up to a step.
-std::string kept_lines(const std::filesystem::path& path, Index resumed_step) {
-  if (const std::string_view kind = partitioner::irregular_kind(path); !kind.empty()) {
-    throw partitioner::InputError(
-        path.string(), 0, fmt::format("is {}, not the metrics of a run: move it away", kind));
-  }
-  std::ifstream file(path);
-  std::string kept;
-  std::string line;
-  while (std::getline(file, line)) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("step") && json["step"].is_number_integer() &&
-        json["step"].get<Index>() <= resumed_step) {
-      kept += line + "\n";
-    }
-  }
-  return kept;
+// Milliseconds and millijoules are enough.
+double rounded(double value) {
+  return std::round(1e3 * value) / 1e3;
 }
 
-// 0 or the error's number.
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count < 0 && errno != EINTR) {
-      return errno;
-    }
-    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+nlohmann::ordered_json json_of(const std::optional<double>& energy_j) {
+  return energy_j ? nlohmann::ordered_json(rounded(*energy_j)) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json json_of(const std::vector<std::optional<double>>& energies_j) {
+  auto json = nlohmann::ordered_json::array();
+  for (const auto& energy_j : energies_j) {
+    json.push_back(json_of(energy_j));
   }
-  return 0;
+  return json;
 }
 
 }  // namespace
 
-Metrics::Metrics(const std::filesystem::path& path, Index resumed_step) : path_(path) {
-  const std::string kept = resumed_step > 0 ? kept_lines(path, resumed_step) : "";
-  write_atomically(path, kept);
-  bytes_ = std::ssize(kept);
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
-  if (descriptor_ < 0) {
-    fail("cannot be written", errno);
-  }
-}
+Metrics::Metrics(const std::filesystem::path& path, Index resumed_step)
+    : lines_(path, resumed_step, [this](const nlohmann::json& line) {
+        if (line.contains("t_s") && line["t_s"].is_number()) {
+          kept_until_s_ = std::max(kept_until_s_, line["t_s"].get<double>());
+        }
+      }) {}
 
-Metrics::~Metrics() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-  }
-}
-
-void Metrics::fail(const char* action, int error_number) const {
-  throw partitioner::InputError(
-      path_.string(),
-      0,
-      fmt::format("{} ({}): free space there or give another folder with --run",
-                  action,
-                  std::generic_category().message(error_number)));
-}
-
-void Metrics::add_line(const std::string& line) {
-  const int error = write_all(descriptor_, line + '\n');
-  if (error != 0) {
-    // Where this fails half a line stays, which who resumes leaves out.
-    (void)!::ftruncate(descriptor_, bytes_);
-    fail("cannot write", error);
-  }
-  bytes_ += std::ssize(line) + 1;
-}
-
-void Metrics::sync() {
-  if (::fsync(descriptor_) != 0) {
-    fail("cannot be written to its disk", errno);
-  }
-}
-
-bool Metrics::is_there() const {
-  struct stat by_name = {};
-  struct stat open = {};
-  return ::stat(path_.c_str(), &by_name) == 0 && ::fstat(descriptor_, &open) == 0 &&
-         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
-}
-
-void Metrics::copy_to(const std::filesystem::path& path) const {
-  AtomicFile copy(path);
-  std::array<char, 4096> chunk{};
-  std::int64_t offset = 0;
-  while (offset < bytes_) {
-    const ssize_t count = ::pread(descriptor_, chunk.data(), chunk.size(), offset);
-    if (count <= 0) {
-      break;  // its disk is gone: what could be read is better than nothing
-    }
-    copy.write(std::string_view(chunk.data(), static_cast<std::size_t>(count)));
-    offset += count;
-  }
-  copy.commit();
-}
-
-void Metrics::add_step(Index step, const StepResult& result, Index images) {
-  add_line(
+void Metrics::add_step(Index step, const StepResult& result, Index images, const Course& course) {
+  lines_.add_line(
       nlohmann::ordered_json{{"step", step},
                              {"loss", result.loss},
                              {"learning_rate", result.learning_rate},
@@ -132,17 +46,28 @@ void Metrics::add_step(Index step, const StepResult& result, Index images) {
                              {"forward_s", result.times.forward_s},
                              {"backward_s", result.times.backward_s},
                              {"update_s", result.times.update_s},
-                             {"exchange_s", result.times.exchanges.total_s()}}
+                             {"exchange_s", result.times.exchanges.total_s()},
+                             {"t_s", rounded(course.t_s)},
+                             {"energy_j", json_of(course.energy_j)}}
           .dump());
 }
 
-void Metrics::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
-  add_line(nlohmann::ordered_json{{"step", step},
-                                  {"epoch", epoch},
-                                  {"accuracy", result.accuracy},
-                                  {"test_loss", result.loss},
-                                  {"test_pictures", result.pictures}}
-               .dump());
+void Metrics::add_evaluation(Index step,
+                             double epoch,
+                             const EvaluationResult& result,
+                             double t_s,
+                             const EvaluationEnergy& energy) {
+  lines_.add_line(nlohmann::ordered_json{{"step", step},
+                                         {"epoch", epoch},
+                                         {"accuracy", result.accuracy},
+                                         {"test_loss", result.loss},
+                                         {"test_pictures", result.pictures},
+                                         {"t_s", rounded(t_s)},
+                                         {"energy_j", json_of(energy.since_last.total_j)},
+                                         {"run_energy_j", json_of(energy.run.total_j)},
+                                         {"energy_by_rank_j", json_of(energy.since_last.of_rank_j)},
+                                         {"run_energy_by_rank_j", json_of(energy.run.of_rank_j)}}
+                      .dump());
 }
 
 }  // namespace tessera::engine

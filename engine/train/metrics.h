@@ -1,48 +1,53 @@
 // DIR/metrics.jsonl of a run: one JSON object per line, for each step and each evaluation. Rank 0
 // alone has it.
-//
-// The file may be taken away during the run, with its folder or its disk: what was written is then
-// still to be read from here.
 
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
+#include <optional>
 
+#include "engine/files/json_lines.h"
+#include "engine/monitor/energy_account.h"
 #include "engine/train/evaluation.h"
 #include "engine/train/trainer.h"
 
 namespace tessera::engine {
 
+// Energy that goes with an evaluation; nothing where there is no meter.
+struct EvaluationEnergy {
+  RunEnergy since_last;  // evaluation, or the start
+  RunEnergy run;
+};
+
 class Metrics {
  public:
   // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on.
   Metrics(const std::filesystem::path& path, Index resumed_step);
-  ~Metrics();
-  Metrics(const Metrics&) = delete;
-  Metrics& operator=(const Metrics&) = delete;
+
+  // When the last of the lines that were kept was written, in seconds of the run; 0: none was.
+  [[nodiscard]] double kept_until_s() const { return kept_until_s_; }
+
+  // What a line says beside the results: seconds since the start of the run, and joules of all
+  // devices since the last line about a step.
+  struct Course {
+    double t_s = 0;
+    std::optional<double> energy_j = {};
+  };
 
   // Throw InputError where the line cannot be written; no part of it stays.
-  void add_step(Index step, const StepResult& result, Index images);
-  void add_evaluation(Index step, double epoch, const EvaluationResult& result);
+  void add_step(Index step, const StepResult& result, Index images, const Course& course);
+  void add_evaluation(Index step,
+                      double epoch,
+                      const EvaluationResult& result,
+                      double t_s,
+                      const EvaluationEnergy& energy = {});
 
-  // The lines are on the disk afterwards. Throws InputError where that cannot be.
-  void sync();
-
-  // Whether the path still names the file that is written.
-  [[nodiscard]] bool is_there() const;
-
-  // Writes all lines into another file. Throws InputError.
-  void copy_to(const std::filesystem::path& path) const;
+  [[nodiscard]] JsonLines& lines() { return lines_; }
+  [[nodiscard]] const JsonLines& lines() const { return lines_; }
 
  private:
-  void add_line(const std::string& line);
-  [[noreturn]] void fail(const char* action, int error_number) const;
-
-  std::filesystem::path path_;
-  int descriptor_ = -1;
-  std::int64_t bytes_ = 0;  // of whole lines
+  double kept_until_s_ = 0;  // before the lines, which tell it
+  JsonLines lines_;
 };
 
 }  // namespace tessera::engine

@@ -201,7 +201,7 @@ void RunFolder::prepare() {
   if (goes_on_) {
     return;
   }
-  for (const char* name : {kCheckpoint, kBest, "memory.json"}) {
+  for (const char* name : {kCheckpoint, kBest, "memory.json", "devices.jsonl"}) {
     std::error_code error;
     fs::remove(path_ / name, error);
     if (error) {

@@ -1,5 +1,6 @@
 #include "engine/train/run_record.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace {
 constexpr const char* kCheckpoint = "checkpoint.safetensors";
 constexpr const char* kBest = "best.safetensors";
 constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kDevices = "devices.jsonl";
 
 constexpr const char* kGone =
     "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk removed";
@@ -23,6 +25,9 @@ RunRecord::RunRecord(Options options, const Communicator& communicator)
     : options_(std::move(options)), communicator_(&communicator) {
   on_root(*communicator_,
           [&] { folder_.emplace(options_.folder, options_.resume, options_.replace); });
+  if (options_.monitor) {
+    expect_meters(*options_.monitor, *communicator_);
+  }
 }
 
 void RunRecord::begin(const partitioner::Network& network,
@@ -32,6 +37,7 @@ void RunRecord::begin(const partitioner::Network& network,
     bool any = false;
     BestSoFar best;
   } found;
+  double begun_s = 0;
   on_root(*communicator_, [&] {
     if (folder_->goes_on()) {
       const auto best = best_so_far(folder_->file(kBest), network, step);
@@ -39,20 +45,25 @@ void RunRecord::begin(const partitioner::Network& network,
     }
     folder_->prepare();
     metrics_.emplace(folder_->file(kMetrics), step);
+    begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
     write_atomically(folder_->file("partition.toml"), to_text(partition));
   });
   found = communicator_->share(found);
   best_ = found.any ? std::optional<BestSoFar>(found.best) : std::nullopt;
+  clock_.emplace(*communicator_, begun_s);
+  if (options_.monitor) {
+    monitor_.emplace(*options_.monitor, *communicator_, *clock_, devices_ ? &*devices_ : nullptr);
+    monitor_->set_step(step);
+    step_energy_ = EnergyInterval(monitor_->energy());
+    epoch_energy_ = step_energy_;
+  }
 }
 
 TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begun) {
   return {
       .step =
           [this, &trainer](Index step, const StepResult& result) {
-            on_root(*communicator_, [&] {
-              metrics_->add_step(step, result, trainer.options().training.batch);
-              expect_there();
-            });
+            add_step(step, result, trainer.options().training.batch);
           },
       .checkpoint = [this, &trainer, &begun](Index /*step*/) { save(trainer, begun); },
       .evaluation =
@@ -61,11 +72,13 @@ TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begu
           },
       .end =
           [this](Index /*step*/) {
+            finish_monitor();
             on_root(*communicator_, [&] {
               expect_there();
-              metrics_->sync();
+              metrics_->lines().sync();
             });
           },
+      .stopped = [this](Index /*step*/) { finish_monitor(); },
       .failure =
           [this, &trainer, &begun](Index /*step*/) { keep_what_was_learnt(trainer, begun); }};
 }
@@ -78,10 +91,37 @@ std::filesystem::path RunRecord::checkpoint_file() const {
   return options_.folder / kCheckpoint;
 }
 
+// Rank 0's. Returns when the last of the lines that are kept was written; 0: none is. Without a
+// monitor lines of steps that are done again go away all the same.
+double RunRecord::open_devices(Index step) {
+  const std::filesystem::path file = folder_->file(kDevices);
+  if (options_.monitor || std::filesystem::exists(file)) {
+    devices_.emplace(file, step);
+  }
+  return devices_ ? devices_->kept_until_s() : 0;
+}
+
+void RunRecord::add_step(Index step, const StepResult& result, Index images) {
+  if (monitor_) {
+    monitor_->set_step(step);
+  }
+  on_root(*communicator_, [&] {
+    const RunEnergy energy = monitor_ ? step_energy_.next(monitor_->energy()) : RunEnergy();
+    metrics_->add_step(step, result, images, {clock_->t_s(), energy.total_j});
+    expect_there();
+  });
+}
+
+void RunRecord::finish_monitor() {
+  if (monitor_) {
+    monitor_->finish();
+  }
+}
+
 // Rank 0's. A file that is open can be written after its folder was deleted: nothing else would
 // show it.
 bool RunRecord::is_there() const {
-  return folder_->is_there() && metrics_->is_there();
+  return folder_->is_there() && metrics_->lines().is_there();
 }
 
 void RunRecord::expect_there() const {
@@ -92,7 +132,7 @@ void RunRecord::expect_there() const {
 
 void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   trainer.expect_finite_parameters();
-  on_root(*communicator_, [&] { metrics_->sync(); });
+  on_root(*communicator_, [&] { metrics_->lines().sync(); });
   save_into(checkpoint_file(), trainer, begun, std::nullopt);
   // They are not saved: so training goes on from here as it would from the checkpoint.
   trainer.execution().parameters().clear_error_feedback();
@@ -115,7 +155,11 @@ void RunRecord::add_evaluation(Trainer& trainer,
                                double epoch,
                                const EvaluationResult& result) {
   const Index step = trainer.steps_done();
-  on_root(*communicator_, [&] { metrics_->add_evaluation(step, epoch, result); });
+  on_root(*communicator_, [&] {
+    const RunEnergy run = monitor_ ? monitor_->energy() : RunEnergy();
+    const RunEnergy since_last = monitor_ ? epoch_energy_.next(run) : RunEnergy();
+    metrics_->add_evaluation(step, epoch, result, clock_->t_s(), {since_last, run});
+  });
   const BestSoFar now{step, {result.accuracy, result.loss}};
   if (!best_ || now.tested.better_than(best_->tested)) {
     save_into(options_.folder / kBest, trainer, begun, now.tested);
@@ -143,7 +187,10 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
     try {
       on_root(*communicator_, [&] {
         rescued = folder_->make_rescue_folder(attempt);
-        metrics_->copy_to(rescued / kMetrics);
+        metrics_->lines().copy_to(rescued / kMetrics);
+        if (devices_) {
+          devices_->lines().copy_to(rescued / kDevices);
+        }
       });
       save_into(rescued / kCheckpoint, trainer, begun, std::nullopt);
     } catch (const AgreedError&) {

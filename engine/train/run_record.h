@@ -11,6 +11,9 @@
 #include <string>
 
 #include "engine/comm/agreement.h"
+#include "engine/comm/run_clock.h"
+#include "engine/monitor/device_log.h"
+#include "engine/monitor/monitor.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/metrics.h"
 #include "engine/train/run_folder.h"
@@ -24,6 +27,7 @@ class RunRecord {
     std::filesystem::path folder;
     std::filesystem::path resume;  // the checkpoint that the run goes on from; empty: none
     bool replace = false;          // an earlier run in the folder
+    std::optional<MonitorOptions> monitor = {};  // nothing: devices are not monitored
     // How to go on from a checkpoint in another folder, for a message; rank 0's.
     std::function<std::string(const std::filesystem::path& folder)> resume_advice = {};
   };
@@ -41,10 +45,19 @@ class RunRecord {
 
   void write(const char* name, const std::string& text);
 
+  // What monitoring has found out about the energy of the run, on rank 0; empty where no meter is
+  // known.
+  [[nodiscard]] std::string energy_line() { return monitor_ ? monitor_->energy_line() : ""; }
+
+  // Seconds of the run, once it has begun.
+  [[nodiscard]] const RunClock& clock() const { return *clock_; }
   [[nodiscard]] std::filesystem::path checkpoint_file() const;
   [[nodiscard]] const std::optional<BestSoFar>& best() const { return best_; }
 
  private:
+  [[nodiscard]] double open_devices(Index step);
+  void add_step(Index step, const StepResult& result, Index images);
+  void finish_monitor();
   [[nodiscard]] bool is_there() const;
   void expect_there() const;
   void save(Trainer& trainer, const TrainingState& begun);
@@ -61,8 +74,13 @@ class RunRecord {
 
   Options options_;
   const Communicator* communicator_;
-  std::optional<RunFolder> folder_;  // rank 0
-  std::optional<Metrics> metrics_;   // rank 0
+  std::optional<RunFolder> folder_;   // rank 0
+  std::optional<Metrics> metrics_;    // rank 0
+  std::optional<DeviceLog> devices_;  // rank 0, where there is a monitor
+  std::optional<RunClock> clock_;
+  std::optional<Monitor> monitor_;
+  EnergyInterval step_energy_;
+  EnergyInterval epoch_energy_;
   std::optional<BestSoFar> best_;
 };
 

@@ -85,6 +85,7 @@ void TrainingRun::stop(int signal) {
   if (checkpoint_step_ != trainer_->steps_done()) {
     checkpoint();
   }
+  tell(&TrainingObserver::stopped, trainer_->steps_done());
   throw Stopped(signal);
 }
 

@@ -31,6 +31,8 @@ struct TrainingObserver {
   std::function<void(Index step, double epoch, const EvaluationResult&)> evaluation = {};
   // After the last step, once everything else is done.
   std::function<void(Index step)> end = {};
+  // A signal asked for an end; everything else is done, a checkpoint too.
+  std::function<void(Index step)> stopped = {};
   // An AgreedError other than Diverged ends a run that has done steps: a picture cannot be read, or
   // an observer failed. The error is thrown on afterwards, unless this throws another one.
   std::function<void(Index step)> failure = {};

@@ -1,0 +1,141 @@
+// 64-bit file offsets on 32-bit machines; before any header of the system.
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
+#endif
+
+#include "engine/files/json_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "engine/files/atomic_file.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using Kept = std::function<void(const nlohmann::json&)>;
+
+// Writes the lines of an earlier run up to a step; their bytes.
+std::int64_t keep_lines(const std::filesystem::path& path,
+                        Index resumed_step,
+                        const Kept& kept,
+                        AtomicFile& target) {
+  constexpr std::size_t kChunk = std::size_t{1} << 16U;
+  std::ifstream file(path);
+  std::string chunk;
+  std::string line;
+  std::int64_t bytes = 0;
+  while (std::getline(file, line)) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("step") && json["step"].is_number_integer() &&
+        json["step"].get<Index>() <= resumed_step) {
+      chunk += line + "\n";
+      bytes += std::ssize(line) + 1;
+      if (kept) {
+        kept(json);
+      }
+    }
+    if (chunk.size() >= kChunk) {
+      target.write(chunk);
+      chunk.clear();
+    }
+  }
+  target.write(chunk);
+  return bytes;
+}
+
+// 0 or the error's number.
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
+    if (count < 0 && errno != EINTR) {
+      return errno;
+    }
+    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+JsonLines::JsonLines(const std::filesystem::path& path, Index resumed_step, const Kept& kept)
+    : path_(path) {
+  if (const std::string_view kind = partitioner::irregular_kind(path); !kind.empty()) {
+    throw partitioner::InputError(
+        path.string(), 0, fmt::format("is {}, not a file of a run: move it away", kind));
+  }
+  AtomicFile file(path);
+  bytes_ = resumed_step > 0 ? keep_lines(path, resumed_step, kept, file) : 0;
+  file.commit();
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+  if (descriptor_ < 0) {
+    fail("cannot be written", errno);
+  }
+}
+
+JsonLines::~JsonLines() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+void JsonLines::fail(const char* action, int error_number) const {
+  throw partitioner::InputError(
+      path_.string(),
+      0,
+      fmt::format("{} ({}): free space there or give another folder with --run",
+                  action,
+                  std::generic_category().message(error_number)));
+}
+
+void JsonLines::add_line(const std::string& line) {
+  const int error = write_all(descriptor_, line + '\n');
+  if (error != 0) {
+    // Where this fails half a line stays, which who resumes leaves out.
+    (void)!::ftruncate(descriptor_, bytes_);
+    fail("cannot write", error);
+  }
+  bytes_ += std::ssize(line) + 1;
+}
+
+void JsonLines::sync() {
+  if (::fsync(descriptor_) != 0) {
+    fail("cannot be written to its disk", errno);
+  }
+}
+
+bool JsonLines::is_there() const {
+  struct stat by_name = {};
+  struct stat open = {};
+  return ::stat(path_.c_str(), &by_name) == 0 && ::fstat(descriptor_, &open) == 0 &&
+         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
+}
+
+void JsonLines::copy_to(const std::filesystem::path& path) const {
+  AtomicFile copy(path);
+  std::array<char, 4096> chunk{};
+  std::int64_t offset = 0;
+  while (offset < bytes_) {
+    const ssize_t count = ::pread(descriptor_, chunk.data(), chunk.size(), offset);
+    if (count <= 0) {
+      break;  // its disk is gone: what could be read is better than nothing
+    }
+    copy.write(std::string_view(chunk.data(), static_cast<std::size_t>(count)));
+    offset += count;
+  }
+  copy.commit();
+}
+
+}  // namespace tessera::engine

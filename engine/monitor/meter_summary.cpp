@@ -1,0 +1,120 @@
+#include "engine/monitor/meter_summary.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace tessera::engine {
+
+namespace {
+
+std::string joules(double energy_j) {
+  constexpr double kThousand = 1e3;
+  if (energy_j < kThousand) {
+    return fmt::format("{:.1f} J", energy_j);
+  }
+  return energy_j < kThousand * kThousand
+             ? fmt::format("{:.2f} kJ", energy_j / kThousand)
+             : fmt::format("{:.2f} MJ", energy_j / (kThousand * kThousand));
+}
+
+// A meter, and the hosts that have it.
+struct Source {
+  RankMeter meter;
+  std::vector<std::string> hosts;
+};
+
+std::string text_of(const Source& source, bool one_host) {
+  std::string text = source.meter.source;
+  if (source.meter.cluster) {
+    text += " of the whole cluster";
+  } else if (!one_host) {
+    text += fmt::format(" of {}", fmt::join(source.hosts, ", "));
+  }
+  text += source.meter.estimated ? ", estimated" : "";
+  if (source.meter.relative_error.value_or(0) > 0) {
+    text += fmt::format(", +-{:g} %", 100 * *source.meter.relative_error);
+  }
+  return text;
+}
+
+}  // namespace
+
+RankMeter rank_meter(const MeterDescription& description) {
+  return {description.source, description.estimated, description.relative_error, false};
+}
+
+std::string to_line(const std::vector<RankMeter>& meters) {
+  auto json = nlohmann::json::array();
+  for (const RankMeter& meter : meters) {
+    json.push_back({{"source", meter.source},
+                    {"estimated", meter.estimated},
+                    {"error", meter.relative_error.value_or(-1)},
+                    {"cluster", meter.cluster}});
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<RankMeter> meters_of_line(const std::string& line) {
+  std::vector<RankMeter> meters;
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  for (const auto& one : json.is_array() ? json : nlohmann::json::array()) {
+    const double error = one.value("error", -1.0);
+    meters.push_back({one.value("source", ""),
+                      one.value("estimated", false),
+                      error < 0 ? std::nullopt : std::optional(error),
+                      one.value("cluster", false)});
+  }
+  return meters;
+}
+
+std::string energy_text(double total_j,
+                        double gap_s,
+                        const std::vector<std::vector<RankMeter>>& meters,
+                        const std::vector<std::string>& hosts) {
+  std::vector<Source> sources;
+  std::set<std::string> without(hosts.begin(), hosts.end());
+  const bool one_host = without.size() == 1;
+  bool of_cluster = false;
+  for (const auto& of_rank : meters) {
+    of_cluster = of_cluster || std::any_of(of_rank.begin(), of_rank.end(), [](const auto& meter) {
+                   return meter.cluster;
+                 });
+  }
+  for (std::size_t rank = 0; rank < meters.size(); ++rank) {
+    for (const RankMeter& meter : meters[rank]) {
+      if (meter.cluster != of_cluster) {
+        continue;  // the sum is the cluster's meter's alone
+      }
+      without.erase(hosts[rank]);
+      const auto same = std::find_if(sources.begin(), sources.end(), [&](const Source& source) {
+        return source.meter == meter;
+      });
+      if (same == sources.end()) {
+        sources.push_back({meter, {hosts[rank]}});
+      } else {
+        same->hosts.push_back(hosts[rank]);
+      }
+    }
+  }
+  std::vector<std::string> texts;
+  for (const Source& source : sources) {
+    texts.push_back(text_of(source, one_host));
+  }
+  std::string text =
+      fmt::format("energy of the run: {} ({})", joules(total_j), fmt::join(texts, "; "));
+  if (!of_cluster && !without.empty()) {
+    text += fmt::format(", without {}, which {} no meter",
+                        fmt::join(without, ", "),
+                        without.size() == 1 ? "has" : "have");
+  }
+  constexpr double kWorthSaying_s = 1;
+  if (gap_s >= kWorthSaying_s) {
+    text += fmt::format(", without {:.0f} s in which a meter could not be read", gap_s);
+  }
+  return text;
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,36 @@
+// What is said of the energy of a run: how much, by which meters, and how sure that is.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/power/power_meter.h"
+
+namespace tessera::engine {
+
+// Whose meter a rank has.
+struct RankMeter {
+  std::string source;
+  bool estimated = false;
+  std::optional<double> relative_error;
+  bool cluster = false;  // of all boards together, beside one of the rank's own board or not
+  friend bool operator==(const RankMeter&, const RankMeter&) = default;
+};
+
+[[nodiscard]] RankMeter rank_meter(const MeterDescription& description);
+
+// One line of JSON, and back. Throws nothing: what is no such line has no meters.
+[[nodiscard]] std::string to_line(const std::vector<RankMeter>& meters);
+[[nodiscard]] std::vector<RankMeter> meters_of_line(const std::string& line);
+
+// "energy of the run: 12.3 kJ (hwmon:ina226 of pi1; table:Raspberry Pi 3 of pi2, pi3, estimated,
+// +-25 %)", without its end. `meters` and `hosts` are those of ranks; `gap_s`: for how long nothing
+// was measured.
+[[nodiscard]] std::string energy_text(double total_j,
+                                      double gap_s,
+                                      const std::vector<std::vector<RankMeter>>& meters,
+                                      const std::vector<std::string>& hosts);
+
+}  // namespace tessera::engine
