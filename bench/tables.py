@@ -288,6 +288,20 @@ def memory():
                  rows) + origin_words(BENCH / "memory/memory.csv")
 
 
+def monitor(kind):
+    path = BENCH / "monitor/monitor.csv"
+    rows = []
+    for row in rows_of(path):
+        if row["kind"] != kind:
+            continue
+        reference, measured = float(row["reference"]), float(row["measured"])
+        spread = f"{figures(float(row['least']), 4)} to {figures(float(row['most']), 4)}" if row["least"] else ""
+        rows.append([row["setting"], row["what"], figures(reference, 4), figures(measured, 4)]
+                    + ([spread, row["count"]] if kind == "cost" else [percent(measured / reference - 1, 2)]))
+    headings = ["without, or bound", "with", "quartiles", "pairs"] if kind == "cost" else ["reference", "recorded", "difference"]
+    return table(["<setting", "<what", *headings], rows) + (origin_words(path) if kind == "cost" else "")
+
+
 def profile():
     path = BENCH / "profile.csv"
     return table(["<part", "share", "<what would remain"], [[row["part"], percent(float(row["share"])), row["remark"]] for row in rows_of(path)]) + origin_words(path)
@@ -365,6 +379,8 @@ TABLES = {
     "scale": scale,
     "search": search,
     "memory": memory,
+    "monitor-cost": lambda: monitor("cost"),
+    "monitor-truth": lambda: monitor("truth"),
     "profile": profile,
     "accuracy-fashion": lambda: accuracy("fashion"),
     "accuracy-coloured": lambda: accuracy("coloured"),
