@@ -28,6 +28,14 @@ OutlinedLayer layer(const Json& json) {
           output.at(2).get<Index>()};
 }
 
+OutlinedRead read(const Json& json) {
+  OutlinedRead result{json.at("map").get<int>(), {}};
+  for (const Json& one : json.at("required")) {
+    result.required.push_back(region(one));
+  }
+  return result;
+}
+
 OutlinedGroup group(const Json& json) {
   OutlinedGroup result{json.at("layers").at(0).get<int>(),
                        json.at("layers").at(1).get<int>(),
@@ -35,6 +43,15 @@ OutlinedGroup group(const Json& json) {
                        {}};
   for (const Json& tile : json.at("ranks")) {
     result.tiles.push_back({region(tile.at("owned")), region(tile.at("computed"))});
+    result.multiply_adds += tile.value("multiply_adds", Index{0});
+    result.redundant_multiply_adds += tile.value("redundant_multiply_adds", Index{0});
+  }
+  for (const Json& one : json.value("reads", Json::array())) {
+    result.reads.push_back(read(one));
+  }
+  for (const Json& message : json.value("messages", Json::array())) {
+    ++result.messages;
+    result.message_bytes += message.at("bytes").get<Index>();
   }
   return result;
 }
@@ -63,6 +80,11 @@ bool is_whole(const PlanOutline& plan) {
         one.first >= 0 && one.first <= one.last && one.last < std::ssize(plan.layers);
     if (!layers_exist || std::ssize(one.tiles) != plan.ranks) {
       return false;
+    }
+    for (const OutlinedRead& each : one.reads) {
+      if (each.map < -1 || each.map >= one.first || std::ssize(each.required) != plan.ranks) {
+        return false;
+      }
     }
   }
   return plan.ranks > 0 && !plan.groups.empty();

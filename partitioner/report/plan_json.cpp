@@ -101,6 +101,19 @@ double step_multiply_adds_of_one(const Network& network, const Plan& plan) {
   return sum;
 }
 
+// What the ranks require of each map from outside that a group reads; the image is map -1.
+Json reads_json(const GroupGeometry& group) {
+  Json result = Json::array();
+  for (const auto& [map, required] : group.required) {
+    Json regions = Json::array();
+    for (const Region& region : required) {
+      regions.push_back(region_json(region));
+    }
+    result.push_back({{"map", map}, {"required", std::move(regions)}});
+  }
+  return result;
+}
+
 Json group_json(const Network& network,
                 const Plan& plan,
                 int group,
@@ -109,6 +122,7 @@ Json group_json(const Network& network,
                 Index scalar_bytes) {
   Json result = {{"layers", {layers.first, layers.last}},
                  {"recompute", plan.recomputes(group)},
+                 {"reads", reads_json(plan.groups[static_cast<std::size_t>(group)])},
                  {"ranks", Json::array()}};
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Work& work = ranks[static_cast<std::size_t>(rank)].work;

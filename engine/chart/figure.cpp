@@ -1,0 +1,101 @@
+#include "engine/chart/figure.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/chart/markup.h"
+
+namespace tessera::engine {
+
+namespace {
+
+const char* name_of(Swatch swatch) {
+  switch (swatch) {
+    case Swatch::Line:
+      return "line";
+    case Swatch::Dashed:
+      return "dashed";
+    case Swatch::Box:
+      return "box";
+    case Swatch::Pale:
+      return "pale";
+    case Swatch::Hatched:
+      return "hatched";
+    case Swatch::Dot:
+      return "dot";
+  }
+  return "box";
+}
+
+std::string row_html(const std::vector<std::string>& cells, const char* cell, const char* scope) {
+  std::string row = "<tr>";
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    row += i == 0 ? fmt::format("<th scope=\"{}\">{}</th>", scope, escaped(cells[i]))
+                  : fmt::format("<{0}>{1}</{0}>", cell, escaped(cells[i]));
+  }
+  return row + "</tr>\n";
+}
+
+}  // namespace
+
+std::string colour_class(int number) {
+  return fmt::format("c{}", std::max(number, 0) % kColours);
+}
+
+std::string table_html(const Table& table) {
+  std::string html = "<table>\n<thead>" + row_html(table.head, "th", "col") + "</thead>\n<tbody>\n";
+  for (const std::vector<std::string>& row : table.rows) {
+    html += row_html(row, "td", "row");
+  }
+  return html + "</tbody>\n</table>\n";
+}
+
+std::string legend_html(const std::vector<LegendEntry>& entries) {
+  if (entries.empty()) {
+    return "";
+  }
+  std::string html = "<ul class=\"legend\">";
+  for (const LegendEntry& entry : entries) {
+    html += fmt::format("<li><i class=\"{} {}\"></i>{}</li>",
+                        name_of(entry.swatch),
+                        colour_class(entry.colour),
+                        escaped(entry.name));
+  }
+  return html + "</ul>\n";
+}
+
+std::string figure_html(const Figure& figure) {
+  std::string html = fmt::format("<figure id=\"{}\"{}>\n<figcaption><b>{}</b>",
+                                 escaped(figure.id),
+                                 figure.wide ? " class=\"wide\"" : "",
+                                 escaped(figure.title));
+  if (!figure.unit.empty()) {
+    html += fmt::format(" <span>{}</span>", escaped(figure.unit));
+  }
+  html += "</figcaption>\n" + legend_html(figure.legend);
+  html += "<div class=\"drawing\">" + figure.drawing + "</div>\n";
+  if (!figure.note.empty()) {
+    html += "<p class=\"note\">" + escaped(figure.note) + "</p>\n";
+  }
+  if (!figure.table.rows.empty()) {
+    html += "<details><summary>Numbers</summary>\n<div class=\"scroll\">" +
+            table_html(figure.table) + "</div></details>\n";
+  }
+  return html + "</figure>\n";
+}
+
+std::string drawing_svg(double width,
+                        double height,
+                        const std::string& label,
+                        const std::string& attributes,
+                        const std::string& content) {
+  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\"{}{}>\n{}</svg>\n",
+                     coordinate(width),
+                     coordinate(height),
+                     escaped(label),
+                     attributes.empty() ? "" : " ",
+                     attributes,
+                     content);
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,178 @@
+#include "engine/chart/matrix_chart.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+#include "engine/chart/figure.h"
+#include "engine/chart/markup.h"
+#include "engine/chart/unit.h"
+#include "partitioner/base/printable.h"
+
+namespace tessera::engine {
+
+namespace {
+
+constexpr double kWidth = 520;
+constexpr double kTop = 82;  // the names of columns, which rise
+constexpr double kLetter = 6;
+constexpr std::size_t kMostNumbered = 12;  // rows whose cells have room for their counts
+constexpr std::size_t kMostNamed = 40;
+constexpr std::size_t kNameBytes = 18;
+
+class Drawing {
+ public:
+  explicit Drawing(const MatrixChart& chart) : chart_(chart), count_(chart.cells.size()) {
+    std::size_t letters = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      letters = std::max(letters, name(i).size());
+    }
+    left_ = is_named() ? kLetter * static_cast<double>(letters) + 8 : 20;
+    top_ = is_named() ? kTop : 20;
+    constexpr double kMostCell = 40;
+    const double slant = is_named() ? 40 : 0;  // of the last column's name
+    cell_ = std::min((kWidth - left_ - slant) / static_cast<double>(count_), kMostCell);
+  }
+
+  [[nodiscard]] std::string html() const {
+    const double side = cell_ * static_cast<double>(count_);
+    Figure figure;
+    figure.id = chart_.id;
+    figure.title = chart_.title;
+    figure.unit = fmt::format("rows: {}, columns: {}", chart_.row_name, chart_.column_name);
+    figure.note = chart_.note;
+    figure.drawing = drawing_svg(kWidth, top_ + side + 4, label(), "", content());
+    figure.table = table();
+    return figure_html(figure);
+  }
+
+ private:
+  [[nodiscard]] bool is_named() const { return count_ <= kMostNamed; }
+
+  [[nodiscard]] std::string full_name(std::size_t i) const {
+    return i < chart_.names.size() ? chart_.names[i] : fmt::format("{}", i);
+  }
+  [[nodiscard]] std::string name(std::size_t i) const {
+    return partitioner::printable_start(full_name(i), kNameBytes);
+  }
+
+  static std::int64_t sum_of(const std::vector<std::int64_t>& row) {
+    return std::accumulate(row.begin(), row.end(), std::int64_t{0});
+  }
+
+  [[nodiscard]] std::string content() const {
+    const double side = cell_ * static_cast<double>(count_);
+    std::string svg =
+        fmt::format("<rect class=\"paper\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
+                    coordinate(left_),
+                    coordinate(top_),
+                    coordinate(side),
+                    coordinate(side));
+    for (std::size_t row = 0; row < count_; ++row) {
+      svg += is_named() ? names_of(row) : "";
+      const auto sum = static_cast<double>(sum_of(chart_.cells[row]));
+      for (std::size_t column = 0; column < std::min(count_, chart_.cells[row].size()); ++column) {
+        if (chart_.cells[row][column] > 0) {
+          svg += cell(row, column, static_cast<double>(chart_.cells[row][column]) / sum);
+        }
+      }
+      svg += "\n";
+    }
+    return svg;
+  }
+
+  [[nodiscard]] std::string names_of(std::size_t i) const {
+    const double at = cell_ * (static_cast<double>(i) + 0.5);
+    return fmt::format(
+        "<text x=\"{}\" y=\"{}\" dy=\".32em\" class=\"end\">{}</text><text class=\"rising\" "
+        "transform=\"translate({} {}) rotate(-50)\">{}</text>",
+        coordinate(left_ - 6),
+        coordinate(top_ + at),
+        escaped(name(i)),
+        coordinate(left_ + at + 3),
+        coordinate(top_ - 5),
+        escaped(name(i)));
+  }
+
+  [[nodiscard]] std::string cell(std::size_t row, std::size_t column, double share) const {
+    const double x = left_ + cell_ * static_cast<double>(column);
+    const double y = top_ + cell_ * static_cast<double>(row);
+    constexpr double kFaintest = 0.06;
+    // A few errors matter more than a few hits more or less.
+    const double strength = row == column ? share : std::min(1.0, 2.5 * share);
+    std::string svg = fmt::format(
+        "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
+        "fill-opacity=\"{:.2f}\"><title>{}</title></rect>",
+        row == column ? "hit" : "miss",
+        coordinate(x + 0.5),
+        coordinate(y + 0.5),
+        coordinate(cell_ - 1),
+        coordinate(cell_ - 1),
+        kFaintest + (1 - kFaintest) * strength,
+        escaped(fmt::format("{} {} {}: {} of {} ({})",
+                            full_name(row),
+                            chart_.column_name,
+                            full_name(column),
+                            chart_.cells[row][column],
+                            sum_of(chart_.cells[row]),
+                            quantity_text(share, Unit::Share))));
+    if (count_ <= kMostNumbered) {
+      svg += fmt::format("<text x=\"{}\" y=\"{}\" dy=\".32em\" class=\"middle{}\">{}</text>",
+                         coordinate(x + cell_ / 2),
+                         coordinate(y + cell_ / 2),
+                         strength > 0.55 ? " inverse" : "",
+                         chart_.cells[row][column]);
+    }
+    return svg;
+  }
+
+  [[nodiscard]] Table table() const {
+    if (count_ > kMostNamed) {
+      return {};
+    }
+    Table table{{chart_.row_name + " / " + chart_.column_name}, {}};
+    for (std::size_t i = 0; i < count_; ++i) {
+      table.head.push_back(full_name(i));
+      std::vector<std::string> row{full_name(i)};
+      for (const std::int64_t cell : chart_.cells[i]) {
+        row.push_back(fmt::format("{}", cell));
+      }
+      table.rows.push_back(std::move(row));
+    }
+    return table;
+  }
+
+  [[nodiscard]] std::string label() const {
+    std::int64_t hits = 0;
+    std::int64_t all = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      hits += i < chart_.cells[i].size() ? chart_.cells[i][i] : 0;
+      all += sum_of(chart_.cells[i]);
+    }
+    return fmt::format(
+        "{} of {} by {}; {} of {} lie on the diagonal.", chart_.title, count_, count_, hits, all);
+  }
+
+  const MatrixChart& chart_;
+  std::size_t count_;
+  double left_ = 0;
+  double top_ = 0;
+  double cell_ = 0;
+};
+
+}  // namespace
+
+bool is_empty(const MatrixChart& chart) {
+  if (chart.cells.size() > kMostMatrixRows) {
+    return true;
+  }
+  return std::all_of(chart.cells.begin(), chart.cells.end(), [](const auto& row) {
+    return std::all_of(row.begin(), row.end(), [](std::int64_t count) { return count <= 0; });
+  });
+}
+
+std::string matrix_chart_html(const MatrixChart& chart) {
+  return is_empty(chart) ? "" : Drawing(chart).html();
+}
+
+}  // namespace tessera::engine

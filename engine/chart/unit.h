@@ -1,0 +1,33 @@
+// Units of what charts show: which multiple of a unit fits a number, and numbers with their unit.
+
+#pragma once
+
+#include <string>
+
+namespace tessera::engine {
+
+enum class Unit {
+  Number,
+  Share,  // of 1, shown in per cent
+  Seconds,
+  Bytes,
+  BytesPerSecond,
+  Celsius,
+  Watt,
+  Joule,
+  Hertz
+};
+
+// A multiple of a unit: "MiB" is 1048576 bytes, "%" is 0.01 of a share.
+struct ScaledUnit {
+  double size = 1;
+  const char* name = "";
+};
+
+// The multiple in which a value of this magnitude has one to three digits before the point.
+[[nodiscard]] ScaledUnit scaled_unit(Unit unit, double magnitude);
+
+// "1.42 s", "512 KiB/s", "97.3 %", with three significant digits; a dash for what is no number.
+[[nodiscard]] std::string quantity_text(double value, Unit unit);
+
+}  // namespace tessera::engine

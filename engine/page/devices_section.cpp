@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "engine/chart/figure.h"
+#include "engine/chart/line_chart.h"
+#include "engine/page/device_series.h"
+#include "engine/page/sections.h"
+#include "engine/page/step_series.h"
+#include "engine/page/words.h"
+
+namespace tessera::engine {
+
+namespace {
+
+struct DeviceChart {
+  const char* id;
+  const char* title;
+  const char* what;  // in a sentence
+  Unit unit;
+  bool from_zero;
+  std::vector<Point> (*series)(const RunDevice&);
+};
+
+template <double DeviceSample::*counter>
+std::vector<Point> rate(const RunDevice& device) {
+  return rate_of(device, [](const DeviceSample& sample) { return sample.*counter; });
+}
+
+template <double DeviceSample::*value>
+std::vector<Point> values(const RunDevice& device) {
+  return sampled(device, [](const DeviceSample& sample) { return sample.*value; });
+}
+
+double processor_s(const DeviceSample& sample) {
+  return sample.cpu_user_s + sample.cpu_system_s;
+}
+
+std::vector<Point> processor(const RunDevice& device) {
+  return rate_of(device, processor_s);
+}
+
+const DeviceChart kCharts[] = {
+    {"processor", "Processor, 100 % is one core", "processor time", Unit::Share, true, processor},
+    {"waiting",
+     "Time waiting for messages",
+     "waiting time",
+     Unit::Share,
+     true,
+     rate<&DeviceSample::wait_s>},
+    {"sent",
+     "Network, sent",
+     "bytes sent",
+     Unit::BytesPerSecond,
+     true,
+     rate<&DeviceSample::tx_bytes>},
+    {"received",
+     "Network, received",
+     "bytes received",
+     Unit::BytesPerSecond,
+     true,
+     rate<&DeviceSample::rx_bytes>},
+    {"resident", "Resident memory", "memory", Unit::Bytes, true, values<&DeviceSample::rss_bytes>},
+    {"temperature",
+     "Temperature",
+     "temperature",
+     Unit::Celsius,
+     false,
+     values<&DeviceSample::temperature_c>},
+    {"clock", "Processor clock", "clock", Unit::Hertz, true, values<&DeviceSample::clock_hz>},
+    {"power", "Power", "power", Unit::Watt, true, values<&DeviceSample::power_w>}};
+
+// When a device begins to be throttled, or a cause is added.
+std::vector<Mark> throttle_marks(const RunData& run) {
+  constexpr std::size_t kMost = 12;
+  std::vector<Mark> marks;
+  for (const auto& [rank, device] : run.devices) {
+    bool was = false;
+    for (const DeviceSample& sample : device.samples) {
+      const bool is = known(sample.throttled) && sample.throttled != 0;
+      if (is && !was && marks.size() < kMost) {
+        marks.push_back({sample.t_s, fmt::format("rank {} is throttled", rank), true});
+      }
+      was = is;
+    }
+  }
+  return marks;
+}
+
+std::string chart_html(const RunData& run, const DeviceChart& which) {
+  LineChart chart;
+  chart.id = which.id;
+  chart.title = which.title;
+  chart.x_unit = Unit::Seconds;
+  chart.y_unit = which.unit;
+  chart.from_zero = which.from_zero;
+  chart.marks = time_marks(run);
+  if (which.unit == Unit::Celsius || which.unit == Unit::Hertz) {
+    const std::vector<Mark> throttled = throttle_marks(run);
+    chart.marks.insert(chart.marks.end(), throttled.begin(), throttled.end());
+  }
+  if (which.unit == Unit::Bytes && run.info && known(run.info->memory_limit_bytes)) {
+    chart.levels.push_back({run.info->memory_limit_bytes, "limit"});
+  }
+  add_ranks(chart, run, which.series);
+  return line_chart_html(chart);
+}
+
+// The rise of a counter over the run; what it counted before it began anew is part of it.
+double rise_of(const RunDevice& device, const SampleValue& counter) {
+  double sum = 0;
+  double before = kUnknown;
+  bool any = false;
+  for (const DeviceSample& sample : device.samples) {
+    const double now = counter(sample);
+    if (known(now)) {
+      any = true;
+      sum += known(before) && now >= before ? now - before : now;
+      before = now;
+    }
+  }
+  return any ? sum : kUnknown;
+}
+
+double highest(const RunDevice& device, double DeviceSample::*value) {
+  double most = kUnknown;
+  for (const DeviceSample& sample : device.samples) {
+    if (known(sample.*value) && !(most >= sample.*value)) {
+      most = sample.*value;
+    }
+  }
+  return most;
+}
+
+Table table_of(const RunData& run) {
+  Table table{{"device",
+               "samples",
+               "processor time",
+               "waiting",
+               "sent",
+               "received",
+               "most memory",
+               "highest temperature",
+               "energy"},
+              {}};
+  for (const auto& [rank, device] : run.devices) {
+    table.rows.push_back(
+        {rank_name(run, rank),
+         fmt::format("{}", device.samples.size()),
+         duration_text(rise_of(device, processor_s)),
+         duration_text(rise_of(device, [](const auto& sample) { return sample.wait_s; })),
+         quantity_text(rise_of(device, [](const auto& sample) { return sample.tx_bytes; }),
+                       Unit::Bytes),
+         quantity_text(rise_of(device, [](const auto& sample) { return sample.rx_bytes; }),
+                       Unit::Bytes),
+         quantity_text(highest(device, &DeviceSample::rss_bytes), Unit::Bytes),
+         quantity_text(highest(device, &DeviceSample::temperature_c), Unit::Celsius),
+         quantity_text(total_energy_j(device), Unit::Joule)});
+  }
+  return table;
+}
+
+}  // namespace
+
+PageSection devices_section(const RunData& run) {
+  PageSection section{.id = "devices", .title = "Devices over time"};
+  if (run.devices.empty()) {
+    section.missing =
+        "Processor, network, temperature and power over time: devices.jsonl is missing or empty.";
+    return section;
+  }
+  std::string charts;
+  std::vector<std::string> unknown;
+  for (const DeviceChart& chart : kCharts) {
+    const std::string html = chart_html(run, chart);
+    charts += html;
+    if (html.empty()) {
+      unknown.emplace_back(chart.what);
+    }
+  }
+  section.html = "<div class=\"grid-of-2\">\n" + charts + "</div>\n<div class=\"scroll\">" +
+                 table_html(table_of(run)) + "</div>\n";
+  if (!unknown.empty()) {
+    section.missing = fmt::format("Not known of these devices: {}.", fmt::join(unknown, ", "));
+  }
+  return section;
+}
+
+}  // namespace tessera::engine

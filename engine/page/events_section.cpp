@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include "engine/chart/markup.h"
+#include "engine/page/sections.h"
+#include "engine/page/words.h"
+
+namespace tessera::engine {
+
+namespace {
+
+bool is_routine(const std::string& kind) {
+  return kind == "checkpoint" || kind == "epoch" || kind == "best";
+}
+
+std::string row_html(const RunEvent& event) {
+  return fmt::format(
+      "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"text\">{}</td><td "
+      "class=\"text\">{}{}</td></tr>\n",
+      escaped(duration_text(event.t_s)),
+      event.step > 0 ? fmt::format("{}", event.step) : "",
+      escaped(event.kind),
+      event.rank >= 0 ? fmt::format("rank {}: ", event.rank) : "",
+      escaped(event.text));
+}
+
+}  // namespace
+
+PageSection events_section(const RunData& run) {
+  PageSection section{.id = "events", .title = "Events"};
+  if (run.events.empty()) {
+    section.missing = "Events: events.jsonl is missing or empty.";
+    return section;
+  }
+  // Of many, what happens every epoch is left out, and then what is oldest.
+  constexpr std::size_t kMost = 40;
+  std::vector<RunEvent> events = run.events;
+  if (events.size() > kMost) {
+    std::erase_if(events, [](const RunEvent& event) { return is_routine(event.kind); });
+  }
+  if (events.size() > kMost) {
+    events.erase(events.begin(), events.end() - kMost);
+  }
+  std::string rows;
+  for (const RunEvent& event : events) {
+    rows += row_html(event);
+  }
+  section.html =
+      "<div class=\"scroll\"><table id=\"event-table\"><thead><tr><th scope=\"col\">after</th><th "
+      "scope=\"col\">step</th><th scope=\"col\" class=\"text\">event</th><th scope=\"col\" "
+      "class=\"text\"></th></tr></thead>\n<tbody>\n" +
+      rows + "</tbody></table></div>\n";
+  if (events.size() < run.events.size()) {
+    section.html += fmt::format("<p class=\"note\">{} of {} events; events.jsonl has all.</p>\n",
+                                events.size(),
+                                run.events.size());
+  }
+  return section;
+}
+
+}  // namespace tessera::engine

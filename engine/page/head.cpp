@@ -1,0 +1,241 @@
+// The head of the page: key figures, and what was trained.
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+#include "engine/chart/markup.h"
+#include "engine/chart/unit.h"
+#include "engine/page/device_series.h"
+#include "engine/page/sections.h"
+#include "engine/page/step_series.h"
+#include "engine/page/words.h"
+#include "partitioner/base/quantities.h"
+
+namespace tessera::engine {
+
+namespace {
+
+std::string figure(const char* name, const std::string& value, const std::string& note) {
+  return fmt::format(
+      "<div><dt>{}</dt><dd>{}<small>{}</small></dd></div>\n", name, escaped(value), escaped(note));
+}
+
+std::string accuracy_figure(const RunData& run) {
+  const EvaluationRecord* best = nullptr;
+  for (const EvaluationRecord& each : run.evaluations) {
+    if (known(each.accuracy) && (best == nullptr || each.accuracy > best->accuracy)) {
+      best = &each;
+    }
+  }
+  if (best == nullptr) {
+    return "";
+  }
+  std::string note = fmt::format("best, after step {}", best->step);
+  if (const double last = run.evaluations.back().accuracy; last != best->accuracy) {
+    note += "; last " + quantity_text(last, Unit::Share);
+  }
+  return figure("Test accuracy", quantity_text(best->accuracy, Unit::Share), note);
+}
+
+std::string loss_figure(const RunData& run) {
+  if (run.steps.empty()) {
+    return "";
+  }
+  const std::vector<Point> mean = smoothed(step_points(run, &StepRecord::loss), 50);
+  std::string note = "training, mean of the last steps";
+  if (!run.evaluations.empty() && known(run.evaluations.back().test_loss)) {
+    note = "training; test " + quantity_text(run.evaluations.back().test_loss, Unit::Number);
+  }
+  return figure("Loss", quantity_text(mean.back().y, Unit::Number), note);
+}
+
+std::string steps_figure(const RunData& run) {
+  const Index done = run.last_step_done();
+  std::string note;
+  if (run.info && run.info->last_step > 0) {
+    note = fmt::format("of {}", run.info->last_step);
+  }
+  if (run.info && run.info->epoch_steps > 0) {
+    const double epochs = static_cast<double>(done) / static_cast<double>(run.info->epoch_steps);
+    note += fmt::format("{}{:.4g} epoch{} of {}",
+                        note.empty() ? "" : "; ",
+                        epochs,
+                        epochs == 1 ? "" : "s",
+                        run.info->epoch_steps);
+  }
+  return figure("Steps", fmt::format("{}", done), note);
+}
+
+std::string step_time_figure(const RunData& run) {
+  std::vector<double> seconds;
+  double images_per_s = 0;
+  for (const StepRecord& step : run.steps) {
+    seconds.push_back(step.step_s);
+    images_per_s = known(step.images_per_s) ? step.images_per_s : images_per_s;
+  }
+  const double median_s = median_known(seconds);
+  if (!known(median_s)) {
+    return "";
+  }
+  std::string note = "median";
+  if (run.info && known(run.info->predicted_step_s)) {
+    note += ", predicted " + quantity_text(run.info->predicted_step_s, Unit::Seconds);
+  } else if (run.info && run.info->batch > 0) {
+    note +=
+        fmt::format(", {:.0f} images per second", static_cast<double>(run.info->batch) / median_s);
+  } else if (images_per_s > 0) {
+    note += fmt::format(", {:.0f} images per second", images_per_s);
+  }
+  return figure("Step time", quantity_text(median_s, Unit::Seconds), note);
+}
+
+// Time with the run going: interruptions do not count.
+std::string time_figure(const RunData& run) {
+  double last_s = kUnknown;
+  for (const auto& [rank, device] : run.devices) {
+    if (!device.samples.empty() && !(last_s >= device.samples.back().t_s)) {
+      last_s = device.samples.back().t_s;
+    }
+  }
+  for (const RunEvent& event : run.events) {
+    if (known(event.t_s) && !(last_s >= event.t_s)) {
+      last_s = event.t_s;
+    }
+  }
+  if (!known(last_s)) {
+    last_s = 0;
+    for (const StepRecord& step : run.steps) {
+      last_s += known(step.step_s) ? step.step_s : 0;
+    }
+  }
+  return last_s > 0 ? figure("Time", duration_text(last_s), "of training and tests") : "";
+}
+
+std::string memory_figure(const RunData& run) {
+  double most = kUnknown;
+  double planned = kUnknown;
+  for (const RankMemory& rank : run.memory) {
+    if (known(rank.peak_resident_bytes) && !(most >= rank.peak_resident_bytes)) {
+      most = rank.peak_resident_bytes;
+      planned = static_cast<double>(rank.planned.total());
+    }
+  }
+  std::string note = "the largest peak of any rank";
+  if (known(planned)) {
+    note += ", planned " + quantity_text(planned, Unit::Bytes);
+  }
+  for (const auto& [rank, device] : run.devices) {
+    for (const DeviceSample& sample : device.samples) {
+      if (run.memory.empty() && known(sample.rss_bytes) && !(most >= sample.rss_bytes)) {
+        most = sample.rss_bytes;
+      }
+    }
+  }
+  return known(most) ? figure("Memory", quantity_text(most, Unit::Bytes), note) : "";
+}
+
+std::string energy_figure(const RunData& run) {
+  double total = kUnknown;
+  int devices = 0;
+  bool estimated = false;
+  for (const auto& [rank, device] : run.devices) {
+    if (const double energy_j = total_energy_j(device); known(energy_j)) {
+      total = known(total) ? total + energy_j : energy_j;
+      ++devices;
+      estimated = estimated || device.power_source.find("estimat") != std::string::npos ||
+                  device.power_source.find("table") != std::string::npos;
+    }
+  }
+  if (!run.evaluations.empty() && known(run.evaluations.back().run_energy_j) && !known(total)) {
+    total = run.evaluations.back().run_energy_j;
+  }
+  if (!known(total)) {
+    return "";
+  }
+  std::string note = partitioner::counted(devices, "device");
+  note += estimated ? ", estimated" : ", measured";
+  return figure("Energy", quantity_text(total, Unit::Joule), note);
+}
+
+void add_fact(std::string& html, const char* name, const std::string& value) {
+  if (!value.empty()) {
+    html += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td></tr>\n", name, escaped(value));
+  }
+}
+
+std::string devices_text(const RunData& run) {
+  std::set<std::string> hosts;
+  int threads = 0;
+  for (const RunRank& rank : run.info->ranks) {
+    hosts.insert(rank.host);
+    threads += rank.threads;
+  }
+  std::string text = partitioner::counted(std::ssize(run.info->ranks), "rank") + " on " +
+                     partitioner::counted(std::ssize(hosts), "machine");
+  constexpr std::size_t kMost = 8;
+  if (hosts.size() <= kMost) {
+    text += fmt::format(" ({})", fmt::join(hosts, ", "));
+  }
+  return threads > 0 ? text + ", " + partitioner::counted(threads, "thread") : text;
+}
+
+// "2x2 tiles for layers 0-7, images in 4 for layers 8-12"
+std::string cuts_text(const PlanOutline& plan) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.groups.size();) {
+    OutlinedGroup run = plan.groups[i];
+    const std::string cut = cut_text(run);
+    while (++i < plan.groups.size() && cut_text(plan.groups[i]) == cut) {
+      run.last = plan.groups[i].last;
+    }
+    text += (text.empty() ? "" : "; ") + cut + " for " + layers_name(run);
+  }
+  return text;
+}
+
+std::string whole_number(Index number) {
+  return number > 0 ? fmt::format("{}", number) : "";
+}
+
+}  // namespace
+
+std::string key_figures_html(const RunData& run) {
+  const std::string figures = accuracy_figure(run) + loss_figure(run) +
+                              (run.steps.empty() ? "" : steps_figure(run)) + step_time_figure(run) +
+                              time_figure(run) + memory_figure(run) + energy_figure(run);
+  return figures.empty() ? "" : "<dl class=\"figures\">\n" + figures + "</dl>\n";
+}
+
+std::string facts_html(const RunData& run) {
+  std::string rows;
+  if (run.info) {
+    const RunInfo& info = *run.info;
+    add_fact(rows, "Model", info.model);
+    std::string data = info.data;
+    if (info.training_pictures > 0) {
+      data += fmt::format(" ({} pictures for training, {} for testing, {} classes)",
+                          info.training_pictures,
+                          info.testing_pictures,
+                          info.class_names.size());
+    }
+    add_fact(rows, "Data", data);
+    add_fact(rows, "Devices", info.ranks.empty() ? "" : devices_text(run));
+    add_fact(rows, "Cut", run.plan ? cuts_text(*run.plan) : "");
+    add_fact(rows, "Images per step", whole_number(info.batch));
+    add_fact(rows, "Seed", whole_number(info.seed));
+    add_fact(rows, "Started", info.started);
+    add_fact(rows, "Ended", info.ended);
+    add_fact(rows, "Command", info.command);
+    add_fact(rows, "Version", info.version);
+  } else if (run.plan) {
+    add_fact(rows, "Cut", cuts_text(*run.plan));
+  }
+  add_fact(rows, "Folder", run.folder.string());
+  return "<table class=\"facts\"><tbody>\n" + rows + "</tbody></table>\n";
+}
+
+}  // namespace tessera::engine

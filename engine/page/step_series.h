@@ -1,0 +1,27 @@
+// Series and marks over the steps of a run.
+
+#pragma once
+
+#include <vector>
+
+#include "engine/chart/line_chart.h"
+#include "engine/report/run_data.h"
+
+namespace tessera::engine {
+
+[[nodiscard]] std::vector<Point> step_points(const RunData& run, double StepRecord::*value);
+[[nodiscard]] std::vector<Point> evaluation_points(const RunData& run,
+                                                   double EvaluationRecord::*value);
+
+// Each step faint, and their running mean over it; few steps are one line.
+void add_smoothed(LineChart& chart, const std::string& name, std::vector<Point> points, int colour);
+
+// What happened to the run, over steps or over seconds: checkpoints are small marks; ends, resumed
+// runs and warnings strong ones.
+[[nodiscard]] std::vector<Mark> step_marks(const RunData& run);
+[[nodiscard]] std::vector<Mark> time_marks(const RunData& run);
+
+// The median of those that are known; NaN of none.
+[[nodiscard]] double median_known(std::vector<double> values);
+
+}  // namespace tessera::engine
