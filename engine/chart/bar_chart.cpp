@@ -71,6 +71,8 @@ class Drawing {
     figure.drawing = drawing_svg(width_, height_, label(), "", content());
     figure.table = table();
     figure.wide = chart_.wide;
+    constexpr double kTall = 300;
+    figure.tall = height_ > kTall;
     return figure_html(figure);
   }
 

@@ -27,6 +27,13 @@ const char* name_of(Swatch swatch) {
   return "box";
 }
 
+const char* class_of(const Figure& figure) {
+  if (figure.wide) {
+    return " class=\"wide\"";
+  }
+  return figure.tall ? " class=\"tall\"" : "";
+}
+
 std::string row_html(const std::vector<std::string>& cells, const char* cell, const char* scope) {
   std::string row = "<tr>";
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -67,7 +74,7 @@ std::string legend_html(const std::vector<LegendEntry>& entries) {
 std::string figure_html(const Figure& figure) {
   std::string html = fmt::format("<figure id=\"{}\"{}>\n<figcaption><b>{}</b>",
                                  escaped(figure.id),
-                                 figure.wide ? " class=\"wide\"" : "",
+                                 class_of(figure),
                                  escaped(figure.title));
   if (!figure.unit.empty()) {
     html += fmt::format(" <span>{}</span>", escaped(figure.unit));

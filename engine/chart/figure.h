@@ -44,6 +44,7 @@ struct Figure {
   std::string drawing = {};  // SVG
   Table table = {};          // in a fold; without rows: none
   bool wide = false;         // takes the whole width of the page
+  bool tall = false;         // may have two others beside it
 };
 [[nodiscard]] std::string figure_html(const Figure& figure);
 

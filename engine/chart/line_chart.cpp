@@ -88,6 +88,9 @@ class Drawing {
         extent.include(point.x);
       }
     });
+    if (chart_.x_unit == Unit::Seconds) {
+      extent.include(0);
+    }
     x_scale_ = scaled_unit(chart_.x_unit, extent.high);
     if (chart_.x_unit == Unit::Number) {
       x_scale_ = ScaledUnit();
@@ -309,7 +312,7 @@ class Drawing {
                          escaped(mark.text));
       if (mark.strong) {
         svg += fmt::format("<path d=\"M{} {}V{}\"/>", coordinate(x), kTop, kHeight - kBottom);
-        const double length = kLetter * static_cast<double>(mark.text.size());
+        const double length = kLetter * static_cast<double>(mark.label.size());
         const bool left = x + length > width_ - kRight;
         const double begin = left ? x - length - 4 : x;
         if (begin >= std::max(free_from, kLeft)) {
@@ -317,7 +320,7 @@ class Drawing {
                              coordinate(left ? x - 4 : x + 4),
                              coordinate(kTop + 9),
                              left ? " class=\"end\"" : "",
-                             escaped(mark.text));
+                             escaped(mark.label));
           free_from = begin + length + 12;
         }
       } else {

@@ -29,10 +29,11 @@ struct Band {
   int colour = 0;
 };
 
-// Something that happened. Small ones are ticks on the axis, strong ones a line with their text.
+// Something that happened. Small ones are ticks on the axis, strong ones a line with their label.
 struct Mark {
   double x = 0;
-  std::string text = {};
+  std::string label = {};
+  std::string text = {};  // what a reader is told of it
   bool strong = false;
 };
 

@@ -24,7 +24,7 @@ std::string_view chart_style() {
 .c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
 .c4 { --c: var(--c4); } .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
 figure { margin: 0; min-width: 0; position: relative; break-inside: avoid; }
-figure.wide { grid-column: 1 / -1; }
+figure.wide { grid-column: 1 / -1; } figure.tall { grid-row: span 2; }
 figcaption { font-size: 14px; }
 figcaption span { color: var(--quiet); font-size: 12px; margin-left: 4px; }
 .drawing svg, .cards svg { display: block; width: 100%; height: auto; overflow: visible; }
@@ -67,7 +67,7 @@ svg .inverse { fill: var(--inverse); } svg .rising { fill: var(--quiet); }
 .patterns { position: absolute; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: 2px 10px 2px 0; text-align: right; font-weight: 400; white-space: nowrap; border-bottom: 1px solid var(--grid); vertical-align: top; }
-th:first-child, td.text { text-align: left; } td.text { white-space: normal; } thead th { color: var(--quiet); border-color: var(--line); }
+th:first-child, .text { text-align: left; } td.text { white-space: normal; } thead th { color: var(--quiet); border-color: var(--line); }
 .scroll { overflow-x: auto; }
 details { font-size: 12px; margin-top: 2px; } summary { color: var(--quiet); cursor: pointer; width: max-content; }
 .read-out { position: absolute; pointer-events: none; background: var(--paper); border: 1px solid var(--line); border-radius: 3px; padding: 3px 7px; font-size: 12px; box-shadow: 0 1px 4px #0003; white-space: nowrap; z-index: 1; font-variant-numeric: tabular-nums; }
@@ -156,7 +156,7 @@ for (const svg of document.querySelectorAll("svg[data-x]")) {
 }
 
 std::string_view chart_script_hash() {
-  return "sha256-";
+  return "sha256-L1+AjQ6wYgpF0IKNMXxypN+4wn1zUy/bMHqNm6tUFDk=";
 }
 
 }  // namespace tessera::engine

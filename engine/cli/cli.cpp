@@ -215,6 +215,9 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
   if (program.got_subcommand("convert")) {
     return run_alone(start, [&] { run_convert(commands.convert); });
   }
+  if (program.got_subcommand("report")) {
+    return run_alone(start, [&] { run_report(commands.report); });
+  }
   return run_together(start, [&](const Communicator& world) {
     throw_agreed(world, problem_of(expect_usable_threads));
     share_processors(world.ranks_on_this_machine());

@@ -204,4 +204,12 @@ struct ConvertCommand {
 };
 void run_convert(const ConvertCommand& command);
 
+struct ReportCommand {
+  std::string run;    // a run folder
+  std::string out;    // empty: report.html in it
+  std::string title;  // empty: the model's name
+};
+// Writes a page about a run and prints where it is.
+void run_report(const ReportCommand& command);
+
 }  // namespace tessera::engine

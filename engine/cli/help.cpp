@@ -22,7 +22,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 11> kExamples{
+constexpr std::array<Examples, 12> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
@@ -57,7 +57,10 @@ constexpr std::array<Examples, 11> kExamples{
       "  tessera check-data photos --model m.cfg\n"},
      {"convert",
       "  tessera convert m.cfg --from runs/a/best.safetensors --to m.weights\n"
-      "  tessera convert m.cfg --from m.weights --to m.safetensors\n"}}};
+      "  tessera convert m.cfg --from m.weights --to m.safetensors\n"},
+     {"report",
+      "  tessera report runs/a\n"
+      "  tessera report runs/a --out a.html --title \"Six boards, one night\"\n"}}};
 
 constexpr const char* kPartitionExamples =
     "Examples:\n"

@@ -545,6 +545,14 @@ void add_convert(CLI::App& program, ConvertCommand& command) {
   add_text(app, "--to", command.to, "FILE", "file to write, .weights or .safetensors")->required();
 }
 
+void add_report(CLI::App& program, ReportCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "report", "write a page about a run: what it learnt, where its time and energy went");
+  add_text(app, "DIR", command.run, "", "folder of the run, also while it is going")->required();
+  add_text(app, "--out", command.out, "FILE", "the page (default: DIR/report.html)");
+  add_text(app, "--title", command.title, "TEXT", "its title (default: the model's name)");
+}
+
 }  // namespace
 
 void add_commands(CLI::App& program, Commands& commands) {
@@ -558,6 +566,7 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_check(program, commands.check);
   add_gradients(program, commands.gradients);
   add_convert(program, commands.convert);
+  add_report(program, commands.report);
   add_check_data(program, commands.check_data);
 }
 

@@ -20,6 +20,7 @@ struct Commands {
   CheckCommand check;
   GradientsCommand gradients;
   ConvertCommand convert;
+  ReportCommand report;
 };
 
 // Adds the subcommands to `program`; parsing fills `commands`, which must outlive it.

@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include "engine/page/step_series.h"
-#include "engine/page/words.h"
 
 namespace tessera::engine {
 
 namespace {
 
 constexpr double kMostBetween_s = 5;   // longer without a sample is a gap
-constexpr std::size_t kColumns = 240;  // of a chart
+constexpr std::size_t kColumns = 150;  // of a chart
 constexpr std::size_t kMostLines = 6;  // that can be told apart
 
 bool any_known(const std::vector<Point>& points) {
@@ -187,7 +186,7 @@ void add_ranks(LineChart& chart,
     return;
   }
   for (RankSeries& each : ranks) {
-    chart.series.push_back({rank_name(run, each.rank), std::move(each.points), each.rank});
+    chart.series.push_back({fmt::format("rank {}", each.rank), std::move(each.points), each.rank});
   }
 }
 

@@ -71,23 +71,6 @@ const DeviceChart kCharts[] = {
     {"clock", "Processor clock", "clock", Unit::Hertz, true, values<&DeviceSample::clock_hz>},
     {"power", "Power", "power", Unit::Watt, true, values<&DeviceSample::power_w>}};
 
-// When a device begins to be throttled, or a cause is added.
-std::vector<Mark> throttle_marks(const RunData& run) {
-  constexpr std::size_t kMost = 12;
-  std::vector<Mark> marks;
-  for (const auto& [rank, device] : run.devices) {
-    bool was = false;
-    for (const DeviceSample& sample : device.samples) {
-      const bool is = known(sample.throttled) && sample.throttled != 0;
-      if (is && !was && marks.size() < kMost) {
-        marks.push_back({sample.t_s, fmt::format("rank {} is throttled", rank), true});
-      }
-      was = is;
-    }
-  }
-  return marks;
-}
-
 std::string chart_html(const RunData& run, const DeviceChart& which) {
   LineChart chart;
   chart.id = which.id;
@@ -96,10 +79,6 @@ std::string chart_html(const RunData& run, const DeviceChart& which) {
   chart.y_unit = which.unit;
   chart.from_zero = which.from_zero;
   chart.marks = time_marks(run);
-  if (which.unit == Unit::Celsius || which.unit == Unit::Hertz) {
-    const std::vector<Mark> throttled = throttle_marks(run);
-    chart.marks.insert(chart.marks.end(), throttled.begin(), throttled.end());
-  }
   if (which.unit == Unit::Bytes && run.info && known(run.info->memory_limit_bytes)) {
     chart.levels.push_back({run.info->memory_limit_bytes, "limit"});
   }
@@ -123,6 +102,21 @@ double rise_of(const RunDevice& device, const SampleValue& counter) {
   return any ? sum : kUnknown;
 }
 
+// Seconds in which the device was slowed down, by heat or for lack of power; NaN where that is not
+// known.
+double throttled_s(const RunDevice& device) {
+  double sum = kUnknown;
+  double before_s = kUnknown;
+  for (const DeviceSample& sample : device.samples) {
+    if (known(sample.throttled)) {
+      const double since_s = known(before_s) ? sample.t_s - before_s : 0;
+      sum = (known(sum) ? sum : 0) + (sample.throttled != 0 ? since_s : 0);
+    }
+    before_s = sample.t_s;
+  }
+  return sum;
+}
+
 double highest(const RunDevice& device, double DeviceSample::*value) {
   double most = kUnknown;
   for (const DeviceSample& sample : device.samples) {
@@ -142,6 +136,7 @@ Table table_of(const RunData& run) {
                "received",
                "most memory",
                "highest temperature",
+               "throttled",
                "energy"},
               {}};
   for (const auto& [rank, device] : run.devices) {
@@ -156,6 +151,7 @@ Table table_of(const RunData& run) {
                        Unit::Bytes),
          quantity_text(highest(device, &DeviceSample::rss_bytes), Unit::Bytes),
          quantity_text(highest(device, &DeviceSample::temperature_c), Unit::Celsius),
+         duration_text(throttled_s(device)),
          quantity_text(total_energy_j(device), Unit::Joule)});
   }
   return table;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "engine/chart/markup.h"
@@ -34,6 +35,10 @@ PageSection events_section(const RunData& run) {
   // Of many, what happens every epoch is left out, and then what is oldest.
   constexpr std::size_t kMost = 40;
   std::vector<RunEvent> events = run.events;
+  const auto time_of = [](const RunEvent& event) { return known(event.t_s) ? event.t_s : -1; };
+  std::stable_sort(events.begin(), events.end(), [&](const RunEvent& a, const RunEvent& b) {
+    return time_of(a) < time_of(b);
+  });
   if (events.size() > kMost) {
     std::erase_if(events, [](const RunEvent& event) { return is_routine(event.kind); });
   }

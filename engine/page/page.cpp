@@ -50,7 +50,7 @@ std::string header_html(const RunData& run, const PageOptions& options) {
       "<p class=\"state {}\">{}</p>\n", name_of(run.state), escaped(state_text(run, options)));
   std::string line = run.reason;
   if (const int ranks = run.ranks(); line.empty() && ranks > 0) {
-    line = "trained on " + partitioner::counted(ranks, "device");
+    line = partitioner::counted(ranks, "device");
   }
   return html + (line.empty() ? "" : "<p>" + escaped(line) + "</p>\n") + "</header>\n";
 }

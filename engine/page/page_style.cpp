@@ -29,7 +29,7 @@ footer { margin-top: 34px; padding-top: 8px; border-top: 1px solid var(--line); 
   body { padding: 16px 14px 32px; } h1 { font-size: 23px; }
   .grid-of-2 { grid-template-columns: minmax(0, 1fr); }
   .figures { grid-template-columns: repeat(2, 1fr); }
-  svg text { font-size: 13px; }
+  figure svg text { font-size: 13px; }
 }
 @page { size: A4; margin: 14mm 12mm; }
 @media print {

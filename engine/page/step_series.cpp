@@ -23,8 +23,10 @@ std::vector<Mark> marks(const RunData& run, const Place& place) {
     if (!is_checkpoint && !is_strong(event.kind)) {
       continue;
     }
-    Mark mark{.x = place(event), .text = event.text.empty() ? event.kind : event.text};
-    mark.strong = !is_checkpoint;
+    Mark mark{.x = place(event),
+              .label = event.kind,
+              .text = event.text.empty() ? event.kind : event.text,
+              .strong = !is_checkpoint};
     if (std::isfinite(mark.x)) {
       (is_checkpoint ? small : strong).push_back(std::move(mark));
     }

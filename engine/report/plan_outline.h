@@ -26,7 +26,7 @@ struct OutlinedTile {
 
 // A map from outside that a group reads: another group's output, or the image.
 struct OutlinedRead {
-  int map = -1;  // the layer whose output it is; -1: the image
+  int map = -1;                               // the layer whose output it is; -1: the image
   std::vector<partitioner::Region> required;  // by rank
 };
 
@@ -34,11 +34,11 @@ struct OutlinedGroup {
   int first = 0;  // layers
   int last = 0;
   bool recomputes = false;
-  std::vector<OutlinedTile> tiles;  // by rank
+  std::vector<OutlinedTile> tiles;       // by rank
   std::vector<OutlinedRead> reads = {};  // by map; empty where an earlier version does not say
   partitioner::Index messages = 0;       // between ranks, of one forward pass
   partitioner::Index message_bytes = 0;
-  partitioner::Index multiply_adds = 0;  // of one forward pass, all ranks
+  partitioner::Index multiply_adds = 0;            // of one forward pass, all ranks
   partitioner::Index redundant_multiply_adds = 0;  // that another rank computes too
 };
 

@@ -69,7 +69,7 @@ TEST_CASE("names in charts cannot break out of their elements") {
   lines.note = evil;
   lines.series[0].name = evil;
   lines.series.push_back({evil, {{1, 2}, {2, 1}}, 1, engine::LineLook::Dots});
-  lines.marks = {{1.5, evil, true}, {1.5, evil, false}};
+  lines.marks = {{1.5, evil, evil, true}, {1.5, evil, evil, false}};
   lines.levels = {{1.5, evil}};
   const std::string pages[] = {
       line_chart_html(lines),

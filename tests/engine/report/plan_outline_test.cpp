@@ -37,17 +37,27 @@ TEST_CASE("the outline of a plan has its layers, groups and tiles") {
   REQUIRE(outline->groups[0].tiles.size() == 4);
   CHECK(outline->groups[0].tiles[3].owned == plan.tile(1, 3).owned);
   CHECK(outline->groups[0].tiles[3].computed == plan.tile(0, 3).computed);
+  REQUIRE(outline->groups[0].reads.size() == 1);
+  CHECK(outline->groups[0].reads[0].map == partitioner::kImage);
+  CHECK(outline->groups[0].reads[0].required == plan.groups[0].required.at(partitioner::kImage));
+  CHECK(outline->groups[0].messages == 0);  // every rank reads its own part of the pictures
+  CHECK(outline->groups[0].redundant_multiply_adds > 0);
+  CHECK(outline->groups[1].messages > 0);
+  CHECK(outline->groups[1].message_bytes > 0);
 }
 
 TEST_CASE("what is no plan has no outline") {
-  for (const char* text :
-       {"",
-        "{",
-        "[]",
-        "{\"batch\":1}",
-        R"({"batch":1,"ranks":1,"layers":[],"groups":[]})",
-        R"({"batch":1,"ranks":1,"layers":[],"groups":[{"layers":[0,5],"ranks":[]}]})",
-        R"({"batch":1,"ranks":"x","layers":[],"groups":[]})"}) {
+  for (
+      const char* text :
+      {"",
+       "{",
+       "[]",
+       "{\"batch\":1}",
+       R"({"batch":1,"ranks":1,"layers":[],"groups":[]})",
+       R"({"batch":1,"ranks":1,"layers":[],"groups":[{"layers":[0,5],"ranks":[]}]})",
+       R"({"batch":1,"ranks":1,"layers":[{"kind":"a","output":[1,1,1]}],"groups":[{"layers":[0,0],)"
+       R"("reads":[{"map":7,"required":[]}],"ranks":[]}]})",
+       R"({"batch":1,"ranks":"x","layers":[],"groups":[]})"}) {
     CAPTURE(text);
     CHECK(!engine::plan_outline(text));
   }

@@ -167,12 +167,22 @@ TEST_CASE("the JSON form holds every layer, owner, message and byte of the plan"
       owned += volume(rank["owned"]);
     }
     CHECK(owned == whole_map(of.network, last, 6).volume());
+    for (const Json& read : group["reads"]) {
+      CHECK(read["map"] < group["layers"][0]);
+      CHECK(read["required"].size() == 5);
+    }
     for (const Json& message : group["messages"]) {
       CHECK(message["from"] != message["to"]);
       CHECK(message["bytes"] == 4 * volume(message["region"]));
     }
   }
   CHECK(!json["groups"][0]["messages"].empty());  // pictures, from the reader
+  const std::vector<Region>& required = of.plan.groups[0].required.at(kImage);
+  REQUIRE(json["groups"][0]["reads"].size() == 1);
+  CHECK(json["groups"][0]["reads"][0]["map"] == kImage);
+  for (std::size_t rank = 0; rank < 5; ++rank) {
+    CHECK(volume(json["groups"][0]["reads"][0]["required"][rank]) == required[rank].volume());
+  }
   REQUIRE(json["memory"].size() == 5);
   for (int rank = 0; rank < 5; ++rank) {
     const MemoryUse use = planned_memory(of.network, of.plan, rank, {});

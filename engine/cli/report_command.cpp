@@ -1,0 +1,33 @@
+#include <chrono>
+#include <filesystem>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "engine/cli/commands.h"
+#include "engine/files/atomic_file.h"
+#include "engine/page/page.h"
+#include "engine/report/run_reader.h"
+#include "partitioner/base/printable.h"
+
+namespace tessera::engine {
+
+namespace {
+
+std::string now_text() {
+  return fmt::format(
+      "{:%Y-%m-%d %H:%M} UTC",
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+}  // namespace
+
+void run_report(const ReportCommand& command) {
+  const RunData run = read_run(command.run);
+  const std::filesystem::path target = command.out.empty()
+                                           ? std::filesystem::path(command.run) / "report.html"
+                                           : std::filesystem::path(command.out);
+  write_atomically(target, run_page(run, {.title = command.title, .as_of = now_text()}));
+  fmt::print("{} ({})\n", partitioner::printable(target.string()), name_of(run.state));
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,200 @@
+#include "engine/page/page.h"
+
+#include <string>
+
+#include "tests/support/refusals.h"
+#include <doctest/doctest.h>
+
+#include "engine/page/sections.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::RunData;
+using engine::RunState;
+using tests::has;
+
+constexpr const char* kEvil = "</style></title><script>alert(1)</script>\"'";
+
+RunData trained() {
+  RunData run;
+  run.folder = "runs/a";
+  run.state = RunState::Finished;
+  run.info.emplace();
+  run.info->model = "models/lenet5.cfg";
+  run.info->last_step = 3;
+  for (int step = 1; step <= 3; ++step) {
+    engine::StepRecord record;
+    record.step = step;
+    record.loss = 2.0 / step;
+    record.step_s = 0.5;
+    record.learning_rate = 0.1;
+    run.steps.push_back(record);
+  }
+  engine::EvaluationRecord evaluation;
+  evaluation.step = 3;
+  evaluation.accuracy = 0.75;
+  run.evaluations.push_back(evaluation);
+  return run;
+}
+
+TEST_CASE("the page of an empty folder says of each part why it is not there") {
+  RunData run;
+  run.folder = "runs/none";
+  const std::string page = run_page(run, {});
+  CHECK(has(page, "<p class=\"state empty\">empty</p>"));
+  CHECK(!has(page, "<figure"));
+  for (const char* file : {"metrics.jsonl",
+                           "plan.json",
+                           "timing.jsonl",
+                           "memory.json",
+                           "devices.jsonl",
+                           "evaluation.json",
+                           "timeline.json",
+                           "events.jsonl"}) {
+    CAPTURE(file);
+    CHECK(has(page, file));
+  }
+}
+
+TEST_CASE("a run that is going says of when it is") {
+  RunData run = trained();
+  run.state = RunState::Running;
+  CHECK(
+      has(run_page(run, {.as_of = "2026-11-26 07:10 UTC"}), "running, as of 2026-11-26 07:10 UTC"));
+  run.state = RunState::Finished;
+  CHECK(!has(run_page(run, {.as_of = "2026-11-26 07:10 UTC"}), "as of"));
+}
+
+TEST_CASE("how a run ended stands in its head") {
+  RunData run = trained();
+  run.state = RunState::Failed;
+  run.reason = "rank 3 on pi-4 has not answered";
+  const std::string page = run_page(run, {});
+  CHECK(has(page, "<p class=\"state failed\">failed</p>\n<p>rank 3 on pi-4 has not answered</p>"));
+}
+
+TEST_CASE("a page shows what its run knows: accuracy, loss, step time") {
+  const std::string page = run_page(trained(), {});
+  CHECK(has(page, "<h1>lenet5</h1>"));
+  CHECK(has(page, "75.0\u00a0%"));
+  CHECK(has(page, "500\u00a0ms"));
+  CHECK(has(page, "<figure id=\"loss\">"));
+  CHECK(has(page, "<figure id=\"accuracy\">"));
+  CHECK(!has(page, "<figure id=\"temperature\">"));
+}
+
+TEST_CASE("a page needs nothing from elsewhere, and says so to the browser") {
+  const std::string page = run_page(trained(), {});
+  CHECK(has(page, "default-src 'none'"));
+  CHECK(!has(page, "http://"));
+  CHECK(!has(page, "https://"));
+  CHECK(!has(page, " src="));
+}
+
+TEST_CASE("no text of a run gets out of its place in the page") {
+  RunData run = trained();
+  run.folder = kEvil;
+  run.reason = kEvil;
+  run.info->model = std::string(kEvil) + ".cfg";
+  run.info->data = kEvil;
+  run.info->command = kEvil;
+  run.info->version = kEvil;
+  run.info->started = kEvil;
+  run.info->ranks = {{0, kEvil, 4}};
+  run.devices[0].host = kEvil;
+  run.devices[0].power_source = kEvil;
+  for (int second = 0; second < 5; ++second) {
+    engine::DeviceSample sample;
+    sample.t_s = second;
+    sample.power_w = 3;
+    sample.rss_bytes = 1e6;
+    run.devices[0].samples.push_back(sample);
+  }
+  run.events = {{1, 1, 0, kEvil, kEvil}, {2, 2, -1, "warning", kEvil}};
+  run.damaged[kEvil] = 2;
+  run.evaluation_json =
+      R"({"classes":[{"name":"</script><script>alert(2)</script>","pictures":4,"recall":0.5,"precision":1}],"confusion":[[2]]})";
+  run.timeline_json =
+      R"({"traceEvents":[{"name":"</title><script>alert(3)</script>","cat":"compute","ph":"X","pid":0,"ts":0,"dur":9,"args":{"phase":"forward"}}]})";
+  const std::string page = run_page(run, {.title = kEvil, .as_of = kEvil});
+  CHECK(has(page, "id=\"confusion\""));
+  CHECK(has(page, "id=\"timeline\""));
+  std::size_t scripts = 0;
+  for (std::size_t at = page.find("<script"); at != std::string::npos;
+       at = page.find("<script", at + 1)) {
+    ++scripts;
+  }
+  CHECK(scripts == 1);
+  CHECK(!has(page, "alert(1)</script"));
+  CHECK(!has(page, "alert(2)</script"));
+  CHECK(!has(page, "alert(3)</script"));
+}
+
+TEST_CASE("files that are JSON of something else leave their sections out with a sentence") {
+  RunData run = trained();
+  for (const char* text : {"[]",
+                           "{}",
+                           "{\"classes\":3,\"traceEvents\":3}",
+                           "{\"classes\":[{}],\"traceEvents\":[{\"ph\":\"X\"}]}",
+                           "nonsense"}) {
+    CAPTURE(text);
+    run.evaluation_json = text;
+    run.timeline_json = text;
+    CHECK(has(classes_section(run).missing, "evaluation.json"));
+    CHECK(has(timeline_section(run).missing, "timeline.json"));
+  }
+}
+
+TEST_CASE("a confusion matrix that does not fit its classes is survived") {
+  RunData run = trained();
+  run.evaluation_json =
+      R"({"classes":[{"name":"a","recall":null,"precision":0.5}],"confusion":[[1,2,3],[4],[]]})";
+  CHECK(!classes_section(run).html.empty());
+}
+
+TEST_CASE("predicted and measured parts of a step stand side by side for each rank") {
+  RunData run = trained();
+  for (int rank = 0; rank < 2; ++rank) {
+    engine::StepTiming timing;
+    timing.rank = rank;
+    timing.steps = 10;
+    timing.forward_s = 0.2;
+    timing.waiting_s = 0.1;
+    run.timings.push_back(timing);
+    timing.forward_s = 0.4;
+    timing.steps = 30;
+    run.timings.push_back(timing);
+    run.predicted.push_back(timing);
+  }
+  const std::string html = step_time_section(run).html;
+  CHECK(has(html, "rank 0, predicted: forward 400\u00a0ms"));
+  CHECK(has(html, "rank 1, measured: forward 350\u00a0ms"));  // the mean of 40 steps
+}
+
+TEST_CASE("the plan's tiles are drawn group by group with what is exchanged and computed twice") {
+  RunData run = trained();
+  run.plan.emplace();
+  run.plan->batch = 2;
+  run.plan->ranks = 2;
+  run.plan->image_channels = 3;
+  run.plan->image_rows = 8;
+  run.plan->image_cols = 8;
+  run.plan->layers = {{"convolutional", 4, 8, 8}};
+  engine::OutlinedGroup group;
+  group.tiles = {{{{0, 2}, {0, 4}, {0, 4}, {0, 8}}, {{0, 2}, {0, 4}, {0, 4}, {0, 8}}},
+                 {{{0, 2}, {0, 4}, {4, 8}, {0, 8}}, {{0, 2}, {0, 4}, {4, 8}, {0, 8}}}};
+  group.reads = {{-1, {{{0, 2}, {0, 3}, {0, 5}, {0, 8}}, {{0, 2}, {0, 3}, {3, 8}, {0, 8}}}}};
+  group.messages = 2;
+  group.message_bytes = 2048;
+  run.plan->groups = {group};
+  const std::string html = tiles_section(run).html;
+  CHECK(has(html, "layer 0: 2x1 tiles"));
+  CHECK(has(html, "image 3x8x8"));
+  CHECK(has(html, "output 4x8x8"));
+  CHECK(has(html, "2.0 KiB in 2 messages"));
+  CHECK(has(html, "class=\"halo\""));
+}
+
+}  // namespace
