@@ -43,8 +43,8 @@ void print_lines(const EqualityReport& report) {
 
 bool run_check(const CheckCommand& command, const Communicator& communicator) {
   const partitioner::ModelFile model = load_model(command.model, communicator);
-  const partitioner::Network network =
-      agreed(communicator, [&] { return resized(model.network, command.size); });
+  const partitioner::Network network = agreed(
+      communicator, [&] { return frozen(resized(model.network, command.size), command.freeze); });
   const partitioner::Partition partition = agreed_partition(
       network, command.partition, {.model = command.model, .batch = command.batch}, communicator);
   expect_exact_gradients(partition, "check");

@@ -65,6 +65,8 @@ struct TrainCommand {
   Index batch = 0;
   Index subdivisions = 0;
   Index schedule_steps = 0;
+  std::string freeze;  // the last layer that stays as it is; empty: as the model file says
+  Index patience = 0;  // evaluations without a better one after which training ends; 0: no limit
   std::optional<std::uint64_t> seed;  // else that of the checkpoint to resume, else 1
   std::string resume;
   std::string weights;
@@ -127,6 +129,7 @@ struct PlanCommand {
   int ranks = 0;
   Index batch = 0;
   std::string size;
+  std::string freeze;
   std::string save;  // write the partition there
   bool json = false;
   bool regions = false;  // also tables of groups, regions and memory
@@ -139,6 +142,7 @@ void run_plan(const PlanCommand& command);
 struct TimeCommand {
   std::string model;
   std::string size;
+  std::string freeze;
   Index batch = 1;
   int threads = 0;
   Index steps = 5;
@@ -179,6 +183,7 @@ struct CheckCommand {
   std::string model;
   PartitionChoice partition = comparable();
   std::string size;
+  std::string freeze;
   Index batch = 2;
   std::uint64_t seed = 1;
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
@@ -190,6 +195,7 @@ struct GradientsCommand {
   std::string model;
   std::string in;
   std::string out;
+  std::string freeze;
   PartitionChoice partition = comparable();
   std::string batch_norm = "sync";
   std::string precision = "single";

@@ -38,7 +38,8 @@ void write_tensors(const std::string& path, const NamedTensors& tensors, Element
 
 void run_gradients(const GradientsCommand& command, const Communicator& communicator) {
   const bool root = communicator.rank() == 0;
-  const partitioner::ModelFile model = load_model(command.model, communicator);
+  partitioner::ModelFile model = load_model(command.model, communicator);
+  model.network = agreed(communicator, [&] { return frozen(model.network, command.freeze); });
   const NamedTensors in =
       agreed(communicator, [&] { return root ? read_tensors(command.in) : NamedTensors{}; });
   PartitionChoice choice = command.partition;

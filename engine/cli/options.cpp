@@ -68,6 +68,16 @@ void add_size(CLI::App& app, std::string& size) {
   add_text(app, "--size", size, "HxW", "input size, if other than the model's");
 }
 
+void add_freeze(CLI::App& app, std::string& layer) {
+  add_text(app,
+           "--freeze",
+           layer,
+           "LAYER",
+           "freeze the layers up to this one, counted from 0: they do not change and have no "
+           "backward pass; or none (default: those with stopbackward=1 in the model file, and all "
+           "before them)");
+}
+
 void add_json(CLI::App& app, bool& json, const char* help) {
   app.add_flag("--json", json, help);
 }
@@ -294,6 +304,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
            "FILE",
            "start with these weights: a checkpoint, or a file in Darknet's .weights")
       ->excludes(resume);
+  add_freeze(app, command.freeze);
   add_choice(app,
              "--batch-norm",
              command.batch_norm,
@@ -303,8 +314,14 @@ void add_train(CLI::App& program, TrainCommand& command) {
             "--checkpoint-every",
             command.checkpoint_every,
             "steps between checkpoints (default: an epoch)");
-  app.add_flag_callback(
+  auto* no_eval = app.add_flag_callback(
       "--no-eval", [&command] { command.evaluate = false; }, "do not test after each epoch");
+  add_count(app,
+            "--patience",
+            command.patience,
+            "end after this many tests in a row without a better accuracy (default: at the last "
+            "step)")
+      ->excludes(no_eval);
   add_skip_broken(app, command.skip_broken);
   add_choice(app,
              "--progress",
@@ -377,6 +394,7 @@ void add_plan(CLI::App& program, PlanCommand& command) {
             partitioner::kMostRanks);
   add_count(app, "--batch", command.batch, "images per pass (default: the model's)");
   add_size(app, command.size);
+  add_freeze(app, command.freeze);
   add_text(
       app, "--save", command.save, "FILE", "write the partition to this file, for --partition");
   add_json(app, command.json, "print JSON");
@@ -409,6 +427,7 @@ void add_time(CLI::App& program, TimeCommand& command) {
   CLI::App& app = *program.add_subcommand("time", "measure a training step on random pictures");
   add_model(app, command.model);
   add_size(app, command.size);
+  add_freeze(app, command.freeze);
   add_count(app, "--batch", command.batch, "images per step");
   add_count(app,
             "--threads",
@@ -500,6 +519,7 @@ void add_check(CLI::App& program, CheckCommand& command) {
       "check", "compare a partition with a single tile; exit code 1 if they differ");
   add_model(app, command.model);
   add_size(app, command.size);
+  add_freeze(app, command.freeze);
   add_count(app, "--batch", command.batch, "images");
   add_seed(app, command.seed, "seed of the random weights and pictures")->capture_default_str();
   add_partition(app, command.partition);
@@ -523,6 +543,7 @@ void add_gradients(CLI::App& program, GradientsCommand& command) {
            "FILE",
            "safetensors: output, input_gradient, gradients, running statistics")
       ->required();
+  add_freeze(app, command.freeze);
   add_choice(app,
              "--batch-norm",
              command.batch_norm,

@@ -162,7 +162,7 @@ void print_scale(const PlanCommand& command,
 
 void run_plan(const PlanCommand& command) {
   const partitioner::ModelFile model = load_model(command.model, Communicator::self());
-  const partitioner::Network network = resized(model.network, command.size);
+  const partitioner::Network network = frozen(resized(model.network, command.size), command.freeze);
   const Workload workload = workload_of(command, model);
   if (command.scale > 0) {
     print_scale(command, network, workload);

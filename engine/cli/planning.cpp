@@ -57,9 +57,12 @@ partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
     }
     const ConvolutionMethod method{convolution_shape(network, layer),
                                    kernels[static_cast<std::size_t>(layer)]};
-    const bool to_data = network.layer(layer).inputs[0] != partitioner::kImage;
+    const partitioner::LayerSpec& spec = network.layer(layer);
+    const bool to_data =
+        spec.inputs[0] != partitioner::kImage && network.takes_gradient(spec.inputs[0]);
+    const bool goes_back = training && spec.has_backward;
     return convolution_workspace(
-               method, tile.computed, training ? tile.backward : partitioner::Region{}, to_data) *
+               method, tile.computed, goes_back ? tile.backward : partitioner::Region{}, to_data) *
            partitioner::MemoryOptions{}.scalar_bytes;
   };
   const auto of_ranks = [&network, training](const partitioner::Plan& plan) {

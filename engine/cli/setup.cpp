@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <set>
+#include <stdexcept>
 #include <unistd.h>
 
 #include "engine/cli/class_outputs.h"
@@ -15,6 +16,7 @@
 #include "engine/system/system_memory.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/base/spelling.h"
 #include "partitioner/cost/cluster_profile.h"
 #include "partitioner/plan/plan_size.h"
 
@@ -49,7 +51,58 @@ partitioner::Network resized(const partitioner::Network& network, const std::str
                                    error.what()));
     }
   }
+  freeze(result, last_frozen(network));
   return result;
+}
+
+namespace {
+
+// What may have been meant by a word: the layers of a kind.
+std::string layers_like(const partitioner::Network& network, const std::string& text) {
+  std::vector<std::string_view> kinds;
+  for (const partitioner::LayerSpec& layer : network.layers) {
+    kinds.emplace_back(kind_name(layer.operation));
+  }
+  const std::string_view kind = partitioner::nearest_word(text, kinds);
+  std::string found;
+  for (int layer = 0; layer < network.size() && !kind.empty(); ++layer) {
+    if (kind == kind_name(network.layer(layer).operation)) {
+      found += fmt::format("{}{}", found.empty() ? "" : ", ", layer);
+    }
+  }
+  return found.empty() ? "" : fmt::format(" ({}: {})", kind, found);
+}
+
+int parse_layer(const partitioner::Network& network, const std::string& text) {
+  constexpr std::string_view kAsInFiles = "layers.";  // names of tensors begin so
+  const std::size_t start = text.starts_with(kAsInFiles) ? kAsInFiles.size() : 0;
+  const char* const end = text.data() + text.size();
+  int layer = 0;
+  const auto [stop, error] = std::from_chars(text.data() + start, end, layer);
+  if (error != std::errc{} || stop != end || layer < 0 || layer >= network.size()) {
+    throw InputError("--freeze",
+                     0,
+                     fmt::format("\"{}\" is not a layer: give the number of the last layer to "
+                                 "freeze, from 0 to {}{}, or none",
+                                 text,
+                                 network.size() - 1,
+                                 layers_like(network, text)));
+  }
+  return layer;
+}
+
+}  // namespace
+
+partitioner::Network frozen(partitioner::Network network, const std::string& layer) {
+  if (layer.empty()) {
+    return network;
+  }
+  try {
+    freeze(network, layer == "none" ? -1 : parse_layer(network, layer));
+  } catch (const std::invalid_argument& error) {
+    throw InputError(fmt::format("--freeze {}: {}", layer, error.what()));
+  }
+  return network;
 }
 
 int parse_reader(const std::string& text, int ranks) {

@@ -23,6 +23,11 @@ namespace tessera::engine {
 [[nodiscard]] partitioner::Network resized(const partitioner::Network& network,
                                            const std::string& size);
 
+// The network with the layers frozen up to the one that --freeze names, or "none"; empty: those
+// that the model file says. Throws InputError where there is no such layer, or where nothing is
+// left to learn.
+[[nodiscard]] partitioner::Network frozen(partitioner::Network network, const std::string& layer);
+
 // Replaces kernels of the partition that take more scratch than the choice allows.
 void limit_workspace(const partitioner::Network& network,
                      const PartitionChoice& choice,

@@ -27,13 +27,15 @@ namespace tessera::engine {
 namespace {
 
 // Operations of a training step of the whole network on one device: two a multiply-add, forward, to
-// the weights, and to the data wherever there is a layer below.
+// weights that learn, and to the data wherever there is a layer below that learns.
 double step_flops(const partitioner::Network& network, Index batch) {
   double flops = 0;
   for (int layer = 0; layer < network.size(); ++layer) {
     const double forward =
         2 * static_cast<double>(multiply_adds(network, layer, whole_map(network, layer, batch)));
-    flops += network.layer(layer).inputs[0] == partitioner::kImage ? 2 * forward : 3 * forward;
+    const int input = network.layer(layer).inputs[0];
+    const bool to_data = input != partitioner::kImage && network.takes_gradient(input);
+    flops += (1 + (network.layer(layer).has_backward ? 1 : 0) + (to_data ? 1 : 0)) * forward;
   }
   return flops;
 }
@@ -224,7 +226,8 @@ void print_table(const Measurement& measured) {
 
 void run_time(const TimeCommand& command, const Communicator& communicator) {
   partitioner::ModelFile model = load_model(command.model, communicator);
-  model.network = agreed(communicator, [&] { return resized(model.network, command.size); });
+  model.network = agreed(
+      communicator, [&] { return frozen(resized(model.network, command.size), command.freeze); });
   const Workload workload{
       .model = command.model, .batch = command.batch, .adam = model.training.adam};
   const partitioner::Partition partition =

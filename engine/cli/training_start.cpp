@@ -5,6 +5,7 @@
 
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
+#include "engine/train/checkpoint.h"
 
 namespace tessera::engine {
 
@@ -23,6 +24,46 @@ void refuse_to_resume(const TrainCommand& command,
 }
 
 }  // namespace
+
+namespace {
+
+// "layers 0 to 3 frozen"
+std::string frozen_text(int last) {
+  return last < 0    ? "no layer frozen"
+         : last == 0 ? "layer 0 frozen"
+                     : fmt::format("layers 0 to {} frozen", last);
+}
+
+}  // namespace
+
+partitioner::ModelFile model_to_train(const TrainCommand& command,
+                                      const Communicator& communicator) {
+  partitioner::ModelFile model = load_model(command.model, communicator);
+  model.network = agreed(communicator, [&] { return frozen(model.network, command.freeze); });
+  if (command.resume.empty()) {
+    return model;
+  }
+  const int now = last_frozen(model.network);
+  const int before = checkpoint_last_frozen(command.resume, communicator);
+  if (before == now || before >= model.network.size()) {  // another network, which is said later
+    return model;
+  }
+  const std::string difference =
+      fmt::format("was trained with {}, {} with {}",
+                  frozen_text(before),
+                  command.freeze.empty() ? command.model + " is" : "--freeze " + command.freeze,
+                  frozen_text(now));
+  if (!command.freeze.empty()) {
+    refuse_to_resume(command, difference, "leave out --freeze");
+  }
+  warn(fmt::format("{} {}: it goes on with {}", command.resume, difference, frozen_text(before)),
+       communicator);
+  throw_agreed(communicator, problem_of([&] {
+                 model.network =
+                     frozen(model.network, before < 0 ? "none" : std::to_string(before));
+               }));
+  return model;
+}
 
 std::optional<Preparation> preparation_before(const TrainCommand& command,
                                               const Communicator& communicator) {

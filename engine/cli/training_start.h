@@ -12,6 +12,12 @@
 
 namespace tessera::engine {
 
+// The model file, with the layers frozen that --freeze names; without it, of a run to resume those
+// that were frozen in it, which is said where the model file says others. Throws AgreedError where
+// both are given and differ. All ranks call this together.
+[[nodiscard]] partitioner::ModelFile model_to_train(const TrainCommand& command,
+                                                    const Communicator& communicator);
+
 // Of the file of --resume or --weights; nothing without one. All ranks call this together.
 [[nodiscard]] std::optional<Preparation> preparation_before(const TrainCommand& command,
                                                             const Communicator& communicator);

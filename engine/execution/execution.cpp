@@ -5,6 +5,7 @@
 #include "engine/execution/whole_maps.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/network/layer_memory.h"
 #include "partitioner/plan/forward_parts.h"
 #include "partitioner/plan/transfers.h"
 
@@ -90,7 +91,10 @@ Site Execution<T>::site(int layer) const {
 
 template <class T>
 void Execution<T>::make_norms() {
-  norms_.resize(static_cast<std::size_t>(network_->size()));
+  for (const partitioner::LayerSpec& spec : network_->layers) {
+    norms_.push_back(normalizes(spec.operation) ? std::make_unique<NormState<T>>() : nullptr);
+  }
+  statistics_.resize(norms_.size());
   for (std::size_t i = 0; i < plan_->transfers.size(); ++i) {
     const Transfer& forward = plan_->transfers[i];
     if (forward.kind != TransferKind::BatchStatistics) {
@@ -100,10 +104,9 @@ void Execution<T>::make_norms() {
     const auto shares = [&](Region partitioner::Tile::*contributes, Index fields, int tag) {
       return ChannelShares(*communicator_, channel_roles(*plan_, layer, contributes), fields, tag);
     };
-    norms_[static_cast<std::size_t>(layer)] = std::make_unique<Norm>(
-        Norm{{},
-             shares(&partitioner::Tile::owned, kMomentFields, tag_of(i)),
-             shares(&partitioner::Tile::backward, kGradientFields, tag_of(i) + 1)});
+    statistics_[static_cast<std::size_t>(layer)] = std::make_unique<BatchStatistics>(
+        BatchStatistics{shares(&partitioner::Tile::owned, kMomentFields, tag_of(i)),
+                        shares(&partitioner::Tile::backward, kGradientFields, tag_of(i) + 1)});
   }
 }
 
@@ -282,7 +285,7 @@ LayerViews<T> Execution<T>::make_views(int layer, Stage stage) {
   views.workspace = workspace_.data();
   views.first_gradients = this->at(layer).assigns_input_gradients() &&
                           begins_gradient(layer, gradient_time(*network_, layer) + 1);
-  views.norm = norms_[at] == nullptr ? nullptr : &norms_[at]->state;
+  views.norm = norms_[at].get();
   return views;
 }
 
@@ -345,8 +348,8 @@ ExecutionMemory Execution<T>::memory() const {
   memory.gradients = parameters_.gradient_bytes();
   memory.messages = parameters_.message_bytes();
   memory.activations = activations_.bytes();
-  for (const auto& norm : norms_) {
-    memory.messages += norm != nullptr ? norm->moments.bytes() + norm->gradients.bytes() : 0;
+  for (const auto& of : statistics_) {
+    memory.messages += of != nullptr ? of->moments.bytes() + of->gradients.bytes() : 0;
   }
   for (const Edge& edge : edges_) {
     memory.messages += edge.exchange.bytes();

@@ -136,9 +136,8 @@ class Execution {
     View<T> required_gradient;
   };
 
-  // A normalised layer: what its phases leave for each other, and what ranks send each other of it.
-  struct Norm {
-    NormState<T> state;
+  // Of a layer that normalises by statistics of the batch: what ranks send each other.
+  struct BatchStatistics {
     ChannelShares moments;
     ChannelShares gradients;
   };
@@ -184,7 +183,9 @@ class Execution {
   [[nodiscard]] const partitioner::LayerPlan& planned(int layer) const {
     return plan_->layers[static_cast<std::size_t>(rank())][static_cast<std::size_t>(layer)];
   }
-  [[nodiscard]] Norm& norm(int layer) { return *norms_[static_cast<std::size_t>(layer)]; }
+  [[nodiscard]] BatchStatistics& statistics(int layer) {
+    return *statistics_[static_cast<std::size_t>(layer)];
+  }
   [[nodiscard]] Edge& edge(int transfer) { return *edge_of_[static_cast<std::size_t>(transfer)]; }
   [[nodiscard]] const partitioner::Transfer& transfer(int number) const {
     return plan_->transfers[static_cast<std::size_t>(number)];
@@ -237,7 +238,9 @@ class Execution {
   Array<std::byte> activations_;  // in the arena's slots
   ParameterSet<T> parameters_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;
-  std::vector<std::unique_ptr<Norm>> norms_;         // by layer; null where none normalises
+  // By layer; null where none normalises, or none by statistics of the batch.
+  std::vector<std::unique_ptr<NormState<T>>> norms_;  // what its phases leave for each other
+  std::vector<std::unique_ptr<BatchStatistics>> statistics_;
   std::array<std::vector<LayerViews<T>>, 3> views_;  // by stage, then layer
   std::deque<Edge> edges_;
   std::vector<Edge*> edge_of_;  // by transfer; null: not of a map

@@ -61,7 +61,7 @@ ParameterSet<T>::ParameterSet(const partitioner::Network& network,
   for (const ParameterPlan& parameter : plan.parameters) {
     const Range channels = parameter.required[static_cast<std::size_t>(communicator.rank())];
     const Range held{channels.begin * parameter.shape.row, channels.end * parameter.shape.row};
-    const bool learns = training && is_learnt(parameter.kind);
+    const bool learns = training && is_learnt(parameter);
     const bool normalized =
         partitioner::layer_parameters(network, parameter.layer).scale.channels > 0 &&
         parameter.kind != ParameterKind::Weight;
@@ -82,7 +82,7 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const ParameterPlan& of = *parameters_[i].plan;
-      if (is_learnt(of.kind) && layers.first <= of.layer && of.layer <= layers.last) {
+      if (is_learnt(of) && layers.first <= of.layer && of.layer <= layers.last) {
         together.push_back(&parameters_[i]);
         places.push_back(i);
       }
@@ -94,7 +94,7 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
   }
   std::vector<Parameter<T>*> statistics;
   for (Parameter<T>& parameter : parameters_) {
-    if (!is_learnt(parameter.plan->kind)) {
+    if (is_running_statistic(*parameter.plan)) {
       statistics.push_back(&parameter);
     }
   }

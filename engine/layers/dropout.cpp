@@ -33,7 +33,7 @@ class DropoutLayer : public Layer<T> {
 
  private:
   [[nodiscard]] T factor(const Pass& pass, Index n, Index c, Index row, Index col) const {
-    if (!pass.training || !pass.dropout) {
+    if (!pass.training || !pass.dropout || site_.spec().frozen) {
       return T(1);
     }
     const partitioner::MapShape& shape = site_.spec().output;

@@ -21,14 +21,16 @@ Index layer_workspace(const partitioner::Network& network,
     return 0;
   }
   if (std::holds_alternative<partitioner::Convolution>(spec.operation)) {
-    const bool to_data = spec.inputs[0] != partitioner::kImage || options.image_gradient;
+    const int input = spec.inputs[0];
+    const bool to_data =
+        network.takes_gradient(input) && (input != partitioner::kImage || options.image_gradient);
     return convolution_workspace({convolution_shape(network, layer), plan.kernels_of(layer)},
                                  tile.computed,
-                                 options.training ? tile.backward : Region{},
+                                 options.training && spec.has_backward ? tile.backward : Region{},
                                  to_data);
   }
   if (std::holds_alternative<partitioner::Softmax>(spec.operation)) {
-    const Index arrays = options.training ? 3 : 1;
+    const Index arrays = options.training && spec.has_backward ? 3 : 1;
     return arrays * required_input(network, layer, 0, tile.computed).volume();
   }
   return 0;
@@ -106,10 +108,13 @@ std::vector<ConvolutionKernels> kernels_within(const partitioner::Network& netwo
     };
     ConvolutionKernels& of = kernels[static_cast<std::size_t>(layer)];
     fit(ConvolutionPass::Forward, of.forward);
-    if (network.layer(layer).inputs[0] != partitioner::kImage) {
+    const int input = network.layer(layer).inputs[0];
+    if (input != partitioner::kImage && network.takes_gradient(input)) {
       fit(ConvolutionPass::BackwardData, of.backward_data);
     }
-    fit(ConvolutionPass::BackwardWeights, of.backward_weights);
+    if (network.layer(layer).has_backward) {
+      fit(ConvolutionPass::BackwardWeights, of.backward_weights);
+    }
   }
   return kernels;
 }

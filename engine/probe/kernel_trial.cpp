@@ -39,6 +39,11 @@ double least_seconds(Work work) {
   return least;
 }
 
+bool makes_data_gradient(const partitioner::Network& network, int layer) {
+  const int input = network.layer(layer).inputs[0];
+  return input != kImage && network.takes_gradient(input);
+}
+
 // One convolution of one rank, with buffers as they will be when it trains.
 class Trial {
  public:
@@ -46,7 +51,8 @@ class Trial {
       : shape_(convolution_shape(network, layer)),
         tile_(plan.tile(layer, rank)),
         map_(whole_map(network, network.layer(layer).inputs[0], plan.batch)),
-        has_data_gradient_(network.layer(layer).inputs[0] != kImage) {
+        has_data_gradient_(makes_data_gradient(network, layer)),
+        has_weights_gradient_(network.layer(layer).has_backward) {
     const auto& read = plan.read_from[static_cast<std::size_t>(rank)];
     const Region& input = plan.buffer(rank, read[static_cast<std::size_t>(layer)][0]).region;
     const Region& output = plan.buffer(rank, plan.producer(rank, layer)).region;
@@ -88,10 +94,11 @@ class Trial {
                                                scratch_);
             })
                                : 0,
-            least_seconds([&] {
+            has_weights_gradient_ ? least_seconds([&] {
               convolution_backward_weights<float>(
                   method, in, gradient, tile_.backward, first, weight_gradient_.data(), scratch_);
-            })};
+            })
+                                  : 0};
   }
 
  private:
@@ -106,6 +113,7 @@ class Trial {
   partitioner::Tile tile_;
   Region map_;
   bool has_data_gradient_;
+  bool has_weights_gradient_;
   Index scratch_size_ = 0;
   std::optional<TrialArena> arena_;
   View<float> in_;
@@ -167,9 +175,12 @@ std::vector<ConvolutionKernels> fastest_kernels(const partitioner::Network& netw
       continue;  // the direct kernels are the only ones
     }
     const ConvolutionShape shape = convolution_shape(network, layer);
-    const bool reads_image = network.layer(layer).inputs[0] == kImage;
-    const Extents what{
-        shape.filters, shape.channels, shape.padding.rows, reads_image ? 1 : 0, 0, 0};
+    const Extents what{shape.filters,
+                       shape.channels,
+                       shape.padding.rows,
+                       makes_data_gradient(network, layer) ? 0 : 1,
+                       network.layer(layer).has_backward ? 0 : 1,
+                       0};
     const Extents where{computed.images.size(),
                         computed.channels.size(),
                         computed.rows.size(),

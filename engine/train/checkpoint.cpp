@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <fmt/format.h>
+#include <limits>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -32,7 +33,7 @@ std::vector<StoredTensor> stored_tensors(const partitioner::Network& network,
   for (const Parameter<float>& parameter : parameters.all()) {
     const auto shape = parameter_shape(network, *parameter.plan);
     tensors.push_back({parameter_name(*parameter.plan), shape, ElementType::F32});
-    if (is_learnt(parameter.plan->kind)) {
+    if (is_learnt(*parameter.plan)) {
       tensors.push_back({state_name(parameter, "first"), shape, ElementType::F32});
       if (adam) {
         tensors.push_back({state_name(parameter, "second"), shape, ElementType::F32});
@@ -93,7 +94,7 @@ void expect_optimizer(const SafetensorsReader& file,
                       const ParameterSet<float>& parameters,
                       bool adam) {
   for (const Parameter<float>& parameter : parameters.all()) {
-    if (is_learnt(parameter.plan->kind) && file.has(state_name(parameter, "second")) != adam) {
+    if (is_learnt(*parameter.plan) && file.has(state_name(parameter, "second")) != adam) {
       throw InputError(
           file.path().string(),
           0,
@@ -112,6 +113,9 @@ std::map<std::string, std::string> metadata_of(const TrainingState& state) {
                                               {"images_seen", std::to_string(state.images_seen)},
                                               {"network", state.fingerprint},
                                               {"model", state.model}};
+  if (state.last_frozen >= 0) {
+    metadata["last_frozen"] = std::to_string(state.last_frozen);
+  }
   if (state.preparation) {
     metadata[kPreparationKey] = to_json(*state.preparation);
   }
@@ -195,7 +199,7 @@ void save_checkpoint(const std::filesystem::path& path,
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {
     const Parameter<float>& parameter = parameters.all()[i];
     write(owned_values(*parameter.plan), parameter.values);
-    if (is_learnt(parameter.plan->kind)) {
+    if (is_learnt(*parameter.plan)) {
       write(owned_alone(*parameter.plan), optimizer.states()[i].first);
       if (optimizer.adam()) {
         write(owned_alone(*parameter.plan), optimizer.states()[i].second);
@@ -235,6 +239,20 @@ std::uint64_t checkpoint_seed(const std::filesystem::path& path, const Communica
   return static_cast<std::uint64_t>(communicator.share(seed));
 }
 
+int checkpoint_last_frozen(const std::filesystem::path& path, const Communicator& communicator) {
+  RootWork root(communicator);
+  Index layer = -1;
+  root.run([&] {
+    const SafetensorsReader file(path);
+    layer = file.metadata().count("last_frozen") > 0 ? parse_number(file, "last_frozen") : -1;
+    if (layer > std::numeric_limits<int>::max()) {
+      throw InputError(path.string(), 0, "its metadata names a frozen layer that cannot be one");
+    }
+  });
+  root.finish();
+  return static_cast<int>(communicator.share(layer));
+}
+
 TrainingState load_checkpoint(const std::filesystem::path& path,
                               const partitioner::Network& network,
                               ParameterSet<float>& parameters,
@@ -264,7 +282,7 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
     Parameter<float>& parameter = parameters.all()[i];
     OptimizerState<float>& remembered = optimizer.states()[i];
     read(parameter_name(*parameter.plan), held_values(*parameter.plan), parameter.values);
-    if (is_learnt(parameter.plan->kind)) {
+    if (is_learnt(*parameter.plan)) {
       read(state_name(parameter, "first"), owned_alone(*parameter.plan), remembered.first);
       if (optimizer.adam()) {
         read(state_name(parameter, "second"), owned_alone(*parameter.plan), remembered.second);

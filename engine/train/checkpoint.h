@@ -42,6 +42,7 @@ struct TrainingState {
   Index images_seen = 0;                                  // trained on so far, each time counted
   std::optional<Preparation> preparation = std::nullopt;  // what old files do not know
   std::optional<TestResult> tested = std::nullopt;        // of these very weights, where known
+  int last_frozen = -1;  // layer; there is no optimizer state up to it. -1: none is frozen
 };
 
 void save_checkpoint(const std::filesystem::path& path,
@@ -77,8 +78,11 @@ struct BestSoFar {
 void expect_sound_parameters(const SafetensorsReader& file,
                              const std::vector<const partitioner::ParameterPlan*>& wanted);
 
-// The seed that a checkpoint's training had.
+// The seed that a checkpoint's training had, and the last layer that was frozen in it, -1 where
+// none was.
 [[nodiscard]] std::uint64_t checkpoint_seed(const std::filesystem::path& path,
                                             const Communicator& communicator);
+[[nodiscard]] int checkpoint_last_frozen(const std::filesystem::path& path,
+                                         const Communicator& communicator);
 
 }  // namespace tessera::engine

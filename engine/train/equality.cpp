@@ -103,7 +103,8 @@ void gather_maps(Execution<T>& execution, Outcome<T>& outcome) {
   const int rank = execution.communicator().rank();
   for (int layer = 0; layer < network.size(); ++layer) {
     outcome.maps.push_back(execution.gather_map(layer));
-    if (std::holds_alternative<partitioner::MaxPool>(network.layer(layer).operation)) {
+    if (network.layer(layer).has_backward &&
+        std::holds_alternative<partitioner::MaxPool>(network.layer(layer).operation)) {
       const Region& owned = execution.plan().tile(layer, rank).owned;
       Tensor<T> argmax(owned);
       copy_argmax(execution.argmax(layer), owned, argmax.view());
@@ -148,9 +149,11 @@ Outcome<T> run(const EqualityOptions& options,
   execution.backward(pass);
   execution.finish_gradients(pass);
   outcome.tensors["output"] = outcome.maps.back();
-  outcome.tensors["input gradient"] = execution.gather_gradient(partitioner::kImage);
+  if (network.takes_gradient(partitioner::kImage)) {
+    outcome.tensors["input gradient"] = execution.gather_gradient(partitioner::kImage);
+  }
   for (const Parameter<T>& parameter : parameters.all()) {
-    const bool learnt = is_learnt(parameter.plan->kind);
+    const bool learnt = is_learnt(*parameter.plan);
     const std::string name = parameter_name(*parameter.plan) + (learnt ? " gradient" : "");
     outcome.tensors[name] =
         parameters.gather(parameter, learnt ? parameter.gradient.data() : parameter.values.data());

@@ -71,7 +71,7 @@ void Trainer::update() {
 void Trainer::keep_statistics() {
   statistics_.clear();
   for (const Parameter<float>& parameter : execution_.parameters_under_way().all()) {
-    if (!is_learnt(parameter.plan->kind)) {
+    if (is_running_statistic(*parameter.plan)) {
       const float* values = parameter.values.data();
       statistics_.insert(statistics_.end(), values, values + parameter.values.size());
     }
@@ -81,7 +81,7 @@ void Trainer::keep_statistics() {
 void Trainer::restore_statistics() {
   auto kept = statistics_.cbegin();
   for (Parameter<float>& parameter : execution_.parameters_under_way().all()) {
-    if (!is_learnt(parameter.plan->kind)) {
+    if (is_running_statistic(*parameter.plan)) {
       std::copy_n(kept, parameter.values.size(), parameter.values.data());
       kept += parameter.values.size();
     }

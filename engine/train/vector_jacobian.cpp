@@ -138,12 +138,17 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
   NamedTensors out;
   const int last = options.network.size() - 1;
   put(out, "output", map_shape(options.network, last, batch), execution.gather_map(last));
-  put(out,
-      "input_gradient",
-      map_shape(options.network, partitioner::kImage, batch),
-      execution.gather_gradient(partitioner::kImage));
+  if (options.network.takes_gradient(partitioner::kImage)) {
+    put(out,
+        "input_gradient",
+        map_shape(options.network, partitioner::kImage, batch),
+        execution.gather_gradient(partitioner::kImage));
+  }
   for (const Parameter<T>& parameter : parameters.all()) {
-    const bool learnt = is_learnt(parameter.plan->kind);
+    if (parameter.plan->frozen) {
+      continue;
+    }
+    const bool learnt = is_learnt(*parameter.plan);
     put(out,
         parameter_name(*parameter.plan),
         parameter_shape(options.network, *parameter.plan),

@@ -86,10 +86,12 @@ class WeightsSource {
       }
       if (const auto misfit = misfit_of(*parameter.plan)) {
         result.taken[layer] = 0;
-        result.lines.push_back(fmt::format("{}: {} starts from scratch: {}",
-                                           path_.string(),
-                                           layer_text(network_, parameter.plan->layer),
-                                           *misfit));
+        result.lines.push_back(
+            fmt::format("{}: {} {} from scratch: {}",
+                        path_.string(),
+                        layer_text(network_, parameter.plan->layer),
+                        parameter.plan->frozen ? "is frozen and starts" : "starts",
+                        *misfit));
       }
     }
     return result;

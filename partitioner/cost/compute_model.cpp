@@ -13,6 +13,8 @@ namespace tessera::partitioner {
 
 namespace {
 
+const Region kNothing;  // the backward pass of a layer that has none
+
 double as_double(Index value) {
   return static_cast<double>(value);
 }
@@ -217,9 +219,11 @@ ConvolutionTask task_of(const Network& network,
           pass == ConvolutionPass::BackwardData ? read_cells(network, layer, output) : Region{}};
 }
 
-// Where a network begins, the gradient of the input is not needed.
-bool wants_input_gradient(const LayerSpec& spec) {
-  return std::any_of(spec.inputs.begin(), spec.inputs.end(), [](int map) { return map != kImage; });
+// Where a network begins, and above frozen layers, the gradient of the input is not needed.
+bool wants_input_gradient(const Network& network, const LayerSpec& spec) {
+  return std::any_of(spec.inputs.begin(), spec.inputs.end(), [&](int map) {
+    return map != kImage && network.takes_gradient(map);
+  });
 }
 
 }  // namespace
@@ -275,6 +279,7 @@ double step_multiply_adds(const Network& network,
                           const Region& computed,
                           const Region& backward) {
   const LayerSpec& spec = network.layer(layer);
+  const Region& back = spec.has_backward ? backward : kNothing;
   if (!std::holds_alternative<Convolution>(spec.operation)) {
     return 0;
   }
@@ -282,9 +287,9 @@ double step_multiply_adds(const Network& network,
     return counted_flops(task_of(network, layer, kernel, pass, output)) / 2;
   };
   double sum = of(kernels.forward, ConvolutionPass::Forward, computed) +
-               of(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward);
-  if (wants_input_gradient(spec)) {
-    sum += of(kernels.backward_data, ConvolutionPass::BackwardData, backward);
+               of(kernels.backward_weights, ConvolutionPass::BackwardWeights, back);
+  if (wants_input_gradient(network, spec)) {
+    sum += of(kernels.backward_data, ConvolutionPass::BackwardData, back);
   }
   return sum;
 }
@@ -315,29 +320,29 @@ LayerSeconds layer_seconds(const Network& network,
     return seconds;
   }
   const LayerSpec& spec = network.layer(layer);
-  const bool data = wants_input_gradient(spec);
+  const Region& back = spec.has_backward ? backward : kNothing;
+  const bool data = wants_input_gradient(network, spec);
   PassRates rates = normalizes(spec.operation) ? device.normalize : device.activate;
   double forward_bytes = map_bytes(computed);
-  double backward_bytes = backward.empty() ? 0 : map_bytes(backward);
+  double backward_bytes = back.empty() ? 0 : map_bytes(back);
   if (std::holds_alternative<Convolution>(spec.operation)) {
     const auto run = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
       return convolution_seconds(device, task_of(network, layer, kernel, pass, output));
     };
     seconds.forward_s = run(kernels.forward, ConvolutionPass::Forward, computed);
     seconds.backward_weights_s =
-        run(kernels.backward_weights, ConvolutionPass::BackwardWeights, backward);
+        run(kernels.backward_weights, ConvolutionPass::BackwardWeights, back);
     seconds.backward_data_s =
-        data ? run(kernels.backward_data, ConvolutionPass::BackwardData, backward) : 0;
+        data ? run(kernels.backward_data, ConvolutionPass::BackwardData, back) : 0;
   } else if (std::holds_alternative<Connected>(spec.operation)) {
     const Index features = network.shape(spec.inputs[0]).volume();
     seconds.forward_s = connected_seconds(device, features, computed);
-    seconds.backward_weights_s =
-        backward.empty() ? 0 : connected_seconds(device, features, backward);
+    seconds.backward_weights_s = back.empty() ? 0 : connected_seconds(device, features, back);
     seconds.backward_data_s = data ? seconds.backward_weights_s : 0;
   } else {
     rates = std::holds_alternative<MaxPool>(spec.operation) ? device.pool : device.elementwise;
     forward_bytes = touched_bytes(network, layer, computed);
-    backward_bytes = backward.empty() ? 0 : touched_bytes(network, layer, backward);
+    backward_bytes = back.empty() ? 0 : touched_bytes(network, layer, back);
   }
   seconds.other_forward_s = forward_bytes / rates.forward_bytes_per_s;
   seconds.other_backward_s = backward_bytes / rates.backward_bytes_per_s;

@@ -145,7 +145,7 @@ class GroupCosts::Adder {
   }
 
   void synchronize_statistics(int layer, Region Tile::*contributes, Index numbers) {
-    if (!normalizes(network_.layer(layer).operation)) {
+    if (!takes_batch_statistics(network_.layer(layer))) {
       return;
     }
     load_.clear();
@@ -290,7 +290,10 @@ class StepCostSum {
               int reader,
               const ClusterProfile& cluster,
               const CostOptions& options)
-      : reader_(reader), costs_(network, kernels, gradient_reduction, cluster), load_(cluster) {
+      : network_(network),
+        reader_(reader),
+        costs_(network, kernels, gradient_reduction, cluster),
+        load_(cluster) {
     cost_.passes = options.passes;
     cost_.loss_s = options.has_loss ? loss_seconds(cluster) : 0;
   }
@@ -304,7 +307,8 @@ class StepCostSum {
       const ExchangeSeconds seconds =
           exchange_seconds(OverlapIndex(owners[map_slot(map)]), required, load_);
       of_group.forward_exchange_s += seconds.forward_s;
-      of_group.backward_exchange_s += map != kImage ? seconds.backward_s : 0;
+      const bool comes_back = map != kImage && network_.takes_gradient(map);
+      of_group.backward_exchange_s += comes_back ? seconds.backward_s : 0;
     }
     cost_.groups.push_back(std::move(of_group));
   }
@@ -312,6 +316,7 @@ class StepCostSum {
   [[nodiscard]] const StepCost& cost() const { return cost_; }
 
  private:
+  const Network& network_;
   int reader_;
   GroupCosts costs_;
   TransferLoad load_;

@@ -203,11 +203,8 @@ bool is_simulable(const Network& network, int devices) {
   constexpr double kMostWork = 1e7;
   double reductions = 0;  // of statistics and parameters: from each device to each other
   for (const LayerSpec& layer : network.layers) {
-    reductions += normalizes(layer.operation) ? 2 : 0;
-    reductions += std::holds_alternative<Convolution>(layer.operation) ||
-                          std::holds_alternative<Connected>(layer.operation)
-                      ? 2
-                      : 0;
+    reductions += takes_batch_statistics(layer) ? 2 : 0;
+    reductions += learns(layer) ? 2 : 0;
   }
   const double messages = static_cast<double>(devices) * (devices - 1);
   return reductions * messages * messages <= kMostWork;

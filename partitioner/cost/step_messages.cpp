@@ -40,6 +40,9 @@ void add_statistics(const std::vector<Tile>& tiles,
 std::vector<SharedParameter> shared_parameters(const Network& network,
                                                int layer,
                                                const std::vector<Tile>& tiles) {
+  if (network.layer(layer).frozen) {
+    return {};
+  }
   const LayerParameters parameters = layer_parameters(network, layer);
   const bool normalized = normalizes(network.layer(layer).operation);
   const std::array shapes{std::pair(ParameterKind::Weight, parameters.weight),

@@ -257,7 +257,7 @@ ActivationArena activation_arena(const Network& network,
   lay_out(arena, options);
   for (int layer = 0; layer < network.size(); ++layer) {
     const auto at = static_cast<std::size_t>(layer);
-    if (normalizes(network.layer(layer).operation)) {
+    if (takes_batch_statistics(network.layer(layer))) {
       const MemorySlot& again = arena.recomputed_pre_activations[at];
       arena.pre_activation_gradients[at] =
           again.bytes > 0 ? again : arena.pre_activations[at];  // in place
@@ -312,16 +312,16 @@ ActivationKinds activation_kinds(const Network& network,
   kinds.turns = arena.bytes - kinds.maps - kinds.pre_activations - kinds.argmax;
   std::vector<bool> read(plan.buffers[own].size(), false);
   for (int layer = 0; layer < network.size(); ++layer) {
-    const Operation& operation = network.layer(layer).operation;
+    const LayerSpec& spec = network.layer(layer);
     const Region& computed = plan.tile(layer, rank).computed;
-    if (normalizes(operation)) {
+    if (takes_batch_statistics(spec)) {
       kinds.least += computed.volume() * options.scalar_bytes;
     }
-    if (std::holds_alternative<MaxPool>(operation)) {
+    if (std::holds_alternative<MaxPool>(spec.operation) && spec.has_backward) {
       kinds.least += computed.volume();
     }
     for (const int buffer : plan.read_from[own][static_cast<std::size_t>(layer)]) {
-      if (buffer != kNoBuffer && backward_reads_inputs(operation)) {
+      if (buffer != kNoBuffer && backward_reads_inputs(spec)) {
         read[static_cast<std::size_t>(buffer)] = true;
       }
     }

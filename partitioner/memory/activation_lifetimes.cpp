@@ -129,14 +129,13 @@ class Lifetimes {
       need(arena_.recomputed, buffer, again(maker(map)));
     }
     // A fused pool holds what its convolution's activation made of the argmax cells.
-    if (options_.training && backward_reads_output(network_.layer(maker(map)).operation)) {
+    if (options_.training && backward_reads_output(network_.layer(maker(map)))) {
       need(comes_again(map) ? arena_.recomputed : arena_.values, buffer, second(maker(map)));
     }
   }
 
   void inputs_of(int layer) {
-    const bool in_backward =
-        options_.training && backward_reads_inputs(network_.layer(layer).operation);
+    const bool in_backward = options_.training && backward_reads_inputs(network_.layer(layer));
     for (std::size_t input = 0; input < network_.layer(layer).inputs.size(); ++input) {
       const int buffer = reads(layer, input);
       const int map = network_.layer(layer).inputs[input];
@@ -158,8 +157,10 @@ class Lifetimes {
 
   void pre_activations_of(int layer) {
     const Index bytes = blocked_volume(plan_.tile(layer, rank_).computed) * options_.scalar_bytes;
-    const bool keeps = keeps_pre_activations(network_.layer(layer).operation);
+    const LayerSpec& spec = network_.layer(layer);
+    const bool keeps = keeps_pre_activations(spec.operation);
     const bool fuses = arena_.fused_pool[slot(layer)] != kNoLayer;
+    const bool in_training = options_.training && spec.has_backward;
     if (!keeps && !fuses) {
       return;
     }
@@ -172,12 +173,12 @@ class Lifetimes {
       in_backward->bytes = bytes;
       need(*in_backward, again(layer));
     }
-    if (keeps && options_.training) {
+    if (keeps && in_training) {
       need(*in_backward, second(layer), weights(layer));
     }
-    const bool wanted = network_.layer(layer).inputs[0] != kImage || options_.image_gradient ||
+    const bool wanted = spec.inputs[0] != kImage || options_.image_gradient ||
                         arena_.argmax_pool[slot(layer)] == kNoLayer;
-    if (!keeps && options_.training && wanted) {
+    if (!keeps && in_training && wanted) {
       MemorySlot& gradients = arena_.pre_activation_gradients[slot(layer)];
       gradients.bytes = bytes;
       need(gradients, first(layer), second(layer), weights(layer));
@@ -199,7 +200,9 @@ class Lifetimes {
   }
 
   void argmax_of(int layer) {
-    if (!options_.training || !std::holds_alternative<MaxPool>(network_.layer(layer).operation)) {
+    const LayerSpec& spec = network_.layer(layer);
+    if (!options_.training || !spec.has_backward ||
+        !std::holds_alternative<MaxPool>(spec.operation)) {
       return;
     }
     MemorySlot& argmax = arena_.argmax[slot(layer)];
@@ -236,11 +239,10 @@ class Lifetimes {
         need(arena_.gradients, reads(layer, input), second(layer));
       }
     }
-    if (!options_.image_gradient) {
-      for (std::size_t i = 0; i < arena_.gradients.size(); ++i) {
-        if (plan_.buffers[slot(rank_)][i].map == kImage) {
-          arena_.gradients[i] = unused();
-        }
+    for (std::size_t i = 0; i < arena_.gradients.size(); ++i) {
+      const int map = plan_.buffers[slot(rank_)][i].map;
+      if (!network_.takes_gradient(map) || (map == kImage && !options_.image_gradient)) {
+        arena_.gradients[i] = unused();
       }
     }
   }
@@ -261,7 +263,7 @@ class Lifetimes {
         if (arena_.again[slot(reader)].runs) {
           need(restored, again(reader));
         }
-        if (backward_reads_inputs(network_.layer(reader).operation)) {
+        if (backward_reads_inputs(network_.layer(reader))) {
           need(restored, second(reader), weights(reader));
         }
       }

@@ -15,7 +15,7 @@ void add_parameters(const Plan& plan, int rank, const MemoryOptions& options, Me
   for (const ParameterPlan& parameter : plan.parameters) {
     const Index held = parameter.required[own].size() * parameter.shape.row;
     use.weights += held * options.scalar_bytes;
-    if (!options.training || !is_learnt(parameter.kind)) {
+    if (!options.training || !is_learnt(parameter)) {
       continue;
     }
     use.gradients += held * options.scalar_bytes;

@@ -23,6 +23,10 @@ bool has_weights(const Operation& operation) {
          std::holds_alternative<Connected>(operation);
 }
 
+bool learns(const LayerSpec& layer) {
+  return has_weights(layer.operation) && !layer.frozen;
+}
+
 bool normalizes(const Operation& operation) {
   const auto* convolution = std::get_if<Convolution>(&operation);
   const auto* connected = std::get_if<Connected>(&operation);
@@ -30,18 +34,25 @@ bool normalizes(const Operation& operation) {
          (connected != nullptr && connected->batch_normalize);
 }
 
+bool takes_batch_statistics(const LayerSpec& layer) {
+  return normalizes(layer.operation) && !layer.frozen;
+}
+
 bool keeps_pre_activations(const Operation& operation) {
   return normalizes(operation) || slope_needs_input(activation_of(operation));
 }
 
-bool backward_reads_inputs(const Operation& operation) {
-  return std::holds_alternative<Convolution>(operation) ||
-         std::holds_alternative<Connected>(operation) || std::holds_alternative<Softmax>(operation);
+bool backward_reads_inputs(const LayerSpec& layer) {
+  const Operation& operation = layer.operation;
+  return layer.has_backward &&
+         (has_weights(operation) || std::holds_alternative<Softmax>(operation));
 }
 
-bool backward_reads_output(const Operation& operation) {
-  return std::holds_alternative<Softmax>(operation) || std::holds_alternative<Cost>(operation) ||
-         (!normalizes(operation) && activation_of(operation) != Activation::Linear);
+bool backward_reads_output(const LayerSpec& layer) {
+  const Operation& operation = layer.operation;
+  return layer.has_backward &&
+         (std::holds_alternative<Softmax>(operation) || std::holds_alternative<Cost>(operation) ||
+          (!normalizes(operation) && activation_of(operation) != Activation::Linear));
 }
 
 }  // namespace tessera::partitioner

@@ -286,6 +286,47 @@ void add_layer(Network& network, Operation operation, std::vector<int> inputs, i
   network.layers.push_back({operation, std::move(inputs), output, line});
 }
 
+namespace {
+
+bool has_parameters(const Network& network, int layer) {
+  return layer_parameters(network, layer).weight.channels > 0;
+}
+
+}  // namespace
+
+void freeze(Network& network, int last) {
+  require(last >= -1 && last < network.size(),
+          "layer " + std::to_string(last) + " does not exist: the layers are 0 to " +
+              std::to_string(network.size() - 1));
+  int last_to_learn = network.size() - 1;
+  while (last_to_learn >= 0 && !has_parameters(network, last_to_learn)) {
+    --last_to_learn;
+  }
+  require(
+      last < 0 || last < last_to_learn,
+      "with all layers up to " + std::to_string(last) + " frozen nothing is left to learn" +
+          (last_to_learn > 0 ? ": freeze layer " + std::to_string(last_to_learn - 1) + " at most"
+                             : ""));
+  for (int layer = 0; layer < network.size(); ++layer) {
+    LayerSpec& spec = network.layers[static_cast<std::size_t>(layer)];
+    spec.frozen = layer <= last;
+    spec.has_backward =
+        last < 0 ||
+        (!spec.frozen && (has_parameters(network, layer) ||
+                          std::any_of(spec.inputs.begin(), spec.inputs.end(), [&](int map) {
+                            return network.takes_gradient(map);
+                          })));
+  }
+}
+
+int last_frozen(const Network& network) {
+  int last = -1;
+  while (last + 1 < network.size() && network.layer(last + 1).frozen) {
+    ++last;
+  }
+  return last;
+}
+
 Region whole_map(const Network& network, int map, Index batch) {
   const MapShape& shape = network.shape(map);
   return {{0, batch}, {0, shape.channels}, {0, shape.rows}, {0, shape.cols}};

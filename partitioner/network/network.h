@@ -180,6 +180,11 @@ struct LayerSpec {
   std::vector<int> inputs;  // maps, each less than the layer's own index; kImage or a layer
   MapShape output;          // filled in by add_layer
   int line = 0;             // where the model file has it; 0 if it came from no file
+  // Filled in by freeze(): a frozen layer computes as in inference and does not change.
+  bool frozen = false;
+  // Whether the backward pass comes to it: it learns, or a layer that it depends on does. Of a
+  // network without frozen layers: always.
+  bool has_backward = true;
 };
 
 // Layers that follow each other, both ends included.
@@ -201,12 +206,24 @@ struct Network {
   [[nodiscard]] const LayerSpec& layer(int index) const {
     return layers[static_cast<std::size_t>(index)];
   }
+  // Whether the backward pass makes the gradient of a map; of the image only where it is asked for.
+  [[nodiscard]] bool takes_gradient(int map) const {
+    return map == kImage ? layers.empty() || !layers.front().frozen : layer(map).has_backward;
+  }
 };
 
 // Appends a layer and derives its output shape. Throws std::invalid_argument with a message for the
 // user (no place: the caller knows it) where shapes do not fit: a window wholly outside the map,
 // channels that do not divide, ...
 void add_layer(Network& network, Operation operation, std::vector<int> inputs, int line = 0);
+
+// Freezes the layers up to `last`, it included, and no others; -1: none. They normalise by their
+// running statistics, drop nothing out, and have no backward pass. Throws std::invalid_argument
+// with a message for the user where there is no such layer, or where no later one learns.
+void freeze(Network& network, int last);
+
+// The last frozen layer, -1 where none is.
+[[nodiscard]] int last_frozen(const Network& network);
 
 // The region of map inputs[input] that `layer` requires to compute `output` of its own map. Empty
 // where it requires nothing of that input. Convolutions reach outside the map (the border, always

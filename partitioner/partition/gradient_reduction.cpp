@@ -13,6 +13,9 @@ constexpr Index kChunksOfRank = 6;  // under way to all others
 }  // namespace
 
 Index learnt_elements(const Network& network, int layer) {
+  if (network.layer(layer).frozen) {
+    return 0;
+  }
   const LayerParameters of = layer_parameters(network, layer);
   Index elements = 0;
   for (const ParameterShape& shape : {of.weight, of.bias, of.scale}) {

@@ -55,8 +55,8 @@ bool ends_recomputed_group(const Plan& plan, int layer) {
 }
 
 bool may_be_deferred(const Network& network, int layer, int next) {
-  return next != kNoLayer && has_weights(network.layer(layer).operation) &&
-         normalizes(network.layer(next).operation);
+  return next != kNoLayer && learns(network.layer(layer)) &&
+         takes_batch_statistics(network.layer(next));
 }
 
 bool recomputed_group_ends(const Plan& plan, int first, int last) {

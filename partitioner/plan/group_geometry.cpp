@@ -37,8 +37,9 @@ class GeometryMaker {
       }
     }
     for (int layer = group_.last; layer >= group_.first; --layer) {
-      if (std::find(group_.reduce_to_owner.begin(), group_.reduce_to_owner.end(), layer) !=
-          group_.reduce_to_owner.end()) {
+      const auto& reduced = group_.reduce_to_owner;
+      if (network_.takes_gradient(layer) &&
+          std::find(reduced.begin(), reduced.end(), layer) != reduced.end()) {
         reduce_to_owners(layer);
       }
       require_inputs(layer);

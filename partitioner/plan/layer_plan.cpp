@@ -22,6 +22,7 @@ class LayerPlans {
     for (int layer = 0; layer < network.size(); ++layer) {
       fusable_.push_back(fusable_pool(network, layer));
       by_argmax_.push_back(
+          network.layer(layer).has_backward &&
           weights_from_argmax(plan.kernels_of(layer).backward_weights, network, layer));
       last_reader_.push_back(last_backward_reader(network, layer));
     }
@@ -79,7 +80,7 @@ class LayerPlans {
   }
 
   [[nodiscard]] bool restores(int rank, int map) {
-    if (!normalizes(network_.layer(map).operation)) {
+    if (!takes_batch_statistics(network_.layer(map))) {
       return false;
     }
     const int group = plan_.group(map);

@@ -188,7 +188,7 @@ class PlanMaker {
   }
 
   ParameterPlan share_parameter(int layer, ParameterKind kind, const ParameterShape& shape) {
-    ParameterPlan result{layer, kind, shape, {}, {}, {}};
+    ParameterPlan result{layer, kind, shape, network_.layer(layer).frozen, {}, {}, {}};
     for (const Tile& tile : plan_.tiles_of(layer)) {
       result.required.push_back(tile.computed.empty() ? Range{} : tile.computed.channels);
     }
@@ -227,8 +227,7 @@ class PlanMaker {
     plan_.deferred = deferred_weights(network_, plan_);
     for (int layer = 0; layer < network_.size(); ++layer) {
       const auto at = static_cast<std::size_t>(layer);
-      for (int rank = 0; has_weights(network_.layer(layer).operation) && rank < plan_.ranks;
-           ++rank) {
+      for (int rank = 0; learns(network_.layer(layer)) && rank < plan_.ranks; ++rank) {
         plan_.layers[static_cast<std::size_t>(rank)][at].weight_parts =
             weight_parts(plan_.deferred[at],
                          plan_.kernels_of(layer).backward_weights,

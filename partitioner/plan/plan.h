@@ -52,11 +52,20 @@ struct ParameterPlan {
   int layer = 0;
   ParameterKind kind = ParameterKind::Weight;
   ParameterShape shape;
+  bool frozen = false;          // its layer is
   std::vector<Range> required;  // per rank: output channels that it computes with
   std::vector<std::vector<Range>>
       owned;                      // per rank: disjoint runs of elements, together all of the tensor
   std::vector<Message> messages;  // from owners to ranks that require; region.cols are elements
 };
+
+// Whether training changes it by gradients, or by the statistics of batches.
+[[nodiscard]] inline bool is_learnt(const ParameterPlan& parameter) {
+  return is_learnt(parameter.kind) && !parameter.frozen;
+}
+[[nodiscard]] inline bool is_running_statistic(const ParameterPlan& parameter) {
+  return !is_learnt(parameter.kind) && !parameter.frozen;
+}
 
 // Learnt parameters of consecutive layers, whose gradients and values travel together.
 struct BucketPlan {

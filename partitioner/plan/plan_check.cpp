@@ -179,7 +179,7 @@ class PlanCheck {
   // its owner exactly once where the map's gradient is reduced there.
   void check_gradients(int layer, std::size_t input) {
     const int map = network_.layer(layer).inputs[input];
-    if (plan_.group(map) != plan_.group(layer)) {
+    if (plan_.group(map) != plan_.group(layer) || !network_.takes_gradient(map)) {
       return;
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {

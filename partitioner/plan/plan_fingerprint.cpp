@@ -41,6 +41,7 @@ class PlanFingerprint : public Fingerprint {
   void add(const ParameterPlan& parameter) {
     add(Index{parameter.layer});
     add(static_cast<Index>(parameter.kind));
+    add(Index{parameter.frozen});
     add(parameter.required);
     add(parameter.owned);
     add(parameter.messages);

@@ -21,7 +21,8 @@ class Recomputation {
       if (!is_fused(layer)) {
         RecomputedLayer& of = at(layer);
         of.output = output_is_wanted(layer);
-        of.runs = of.output || keeps_pre_activations(network_.layer(layer).operation);
+        const LayerSpec& spec = network_.layer(layer);
+        of.runs = of.output || (spec.has_backward && keeps_pre_activations(spec.operation));
       }
     }
     return std::move(layers_);
@@ -43,15 +44,15 @@ class Recomputation {
     if (last_backward_reader(network_, map) > group_.last) {
       return false;  // kept
     }
-    if (backward_reads_output(network_.layer(layer).operation)) {
+    if (backward_reads_output(network_.layer(layer))) {
       return true;
     }
-    const bool comes_from_pre_activations = normalizes(network_.layer(map).operation);
+    const bool comes_from_pre_activations = takes_batch_statistics(network_.layer(map));
     const std::vector<int> readers = readers_of(network_, map);
     return std::any_of(readers.begin(), readers.end(), [&](int reader) {
       return reader <= group_.last &&
-             (at(reader).runs || (!comes_from_pre_activations &&
-                                  backward_reads_inputs(network_.layer(reader).operation)));
+             (at(reader).runs ||
+              (!comes_from_pre_activations && backward_reads_inputs(network_.layer(reader))));
     });
   }
 
@@ -97,7 +98,7 @@ int last_backward_reader(const Network& network, int map) {
   }
   int last = kNoLayer;
   for (const int reader : readers_of(network, map)) {
-    last = backward_reads_inputs(network.layer(reader).operation) ? reader : last;
+    last = backward_reads_inputs(network.layer(reader)) ? reader : last;
   }
   return last;
 }

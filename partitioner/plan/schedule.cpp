@@ -116,11 +116,11 @@ class ScheduleMaker {
   [[nodiscard]] bool uses_weights(int layer) const {
     return has_weights(network_.layer(layer).operation);
   }
-  [[nodiscard]] bool normalized(int layer) const {
-    return normalizes(network_.layer(layer).operation);
+  [[nodiscard]] bool takes_statistics(int layer) const {
+    return takes_batch_statistics(network_.layer(layer));
   }
   [[nodiscard]] bool exchanges_statistics(int layer) const {
-    return normalized(layer) && options_.training && options_.statistics == Statistics::Batch;
+    return takes_statistics(layer) && options_.training && options_.statistics == Statistics::Batch;
   }
 
   void forward() {
@@ -134,7 +134,8 @@ class ScheduleMaker {
         }
       }
       pre_activations(layer);
-      if (normalized(layer) && options_.training && options_.statistics != Statistics::Running) {
+      if (takes_statistics(layer) && options_.training &&
+          options_.statistics != Statistics::Running) {
         compute(Phase::Statistics, layer);
       }
       if (exchanges_statistics(layer)) {
@@ -190,6 +191,9 @@ class ScheduleMaker {
     int deferred = kNoLayer;  // the layer whose weights are put off
     for (int layer = network_.size() - 1; layer >= 0; --layer) {
       recompute_before(layer);
+      if (!network_.layer(layer).has_backward) {
+        continue;
+      }
       finish_gradient(layer);
       if (uses_weights(layer)) {
         compute(Phase::BackwardActivation, layer);
@@ -204,7 +208,7 @@ class ScheduleMaker {
       if (exchanges_statistics(layer)) {
         finish(statistics_[at(layer)].second);
       }
-      if (normalized(layer)) {
+      if (takes_statistics(layer)) {
         compute(Phase::BackwardNormalize, layer);
       }
       restore_for(Phase::BackwardData, layer);
@@ -314,7 +318,7 @@ class ScheduleMaker {
                                   Phase phase,
                                   int layer) const {
     return phase == Phase::Recompute ? of_rank[at(layer)].recompute.runs
-                                     : backward_reads_inputs(network_.layer(layer).operation);
+                                     : backward_reads_inputs(network_.layer(layer));
   }
 
   void update() {

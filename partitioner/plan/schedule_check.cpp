@@ -302,11 +302,11 @@ class ScheduleCheck {
   }
 
   void check_phases(int layer) {
-    const Operation& operation = network_.layer(layer).operation;
-    expect_once(layer, Phase::Activate, has_weights(operation));
-    expect_once(layer, Phase::BackwardActivation, trains_ && has_weights(operation));
-    expect_once(layer, Phase::BackwardNormalize, trains_ && normalizes(operation));
-    expect_once(layer, Phase::BackwardData, trains_);
+    const LayerSpec& spec = network_.layer(layer);
+    expect_once(layer, Phase::Activate, has_weights(spec.operation));
+    expect_once(layer, Phase::BackwardActivation, trains_ && learns(spec));
+    expect_once(layer, Phase::BackwardNormalize, trains_ && takes_batch_statistics(spec));
+    expect_once(layer, Phase::BackwardData, trains_ && spec.has_backward);
     expect_before(layer, Phase::Prepare, Phase::Forward);
     expect_before(layer, Phase::Forward, Phase::Statistics);
     expect_before(layer, Phase::Forward, Phase::Activate);
@@ -323,7 +323,7 @@ class ScheduleCheck {
           first(Phase::Forward, layer) != kNever) {
         report("layer {} runs before layer {}, which it reads", layer, input);
       }
-      if (input != kImage && trains_ &&
+      if (input != kImage && trains_ && network_.takes_gradient(input) &&
           last(Phase::BackwardData, layer) > first(Phase::BackwardData, input)) {
         report("layer {} runs backward before layer {}, which reads it", input, layer);
       }
@@ -370,7 +370,7 @@ class ScheduleCheck {
     if (of.prepares_filters && first(Phase::Prepare, layer) == kNever) {
       report("layer {}, rank {}: its filters are not prepared", layer, rank);
     }
-    if (trains_ && has_weights(network_.layer(layer).operation)) {
+    if (trains_ && learns(network_.layer(layer))) {
       check_weight_parts(layer, rank);
     }
   }

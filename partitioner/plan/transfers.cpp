@@ -52,7 +52,7 @@ class TransferLists {
   void add_all() {
     map_gradients();
     for (int layer = 0; layer < network_.size(); ++layer) {
-      if (normalizes(network_.layer(layer).operation)) {
+      if (takes_batch_statistics(network_.layer(layer))) {
         statistics(layer);
       }
     }
@@ -83,6 +83,9 @@ class TransferLists {
   void map_gradients() {
     const int maps = static_cast<int>(plan_.transfers.size());
     for (int copied = 0; copied < maps; ++copied) {
+      if (!network_.takes_gradient(plan_.transfers[static_cast<std::size_t>(copied)].subject)) {
+        continue;
+      }
       Transfer gradient = gradient_of(plan_.transfers[static_cast<std::size_t>(copied)], copied);
       gradient.kind = TransferKind::MapGradient;
       add_transfer(std::move(gradient));
@@ -157,7 +160,7 @@ class TransferLists {
     bool all_alike = true;
     for (std::size_t i = 0; i < plan_.parameters.size(); ++i) {
       const ParameterPlan& parameter = plan_.parameters[i];
-      if (!is_learnt(parameter.kind) || parameter.layer < layers.first ||
+      if (!is_learnt(parameter) || parameter.layer < layers.first ||
           parameter.layer > layers.last) {
         continue;
       }
@@ -190,7 +193,7 @@ class TransferLists {
   void running_statistics() {
     Elements values(plan_.ranks);
     for (const ParameterPlan& parameter : plan_.parameters) {
-      if (!is_learnt(parameter.kind)) {
+      if (is_running_statistic(parameter)) {
         values.add(parameter.messages);
       }
     }

@@ -45,7 +45,8 @@ Json layers_json(const Network& network) {
     const LayerSpec& spec = network.layer(layer);
     layers.push_back({{"index", layer},
                       {"kind", kind_name(spec.operation)},
-                      {"output", {spec.output.channels, spec.output.rows, spec.output.cols}}});
+                      {"output", {spec.output.channels, spec.output.rows, spec.output.cols}},
+                      {"frozen", spec.frozen}});
   }
   return layers;
 }

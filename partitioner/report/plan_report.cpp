@@ -147,23 +147,30 @@ class Report {
   [[nodiscard]] std::string summary() const {
     const std::string memory = readable_bytes(most_memory());
     if (plan_.ranks == 1) {
-      return fmt::format("1 rank, {} multiply-adds forward, {} of memory",
+      return fmt::format("1 rank, {} multiply-adds forward, {} of memory{}",
                          readable_count(totals_.sum.work.multiply_adds),
-                         memory);
+                         memory,
+                         frozen());
     }
     return fmt::format(
         "{}, {}: {} of the work redundant, maps {} + {} per pass, gradients {} per step, memory up "
-        "to {} per rank",
+        "to {} per rank{}",
         counted(plan_.ranks, "rank"),
         short_hand_overs(),
         redundant_share(totals_.sum.work),
         readable_bytes(totals_.sum.forward_in.bytes),
         readable_bytes(totals_.sum.backward_in.bytes),
         readable_bytes(gradient_reduction_bytes()),
-        memory);
+        memory,
+        frozen());
   }
 
  private:
+  [[nodiscard]] std::string frozen() const {
+    const int last = last_frozen(network_);
+    return last < 0 ? "" : fmt::format(", {} frozen", named_layers(0, last));
+  }
+
   [[nodiscard]] Index most_memory() const {
     Index most = 0;
     for (const MemoryUse& use : memory_) {
@@ -211,6 +218,9 @@ class Report {
                                counted(static_cast<Index>(partition_.groups.size()), "group"),
                                counted(plan_.ranks, "rank"))});
     lines.add_row({"cut", list(hand_overs(partition_), most_lines)});
+    if (const int last = last_frozen(network_); last >= 0) {
+      lines.add_row({"frozen", named_layers(0, last)});
+    }
     if (const auto recomputed = recomputed_words(partition_); !recomputed.empty()) {
       lines.add_row({"recomputed", list(recomputed, most_lines)});
     }

@@ -42,7 +42,7 @@ ExchangePrices::Exchange ExchangePrices::of(
     return {};
   }
   const bool comes_from_pre_activations =
-      map != kImage && normalizes(network_.layer(map).operation);
+      map != kImage && takes_batch_statistics(network_.layer(map));
   const auto key = static_cast<std::uint64_t>(comes_from_pre_activations) << 63U |
                    static_cast<std::uint64_t>(owned) << 32U | static_cast<std::uint32_t>(required);
   const auto [found, is_new] = known_.try_emplace(key);
@@ -63,7 +63,8 @@ ExchangePrices::Exchange ExchangePrices::of(
     known.load =
         exchange_load(owners, readers, comes_from_pre_activations, options_.memory, limits_);
   }
-  const double backward_s = map == kImage ? 0 : (1 - prices.hidden) * known.seconds.backward_s;
+  const bool comes_back = map != kImage && network_.takes_gradient(map);
+  const double backward_s = comes_back ? (1 - prices.hidden) * known.seconds.backward_s : 0;
   const double seconds =
       static_cast<double>(options_.cost.passes) * (known.seconds.forward_s + backward_s);
   return {seconds + prices.memory.seconds * known.load, known.load};

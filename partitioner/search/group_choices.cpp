@@ -117,7 +117,8 @@ bool GroupChoices::alike(int first, int other) const {
       return std::pair(std::min(last_reader(from + i) - from, options_.longest_group),
                        std::clamp(backward - from, 0, options_.longest_group));
     };
-    if (a.operation != b.operation || a.inputs.size() != b.inputs.size() ||
+    if (a.operation != b.operation || a.frozen != b.frozen || a.has_backward != b.has_backward ||
+        a.inputs.size() != b.inputs.size() ||
         network_.shape(first + i) != network_.shape(other + i) || kernel(first) != kernel(other) ||
         read_for(first) != read_for(other)) {
       return false;
@@ -127,6 +128,7 @@ bool GroupChoices::alike(int first, int other) const {
       const int map_b = b.inputs[input];
       if ((map_a == kImage) != (map_b == kImage) ||
           relative(map_a, first) != relative(map_b, other) ||
+          network_.takes_gradient(map_a) != network_.takes_gradient(map_b) ||
           network_.shape(map_a) != network_.shape(map_b)) {
         return false;
       }

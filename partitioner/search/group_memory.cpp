@@ -18,7 +18,8 @@ class ParameterBytes {
   ParameterBytes(const SearchOptions& options, RankBytes& bytes)
       : options_(options.memory), precision_(options.gradient_reduction.precision), bytes_(bytes) {}
 
-  void add(const LayerParameters& layer, const std::vector<Tile>& tiles) {
+  void add(const LayerParameters& layer, bool frozen, const std::vector<Tile>& tiles) {
+    frozen_ = frozen;
     add(layer.weight, tiles, true);
     add(layer.bias, tiles, true);
     add(layer.scale, tiles, true);
@@ -31,7 +32,7 @@ class ParameterBytes {
     if (shape.channels == 0 || shape.row == 0) {
       return;
     }
-    const bool learns = options_.training && is_learnt;
+    const bool learns = options_.training && is_learnt && !frozen_;
     for (const SharedRun& run : shared_runs(shape, tiles)) {
       Index elements = 0;
       for (const Index share : run.shares) {
@@ -52,7 +53,7 @@ class ParameterBytes {
                                     Index borrowed,
                                     Index peers,
                                     bool is_learnt) const {
-    if (!options_.training) {
+    if (!options_.training || frozen_) {
       return 0;
     }
     const ReductionPrecision precision = is_learnt ? precision_ : ReductionPrecision::Exact;
@@ -64,6 +65,7 @@ class ParameterBytes {
   const MemoryOptions& options_;
   ReductionPrecision precision_;
   RankBytes& bytes_;
+  bool frozen_ = false;  // the layer
 };
 
 // What each rank of one group needs.
@@ -83,7 +85,8 @@ class GroupBytes {
         scratch_(fixed_) {
     ParameterBytes parameters(options_, fixed_);
     for (int layer = group.first; layer <= group.last; ++layer) {
-      parameters.add(layer_parameters(network, layer), group.tiles_of(layer));
+      parameters.add(
+          layer_parameters(network, layer), network.layer(layer).frozen, group.tiles_of(layer));
       const bool outlives = group.recompute && last_backward_reader(network, layer) > group.last;
       for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {
         compute(layer, rank, outlives);
@@ -139,7 +142,9 @@ class GroupBytes {
     }
     if (options_.memory.training) {
       hold(layer, rank, blocked_volume(tile.computed), outlives);
-      pass_back(layer, rank);
+      if (network_.layer(layer).has_backward) {
+        pass_back(layer, rank);
+      }
     }
   }
 
@@ -147,24 +152,27 @@ class GroupBytes {
   // that cannot be had from pre-activations again, but for those that a pool takes at once. In a
   // recomputed group most of this is there for its backward pass only.
   void hold(int layer, std::size_t rank, Index cells, bool outlives) {
-    const Operation& operation = network_.layer(layer).operation;
+    const LayerSpec& spec = network_.layer(layer);
+    const Operation& operation = spec.operation;
     const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
     const Index map = cells * options_.memory.scalar_bytes;
-    const Index pre_activations = keeps_pre_activations(operation) ? map : 0;
-    const Index argmax = std::holds_alternative<MaxPool>(operation) ? cells : 0;
+    const Index pre_activations = spec.has_backward && keeps_pre_activations(operation) ? map : 0;
+    const Index argmax =
+        spec.has_backward && std::holds_alternative<MaxPool>(operation) ? cells : 0;
+    const bool comes_back = takes_batch_statistics(spec);  // from pre-activations
     const bool pooled =
         layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
     held_[rank] += pre_activations + argmax;
     if (group_.recompute) {
       (again.output ? recomputed_ : kept_)[rank] += argmax;
       kept_[rank] += outlives ? map : 0;
-      recomputed_[rank] +=
-          pre_activations + (again.output && !normalizes(operation) && !pooled ? map : 0);
+      recomputed_[rank] += pre_activations + (again.output && !comes_back && !pooled ? map : 0);
       const Index gradient = layer == group_.last ? map : 0;  // is there when all has run again
       moment_[rank] = std::max(moment_[rank], recomputed_[rank] + gradient);
       return;
     }
-    kept_[rank] += pre_activations + argmax + (normalizes(operation) || pooled ? 0 : map);
+    const bool stays = spec.has_backward || last_backward_reader(network_, layer) != kNoLayer;
+    kept_[rank] += pre_activations + argmax + (comes_back || pooled || !stays ? 0 : map);
   }
 
   // Whether no backward pass reads the map, but a layer that runs again does.
@@ -191,12 +199,12 @@ class GroupBytes {
     for (std::size_t input = 0; input < spec.inputs.size(); ++input) {
       const int map = spec.inputs[input];
       const bool again = std::count(spec.inputs.begin(), spec.inputs.end(), map) > 1;
-      if (map != kImage && !again) {
+      if (map != kImage && network_.takes_gradient(map) && !again) {
         const Region& computed = group_.tiles_of(layer)[rank].computed;
         const Index bytes = options_.memory.scalar_bytes *
                             blocked_volume(required_input(network_, layer, input, computed));
         live += bytes;
-        restored += normalizes(network_.layer(map).operation) ? bytes : 0;
+        restored += takes_batch_statistics(network_.layer(map)) ? bytes : 0;
       }
     }
     moment_[rank] = std::max(moment_[rank], recomputed_[rank] + live + restored);

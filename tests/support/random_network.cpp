@@ -279,7 +279,22 @@ RandomCase random_case(std::uint64_t seed, int ranks, NetworkWishes wishes) {
   result.network = random_network(draw, wishes);
   result.partition = random_partition(draw, result.network, result.batch, ranks);
   draw_recomputation(draw, result.partition);
+  if (draw.chance(wishes.frozen)) {
+    freeze_some(draw, result.network);
+  }
   return result;
+}
+
+bool freeze_some(Draw& draw, Network& network) {
+  int learning = network.size() - 1;
+  while (learning > 0 && partitioner::layer_parameters(network, learning).weight.channels == 0) {
+    --learning;
+  }
+  if (learning <= 0) {
+    return false;
+  }
+  freeze(network, static_cast<int>(draw.between(0, learning - 1)));
+  return true;
 }
 
 void draw_kernels(Draw& draw, RandomCase& random) {
@@ -326,7 +341,7 @@ std::string describe(const RandomCase& random) {
        << '\n';
   for (int layer = 0; layer < random.network.size(); ++layer) {
     const partitioner::LayerSpec& spec = random.network.layer(layer);
-    text << layer << ' ' << kind_name(spec.operation);
+    text << layer << (spec.frozen ? " frozen " : " ") << kind_name(spec.operation);
     if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
       text << " size " << both(convolution->size) << " stride " << both(convolution->stride)
            << " padding " << both(convolution->padding) << " groups " << convolution->groups

@@ -42,6 +42,7 @@ struct NetworkWishes {
   bool batch_normalize = true;  // where a channel has at least 32 cells in the whole batch
   bool connected = true;
   Index most_layers = 9;
+  double frozen = 0;  // how often some of the first layers are, of random_case()
 };
 
 [[nodiscard]] partitioner::Network random_network(Draw& draw, const NetworkWishes& wishes);
@@ -60,6 +61,9 @@ struct RandomCase {
 };
 
 [[nodiscard]] RandomCase random_case(std::uint64_t seed, int ranks, NetworkWishes wishes);
+
+// Freezes the first layers of a network where a later one learns; does it change anything?
+bool freeze_some(Draw& draw, partitioner::Network& network);
 
 // For each pass of each convolution one of the kernels that can compute it.
 void draw_kernels(Draw& draw, RandomCase& random);

@@ -67,7 +67,7 @@ struct Alone {
 std::vector<double> statistics(Execution<double>& execution) {
   std::vector<double> all;
   for (const auto& parameter : execution.parameters().all()) {
-    if (!partitioner::is_learnt(parameter.plan->kind)) {
+    if (!partitioner::is_learnt(*parameter.plan)) {
       all.insert(all.end(), parameter.values.span().begin(), parameter.values.span().end());
     }
   }

@@ -225,7 +225,7 @@ std::vector<std::vector<float>> results_of(Run<float>& run) {
   run.execution.parameters().reduce_gradients({});
   results.push_back(run.execution.gather_gradient(kImage));
   for (const auto& parameter : run.execution.parameters().all()) {
-    const bool learnt = partitioner::is_learnt(parameter.plan->kind);
+    const bool learnt = partitioner::is_learnt(*parameter.plan);
     results.push_back(run.execution.parameters().gather(
         parameter, learnt ? parameter.gradient.data() : parameter.values.data()));
   }

@@ -1,6 +1,7 @@
 // Any partition, one result: random networks, cut at random, compute what one tile computes.
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "tests/support/like_one_tile.h"
@@ -83,6 +84,54 @@ TEST_CASE(
           found, tests::on_one_tile<double>(random.network, in, frozen), tests::kTwoOrders);
       CHECK_MESSAGE(wrong.empty(), "seed ", seed, ":\n", wrong, tests::describe(random));
     }
+  }
+}
+
+TEST_CASE("with frozen layers any partition computes what one tile computes") {
+  const Communicator world = Communicator::world();
+  for (int i = 0; i < kCases; ++i) {
+    const std::uint64_t seed = seed_of(i, world.size()) + 300;
+    tests::RandomCase random = tests::random_case(seed, world.size(), {.frozen = 1});
+    tests::Draw draw(seed);
+    if (i % 2 == 0) {
+      tests::draw_kernels(draw, random);
+    }
+    const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
+    const NamedTensors found = cut_up<double>(random, in, world);
+    if (world.rank() == 0) {
+      const std::string wrong = tests::differences(
+          found, tests::on_one_tile<double>(random.network, in), tests::kTwoOrders);
+      CHECK_MESSAGE(wrong.empty(), "seed ", seed, ":\n", wrong, tests::describe(random));
+    }
+  }
+}
+
+// With running statistics in all layers, so that only what is frozen makes a difference.
+TEST_CASE("layers that learn get the gradients that they get where nothing is frozen") {
+  const Communicator world = Communicator::world();
+  for (int i = 0; i < kCases / 2; ++i) {
+    const std::uint64_t seed = seed_of(i, world.size()) + 400;
+    const tests::RandomCase random = tests::random_case(seed, world.size(), {.frozen = 1});
+    const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
+    const auto running = engine::BatchNormMode::Frozen;
+    const NamedTensors found = engine::vector_jacobian_product<double>(
+        {.network = random.network, .partition = random.partition, .batch_norm = running},
+        in,
+        world);
+    if (world.rank() != 0) {
+      continue;
+    }
+    partitioner::Network learning = random.network;
+    freeze(learning, -1);
+    NamedTensors expected = tests::on_one_tile<double>(learning, in, running);
+    const int last = last_frozen(random.network);
+    std::erase_if(expected, [&](const auto& named) {
+      const bool of_frozen = named.first.starts_with("layers.") &&
+                             std::stoi(named.first.substr(std::strlen("layers."))) <= last;
+      return (named.first == "input_gradient" && last >= 0) || of_frozen;
+    });
+    const std::string wrong = tests::differences(found, expected, tests::kTwoOrders);
+    CHECK_MESSAGE(wrong.empty(), "seed ", seed, ":\n", wrong, tests::describe(random));
   }
 }
 

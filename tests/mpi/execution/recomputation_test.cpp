@@ -159,7 +159,7 @@ std::vector<std::vector<float>> trained(const Partition& partition, bool keep_ma
     }
     execution.parameters().reduce_gradients(pass.batch_norm);
     for (const auto& parameter : execution.parameters().all()) {
-      const bool learnt = partitioner::is_learnt(parameter.plan->kind);
+      const bool learnt = partitioner::is_learnt(*parameter.plan);
       results.push_back(execution.parameters().gather(
           parameter, learnt ? parameter.gradient.data() : parameter.values.data()));
     }

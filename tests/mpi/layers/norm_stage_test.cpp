@@ -99,7 +99,7 @@ void check_parameters(const NamedTensors& found,
     total = {found.at(name).shape, std::vector<double>(found.at(name).values.size())};
     for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
       std::vector<Range> counted = parameter.owned[rank];
-      if (partitioner::is_learnt(parameter.kind) && !of_ranks[rank].empty()) {
+      if (partitioner::is_learnt(parameter) && !of_ranks[rank].empty()) {
         counted = {{0, static_cast<Index>(total.values.size())}};
       }
       for (const Range& run : counted) {

@@ -79,6 +79,7 @@ void check_recomputed_layer(
   if (arena.again[at].output) {
     CHECK(holds(arena.recomputed[static_cast<std::size_t>(plan.producer(rank, result))], time));
     CHECK((!std::holds_alternative<MaxPool>(network.layer(result).operation) ||
+           !network.layer(result).has_backward ||
            holds(arena.recomputed_argmax[static_cast<std::size_t>(result)], time)));
   }
   for (std::size_t i = 0; i < network.layer(layer).inputs.size(); ++i) {
@@ -97,7 +98,8 @@ void check_recomputed_layer(
 void check_layer(
     const Network& network, const Plan& plan, int rank, int layer, const ActivationArena& arena) {
   const auto at = static_cast<std::size_t>(layer);
-  const Operation& operation = network.layer(layer).operation;
+  const LayerSpec& spec = network.layer(layer);
+  const Operation& operation = spec.operation;
   const int first = gradient_time(network, layer);
   const bool is_fused = layer > 0 && arena.fused_pool[at - 1] == layer;
   const bool has_pool = arena.fused_pool[at] != kNoLayer;
@@ -108,13 +110,17 @@ void check_layer(
   }
   const auto out = static_cast<std::size_t>(output);
   CHECK(holds(arena.values[out], layer));
-  CHECK(holds(arena.gradients[out], first));
-  CHECK((!backward_reads_output(operation) || holds(arena.values[out], first) ||
+  CHECK(holds(arena.gradients[out], first) == spec.has_backward);
+  CHECK((!backward_reads_output(network.layer(layer)) || holds(arena.values[out], first) ||
          holds(arena.recomputed[out], first)));
   if (arena.again[at].runs) {
     check_recomputed_layer(network, plan, rank, layer, arena);
   }
-  if (keeps_pre_activations(operation)) {
+  if (!spec.has_backward) {
+    CHECK((!keeps_pre_activations(operation) || holds(arena.pre_activations[at], layer)));
+    CHECK(!holds(arena.pre_activations[at], layer + 1));
+    CHECK(arena.pre_activation_gradients[at].bytes == 0);
+  } else if (keeps_pre_activations(operation)) {
     const MemorySlot& pre_activations =
         arena.again[at].runs ? arena.recomputed_pre_activations[at] : arena.pre_activations[at];
     CHECK(holds(arena.pre_activations[at], layer));
@@ -143,10 +149,12 @@ void check_layer(
       continue;
     }
     const auto in = static_cast<std::size_t>(input);
-    const bool is_image = plan.buffer(rank, input).map == kImage;
+    const int map = plan.buffer(rank, input).map;
     CHECK(holds(arena.values[in], layer));
-    CHECK((is_image || holds(arena.gradients[in], first + 1)));
-    CHECK((!backward_reads_inputs(operation) || holds(arena.values[in], first + 1) ||
+    CHECK((map == kImage || !spec.has_backward ||
+           holds(arena.gradients[in], first + 1) == network.takes_gradient(map)));
+    CHECK((network.takes_gradient(map) || arena.gradients[in].bytes == 0));
+    CHECK((!backward_reads_inputs(network.layer(layer)) || holds(arena.values[in], first + 1) ||
            holds(arena.recomputed[in], first + 1) || holds(arena.restored[in], first + 1)));
   }
 }
@@ -170,9 +178,10 @@ TEST_CASE("what is needed at the same time lies apart, and all is there when it 
   int fused = 0;
   int restored = 0;
   int recomputed = 0;
-  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+  for (std::uint64_t seed = 0; seed < 240; ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 5);
-    const tests::RandomCase random = tests::random_case(seed, ranks, {});
+    const double frozen = seed < 120 ? 0 : 1;
+    const tests::RandomCase random = tests::random_case(seed, ranks, {.frozen = frozen});
     const Plan plan = make_plan(random.network, random.partition, random.batch);
     CAPTURE(seed);
     const std::vector<Index> bytes = arena_bytes_of_ranks(random.network, plan, {});
@@ -195,6 +204,32 @@ TEST_CASE("what is needed at the same time lies apart, and all is there when it 
   CHECK(fused > 10);
   CHECK(restored > 10);
   CHECK(recomputed > 100);
+}
+
+TEST_CASE("a frozen map goes when its readers are done, but for what the weights above it read") {
+  Network network = tests::chain({16, 10, 10},
+                                 {tests::normalized(tests::convolution(16, 3)),
+                                  tests::normalized(tests::convolution(16, 3)),
+                                  Dropout{.probability = 0.5},
+                                  tests::convolution(16, 3),
+                                  tests::convolution(16, 3)});
+  const Plan whole = make_plan(network, single_tile(network), 1);
+  const Index in_full = activation_arena(network, whole, 0, {}).bytes;
+  freeze(network, 1);
+  const Plan plan = make_plan(network, single_tile(network), 1);
+  const ActivationArena arena = activation_arena(network, plan, 0, {});
+  CHECK(of_map(arena.values, plan, 0).to == 1);
+  CHECK(of_map(arena.values, plan, 1).to == 2);
+  CHECK(of_map(arena.values, plan, 2).to == gradient_time(network, 3) + 1);
+  for (const int map : {0, 1, 2}) {
+    CHECK(of_map(arena.gradients, plan, map).bytes == 0);
+    CHECK(of_map(arena.restored, plan, map).bytes == 0);
+  }
+  CHECK(arena.pre_activations[1].to == 1);
+  const Index map = Index{16} * 10 * 10 * 4;
+  const Index framed = Index{16} * 12 * 12 * 4;
+  CHECK(arena.bytes == 3 * framed + 2 * map);  // maps 2 and 3, the gradient of 3; map 4, its own
+  CHECK(arena.bytes < in_full);
 }
 
 TEST_CASE("kept maps all lie apart, and none is left out") {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tests/support/cells_read.h"
+#include "tests/support/chain.h"
 #include <doctest/doctest.h>
 
 namespace tessera::partitioner {
@@ -286,6 +287,46 @@ TEST_CASE("sizes too large to address are refused, not overflowed") {
   check_refused(image_of(Index{1} << 30, Index{1} << 30, 1), AvgPool{}, "larger than");
   check_refused(image_of(0, 2, 2), AvgPool{}, "no cells");
   check_refused(image_of(3, -2, -2), AvgPool{}, "no cells");
+}
+
+namespace {
+
+// Layer 4 joins a frozen map and one that learns; layers 2 and 3 read frozen maps alone.
+Network joined_trunk() {
+  Network network = tests::chain(
+      {3, 8, 8}, {tests::convolution(4, 3), tests::convolution(4, 3), Dropout{.probability = 0.5}});
+  add_layer(network, tests::convolution(4, 1), {0});
+  add_layer(network, Route{}, {2, 3});
+  add_layer(network, tests::convolution(2, 1), {4});
+  return network;
+}
+
+}  // namespace
+
+TEST_CASE("the backward pass comes to layers that learn, and to those that depend on them") {
+  Network network = joined_trunk();
+  freeze(network, 1);
+  CHECK(last_frozen(network) == 1);
+  CHECK(!network.takes_gradient(kImage));
+  const std::vector<bool> expected{false, false, false, true, true, true};
+  for (int layer = 0; layer < network.size(); ++layer) {
+    CAPTURE(layer);
+    CHECK(network.layer(layer).frozen == (layer <= 1));
+    CHECK(network.takes_gradient(layer) == expected[static_cast<std::size_t>(layer)]);
+  }
+  freeze(network, -1);
+  CHECK(last_frozen(network) == -1);
+  CHECK(network.takes_gradient(kImage));
+  CHECK(network.takes_gradient(2));
+}
+
+TEST_CASE("layers that do not exist, or all that learn, cannot be frozen") {
+  Network network = joined_trunk();
+  CHECK_THROWS_WITH(freeze(network, 6), "layer 6 does not exist: the layers are 0 to 5");
+  CHECK_THROWS_WITH(freeze(network, 5),
+                    "with all layers up to 5 frozen nothing is left to learn: freeze layer 4 at "
+                    "most");
+  CHECK(last_frozen(network) == -1);
 }
 
 TEST_CASE("a refused layer leaves the network as it was") {

@@ -32,7 +32,8 @@ void for_each_plan(int count,
                    const std::function<void(const tests::RandomCase&, const Plan&)>& visit) {
   tests::Draw draw(71);
   for (int i = 0; i < count; ++i) {
-    tests::RandomCase random = tests::random_case(static_cast<std::uint64_t>(i), 1 + i % 6, {});
+    tests::RandomCase random =
+        tests::random_case(static_cast<std::uint64_t>(i), 1 + i % 6, {.frozen = 0.3});
     tests::draw_kernels(draw, random);
     tests::draw_recomputation(draw, random.partition);
     random.partition.gradient_reduction.bucket_bytes = draw.among<Index>({1, 4000, 262144});
@@ -217,7 +218,7 @@ std::vector<Index> parameter_bytes(const Network& network, const Plan& plan) {
     const bool summed_already = parameter.kind != ParameterKind::Weight &&
                                 layer_parameters(network, parameter.layer).scale.channels > 0;
     for (const Message& message : parameter.messages) {
-      if (is_learnt(parameter.kind)) {
+      if (is_learnt(parameter)) {
         bytes[static_cast<std::size_t>(message.to)] += message.region.volume() * 4;
         bytes[static_cast<std::size_t>(message.from)] +=
             summed_already ? 0 : message.region.volume() * 4;
@@ -233,7 +234,9 @@ std::vector<Index> statistics_bytes(const Network& network, const Plan& plan) {
   };
   std::vector<Index> bytes(static_cast<std::size_t>(plan.ranks));
   for (int layer = 0; layer < network.size(); ++layer) {
-    for (int to = 0; layer_parameters(network, layer).scale.channels > 0 && to < plan.ranks; ++to) {
+    const bool exchanges =
+        layer_parameters(network, layer).scale.channels > 0 && !network.layer(layer).frozen;
+    for (int to = 0; exchanges && to < plan.ranks; ++to) {
       for (int from = 0; from < plan.ranks; ++from) {
         const Tile& tile = plan.tile(layer, from);
         const Range wanted = channels(plan.tile(layer, to).computed);
