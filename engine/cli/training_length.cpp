@@ -96,16 +96,17 @@ void warn_of_zero_rate(const TrainCommand& command,
   }
   const Index from = std::max(first_without_rate(training, last_step), first_step + 1);
   const bool poly = training.policy == partitioner::RatePolicy::Poly;
+  const bool has_length = poly || training.policy == partitioner::RatePolicy::Cosine;
   if (poly && from == last_step) {
     return;  // by its formula the last step of the schedule has none
   }
   const std::string remedy =
-      poly ? fmt::format(
-                 "the schedule has {} steps: give --schedule-steps {} to let it run until "
-                 "the end, or train for fewer steps",
-                 training.max_batches,
-                 last_step)
-           : "change learning_rate or its policy in [net]";
+      has_length ? fmt::format(
+                       "the schedule has {} steps: give --schedule-steps {} to let it run until "
+                       "the end, or train for fewer steps",
+                       training.max_batches,
+                       last_step)
+                 : "change learning_rate or its policy in [net]";
   warn(fmt::format("{}: the learning rate is 0 from step {} to the last, {}: nothing is learnt in "
                    "these {} steps; {}",
                    command.model,

@@ -28,7 +28,7 @@ Optimizer<T>::Optimizer(const partitioner::TrainingOptions& options,
     : options_(options), rank_(rank) {
   for (const Parameter<T>& parameter : parameters.all()) {
     Index owned = 0;
-    if (is_learnt(parameter.plan->kind)) {
+    if (is_learnt(*parameter.plan)) {
       for_each_owned_run(parameter, rank, [&owned](Index, Index, Index count) { owned += count; });
     }
     states_.push_back({Array<T>(owned), Array<T>(options.adam ? owned : 0)});
@@ -38,7 +38,7 @@ Optimizer<T>::Optimizer(const partitioner::TrainingOptions& options,
 template <class T>
 void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (is_learnt(parameters.all()[i].plan->kind)) {
+    if (is_learnt(*parameters.all()[i].plan)) {
       update(parameters, i, step);
     }
   }
@@ -58,7 +58,8 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step
       static_cast<T>(options_.adam_beta2),
       static_cast<T>(1 / (1 - std::pow(options_.adam_beta2, steps))),
       static_cast<T>(options_.adam_epsilon),
-      decay};
+      options_.decoupled_decay ? T(0) : decay,
+      options_.decoupled_decay ? T(1) - rate * decay : T(1)};
   const MomentumRule<T> momentum{rate, static_cast<T>(options_.momentum), decay};
   for_each_owned_run(parameter, rank_, [&](Index at, Index held, Index count) {
     const T* gradient = parameter.gradient.data() + held;

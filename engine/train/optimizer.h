@@ -5,6 +5,9 @@
 //   Adam:      m, v running means of g and g^2,  w = w - rate * m' / (sqrt(v') + epsilon),
 //   corrected for their start at 0
 //
+// AdamW (Loshchilov, Hutter 2019) leaves the decay out of the gradient, and shrinks weights to
+// (1 - rate * decay) of themselves in each step.
+//
 // State belongs to who owns an element, as the update does: after it owners send new values, see
 // ParameterSet.
 

@@ -60,7 +60,6 @@ constexpr KeyRule kRules[] = {
     {"*", "learning_rate", Training, "1"},
     {"*", "clip", Training},
     {"*", "smooth", Training},
-    {"*", "stopbackward", Training},
     {"*", "onlyforward", Training},
     {"*", "dont_update", Training},
     {"*", "burnin_update", Training},
@@ -118,11 +117,10 @@ constexpr KeyRule kRules[] = {
     {"net", "max_chart_loss", None},
     {"net", "show_receptive_field", None},
     {"net", "resize_step", None},
-    {"net", "sgdr_cycle", None},  // of policy=sgdr, as are the next four
+    {"net", "sgdr_cycle", None},  // of policy=sgdr, as are the next three
     {"net", "sgdr_mult", None},
     {"net", "batches_per_cycle", None},
     {"net", "batches_cycle_mult", None},
-    {"net", "learning_rate_min", None},
 };
 
 bool concerns(const KeyRule& rule, std::string_view section) {

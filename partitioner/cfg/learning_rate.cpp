@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "partitioner/base/errors.h"
 #include "partitioner/cfg/model_file.h"
@@ -17,6 +18,15 @@ double steps_rate(const TrainingOptions& training, Index step) {
     rate *= training.scales[i];
   }
   return rate;
+}
+
+double cosine_rate(const TrainingOptions& training, Index step) {
+  expects(training.max_batches > 0, "the cosine policy knows the number of steps");
+  const Index first = std::max<Index>(training.burn_in, 1);
+  const Index steps = std::max<Index>(training.max_batches - first + 1, 1);
+  const double done = static_cast<double>(step - first) / static_cast<double>(steps);
+  const double share = (1 + std::cos(std::numbers::pi * std::min(done, 1.0))) / 2;
+  return training.least_rate + (training.learning_rate - training.least_rate) * share;
 }
 
 }  // namespace
@@ -45,6 +55,8 @@ double learning_rate(const TrainingOptions& training, Index step) {
     }
     case RatePolicy::Sig:
       return rate / (1 + std::exp(training.gamma * static_cast<double>(step - training.step)));
+    case RatePolicy::Cosine:
+      return cosine_rate(training, step);
   }
   expects(false, "a rate policy is one of the enumerators");
   return rate;

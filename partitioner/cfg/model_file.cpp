@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -44,7 +45,8 @@ RatePolicy read_policy(CfgOptions& net) {
       {"exp", RatePolicy::Exp},
       {"poly", RatePolicy::Poly},
       {"sigmoid", RatePolicy::Sig},
-      {"sig", RatePolicy::Sig}};
+      {"sig", RatePolicy::Sig},
+      {"cosine", RatePolicy::Cosine}};
   const std::string name = net.word("policy", "constant");
   std::string known;
   for (const auto& [each, policy] : kPolicies) {
@@ -64,6 +66,11 @@ void read_rate(CfgOptions& net, TrainingOptions& training) {
   training.gamma = net.real("gamma", training.gamma, 0);
   training.step = net.integer("step", training.step, 1, kMostSteps);
   training.scale = net.real("scale", training.scale, 0);
+  training.least_rate = net.real("learning_rate_min", training.least_rate, 0);
+  require(net,
+          training.policy != RatePolicy::Cosine || training.least_rate <= training.learning_rate,
+          "learning_rate_min",
+          "must not be more than learning_rate");
   training.steps = net.integers("steps");
   training.scales = net.reals("scales");
   training.max_batches = net.integer("max_batches", training.max_batches, 0, kMostSteps);
@@ -90,7 +97,8 @@ void read_optimizer(CfgOptions& net, TrainingOptions& training) {
           ("must divide batch=" + std::to_string(training.batch)).c_str());
   training.momentum = net.real("momentum", training.momentum, 0, 1);
   training.decay = net.real("decay", training.decay, 0);
-  training.adam = net.flag("adam", training.adam);
+  training.decoupled_decay = net.flag("adamw", training.decoupled_decay);
+  training.adam = net.flag("adam", training.adam) || training.decoupled_decay;
   training.adam_beta1 = net.real("B1", training.adam_beta1, 0);
   training.adam_beta2 = net.real("B2", training.adam_beta2, 0);
   require(net, training.adam_beta1 < 1, "B1", "must be less than 1");
@@ -197,6 +205,19 @@ class Warnings {
 
 }  // namespace
 
+namespace {
+
+// Layers up to the last one with stopbackward=1 do not learn.
+void freeze_where_told(const CfgSection& section, int layer, const std::string& file, Network& to) {
+  try {
+    freeze(to, layer);
+  } catch (const std::invalid_argument& error) {
+    throw InputError(file, section.line, std::string("stopbackward=1: ") + error.what());
+  }
+}
+
+}  // namespace
+
 ModelFile parse_model(const std::string& text, const std::string& name) {
   const std::vector<CfgSection> sections = read_cfg_sections(text, name);
   if (!is_net(sections[0].name)) {
@@ -216,10 +237,18 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
   read_net(net, model);
   warnings.add(net);
   model.network.image = image_shape(model.picture, sections[1], name);
+  int last_frozen = -1;
   for (std::size_t i = 1; i < sections.size(); ++i) {
     CfgOptions options(sections[i], name);
     read_layer(options, model.network);
+    if (options.flag("stopbackward", false)) {
+      last_frozen = model.network.size() - 1;
+    }
     warnings.add(options);
+  }
+  if (last_frozen >= 0) {
+    freeze_where_told(
+        sections[static_cast<std::size_t>(last_frozen) + 1], last_frozen, name, model.network);
   }
   return model;
 }

@@ -14,7 +14,7 @@
 
 namespace tessera::partitioner {
 
-enum class RatePolicy { Constant, Step, Steps, Exp, Poly, Sig };
+enum class RatePolicy { Constant, Step, Steps, Exp, Poly, Sig, Cosine };
 
 // How the learning rate and the optimizer behave, as [net] says; defaults are Darknet's.
 struct TrainingOptions {
@@ -29,10 +29,12 @@ struct TrainingOptions {
   double gamma = 1;            // exp, sig
   Index step = 1;              // step, sig
   double scale = 1;            // step
+  double least_rate = 0;       // cosine: where it ends
   std::vector<Index> steps;    // steps
   std::vector<double> scales;  // steps
   Index max_batches = 0;       // steps in all; 0: the command line has to say
   bool adam = false;
+  bool decoupled_decay = false;  // of Adam: AdamW
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.999;
   double adam_epsilon = 1e-7;
@@ -72,7 +74,10 @@ struct ModelFile {
 [[nodiscard]] ModelFile read_model(const std::filesystem::path& path);
 
 // The rate of update `step`, counted from 1, by the policy. `training.max_batches` must be positive
-// for poly; the rate stays at 0 after it.
+// for poly and cosine; after it the rate stays at 0, or at the least rate.
+//
+// Cosine (Loshchilov, Hutter 2017) falls from the first step that is not warm-up, like PyTorch's
+// CosineAnnealingLR behind a warm-up: the last step still learns.
 [[nodiscard]] double learning_rate(const TrainingOptions& training, Index step);
 
 }  // namespace tessera::partitioner

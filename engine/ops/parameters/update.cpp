@@ -45,7 +45,8 @@ void update_by(
       const T g = gradient[i] + rule.decay * value[i];
       mean[i] = rule.beta1 * mean[i] + (T(1) - rule.beta1) * g;
       mean_square[i] = rule.beta2 * mean_square[i] + (T(1) - rule.beta2) * g * g;
-      value[i] -=
+      value[i] =
+          rule.keep * value[i] -
           rule.rate * mean[i] / (std::sqrt(mean_square[i] * rule.second_correction) + rule.epsilon);
     }
   });

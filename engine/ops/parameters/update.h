@@ -15,7 +15,9 @@ struct MomentumRule {
   T decay = 0;
 };
 
-// Means of gradients and of their squares, as Adam (Kingma, Ba 2015) has them.
+// Means of gradients and of their squares, as Adam (Kingma, Ba 2015) has them. `decay` * w is part
+// of the gradient; before that a value shrinks to `keep` of it, as AdamW (Loshchilov, Hutter 2019)
+// has it.
 template <class T>
 struct AdamRule {
   T rate = 0;  // with both corrections in it, so that epsilon is that of the corrected root
@@ -24,6 +26,7 @@ struct AdamRule {
   T second_correction = 0;
   T epsilon = 0;
   T decay = 0;
+  T keep = 1;
 };
 
 // Update `count` values, and what is remembered of them, by their gradients.

@@ -1,5 +1,5 @@
 // Three updates of two weights and a bias against numbers of tests/golden/optimizer_numbers.py,
-// which has the formulas of PyTorch's SGD and Adam.
+// which has the formulas of PyTorch's SGD, Adam and AdamW.
 
 #include "engine/train/optimizer.h"
 
@@ -89,6 +89,14 @@ TEST_CASE("momentum and weight decay are PyTorch's, and biases do not decay") {
 TEST_CASE("Adam with weight decay is PyTorch's, and biases do not decay") {
   const Learnt learnt = learn(adam_options());
   expect_close(learnt.weights, {0.848039213666712, -1.88575034478888});
+  expect_close(learnt.biases, {0.848928245488843, -1.89055857254092});
+}
+
+TEST_CASE("AdamW is PyTorch's, and biases do not decay") {
+  TrainingOptions options = adam_options();
+  options.decoupled_decay = true;
+  const Learnt learnt = learn(options);
+  expect_close(learnt.weights, {0.846224362446367, -1.88477340303956});
   expect_close(learnt.biases, {0.848928245488843, -1.89055857254092});
 }
 

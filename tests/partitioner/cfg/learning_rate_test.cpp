@@ -1,3 +1,4 @@
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -72,8 +73,37 @@ TEST_CASE("the poly rate stays at zero after the last step") {
   CHECK(learning_rate(training, 5000) == 0);
 }
 
+// 0.002 + 0.098 * (1 + cos(pi * t / 400)) / 2 with t from 0 to 399, as PyTorch's CosineAnnealingLR.
+TEST_CASE("the cosine rate falls from the first step to just above its least after the last") {
+  const TrainingOptions training = training_of("policy=cosine learning_rate_min=0.002");
+  CHECK(learning_rate(training, 1) == doctest::Approx(0.1));
+  CHECK(learning_rate(training, 101) == doctest::Approx(0.0856482322781));
+  CHECK(learning_rate(training, 201) == doctest::Approx(0.051));
+  CHECK(learning_rate(training, 400) == doctest::Approx(0.00200151127541));
+  CHECK(learning_rate(training, 401) == doctest::Approx(0.002));
+  CHECK(learning_rate(training, 5000) == doctest::Approx(0.002));
+}
+
+TEST_CASE("behind a warm-up the cosine takes the steps that are left") {
+  const TrainingOptions training = training_of("policy=cosine burn_in=100 power=1");
+  CHECK(learning_rate(training, 50) == doctest::Approx(0.05));
+  CHECK(learning_rate(training, 100) == doctest::Approx(0.1));
+  for (Index step = 100; step <= 400; step += 20) {
+    const double turn = 3.14159265358979 * static_cast<double>(step - 100) / 301;
+    CHECK(learning_rate(training, step) == doctest::Approx(0.05 * (1 + std::cos(turn))));
+  }
+  CHECK(learning_rate(training, 400) > 0);
+}
+
+TEST_CASE("a warm-up that takes all steps leaves none to the cosine") {
+  const TrainingOptions training = training_of("policy=cosine burn_in=500 power=1");
+  CHECK(learning_rate(training, 400) == doctest::Approx(0.08));
+  CHECK(learning_rate(training, 500) == doctest::Approx(0.1));
+  CHECK(learning_rate(training, 501) == 0);
+}
+
 TEST_CASE("burn-in rises up to the rate of the policy, whatever the policy") {
-  for (const char* policy : {"constant", "step", "exp", "poly", "sigmoid"}) {
+  for (const char* policy : {"constant", "step", "exp", "poly", "sigmoid", "cosine"}) {
     const TrainingOptions training =
         training_of("burn_in=20 power=2 policy=" + std::string(policy));
     for (Index step = 1; step < 20; ++step) {

@@ -297,8 +297,31 @@ TEST_CASE("layers and options that this program does not train are refused by na
   check_refused(kNet + "[cost]\ntype=L1\n", "m.cfg:6", {"L1", "sse"});
   check_refused(kNet + "[reorg]\nextra=1\n", "m.cfg:6", {"extra"});
   check_refused(kNet + "[upsample]\nstride=-2\n", "m.cfg:6", {"stride=-2"});
-  CHECK(parse_model(kNet + "[conv]\nstopbackward=1\n", "m.cfg").warnings.size() == 1);
-  CHECK(parse_model(kNet + "[conv]\nstopbackward=0\n", "m.cfg").warnings.empty());
+}
+
+TEST_CASE("layers up to the last with stopbackward=1 are frozen") {
+  const std::string stop = "[conv]\nstopbackward=1\n";
+  const std::string go = "[conv]\nstopbackward=0\n";
+  const ModelFile model = parse_model(kNet + stop + go + stop + go, "m.cfg");
+  CHECK(model.warnings.empty());
+  CHECK(last_frozen(model.network) == 2);
+  CHECK(last_frozen(parse_model(kNet + go + go, "m.cfg").network) == -1);
+  check_refused(kNet + go + stop, "m.cfg:7", {"stopbackward=1", "nothing is left to learn"});
+  check_refused(kNet + "[conv]\nstopbackward=900\n" + go, "m.cfg:6", {"stopbackward"});
+}
+
+TEST_CASE("AdamW is Adam with decoupled decay, and a cosine ends below its rate") {
+  const auto training = [](const std::string& keys) {
+    return parse_model("[net]\nwidth=4\nheight=4\nchannels=1\n" + keys + "[avg]\n", "m.cfg")
+        .training;
+  };
+  CHECK(training("adamw=1\n").adam);
+  CHECK(training("adamw=1\n").decoupled_decay);
+  CHECK(!training("adam=1\n").decoupled_decay);
+  CHECK(training("policy=cosine\nlearning_rate_min=0.0001\n").least_rate == 0.0001);
+  CHECK_THROWS_WITH_AS(training("policy=cosine\nlearning_rate_min=0.1\n"),
+                       doctest::Contains("must not be more than learning_rate"),
+                       InputError);
 }
 
 TEST_CASE("keys that would change what is computed are refused, unless they say what is usual") {
