@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
 std::string closing_lines(const TrainCommand& command,
                           const std::optional<BestSoFar>& best,
-                          Index step) {
+                          Index step,
+                          Index since_best) {
   const std::filesystem::path folder = command.run;
   const std::string last_file = (folder / "checkpoint.safetensors").string();
   const std::string best_file = (folder / "best.safetensors").string();
@@ -26,7 +28,13 @@ std::string closing_lines(const TrainCommand& command,
       command.model,
       best ? best_file : last_file,
       command.data);
-  return "trained weights: " + partitioner::printable(where) +
+  const std::string end =
+      command.patience > 0 && since_best >= command.patience
+          ? fmt::format("ended after step {}: the last {} without a better accuracy (--patience)\n",
+                        step,
+                        partitioner::counted(since_best, "test"))
+          : "";
+  return end + "trained weights: " + partitioner::printable(where) +
          "\ntry them: " + partitioner::printable(how) + "\n";
 }
 

@@ -10,9 +10,10 @@
 
 namespace tessera::engine {
 
-// `step` is the last one, whose weights were saved.
+// `step` is the last one, whose weights were saved; `since_best`: tests since the best one.
 [[nodiscard]] std::string closing_lines(const TrainCommand& command,
                                         const std::optional<BestSoFar>& best,
-                                        Index step);
+                                        Index step,
+                                        Index since_best);
 
 }  // namespace tessera::engine

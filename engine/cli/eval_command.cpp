@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/data_setup.h"
@@ -14,13 +13,6 @@ namespace tessera::engine {
 namespace {
 
 constexpr Index kBatch = 32;  // images looked at together, where the user does not say
-
-void print_json(const EvaluationResult& result, const std::vector<std::string>& names) {
-  nlohmann::ordered_json json{
-      {"accuracy", result.accuracy}, {"loss", result.loss}, {"pictures", result.pictures}};
-  add_classification(json, result.classes, names);
-  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
 
 void print_text(const EvaluationResult& result, const std::vector<std::string>& names) {
   fmt::print("accuracy {:.2f} %, loss {:.4f}, {} pictures\n",
@@ -82,7 +74,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
     return;
   }
   if (command.json) {
-    print_json(result, names);
+    fmt::print("{}\n", json_text(evaluation_json(result, names)));
   } else {
     print_text(result, names);
   }

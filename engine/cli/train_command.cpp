@@ -41,7 +41,7 @@ class TrainRun {
       : command_(command),
         communicator_(communicator),
         saved_(saved),
-        model_(load_model(command.model, communicator)),
+        model_(model_to_train(command, communicator)),
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
         data_(list_before_choosing()),
         needs_(data_ ? std::optional(needs()) : std::nullopt),
@@ -76,7 +76,10 @@ class TrainRun {
                     {training_, parse_batch_norm(command_.batch_norm), seed_});
     const TrainingState begun = start(trainer);
     warn_of_zero_rate(command_, training_, trainer.steps_done(), length_.last_step, communicator_);
-    record_->begin(model_.network, partition_, begun.step);
+    record_->begin(model_.network,
+                   partition_,
+                   begun.step,
+                   testing ? testing->class_names() : std::vector<std::string>{});
     on_root(communicator_, [&] {
       say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n");
     });
@@ -108,14 +111,18 @@ class TrainRun {
       run.add(printing(progress));
     }
     run.add(record_->observer(trainer, begun));
-    run.add({.checkpoint = [this](Index step) {
-      saved_.set(record_->checkpoint_file().string(), step);
-    }});
+    run.add({.checkpoint =
+                 [this](Index step) { saved_.set(record_->checkpoint_file().string(), step); },
+             .enough = [this] { return is_out_of_patience(); }});
     try {
       run.run(communicator_.rank() == 0 ? kStopNotice : nullptr);
     } catch (const Stopped& stopped) {
       throw Stopped(stopped.signal(), what_was_saved(stopped.signal(), trainer.steps_done()));
     }
+  }
+
+  [[nodiscard]] bool is_out_of_patience() const {
+    return command_.patience > 0 && record_->evaluations_since_best() >= command_.patience;
   }
 
   // Rank 0's; what it prints it may fail to print.
@@ -235,7 +242,12 @@ class TrainRun {
     TrainingState begun{.seed = seed_,
                         .model = model_.text,
                         .fingerprint = fingerprint(model_.network),
-                        .preparation = preparation_};
+                        .preparation = preparation_,
+                        .last_frozen = last_frozen(model_.network)};
+    if (command_.weights.empty() && command_.resume.empty() && begun.last_frozen >= 0) {
+      warn("frozen layers keep their random initial weights: give --weights to start with others",
+           communicator_);
+    }
     if (!command_.weights.empty()) {
       for (const std::string& line : load_fitting_weights(command_.weights,
                                                           model_.network,
@@ -304,7 +316,7 @@ class TrainRun {
       if (const std::string energy = record_->energy_line(); !energy.empty()) {
         say(printable(energy) + "\n");
       }
-      say(closing_lines(command_, record_->best(), step));
+      say(closing_lines(command_, record_->best(), step, record_->evaluations_since_best()));
     }
   }
 

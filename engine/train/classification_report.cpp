@@ -145,4 +145,16 @@ void add_classification(nlohmann::ordered_json& json,
   }
 }
 
+nlohmann::ordered_json evaluation_json(const EvaluationResult& result,
+                                       const std::vector<std::string>& names) {
+  nlohmann::ordered_json json{
+      {"accuracy", result.accuracy}, {"loss", result.loss}, {"pictures", result.pictures}};
+  add_classification(json, result.classes, names);
+  return json;
+}
+
+std::string json_text(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace tessera::engine

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/train/classification_metrics.h"
+#include "engine/train/evaluation.h"
 
 namespace tessera::engine {
 
@@ -25,5 +25,12 @@ namespace tessera::engine {
 void add_classification(nlohmann::ordered_json& json,
                         const ClassificationMetrics& metrics,
                         const std::vector<std::string>& names);
+
+// "accuracy", "loss" and "pictures", and what add_classification() adds.
+[[nodiscard]] nlohmann::ordered_json evaluation_json(const EvaluationResult& result,
+                                                     const std::vector<std::string>& names);
+
+// On one line; names of classes that are not UTF-8 lose what is not.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);
 
 }  // namespace tessera::engine

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 namespace tessera::engine {
@@ -68,6 +70,20 @@ void Metrics::add_evaluation(Index step,
                                          {"energy_by_rank_j", json_of(energy.since_last.of_rank_j)},
                                          {"run_energy_by_rank_j", json_of(energy.run.of_rank_j)}}
                       .dump());
+}
+
+Index count_evaluations(const std::filesystem::path& path, Index step) {
+  std::ifstream file(path);
+  std::string line;
+  Index count = 0;
+  while (std::getline(file, line)) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("accuracy") && json.contains("step") &&
+        json["step"].is_number_integer() && json["step"].get<Index>() > step) {
+      ++count;
+    }
+  }
+  return count;
 }
 
 }  // namespace tessera::engine

@@ -50,4 +50,7 @@ class Metrics {
   JsonLines lines_;
 };
 
+// The evaluations in such a file that came after a step.
+[[nodiscard]] Index count_evaluations(const std::filesystem::path& path, Index step);
+
 }  // namespace tessera::engine

@@ -195,13 +195,15 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
 }
 
 void RunFolder::prepare() {
-  for (const char* name : {kCheckpoint, kBest, "partition.toml", "memory.json"}) {
+  for (const char* name :
+       {kCheckpoint, kBest, "partition.toml", "memory.json", "epochs.csv", "evaluation.json"}) {
     const AtomicFile writable(path_ / name);
   }
   if (goes_on_) {
     return;
   }
-  for (const char* name : {kCheckpoint, kBest, "memory.json", "devices.jsonl"}) {
+  for (const char* name :
+       {kCheckpoint, kBest, "memory.json", "devices.jsonl", "epochs.csv", "evaluation.json"}) {
     std::error_code error;
     fs::remove(path_ / name, error);
     if (error) {

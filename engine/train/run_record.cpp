@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "engine/files/atomic_file.h"
+#include "engine/train/classification_report.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -15,9 +19,23 @@ constexpr const char* kCheckpoint = "checkpoint.safetensors";
 constexpr const char* kBest = "best.safetensors";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kDevices = "devices.jsonl";
+constexpr const char* kEpochs = "epochs.csv";
+constexpr const char* kEvaluation = "evaluation.json";
 
 constexpr const char* kGone =
     "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk removed";
+
+// That of an evaluation which a run that goes on from an earlier step has not made yet.
+void remove_if_later(const std::filesystem::path& evaluation, Index step) {
+  std::ifstream file(evaluation);
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  const auto its_step = json.is_object() ? json.find("step") : json.end();
+  if (its_step != json.end() && its_step->is_number() &&
+      its_step->get<double>() > static_cast<double>(step)) {
+    std::error_code ignored;  // the next evaluation replaces it
+    std::filesystem::remove(evaluation, ignored);
+  }
+}
 
 }  // namespace
 
@@ -32,10 +50,13 @@ RunRecord::RunRecord(Options options, const Communicator& communicator)
 
 void RunRecord::begin(const partitioner::Network& network,
                       const partitioner::Partition& partition,
-                      Index step) {
+                      Index step,
+                      std::vector<std::string> class_names) {
+  class_names_ = std::move(class_names);
   struct Found {
     bool any = false;
     BestSoFar best;
+    Index since_best = 0;
   } found;
   double begun_s = 0;
   on_root(*communicator_, [&] {
@@ -46,6 +67,9 @@ void RunRecord::begin(const partitioner::Network& network,
     folder_->prepare();
     metrics_.emplace(folder_->file(kMetrics), step);
     begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
+    found.since_best = found.any ? count_evaluations(folder_->file(kMetrics), found.best.step) : 0;
+    epochs_.emplace(folder_->file(kEpochs), folder_->file(kMetrics), step);
+    remove_if_later(folder_->file(kEvaluation), step);
     write_atomically(folder_->file("partition.toml"), to_text(partition));
   });
   found = communicator_->share(found);
@@ -57,6 +81,7 @@ void RunRecord::begin(const partitioner::Network& network,
     step_energy_ = EnergyInterval(monitor_->energy());
     epoch_energy_ = step_energy_;
   }
+  since_best_ = found.since_best;
 }
 
 TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begun) {
@@ -69,6 +94,13 @@ TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begu
       .evaluation =
           [this, &trainer, &begun](Index /*step*/, double epoch, const EvaluationResult& result) {
             add_evaluation(trainer, begun, epoch, result);
+          },
+      .epoch =
+          [this](Index step, double epoch) {
+            on_root(*communicator_, [&] {
+              expect_there();
+              epochs_->add_epoch(step, epoch);
+            });
           },
       .end =
           [this](Index /*step*/) {
@@ -159,11 +191,18 @@ void RunRecord::add_evaluation(Trainer& trainer,
     const RunEnergy run = monitor_ ? monitor_->energy() : RunEnergy();
     const RunEnergy since_last = monitor_ ? epoch_energy_.next(run) : RunEnergy();
     metrics_->add_evaluation(step, epoch, result, clock_->t_s(), {since_last, run});
+    expect_there();
+    nlohmann::ordered_json json{{"step", step}, {"epoch", epoch}};
+    json.update(evaluation_json(result, class_names_));
+    write_atomically(folder_->file(kEvaluation), json_text(json) + "\n");
   });
   const BestSoFar now{step, {result.accuracy, result.loss}};
   if (!best_ || now.tested.better_than(best_->tested)) {
     save_into(options_.folder / kBest, trainer, begun, now.tested);
     best_ = now;
+    since_best_ = 0;
+  } else {
+    ++since_best_;
   }
 }
 
@@ -191,6 +230,7 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
         if (devices_) {
           devices_->lines().copy_to(rescued / kDevices);
         }
+        epochs_->copy_to(rescued / kEpochs);
       });
       save_into(rescued / kCheckpoint, trainer, begun, std::nullopt);
     } catch (const AgreedError&) {

@@ -1,5 +1,6 @@
-// What a training run keeps in its folder: metrics, checkpoints and the best weights so far. Where
-// the folder vanishes during the run, what was learnt is saved in another one.
+// What a training run keeps in its folder: metrics, epochs, the last evaluation, checkpoints and
+// the best weights so far. Where the folder vanishes during the run, what was learnt is saved in
+// another one.
 //
 // Rank 0 has the folder; all ranks call everything here together, and errors are AgreedErrors.
 
@@ -9,12 +10,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/run_clock.h"
 #include "engine/monitor/device_log.h"
 #include "engine/monitor/monitor.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/epoch_table.h"
 #include "engine/train/metrics.h"
 #include "engine/train/run_folder.h"
 #include "engine/train/training_run.h"
@@ -35,10 +38,12 @@ class RunRecord {
   // Takes the folder, see RunFolder; nothing in it is changed yet.
   RunRecord(Options options, const Communicator& communicator);
 
-  // Makes the folder ready for a run of this network from a step on, 0: from the start.
+  // Makes the folder ready for a run of this network from a step on, 0: from the start. The names
+  // are those that evaluations have for classes.
   void begin(const partitioner::Network& network,
              const partitioner::Partition& partition,
-             Index step);
+             Index step,
+             std::vector<std::string> class_names = {});
 
   // Records a run. `begun` is the trainer's state before its first step; both must outlive the run.
   [[nodiscard]] TrainingObserver observer(Trainer& trainer, const TrainingState& begun);
@@ -53,6 +58,8 @@ class RunRecord {
   [[nodiscard]] const RunClock& clock() const { return *clock_; }
   [[nodiscard]] std::filesystem::path checkpoint_file() const;
   [[nodiscard]] const std::optional<BestSoFar>& best() const { return best_; }
+  // Of this run and of the one that it goes on from, in the same folder.
+  [[nodiscard]] Index evaluations_since_best() const { return since_best_; }
 
  private:
   [[nodiscard]] double open_devices(Index step);
@@ -81,7 +88,10 @@ class RunRecord {
   std::optional<Monitor> monitor_;
   EnergyInterval step_energy_;
   EnergyInterval epoch_energy_;
+  std::optional<EpochTable> epochs_;  // rank 0
+  std::vector<std::string> class_names_;
   std::optional<BestSoFar> best_;
+  Index since_best_ = 0;
 };
 
 }  // namespace tessera::engine

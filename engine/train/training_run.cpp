@@ -31,7 +31,7 @@ void TrainingRun::run(const char* stop_notice) {
   const Index first_step = trainer_->steps_done();
   const OrderlyStop orderly(stop_notice);
   try {
-    while (trainer_->steps_done() < length_.last_step) {
+    while (trainer_->steps_done() < length_.last_step && !enough_) {
       take_step();
     }
     tell(&TrainingObserver::end, trainer_->steps_done());
@@ -58,8 +58,8 @@ void TrainingRun::take_step() {
   if (result.stop_signal != 0) {
     stop(result.stop_signal);
   }
-  if (testing_ != nullptr && (step % length_.epoch_steps == 0 || last)) {
-    evaluate_now();
+  if (step % length_.epoch_steps == 0 || last) {
+    end_epoch();
   }
 }
 
@@ -68,17 +68,36 @@ void TrainingRun::checkpoint() {
   tell(&TrainingObserver::checkpoint, checkpoint_step_);
 }
 
-void TrainingRun::evaluate_now() {
+void TrainingRun::end_epoch() {
   const Index step = trainer_->steps_done();
+  const double epoch = static_cast<double>(step * trainer_->options().training.batch) /
+                       static_cast<double>(pictures_);
+  if (testing_ != nullptr) {
+    evaluate_now(step, epoch);
+  }
+  tell(&TrainingObserver::epoch, step, epoch);
+  enough_ = testing_ != nullptr && is_enough();
+  if (enough_ && checkpoint_step_ != step) {
+    checkpoint();
+  }
+}
+
+void TrainingRun::evaluate_now(Index step, double epoch) {
   EvaluationResult result;
   try {
     result = evaluate(trainer_->execution(), *testing_);
   } catch (const Stopped& stopped) {
     stop(stopped.signal());
   }
-  const double epoch = static_cast<double>(step * trainer_->options().training.batch) /
-                       static_cast<double>(pictures_);
   tell(&TrainingObserver::evaluation, step, epoch, result);
+}
+
+bool TrainingRun::is_enough() const {
+  bool enough = false;
+  for (const TrainingObserver& observer : observers_) {
+    enough = (observer.enough && observer.enough()) || enough;
+  }
+  return enough;
 }
 
 void TrainingRun::stop(int signal) {

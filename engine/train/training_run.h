@@ -29,6 +29,12 @@ struct TrainingObserver {
   std::function<void(Index step)> checkpoint = {};
   // After each epoch and the last step. `epoch`: how often all pictures have been seen.
   std::function<void(Index step, double epoch, const EvaluationResult&)> evaluation = {};
+  // At the same times, also of runs without evaluations; after those of runs with some.
+  std::function<void(Index step, double epoch)> epoch = {};
+  // After each evaluation, when all observers know its result: whether that was enough training.
+  // The answer is the same on all ranks; where an observer says so the run ends as after its last
+  // step.
+  std::function<bool()> enough = {};
   // After the last step, once everything else is done.
   std::function<void(Index step)> end = {};
   // A signal asked for an end; everything else is done, a checkpoint too.
@@ -57,7 +63,9 @@ class TrainingRun {
  private:
   void take_step();
   void checkpoint();
-  void evaluate_now();
+  void end_epoch();
+  void evaluate_now(Index step, double epoch);
+  [[nodiscard]] bool is_enough() const;
   [[noreturn]] void stop(int signal);
   template <class... Parameters, class... Arguments>
   void tell(std::function<void(Parameters...)> TrainingObserver::*event,
@@ -70,6 +78,7 @@ class TrainingRun {
   Index pictures_;
   std::vector<TrainingObserver> observers_;
   Index checkpoint_step_;  // of the last one
+  bool enough_ = false;
 };
 
 }  // namespace tessera::engine

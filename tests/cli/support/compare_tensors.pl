@@ -1,5 +1,5 @@
-# perl compare_tensors.pl FILE FILE TOLERANCE: whether two safetensors files hold the same tensors, values differing by no more than
-# TOLERANCE times the largest of their tensor. Tells the names that do not. Only F32 and F64.
+# perl compare_tensors.pl FILE FILE TOLERANCE [PATTERN]: whether two safetensors files hold the same tensors, of those whose names match
+# the pattern, values differing by no more than TOLERANCE times the largest of their tensor. Tells the names that do not. Only F32 and F64.
 use strict;
 use warnings;
 
@@ -21,9 +21,12 @@ sub read_tensors {
   return %tensors;
 }
 
-my ($path_a, $path_b, $tolerance) = @ARGV;
+my ($path_a, $path_b, $tolerance, $pattern) = @ARGV;
+$pattern //= '';
 my %a = read_tensors($path_a);
 my %b = read_tensors($path_b);
+delete @a{grep { !/$pattern/ } keys %a};
+delete @b{grep { !/$pattern/ } keys %b};
 my $bad = !%a || join(' ', sort keys %a) ne join(' ', sort keys %b);
 print "  the files hold different tensors, or none\n" if $bad;
 for my $name (grep { exists $b{$_} } sort keys %a) {

@@ -121,6 +121,23 @@ TEST_CASE("without a period of its own a run saves once per epoch") {
         std::vector<std::string>{"1: step", "2: step", "2: checkpoint", "2: epoch 0.67", "2: end"});
 }
 
+TEST_CASE("a run that an observer has enough of ends after that test, saved") {
+  Recorded recorded({.epoch_steps = 2, .last_step = 9, .checkpoint_steps = 3});
+  int tests = 0;
+  recorded.run().add({.enough = [&tests] { return ++tests == 2; }});
+  recorded.run().add({.enough = [] { return false; }});
+  recorded.run().run();
+  CHECK(recorded.events() == std::vector<std::string>{"1: step",
+                                                      "2: step",
+                                                      "2: epoch 0.67",
+                                                      "3: step",
+                                                      "3: checkpoint",
+                                                      "4: step",
+                                                      "4: epoch 1.33",
+                                                      "4: checkpoint",
+                                                      "4: end"});
+}
+
 TEST_CASE("an observer's error ends a run, which tells the failure and throws the error") {
   Recorded recorded({.epoch_steps = 3, .last_step = 5});
   recorded.run().add({.step = [](Index step, const auto&) {

@@ -1,0 +1,37 @@
+// DIR/epochs.csv of a run: a row per epoch, and one for what is left of an epoch when the run ends.
+// Rank 0 alone has it. What a row says of steps and tests comes from the lines that metrics.jsonl
+// has gained since the row before, so that a run that goes on needs to remember nothing.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "partitioner/base/region.h"
+
+namespace tessera::engine {
+
+using partitioner::Index;
+
+class EpochTable {
+ public:
+  // Keeps the rows up to `resumed_step` of a run that goes on, 0: none. `metrics` is that run's
+  // file, with no lines of later steps.
+  EpochTable(std::filesystem::path path, std::filesystem::path metrics, Index resumed_step);
+
+  // Adds the row of the epoch that ends with this step and writes the file. Throws InputError.
+  void add_epoch(Index step, double epoch);
+
+  // Writes all rows into another file. Throws InputError.
+  void copy_to(const std::filesystem::path& path) const;
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path metrics_;
+  std::string rows_;  // with their titles
+  Index last_step_ = 0;
+  std::int64_t read_bytes_ = 0;  // of metrics_, up to the last row
+};
+
+}  // namespace tessera::engine

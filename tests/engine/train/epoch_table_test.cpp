@@ -1,0 +1,71 @@
+#include "engine/train/epoch_table.h"
+
+#include <string>
+
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::EpochTable;
+
+const std::string kTitles =
+    "epoch,step,learning_rate,training_loss,test_loss,test_accuracy,seconds,images_per_s,"
+    "energy_j\n";
+
+std::string step(int number, double loss, const std::string& more = "") {
+  return R"({"step":)" + std::to_string(number) + R"(,"loss":)" + std::to_string(loss) +
+         R"(,"learning_rate":0.5,"step_s":2.0,"images_per_s":4.0)" + more + "}\n";
+}
+
+const std::string kTested =
+    R"({"step":2,"epoch":1.0,"accuracy":0.75,"test_loss":0.125,"test_pictures":8})"
+    "\n";
+
+TEST_CASE("a row is the mean loss, the seconds and the test of an epoch") {
+  const tests::TemporaryFolder folder;
+  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 0);
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles);
+  tests::put_bytes(folder / "metrics.jsonl", step(1, 3) + step(2, 1) + kTested);
+  table.add_epoch(2, 1);
+  const std::string first = "1,2,0.5,2,0.125,0.75,4,4,\n";
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first);
+  tests::put_bytes(folder / "metrics.jsonl",
+                   step(1, 3) + step(2, 1) + kTested + step(3, 0.5, R"(,"energy_j":6)"));
+  table.add_epoch(3, 1.5);
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "1.5,3,0.5,0.5,,,2,4,6\n");
+}
+
+TEST_CASE("a run that goes on keeps earlier rows, and the steps of an epoch that it has begun") {
+  const tests::TemporaryFolder folder;
+  const std::string first = "1,2,0.5,2,0.125,0.75,4,4,\n";
+  tests::put_bytes(folder / "epochs.csv",
+                   kTitles + first + "damaged\n2,4,0.5,2,0.1,0.8,4,4,\n3,6,cut o");
+  tests::put_bytes(folder / "metrics.jsonl", step(1, 3) + step(2, 1) + kTested + step(3, 5));
+  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 3);
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first);
+  tests::put_bytes(folder / "metrics.jsonl",
+                   step(1, 3) + step(2, 1) + kTested + step(3, 5) + step(4, 7));
+  table.add_epoch(4, 2);
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "2,4,0.5,6,,,4,4,\n");
+  table.copy_to(folder / "copy.csv");
+  CHECK(tests::bytes_of(folder / "copy.csv") == tests::bytes_of(folder / "epochs.csv"));
+}
+
+TEST_CASE("a run from the start keeps no row of an earlier one") {
+  const tests::TemporaryFolder folder;
+  tests::put_bytes(folder / "epochs.csv", kTitles + "1,2,0.5,2,0.125,0.75,4,4,\n");
+  const EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 0);
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles);
+}
+
+TEST_CASE("an epoch of which nothing is known has an empty row") {
+  const tests::TemporaryFolder folder;
+  EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 0);
+  table.add_epoch(7, 1);
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + "1,7,,,,,0,,\n");
+}
+
+}  // namespace
