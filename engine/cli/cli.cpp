@@ -212,6 +212,9 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
   if (program.got_subcommand("top")) {
     return run_alone(start, [&] { run_top(commands.top); });
   }
+  if (program.got_subcommand("balance")) {
+    return run_alone(start, [&] { run_balance(commands.balance); });
+  }
   if (program.got_subcommand("convert")) {
     return run_alone(start, [&] { run_convert(commands.convert); });
   }

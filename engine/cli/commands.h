@@ -107,6 +107,20 @@ struct CheckDataCommand {
 // Prints what it finds; InputError where that is an error.
 void run_check_data(const CheckDataCommand& command);
 
+struct BalanceCommand {
+  std::string model;  // empty: seconds_per_sample are given
+  std::string cluster;
+  std::vector<Index> samples;  // these and what follows: of each device
+  std::vector<double> seconds_per_sample;
+  std::vector<Index> capacity;  // empty: no limit
+  double sample_bytes = 0;
+  double epochs = 1;
+  std::string method = "exact";
+  std::string out;  // data map; empty: none
+  bool json = false;
+};
+void run_balance(const BalanceCommand& command);
+
 struct PredictCommand {
   std::string model;
   std::string weights;

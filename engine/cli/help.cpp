@@ -22,7 +22,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 12> kExamples{
+constexpr std::array<Examples, 13> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
@@ -55,6 +55,9 @@ constexpr std::array<Examples, 12> kExamples{
      {"check-data",
       "  tessera check-data photos\n"
       "  tessera check-data photos --model m.cfg\n"},
+     {"balance",
+      "  tessera balance m.cfg --cluster hosts.cluster.toml --epochs 20 \\\n"
+      "    --samples 6000,500,500 --sample-bytes 3072 --out data-map.toml\n"},
      {"convert",
       "  tessera convert m.cfg --from runs/a/best.safetensors --to m.weights\n"
       "  tessera convert m.cfg --from m.weights --to m.safetensors\n"},

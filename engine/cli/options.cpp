@@ -5,6 +5,7 @@
 
 #include "engine/cli/help.h"
 #include "engine/power/meter_spec.h"
+#include "partitioner/balance/balance.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -359,6 +360,76 @@ void add_check_data(CLI::App& program, CheckDataCommand& command) {
   add_json(app, command.json, "print JSON: pictures of each class, all problems");
 }
 
+// A list of numbers, one per device.
+template <class Number>
+CLI::Option* add_numbers(CLI::App& app,
+                         const char* name,
+                         std::vector<Number>& numbers,
+                         const CLI::Validator& each,
+                         const char* help) {
+  return app.add_option(name, numbers, help)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("N,N,...")
+      ->check(each);
+}
+
+CLI::Validator number(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
+    return good ? std::string()
+                : fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, "");
+}
+
+void add_balance(CLI::App& program, BalanceCommand& command) {
+  constexpr double kLeast = 1e-12;
+  constexpr double kMost = 1e12;
+  CLI::App& app = *program.add_subcommand(
+      "balance", "choose which samples to move between devices before training");
+  add_text(app,
+           "MODEL",
+           command.model,
+           "",
+           "model file, whose training time per sample is predicted for each device");
+  add_text(app, "--cluster", command.cluster, "FILE", "profile of devices and links")->required();
+  add_numbers(app,
+              "--samples",
+              command.samples,
+              whole_number(0, partitioner::kMostSamples),
+              "samples on each device now")
+      ->required();
+  app.add_option("--sample-bytes", command.sample_bytes, "bytes of a sample")
+      ->type_name("B")
+      ->check(number(kLeast, kMost))
+      ->required();
+  app.add_option("--epochs", command.epochs, "epochs to train")
+      ->type_name("E")
+      ->check(number(kLeast, kMost))
+      ->required();
+  add_numbers(app,
+              "--seconds-per-sample",
+              command.seconds_per_sample,
+              number(kLeast, kMost),
+              "training time of each device, instead of MODEL");
+  add_numbers(app,
+              "--capacity",
+              command.capacity,
+              whole_number(0, partitioner::kMostSamples),
+              "samples that each device can hold");
+  add_choice(app,
+             "--method",
+             command.method,
+             {"exact", "greedy"},
+             "whose moves to print and to write; both are compared");
+  add_text(app, "--out", command.out, "FILE", "write the moves as a data map (TOML)");
+  add_json(app, command.json, "print JSON: moves, t_move_s, t_epoch_s, total_s, lower_bound_s");
+}
+
 void add_predict(CLI::App& program, PredictCommand& command) {
   CLI::App& app = *program.add_subcommand("predict", "classify pictures");
   add_model(app, command.model);
@@ -589,6 +660,7 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_convert(program, commands.convert);
   add_report(program, commands.report);
   add_check_data(program, commands.check_data);
+  add_balance(program, commands.balance);
 }
 
 }  // namespace tessera::engine

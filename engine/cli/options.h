@@ -12,6 +12,7 @@ struct Commands {
   TrainCommand train;
   EvalCommand eval;
   CheckDataCommand check_data;
+  BalanceCommand balance;
   PredictCommand predict;
   PlanCommand plan;
   TimeCommand time;

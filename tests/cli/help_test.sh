@@ -2,12 +2,14 @@
 # The command line itself: help with and without mpiexec, the version, and what is said of wrong options.
 . tests/cli/support/harness.sh
 
+commands='train eval predict plan time probe top check gradients convert check-data report balance'
+
 works 1 --help
-expect 'the help names every subcommand' test "$(grep -cE '^  (train|eval|predict|plan|time|probe|top|check|gradients|convert|check-data|report) ' "$folder/out")" -eq 12
+expect 'the help names every subcommand' test "$(grep -cE "^  (${commands// /|}) " "$folder/out")" -eq "$(wc -w <<<"$commands")"
 works 1 --version
 expect 'the version is a line' grep -qxE 'tessera [0-9.]+' "$folder/out"
 
-for command in train eval predict plan time probe top check gradients convert check-data report; do
+for command in $commands; do
   works 1 "$command" --help
   cp "$folder/out" "$folder/alone"
   expect "the help of $command says how to call it" grep -q "^Usage: tessera $command " "$folder/alone"
@@ -26,7 +28,7 @@ refused 'unknown command "trian": did you mean .train.\?' trian models/lenet5.cf
 refused 'unknown command "predcit": did you mean .predict.\?' predcit
 
 # Pages: short enough for a screen, with examples; how to cut is a page of its own.
-for topic in '' train eval predict plan time probe top check gradients convert check-data report partitioning; do
+for topic in '' $commands partitioning; do
   works 1 help ${topic:+"$topic"}
   cp "$folder/out" "$folder/alone"
   expect "help $topic fits on a screen" test "$(wc -l <"$folder/out")" -le "$([[ $topic =~ ^(partitioning|train)$ ]] && echo 56 || echo 50)"

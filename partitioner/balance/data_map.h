@@ -1,0 +1,38 @@
+// Which samples move where, as a text file (TOML) that a person can read: what `tessera balance`
+// writes.
+//
+// Samples of a device are numbered from 0, in the order in which its data set lists them. Those at
+// the end move.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "partitioner/balance/balance.h"
+
+namespace tessera::partitioner {
+
+// Samples [begin, end) of device `from`.
+struct MappedSamples {
+  int from = 0;
+  int to = 0;
+  Index begin = 0;
+  Index end = 0;
+  friend bool operator==(const MappedSamples&, const MappedSamples&) = default;
+};
+
+struct DataMap {
+  std::vector<Index> before;         // samples of each device
+  std::vector<MappedSamples> moves;  // by `from`, then `begin`
+  friend bool operator==(const DataMap&, const DataMap&) = default;
+};
+
+[[nodiscard]] DataMap data_map(const BalanceProblem& problem, const Balance& balance);
+
+// parse_data_map(to_text(map), ...) == map. `name` is for messages; InputError where the text is no
+// data map, or moves a sample twice or one that does not exist.
+[[nodiscard]] std::string to_text(const DataMap& map);
+[[nodiscard]] DataMap parse_data_map(const std::string& text, const std::string& name);
+
+}  // namespace tessera::partitioner

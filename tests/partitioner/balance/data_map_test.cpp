@@ -1,0 +1,47 @@
+#include "partitioner/balance/data_map.h"
+
+#include <doctest/doctest.h>
+
+#include "partitioner/base/errors.h"
+
+namespace {
+
+using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): a test of this
+                                       // namespace
+
+std::string map_of(const std::string& moves) {
+  return "samples = [10, 5, 0]\n" + moves;
+}
+
+}  // namespace
+
+TEST_CASE("a data map moves the last samples of a device, and reads as it was written") {
+  BalanceProblem problem;
+  problem.devices = {{.samples = 10}, {.samples = 5}, {.samples = 0}};
+  const DataMap map = data_map(problem, {.moves = {{0, 1, 2}, {0, 2, 3}, {1, 2, 1}}});
+  CHECK(map.moves == std::vector<MappedSamples>{{0, 1, 5, 7}, {0, 2, 7, 10}, {1, 2, 4, 5}});
+  CHECK(parse_data_map(to_text(map), "map") == map);
+}
+
+TEST_CASE("a data map that would lose or double a sample is refused") {
+  const auto error_of = [](const std::string& text) -> std::string {
+    try {
+      (void)parse_data_map(text, "map");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(error_of(map_of("[[move]]\nfrom=0\nto=1\nbegin=2\nend=4\n")).empty());
+  CHECK(error_of(map_of("[[move]]\nfrom=0\nto=1\nbegin=2\nend=4\n"
+                        "[[move]]\nfrom=0\nto=2\nbegin=3\nend=5\n")) ==
+        "map:7: sample 3 of device 0 is in an earlier move, or moves are not in the order of "
+        "samples");
+  CHECK(error_of(map_of("[[move]]\nfrom=1\nto=1\nbegin=2\nend=4\n")) ==
+        "map:2: device 1 cannot move samples to itself");
+  CHECK(error_of(map_of("[[move]]\nfrom=1\nto=3\nbegin=2\nend=4\n")) != "");
+  CHECK(error_of(map_of("[[move]]\nfrom=1\nto=0\nbegin=2\nend=6\n")) != "");
+  CHECK(error_of(map_of("[[move]]\nfrom=1\nto=0\nbegin=2\n")) != "");
+  CHECK(error_of("samples = 3\n") != "");
+  CHECK(error_of("nonsense") != "");
+}
