@@ -5,7 +5,7 @@
 #include "engine/execution/whole_maps.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/base/errors.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/forward_parts.h"
 #include "partitioner/plan/transfers.h"
 

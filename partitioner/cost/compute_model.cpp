@@ -7,7 +7,7 @@
 
 #include "partitioner/base/layout.h"
 #include "partitioner/cost/step_messages.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::partitioner {
 
@@ -280,7 +280,7 @@ double step_multiply_adds(const Network& network,
                           const Region& backward) {
   const LayerSpec& spec = network.layer(layer);
   const Region& back = spec.has_backward ? backward : kNothing;
-  if (!std::holds_alternative<Convolution>(spec.operation)) {
+  if (layer_traits(spec.operation).rated_as != RatedAs::Convolution) {
     return 0;
   }
   const auto of = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
@@ -322,10 +322,11 @@ LayerSeconds layer_seconds(const Network& network,
   const LayerSpec& spec = network.layer(layer);
   const Region& back = spec.has_backward ? backward : kNothing;
   const bool data = wants_input_gradient(network, spec);
+  const RatedAs rated_as = layer_traits(spec.operation).rated_as;
   PassRates rates = normalizes(spec.operation) ? device.normalize : device.activate;
   double forward_bytes = map_bytes(computed);
   double backward_bytes = back.empty() ? 0 : map_bytes(back);
-  if (std::holds_alternative<Convolution>(spec.operation)) {
+  if (rated_as == RatedAs::Convolution) {
     const auto run = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
       return convolution_seconds(device, task_of(network, layer, kernel, pass, output));
     };
@@ -334,13 +335,13 @@ LayerSeconds layer_seconds(const Network& network,
         run(kernels.backward_weights, ConvolutionPass::BackwardWeights, back);
     seconds.backward_data_s =
         data ? run(kernels.backward_data, ConvolutionPass::BackwardData, back) : 0;
-  } else if (std::holds_alternative<Connected>(spec.operation)) {
+  } else if (rated_as == RatedAs::Product) {
     const Index features = network.shape(spec.inputs[0]).volume();
     seconds.forward_s = connected_seconds(device, features, computed);
     seconds.backward_weights_s = back.empty() ? 0 : connected_seconds(device, features, back);
     seconds.backward_data_s = data ? seconds.backward_weights_s : 0;
   } else {
-    rates = std::holds_alternative<MaxPool>(spec.operation) ? device.pool : device.elementwise;
+    rates = rated_as == RatedAs::Pool ? device.pool : device.elementwise;
     forward_bytes = touched_bytes(network, layer, computed);
     backward_bytes = back.empty() ? 0 : touched_bytes(network, layer, back);
   }
@@ -416,7 +417,7 @@ const LayerSeconds& LayerTimes::of(int layer,
 
 // Where a convolution's tile lies does not matter, but for the grids that kernels compute on.
 LayerTimes::Tile LayerTimes::standard(int layer, Tile tile) const {
-  if (std::holds_alternative<Convolution>(network_->layer(layer).operation)) {
+  if (layer_traits(network_->layer(layer).operation).rated_as == RatedAs::Convolution) {
     const bool alike = tile.computed == tile.backward;
     tile.computed = moved_to_start(tile.computed);
     tile.backward = alike ? tile.computed : moved_to_start(tile.backward);

@@ -5,7 +5,7 @@
 
 #include "partitioner/cost/compute_model.h"
 #include "partitioner/cost/step_messages.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {

@@ -6,7 +6,7 @@
 
 #include "partitioner/base/errors.h"
 #include "partitioner/cost/wire.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/partition/gradient_reduction.h"
 
 namespace tessera::partitioner {

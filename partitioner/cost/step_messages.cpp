@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "partitioner/cost/transfer_model.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/parameter_runs.h"
 #include "partitioner/plan/plan.h"
 

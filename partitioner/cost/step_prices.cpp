@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "partitioner/cost/compute_model.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/transfers.h"
 
 namespace tessera::partitioner {

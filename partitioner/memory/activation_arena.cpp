@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "partitioner/memory/activation_lifetimes.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::partitioner {
 
@@ -317,7 +317,7 @@ ActivationKinds activation_kinds(const Network& network,
     if (takes_batch_statistics(spec)) {
       kinds.least += computed.volume() * options.scalar_bytes;
     }
-    if (std::holds_alternative<MaxPool>(spec.operation) && spec.has_backward) {
+    if (layer_traits(spec.operation).keeps_argmax && spec.has_backward) {
       kinds.least += computed.volume();
     }
     for (const int buffer : plan.read_from[own][static_cast<std::size_t>(layer)]) {

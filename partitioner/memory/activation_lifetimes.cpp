@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "partitioner/base/layout.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::partitioner {
 
@@ -202,7 +202,7 @@ class Lifetimes {
   void argmax_of(int layer) {
     const LayerSpec& spec = network_.layer(layer);
     if (!options_.training || !spec.has_backward ||
-        !std::holds_alternative<MaxPool>(spec.operation)) {
+        !layer_traits(spec.operation).keeps_argmax) {
       return;
     }
     MemorySlot& argmax = arena_.argmax[slot(layer)];

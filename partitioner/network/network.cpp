@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::partitioner {
 
@@ -254,10 +255,10 @@ void require_inputs(const Network& network,
                     const Operation& operation,
                     const std::vector<int>& inputs) {
   const std::string kind = kind_name(operation);
-  if (std::holds_alternative<Route>(operation)) {
-    require(!inputs.empty(), "route needs at least one input");
+  const std::size_t expected = layer_traits(operation).inputs;
+  if (expected == kAnyInputs) {
+    require(!inputs.empty(), kind + " needs at least one input");
   } else {
-    const std::size_t expected = std::holds_alternative<Shortcut>(operation) ? 2 : 1;
     require(inputs.size() == expected,
             kind + " takes " + std::to_string(expected) + " inputs, not " +
                 std::to_string(inputs.size()));
@@ -333,22 +334,7 @@ Region whole_map(const Network& network, int map, Index batch) {
 }
 
 const char* kind_name(const Operation& operation) {
-  struct Name {
-    const char* operator()(const Convolution&) const { return "convolutional"; }
-    const char* operator()(const MaxPool&) const { return "maxpool"; }
-    const char* operator()(const AvgPool&) const { return "avgpool"; }
-    const char* operator()(const Connected&) const { return "connected"; }
-    const char* operator()(const Dropout&) const { return "dropout"; }
-    const char* operator()(const Softmax&) const { return "softmax"; }
-    const char* operator()(const Cost&) const { return "cost"; }
-    const char* operator()(const Shortcut&) const { return "shortcut"; }
-    const char* operator()(const Route&) const { return "route"; }
-    const char* operator()(const Upsample&) const { return "upsample"; }
-    const char* operator()(const Reorg&) const { return "reorg"; }
-    const char* operator()(const SpaceToDepth&) const { return "space_to_depth"; }
-    const char* operator()(const Crop&) const { return "crop"; }
-  };
-  return std::visit(Name{}, operation);
+  return layer_traits(operation).name;
 }
 
 const char* activation_name(Activation activation) {
@@ -380,22 +366,19 @@ const char* activation_name(Activation activation) {
 
 LayerParameters layer_parameters(const Network& network, int layer) {
   const LayerSpec& spec = network.layer(layer);
-  const MapShape& in = network.shape(spec.inputs.front());
-  LayerParameters parameters;
-  bool batch_normalize = false;
-  if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
-    const Index row = in.channels / convolution->groups * convolution->size.product();
-    parameters.weight = {convolution->filters, row};
-    batch_normalize = convolution->batch_normalize;
-  } else if (const auto* connected = std::get_if<Connected>(&spec.operation)) {
-    parameters.weight = {connected->outputs, in.volume()};
-    batch_normalize = connected->batch_normalize;
-  } else {
-    return parameters;
+  if (!has_weights(spec.operation)) {
+    return {};
   }
+  const MapShape& in = network.shape(spec.inputs.front());
+  const auto* convolution = std::get_if<Convolution>(&spec.operation);
+  const Index row = convolution == nullptr
+                        ? in.volume()
+                        : in.channels / convolution->groups * convolution->size.product();
+  LayerParameters parameters;
+  parameters.weight = {spec.output.channels, row};
   const ParameterShape vector{parameters.weight.channels, 1};
   parameters.bias = vector;
-  if (batch_normalize) {
+  if (normalizes(spec.operation)) {
     parameters.scale = vector;
     parameters.mean = vector;
     parameters.variance = vector;

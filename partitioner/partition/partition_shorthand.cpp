@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/partition/partition.h"
 
 namespace tessera::partitioner {
@@ -47,16 +48,13 @@ struct Span {
 // gain nothing.
 bool reads_whole_map(const Operation& operation) {
   const auto* softmax = std::get_if<Softmax>(&operation);
-  return std::holds_alternative<AvgPool>(operation) ||
-         std::holds_alternative<Connected>(operation) || std::holds_alternative<Reorg>(operation) ||
-         (softmax != nullptr && !softmax->spatial);
+  return layer_traits(operation).reads_whole_map && (softmax == nullptr || !softmax->spatial);
 }
 
 // Whether a slice of the layer's output channels can be computed without most of the other
 // channels' work.
 bool cuts_by_channel(const Operation& operation) {
-  return !std::holds_alternative<Softmax>(operation) && !std::holds_alternative<Cost>(operation) &&
-         !std::holds_alternative<Reorg>(operation);
+  return layer_traits(operation).channel_slice != ChannelSlice::AllChannels;
 }
 
 class Maker {

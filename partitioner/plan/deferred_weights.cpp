@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::partitioner {
 
@@ -17,7 +17,7 @@ int next_at_work(const Network& network, int layer) {
   if (!reads_the_one_before(layer)) {
     return kNoLayer;
   }
-  const bool pool = std::holds_alternative<MaxPool>(network.layer(layer - 1).operation);
+  const bool pool = layer_traits(network.layer(layer - 1).operation).keeps_argmax;
   if (!pool) {
     return layer - 1;
   }

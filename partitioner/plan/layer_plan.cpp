@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/plan.h"
 #include "partitioner/plan/recomputation.h"
 

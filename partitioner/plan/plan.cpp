@@ -6,7 +6,7 @@
 #include <set>
 
 #include "partitioner/base/errors.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/deferred_weights.h"
 #include "partitioner/plan/forward_parts.h"
 #include "partitioner/plan/parameter_runs.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::partitioner {
 
@@ -91,9 +91,8 @@ int fusable_pool(const Network& network, int layer) {
 }
 
 int last_backward_reader(const Network& network, int map) {
-  const Operation& operation = network.layer(map).operation;
-  if (map == network.size() - 1 || std::holds_alternative<Softmax>(operation) ||
-      std::holds_alternative<Cost>(operation)) {
+  if (map == network.size() - 1 ||
+      layer_traits(network.layer(map).operation).loss != LossForm::None) {
     return network.size();
   }
   int last = kNoLayer;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/forward_parts.h"
 #include "partitioner/plan/plan_totals.h"
 #include "partitioner/plan/recomputation.h"

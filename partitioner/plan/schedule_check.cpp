@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <set>
 
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/forward_parts.h"
 #include "partitioner/plan/plan.h"
 #include "partitioner/plan/transfers.h"

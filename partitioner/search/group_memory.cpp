@@ -4,7 +4,7 @@
 
 #include "partitioner/base/layout.h"
 #include "partitioner/cost/step_messages.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::partitioner {
 
@@ -158,10 +158,10 @@ class GroupBytes {
     const Index map = cells * options_.memory.scalar_bytes;
     const Index pre_activations = spec.has_backward && keeps_pre_activations(operation) ? map : 0;
     const Index argmax =
-        spec.has_backward && std::holds_alternative<MaxPool>(operation) ? cells : 0;
+        spec.has_backward && layer_traits(operation).keeps_argmax ? cells : 0;
     const bool comes_back = takes_batch_statistics(spec);  // from pre-activations
     const bool pooled =
-        layer < group_.last && std::holds_alternative<MaxPool>(network_.layer(layer + 1).operation);
+        layer < group_.last && layer_traits(network_.layer(layer + 1).operation).keeps_argmax;
     held_[rank] += pre_activations + argmax;
     if (group_.recompute) {
       (again.output ? recomputed_ : kept_)[rank] += argmax;
@@ -191,7 +191,7 @@ class GroupBytes {
   // pool may write to the gradient of a map that never stands in memory.
   void pass_back(int layer, std::size_t rank) {
     const LayerSpec& spec = network_.layer(layer);
-    if (std::holds_alternative<MaxPool>(spec.operation)) {
+    if (layer_traits(spec.operation).keeps_argmax) {
       return;
     }
     Index live = 0;

@@ -6,6 +6,7 @@
 
 #include "partitioner/base/layout.h"
 #include "partitioner/cost/compute_model.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::partitioner {
 
@@ -198,8 +199,7 @@ bool keeps_channels(const Network& network, int layer) {
   if (const auto* convolution = std::get_if<Convolution>(&operation)) {
     return convolution->groups > 1 && convolution->groups == convolution->filters;
   }
-  return std::holds_alternative<MaxPool>(operation) || std::holds_alternative<AvgPool>(operation) ||
-         std::holds_alternative<Dropout>(operation) || std::holds_alternative<Upsample>(operation);
+  return layer_traits(operation).channel_slice == ChannelSlice::SameChannels;
 }
 
 bool can_cut_channels(const Network& network, int first, int last) {

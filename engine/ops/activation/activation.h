@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/base/tensor.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::engine {
 

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "partitioner/base/layout.h"
-#include "partitioner/network/layer_memory.h"
+#include "partitioner/network/layer_traits.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
