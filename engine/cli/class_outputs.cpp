@@ -5,6 +5,7 @@
 
 #include "engine/layers/layer.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::engine {
 
@@ -13,22 +14,17 @@ using partitioner::Network;
 
 namespace {
 
-// The convolution or connected layer that says how many channels a map has; -1 where several layers
-// do. What lies between passes channels on.
+// The layer with weights that says how many channels a map has; kImage where several layers do.
+// What lies between passes channels on.
 int layer_of_channels(const Network& network, int map) {
-  using namespace partitioner;  // NOLINT(google-build-using-namespace): the kinds of layers
-  while (map != kImage) {
-    const Operation& kind = network.layer(map).operation;
-    if (std::holds_alternative<Convolution>(kind) || std::holds_alternative<Connected>(kind)) {
-      return map;
-    }
-    if (std::holds_alternative<Shortcut>(kind) || std::holds_alternative<Route>(kind) ||
-        std::holds_alternative<Reorg>(kind) || std::holds_alternative<SpaceToDepth>(kind)) {
-      return kImage;
-    }
-    map = network.layer(map).inputs.front();
+  while (map != partitioner::kImage && !has_weights(network.layer(map).operation)) {
+    const LayerSpec& spec = network.layer(map);
+    const int input = spec.inputs.front();
+    const bool passes_on =
+        spec.inputs.size() == 1 && network.shape(input).channels == spec.output.channels;
+    map = passes_on ? input : partitioner::kImage;
   }
-  return kImage;
+  return map;
 }
 
 std::string place(const Network& network, int layer) {
@@ -56,8 +52,10 @@ std::string remedy(const Network& network, int loss, Index classes) {
   return text;
 }
 
-std::string difference(const Network& network, const std::string& model, const Dataset& dataset) {
-  const int loss = loss_layer(network);
+std::string difference(const Network& network,
+                       int loss,
+                       const std::string& model,
+                       const Dataset& dataset) {
   const partitioner::MapShape& shape = network.shape(loss);
   const bool one_cell = shape.rows * shape.cols == 1;
   return fmt::format(
@@ -69,8 +67,8 @@ std::string difference(const Network& network, const std::string& model, const D
       remedy(network, loss, dataset.classes()));
 }
 
-bool has_spare_outputs(const Network& network, const Dataset& dataset) {
-  const partitioner::MapShape& shape = network.shape(loss_layer(network));
+bool has_spare_outputs(const Network& network, int loss, const Dataset& dataset) {
+  const partitioner::MapShape& shape = network.shape(loss);
   return shape.rows * shape.cols == 1 && shape.channels > dataset.classes();
 }
 
@@ -80,21 +78,26 @@ void expect_output_for_each_class(const Network& network,
                                   const std::string& model,
                                   const Dataset& dataset,
                                   const std::string& path) {
-  const int loss = loss_layer(network);
-  partitioner::expects(loss >= 0, "a network that is trained or evaluated ends in a loss");
-  if (dataset.classes() != network.shape(loss).volume() && !has_spare_outputs(network, dataset)) {
-    throw partitioner::InputError(path, 0, difference(network, model, dataset));
+  const std::vector<partitioner::Loss> all = losses(network);
+  partitioner::expects(!all.empty(), "a network that is trained or evaluated has a loss");
+  for (const partitioner::Loss& of : all) {
+    if (dataset.classes() != network.shape(of.layer).volume() &&
+        !has_spare_outputs(network, of.layer, dataset)) {
+      throw partitioner::InputError(path, 0, difference(network, of.layer, model, dataset));
+    }
   }
 }
 
 std::optional<std::string> spare_outputs(const Network& network,
                                          const std::string& model,
                                          const Dataset& dataset) {
-  if (!has_spare_outputs(network, dataset)) {
-    return std::nullopt;
+  for (const partitioner::Loss& of : losses(network)) {
+    if (has_spare_outputs(network, of.layer, dataset)) {
+      return difference(network, of.layer, model, dataset) +
+             ", or the spare outputs only learn that they are never right";
+    }
   }
-  return difference(network, model, dataset) +
-         ", or the spare outputs only learn that they are never right";
+  return std::nullopt;
 }
 
 }  // namespace tessera::engine

@@ -29,7 +29,7 @@ void print_text(const EvaluationResult& result, const std::vector<std::string>& 
 
 void run_eval(const EvalCommand& command, const Communicator& communicator) {
   const partitioner::ModelFile model = load_model(command.model, communicator);
-  if (loss_layer(model.network) < 0) {
+  if (losses(model.network).empty()) {
     throw AgreedError(command.model + ": the network has no [softmax] or [cost] to evaluate");
   }
   const auto listed = [&](bool reads) {

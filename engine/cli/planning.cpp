@@ -123,7 +123,7 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
       choice.objective == "memory" ? partitioner::Objective::Memory : partitioner::Objective::Time;
   options.batch = workload.batch;
   options.cost.passes = workload.passes;
-  options.cost.has_loss = loss_layer(network) >= 0;
+  options.cost.has_loss = !losses(network).empty();
   options.kernels = choose_kernels(
       network, partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels));
   options.reader = parse_reader(choice.reader, ranks);

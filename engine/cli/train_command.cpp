@@ -200,7 +200,7 @@ class TrainRun {
   [[nodiscard]] Index pass_images() const { return training_.batch / training_.subdivisions; }
 
   [[nodiscard]] partitioner::Partition choose() const {
-    if (loss_layer(model_.network) < 0) {
+    if (losses(model_.network).empty()) {
       throw AgreedError(command_.model,
                         0,
                         "the network has no loss to train with: end it with [softmax] or [cost]");

@@ -50,6 +50,7 @@ Execution<T>::Execution(const partitioner::Network& network,
       communicator_(&communicator),
       options_(options),
       parameters_(network, plan, communicator, options.training),
+      losses_(partitioner::losses(network)),
       loss_(communicator),
       clock_(communicator, network.size()) {
   partitioner::expects(plan.ranks == communicator.size(),
@@ -336,9 +337,12 @@ void Execution<T>::scatter_output_gradient(const std::vector<T>& whole) {
 
 template <class T>
 double Execution<T>::owned_loss(const std::vector<int>& labels) {
-  const int layer = loss_layer(*network_);
-  partitioner::expects(layer >= 0, "a network with a loss");
-  return engine::owned_loss(site(layer), labels, View<const T>(map(layer)));
+  partitioner::expects(!losses_.empty(), "a network with a loss");
+  double sum = 0;
+  for (const partitioner::Loss& loss : losses_) {
+    sum += engine::owned_loss(site(loss.layer), loss, labels, View<const T>(map(loss.layer)));
+  }
+  return sum;
 }
 
 template <class T>

@@ -97,7 +97,7 @@ class Execution {
   void scatter_image(const std::vector<T>& whole);
   void scatter_output_gradient(const std::vector<T>& whole);
 
-  // The loss of the cells that this rank owns, not yet divided by images.
+  // The sum of the network's losses over the cells that this rank owns, not yet divided by images.
   [[nodiscard]] double owned_loss(const std::vector<int>& labels);
   [[nodiscard]] Site site(int layer) const;
 
@@ -244,6 +244,7 @@ class Execution {
   std::array<std::vector<LayerViews<T>>, 3> views_;  // by stage, then layer
   std::deque<Edge> edges_;
   std::vector<Edge*> edge_of_;  // by transfer; null: not of a map
+  std::vector<partitioner::Loss> losses_;
   LossExchange loss_;
   PassOutcome outcome_;                   // what this rank tells the others
   std::vector<Zeroing> zeroing_;          // by time, from kImage on

@@ -5,14 +5,11 @@ namespace tessera::engine {
 
 namespace {
 
-// Passes its input on. Where it is the loss itself, its gradient is that of half the squared error.
+// Passes its input on. Where it is a loss, the gradient is that of half the squared error.
 template <class T>
 class CostLayer : public Layer<T> {
  public:
-  explicit CostLayer(const Site& site)
-      : site_(site),
-        scale_(std::get<partitioner::Cost>(site.spec().operation).scale),
-        is_loss_(loss_layer(*site.network) == site.layer) {}
+  explicit CostLayer(const Site& site) : site_(site), loss_(loss_of(*site.network, site.layer)) {}
 
   void forward(const Pass& /*pass*/, const LayerViews<T>& views, const TilePart& part) override {
     copy_cells({}, T(1), false, views.inputs[0], part.region, views.output);
@@ -22,9 +19,12 @@ class CostLayer : public Layer<T> {
     if (views.input_gradients[0].data == nullptr) {
       return;
     }
-    if (is_loss_ && pass.labels != nullptr) {
-      add_loss_gradient(site_, pass, scale_, View<const T>(views.output), views.input_gradients[0]);
-    } else {
+    const bool judged = loss_ && pass.labels != nullptr;
+    if (judged) {
+      add_loss_gradient(
+          site_, pass, loss_->weight, View<const T>(views.output), views.input_gradients[0]);
+    }
+    if (!judged || loss_->gets_gradient) {
       copy_cells_backward({},
                           T(1),
                           View<const T>(views.output_gradient),
@@ -35,8 +35,7 @@ class CostLayer : public Layer<T> {
 
  private:
   Site site_;
-  double scale_;
-  bool is_loss_;
+  std::optional<partitioner::Loss> loss_;
 };
 
 }  // namespace

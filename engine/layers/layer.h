@@ -17,6 +17,7 @@
 #include "engine/ops/norm/batch_norm.h"
 #include "engine/ops/simd/row_kernels.h"
 #include "partitioner/memory/activation_arena.h"
+#include "partitioner/network/losses.h"
 #include "partitioner/plan/layer_plan.h"
 
 namespace tessera::engine {
@@ -181,14 +182,11 @@ class Layer {
 template <class T>
 [[nodiscard]] std::unique_ptr<Layer<T>> make_layer(const Site& site);
 
-// The layer that gives the loss: the softmax that ends the network (pass-through layers aside),
-// else a [cost]; -1 where there is none.
-[[nodiscard]] int loss_layer(const partitioner::Network& network);
-
-// The loss of the owned cells of the loss layer, summed over images and not yet divided by their
-// number: cross-entropy of a softmax, half the squared error of a cost.
+// The loss of the cells that the rank owns of its layer, summed over images and not yet divided by
+// their number: cross-entropy of a softmax, half the squared error of a cost, times its weight.
 template <class T>
-[[nodiscard]] double owned_loss(const Site& loss_site,
+[[nodiscard]] double owned_loss(const Site& site,
+                                const partitioner::Loss& of,
                                 const std::vector<int>& labels,
                                 View<const T> output);
 

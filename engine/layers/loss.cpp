@@ -6,6 +6,9 @@
 
 namespace tessera::engine {
 
+using partitioner::Loss;
+using partitioner::LossForm;
+
 namespace {
 
 // Calls visit(n, c, row, col, target) for each owned cell of the images that have a label; the
@@ -31,30 +34,19 @@ void for_each_target(const Site& site, const std::vector<int>& labels, Visit vis
 
 }  // namespace
 
-int loss_layer(const partitioner::Network& network) {
-  int layer = network.size() - 1;
-  const auto is = [&]<class Kind>(Kind) {
-    return layer >= 0 && std::holds_alternative<Kind>(network.layer(layer).operation);
-  };
-  int cost = -1;
-  while (is(partitioner::Cost{}) || is(partitioner::Dropout{})) {
-    cost = is(partitioner::Cost{}) ? layer : cost;
-    layer = network.layer(layer).inputs[0];
-  }
-  return is(partitioner::Softmax{}) ? layer : cost;
-}
-
 template <class T>
-double owned_loss(const Site& site, const std::vector<int>& labels, View<const T> output) {
-  const auto* cost = std::get_if<partitioner::Cost>(&site.spec().operation);
+double owned_loss(const Site& site,
+                  const Loss& of,
+                  const std::vector<int>& labels,
+                  View<const T> output) {
   double loss = 0;
   for_each_target(site, labels, [&](Index n, Index c, Index row, Index col, int target) {
     const double value = static_cast<double>(output.at(n, c, row, col));
-    if (cost != nullptr) {
-      loss += cost->scale * 0.5 * (value - target) * (value - target);
+    if (of.form == LossForm::SquaredError) {
+      loss += of.weight * 0.5 * (value - target) * (value - target);
     } else if (target == 1) {
       constexpr double kLeast = 1e-30;  // a share that underflowed to 0 costs 69, not infinity
-      loss -= std::log(std::max(value, kLeast));
+      loss -= of.weight * std::log(std::max(value, kLeast));
     }
   });
   return loss;
@@ -69,8 +61,14 @@ void add_loss_gradient(
   });
 }
 
-template double owned_loss<float>(const Site&, const std::vector<int>&, View<const float>);
-template double owned_loss<double>(const Site&, const std::vector<int>&, View<const double>);
+template double owned_loss<float>(const Site&,
+                                  const Loss&,
+                                  const std::vector<int>&,
+                                  View<const float>);
+template double owned_loss<double>(const Site&,
+                                   const Loss&,
+                                   const std::vector<int>&,
+                                   View<const double>);
 template void add_loss_gradient<float>(
     const Site&, const Pass&, double, View<const float>, View<float>);
 template void add_loss_gradient<double>(

@@ -14,7 +14,7 @@ class SoftmaxLayer : public Layer<T> {
   explicit SoftmaxLayer(const Site& site)
       : site_(site),
         softmax_(std::get<partitioner::Softmax>(site.spec().operation)),
-        is_loss_(loss_layer(*site.network) == site.layer) {}
+        loss_(loss_of(*site.network, site.layer)) {}
 
   // A rank computes whole distributions: of all images, channels (or groups of them) and cells that
   // it has a part of.
@@ -38,15 +38,22 @@ class SoftmaxLayer : public Layer<T> {
     if (region.empty() || views.input_gradients[0].data == nullptr) {
       return;
     }
-    if (is_loss_ && pass.labels != nullptr) {
+    const bool judged = loss_ && pass.labels != nullptr;
+    if (judged) {
       // Cross-entropy through softmax at once: no division by small numbers.
       add_loss_gradient(site_,
                         pass,
-                        1 / softmax_.temperature,
+                        loss_->weight / softmax_.temperature,
                         View<const T>(views.output),
                         views.input_gradients[0]);
-      return;
     }
+    if (!judged || loss_->gets_gradient) {
+      pass_back(views, region);
+    }
+  }
+
+ private:
+  void pass_back(const LayerViews<T>& views, const Region& region) const {
     const Region whole = input(region);
     T* values = views.workspace;
     T* gradient = values + whole.volume();
@@ -64,7 +71,6 @@ class SoftmaxLayer : public Layer<T> {
     add_in(static_cast<const T*>(result), whole, views.input_gradients[0]);
   }
 
- private:
   [[nodiscard]] Region input(const Region& region) const {
     return region.empty() ? Region{}
                           : partitioner::required_input(*site_.network, site_.layer, 0, region);
@@ -107,7 +113,7 @@ class SoftmaxLayer : public Layer<T> {
 
   Site site_;
   partitioner::Softmax softmax_;
-  bool is_loss_;
+  std::optional<partitioner::Loss> loss_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "engine/base/random.h"
 #include "engine/execution/execution.h"
 #include "engine/ops/pool/pool.h"
+#include "partitioner/network/layer_traits.h"
 
 namespace tessera::engine {
 
@@ -75,6 +76,16 @@ std::vector<T> draw_map(const partitioner::Network& network,
   return values;
 }
 
+// Of the layers that losses are taken of; 1 where there are none.
+Index fewest_outputs(const partitioner::Network& network,
+                     const std::vector<partitioner::Loss>& losses) {
+  Index fewest = losses.empty() ? 1 : network.shape(losses.front().layer).volume();
+  for (const partitioner::Loss& loss : losses) {
+    fewest = std::min(fewest, network.shape(loss.layer).volume());
+  }
+  return fewest;
+}
+
 std::vector<int> draw_labels(Index batch, Index outputs, std::uint64_t seed) {
   std::vector<int> labels;
   for (Index n = 0; n < batch; ++n) {
@@ -104,7 +115,7 @@ void gather_maps(Execution<T>& execution, Outcome<T>& outcome) {
   for (int layer = 0; layer < network.size(); ++layer) {
     outcome.maps.push_back(execution.gather_map(layer));
     if (network.layer(layer).has_backward &&
-        std::holds_alternative<partitioner::MaxPool>(network.layer(layer).operation)) {
+        layer_traits(network.layer(layer).operation).keeps_argmax) {
       const Region& owned = execution.plan().tile(layer, rank).owned;
       Tensor<T> argmax(owned);
       copy_argmax(execution.argmax(layer), owned, argmax.view());
@@ -127,19 +138,19 @@ Outcome<T> run(const EqualityOptions& options,
   execution.scatter_image(
       root ? draw_map<T>(network, partitioner::kImage, options.batch, options.seed)
            : std::vector<T>{});
-  const int loss = loss_layer(network);
+  const std::vector<partitioner::Loss> losses = partitioner::losses(network);
   const std::vector<int> labels =
-      draw_labels(options.batch, network.shape(std::max(loss, 0)).volume(), options.seed);
+      draw_labels(options.batch, fewest_outputs(network, losses), options.seed);
   Pass pass;
   pass.seed = options.seed;
-  pass.labels = loss >= 0 ? &labels : nullptr;
+  pass.labels = losses.empty() ? nullptr : &labels;
   pass.loss_scale = 1 / static_cast<double>(options.batch);
   pass.ends_step = true;
   execution.forward(pass);
   Outcome<T> outcome;
   gather_maps(execution, outcome);
   execution.clear_output_gradient();
-  if (loss >= 0) {
+  if (!losses.empty()) {
     outcome.tensors["loss"] = {
         static_cast<T>(execution.exchange_loss(pass).loss * pass.loss_scale)};
   } else {
@@ -206,14 +217,7 @@ bool has_kink(const partitioner::LayerSpec& spec) {
     return activation == Activation::Relu || activation == Activation::Leaky ||
            activation == Activation::Relu6 || activation == Activation::Ramp;
   };
-  if (const auto* convolution = std::get_if<partitioner::Convolution>(&spec.operation)) {
-    return kinked(convolution->activation);
-  }
-  if (const auto* connected = std::get_if<partitioner::Connected>(&spec.operation)) {
-    return kinked(connected->activation);
-  }
-  const auto* shortcut = std::get_if<partitioner::Shortcut>(&spec.operation);
-  return shortcut != nullptr && kinked(shortcut->activation);
+  return kinked(activation_of(spec.operation));
 }
 
 bool bits_must_agree(const partitioner::Network& network, const partitioner::Partition& partition) {
@@ -223,10 +227,7 @@ bool bits_must_agree(const partitioner::Network& network, const partitioner::Par
     }
   }
   for (const partitioner::LayerSpec& spec : network.layers) {
-    const auto* convolution = std::get_if<partitioner::Convolution>(&spec.operation);
-    const auto* connected = std::get_if<partitioner::Connected>(&spec.operation);
-    if ((convolution != nullptr && convolution->batch_normalize) ||
-        (connected != nullptr && connected->batch_normalize)) {
+    if (normalizes(spec.operation)) {
       return false;
     }
   }

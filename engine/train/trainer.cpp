@@ -36,7 +36,7 @@ Trainer::Trainer(const partitioner::Network& network,
                  {.batch_norm_rate = options.training.batch_norm_rate,
                   .batch_norm_epsilon = options.training.batch_norm_epsilon}),
       optimizer_(options.training, execution_.parameters(), communicator.rank()),
-      has_loss_(loss_layer(network) >= 0) {
+      has_loss_(!losses(network).empty()) {
   execution_.parameters().initialize(options.seed);
 }
 

@@ -110,6 +110,7 @@ ReadLayer read_softmax(CfgOptions& options, int layer) {
   softmax.groups = options.integer("groups", 1);
   softmax.spatial = options.flag("spatial", false);
   softmax.temperature = options.real("temperature", 1);
+  softmax.scale = options.real("scale", 1);
   return {softmax, {layer - 1}};
 }
 

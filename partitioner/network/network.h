@@ -94,16 +94,17 @@ struct Dropout {
 };
 
 // Over all values of an image, or over each of `groups` equal runs of them in (C, H, W) order; with
-// `spatial`, over the channels of each cell.
+// `spatial`, over the channels of each cell. `scale` is the weight of its loss, where it is one:
+// see losses.h.
 struct Softmax {
   Index groups = 1;
   bool spatial = false;
   double temperature = 1;
+  double scale = 1;
   friend bool operator==(const Softmax&, const Softmax&) = default;
 };
 
-// The loss: cross-entropy where its input is a softmax (or a chain of pass-through layers from
-// one), else half the squared error.
+// A loss of this weight, see losses.h. Its output is its input.
 struct Cost {
   double scale = 1;
   friend bool operator==(const Cost&, const Cost&) = default;

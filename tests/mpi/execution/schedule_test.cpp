@@ -103,7 +103,7 @@ class Watched {
       : world_(world),
         plan_(make_plan(random.network, random.partition, random.batch)),
         execution_(random.network, plan_, world, {}),
-        has_loss_(engine::loss_layer(random.network) >= 0),
+        has_loss_(!losses(random.network).empty()),
         labels_(static_cast<std::size_t>(random.batch), 0) {
     execution_.parameters().initialize(3);
     posted_to = &posted_;

@@ -159,6 +159,12 @@ TEST_CASE("Darknet's other names of sections mean the same") {
   CHECK_NOTHROW(parse_model("[network]\nheight=1\nwidth=1\nchannels=1\n[avg]\n", "m.cfg"));
 }
 
+TEST_CASE("the loss of a softmax has a weight, as that of a cost") {
+  CHECK(only_layer<Softmax>("[softmax]\n").scale == 1);
+  CHECK(only_layer<Softmax>("[softmax]\nscale=0.25\n").scale == 0.25);
+  CHECK(only_layer<Cost>("[cost]\nscale=0.25\n").scale == 0.25);
+}
+
 TEST_CASE("negative layers count back from the section, others from the first") {
   const std::string three = "[dropout]\n[dropout]\n[dropout]\n";
   const auto inputs = [&](const std::string& section) {

@@ -90,11 +90,11 @@ TEST_CASE("activation and normalisation are those of the layer's own numbers") {
   CHECK(activation_of(plain) == Activation::Leaky);
   CHECK(!normalizes(plain));
   CHECK(!keeps_pre_activations(plain));
-  CHECK(backward_reads_output(plain));
+  CHECK(backward_reads_output(LayerSpec{plain, {}, {}}));
   const Operation normalized = Connected{.batch_normalize = true, .activation = Activation::Linear};
   CHECK(normalizes(normalized));
   CHECK(keeps_pre_activations(normalized));
-  CHECK(!backward_reads_output(normalized));
+  CHECK(!backward_reads_output(LayerSpec{normalized, {}, {}}));
   CHECK(keeps_pre_activations(Shortcut{.activation = Activation::Mish}));
   CHECK(activation_of(MaxPool{}) == Activation::Linear);
 }
