@@ -49,12 +49,16 @@ Index BatchSource::valid(Index step) const {
   return std::clamp<Index>(dataset_.size() - step * options_.batch, 0, options_.batch);
 }
 
-std::vector<int> BatchSource::labels(Index step) const {
-  std::vector<int> labels;
+Targets BatchSource::targets(Index step) const {
+  Targets targets;
   for (const Index each : items(step)) {
-    labels.push_back(each < 0 ? -1 : dataset_.label(each));
+    std::optional<ImageTargets>& of = targets.emplace_back();
+    if (each >= 0) {
+      const int label = dataset_.label(each);
+      of = ImageTargets{.label = label < 0 ? std::nullopt : std::optional(label)};
+    }
   }
-  return labels;
+  return targets;
 }
 
 void BatchSource::render_at(Index place,

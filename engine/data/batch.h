@@ -1,10 +1,11 @@
-// Which items make up each step's batch, and the pixels and labels of a region of it. A rank asks
+// Which items make up each step's batch, and the pixels of a region of it
+// and the targets. A rank asks
 // for the region that it requires; every rank gets the same picture of the same item, without a
 // word between them.
 //
 // For training, epochs follow each other without a gap: a batch may begin in one and end in the
 // next. For testing, items come in their own order; the places of the last batch that no item is
-// left for have item -1, label -1 and pixels 0.
+// left for have item -1, no targets and pixels 0.
 
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/targets.h"
 #include "engine/data/augment.h"
 #include "engine/data/dataset.h"
 #include "partitioner/base/region.h"
@@ -47,8 +49,8 @@ class BatchSource {
   // How many of them are items, not -1.
   [[nodiscard]] Index valid(Index step) const;
 
-  // The class indices of items(step).
-  [[nodiscard]] std::vector<int> labels(Index step) const;
+  // Of items(step); a label is a class index of the data set.
+  [[nodiscard]] Targets targets(Index step) const;
 
   // What reading a region took.
   struct Reading {

@@ -336,11 +336,11 @@ void Execution<T>::scatter_output_gradient(const std::vector<T>& whole) {
 }
 
 template <class T>
-double Execution<T>::owned_loss(const std::vector<int>& labels) {
+double Execution<T>::owned_loss(const Targets& targets) {
   partitioner::expects(!losses_.empty(), "a network with a loss");
   double sum = 0;
   for (const partitioner::Loss& loss : losses_) {
-    sum += engine::owned_loss(site(loss.layer), loss, labels, View<const T>(map(loss.layer)));
+    sum += engine::owned_loss(site(loss.layer), loss, targets, View<const T>(map(loss.layer)));
   }
   return sum;
 }

@@ -58,10 +58,10 @@ class Execution {
   [[nodiscard]] Region image_region(int rank) const;
   [[nodiscard]] View<T> image();
 
-  // backward() wants labels in the pass, or output_gradient() filled in after
+  // backward() wants targets in the pass, or output_gradient() filled in after
   // clear_output_gradient().
   void forward(const Pass& pass);
-  // The loss of all ranks, 0 where the pass has no labels. `stop_signal` and `problem` are what
+  // The loss of all ranks, 0 where the pass has no targets. `stop_signal` and `problem` are what
   // this rank has to tell the others, see PassOutcome.
   [[nodiscard]] PassOutcome exchange_loss(const Pass& pass,
                                           int stop_signal = 0,
@@ -98,7 +98,7 @@ class Execution {
   void scatter_output_gradient(const std::vector<T>& whole);
 
   // The sum of the network's losses over the cells that this rank owns, not yet divided by images.
-  [[nodiscard]] double owned_loss(const std::vector<int>& labels);
+  [[nodiscard]] double owned_loss(const Targets& targets);
   [[nodiscard]] Site site(int layer) const;
 
   // When the values that other ranks have sent are there.

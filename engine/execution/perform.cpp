@@ -212,7 +212,7 @@ void Execution<T>::compute(const Action& action, int time, const Pass& pass) {
       at(layer).activate(views(layer, Stage::Forward));
       break;
     case Phase::Loss:
-      outcome_.loss = pass.labels == nullptr ? 0 : owned_loss(*pass.labels);
+      outcome_.loss = pass.targets == nullptr ? 0 : owned_loss(*pass.targets);
       loss_.set(outcome_);
       break;
     case Phase::Restore:

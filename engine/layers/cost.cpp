@@ -19,7 +19,7 @@ class CostLayer : public Layer<T> {
     if (views.input_gradients[0].data == nullptr) {
       return;
     }
-    const bool judged = loss_ && pass.labels != nullptr;
+    const bool judged = loss_ && pass.targets != nullptr;
     if (judged) {
       add_loss_gradient(
           site_, pass, loss_->weight, View<const T>(views.output), views.input_gradients[0]);

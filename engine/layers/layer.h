@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/base/channel_share.h"
+#include "engine/base/targets.h"
 #include "engine/base/tensor.h"
 #include "engine/ops/convolution/convolution.h"
 #include "engine/ops/norm/batch_norm.h"
@@ -35,11 +36,10 @@ struct Pass {
   bool dropout = true;
   std::uint64_t seed = 0;
   Index step = 0;
-  Index number = 0;                          // of this pass among those of the step
-  Index first_image = 0;                     // likewise
-  const std::vector<int>* labels = nullptr;  // of each image of the pass, where there is a loss;
-                                             // -1: none, the image does not count
-  double loss_scale = 1;                     // one over the images of a step
+  Index number = 0;                  // of this pass among those of the step
+  Index first_image = 0;             // likewise
+  const Targets* targets = nullptr;  // of the images of the pass, where there is a loss
+  double loss_scale = 1;             // one over the images of a step
   bool ends_step = false;  // gradients of parameters are complete after it: their reduction begins
 };
 
@@ -187,7 +187,7 @@ template <class T>
 template <class T>
 [[nodiscard]] double owned_loss(const Site& site,
                                 const partitioner::Loss& of,
-                                const std::vector<int>& labels,
+                                const Targets& targets,
                                 View<const T> output);
 
 }  // namespace tessera::engine

@@ -11,17 +11,18 @@ using partitioner::LossForm;
 
 namespace {
 
-// Calls visit(n, c, row, col, target) for each owned cell of the images that have a label; the
-// target is 1 at the label, 0 elsewhere.
+// Calls visit(n, c, row, col, target) for each owned cell of the images whose class is known; the
+// target is 1 at the cell of the class, 0 elsewhere.
 template <class Visit>
-void for_each_target(const Site& site, const std::vector<int>& labels, Visit visit) {
+void for_each_cell(const Site& site, const Targets& targets, Visit visit) {
   const Region& owned = site.tile().owned;
   const partitioner::MapShape& shape = site.spec().output;
   for (Index n = owned.images.begin; n < owned.images.end && !owned.empty(); ++n) {
-    const Index label = labels[static_cast<std::size_t>(n)];
-    if (label < 0) {
+    const std::optional<ImageTargets>& of = targets[static_cast<std::size_t>(n)];
+    if (!of || !of->label) {
       continue;
     }
+    const Index label = *of->label;
     for (Index c = owned.channels.begin; c < owned.channels.end; ++c) {
       for (Index row = owned.rows.begin; row < owned.rows.end; ++row) {
         for (Index col = owned.cols.begin; col < owned.cols.end; ++col) {
@@ -35,12 +36,9 @@ void for_each_target(const Site& site, const std::vector<int>& labels, Visit vis
 }  // namespace
 
 template <class T>
-double owned_loss(const Site& site,
-                  const Loss& of,
-                  const std::vector<int>& labels,
-                  View<const T> output) {
+double owned_loss(const Site& site, const Loss& of, const Targets& targets, View<const T> output) {
   double loss = 0;
-  for_each_target(site, labels, [&](Index n, Index c, Index row, Index col, int target) {
+  for_each_cell(site, targets, [&](Index n, Index c, Index row, Index col, int target) {
     const double value = static_cast<double>(output.at(n, c, row, col));
     if (of.form == LossForm::SquaredError) {
       loss += of.weight * 0.5 * (value - target) * (value - target);
@@ -56,19 +54,13 @@ template <class T>
 void add_loss_gradient(
     const Site& site, const Pass& pass, double factor, View<const T> output, View<T> gradient) {
   const T scale = static_cast<T>(pass.loss_scale * factor);
-  for_each_target(site, *pass.labels, [&](Index n, Index c, Index row, Index col, int target) {
+  for_each_cell(site, *pass.targets, [&](Index n, Index c, Index row, Index col, int target) {
     gradient.at(n, c, row, col) += scale * (output.at(n, c, row, col) - static_cast<T>(target));
   });
 }
 
-template double owned_loss<float>(const Site&,
-                                  const Loss&,
-                                  const std::vector<int>&,
-                                  View<const float>);
-template double owned_loss<double>(const Site&,
-                                   const Loss&,
-                                   const std::vector<int>&,
-                                   View<const double>);
+template double owned_loss<float>(const Site&, const Loss&, const Targets&, View<const float>);
+template double owned_loss<double>(const Site&, const Loss&, const Targets&, View<const double>);
 template void add_loss_gradient<float>(
     const Site&, const Pass&, double, View<const float>, View<float>);
 template void add_loss_gradient<double>(

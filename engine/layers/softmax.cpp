@@ -38,7 +38,7 @@ class SoftmaxLayer : public Layer<T> {
     if (region.empty() || views.input_gradients[0].data == nullptr) {
       return;
     }
-    const bool judged = loss_ && pass.labels != nullptr;
+    const bool judged = loss_ && pass.targets != nullptr;
     if (judged) {
       // Cross-entropy through softmax at once: no division by small numbers.
       add_loss_gradient(site_,

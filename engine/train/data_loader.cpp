@@ -12,8 +12,6 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr int kTargetsTag = 4;  // below those of an execution
-
 // Calls visit(image, channel, row) for each row of the region, in (N, C, H, W) order.
 template <class Visit>
 void for_each_row(const Region& region, Visit visit) {
@@ -34,8 +32,8 @@ DataLoader::DataLoader(std::optional<BatchSource> source,
     : source_(source ? std::make_shared<const BatchSource>(std::move(*source)) : nullptr),
       plan_(&plan),
       communicator_(&communicator),
-      targets_(communicator, plan.targets, kTargetsTag),
-      labels_(static_cast<std::size_t>(plan.batch)) {
+      exchange_(communicator, plan.targets),
+      targets_(static_cast<std::size_t>(plan.batch)) {
   partitioner::expects((source_ != nullptr) == reads(plan, communicator.rank()),
                        "a source where the plan reads");
 }
@@ -46,8 +44,8 @@ DataLoader::DataLoader(RandomPictures pictures,
     : random_(pictures),
       plan_(&plan),
       communicator_(&communicator),
-      targets_(communicator, plan.targets, kTargetsTag),
-      labels_(static_cast<std::size_t>(plan.batch)) {}
+      exchange_(communicator, plan.targets),
+      targets_(class_targets(std::vector<int>(static_cast<std::size_t>(plan.batch)))) {}
 
 DataLoader::Batch DataLoader::read(const BatchSource& source,
                                    Index step,
@@ -55,7 +53,7 @@ DataLoader::Batch DataLoader::read(const BatchSource& source,
                                    std::vector<float> pixels) {
   Batch batch{step, region, {}, std::move(pixels), {}, std::nullopt};
   batch.problem = problem_of([&] {
-    batch.labels = source.labels(step);
+    batch.targets = source.targets(step);
     batch.pixels.resize(static_cast<std::size_t>(region.volume()));
     if (!region.empty()) {
       batch.reading = source.read_region(step, region, batch.pixels);
@@ -90,7 +88,7 @@ std::optional<std::string> DataLoader::load_from_source(Index step, Execution<fl
   most_decoding_ = std::max(most_decoding_, batch.reading.decoding_bytes);
   pictures_read_ += batch.reading.pictures;
   if (!batch.problem) {
-    labels_ = std::move(batch.labels);
+    targets_ = std::move(batch.targets);
     unreadable_ = std::move(batch.reading.unreadable);
     copy_in(std::as_const(batch.pixels).data(), region, execution.image());
   }
@@ -126,11 +124,7 @@ std::optional<std::string> DataLoader::load(Index step, Execution<float>& execut
   if (source_) {
     problem = load_from_source(step, execution);
   }
-  std::vector<float> targets(labels_.begin(), labels_.end());
-  const View<float> view{targets.data(), {{0, plan_->batch}, {0, 1}, {0, 1}, {0, 1}}, 1};
-  targets_.start_copy(view);
-  targets_.finish_copy(view);
-  labels_.assign(targets.begin(), targets.end());
+  exchange_.run(targets_);
   return problem;
 }
 

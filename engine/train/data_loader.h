@@ -1,4 +1,4 @@
-// How pictures and labels get to the ranks: either each rank reads its own region from storage it
+// How pictures and targets get to the ranks: either each rank reads its own region from storage it
 // can see, or one rank reads and the rest receive theirs; the plan says which. Pictures are those
 // of a data set, or random ones for timing and tests.
 
@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "engine/comm/exchange.h"
 #include "engine/data/batch.h"
 #include "engine/data/decoding_need.h"
 #include "engine/execution/execution.h"
+#include "engine/train/target_exchange.h"
 
 namespace tessera::engine {
 
 // Pictures of uniform noise from 0 to 1, drawn by the position of each cell in the batch: the same
-// in every pass, and whatever the partition. Their labels are 0.
+// in every pass, and whatever the partition. Their class is 0.
 struct RandomPictures {
   std::uint64_t seed = 1;
 };
@@ -45,12 +45,12 @@ class DataLoader {
   }
 
   // Fills the execution's image with what pass `step` needs of it (the image of other ranks follows
-  // in forward()), and labels(). What goes wrong with reading is returned, not thrown: the other
+  // in forward()), and targets(). What goes wrong with reading is returned, not thrown: the other
   // ranks go on and must be told. Pass `step` + 1 is then read ahead, while this one is computed.
   [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution);
 
-  // Of each image of the pass, -1 for places that no picture is left for.
-  [[nodiscard]] const std::vector<int>& labels() const { return labels_; }
+  // Of the images of the pass.
+  [[nodiscard]] const Targets& targets() const { return targets_; }
 
   // Null on ranks that do not read, and where pictures are random.
   [[nodiscard]] const BatchSource* source() const { return source_.get(); }
@@ -84,7 +84,7 @@ class DataLoader {
   struct Batch {
     Index step = -1;
     Region region;
-    std::vector<int> labels;
+    Targets targets;
     std::vector<float> pixels;  // (N, C, H, W) of the region
     BatchSource::Reading reading;
     std::optional<std::string> problem;
@@ -104,8 +104,8 @@ class DataLoader {
   std::optional<RandomPictures> random_;       // instead of a source
   const partitioner::Plan* plan_;
   const Communicator* communicator_;
-  Exchange<float> targets_;
-  std::vector<int> labels_;
+  TargetExchange exchange_;
+  Targets targets_;
   std::vector<UnreadablePicture> unreadable_;
   Index most_pixels_ = 0;
   Index most_decoding_ = 0;

@@ -86,13 +86,13 @@ Index fewest_outputs(const partitioner::Network& network,
   return fewest;
 }
 
-std::vector<int> draw_labels(Index batch, Index outputs, std::uint64_t seed) {
+Targets draw_targets(Index batch, Index outputs, std::uint64_t seed) {
   std::vector<int> labels;
   for (Index n = 0; n < batch; ++n) {
     labels.push_back(static_cast<int>(random_bits(seed, 3, static_cast<std::uint64_t>(n)) %
                                       static_cast<std::uint64_t>(outputs)));
   }
-  return labels;
+  return class_targets(labels);
 }
 
 template <class T>
@@ -139,11 +139,11 @@ Outcome<T> run(const EqualityOptions& options,
       root ? draw_map<T>(network, partitioner::kImage, options.batch, options.seed)
            : std::vector<T>{});
   const std::vector<partitioner::Loss> losses = partitioner::losses(network);
-  const std::vector<int> labels =
-      draw_labels(options.batch, fewest_outputs(network, losses), options.seed);
+  const Targets targets =
+      draw_targets(options.batch, fewest_outputs(network, losses), options.seed);
   Pass pass;
   pass.seed = options.seed;
-  pass.labels = losses.empty() ? nullptr : &labels;
+  pass.targets = losses.empty() ? nullptr : &targets;
   pass.loss_scale = 1 / static_cast<double>(options.batch);
   pass.ends_step = true;
   execution.forward(pass);

@@ -23,7 +23,7 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader) {
   pass.training = false;
   for (Index step = 0; step * batch < result.pictures; ++step) {
     const std::optional<std::string> problem = loader.load(step, execution);
-    pass.labels = &loader.labels();
+    pass.targets = &loader.targets();
     execution.forward(pass);
     const PassOutcome outcome = exchange_loss(execution, pass, problem);
     loss += outcome.loss;
@@ -31,9 +31,10 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader) {
       throw Stopped(outcome.stop_signal);
     }
     const std::vector<float> output = execution.gather_map(last);
-    for (std::size_t n = 0; n < loader.labels().size() && !output.empty(); ++n) {
-      if (loader.labels()[n] >= 0) {
-        result.classes.add(std::span(output).subspan(n * outputs, outputs), loader.labels()[n]);
+    for (std::size_t n = 0; n < loader.targets().size() && !output.empty(); ++n) {
+      const std::optional<ImageTargets>& of = loader.targets()[n];
+      if (of && of->label) {
+        result.classes.add(std::span(output).subspan(n * outputs, outputs), *of->label);
       }
     }
   }

@@ -46,7 +46,7 @@ Trainer::~Trainer() {
   }
 }
 
-Pass Trainer::training_pass(Index part, const std::vector<int>* labels) const {
+Pass Trainer::training_pass(Index part, const Targets* targets) const {
   Pass pass;
   pass.batch_norm = options_.batch_norm;
   pass.seed = options_.seed;
@@ -54,7 +54,7 @@ Pass Trainer::training_pass(Index part, const std::vector<int>* labels) const {
   pass.number = part;
   pass.first_image = part * execution_.plan().batch;
   pass.ends_step = part + 1 == options_.training.subdivisions;
-  pass.labels = labels;
+  pass.targets = targets;
   pass.loss_scale = 1 / static_cast<double>(options_.training.batch);
   return pass;
 }
@@ -143,7 +143,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
       timed(times.load_s, [&] {
         problem = loader.load(steps_ * options_.training.subdivisions + part, execution_);
       });
-      const Pass pass = training_pass(part, has_loss_ ? &loader.labels() : nullptr);
+      const Pass pass = training_pass(part, has_loss_ ? &loader.targets() : nullptr);
       timed(times.forward_s, [&] {
         execution_.forward(pass);
         if (has_loss_) {

@@ -77,7 +77,7 @@ class Trainer {
   void restore_statistics();
   void expect_finite_loss(double loss) const;
   // Number `part` of a step's passes.
-  [[nodiscard]] Pass training_pass(Index part, const std::vector<int>* labels) const;
+  [[nodiscard]] Pass training_pass(Index part, const Targets* targets) const;
   void update();
   void fill_output_gradient();
 

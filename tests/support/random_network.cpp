@@ -258,6 +258,30 @@ Network random_network(Draw& draw, const NetworkWishes& wishes) {
   return NetworkMaker(draw, wishes).make();
 }
 
+void add_losses(Draw& draw, Network& network) {
+  const auto trunk = Index{network.size()};
+  const Index branches = draw.between(2, 3);
+  for (Index branch = 0; branch < branches; ++branch) {
+    int map = static_cast<int>(draw.between(0, trunk - 1));
+    const auto add = [&](const Operation& operation) {
+      add_layer(network, operation, {map});
+      map = network.size() - 1;
+    };
+    if (draw.chance(0.5)) {
+      add(Convolution{.filters = draw.between(1, 6), .activation = random_activation(draw)});
+    }
+    if (draw.chance(0.5)) {
+      add(partitioner::AvgPool{});
+    }
+    const double weight = draw.among({1.0, 0.25, 3.0});
+    if (draw.chance(0.5)) {
+      add(partitioner::Softmax{.temperature = draw.among({1.0, 2.5}), .scale = weight});
+    } else {
+      add(partitioner::Cost{.scale = weight});
+    }
+  }
+}
+
 Partition random_partition(Draw& draw, const Network& network, Index batch, int ranks) {
   Partition partition;
   partition.network = fingerprint(network);

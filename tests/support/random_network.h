@@ -47,6 +47,9 @@ struct NetworkWishes {
 
 [[nodiscard]] partitioner::Network random_network(Draw& draw, const NetworkWishes& wishes);
 
+// Two or three branches more, from random maps, that end in a softmax or a cost of random weight.
+void add_losses(Draw& draw, partitioner::Network& network);
+
 // One that validate() accepts.
 [[nodiscard]] partitioner::Partition random_partition(Draw& draw,
                                                       const partitioner::Network& network,

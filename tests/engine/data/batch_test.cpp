@@ -99,9 +99,9 @@ TEST_CASE("training visits every item once per epoch, epochs without a gap") {
     CHECK(items.size() == 4);
     CHECK(batches.valid(step) == 4);
     visited.insert(visited.end(), items.begin(), items.end());
-    const std::vector<int> labels = batches.labels(step);
+    const engine::Targets targets = batches.targets(step);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      CHECK(labels[i] == items[i] % 10);
+      CHECK(targets[i]->label == items[i] % 10);
     }
   }
   std::vector<Index> expected = engine::shuffled_items(10, 1, 0);
@@ -123,7 +123,10 @@ TEST_CASE("testing takes items in order, and the places left over are empty") {
   const BatchSource batches = source(6, 4, Split::Test);
   CHECK(batches.steps() == 2);
   CHECK(batches.items(1) == std::vector<Index>{4, 5, -1, -1});
-  CHECK(batches.labels(1) == std::vector<int>{4, 5, -1, -1});
+  CHECK(batches.targets(1) == engine::Targets{engine::ImageTargets{.label = 4},
+                                              engine::ImageTargets{.label = 5},
+                                              std::nullopt,
+                                              std::nullopt});
   CHECK(batches.valid(0) == 4);
   CHECK(batches.valid(1) == 2);
   CHECK(batches.valid(2) == 0);

@@ -151,17 +151,17 @@ TEST_CASE("dropout drops the same cells whatever the partition, and others in an
 
 // The loss over all ranks, and on rank 0 the gradient of the first layer's weights.
 template <class T>
-std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const std::vector<int>& labels) {
+std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const engine::Targets& targets) {
   Pass pass;
   pass.seed = 9;
-  pass.labels = &labels;
-  pass.loss_scale = 1.0 / static_cast<double>(labels.size());
+  pass.targets = &targets;
+  pass.loss_scale = 1.0 / static_cast<double>(targets.size());
   run.execution.forward(pass);
   run.execution.clear_output_gradient();
   run.execution.parameters().clear_gradients();
   run.execution.backward(pass);
   run.execution.parameters().reduce_gradients(pass.batch_norm);
-  const double mine = run.execution.owned_loss(labels);
+  const double mine = run.execution.owned_loss(targets);
   double loss = 0;
   for (const auto& bytes : run.communicator.gather_all(engine::bytes_of(&mine, 1))) {
     double share = 0;
@@ -175,17 +175,18 @@ std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const std::vect
 TEST_CASE("each image counts once in the loss, however unevenly images are cut, or classes") {
   const Communicator world = Communicator::world();
   const Network network = small_classifier();
-  const std::vector<int> labels{0, 3, 1, -1, 2};  // one image without a label
+  engine::Targets targets = engine::class_targets({0, 3, 1, 0, 2});
+  targets[3].reset();  // a place without a picture
   Partition by_images = handed_over(network, world.size());
   Partition by_classes = by_images;
   by_classes.groups[2].images = {};
   by_classes.groups[2].channels = tests::small_pieces(world.size(), 1, 4);
   for (const Partition& partition : {by_images, by_classes}) {
     Run<double> tiled(network, partition, 5, world);
-    const auto found = loss_and_gradient(tiled, labels);
+    const auto found = loss_and_gradient(tiled, targets);
     if (world.rank() == 0) {
       Run<double> alone(network, single_tile(network), 5, Communicator::self());
-      const auto expected = loss_and_gradient(alone, labels);
+      const auto expected = loss_and_gradient(alone, targets);
       CHECK(found.first == doctest::Approx(expected.first).epsilon(1e-12));
       for (std::size_t i = 0; i < expected.second.size(); ++i) {
         CHECK(found.second[i] == doctest::Approx(expected.second[i]).epsilon(1e-10));
@@ -197,10 +198,10 @@ TEST_CASE("each image counts once in the loss, however unevenly images are cut, 
 TEST_CASE("a second step on the same buffers gives the same bits as the first") {
   const Communicator world = Communicator::world();
   const Network network = small_classifier();
-  const std::vector<int> labels{0, 3, 1, 1, 2};
+  const engine::Targets targets = engine::class_targets({0, 3, 1, 1, 2});
   Run<float> run(network, handed_over(network, world.size()), 5, world);
-  const auto first = loss_and_gradient(run, labels);
-  const auto second = loss_and_gradient(run, labels);
+  const auto first = loss_and_gradient(run, targets);
+  const auto second = loss_and_gradient(run, targets);
   CHECK(first.first == second.first);
   CHECK(first.second == second.second);
 }

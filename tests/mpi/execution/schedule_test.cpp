@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/loss_gradients.h"
 #include "tests/support/random_network.h"
 #include <doctest/doctest.h>
 #include <mpi.h>
@@ -104,7 +105,7 @@ class Watched {
         plan_(make_plan(random.network, random.partition, random.batch)),
         execution_(random.network, plan_, world, {}),
         has_loss_(!losses(random.network).empty()),
-        labels_(static_cast<std::size_t>(random.batch), 0) {
+        targets_(tests::some_targets(random.batch, 1)) {
     execution_.parameters().initialize(3);
     posted_to = &posted_;
   }
@@ -181,7 +182,7 @@ class Watched {
     pass.batch_norm = mode;
     pass.number = i;
     pass.first_image = i * plan_.batch;
-    pass.labels = has_loss_ ? &labels_ : nullptr;
+    pass.targets = has_loss_ ? &targets_ : nullptr;
     pass.ends_step = i + 1 == passes;
     return pass;
   }
@@ -240,7 +241,7 @@ class Watched {
   Plan plan_;
   Execution<float> execution_;
   bool has_loss_;
-  std::vector<int> labels_;
+  engine::Targets targets_;
   std::vector<Posted> posted_;  // since the beginning
   Messages yielding_;           // planned since then
   std::vector<int> updated_;
