@@ -119,6 +119,10 @@ CommandWords started_command() {
   return started;
 }
 
+std::string started_line(const CommandWords& started) {
+  return line_of(together(started.launcher, started.program));
+}
+
 std::string command_to_resume(const CommandWords& started,
                               int ranks,
                               const std::string& checkpoint) {

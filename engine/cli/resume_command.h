@@ -20,6 +20,9 @@ struct CommandWords {
 // As the system says it. Where mpiexec runs on another machine the launcher is not seen.
 [[nodiscard]] CommandWords started_command();
 
+// The same as one line for a shell.
+[[nodiscard]] std::string started_line(const CommandWords& started);
+
 // One line for a shell that goes on from the checkpoint with as many ranks as before.
 [[nodiscard]] std::string command_to_resume(const CommandWords& started,
                                             int ranks,

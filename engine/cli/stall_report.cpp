@@ -30,6 +30,7 @@ Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckp
     fmt::print(stderr, "tessera: {}\n", partitioner::printable(describe(stall)));
     if (checkpoint != nullptr) {
       fmt::print(stderr, "tessera: {}\n", checkpoint->advice(stall));
+      checkpoint->tell_of_stall(describe(stall));
     }
   });
 }

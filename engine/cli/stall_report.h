@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "engine/comm/watchdog.h"
 #include "partitioner/base/region.h"
@@ -27,6 +28,17 @@ class LastCheckpoint {
     const std::lock_guard lock(mutex_);
     return step_;
   }
+  // What else is to happen when other devices have vanished, beside what is printed.
+  void on_stall(std::function<void(const std::string& what)> told) {
+    const std::lock_guard lock(mutex_);
+    told_ = std::move(told);
+  }
+  void tell_of_stall(const std::string& what) const {
+    const std::lock_guard lock(mutex_);
+    if (told_) {
+      told_(what);
+    }
+  }
   // Where it is, and how to go on from it with the ranks that are left.
   [[nodiscard]] std::string advice(const Stall& stall) const;
 
@@ -34,6 +46,7 @@ class LastCheckpoint {
   mutable std::mutex mutex_;
   std::string file_;  // empty: there is none yet
   Index step_ = 0;
+  std::function<void(const std::string&)> told_;
 };
 
 // Watches as a command asks; with a checkpoint where it trains. 0: the usual limit.

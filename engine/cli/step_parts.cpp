@@ -159,23 +159,43 @@ std::optional<std::vector<PassSeconds>> predicted_layers(const PartitionChoice& 
                         partition);
 }
 
-std::vector<std::vector<double>> predicted_actions(const PartitionChoice& choice,
-                                                   const partitioner::Network& network,
-                                                   const Workload& workload,
-                                                   const partitioner::Partition& partition,
-                                                   const partitioner::Plan& plan) {
-  if (!profiled_devices(choice)) {
-    return {};
-  }
+namespace {
+
+// A step as it is priced and, where it is not too large for that, played through.
+struct PlayedStep {
+  partitioner::PricedStep priced;
+  std::optional<partitioner::SimulatedStep> simulated;
+};
+
+PlayedStep played_step(const PartitionChoice& choice,
+                       const partitioner::Network& network,
+                       const Workload& workload,
+                       const partitioner::Partition& partition,
+                       const partitioner::Plan& plan) {
   const partitioner::ClusterProfile cluster = described_cluster(choice, partition.ranks);
-  const partitioner::PricedStep step = priced_step(
-      network, plan, cluster, prediction_options(network, choice, workload, partition).cost);
+  PlayedStep step{
+      priced_step(
+          network, plan, cluster, prediction_options(network, choice, workload, partition).cost),
+      std::nullopt};
+  if (is_simulable(network, cluster.size())) {
+    step.simulated = simulate(step.priced, cluster);
+  }
+  return step;
+}
+
+// In the plan's schedule: the loss is not in what is priced.
+int number_of(const partitioner::PricedAction& priced, const partitioner::Schedule& schedule) {
+  const partitioner::Section& loss = schedule.loss;
+  return priced.number + (priced.number >= loss.begin ? loss.end - loss.begin : 0);
+}
+
+std::vector<std::vector<double>> action_seconds(const PlayedStep& played,
+                                                const partitioner::Plan& plan) {
+  const partitioner::PricedStep& step = played.priced;
   std::vector<std::vector<double>> result(static_cast<std::size_t>(plan.ranks),
                                           std::vector<double>(plan.schedule.actions.size(), -1));
   const auto add = [&](std::size_t rank, const partitioner::PricedAction& priced, double seconds) {
-    const partitioner::Section& loss = plan.schedule.loss;  // is not in what is priced
-    const int number = priced.number + (priced.number >= loss.begin ? loss.end - loss.begin : 0);
-    double& sum = result[rank][static_cast<std::size_t>(number)];
+    double& sum = result[rank][static_cast<std::size_t>(number_of(priced, plan.schedule))];
     sum = std::max(sum, 0.0) + seconds;
   };
   for (const partitioner::PricedAction& priced : step.actions) {
@@ -183,8 +203,8 @@ std::vector<std::vector<double>> predicted_actions(const PartitionChoice& choice
       add(rank, priced, priced.seconds[rank]);
     }
   }
-  if (is_simulable(network, cluster.size())) {
-    const partitioner::SimulatedStep simulated = simulate(step, cluster);
+  if (played.simulated) {
+    const partitioner::SimulatedStep& simulated = *played.simulated;
     for (std::size_t rank = 0; rank < result.size(); ++rank) {
       for (const partitioner::PricedAction& priced : step.actions) {
         if (priced.action.kind != partitioner::Action::Kind::Compute) {
@@ -200,6 +220,69 @@ std::vector<std::vector<double>> predicted_actions(const PartitionChoice& choice
     }
   }
   return result;
+}
+
+// What a rank has to wait for at the end of a step counts as waiting.
+StepShares shares_of(const PlayedStep& played, std::size_t rank, const partitioner::Plan& plan) {
+  using Doing = partitioner::TimelineSpan::Doing;
+  const partitioner::Schedule& schedule = plan.schedule;
+  StepShares shares;
+  double sum_s = 0;
+  for (const partitioner::TimelineSpan& span : played.simulated->timelines[rank]) {
+    const double seconds = span.end_s - span.begin_s;
+    const int number =
+        number_of(played.priced.actions[static_cast<std::size_t>(span.action)], schedule);
+    sum_s += seconds;
+    if (span.doing == Doing::Wait) {
+      shares.waiting_s += seconds;
+    } else if (span.doing != Doing::Compute) {
+      shares.exchanging_s += seconds;
+    } else if (number < schedule.forward.end) {
+      shares.forward_s += seconds;
+    } else if (number < schedule.backward.end) {
+      shares.backward_s += seconds;
+    } else {
+      shares.update_s += seconds;
+    }
+  }
+  shares.step_s = played.simulated->step_s;
+  shares.waiting_s += std::max(shares.step_s - sum_s, 0.0);
+  return shares;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> predicted_actions(const PartitionChoice& choice,
+                                                   const partitioner::Network& network,
+                                                   const Workload& workload,
+                                                   const partitioner::Partition& partition,
+                                                   const partitioner::Plan& plan) {
+  if (!profiled_devices(choice)) {
+    return {};
+  }
+  return action_seconds(played_step(choice, network, workload, partition, plan), plan);
+}
+
+PredictedSteps predicted_steps(const PartitionChoice& choice,
+                               const partitioner::Network& network,
+                               const Workload& workload,
+                               const partitioner::Partition& partition,
+                               const partitioner::Plan& plan) {
+  if (profiled_devices(choice).value_or(0) < partition.ranks) {
+    return {};
+  }
+  const PlayedStep played = played_step(choice, network, workload, partition, plan);
+  PredictedSteps steps;
+  steps.step_s = time_shares(network,
+                             described_cluster(choice, partition.ranks),
+                             prediction_options(network, choice, workload, partition),
+                             partition)
+                     .step_s();
+  steps.actions_s = action_seconds(played, plan);
+  for (std::size_t rank = 0; played.simulated && rank < steps.actions_s.size(); ++rank) {
+    steps.of_ranks.push_back(shares_of(played, rank, plan));
+  }
+  return steps;
 }
 
 std::string layers_table(const partitioner::Network& network,

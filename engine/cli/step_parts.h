@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/cli/planning.h"
+#include "engine/train/run_story.h"
 #include "engine/train/trainer.h"
 
 namespace tessera::engine {
@@ -69,6 +70,13 @@ struct LayerComputing {
     const Workload& workload,
     const partitioner::Partition& partition,
     const partitioner::Plan& plan);
+
+// All that is predicted for the steps of a run; nothing where there is no profile of all ranks.
+[[nodiscard]] PredictedSteps predicted_steps(const PartitionChoice& choice,
+                                             const partitioner::Network& network,
+                                             const Workload& workload,
+                                             const partitioner::Partition& partition,
+                                             const partitioner::Plan& plan);
 
 // One row per layer.
 [[nodiscard]] std::string layers_table(

@@ -11,15 +11,18 @@
 #include "engine/cli/setup.h"
 #include "engine/cli/stall_report.h"
 #include "engine/cli/step_comparison.h"
+#include "engine/cli/step_parts.h"
 #include "engine/cli/terminal.h"
 #include "engine/cli/training_length.h"
 #include "engine/cli/training_start.h"
+#include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/run_record.h"
 #include "engine/train/run_report.h"
+#include "engine/train/run_story.h"
 #include "engine/train/training_run.h"
 #include "engine/train/weights_file.h"
 #include "partitioner/base/printable.h"
@@ -37,10 +40,14 @@ constexpr const char* kStopNotice =
 // Training as the command line asks for it: all that a TrainingRun is made of, and what is printed.
 class TrainRun {
  public:
-  TrainRun(const TrainCommand& command, const Communicator& communicator, LastCheckpoint& saved)
+  TrainRun(const TrainCommand& command,
+           const Communicator& communicator,
+           LastCheckpoint& saved,
+           RunStory& story)
       : command_(command),
         communicator_(communicator),
         saved_(saved),
+        story_(story),
         model_(model_to_train(command, communicator)),
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
         data_(list_before_choosing()),
@@ -52,6 +59,19 @@ class TrainRun {
         rules_(training_rules(command, before_, model_, communicator)) {}
 
   void run() {
+    try {
+      train();
+    } catch (const Stopped& stopped) {
+      story_.end("interrupted", stopped.what());
+      throw;
+    } catch (const std::exception& error) {
+      story_.end("failed", error.what());
+      throw;
+    }
+  }
+
+ private:
+  void train() {
     warn_of_idle_ranks(partition_, communicator_);
     warn_of_testing_batch(command_, model_, communicator_);
     if (!data_) {
@@ -83,6 +103,7 @@ class TrainRun {
     on_root(communicator_, [&] {
       say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n");
     });
+    begin_story(trainer, training, testing ? testing->size() : 0);
     TrainingRun run(trainer, training, testing ? &*testing : nullptr, length_);
     take_steps(run, trainer, begun);
     partitioner::MemoryUse memory =
@@ -99,10 +120,10 @@ class TrainRun {
     on_root(communicator_, [&] {
       say(step_comparison_.line(model_.network, command_.partition, workload(), partition_));
     });
+    story_.end("finished", "");
     say_what_is_next(trainer.steps_done());
   }
 
- private:
   void take_steps(TrainingRun& run, Trainer& trainer, const TrainingState& begun) {
     constexpr int kUsualColumns = 80;
     Progress progress(
@@ -111,6 +132,7 @@ class TrainRun {
       run.add(printing(progress));
     }
     run.add(record_->observer(trainer, begun));
+    run.add(story_.observer());
     run.add({.checkpoint =
                  [this](Index step) { saved_.set(record_->checkpoint_file().string(), step); },
              .enough = [this] { return is_out_of_patience(); }});
@@ -155,23 +177,56 @@ class TrainRun {
             .resume = command_.resume,
             .replace = command_.force,
             .monitor = monitor_options(),
-            .resume_advice = [this](const std::filesystem::path& rescued) {
-              return command_to_resume_in(rescued.string(),
-                                          started_command(),
-                                          communicator_.size(),
-                                          (rescued / "checkpoint.safetensors").string());
-            }};
+            .rescue = [this](const std::filesystem::path& rescued) { story_.copy_to(rescued); },
+            .resume_advice =
+                [this](const std::filesystem::path& rescued) {
+                  return command_to_resume_in(rescued.string(),
+                                              started_command(),
+                                              communicator_.size(),
+                                              (rescued / "checkpoint.safetensors").string());
+                }};
   }
 
   [[nodiscard]] std::optional<MonitorOptions> monitor_options() const {
     if (command_.monitor == "off") {
       return std::nullopt;
     }
-    MonitorOptions options{.warn = [](const std::string& text) { warn(text); }};
+    MonitorOptions options{.warn = [this](const std::string& text) {
+      warn(text);
+      story_.warn(text);
+    }};
     for (const std::string& meter : command_.meters) {
       options.meters.push_back(parse_meter(meter));
     }
     return options;
+  }
+
+  void begin_story(Trainer& trainer, const DataLoader& training, Index testing_pictures) {
+    RunStory::Start start;
+    const Index training_pictures = training.size();  // all ranks ask together
+    const std::vector<std::string> class_names = training.class_names();
+    on_root(communicator_, [&] {
+      const Index limit = command_.partition.memory_limit_mib << 20U;
+      start.folder = command_.run;
+      start.predicted =
+          predicted_steps(command_.partition, model_.network, workload(), partition_, plan_);
+      start.summary = {.version = program_version(),
+                       .model = command_.model,
+                       .data = command_.data,
+                       .command = started_line(started_command()),
+                       .last_step = length_.last_step,
+                       .epoch_steps = length_.epoch_steps,
+                       .batch = training_.batch,
+                       .seed = seed_,
+                       .training_pictures = training_pictures,
+                       .testing_pictures = testing_pictures,
+                       .class_names = class_names,
+                       .ranks = {},
+                       .predicted_step_s = start.predicted.step_s,
+                       .memory_limit_bytes = limit > 0 ? std::optional(limit) : std::nullopt};
+      start.plan_json = plan_json(model_.network, plan_, planned_options());
+    });
+    story_.begin(std::move(start), *record_, trainer, length_.last_step);
   }
 
   // Where a search will choose the partition, also by what pictures take.
@@ -323,6 +378,7 @@ class TrainRun {
   TrainCommand command_;
   const Communicator& communicator_;
   LastCheckpoint& saved_;
+  RunStory& story_;
   partitioner::ModelFile model_;
   partitioner::TrainingOptions training_;
   std::optional<ListedData> data_;
@@ -345,8 +401,10 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
     throw AgreedError("--meter is read by the monitor: leave out --monitor off");
   }
   LastCheckpoint saved;
+  RunStory story(communicator);
+  saved.on_stall([&story](const std::string& what) { story.end("failed", what); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
-  TrainRun(command, communicator, saved).run();
+  TrainRun(command, communicator, saved, story).run();
 }
 
 }  // namespace tessera::engine

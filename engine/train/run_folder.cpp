@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <fcntl.h>
 #include <fmt/chrono.h>
@@ -14,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -132,8 +134,11 @@ void RunFolder::make() {
 }
 
 void RunFolder::lock() {
+  // Who looks whether a run is in progress has the lock for a moment, too.
+  constexpr int kLooks = 10;
+  constexpr std::chrono::milliseconds kBetweenLooks{10};
   const fs::path file = path_ / kLock;
-  while (lock_ < 0) {
+  for (int look = 1; lock_ < 0;) {
     const int descriptor =
         ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (descriptor < 0) {
@@ -146,6 +151,10 @@ void RunFolder::lock() {
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       const std::string holder = holder_of(descriptor);
       ::close(descriptor);
+      if (look++ < kLooks) {
+        std::this_thread::sleep_for(kBetweenLooks);
+        continue;
+      }
       throw InputError(path_.string(),
                        0,
                        fmt::format("another run is using this folder, {}: wait for it to end, stop "
@@ -195,15 +204,27 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
 }
 
 void RunFolder::prepare() {
-  for (const char* name :
-       {kCheckpoint, kBest, "partition.toml", "memory.json", "epochs.csv", "evaluation.json"}) {
+  for (const char* name : {kCheckpoint,
+                           kBest,
+                           "partition.toml",
+                           "memory.json",
+                           "epochs.csv",
+                           "evaluation.json",
+                           "run.json",
+                           "plan.json",
+                           "timeline.json"}) {
     const AtomicFile writable(path_ / name);
   }
   if (goes_on_) {
     return;
   }
-  for (const char* name :
-       {kCheckpoint, kBest, "memory.json", "devices.jsonl", "epochs.csv", "evaluation.json"}) {
+  for (const char* name : {kCheckpoint,
+                           kBest,
+                           "memory.json",
+                           "devices.jsonl",
+                           "epochs.csv",
+                           "evaluation.json",
+                           "timeline.json"}) {
     std::error_code error;
     fs::remove(path_ / name, error);
     if (error) {

@@ -226,6 +226,9 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
     try {
       on_root(*communicator_, [&] {
         rescued = folder_->make_rescue_folder(attempt);
+        if (options_.rescue) {
+          options_.rescue(rescued);
+        }
         metrics_->lines().copy_to(rescued / kMetrics);
         if (devices_) {
           devices_->lines().copy_to(rescued / kDevices);

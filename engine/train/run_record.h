@@ -31,6 +31,8 @@ class RunRecord {
     std::filesystem::path resume;  // the checkpoint that the run goes on from; empty: none
     bool replace = false;          // an earlier run in the folder
     std::optional<MonitorOptions> monitor = {};  // nothing: devices are not monitored
+    // What else is to be saved where the folder vanished; rank 0's.
+    std::function<void(const std::filesystem::path& folder)> rescue = {};
     // How to go on from a checkpoint in another folder, for a message; rank 0's.
     std::function<std::string(const std::filesystem::path& folder)> resume_advice = {};
   };
@@ -56,6 +58,8 @@ class RunRecord {
 
   // Seconds of the run, once it has begun.
   [[nodiscard]] const RunClock& clock() const { return *clock_; }
+  // Rank 0's: whether the run goes on in its own folder.
+  [[nodiscard]] bool goes_on() const { return folder_->goes_on(); }
   [[nodiscard]] std::filesystem::path checkpoint_file() const;
   [[nodiscard]] const std::optional<BestSoFar>& best() const { return best_; }
   // Of this run and of the one that it goes on from, in the same folder.

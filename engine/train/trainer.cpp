@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/comm/patience.h"
 #include "engine/train/pass_end.h"
 
 namespace tessera::engine {
@@ -66,6 +67,20 @@ void Trainer::update() {
       optimizer_.update(parameters, i, steps_ + 1);
     }
   });
+}
+
+template <class Work>
+void Trainer::timed_phase(StepTimes& times,
+                          double StepTimes::*total,
+                          double StepTimes::*exchange,
+                          Work work) const {
+  const Pulse* pulse = communicator_->pulse();
+  const auto waited_s = [pulse] { return pulse == nullptr ? 0 : pulse->waited_s(); };
+  const double exchanged_before_s = communicator_->exchange_times().total_s();
+  const double waited_before_s = waited_s();
+  timed(times.*total, work);
+  times.*exchange += communicator_->exchange_times().total_s() - exchanged_before_s;
+  times.waiting_s += waited_s() - waited_before_s;
 }
 
 void Trainer::keep_statistics() {
@@ -144,7 +159,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
         problem = loader.load(steps_ * options_.training.subdivisions + part, execution_);
       });
       const Pass pass = training_pass(part, has_loss_ ? &loader.targets() : nullptr);
-      timed(times.forward_s, [&] {
+      timed_phase(times, &StepTimes::forward_s, &StepTimes::forward_exchange_s, [&] {
         execution_.forward(pass);
         if (has_loss_) {
           const PassOutcome outcome = exchange_loss(execution_, pass, problem);
@@ -153,7 +168,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
         }
       });
       expect_finite_loss(loss);
-      timed(times.backward_s, [&] {
+      timed_phase(times, &StepTimes::backward_s, &StepTimes::backward_exchange_s, [&] {
         execution_.clear_output_gradient();
         if (!has_loss_) {
           fill_output_gradient();
@@ -163,7 +178,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
     }
     result.loss = loss / static_cast<double>(options_.training.batch);
     result.learning_rate = learning_rate(options_.training, steps_ + 1);
-    timed(times.update_s, [&] { update(); });
+    timed_phase(times, &StepTimes::update_s, &StepTimes::update_exchange_s, [&] { update(); });
   });
   times.exchanges = communicator_->exchange_times().since(before);
   ++steps_;

@@ -15,6 +15,10 @@ struct StepTimes {
   double forward_s = 0;
   double backward_s = 0;
   double update_s = 0;
+  double forward_exchange_s = 0;  // of forward_s, and so on
+  double backward_exchange_s = 0;
+  double update_exchange_s = 0;
+  double waiting_s = 0;  // of these three: for messages
   ExchangeTimes exchanges;
   double step_s = 0;  // from the start of the step to its end
 };
@@ -73,6 +77,12 @@ class Trainer {
 
  private:
   [[nodiscard]] StepResult run_step(DataLoader& loader);
+  // Adds what a phase of a step takes, and what of it goes into exchanging and waiting.
+  template <class Work>
+  void timed_phase(StepTimes& times,
+                   double StepTimes::*total,
+                   double StepTimes::*exchange,
+                   Work work) const;
   void keep_statistics();
   void restore_statistics();
   void expect_finite_loss(double loss) const;

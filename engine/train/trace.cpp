@@ -1,4 +1,4 @@
-#include "engine/cli/trace.h"
+#include "engine/train/trace.h"
 
 #include <fmt/format.h>
 #include <map>

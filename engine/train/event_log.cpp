@@ -1,0 +1,62 @@
+#include "engine/train/event_log.h"
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{1};
+
+}  // namespace
+
+void EventLog::open(const std::filesystem::path& path, Index resumed_step, const RunClock& clock) {
+  const std::lock_guard lock(mutex_);
+  lines_.emplace(path, resumed_step);
+  clock_ = clock;
+  step_ = resumed_step;
+  if (!early_.empty()) {
+    early_.pop_back();
+    lines_->add_line(early_);
+    early_.clear();
+  }
+}
+
+void EventLog::add(const std::string& kind, const std::string& text, int rank) {
+  const std::unique_lock lock(mutex_, kPatience);
+  if (!lock.owns_lock()) {
+    return;
+  }
+  using Json = nlohmann::ordered_json;
+  const double t_s = clock_ ? clock_->t_s() : 0;
+  const std::string line = Json{
+      {"t_s", std::round(1e3 * t_s) / 1e3},
+      {"step", step_.load()},
+      {"rank", rank < 0 ? Json() : Json(rank)},
+      {"kind", kind},
+      {"text", text}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!lines_) {
+    early_ += line + "\n";
+    return;
+  }
+  try {
+    lines_->add_line(line);
+  } catch (const partitioner::InputError&) {  // the metrics cannot be written either, and say so
+  }
+}
+
+void EventLog::copy_to(const std::filesystem::path& path) {
+  const std::unique_lock lock(mutex_, kPatience);
+  if (lock.owns_lock() && lines_) {
+    try {
+      lines_->copy_to(path);
+    } catch (const partitioner::InputError&) {
+    }
+  }
+}
+
+}  // namespace tessera::engine

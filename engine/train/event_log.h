@@ -1,0 +1,41 @@
+// DIR/events.jsonl of a run: what happened when, a JSON object per line. Rank 0 alone has it; any
+// thread may add to it. An event that cannot be written is lost: it never ends a run.
+
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "engine/comm/run_clock.h"
+#include "engine/files/json_lines.h"
+
+namespace tessera::engine {
+
+class EventLog {
+ public:
+  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on. Events
+  // of before are written now. Throws InputError.
+  void open(const std::filesystem::path& path, Index resumed_step, const RunClock& clock);
+
+  // How many steps are done.
+  void set_step(Index step) { step_ = step; }
+
+  // `kind` is a word; `rank` the one that it is about, -1: all.
+  void add(const std::string& kind, const std::string& text, int rank = -1);
+
+  // Writes what there is into another file, as far as it can.
+  void copy_to(const std::filesystem::path& path);
+
+ private:
+  // Held for no longer than writing a line takes; who ends the process waits for it only so long.
+  std::timed_mutex mutex_;
+  std::optional<JsonLines> lines_;
+  std::optional<RunClock> clock_;
+  std::string early_;  // lines of before there was a file
+  std::atomic<Index> step_{0};
+};
+
+}  // namespace tessera::engine

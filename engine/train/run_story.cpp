@@ -1,0 +1,98 @@
+#include "engine/train/run_story.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "engine/comm/texts_of_ranks.h"
+#include "engine/files/atomic_file.h"
+#include "engine/ops/loops/threads.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
+
+namespace tessera::engine {
+
+std::vector<RunSummary::Rank> RunStory::gather_ranks() const {
+  const std::vector<std::string> hosts = hosts_of_ranks(*communicator_);
+  const std::vector<int> threads_of_ranks = communicator_->of_ranks(threads());
+  std::vector<RunSummary::Rank> ranks;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    ranks.push_back({hosts[rank], threads_of_ranks[rank]});
+  }
+  return ranks;
+}
+
+void RunStory::begin(Start start, const RunRecord& record, Trainer& trainer, Index last_step) {
+  record_ = &record;
+  folder_ = start.folder;
+  start.summary.ranks = gather_ranks();
+  const Index step = trainer.steps_done();
+  on_root(*communicator_, [&] { open_files(start, step); });
+  on_root(*communicator_, [&] {
+    timing_.emplace(
+        folder_ / "timing.jsonl", step, start.predicted.of_ranks, record.clock(), *communicator_);
+  });
+  if (!timing_) {
+    timing_.emplace(std::nullopt, step, std::vector<StepShares>(), record.clock(), *communicator_);
+  }
+  timeline_.emplace(
+      trainer, last_step, std::move(start.predicted.actions_s), record.clock(), *communicator_);
+}
+
+// Rank 0's.
+void RunStory::open_files(Start& start, Index step) {
+  const std::string ranks = partitioner::counted(communicator_->size(), "rank");
+  events_.open(folder_ / kEvents, step, record_->clock());
+  if (step > 0) {
+    events_.add("resume", fmt::format("resumed after step {} on {}", step, ranks));
+  } else {
+    events_.add("start", fmt::format("started on {}", ranks));
+  }
+  start.summary.first_step = step + 1;
+  summary_.begin(folder_ / "run.json", std::move(start.summary), record_->goes_on());
+  write_atomically(folder_ / "plan.json", start.plan_json + "\n");
+}
+
+TrainingObserver RunStory::observer() {
+  return {
+      .step =
+          [this](Index step, const StepResult& result) {
+            events_.set_step(step);
+            timing_->add(step, result.times);
+            if (const auto text = timeline_->after(step)) {  // on all ranks
+              on_root(*communicator_, [&] { write_atomically(folder_ / "timeline.json", *text); });
+            }
+          },
+      .checkpoint =
+          [this](Index step) {
+            if (communicator_->rank() == 0) {
+              events_.add("checkpoint", fmt::format("checkpoint after step {}", step));
+            }
+          },
+      .evaluation = [this](Index step,
+                           double epoch,
+                           const EvaluationResult& result) { add_evaluation(step, epoch, result); },
+      .end = [this](Index /*step*/) { timing_->tell(); }};
+}
+
+void RunStory::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
+  timing_->tell();
+  timeline_->forget();
+  if (communicator_->rank() == 0) {
+    const bool best = record_->best() && record_->best()->step == step;
+    events_.add(best ? "best" : "epoch",
+                fmt::format("epoch {:.4g}: test accuracy {:.2f} %, test loss {:.4f}{}",
+                            epoch,
+                            100 * result.accuracy,
+                            result.loss,
+                            best ? ", the best so far" : ""));
+  }
+}
+
+void RunStory::end(const std::string& state, const std::string& reason) {
+  if (communicator_->rank() == 0 && summary_.end(state, reason)) {
+    const char* kind = state == "finished" ? "finish" : state == "failed" ? "failure" : "signal";
+    events_.add(kind, reason.empty() ? state : reason);
+  }
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,73 @@
+// What a training run tells about itself beside its metrics, for those who watch it or look at it
+// later: what was started and how it ended, its plan, what happened when, where the time of steps
+// goes, and one step action by action. Files run.json, plan.json, events.jsonl, timing.jsonl and
+// timeline.json of the run folder; engine/report reads them.
+//
+// Rank 0 has the files. Where all of them vanish or a disk is full, RunRecord says so.
+
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/train/event_log.h"
+#include "engine/train/run_record.h"
+#include "engine/train/run_summary.h"
+#include "engine/train/step_timeline.h"
+#include "engine/train/step_timing.h"
+
+namespace tessera::engine {
+
+// What a profile of the cluster predicts for steps of a run; empty where there is none.
+struct PredictedSteps {
+  std::optional<double> step_s;
+  std::vector<StepShares> of_ranks;
+  std::vector<std::vector<double>> actions_s;  // as in TracedStep
+};
+
+class RunStory {
+ public:
+  explicit RunStory(const Communicator& communicator) : communicator_(&communicator) {}
+
+  struct Start {
+    std::filesystem::path folder;
+    RunSummary summary;     // without ranks
+    std::string plan_json;  // as `plan --json` prints it
+    PredictedSteps predicted;
+  };
+  // After the record has begun; `start` is rank 0's. The record and the trainer must outlive the
+  // run. All ranks call this together; errors are AgreedErrors.
+  void begin(Start start, const RunRecord& record, Trainer& trainer, Index last_step);
+
+  // To be added after the record's.
+  [[nodiscard]] TrainingObserver observer();
+
+  // What somebody should know of. Any thread of any rank may call it; rank 0's are kept.
+  void warn(const std::string& text) { events_.add("warning", text); }
+
+  // How the run ended: "finished", "interrupted" or "failed", and why. The first end counts. Any
+  // thread of any rank may call it; rank 0's is kept.
+  void end(const std::string& state, const std::string& reason);
+
+  // Saves what happened in another folder.
+  void copy_to(const std::filesystem::path& folder) { events_.copy_to(folder / kEvents); }
+
+ private:
+  static constexpr const char* kEvents = "events.jsonl";
+
+  [[nodiscard]] std::vector<RunSummary::Rank> gather_ranks() const;
+  void open_files(Start& start, Index step);
+  void add_evaluation(Index step, double epoch, const EvaluationResult& result);
+
+  const Communicator* communicator_;
+  const RunRecord* record_ = nullptr;
+  std::filesystem::path folder_;
+  EventLog events_;
+  RunSummaryFile summary_;
+  std::optional<StepTimingFile> timing_;
+  std::optional<StepTimeline> timeline_;
+};
+
+}  // namespace tessera::engine

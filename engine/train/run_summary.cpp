@@ -1,0 +1,102 @@
+#include "engine/train/run_summary.h"
+
+#include <chrono>
+#include <ctime>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/files/atomic_file.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/regular_file.h"
+
+namespace tessera::engine {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+// What an earlier start has left; nothing where that is not to be read.
+Json earlier(const std::filesystem::path& path) {
+  if (!partitioner::irregular_kind(path).empty()) {
+    return {};
+  }
+  std::ifstream file(path);
+  return Json::parse(file, nullptr, false);
+}
+
+template <class Value>
+Json value_or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+}  // namespace
+
+void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary, bool goes_on) {
+  const std::lock_guard lock(mutex_);
+  summary_ = std::move(summary);
+  started_ = utc_now();
+  if (goes_on) {
+    const Json before = earlier(path);
+    if (before.is_object() && before.contains("started") && before["started"].is_string()) {
+      started_ = before["started"].get<std::string>();
+    }
+    if (before.is_object() && before.contains("first_step") &&
+        before["first_step"].is_number_integer()) {
+      summary_.first_step = before["first_step"].get<Index>();
+    }
+  }
+  write_atomically(path, text("running", ""));
+  path_ = path;
+  ended_ = false;
+}
+
+bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
+  constexpr std::chrono::seconds kPatience{
+      1};  // whoever tells of it may be about to end the process
+  const std::unique_lock lock(mutex_, kPatience);
+  if (!lock.owns_lock() || path_.empty() || std::exchange(ended_, true)) {
+    return false;
+  }
+  try {
+    write_atomically(path_, text(state, reason));
+  } catch (const partitioner::InputError&) {
+  }
+  return true;
+}
+
+std::string RunSummaryFile::text(const std::string& state, const std::string& reason) const {
+  Json ranks = Json::array();
+  for (const RunSummary::Rank& rank : summary_.ranks) {
+    ranks.push_back({{"rank", ranks.size()}, {"host", rank.host}, {"threads", rank.threads}});
+  }
+  const Json json{{"state", state},
+                  {"reason", reason},
+                  {"started", started_},
+                  {"ended", state == "running" ? Json() : Json(utc_now())},
+                  {"version", summary_.version},
+                  {"model", summary_.model},
+                  {"data", summary_.data},
+                  {"command", summary_.command},
+                  {"first_step", summary_.first_step},
+                  {"last_step", summary_.last_step},
+                  {"epoch_steps", summary_.epoch_steps},
+                  {"batch", summary_.batch},
+                  {"seed", summary_.seed},
+                  {"training_pictures", summary_.training_pictures},
+                  {"testing_pictures", summary_.testing_pictures},
+                  {"class_names", summary_.class_names},
+                  {"ranks", ranks},
+                  {"predicted_step_s", value_or_null(summary_.predicted_step_s)},
+                  {"memory_limit_bytes", value_or_null(summary_.memory_limit_bytes)}};
+  // Names may be any bytes.
+  return json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,62 @@
+// DIR/run.json of a run: what was started, and how it is. Rank 0 alone has it.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "partitioner/base/region.h"
+
+namespace tessera::engine {
+
+using partitioner::Index;
+
+struct RunSummary {
+  struct Rank {
+    std::string host;
+    int threads = 0;
+  };
+
+  std::string version;
+  std::string model;
+  std::string data;
+  std::string command;
+  Index first_step = 1;  // of what was started; kept from an earlier start in the same folder
+  Index last_step = 0;
+  Index epoch_steps = 0;
+  Index batch = 0;
+  std::uint64_t seed = 0;
+  Index training_pictures = 0;
+  Index testing_pictures = 0;
+  std::vector<std::string> class_names;
+  std::vector<Rank> ranks;
+  std::optional<double> predicted_step_s;
+  std::optional<Index> memory_limit_bytes;
+};
+
+class RunSummaryFile {
+ public:
+  // Writes that the run is going. Where it `goes_on` in its own folder, its first start is kept.
+  // Throws InputError.
+  void begin(const std::filesystem::path& path, RunSummary summary, bool goes_on);
+
+  // Writes how it ended: "finished", "interrupted" or "failed", and why. The first end counts; any
+  // thread may tell of it. Where the file cannot be written it stays as it was. Returns whether it
+  // is the first end of a run that had begun.
+  bool end(const std::string& state, const std::string& reason);
+
+ private:
+  [[nodiscard]] std::string text(const std::string& state, const std::string& reason) const;
+
+  std::timed_mutex mutex_;
+  std::filesystem::path path_;  // empty: not begun
+  RunSummary summary_;
+  std::string started_;  // UTC
+  bool ended_ = false;
+};
+
+}  // namespace tessera::engine

@@ -1,0 +1,108 @@
+#include "engine/train/step_timing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+namespace {
+
+constexpr double kPeriod_s = 10;
+constexpr Index kMostPeriod = 10'000;  // steps
+
+struct NamedShare {
+  const char* key;
+  double StepShares::*seconds;
+};
+constexpr NamedShare kShares[] = {{"step_s", &StepShares::step_s},
+                                  {"loading_s", &StepShares::loading_s},
+                                  {"forward_s", &StepShares::forward_s},
+                                  {"backward_s", &StepShares::backward_s},
+                                  {"update_s", &StepShares::update_s},
+                                  {"exchanging_s", &StepShares::exchanging_s},
+                                  {"waiting_s", &StepShares::waiting_s}};
+
+// Waiting is a part of exchanging where the clock of exchanges runs, which it does nearly always.
+StepShares shares_of(const StepTimes& times) {
+  StepShares shares;
+  shares.step_s = times.step_s;
+  shares.loading_s = times.load_s;
+  shares.forward_s = times.forward_s - times.forward_exchange_s;
+  shares.backward_s = times.backward_s - times.backward_exchange_s;
+  shares.update_s = times.update_s - times.update_exchange_s;
+  const double exchange_s =
+      times.forward_exchange_s + times.backward_exchange_s + times.update_exchange_s;
+  shares.waiting_s = std::min(times.waiting_s, exchange_s);
+  shares.exchanging_s = exchange_s - shares.waiting_s;
+  return shares;
+}
+
+}  // namespace
+
+StepTimingFile::StepTimingFile(const std::optional<std::filesystem::path>& path,
+                               Index resumed_step,
+                               const std::vector<StepShares>& predicted,
+                               const RunClock& clock,
+                               const Communicator& communicator)
+    : clock_(&clock), communicator_(&communicator), step_(resumed_step) {
+  if (path) {
+    lines_.emplace(*path, resumed_step);
+    steps_ = 1;  // a prediction is of one
+    for (std::size_t rank = 0; rank < predicted.size(); ++rank) {
+      write(static_cast<int>(rank), predicted[rank], true);
+    }
+    steps_ = 0;
+  }
+}
+
+void StepTimingFile::add(Index step, const StepTimes& times) {
+  const StepShares shares = shares_of(times);
+  for (const NamedShare& share : kShares) {
+    sum_.*share.seconds += shares.*share.seconds;
+  }
+  step_ = step;
+  if (++steps_ >= period_steps_) {
+    tell();
+  }
+}
+
+void StepTimingFile::tell() {
+  if (steps_ == 0) {
+    return;
+  }
+  const std::vector<StepShares> of_ranks = communicator_->of_ranks(sum_);
+  const double step_s = of_ranks[0].step_s / static_cast<double>(steps_);
+  for (std::size_t rank = 0; lines_ && rank < of_ranks.size(); ++rank) {
+    StepShares mean;
+    for (const NamedShare& share : kShares) {
+      mean.*share.seconds = of_ranks[rank].*share.seconds / static_cast<double>(steps_);
+    }
+    write(static_cast<int>(rank), mean, false);
+  }
+  period_steps_ = static_cast<Index>(
+      std::clamp(kPeriod_s / std::max(step_s, 1e-9), 1.0, static_cast<double>(kMostPeriod)));
+  sum_ = {};
+  steps_ = 0;
+}
+
+void StepTimingFile::write(int rank, const StepShares& shares, bool predicted) {
+  nlohmann::ordered_json line{{"t_s", std::round(1e3 * clock_->t_s()) / 1e3},
+                              {"step", step_},
+                              {"steps", steps_},
+                              {"rank", rank}};
+  if (predicted) {
+    line["predicted"] = true;
+  }
+  for (const NamedShare& share : kShares) {
+    line[share.key] = shares.*share.seconds;
+  }
+  try {
+    lines_->add_line(line.dump());
+  } catch (const partitioner::InputError&) {  // the metrics cannot be written either, and say so
+  }
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,162 @@
+// The files that a run's story is made of, as engine/report reads them.
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+#include "engine/report/run_reader.h"
+#include "engine/train/event_log.h"
+#include "engine/train/run_summary.h"
+#include "engine/train/step_timing.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::Communicator;
+using engine::known;
+using engine::read_run;
+using engine::RunClock;
+using engine::RunState;
+using tests::TemporaryFolder;
+
+engine::RunSummary some_summary() {
+  engine::RunSummary summary;
+  summary.version = "tessera 0.1.0";
+  summary.model = "m\xff.cfg";
+  summary.data = "photos";
+  summary.command = "tessera train";
+  summary.first_step = 6;
+  summary.last_step = 20;
+  summary.epoch_steps = 10;
+  summary.batch = 4;
+  summary.seed = 3;
+  summary.training_pictures = 40;
+  summary.class_names = {"a", "b\n"};
+  summary.ranks = {{"pi1", 4}, {"pi2", 2}};
+  summary.memory_limit_bytes = 1 << 20;
+  return summary;
+}
+
+TEST_CASE("run.json says what was started, and how it ended first") {
+  const TemporaryFolder folder;
+  engine::RunSummaryFile file;
+  CHECK(!file.end("failed", "it has not begun"));
+  file.begin(folder / "run.json", some_summary(), false);
+  engine::RunData data = read_run(folder.path());
+  REQUIRE(data.info);
+  CHECK(data.state == RunState::Interrupted);  // nobody has the folder
+  CHECK(data.info->first_step == 6);
+  CHECK(data.info->last_step == 20);
+  CHECK(data.info->class_names == std::vector<std::string>{"a", "b\n"});
+  REQUIRE(data.info->ranks.size() == 2);
+  CHECK(data.info->ranks[1].host == "pi2");
+  CHECK(data.info->ranks[1].threads == 2);
+  CHECK(data.info->memory_limit_bytes == 1 << 20);
+  CHECK(!known(data.info->predicted_step_s));
+  CHECK(data.info->ended.empty());
+  CHECK(file.end("finished", ""));
+  CHECK(!file.end("failed", "too late"));
+  data = read_run(folder.path());
+  CHECK(data.state == RunState::Finished);
+  CHECK(data.reason.empty());
+  CHECK(data.info->ended.size() == std::string("2026-11-26T07:10:20Z").size());
+}
+
+TEST_CASE("a run that goes on keeps its first start") {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "run.json") << R"({"started":"2020-01-02T03:04:05Z","first_step":1})";
+  engine::RunSummaryFile().begin(folder / "run.json", some_summary(), true);
+  engine::RunData data = read_run(folder.path());
+  CHECK(data.info->started == "2020-01-02T03:04:05Z");
+  CHECK(data.info->first_step == 1);
+  engine::RunSummaryFile().begin(folder / "run.json", some_summary(), false);
+  data = read_run(folder.path());
+  CHECK(data.info->started != "2020-01-02T03:04:05Z");
+  CHECK(data.info->first_step == 6);
+}
+
+TEST_CASE("events have their time, step and rank; those of before the file come first") {
+  const TemporaryFolder folder;
+  const RunClock clock(Communicator::self(), 100);
+  {
+    engine::EventLog log;
+    log.add("warning", "early");
+    log.add("warning", "early, too", 1);
+    log.open(folder / "events.jsonl", 0, clock);
+    log.set_step(7);
+    log.add("best", "epoch \xff 1");
+    log.copy_to(folder / "copy.jsonl");
+  }
+  engine::RunData data = read_run(folder.path());
+  REQUIRE(data.events.size() == 3);
+  CHECK(data.damaged.empty());
+  CHECK(data.events[0].text == "early");
+  CHECK(data.events[0].rank == -1);
+  CHECK(data.events[1].rank == 1);
+  CHECK(data.events[2].kind == "best");
+  CHECK(data.events[2].step == 7);
+  CHECK(data.events[2].t_s >= 100);
+  std::ifstream copy(folder / "copy.jsonl");
+  CHECK(std::count(std::istreambuf_iterator<char>(copy), {}, '\n') == 3);
+  engine::EventLog resumed;
+  resumed.open(folder / "events.jsonl", 5, clock);  // the event of step 7 is to come again
+  data = read_run(folder.path());
+  CHECK(data.events.size() == 2);
+}
+
+TEST_CASE("parts of a mean step add up to it, and predictions come first") {
+  const TemporaryFolder folder;
+  const RunClock clock(Communicator::self());
+  engine::StepShares predicted;
+  predicted.step_s = 2;
+  engine::StepTimingFile file(folder / "timing.jsonl", 0, {predicted}, clock, Communicator::self());
+  engine::StepTimes times;
+  times.load_s = 0.5;
+  times.forward_s = 2;
+  times.forward_exchange_s = 1;
+  times.backward_s = 4;
+  times.backward_exchange_s = 1.5;
+  times.update_s = 1;
+  times.update_exchange_s = 0.25;
+  times.waiting_s = 2;
+  times.step_s = 7.5;
+  file.add(1, times);
+  file.add(2, times);
+  file.tell();
+  file.tell();  // nothing is new
+  const engine::RunData data = read_run(folder.path());
+  REQUIRE(data.predicted.size() == 1);
+  CHECK(data.predicted[0].step_s == 2);
+  REQUIRE(data.timings.size() == 1);
+  const engine::StepTiming& timing = data.timings[0];
+  CHECK(timing.steps == 2);
+  CHECK(timing.step == 2);
+  CHECK(timing.forward_s == 1);
+  CHECK(timing.backward_s == 2.5);
+  CHECK(timing.update_s == 0.75);
+  CHECK(timing.waiting_s == 2);
+  CHECK(timing.exchanging_s == 0.75);
+  CHECK(timing.loading_s == 0.5);
+  CHECK(timing.computing_s() + timing.waiting_s + timing.exchanging_s + timing.loading_s ==
+        doctest::Approx(timing.step_s));
+}
+
+TEST_CASE("where steps are long, each is told of") {
+  const TemporaryFolder folder;
+  const RunClock clock(Communicator::self());
+  engine::StepTimingFile file(folder / "timing.jsonl", 0, {}, clock, Communicator::self());
+  engine::StepTimes times;
+  times.step_s = 20;
+  for (int step = 1; step <= 6; ++step) {
+    file.add(step, times);
+  }
+  CHECK(read_run(folder.path()).timings.size() == 4);  // three together, then one by one
+}
+
+}  // namespace
