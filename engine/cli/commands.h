@@ -180,6 +180,7 @@ struct ProbeCommand {
   int threads = 0;
   std::vector<std::string> kernels{"direct", "winograd4"};
   Index seconds = 40;
+  std::vector<std::string> meters;  // of electric power, see power/meter_spec.h; none: automatic
   bool json = false;
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };

@@ -44,7 +44,9 @@ constexpr std::array<Examples, 13> kExamples{
       "  tessera time m.cfg --batch 8 --layers\n"},
      {"probe",
       "  mpiexec.mpich -f hosts -n 4 tessera probe --hostfile hosts\n"
-      "  mpiexec.mpich -n 2 tessera probe m.cfg --out mine.cluster.toml\n"},
+      "  mpiexec.mpich -n 2 tessera probe m.cfg --out mine.cluster.toml\n"
+      "  mpiexec.mpich -f hosts -n 4 tessera probe --hostfile hosts \\\n"
+      "    --meter pi1=shelly:http://10.0.0.7\n"},
      {"top",
       "  tessera top runs/a\n"
       "  ssh pi1 tessera top --once runs/a\n"},

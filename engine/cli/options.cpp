@@ -567,6 +567,7 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
             command.seconds,
             "approximate time to spend; with less, large convolutions are left out",
             kMostSeconds);
+  add_meters(app, command.meters);
   add_json(app,
            command.json,
            "print JSON: devices, groups of alike devices, link, what was left out, file");

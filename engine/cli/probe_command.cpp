@@ -11,9 +11,11 @@
 #include "engine/comm/agreement.h"
 #include "engine/files/atomic_file.h"
 #include "engine/ops/loops/threads.h"
+#include "engine/power/open_meter.h"
 #include "engine/probe/alike_devices.h"
 #include "engine/probe/device_probe.h"
 #include "engine/probe/link_probe.h"
+#include "engine/probe/power_probe.h"
 #include "engine/probe/transfer_probe.h"
 #include "engine/probe/update_probe.h"
 #include "engine/system/host_name.h"
@@ -36,6 +38,7 @@ constexpr double kLinkPart = 0.25;
 constexpr double kAllReducePart = 0.1;
 constexpr double kTransferPart = 0.06;
 constexpr double kUpdatePart = 0.02;
+constexpr double kPowerPart = 0.2;  // of all, where there is a meter
 
 struct ProbeResult {
   ClusterProfile cluster;               // each device as it was measured
@@ -121,6 +124,17 @@ std::vector<std::string> texts_of_ranks(const std::string& mine, const Communica
   return texts;
 }
 
+// Adds what ranks left out, an empty text where nothing: a sentence that begins with the device.
+void note_left_out(const std::string& mine, const Communicator& communicator, ProbeResult& result) {
+  const std::vector<std::string> sentences = texts_of_ranks(mine, communicator);
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const std::string& sentence = sentences[static_cast<std::size_t>(rank)];
+    if (!sentence.empty()) {
+      result.left_out.push_back(fmt::format("{}: {}", result.cluster.device(rank).name, sentence));
+    }
+  }
+}
+
 // What each rank says of itself, on all of them.
 ProbeResult gather_devices(const DeviceProfile& mine,
                            const std::string& left_out,
@@ -133,14 +147,54 @@ ProbeResult gather_devices(const DeviceProfile& mine,
         partitioner::parse_cluster_profile(text, "profile of a rank").devices[0]);
   }
   tell_apart(result.cluster.devices);
-  const std::vector<std::string> sentences = texts_of_ranks(left_out, communicator);
-  for (int rank = 0; rank < communicator.size(); ++rank) {
-    const std::string& sentence = sentences[static_cast<std::size_t>(rank)];
-    if (!sentence.empty()) {
-      result.left_out.push_back(fmt::format("{}: {}", result.cluster.device(rank).name, sentence));
-    }
-  }
+  note_left_out(left_out, communicator, result);
   return result;
+}
+
+// The meter of this rank's machine, and why there is no better one.
+OpenedMeter meter_of_rank(const ProbeCommand& command, const Communicator& communicator) {
+  const std::vector<std::string> hosts = texts_of_ranks(host_name(), communicator);
+  return agreed(communicator, [&] {
+    std::vector<MeterSpec> specs;
+    for (const std::string& text : command.meters) {
+      specs.push_back(parse_meter(text));
+      if (specs.back().cluster) {
+        throw InputError("--meter " + text +
+                         ": a profile has the power of each device: name meters of boards, "
+                         "HOST=METER");
+      }
+    }
+    const RankMeters meters = meters_of_rank(specs, hosts, communicator.rank());
+    if (std::count(hosts.begin(), hosts.end(), host_name()) == 1) {
+      return open_meter(meters.board);
+    }
+    OpenedMeter none;
+    if (!command.meters.empty()) {
+      none.notes.emplace_back("several ranks run on this machine, whose meter shows all of them");
+    }
+    return none;
+  });
+}
+
+// Watts of each rank's machine, and a sentence of each that has none.
+void add_power(const OpenedMeter& opened,
+               double seconds,
+               const Communicator& communicator,
+               ProbeResult& result) {
+  const PowerMeasurement mine = measure_power(opened.meter, seconds, communicator);
+  ClusterProfile alone;
+  alone.devices.emplace_back().name = host_name();
+  alone.devices[0].power = mine.power;
+  const std::vector<std::string> texts = texts_of_ranks(to_text(alone), communicator);
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    result.cluster.devices[rank].power =
+        partitioner::parse_cluster_profile(texts[rank], "power of a rank").devices[0].power;
+  }
+  std::string problem = mine.problem;
+  for (const std::string& note : opened.notes) {
+    problem += (problem.empty() ? "" : "; ") + note;
+  }
+  note_left_out(problem.empty() ? "" : "power: " + problem, communicator, result);
 }
 
 // Of this rank's machine, its part.
@@ -197,9 +251,19 @@ void count_memory(Index program_bytes, const Communicator& communicator, Cluster
   }
 }
 
+// Whether any rank has a meter that is no estimate.
+bool any_measures(const OpenedMeter& opened, const Communicator& communicator) {
+  const int mine = opened.meter && !opened.meter->description().estimated ? 1 : 0;
+  const std::vector<int> all = communicator.of_ranks(mine);
+  return std::find(all.begin(), all.end(), 1) != all.end();
+}
+
 ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
-                  double seconds,
+                  const OpenedMeter& meter,
+                  double all_seconds,
                   const Communicator& communicator) {
+  const double power_s = any_measures(meter, communicator) ? kPowerPart * all_seconds : 0;
+  const double seconds = all_seconds - power_s;
   const bool alone = communicator.size() == 1;
   const Index free_bytes = free_bytes_of_rank(communicator);
   communicator.barrier();  // all at the same time, as when they train
@@ -216,6 +280,7 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
     measure_wire(seconds, device.processor_share, communicator, result.cluster);
   }
   count_memory(program_bytes, communicator, result.cluster);
+  add_power(meter, power_s, communicator, result);
   return result;
 }
 
@@ -227,6 +292,18 @@ double four_digits(double value) {
   const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 3);
   return unit < 1 ? std::round(value / unit) / std::round(1 / unit)
                   : std::round(value / unit) * unit;
+}
+
+void round_power(partitioner::PowerProfile& power) {
+  power.idle_w = four_digits(power.idle_w);
+  for (double& watts : power.busy_w) {
+    watts = four_digits(watts);
+  }
+  for (std::optional<double>* watts : {&power.sending_w, &power.receiving_w}) {
+    if (*watts) {
+      *watts = four_digits(**watts);
+    }
+  }
 }
 
 void round_numbers(ClusterProfile& cluster) {
@@ -243,6 +320,9 @@ void round_numbers(ClusterProfile& cluster) {
     }
     for (ConvolutionPoint& point : device.convolutions) {
       round(point.forward_s, point.backward_data_s, point.backward_weights_s);
+    }
+    if (device.power) {
+      round_power(*device.power);
     }
   }
   round_link(cluster.link);
@@ -290,6 +370,26 @@ double mbit(double bytes_per_s) {
   return 8e-6 * bytes_per_s;
 }
 
+// "2.1 W idle, 3.0 to 5.4 W with 1 to 4 busy cores, 2.4 W sending, 2.3 W receiving (rapl)"
+std::string words_of(const partitioner::PowerProfile& power) {
+  std::string text = fmt::format("{:.2f} W idle, {:.2f} W", power.idle_w, power.busy_w.front());
+  const auto cores = std::ssize(power.busy_w);
+  text += cores == 1
+              ? " with a busy core"
+              : fmt::format(" to {:.2f} W with 1 to {} busy cores", power.busy_w.back(), cores);
+  if (power.sending_w) {
+    text += fmt::format(", {:.2f} W sending", *power.sending_w);
+  }
+  if (power.receiving_w) {
+    text += fmt::format(", {:.2f} W receiving", *power.receiving_w);
+  }
+  text += fmt::format(" ({}", power.source);
+  if (power.scope != partitioner::PowerScope::Device) {
+    text += fmt::format(", of the {} alone", name_of(power.scope));
+  }
+  return text + (power.estimated ? ", an estimate)" : ")");
+}
+
 void print_table(const ProbeResult& result, const std::string& path) {
   using partitioner::Align;
   const ClusterProfile& cluster = result.cluster;
@@ -321,6 +421,12 @@ void print_table(const ProbeResult& result, const std::string& path) {
                    ? "the same between all devices"
                    : fmt::format("{} directions differ, see the file", cluster.exceptions.size()));
   }
+  for (const DeviceProfile& device : cluster.devices) {
+    if (device.power) {
+      fmt::print("power of {}\n",
+                 partitioner::printable(device.name + ": " + words_of(*device.power)));
+    }
+  }
   for (const std::string& names : names_of_kinds(result)) {
     fmt::print("alike, described by their medians: {}\n", partitioner::printable(names));
   }
@@ -328,6 +434,21 @@ void print_table(const ProbeResult& result, const std::string& path) {
     fmt::print("{}\n", partitioner::printable(sentence));
   }
   fmt::print("written: {}\n", partitioner::printable(path));
+}
+
+nlohmann::ordered_json json_of(const std::optional<partitioner::PowerProfile>& power) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+  };
+  return !power ? nlohmann::ordered_json()
+                : nlohmann::ordered_json{{"source", power->source},
+                                         {"scope", name_of(power->scope)},
+                                         {"estimated", power->estimated},
+                                         {"relative_error", number(power->relative_error)},
+                                         {"idle_w", power->idle_w},
+                                         {"busy_w", power->busy_w},
+                                         {"sending_w", number(power->sending_w)},
+                                         {"receiving_w", number(power->receiving_w)}};
 }
 
 void print_json(const ProbeResult& result, const std::string& path) {
@@ -339,7 +460,8 @@ void print_json(const ProbeResult& result, const std::string& path) {
                        {"memory_bytes_per_s", device.memory_bytes_per_s},
                        {"memory_bytes", device.memory_bytes},
                        {"send_bytes_per_s", device.send_bytes_per_s},
-                       {"receive_bytes_per_s", device.receive_bytes_per_s}});
+                       {"receive_bytes_per_s", device.receive_bytes_per_s},
+                       {"power", json_of(device.power)}});
   }
   const nlohmann::ordered_json all{{"devices", devices},
                                    {"alike", result.kinds},
@@ -362,7 +484,8 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
                    set_threads(command.threads);
                  }
                }));
-  ProbeResult result = probe(trials, static_cast<double>(command.seconds), communicator);
+  const OpenedMeter meter = meter_of_rank(command, communicator);
+  ProbeResult result = probe(trials, meter, static_cast<double>(command.seconds), communicator);
   round_numbers(result.cluster);
   if (!command.apart) {
     result.kinds = alike_devices(result.cluster);

@@ -17,6 +17,7 @@ using partitioner::ConvolutionKernel;
 using partitioner::ConvolutionPoint;
 using partitioner::DeviceProfile;
 using partitioner::Index;
+using partitioner::PowerProfile;
 
 constexpr double kOfAKind = 1.0 / 8;
 constexpr double kSameRate = 1.0 / 5;
@@ -122,6 +123,54 @@ std::vector<ConvolutionPoint> median_convolutions(const std::vector<DeviceProfil
   return result;
 }
 
+// The median of numbers that some of `powers` have; nothing where none has.
+std::optional<double> median_watts(const std::vector<PowerProfile>& powers,
+                                   std::optional<double> PowerProfile::*watts) {
+  std::vector<double> values;
+  for (const PowerProfile& power : powers) {
+    if (power.*watts) {
+      values.push_back(*(power.*watts));
+    }
+  }
+  return values.empty() ? std::nullopt : std::optional(median(std::move(values)));
+}
+
+// Of those devices that measured the same thing as the first that did, estimates only where none
+// did. It is also of those that have no meter.
+std::optional<PowerProfile> median_power(const std::vector<DeviceProfile>& devices) {
+  std::vector<PowerProfile> powers;
+  for (const bool estimated : {false, true}) {
+    for (const DeviceProfile& device : devices) {
+      if (device.power && device.power->estimated == estimated &&
+          (powers.empty() || (device.power->scope == powers.front().scope &&
+                              device.power->busy_w.size() == powers.front().busy_w.size()))) {
+        powers.push_back(*device.power);
+      }
+    }
+    if (!powers.empty()) {
+      break;
+    }
+  }
+  if (powers.empty()) {
+    return std::nullopt;
+  }
+  PowerProfile common = powers.front();
+  const auto median_over = [&powers](const auto& number) {
+    std::vector<double> values;
+    for (const PowerProfile& power : powers) {
+      values.push_back(number(power));
+    }
+    return median(std::move(values));
+  };
+  common.idle_w = median_over([](const PowerProfile& power) { return power.idle_w; });
+  for (std::size_t i = 0; i < common.busy_w.size(); ++i) {
+    common.busy_w[i] = median_over([i](const PowerProfile& power) { return power.busy_w[i]; });
+  }
+  common.sending_w = median_watts(powers, &PowerProfile::sending_w);
+  common.receiving_w = median_watts(powers, &PowerProfile::receiving_w);
+  return common;
+}
+
 void describe_kind(const std::vector<int>& kind, ClusterProfile& cluster) {
   std::vector<DeviceProfile> devices;
   for (const int rank : kind) {
@@ -135,6 +184,7 @@ void describe_kind(const std::vector<int>& kind, ClusterProfile& cluster) {
   });
   common.message_s = median_of(devices, [](const DeviceProfile& of) { return of.message_s; });
   common.convolutions = median_convolutions(devices);
+  common.power = median_power(devices);
   for (const auto rate : kInterfaceRates) {
     common.*rate = median_of(devices, [&](const DeviceProfile& of) { return of.*rate; });
   }

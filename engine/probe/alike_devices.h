@@ -15,8 +15,8 @@ namespace tessera::engine {
     const partitioner::ClusterProfile& cluster);
 
 // Gives the devices of each kind the medians of what they measured: convolutions that any of them
-// measured, rates, and processor times of messages. Their names and memory stay their own, and so
-// do rates of their interfaces that are a fifth away from the median or more.
+// measured, rates, processor times of messages, and power. Their names and memory stay their own,
+// and so do rates of their interfaces that are a fifth away from the median or more.
 void describe_alike(const std::vector<std::vector<int>>& kinds,
                     partitioner::ClusterProfile& cluster);
 

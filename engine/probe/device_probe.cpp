@@ -4,15 +4,13 @@
 #include <thread>
 #include <utility>
 
-#include "engine/base/random.h"
 #include "engine/ops/activation/activation.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/ops/norm/batch_norm.h"
 #include "engine/ops/pool/pool.h"
 #include "engine/ops/rearrange/rearrange.h"
-#include "engine/probe/cold_array.h"
+#include "engine/probe/convolution_trial.h"
 #include "engine/probe/repeated_timing.h"
-#include "engine/probe/trial_arena.h"
 
 namespace tessera::engine {
 
@@ -23,36 +21,6 @@ using partitioner::PassRates;
 using Pass = partitioner::ConvolutionPass;
 
 constexpr Region kMap{{0, 1}, {0, 64}, {0, 104}, {0, 104}};  // 2.6 MiB
-
-// From 0.1 to 1.1. Above 0: nothing that is activated again and again may fade away, small numbers
-// being slow.
-void fill(float* values, Index count, std::uint64_t seed) {
-  for (Index i = 0; i < count; ++i) {
-    const std::uint64_t bits = mix_bits(seed * kGolden + static_cast<std::uint64_t>(i)) >> 40U;
-    values[i] = 0.1F + static_cast<float>(bits) * 0x1.0p-24F;
-  }
-}
-
-// Of maps: what a step reads and keeps, what it makes of that, and gradients.
-struct ProbeMaps {
-  explicit ProbeMaps(Index elements) : in(elements), out(elements), gradient(elements) {
-    std::uint64_t seed = 1;
-    for (ColdArray* array : {&in, &out, &gradient}) {
-      fill(array->all().data(), std::ssize(array->all()), seed++);
-    }
-  }
-
-  // Before a trial takes so many elements of an array at once.
-  static void fit(ColdArray& array, Index size) {
-    if (array.fit(size)) {
-      fill(array.all().data(), std::ssize(array.all()), 1);
-    }
-  }
-
-  ColdArray in;  // nobody writes to
-  ColdArray out;
-  ColdArray gradient;
-};
 
 // How long this thread stood still at the most while it wanted to run, as far as a look at it
 // shows.
@@ -127,40 +95,11 @@ ConvolutionPoint timed(const TrialTimer& timer,
                        ConvolutionPoint trial,
                        double allowed_s,
                        ProbeMaps& maps) {
-  const ConvolutionMethod method{trial_shape(trial), partitioner::all_passes(trial.kernel)};
-  const Region output = trial_output(trial);
-  const Region input = trial_input(trial);
-  ProbeMaps::fit(maps.in, partitioner::blocked_volume(input));
-  ProbeMaps::fit(maps.gradient, partitioner::blocked_volume(input));
-  ProbeMaps::fit(maps.out, partitioner::blocked_volume(output));
-  const Index scratch_size = convolution_workspace(method, output, output);
-  TrialArena arena({scratch_size});
-  float* const scratch = arena.take(scratch_size);
-  Array<float> weight(trial.filters * method.shape.row());
-  fill(weight.data(), weight.size(), 3);
-  Array<float> weight_gradient(weight.size());
+  ConvolutionTrial work(trial, maps);
   const double pass_s = allowed_s / 3;
-  trial.forward_s = timer.seconds(pass_s, [&] {
-    convolution_forward<float>(
-        method, maps.in.next(input), {weight.data()}, {maps.out.next(output), output}, scratch);
-  });
-  trial.backward_data_s = timer.seconds(pass_s, [&] {
-    convolution_backward_data<float>(method,
-                                     maps.out.next(output),
-                                     {weight.data(), 0},
-                                     output,
-                                     {maps.gradient.next(input), input, true},
-                                     scratch);
-  });
-  trial.backward_weights_s = timer.seconds(pass_s, [&] {
-    convolution_backward_weights<float>(method,
-                                        maps.in.next(input),
-                                        maps.out.next(output),
-                                        output,
-                                        0,
-                                        weight_gradient.data(),
-                                        scratch);
-  });
+  trial.forward_s = timer.seconds(pass_s, [&] { work.forward(); });
+  trial.backward_data_s = timer.seconds(pass_s, [&] { work.backward_data(); });
+  trial.backward_weights_s = timer.seconds(pass_s, [&] { work.backward_weights(); });
   return trial;
 }
 

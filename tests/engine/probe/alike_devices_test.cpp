@@ -106,3 +106,28 @@ TEST_CASE("an interface that is far from the others of its kind keeps its rate")
   CHECK(cluster.device(1).send_bytes_per_s == 10e6);
   CHECK(cluster.device(2).send_bytes_per_s == 1e6);
 }
+
+TEST_CASE("devices of a kind share the power that some of them measured") {
+  const auto power = [](double idle_w, bool estimated) {
+    partitioner::PowerProfile result;
+    result.source = estimated ? "table" : "rapl";
+    result.estimated = estimated;
+    result.idle_w = idle_w;
+    result.busy_w = {idle_w + 1, idle_w + 2};
+    return result;
+  };
+  ClusterProfile cluster = cluster_of({1, 1, 1, 1, 1, 2});
+  cluster.devices[0].power = power(100, true);
+  cluster.devices[1].power = power(2, false);
+  cluster.devices[2].power = power(3, false);
+  cluster.devices[2].power->sending_w = 3.5;
+  cluster.devices[3].power = power(7, false);
+  cluster.devices[5].power = power(50, true);
+  describe_alike({{0, 1, 2, 3, 4}, {5}}, cluster);
+  partitioner::PowerProfile common = power(3, false);
+  common.sending_w = 3.5;
+  for (int rank = 0; rank < 5; ++rank) {
+    CHECK(cluster.device(rank).power == common);
+  }
+  CHECK(cluster.device(5).power == power(50, true));
+}
