@@ -14,15 +14,15 @@ namespace {
 
 constexpr Index kBatch = 32;  // images looked at together, where the user does not say
 
-void print_text(const EvaluationResult& result, const std::vector<std::string>& names) {
-  fmt::print("accuracy {:.2f} %, loss {:.4f}, {} pictures\n",
-             100 * result.accuracy,
-             result.loss,
-             result.pictures);
-  if (result.classes.classes() > 5) {
-    fmt::print("top-5 accuracy {:.2f} %\n", 100 * result.classes.top5());
+void print_text(const EvaluationResult& result,
+                const ClassificationMetrics& classes,
+                const std::vector<std::string>& names) {
+  fmt::print(
+      "{}, loss {:.4f}, {} pictures\n", described(result.score()), result.loss, result.pictures);
+  if (classes.classes() > 5) {
+    fmt::print("top-5 accuracy {:.2f} %\n", 100 * classes.top5());
   }
-  fmt::print("\n{}", classification_table(result.classes, names));
+  fmt::print("\n{}", classification_table(classes, names));
 }
 
 }  // namespace
@@ -68,7 +68,8 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   OpenedData data = std::move(*pictures).open();
   DataLoader loader = inference.loader(options, [&] { return std::move(*data.testing); });
   inference.expect_its_classes(loader, command.data);
-  const EvaluationResult result = evaluate(inference.execution(), loader);
+  ClassificationMetrics classes = class_metric(model.network);
+  const EvaluationResult result = evaluate(inference.execution(), loader, classes);
   const std::vector<std::string> names = loader.class_names();
   if (communicator.rank() != 0) {
     return;
@@ -76,7 +77,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   if (command.json) {
     fmt::print("{}\n", json_text(evaluation_json(result, names)));
   } else {
-    print_text(result, names);
+    print_text(result, classes, names);
   }
 }
 

@@ -20,6 +20,7 @@
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/classification_metrics.h"
 #include "engine/train/run_record.h"
 #include "engine/train/run_report.h"
 #include "engine/train/run_story.h"
@@ -104,7 +105,11 @@ class TrainRun {
       say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n");
     });
     begin_story(trainer, training, testing ? testing->size() : 0);
-    TrainingRun run(trainer, training, testing ? &*testing : nullptr, length_);
+    TrainingRun run(trainer, training, length_);
+    ClassificationMetrics metric = class_metric(model_.network);
+    if (testing) {
+      run.test_on(*testing, metric);
+    }
     take_steps(run, trainer, begun);
     partitioner::MemoryUse memory =
         measured_memory(trainer.execution().memory(), trainer.optimizer().bytes());

@@ -19,6 +19,9 @@ using partitioner::InputError;
 
 namespace {
 
+constexpr const char* kMetric = "metric";  // the name of the one below which its value is
+constexpr const char* kSmallerIsBetter = "smaller_is_better";
+constexpr const char* kNoShare = "no_share";
 constexpr const char* kFormat = "tessera-checkpoint-2";  // which has digests; 1 has none
 
 std::string state_name(const Parameter<float>& parameter, const char* part) {
@@ -120,7 +123,15 @@ std::map<std::string, std::string> metadata_of(const TrainingState& state) {
     metadata[kPreparationKey] = to_json(*state.preparation);
   }
   if (state.tested) {
-    metadata["accuracy"] = fmt::format("{}", state.tested->accuracy);
+    const MetricValue& score = state.tested->score;
+    metadata[kMetric] = score.name;
+    metadata[score.name] = fmt::format("{}", score.value);
+    if (!score.larger_is_better) {
+      metadata.emplace(kSmallerIsBetter, "1");
+    }
+    if (!score.is_share) {
+      metadata.emplace(kNoShare, "1");
+    }
     metadata["test_loss"] = fmt::format("{}", state.tested->loss);
   }
   return metadata;
@@ -137,6 +148,18 @@ double parse_real(const SafetensorsReader& file, const std::string& key) {
     }
   }
   throw InputError(file.path().string(), 0, fmt::format("its metadata has no number '{}'", key));
+}
+
+TestResult read_test_result(const SafetensorsReader& file) {
+  const auto has = [&file](const char* key) { return file.metadata().count(key) > 0; };
+  const auto metric = file.metadata().find(kMetric);
+  TestResult tested;
+  tested.score.name = metric == file.metadata().end() ? std::string("accuracy") : metric->second;
+  tested.score.value = parse_real(file, tested.score.name);
+  tested.score.larger_is_better = !has(kSmallerIsBetter);
+  tested.score.is_share = !has(kNoShare);
+  tested.loss = parse_real(file, "test_loss");
+  return tested;
 }
 
 TrainingState read_state(const SafetensorsReader& file, const partitioner::Network& network) {
@@ -210,6 +233,13 @@ void save_checkpoint(const std::filesystem::path& path,
   root.finish();
 }
 
+bool TestResult::better_than(const TestResult& other) const {
+  if (score.name != other.score.name || score.value == other.score.value) {
+    return score.name != other.score.name || loss < other.loss;
+  }
+  return score.larger_is_better == (score.value > other.score.value);
+}
+
 std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
                                      const partitioner::Network& network,
                                      Index step) {
@@ -218,8 +248,7 @@ std::optional<BestSoFar> best_so_far(const std::filesystem::path& path,
     return std::nullopt;
   }
   const SafetensorsReader file(path);
-  BestSoFar best{parse_number(file, "step"),
-                 {parse_real(file, "accuracy"), parse_real(file, "test_loss")}};
+  const BestSoFar best{parse_number(file, "step"), read_test_result(file)};
   const auto its_network = file.metadata().find("network");
   const bool of_this = its_network != file.metadata().end() &&
                        its_network->second == fingerprint(network) && best.step <= step;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/files/safetensors.h"
+#include "engine/train/metric.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/preparation.h"
 
@@ -26,12 +27,11 @@ namespace tessera::engine {
 
 // What weights achieved on the pictures for testing.
 struct TestResult {
-  double accuracy = 0;
+  MetricValue score;  // of the metric by which runs are compared
   double loss = 0;
 
-  [[nodiscard]] bool better_than(const TestResult& other) const {
-    return accuracy > other.accuracy || (accuracy == other.accuracy && loss < other.loss);
-  }
+  // Of two by the same metric; one by another metric says nothing.
+  [[nodiscard]] bool better_than(const TestResult& other) const;
 };
 
 struct TrainingState {

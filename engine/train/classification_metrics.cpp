@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/network/losses.h"
 
 namespace tessera::engine {
 
@@ -61,6 +62,44 @@ void ClassificationMetrics::add(std::span<const float> outputs, int label) {
   }
 }
 
+void ClassificationMetrics::clear() {
+  *this = ClassificationMetrics(classes());
+}
+
+void ClassificationMetrics::accumulate(std::span<const float> outputs, const Targets& targets) {
+  const std::size_t each = scores_.size();
+  partitioner::expects(outputs.size() == each * targets.size(), "outputs for each image");
+  for (std::size_t n = 0; n < targets.size(); ++n) {
+    if (targets[n] && targets[n]->label) {
+      add(outputs.subspan(n * each, each), *targets[n]->label);
+    }
+  }
+}
+
+void ClassificationMetrics::merge(const Metric& other) {
+  const auto* of = dynamic_cast<const ClassificationMetrics*>(&other);
+  partitioner::expects(of != nullptr && of->classes() == classes(), "metrics of the same classes");
+  for (std::size_t i = 0; i < scores_.size(); ++i) {
+    scores_[i].pictures += of->scores_[i].pictures;
+    scores_[i].predicted += of->scores_[i].predicted;
+    scores_[i].right += of->scores_[i].right;
+  }
+  for (const auto& [pair, pictures] : of->pairs_) {
+    pairs_[pair] += pictures;
+  }
+  pictures_ += of->pictures_;
+  right_ += of->right_;
+  in_top5_ += of->in_top5_;
+}
+
+std::vector<MetricValue> ClassificationMetrics::result() const {
+  std::vector<MetricValue> values{{.name = "accuracy", .value = accuracy()}};
+  if (classes() > kTop) {
+    values.push_back({.name = "top5", .value = top5()});
+  }
+  return values;
+}
+
 double ClassificationMetrics::accuracy() const {
   return share(right_, pictures_);
 }
@@ -72,6 +111,10 @@ double ClassificationMetrics::top5() const {
 Index ClassificationMetrics::confusion(int label, int predicted) const {
   const auto found = pairs_.find({label, predicted});
   return found == pairs_.end() ? 0 : found->second;
+}
+
+ClassificationMetrics class_metric(const partitioner::Network& network) {
+  return ClassificationMetrics(static_cast<int>(network.shape(output_layer(network)).volume()));
 }
 
 std::vector<Confusion> ClassificationMetrics::confusions() const {

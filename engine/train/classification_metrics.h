@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "partitioner/base/region.h"
+#include "engine/train/metric.h"
+#include "partitioner/network/network.h"
 
 namespace tessera::engine {
 
@@ -34,9 +35,17 @@ struct ClassScore {
   [[nodiscard]] double precision() const;
 };
 
-class ClassificationMetrics {
+class ClassificationMetrics : public Metric {
  public:
   explicit ClassificationMetrics(int classes = 0);
+
+  void clear() override;
+  // Of the images whose class is known.
+  void accumulate(std::span<const float> outputs, const Targets& targets) override;
+  // Of as many classes.
+  void merge(const Metric& other) override;
+  // "accuracy", and "top5" where there are more than five classes.
+  [[nodiscard]] std::vector<MetricValue> result() const override;
 
   // One picture: an output for each class, and its label, at least 0. A label that the network has
   // no output for is counted as a mistake.
@@ -64,5 +73,8 @@ class ClassificationMetrics {
   Index right_ = 0;
   Index in_top5_ = 0;
 };
+
+// Of as many classes as the network has outputs.
+[[nodiscard]] ClassificationMetrics class_metric(const partitioner::Network& network);
 
 }  // namespace tessera::engine

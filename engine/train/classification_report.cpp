@@ -147,9 +147,12 @@ void add_classification(nlohmann::ordered_json& json,
 
 nlohmann::ordered_json evaluation_json(const EvaluationResult& result,
                                        const std::vector<std::string>& names) {
-  nlohmann::ordered_json json{
-      {"accuracy", result.accuracy}, {"loss", result.loss}, {"pictures", result.pictures}};
-  add_classification(json, result.classes, names);
+  nlohmann::ordered_json json{{result.score().name, result.score().value},
+                              {"loss", result.loss},
+                              {"pictures", result.pictures}};
+  if (const auto* classes = dynamic_cast<const ClassificationMetrics*>(result.metric)) {
+    add_classification(json, *classes, names);
+  }
   return json;
 }
 

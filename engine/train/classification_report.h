@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/train/classification_metrics.h"
 #include "engine/train/evaluation.h"
 
 namespace tessera::engine {
@@ -26,7 +27,8 @@ void add_classification(nlohmann::ordered_json& json,
                         const ClassificationMetrics& metrics,
                         const std::vector<std::string>& names);
 
-// "accuracy", "loss" and "pictures", and what add_classification() adds.
+// Rank 0's: the metric's first value, "loss" and "pictures"; of classes what add_classification()
+// adds, too.
 [[nodiscard]] nlohmann::ordered_json evaluation_json(const EvaluationResult& result,
                                                      const std::vector<std::string>& names);
 

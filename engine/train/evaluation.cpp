@@ -1,7 +1,6 @@
 #include "engine/train/evaluation.h"
 
 #include <cmath>
-#include <span>
 #include <vector>
 
 #include "engine/comm/agreement.h"
@@ -10,14 +9,12 @@
 
 namespace tessera::engine {
 
-EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader) {
+EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metric& metric) {
   const OrderlyStop orderly;
-  EvaluationResult result;
-  result.pictures = loader.size();
+  metric.clear();
+  EvaluationResult result{.pictures = loader.size(), .metric = &metric};
   const Index batch = execution.plan().batch;
-  const int last = execution.network().size() - 1;
-  const auto outputs = static_cast<std::size_t>(execution.network().shape(last).volume());
-  result.classes = ClassificationMetrics(static_cast<int>(outputs));
+  const int judged = output_layer(execution.network());
   double loss = 0;
   Pass pass;
   pass.training = false;
@@ -30,21 +27,19 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader) {
     if (outcome.stop_signal != 0) {
       throw Stopped(outcome.stop_signal);
     }
-    const std::vector<float> output = execution.gather_map(last);
-    for (std::size_t n = 0; n < loader.targets().size() && !output.empty(); ++n) {
-      const std::optional<ImageTargets>& of = loader.targets()[n];
-      if (of && of->label) {
-        result.classes.add(std::span(output).subspan(n * outputs, outputs), *of->label);
-      }
+    const std::vector<float> output = execution.gather_map(judged);
+    if (execution.communicator().rank() == 0) {
+      metric.accumulate(output, loader.targets());
     }
   }
   if (std::isnan(loss)) {
     throw AgreedError("the loss is NaN: are some weights NaN?");
   }
-  const double pictures = static_cast<double>(result.pictures);
-  result.loss = loss / pictures;
-  const auto right = static_cast<double>(result.classes.right());  // 0 but on rank 0
-  result.accuracy = sum_over_ranks(execution.communicator(), right) / pictures;
+  result.loss = loss / static_cast<double>(result.pictures);
+  result.values = metric.result();
+  for (MetricValue& value : result.values) {
+    value.value = execution.communicator().share(value.value);
+  }
   return result;
 }
 

@@ -2,21 +2,29 @@
 
 #pragma once
 
-#include "engine/train/classification_metrics.h"
+#include <vector>
+
 #include "engine/train/data_loader.h"
+#include "engine/train/metric.h"
 
 namespace tessera::engine {
 
 struct EvaluationResult {
   double loss = 0;
-  double accuracy = 0;  // share of pictures whose largest output is that of their label
   Index pictures = 0;
-  ClassificationMetrics classes;  // rank 0
+  std::vector<MetricValue> values = {};  // of the metric, the same on all ranks
+  const Metric* metric = nullptr;        // which has seen all of them on rank 0
+
+  // What says which of two networks is better.
+  [[nodiscard]] const MetricValue& score() const { return values.front(); }
 };
 
-// All pictures of the loader once, with running statistics. All ranks call this together;
-// AgreedError where a picture cannot be read. Throws Stopped on all ranks where one of them gets a
-// signal that asks it to end, after the batch at hand.
-[[nodiscard]] EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader);
+// All pictures of the loader once, with running statistics. The metric starts afresh; it judges the
+// map of output_layer(). All ranks call this together; AgreedError where a picture cannot be read.
+// Throws Stopped on all ranks where one of them gets a signal that asks it to end, after the batch
+// at hand.
+[[nodiscard]] EvaluationResult evaluate(Execution<float>& execution,
+                                        DataLoader& loader,
+                                        Metric& metric);
 
 }  // namespace tessera::engine

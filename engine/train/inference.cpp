@@ -37,7 +37,7 @@ std::vector<float> Inference::outputs(DataLoader& loader, Index step) {
   Pass pass;
   pass.training = false;
   execution_.forward(pass);
-  return execution_.gather_map(model_.network.size() - 1);
+  return execution_.gather_map(output_layer(model_.network));
 }
 
 void Inference::expect_its_classes(const DataLoader& loader, const std::string& data) const {

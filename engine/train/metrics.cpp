@@ -61,7 +61,7 @@ void Metrics::add_evaluation(Index step,
                              const EvaluationEnergy& energy) {
   lines_.add_line(nlohmann::ordered_json{{"step", step},
                                          {"epoch", epoch},
-                                         {"accuracy", result.accuracy},
+                                         {result.score().name, result.score().value},
                                          {"test_loss", result.loss},
                                          {"test_pictures", result.pictures},
                                          {"t_s", rounded(t_s)},

@@ -37,6 +37,38 @@ void remove_if_later(const std::filesystem::path& evaluation, Index step) {
   }
 }
 
+// That of rank 0, on all ranks.
+std::optional<BestSoFar> shared(const std::optional<BestSoFar>& mine,
+                                const Communicator& communicator) {
+  struct Numbers {
+    bool any = false;
+    Index step = 0;
+    double value = 0;
+    bool larger_is_better = true;
+    bool is_share = true;
+    double loss = 0;
+  };
+  const BestSoFar best = mine.value_or(BestSoFar());
+  const MetricValue& score = best.tested.score;
+  const Numbers numbers = communicator.share(Numbers{mine.has_value(),
+                                                     best.step,
+                                                     score.value,
+                                                     score.larger_is_better,
+                                                     score.is_share,
+                                                     best.tested.loss});
+  const auto names = communicator.gather_all(bytes_of(score.name.data(), std::ssize(score.name)));
+  std::string name;
+  for (const std::byte letter : names.front()) {
+    name += static_cast<char>(letter);
+  }
+  if (!numbers.any) {
+    return std::nullopt;
+  }
+  return BestSoFar{
+      numbers.step,
+      {{name, numbers.value, numbers.larger_is_better, numbers.is_share}, numbers.loss}};
+}
+
 }  // namespace
 
 RunRecord::RunRecord(Options options, const Communicator& communicator)
@@ -53,27 +85,22 @@ void RunRecord::begin(const partitioner::Network& network,
                       Index step,
                       std::vector<std::string> class_names) {
   class_names_ = std::move(class_names);
-  struct Found {
-    bool any = false;
-    BestSoFar best;
-    Index since_best = 0;
-  } found;
+  std::optional<BestSoFar> found;
+  Index since_best = 0;
   double begun_s = 0;
   on_root(*communicator_, [&] {
     if (folder_->goes_on()) {
-      const auto best = best_so_far(folder_->file(kBest), network, step);
-      found = {best.has_value(), best.value_or(BestSoFar())};
+      found = best_so_far(folder_->file(kBest), network, step);
     }
     folder_->prepare();
     metrics_.emplace(folder_->file(kMetrics), step);
     begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
-    found.since_best = found.any ? count_evaluations(folder_->file(kMetrics), found.best.step) : 0;
+    since_best = found ? count_evaluations(folder_->file(kMetrics), found->step) : 0;
     epochs_.emplace(folder_->file(kEpochs), folder_->file(kMetrics), step);
     remove_if_later(folder_->file(kEvaluation), step);
     write_atomically(folder_->file("partition.toml"), to_text(partition));
   });
-  found = communicator_->share(found);
-  best_ = found.any ? std::optional<BestSoFar>(found.best) : std::nullopt;
+  best_ = shared(found, *communicator_);
   clock_.emplace(*communicator_, begun_s);
   if (options_.monitor) {
     monitor_.emplace(*options_.monitor, *communicator_, *clock_, devices_ ? &*devices_ : nullptr);
@@ -81,7 +108,7 @@ void RunRecord::begin(const partitioner::Network& network,
     step_energy_ = EnergyInterval(monitor_->energy());
     epoch_energy_ = step_energy_;
   }
-  since_best_ = found.since_best;
+  since_best_ = communicator_->share(since_best);
 }
 
 TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begun) {
@@ -196,7 +223,7 @@ void RunRecord::add_evaluation(Trainer& trainer,
     json.update(evaluation_json(result, class_names_));
     write_atomically(folder_->file(kEvaluation), json_text(json) + "\n");
   });
-  const BestSoFar now{step, {result.accuracy, result.loss}};
+  const BestSoFar now{step, {result.score(), result.loss}};
   if (!best_ || now.tested.better_than(best_->tested)) {
     save_into(options_.folder / kBest, trainer, begun, now.tested);
     best_ = now;

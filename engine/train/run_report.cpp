@@ -155,15 +155,14 @@ void Progress::evaluation(Index step, double epoch, const EvaluationResult& resu
   if (style_ == ProgressStyle::None) {
     return;
   }
-  say(fmt::format(
-      "{}after {:.4g} epoch{} ({} steps): test accuracy {:.2f} %, test loss {:.4f}, {} pictures\n",
-      bar_is_open_ ? fmt::format("\r{:{}}\r", "", columns_) : "",
-      epoch,
-      epoch == 1 ? "" : "s",
-      step,
-      100 * result.accuracy,
-      result.loss,
-      result.pictures));
+  say(fmt::format("{}after {:.4g} epoch{} ({} steps): test {}, test loss {:.4f}, {} pictures\n",
+                  bar_is_open_ ? fmt::format("\r{:{}}\r", "", columns_) : "",
+                  epoch,
+                  epoch == 1 ? "" : "s",
+                  step,
+                  described(result.score()),
+                  result.loss,
+                  result.pictures));
   bar_is_open_ = false;
 }
 

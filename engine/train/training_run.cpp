@@ -6,13 +6,9 @@
 
 namespace tessera::engine {
 
-TrainingRun::TrainingRun(Trainer& trainer,
-                         DataLoader& training,
-                         DataLoader* testing,
-                         const TrainingLength& length)
+TrainingRun::TrainingRun(Trainer& trainer, DataLoader& training, const TrainingLength& length)
     : trainer_(&trainer),
       training_(&training),
-      testing_(testing),
       length_(length),
       pictures_(training.size()),
       checkpoint_step_(trainer.steps_done()) {}
@@ -85,7 +81,7 @@ void TrainingRun::end_epoch() {
 void TrainingRun::evaluate_now(Index step, double epoch) {
   EvaluationResult result;
   try {
-    result = evaluate(trainer_->execution(), *testing_);
+    result = evaluate(trainer_->execution(), *testing_, *metric_);
   } catch (const Stopped& stopped) {
     stop(stopped.signal());
   }

@@ -46,11 +46,14 @@ struct TrainingObserver {
 
 class TrainingRun {
  public:
-  // Evaluates on `testing` where that is not null. All must outlive the run.
-  TrainingRun(Trainer& trainer,
-              DataLoader& training,
-              DataLoader* testing,
-              const TrainingLength& length);
+  // All must outlive the run.
+  TrainingRun(Trainer& trainer, DataLoader& training, const TrainingLength& length);
+
+  // Evaluates on these pictures, see evaluate(). Both must outlive the run.
+  void test_on(DataLoader& testing, Metric& metric) {
+    testing_ = &testing;
+    metric_ = &metric;
+  }
 
   // Observers are told in the order in which they were added.
   void add(TrainingObserver observer) { observers_.push_back(std::move(observer)); }
@@ -73,7 +76,8 @@ class TrainingRun {
 
   Trainer* trainer_;
   DataLoader* training_;
-  DataLoader* testing_;
+  DataLoader* testing_ = nullptr;
+  Metric* metric_ = nullptr;  // that judges testing_
   TrainingLength length_;
   Index pictures_;
   std::vector<TrainingObserver> observers_;

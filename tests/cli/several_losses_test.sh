@@ -63,7 +63,7 @@ first_loss() { sed -n '1s/.*"loss":\([^,]*\),.*/\1/p' "$folder/$1/metrics.jsonl"
 two_branches "$folder/model.cfg" $'[softmax]\nscale=0.3' '[softmax]'
 works 4 check "$folder/model.cfg" --grid 2x2
 expect 'tiles compute what one tile computes' grep -qx equal "$folder/out"
-works 4 check "$folder/model.cfg" --grid 2x2 --groups 0-1,4-6 --data-parallel-from 7
+works 4 check "$folder/model.cfg" --grid 2x2 --groups 0-1,2-3,4-6 --data-parallel-from 7
 expect 'so do images after tiles' grep -qx equal "$folder/out"
 two_branches "$folder/errors.cfg" '[cost]' $'[softmax]\n\n[dropout]\n\n[cost]'
 works 3 check "$folder/errors.cfg" --grid 3x1 --batch 3

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   engine::DataLoader pictures(engine::RandomPictures{.seed = 3}, plan, world);
 
   std::vector<double> losses;
-  engine::TrainingRun run(trainer, pictures, nullptr, {.last_step = 20});
+  engine::TrainingRun run(trainer, pictures, {.last_step = 20});
   run.add({.step = [&](auto, const auto& result) { losses.push_back(result.loss); }});
   run.run();
   if (world.rank() == 0) {

@@ -9,6 +9,8 @@
 #include "tests/support/cuts.h"
 #include <doctest/doctest.h>
 
+#include "engine/train/classification_metrics.h"
+
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
 namespace {
@@ -60,7 +62,8 @@ class Recorded {
       : trainer_(network_, plan_, world_, options()),
         training_(pictures(engine::Split::Train), plan_, world_),
         testing_(pictures(engine::Split::Test), plan_, world_),
-        run_(trainer_, training_, &testing_, length) {
+        run_(trainer_, training_, length) {
+    run_.test_on(testing_, metric_);
     run_.add({.step = [this](Index step, const auto&) { add("step", step); },
               .checkpoint = [this](Index step) { add("checkpoint", step); },
               .evaluation =
@@ -94,6 +97,7 @@ class Recorded {
   engine::Trainer trainer_;
   DataLoader training_;
   DataLoader testing_;
+  engine::ClassificationMetrics metric_ = engine::class_metric(network_);
   engine::TrainingRun run_;
   std::vector<std::string> events_;
 };

@@ -1,0 +1,12 @@
+#include "engine/train/metric.h"
+
+#include <fmt/format.h>
+
+namespace tessera::engine {
+
+std::string described(const MetricValue& value) {
+  return value.is_share ? fmt::format("{} {:.2f} %", value.name, 100 * value.value)
+                        : fmt::format("{} {:.4f}", value.name, value.value);
+}
+
+}  // namespace tessera::engine
