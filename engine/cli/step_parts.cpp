@@ -164,6 +164,7 @@ namespace {
 // A step as it is priced and, where it is not too large for that, played through.
 struct PlayedStep {
   partitioner::PricedStep priced;
+  bool has_loss = true;  // among what is priced
   std::optional<partitioner::SimulatedStep> simulated;
 };
 
@@ -173,20 +174,22 @@ PlayedStep played_step(const PartitionChoice& choice,
                        const partitioner::Partition& partition,
                        const partitioner::Plan& plan) {
   const partitioner::ClusterProfile cluster = described_cluster(choice, partition.ranks);
-  PlayedStep step{
-      priced_step(
-          network, plan, cluster, prediction_options(network, choice, workload, partition).cost),
-      std::nullopt};
+  const partitioner::CostOptions cost =
+      prediction_options(network, choice, workload, partition).cost;
+  PlayedStep step{priced_step(network, plan, cluster, cost), cost.has_loss, std::nullopt};
   if (is_simulable(network, cluster.size())) {
     step.simulated = simulate(step.priced, cluster);
   }
   return step;
 }
 
-// In the plan's schedule: the loss is not in what is priced.
-int number_of(const partitioner::PricedAction& priced, const partitioner::Schedule& schedule) {
+// Of an action of a played step: its number in the plan's schedule, which always has the loss.
+int number_of(const PlayedStep& played,
+              const partitioner::PricedAction& priced,
+              const partitioner::Schedule& schedule) {
   const partitioner::Section& loss = schedule.loss;
-  return priced.number + (priced.number >= loss.begin ? loss.end - loss.begin : 0);
+  const bool is_behind = !played.has_loss && priced.number >= loss.begin;
+  return priced.number + (is_behind ? loss.end - loss.begin : 0);
 }
 
 std::vector<std::vector<double>> action_seconds(const PlayedStep& played,
@@ -195,7 +198,7 @@ std::vector<std::vector<double>> action_seconds(const PlayedStep& played,
   std::vector<std::vector<double>> result(static_cast<std::size_t>(plan.ranks),
                                           std::vector<double>(plan.schedule.actions.size(), -1));
   const auto add = [&](std::size_t rank, const partitioner::PricedAction& priced, double seconds) {
-    double& sum = result[rank][static_cast<std::size_t>(number_of(priced, plan.schedule))];
+    double& sum = result[rank][static_cast<std::size_t>(number_of(played, priced, plan.schedule))];
     sum = std::max(sum, 0.0) + seconds;
   };
   for (const partitioner::PricedAction& priced : step.actions) {
@@ -231,7 +234,7 @@ StepShares shares_of(const PlayedStep& played, std::size_t rank, const partition
   for (const partitioner::TimelineSpan& span : played.simulated->timelines[rank]) {
     const double seconds = span.end_s - span.begin_s;
     const int number =
-        number_of(played.priced.actions[static_cast<std::size_t>(span.action)], schedule);
+        number_of(played, played.priced.actions[static_cast<std::size_t>(span.action)], schedule);
     sum_s += seconds;
     if (span.doing == Doing::Wait) {
       shares.waiting_s += seconds;

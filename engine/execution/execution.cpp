@@ -328,6 +328,9 @@ void Execution<T>::scatter_image(const std::vector<T>& whole) {
 template <class T>
 void Execution<T>::scatter_output_gradient(const std::vector<T>& whole) {
   const int last = network_->size() - 1;
+  if (!network_->takes_gradient(last)) {
+    return;
+  }
   scatter_whole(*communicator_,
                 whole_map(*network_, last, plan_->batch),
                 owned_regions(*plan_, last),

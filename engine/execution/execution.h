@@ -93,7 +93,7 @@ class Execution {
   [[nodiscard]] std::vector<T> gather_cells(int map, View<const T> cells) const;
 
   // The other way: fills the input, or the gradient of the output on owned cells, from (N, C, H, W)
-  // on rank 0.
+  // on rank 0. An output that nothing that learns leads to has no gradient: nothing is filled then.
   void scatter_image(const std::vector<T>& whole);
   void scatter_output_gradient(const std::vector<T>& whole);
 

@@ -1,5 +1,6 @@
 #include "engine/train/event_log.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -16,7 +17,10 @@ constexpr std::chrono::seconds kPatience{1};
 
 void EventLog::open(const std::filesystem::path& path, Index resumed_step, const RunClock& clock) {
   const std::lock_guard lock(mutex_);
-  lines_.emplace(path, resumed_step);
+  lines_.emplace(path, resumed_step, [this](const nlohmann::json& line) {
+    const auto t_s = line.find("t_s");
+    last_s_ = t_s != line.end() && t_s->is_number() ? t_s->get<double>() : last_s_;
+  });
   clock_ = clock;
   step_ = resumed_step;
   if (!early_.empty()) {
@@ -32,9 +36,10 @@ void EventLog::add(const std::string& kind, const std::string& text, int rank) {
     return;
   }
   using Json = nlohmann::ordered_json;
-  const double t_s = clock_ ? clock_->t_s() : 0;
+  // A run that goes on counts time from its last lines elsewhere, which may be earlier.
+  last_s_ = std::max(last_s_, clock_ ? std::round(1e3 * clock_->t_s()) / 1e3 : 0);
   const std::string line = Json{
-      {"t_s", std::round(1e3 * t_s) / 1e3},
+      {"t_s", last_s_},
       {"step", step_.load()},
       {"rank", rank < 0 ? Json() : Json(rank)},
       {"kind", kind},

@@ -33,6 +33,7 @@ class EventLog {
   // Held for no longer than writing a line takes; who ends the process waits for it only so long.
   std::timed_mutex mutex_;
   std::optional<JsonLines> lines_;
+  double last_s_ = 0;  // of the last event
   std::optional<RunClock> clock_;
   std::string early_;  // lines of before there was a file
   std::atomic<Index> step_{0};

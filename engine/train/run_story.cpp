@@ -38,7 +38,16 @@ void RunStory::begin(Start start, const RunRecord& record, Trainer& trainer, Ind
       trainer, last_step, std::move(start.predicted.actions_s), record.clock(), *communicator_);
 }
 
-// Rank 0's.
+// Rank 0's. A story is worth less than the run: what cannot be written is left out and told of.
+template <class Work>
+void RunStory::attempt(Work work) {
+  try {
+    work();
+  } catch (const partitioner::InputError& error) {
+    warn(error.what());
+  }
+}
+
 void RunStory::open_files(Start& start, Index step) {
   const std::string ranks = partitioner::counted(communicator_->size(), "rank");
   events_.open(folder_ / kEvents, step, record_->clock());
@@ -48,30 +57,33 @@ void RunStory::open_files(Start& start, Index step) {
     events_.add("start", fmt::format("started on {}", ranks));
   }
   start.summary.first_step = step + 1;
-  summary_.begin(folder_ / "run.json", std::move(start.summary), record_->goes_on());
-  write_atomically(folder_ / "plan.json", start.plan_json + "\n");
+  attempt(
+      [&] { summary_.begin(folder_ / "run.json", std::move(start.summary), record_->goes_on()); });
+  attempt([&] { write_atomically(folder_ / "plan.json", start.plan_json + "\n"); });
 }
 
 TrainingObserver RunStory::observer() {
-  return {
-      .step =
-          [this](Index step, const StepResult& result) {
-            events_.set_step(step);
-            timing_->add(step, result.times);
-            if (const auto text = timeline_->after(step)) {  // on all ranks
-              on_root(*communicator_, [&] { write_atomically(folder_ / "timeline.json", *text); });
-            }
-          },
-      .checkpoint =
-          [this](Index step) {
-            if (communicator_->rank() == 0) {
-              events_.add("checkpoint", fmt::format("checkpoint after step {}", step));
-            }
-          },
-      .evaluation = [this](Index step,
-                           double epoch,
-                           const EvaluationResult& result) { add_evaluation(step, epoch, result); },
-      .end = [this](Index /*step*/) { timing_->tell(); }};
+  return {.step =
+              [this](Index step, const StepResult& result) {
+                events_.set_step(step);
+                timing_->add(step, result.times);
+                if (const auto text = timeline_->after(step)) {  // on all ranks
+                  if (communicator_->rank() == 0) {
+                    attempt([&] { write_atomically(folder_ / "timeline.json", *text); });
+                  }
+                }
+              },
+          .checkpoint =
+              [this](Index step) {
+                if (communicator_->rank() == 0) {
+                  events_.add("checkpoint", fmt::format("checkpoint after step {}", step));
+                }
+              },
+          .evaluation =
+              [this](Index step, double epoch, const EvaluationResult& result) {
+                add_evaluation(step, epoch, result);
+              },
+          .end = [this](Index /*step*/) { timing_->tell(); }};
 }
 
 void RunStory::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
@@ -80,9 +92,9 @@ void RunStory::add_evaluation(Index step, double epoch, const EvaluationResult& 
   if (communicator_->rank() == 0) {
     const bool best = record_->best() && record_->best()->step == step;
     events_.add(best ? "best" : "epoch",
-                fmt::format("epoch {:.4g}: test accuracy {:.2f} %, test loss {:.4f}{}",
+                fmt::format("epoch {:.4g}: test {}, test loss {:.4f}{}",
                             epoch,
-                            100 * result.accuracy,
+                            described(result.score()),
                             result.loss,
                             best ? ", the best so far" : ""));
   }

@@ -58,6 +58,8 @@ class RunStory {
   static constexpr const char* kEvents = "events.jsonl";
 
   [[nodiscard]] std::vector<RunSummary::Rank> gather_ranks() const;
+  template <class Work>
+  void attempt(Work work);
   void open_files(Start& start, Index step);
   void add_evaluation(Index step, double epoch, const EvaluationResult& result);
 

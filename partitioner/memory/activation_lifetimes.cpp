@@ -201,8 +201,7 @@ class Lifetimes {
 
   void argmax_of(int layer) {
     const LayerSpec& spec = network_.layer(layer);
-    if (!options_.training || !spec.has_backward ||
-        !layer_traits(spec.operation).keeps_argmax) {
+    if (!options_.training || !spec.has_backward || !layer_traits(spec.operation).keeps_argmax) {
       return;
     }
     MemorySlot& argmax = arena_.argmax[slot(layer)];

@@ -43,10 +43,13 @@ Json layers_json(const Network& network) {
   Json layers = Json::array();
   for (int layer = 0; layer < network.size(); ++layer) {
     const LayerSpec& spec = network.layer(layer);
-    layers.push_back({{"index", layer},
-                      {"kind", kind_name(spec.operation)},
-                      {"output", {spec.output.channels, spec.output.rows, spec.output.cols}},
-                      {"frozen", spec.frozen}});
+    Json each{{"index", layer},
+              {"kind", kind_name(spec.operation)},
+              {"output", {spec.output.channels, spec.output.rows, spec.output.cols}}};
+    if (spec.frozen) {
+      each["frozen"] = true;
+    }
+    layers.push_back(std::move(each));
   }
   return layers;
 }

@@ -157,8 +157,7 @@ class GroupBytes {
     const RecomputedLayer& again = again_[static_cast<std::size_t>(layer - group_.first)];
     const Index map = cells * options_.memory.scalar_bytes;
     const Index pre_activations = spec.has_backward && keeps_pre_activations(operation) ? map : 0;
-    const Index argmax =
-        spec.has_backward && layer_traits(operation).keeps_argmax ? cells : 0;
+    const Index argmax = spec.has_backward && layer_traits(operation).keeps_argmax ? cells : 0;
     const bool comes_back = takes_batch_statistics(spec);  // from pre-activations
     const bool pooled =
         layer < group_.last && layer_traits(network_.layer(layer + 1).operation).keeps_argmax;

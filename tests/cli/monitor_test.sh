@@ -42,7 +42,7 @@ expect 'nor energy' test "$(tail -n 1 "$folder/lines-1/metrics.jsonl" | grep -c 
 
 # Energy of 5 W.
 printf 'period 0.02\n0 5\n' >"$folder/five"
-works 2 train models/lenet5.cfg --data "$data" --batch 8 --steps 40 --run "$folder/energy" --meter "file:$folder/five"
+works 2 train models/lenet5.cfg --data "$data" --batch 8 --steps 600 --run "$folder/energy" --meter "file:$folder/five"
 last=$(last_of "$folder/energy" 0)
 energy=$(value energy_j "$last")
 time=$(value t_s "$last")

@@ -35,6 +35,7 @@ export LC_ALL=C.UTF-8
 socket=$folder/tmux
 tmux() { command tmux -f /dev/null -S "$socket" "$@"; }
 trap 'tmux kill-server 2>/dev/null; finish' EXIT
+tmux new-session -d -s server 'sleep 1000'  # or the server would end with each session
 
 # show COLUMNS LINES COMMAND: a shell command in a new terminal, which then prints its exit code.
 show() {
