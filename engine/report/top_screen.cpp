@@ -255,7 +255,7 @@ class TopScreen {
       add("", fmt::format("{:.0f}", progress_.images_per_s), " images/s");
     }
     if (known(progress_.learning_rate)) {
-      add("rate", fmt::format("{:.4g}", progress_.learning_rate), "");
+      add("lr", fmt::format("{:.4g}", progress_.learning_rate), "");
     }
     if (known(progress_.energy_j)) {
       add("energy", joules(progress_.energy_j), "");

@@ -108,7 +108,7 @@ TEST_CASE("the screen of a run of two ranks, in ASCII") {
         R"( tessera  runs/a                                                * running  0:05
  models/lenet5.cfg on photos, 80 pictures, batch 8, 2 ranks
  step 10 of 20, epoch 1.00 of 2  ==============---------------  50 %  0:05 left
- loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s   rate 0.01
+ loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s   lr 0.01
 - loss, o test loss --------------------------- events -------------------------
    1.9+********                                   0:00 training on 2 ranks
       |       *****                               0:05 rank 1: the meter has
@@ -131,7 +131,7 @@ TEST_CASE("the screen of a run of two ranks, with Unicode") {
         R"( tessera  runs/a                                        ● running  0:05
  models/lenet5.cfg on photos, 80 pictures, batch 8, 2 ranks
  step 10 of 20, epoch 1.00 of 2  ━━━━━━━━━━───────────  50 %  0:05 left
- loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s   rate 0.01
+ loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s   lr 0.01
 ─ loss, ◆ test loss ─────────────────── events ─────────────────────────
    1.9┤⠙⠲⢤⣀⡀                              0:00 training on 2 ranks
       │    ⠉⠓⠦⢤⣀                          0:05 rank 1: the meter has
