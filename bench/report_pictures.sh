@@ -9,7 +9,7 @@ show_help() {
   cat <<HELP
 Usage: bench/report_pictures.sh [RUN]
 
-Trains models/fashion-resnet.cfg on Fashion-MNIST for two epochs on four ranks of this machine (a run folder given as RUN is
+Trains models/lenet5.cfg on Fashion-MNIST for five epochs on four ranks of this machine (a run folder given as RUN is
 taken instead), writes runs/report/report.html, and takes two pictures of it with Chromium, light and dark:
 engine/page/report-light.png and engine/page/report-dark.png.
 
@@ -18,15 +18,16 @@ HELP
 }
 
 case ${1:-} in
-  --help | -h) show_help; exit 0 ;;
+  --help | -h) show_help || true; exit 0 ;;
 esac
 program=${PROGRAM:-build/release/tessera}
 [ -x "$program" ] || fail "$program does not exist: run ./quickstart.sh first, or set PROGRAM."
 run=${1:-runs/report}
 if [ $# -eq 0 ]; then
   find_mpich
-  OMP_NUM_THREADS=1 "$mpich_launcher" -n 4 "$program" train models/fashion-resnet.cfg --data /usr/share/datasets/fashion-mnist \
-    --run "$run" --force --grid 2x2 --epochs 2 --schedule-steps 938 --progress line --meter table:pi3b </dev/null
+  OMP_NUM_THREADS=1 "$mpich_launcher" -n 4 "$program" train models/lenet5.cfg --data /usr/share/datasets/fashion-mnist \
+    --run "$run" --force --grid 2x2 --groups 0-3,4-7 --data-parallel-from 4 --epochs 5 \
+    --schedule-steps 2345 --cluster hostfiles/pi3x4.cluster.toml --meter table:pi3b --progress line </dev/null
 fi
 "$program" report "$run"
 for look in light dark; do
