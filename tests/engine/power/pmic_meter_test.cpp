@@ -68,7 +68,7 @@ TEST_CASE("where the mailbox does not answer, the firmware's program does") {
   CHECK(reading->value == doctest::Approx(1.1451 * (11 * 0.2 + 2 * 0.75) + 0.5879));
 }
 
-TEST_CASE("only boards with such a chip are asked; one that does not answer says why") {
+TEST_CASE("only boards with such a chip are asked, and one that does not answer says why") {
   const tests::FakeTree tree;
   CHECK(!find_pmic_meter(tree.root(), kCommandSeconds));
   tree.write("dev/vcio", "");

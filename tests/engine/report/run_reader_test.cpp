@@ -81,7 +81,7 @@ TEST_CASE("what is no folder is refused with what to give instead") {
       RunReader(folder / "file"), doctest::Contains("is not a folder"), partitioner::InputError);
 }
 
-TEST_CASE("steps and evaluations are told apart; what is not said is unknown") {
+TEST_CASE("steps and evaluations are told apart, and what is not said is unknown") {
   const TemporaryFolder folder;
   write(folder / "metrics.jsonl",
         step_line(1) + step_line(2) +
@@ -111,7 +111,7 @@ TEST_CASE("damaged lines are skipped and counted, unknown keys and kinds of line
   CHECK(data.damaged.at("metrics.jsonl") == 7);  // the last one is cut off
 }
 
-TEST_CASE("a file that grows is read on from where it ended; half a line waits for its end") {
+TEST_CASE("a file that grows is read on from where it ended, and half a line waits for its end") {
   const TemporaryFolder folder;
   const Lock lock(folder);
   RunReader reader(folder.path());
@@ -217,7 +217,7 @@ TEST_CASE("samples of devices are kept by rank, nulls unknown, times and ranks r
   CHECK(data.ranks() == 2);
 }
 
-TEST_CASE("events and timings are read; predictions are apart") {
+TEST_CASE("events and timings are read, predictions apart") {
   const TemporaryFolder folder;
   write(folder / "events.jsonl",
         R"({"t_s":0.5,"step":0,"rank":null,"kind":"start","text":"4 ranks"})"

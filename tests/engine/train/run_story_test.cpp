@@ -81,7 +81,7 @@ TEST_CASE("a run that goes on keeps its first start") {
   CHECK(data.info->first_step == 6);
 }
 
-TEST_CASE("events have their time, step and rank; those of before the file come first") {
+TEST_CASE("events have their time, step and rank, and those of before the file come first") {
   const TemporaryFolder folder;
   const RunClock clock(Communicator::self(), 100);
   {

@@ -146,7 +146,7 @@ TEST_CASE("energy of a known power is that power times the time, whichever rank 
   }
 }
 
-TEST_CASE("a meter that fails gives one warning and a gap; lines go on") {
+TEST_CASE("a meter that fails gives one warning and a gap, and lines go on") {
   const Communicator world = Communicator::world();
   const tests::TemporaryFolder meters;
   tests::put_bytes(meters / "curve", "period 0.01\n0 5\n0.1 fail\n");
