@@ -302,6 +302,30 @@ def monitor(kind):
     return table(["<setting", "<what", *headings], rows) + (origin_words(path) if kind == "cost" else "")
 
 
+VARIANT_WORDS = {"full": "all layers, from random weights"}
+
+
+def fine_tuning():
+    """Medians over the seeds, and what "full" of the same seed is to each."""
+    path = BENCH / "fine_tuning.csv"
+    runs = by((row for row in rows_of(path) if row["variant"] != "trunk"), lambda row: row["variant"])
+    full = {row["seed"]: row for row in runs["full"]}
+
+    def median(variant, column):
+        return statistics.median(float(row[column]) for row in runs[variant])
+
+    def share(variant, column):
+        return statistics.median(float(row[column]) / float(full[row["seed"]][column]) for row in runs[variant])
+
+    rows = []
+    for variant, of in runs.items():
+        words = VARIANT_WORDS.get(variant) or f"behind layer {of[0]['frozen']}, the trunk frozen"
+        points = statistics.median(float(row["accuracy"]) - float(full[row["seed"]]["accuracy"]) for row in of)
+        rows.append([words, len(of), percent(median(variant, "accuracy"), 2), f"{100 * points:+.2f}", figures(median(variant, "processor_s")),
+                     percent(share(variant, "processor_s")), fixed(median(variant, "network_bytes") / MIB), percent(share(variant, "network_bytes"))])
+    return table(["<trained", "seeds", "accuracy", "points", "processor time, s", "share", "memory of the network, MiB", "share"], rows) + origin_words(path)
+
+
 def profile():
     path = BENCH / "profile.csv"
     return table(["<part", "share", "<what would remain"], [[row["part"], percent(float(row["share"])), row["remark"]] for row in rows_of(path)]) + origin_words(path)
@@ -381,6 +405,7 @@ TABLES = {
     "memory": memory,
     "monitor-cost": lambda: monitor("cost"),
     "monitor-truth": lambda: monitor("truth"),
+    "fine-tuning": fine_tuning,
     "profile": profile,
     "accuracy-fashion": lambda: accuracy("fashion"),
     "accuracy-coloured": lambda: accuracy("coloured"),

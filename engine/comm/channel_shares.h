@@ -9,19 +9,25 @@
 #include "engine/base/channel_share.h"
 #include "engine/base/tensor.h"
 #include "engine/comm/communicator.h"
+#include "partitioner/plan/plan.h"
 
 namespace tessera::engine {
 
-// The channels of each rank; an empty range where it has none.
-struct ChannelRoles {
-  std::vector<Range> contributes;
-  std::vector<Range> needs;
+// Empty where this rank has none.
+struct OwnChannels {
+  Range contributes;
+  Range needs;
 };
 
 class ChannelShares {
  public:
-  // `fields` numbers per channel; tag as for Exchange.
-  ChannelShares(const Communicator& communicator, ChannelRoles roles, Index fields, int tag);
+  // Keeps what concerns the communicator's own rank of `messages`, which are sorted by receiver,
+  // then sender, none from a rank to itself. `fields` numbers per channel; tag as for Exchange.
+  ChannelShares(const Communicator& communicator,
+                const OwnChannels& own,
+                const std::vector<partitioner::Message>& messages,
+                Index fields,
+                int tag);
 
   // `mine` is (channels that this rank contributes, fields), and stays where it is for as long as
   // shares() are looked at. All ranks call start(), and finish() after it.
@@ -36,18 +42,29 @@ class ChannelShares {
   [[nodiscard]] Index bytes() const;
 
  private:
-  [[nodiscard]] Range shared(int from, int to) const;
+  struct Sent {
+    int to = 0;
+    Range channels;
+  };
+  struct Received {
+    int from = 0;
+    Range channels;
+    Array<double> values;
+  };
+
   // Of what this rank contributes.
   [[nodiscard]] const double* own_values(const Range& channels) const;
   void set_own(const std::vector<double>& mine);
+  void add_own();
 
   const Communicator* communicator_;
-  ChannelRoles roles_;
+  OwnChannels own_;
   Index fields_;
   int tag_;
   const double* mine_ = nullptr;
-  Requests requests_;                    // between start and finish
-  std::vector<Array<double>> received_;  // by rank
+  Requests requests_;  // between start and finish
+  std::vector<Sent> sent_;
+  std::vector<Received> received_;  // by rank
   std::vector<ChannelShare> shares_;
 };
 

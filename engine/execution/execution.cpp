@@ -24,20 +24,6 @@ int tag_of(std::size_t transfer) {
   return kFirstExchangeTag + 2 * static_cast<int>(transfer);
 }
 
-// Ranks that own cells of a normalised map, or start backward from them, have a share of its
-// statistics or of their gradients; all who compute with a channel need it.
-ChannelRoles channel_roles(const partitioner::Plan& plan,
-                           int layer,
-                           Region partitioner::Tile::*contributes) {
-  ChannelRoles roles;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    const partitioner::Tile& tile = plan.tile(layer, rank);
-    roles.contributes.push_back(partitioner::channels_of(tile.*contributes));
-    roles.needs.push_back(partitioner::channels_of(tile.computed));
-  }
-  return roles;
-}
-
 }  // namespace
 
 template <class T>
@@ -97,17 +83,23 @@ void Execution<T>::make_norms() {
   }
   statistics_.resize(norms_.size());
   for (std::size_t i = 0; i < plan_->transfers.size(); ++i) {
-    const Transfer& forward = plan_->transfers[i];
-    if (forward.kind != TransferKind::BatchStatistics) {
+    const Transfer& transfer = plan_->transfers[i];
+    const bool gradients = transfer.kind == TransferKind::StatisticsGradient;
+    if (transfer.kind != TransferKind::BatchStatistics && !gradients) {
       continue;
     }
-    const int layer = forward.subject;
-    const auto shares = [&](Region partitioner::Tile::*contributes, Index fields, int tag) {
-      return ChannelShares(*communicator_, channel_roles(*plan_, layer, contributes), fields, tag);
-    };
-    statistics_[static_cast<std::size_t>(layer)] = std::make_unique<BatchStatistics>(
-        BatchStatistics{shares(&partitioner::Tile::owned, kMomentFields, tag_of(i)),
-                        shares(&partitioner::Tile::backward, kGradientFields, tag_of(i) + 1)});
+    const partitioner::Tile& tile = plan_->tile(transfer.subject, rank());
+    auto& statistics = statistics_[static_cast<std::size_t>(transfer.subject)];
+    if (statistics == nullptr) {
+      statistics = std::make_unique<BatchStatistics>();
+    }
+    (gradients ? statistics->gradients : statistics->moments)
+        .emplace(*communicator_,
+                 OwnChannels{channels_of(gradients ? tile.backward : tile.owned),
+                             channels_of(tile.computed)},
+                 messages_of(*plan_, transfer),
+                 gradients ? kGradientFields : kMomentFields,
+                 tag_of(i));
   }
 }
 
@@ -356,7 +348,7 @@ ExecutionMemory Execution<T>::memory() const {
   memory.messages = parameters_.message_bytes();
   memory.activations = activations_.bytes();
   for (const auto& of : statistics_) {
-    memory.messages += of != nullptr ? of->moments.bytes() + of->gradients.bytes() : 0;
+    memory.messages += of != nullptr ? of->moments->bytes() + of->gradients->bytes() : 0;
   }
   for (const Edge& edge : edges_) {
     memory.messages += edge.exchange.bytes();

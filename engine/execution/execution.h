@@ -138,8 +138,8 @@ class Execution {
 
   // Of a layer that normalises by statistics of the batch: what ranks send each other.
   struct BatchStatistics {
-    ChannelShares moments;
-    ChannelShares gradients;
+    std::optional<ChannelShares> moments;
+    std::optional<ChannelShares> gradients;
   };
 
   // A schedule, and where its actions stand.

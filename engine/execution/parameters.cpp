@@ -76,18 +76,14 @@ ParameterSet<T>::ParameterSet(const partitioner::Network& network,
 template <class T>
 void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
   const int rank = communicator_->rank();
-  for (const partitioner::GradientBucket& layers :
-       gradient_buckets(*network_, plan.gradient_reduction)) {
+  for (const partitioner::BucketPlan& bucket : plan.buckets) {
     std::vector<Parameter<T>*> together;
     std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const ParameterPlan& of = *parameters_[i].plan;
-      if (is_learnt(of) && layers.first <= of.layer && of.layer <= layers.last) {
-        together.push_back(&parameters_[i]);
-        places.push_back(i);
-      }
+    for (const int i : bucket.parameters) {
+      places.push_back(static_cast<std::size_t>(i));
+      together.push_back(&parameters_[places.back()]);
     }
-    buckets_.push_back({layers,
+    buckets_.push_back({bucket.layers,
                         places,
                         ParameterBucket<T>(together, plan.gradient_reduction.precision, rank),
                         false});

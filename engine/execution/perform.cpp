@@ -203,8 +203,8 @@ void Execution<T>::compute(const Action& action, int time, const Pass& pass) {
       LayerViews<T>& of = views(layer, Stage::Forward);
       at(layer).statistics(of);
       if (pass.batch_norm == BatchNormMode::PerTile) {
-        statistics(layer).moments.keep(of.norm->moments);
-        of.shares = statistics(layer).moments.all();
+        statistics(layer).moments->keep(of.norm->moments);
+        of.shares = statistics(layer).moments->all();
       }
       break;
     }
@@ -227,8 +227,8 @@ void Execution<T>::compute(const Action& action, int time, const Pass& pass) {
       LayerViews<T>& of = views(layer, Stage::Backward);
       at(layer).backward_activation(of);
       if (of.norm != nullptr && pass.batch_norm != BatchNormMode::Sync) {
-        statistics(layer).gradients.keep(of.norm->gradients);
-        of.shares = statistics(layer).gradients.all();
+        statistics(layer).gradients->keep(of.norm->gradients);
+        of.shares = statistics(layer).gradients->all();
       }
       break;
     }
@@ -297,10 +297,10 @@ void Execution<T>::start(int number) {
       edge(number).exchange.start_add(edge(number).required_gradient);
       break;
     case TransferKind::BatchStatistics:
-      statistics(of.subject).moments.start(views(of.subject, Stage::Forward).norm->moments);
+      statistics(of.subject).moments->start(views(of.subject, Stage::Forward).norm->moments);
       break;
     case TransferKind::StatisticsGradient:
-      statistics(of.subject).gradients.start(views(of.subject, Stage::Backward).norm->gradients);
+      statistics(of.subject).gradients->start(views(of.subject, Stage::Backward).norm->gradients);
       break;
     case TransferKind::Loss:
       loss_.start(of.subject);
@@ -328,12 +328,12 @@ void Execution<T>::finish(int number) {
       edge(number).exchange.finish_add(edge(number).owned_gradient);
       break;
     case TransferKind::BatchStatistics:
-      statistics(of.subject).moments.finish();
-      views(of.subject, Stage::Forward).shares = statistics(of.subject).moments.all();
+      statistics(of.subject).moments->finish();
+      views(of.subject, Stage::Forward).shares = statistics(of.subject).moments->all();
       break;
     case TransferKind::StatisticsGradient:
-      statistics(of.subject).gradients.finish();
-      views(of.subject, Stage::Backward).shares = statistics(of.subject).gradients.all();
+      statistics(of.subject).gradients->finish();
+      views(of.subject, Stage::Backward).shares = statistics(of.subject).gradients->all();
       break;
     case TransferKind::Loss:
       loss_.finish();

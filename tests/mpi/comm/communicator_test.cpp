@@ -16,7 +16,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::ChannelRoles;
 using engine::ChannelShares;
 using engine::Communicator;
 using engine::Index;
@@ -92,19 +91,41 @@ TEST_CASE("a message of more bytes than MPI can count is refused before anything
   }
 }
 
-// Rank r contributes channels [r, r + 3) and needs all.
-ChannelRoles overlapping_roles(int ranks) {
-  ChannelRoles roles;
-  for (int rank = 0; rank < ranks; ++rank) {
-    roles.contributes.push_back({rank, rank + 3});
-    roles.needs.push_back({0, ranks + 2});
+// The channels that each rank contributes, and those it needs.
+using ChannelRanges = std::vector<Range>;
+
+ChannelShares channel_shares(const Communicator& world,
+                             const ChannelRanges& contributes,
+                             const ChannelRanges& needs,
+                             Index fields,
+                             int tag) {
+  std::vector<partitioner::Message> messages;
+  for (int to = 0; to < world.size(); ++to) {
+    for (int from = 0; from < world.size(); ++from) {
+      const Range channels = intersect(contributes[static_cast<std::size_t>(from)],
+                                       needs[static_cast<std::size_t>(to)]);
+      if (from != to && !channels.empty()) {
+        messages.push_back({from, to, {{0, 1}, channels, {0, 1}, {0, 1}}});
+      }
+    }
   }
-  return roles;
+  const auto own = static_cast<std::size_t>(world.rank());
+  return {world, {contributes[own], needs[own]}, messages, fields, tag};
+}
+
+// Rank r contributes channels [r, r + 3) and needs all.
+ChannelShares overlapping_shares(const Communicator& world, Index fields, int tag) {
+  ChannelRanges contributes;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    contributes.push_back({rank, rank + 3});
+  }
+  const Range all{0, world.size() + 2};
+  return channel_shares(world, contributes, ChannelRanges(contributes.size(), all), fields, tag);
 }
 
 TEST_CASE("channel shares are every rank's in rank order, only of channels that it contributes") {
   const Communicator world = Communicator::world();
-  ChannelShares shares(world, overlapping_roles(world.size()), 2, 200);
+  ChannelShares shares = overlapping_shares(world, 2, 200);
   std::vector<double> mine;
   for (Index channel = world.rank(); channel < world.rank() + 3; ++channel) {
     mine.push_back(100.0 * world.rank() + static_cast<double>(channel));
@@ -128,8 +149,8 @@ TEST_CASE("channel shares are every rank's in rank order, only of channels that 
 
 TEST_CASE("channel shares of several layers may be under way at once, finished in any order") {
   const Communicator world = Communicator::world();
-  ChannelShares first(world, overlapping_roles(world.size()), 1, 220);
-  ChannelShares second(world, overlapping_roles(world.size()), 1, 221);
+  ChannelShares first = overlapping_shares(world, 1, 220);
+  ChannelShares second = overlapping_shares(world, 1, 221);
   const std::vector<double> ones{1, 1, 1};
   const std::vector<double> twos{2, 2, 2};
   first.start(ones);
@@ -148,7 +169,7 @@ TEST_CASE("channel shares of several layers may be under way at once, finished i
 
 TEST_CASE("channel shares that are kept are those of this rank alone") {
   const Communicator world = Communicator::world();
-  ChannelShares shares(world, overlapping_roles(world.size()), 1, 230);
+  ChannelShares shares = overlapping_shares(world, 1, 230);
   const std::vector<double> mine{4, 5, 6};
   shares.keep(mine);
   REQUIRE(shares.all().size() == 1);
@@ -159,12 +180,11 @@ TEST_CASE("channel shares that are kept are those of this rank alone") {
 TEST_CASE(
     "a rank that needs no channel takes none, and one that contributes none is not waited for") {
   const Communicator world = Communicator::world();
-  ChannelRoles roles;
-  for (int rank = 0; rank < world.size(); ++rank) {
-    roles.contributes.push_back(rank == 0 ? Range{0, 4} : Range{});
-    roles.needs.push_back(rank == world.size() - 1 ? Range{1, 3} : Range{});
-  }
-  ChannelShares shares(world, roles, 1, 210);
+  ChannelRanges contributes(static_cast<std::size_t>(world.size()));
+  ChannelRanges needs = contributes;
+  contributes.front() = {0, 4};
+  needs.back() = {1, 3};
+  ChannelShares shares = channel_shares(world, contributes, needs, 1, 210);
   const std::vector<double> mine =
       world.rank() == 0 ? std::vector<double>{1, 2, 3, 4} : std::vector<double>{};
   shares.start(mine);
