@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sstream>
+#include <utility>
 
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -91,6 +92,17 @@ std::string in_lines(const std::string& text, std::size_t width, std::size_t ind
 
 class Listing : public CLI::Formatter {
  public:
+  // A group without options leaves empty lines: never more than one.
+  [[nodiscard]] std::string make_help(const CLI::App* app,
+                                      std::string name,
+                                      CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) {
+      text.erase(at, 1);
+    }
+    return text;
+  }
+
   // How to cut has a page of its own.
   [[nodiscard]] std::string make_group(std::string group,
                                        bool is_positional,

@@ -218,11 +218,13 @@ CLI::Validator meter_specification() {
   return CLI::Validator(check, "");
 }
 
-void add_meters(CLI::App& app, std::vector<std::string>& meters) {
+// `example` is one more of a meter.
+void add_meters(CLI::App& app, std::vector<std::string>& meters, const char* example) {
   app.add_option("--meter",
                  meters,
-                 "meter of electric power, [HOST=]KIND[:ARGUMENT], such as hwmon, command:PROGRAM "
-                 "or cluster=shelly:URL; can be repeated (default: auto)")
+                 fmt::format("meter of electric power, [HOST=]KIND[:ARGUMENT], such as hwmon, "
+                             "command:PROGRAM or {}; can be repeated (default: auto)",
+                             example))
       ->type_name("SPEC")
       ->allow_extra_args(false)
       ->check(meter_specification());
@@ -330,7 +332,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
              {"auto", "line", "bar", "none"},
              "one line per step, or a bar; auto: a bar on a terminal");
   add_choice(app, "--monitor", command.monitor, {"on", "off"}, "record each device once a second");
-  add_meters(app, command.meters);
+  add_meters(app, command.meters, "cluster=shelly:URL");
   add_pixels(app, command.mean, command.stddev);
   add_partition(app, command.partition);
   add_gradient_precision(app, command.partition);
@@ -567,7 +569,7 @@ void add_probe(CLI::App& program, ProbeCommand& command) {
             command.seconds,
             "approximate time to spend; with less, large convolutions are left out",
             kMostSeconds);
-  add_meters(app, command.meters);
+  add_meters(app, command.meters, "pi1=shelly:URL");
   add_json(app,
            command.json,
            "print JSON: devices, groups of alike devices, link, what was left out, file");

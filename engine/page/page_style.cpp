@@ -13,7 +13,7 @@ header p { margin: 0; color: var(--quiet); overflow-wrap: anywhere; }
 .state::before { content: ""; display: inline-block; width: 9px; height: 9px; border-radius: 50%; margin-right: 7px; background: var(--c7); }
 .state.running::before { background: var(--c0); } .state.finished::before { background: var(--c2); }
 .state.interrupted::before { background: var(--c4); } .state.failed::before { background: var(--bad); }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(136px, 1fr)); gap: 14px 20px; margin: 0 0 18px; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(124px, 1fr)); gap: 14px 20px; margin: 0 0 18px; }
 .figures dt { font-size: 12px; color: var(--quiet); }
 .figures dd { margin: 0; font-size: 23px; line-height: 1.2; font-weight: 600; font-variant-numeric: tabular-nums; letter-spacing: -.01em; }
 .figures small { display: block; font-size: 12px; line-height: 1.3; font-weight: 400; color: var(--quiet); letter-spacing: 0; }

@@ -10,7 +10,7 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr int kScaleColumns = 7;  // number and rule on the left
+constexpr int kScaleColumns = 8;  // number and rule on the left
 constexpr int kLeastColumns = 4;
 constexpr double kMuch = 50;  // the largest over the smallest: then the scale is logarithmic
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();

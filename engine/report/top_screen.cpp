@@ -319,29 +319,32 @@ class TopScreen {
         canvas_, {box.column + 1, box.line + 1, box.columns - 2, box.lines - 1}, *data_.plan);
   }
 
-  // The latest ones, the newest at the end; a long one takes several lines.
+  // The latest ones, the newest at the end; a long one takes several lines. Of checkpoints only the
+  // last counts.
   void draw_events(const CanvasBox& box) {
     rule(box.column - 1, box.column + box.columns, box.line, "events");
     const int time = 8;
     const int width = std::max(box.columns - time - 1, 1);
     int free = box.lines - 1;
-    std::size_t first = data_.events.size();
-    while (first > 0) {
-      const int lines = lines_of(data_.events[first - 1], width);
-      if (lines > free) {
+    bool has_checkpoint = false;
+    std::vector<const RunEvent*> shown;
+    for (auto event = data_.events.rbegin(); event != data_.events.rend(); ++event) {
+      if (event->kind == "checkpoint" && std::exchange(has_checkpoint, true)) {
+        continue;
+      }
+      free -= lines_of(*event, width);
+      if (free < 0) {
         break;
       }
-      free -= lines;
-      --first;
+      shown.push_back(&*event);
     }
     int line = box.line + 1;
-    for (std::size_t i = first; i < data_.events.size(); ++i) {
-      const RunEvent& event = data_.events[i];
-      if (known(event.t_s)) {
-        canvas_.write_left_of(box.column + time - 1, line, duration(event.t_s), Ink::Faint);
+    for (auto event = shown.rbegin(); event != shown.rend(); ++event) {
+      if (known((*event)->t_s)) {
+        canvas_.write_left_of(box.column + time - 1, line, duration((*event)->t_s), Ink::Faint);
       }
-      for (const std::string& part : wrapped_text(event, width)) {
-        canvas_.write(box.column + time, line++, part, ink_of(event), width);
+      for (const std::string& part : wrapped_text(**event, width)) {
+        canvas_.write(box.column + time, line++, part, ink_of(**event), width);
       }
     }
     if (data_.events.empty()) {
