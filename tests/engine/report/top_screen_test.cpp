@@ -110,14 +110,14 @@ TEST_CASE("the screen of a run of two ranks, in ASCII") {
  step 10 of 20, epoch 1.00 of 2  ==============---------------  50 %  0:05 left
  loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s   lr 0.01
 - loss, o test loss --------------------------- events -------------------------
-   1.9+********                                   0:00 training on 2 ranks
-      |       *****                               0:05 rank 1: the meter has
-      |           *****                                failed, so power is
-      |               **********            o          unknown from now on
-      |                        *****
-      |                            *****
-     1+                                ******
-      +- 1 ----------------------------- 10 -
+    1.9+********                                  0:00 training on 2 ranks
+       |       *****                              0:05 rank 1: the meter has
+       |           *****                               failed, so power is
+       |               *********            o          unknown from now on
+       |                       *****
+       |                           *****
+      1+                               ******
+       +- 1 ---------------------------- 10 -
 - devices - # computing = exchanging . waiting % loading -----------------------
  rank host tile   step s                                                MiB  C
     0 pi0  r0-12     0.5 #####################===========.......... 100/400 61
@@ -133,14 +133,14 @@ TEST_CASE("the screen of a run of two ranks, with Unicode") {
  step 10 of 20, epoch 1.00 of 2  ━━━━━━━━━━───────────  50 %  0:05 left
  loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s   lr 0.01
 ─ loss, ◆ test loss ─────────────────── events ─────────────────────────
-   1.9┤⠙⠲⢤⣀⡀                              0:00 training on 2 ranks
-      │    ⠉⠓⠦⢤⣀                          0:05 rank 1: the meter has
-      │        ⠈⠙⠲⢤⣀                           failed, so power is
-      │            ⠈⠉⠓⠦⣄⣀           ◆          unknown from now on
-      │                 ⠈⠙⠲⢤⣀
-      │                     ⠈⠙⠒⠦⣄⡀
-     1┤                          ⠉⠓⠦⣄
-      └─ 1 ───────────────────── 10 ─
+    1.9┤⠙⠲⢤⣀                              0:00 training on 2 ranks
+       │   ⠈⠙⠲⠤⣄⡀                         0:05 rank 1: the meter has
+       │        ⠉⠓⠦⣄⡀                          failed, so power is
+       │            ⠉⠙⠲⢤⣀           ◆          unknown from now on
+       │                ⠈⠙⠲⠤⣄⡀
+       │                     ⠉⠓⠦⣄⡀
+      1┤                         ⠉⠓⠦⣄
+       └─ 1 ──────────────────── 10 ─
 ─ devices ─ █ computing ▓ exchanging ░ waiting ▒ loading ───────────────
  rank host tile   step s                                        MiB  C
     0 pi0  r0-12     0.5 █████████████████▓▓▓▓▓▓▓▓▓░░░░░░░░ 100/400 61
@@ -234,6 +234,18 @@ TEST_CASE("what is wrong with a run is said: no news, silent devices, damaged fi
   CHECK(shows(screen, "no news for 1:05"));
   CHECK(shows(screen, "2 lines of metrics.jsonl left out: damaged"));
   CHECK(shows(screen, "plan.json left out: damaged"));
+}
+
+TEST_CASE("of many checkpoints the last one is shown, so that other events stay in sight") {
+  RunData data = half_way(2);
+  for (int step = 1; step <= 30; ++step) {
+    data.events.push_back(
+        {5.0 + step, step, -1, "checkpoint", "checkpoint after step " + std::to_string(step)});
+  }
+  const Lines screen = top_screen(data, {.columns = 80, .lines = 18, .style = kAscii});
+  CHECK(shows(screen, "checkpoint after step 30"));
+  CHECK_FALSE(shows(screen, "checkpoint after step 29"));
+  CHECK(shows(screen, "training on 2 ranks"));
 }
 
 TEST_CASE("what files say cannot change the terminal") {
