@@ -115,7 +115,8 @@ TEST_CASE("parts of a mean step add up to it, and predictions come first") {
   const RunClock clock(Communicator::self());
   engine::StepShares predicted;
   predicted.step_s = 2;
-  engine::StepTimingFile file(folder / "timing.jsonl", 0, {predicted}, clock, Communicator::self());
+  const Communicator alone = Communicator::self();
+  engine::StepTimingFile file(folder / "timing.jsonl", 0, {predicted}, clock, alone);
   engine::StepTimes times;
   times.load_s = 0.5;
   times.forward_s = 2;
@@ -150,7 +151,8 @@ TEST_CASE("parts of a mean step add up to it, and predictions come first") {
 TEST_CASE("where steps are long, each is told of") {
   const TemporaryFolder folder;
   const RunClock clock(Communicator::self());
-  engine::StepTimingFile file(folder / "timing.jsonl", 0, {}, clock, Communicator::self());
+  const Communicator alone = Communicator::self();
+  engine::StepTimingFile file(folder / "timing.jsonl", 0, {}, clock, alone);
   engine::StepTimes times;
   times.step_s = 20;
   for (int step = 1; step <= 6; ++step) {
