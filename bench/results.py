@@ -151,6 +151,28 @@ def predicted_speed_up(step, baseline):
     return step.get("predicted_times") or (baseline and baseline.predicted_s and baseline.predicted_s / step.predicted_s)
 
 
+# ---- two devices of unequal speed ----
+
+
+def speed_share(both_s, fast_s, slow_s):
+    """Of the sum of the speeds of two devices that take a step in fast_s and slow_s, what they reach together."""
+    return 1 / both_s / (1 / fast_s + 1 / slow_s)
+
+
+def uneven_of(path):
+    """Of each pair of devices and workload: {"ratio", "size", "batch", "fast", "slow", "both": Step, "share", "predicted_share"}."""
+    pairs = []
+    for (ratio, *_), steps in by(steps_of(path), lambda step: step.setting).items():
+        of = {step.name: step for step in steps}
+        if not {"fast", "slow", "both"} <= of.keys():
+            continue
+        three = [of[name] for name in ("both", "fast", "slow")]
+        pairs.append({"ratio": ratio, "size": of["both"].row["size"], "batch": of["both"].batch, **of,
+                      "share": speed_share(*(step.measured_s for step in three)),
+                      "predicted_share": speed_share(*(step.predicted_s for step in three))})
+    return pairs
+
+
 # ---- predictions ----
 
 
@@ -174,6 +196,19 @@ def memory_error(step):
     planned = [int(value) for value in step.row["planned_bytes"].split()]
     peaks = [max(of_rank) for of_rank in zip(*step.peaks)]
     return max((abs(plan / peak - 1) for plan, peak in zip(planned, peaks)), default=0)
+
+
+# ---- which devices were chosen ----
+
+
+def choices_of(path):
+    """{objective: {"cases", "best": how many were the best, "mean", "most": excess, "tried", "sets": means, "share": of a run, the most}}, and of "all"."""
+    found = by(rows_of(path), lambda row: row["objective"])
+    return {name: {"cases": len(rows), "best": sum(row["best"] == row["chosen"] for row in rows),
+                   "mean": statistics.mean(float(row["excess"]) for row in rows), "most": max(float(row["excess"]) for row in rows),
+                   "tried": statistics.mean(int(row["tried"]) for row in rows), "sets": statistics.mean(int(row["sets"]) for row in rows),
+                   "share": max(float(row["trial_share"]) for row in rows)}
+            for name, rows in {**found, "all": rows_of(path)}.items()}
 
 
 # ---- steps beside PyTorch ----

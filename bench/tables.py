@@ -15,8 +15,8 @@ import re
 import statistics
 import sys
 
-from results import (MIB, all_steps, baseline_of, baselines_of, by, memory_error, origin_of, peers_of, predicted_speed_up, rank_correlation,
-                     rows_of, speed_up, steps_of)
+from results import (MIB, all_steps, baseline_of, baselines_of, by, choices_of, memory_error, origin_of, peers_of, predicted_speed_up, rank_correlation,
+                     rows_of, speed_up, steps_of, uneven_of)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
@@ -65,6 +65,9 @@ def origin_words(*paths):
         words = [*origin["machine"], *(f"commit {commit}" for commit in origin["commit"]), *origin["date"], *origin.get("note", [])]
         lines.append(f"<sub>{', '.join(f'`{command}`' for command in origin['command'])}: {'; '.join(words)}.</sub>")
     return "\n" + "<br>\n".join(lines) + "\n"
+
+
+NOT_MEASURED = "Not measured yet.\n"
 
 
 # ---- the tables ----
@@ -246,6 +249,16 @@ def choice():
                  rows) + origin_words(BENCH / "choice/choice.csv")
 
 
+def device_choice():
+    path = BENCH / "heterogeneous/choice.csv"
+    if not path.exists():
+        return NOT_MEASURED
+    rows = [[name, of["cases"], percent(of["best"] / of["cases"]), percent(of["mean"], 1), percent(of["most"], 1), f"{of['tried']:.1f}", f"{of['sets']:.1f}",
+             percent(of["share"], 1)] for name, of in choices_of(path).items()]
+    return table(["<objective", "cases", "the best was chosen", "worse than the best, mean", "most", "sets tried", "of", "trials, most of a run"],
+                 rows) + origin_words(path)
+
+
 def scale():
     path = BENCH / "planner/scale.csv"
     parts = ("computing", "maps", "statistics", "gradients", "idle")
@@ -302,6 +315,117 @@ def monitor(kind):
     return table(["<setting", "<what", *headings], rows) + (origin_words(path) if kind == "cost" else "")
 
 
+PART_WORDS = {"maps": "maps", "statistics": "batch statistics", "sums": "gradients", "idle": "the slower device"}
+
+
+def largest_loss(step):
+    """What a mean device waits for most, and for what share of the step."""
+    part = max(PART_WORDS, key=step.spent)
+    return f"{PART_WORDS[part]}, {percent(step.spent(part) / step.measured_s)}"
+
+
+def uneven():
+    path = BENCH / "heterogeneous/uneven.csv"
+    if not path.exists():
+        return NOT_MEASURED
+    rows = [[f"{pair['size']}, {pair['batch']}", pair["ratio"], figures(pair["fast"].measured_s), figures(pair["slow"].measured_s),
+             with_range(pair["both"].measured_s, *pair["both"].range_s), figures(pair["both"].predicted_s), percent(pair["share"], 1),
+             percent(pair["predicted_share"], 1), largest_loss(pair["both"])] for pair in uneven_of(path)]
+    return table(["<input, batch", "speeds", "faster alone, s", "slower alone, s", "both, s", "predicted", "share of the sum of speeds", "predicted",
+                  "<waits most for"], rows) + origin_words(path)
+
+
+# ---- beside Park, Lee and Kim ----
+
+PUBLISHED = BENCH / "heterogeneous/park_published.csv"
+
+
+def published(name, setting=None):
+    return [row for row in rows_of(PUBLISHED) if row["table"] == name and setting in (None, row["setting"])]
+
+
+def park(part, model=None):
+    """Our runs of a part, or none."""
+    path = BENCH / "heterogeneous/park.csv"
+    rows = rows_of(path) if path.exists() else []
+    return [row for row in rows if row["part"] == part and model in (None, row["model"])]
+
+
+def seconds_of(row, first):
+    """Seconds of a run, and how many times as long as on one device."""
+    return [figures(float(row["elapsed_s"])), fixed(float(row["elapsed_s"]) / float(first["elapsed_s"]))] if row else ["", ""]
+
+
+def accuracy_of(row):
+    return percent(float(row["accuracy"]), 1) if row and row["accuracy"] else ""
+
+
+def ours_by_devices(part, model):
+    """{devices: [the run with their way of synchronising, that with auto]}; of one device twice the same."""
+    found = by(park(part, model), lambda row: int(row["devices"]))
+    return {devices: [rows[0], rows[-1]] for devices, rows in sorted(found.items())}
+
+
+def park_devices(model, setting):
+    ours = ours_by_devices("devices", model)
+    if not ours:
+        return NOT_MEASURED
+    theirs = {int(row["devices"]): row for row in published("devices", setting)}
+    first = ours[min(ours)][0]
+    rows = [[devices, *seconds_of(theirs.get(devices), theirs[1]), accuracy_of(theirs.get(devices)), *seconds_of(way, first), accuracy_of(way),
+             *seconds_of(auto, first), accuracy_of(auto), auto["working"]] for devices, (way, auto) in ours.items()]
+    return table(["devices", "published, s", "times one", "accuracy", f"{ours[max(ours)][0]['way']}, s", "times one", "accuracy", "`auto`, s", "times one", "accuracy",
+                  "devices with work"], rows) + (origin_words(BENCH / "heterogeneous/park.csv") if setting == "2" else "")
+
+
+def park_shared():
+    ours = ours_by_devices("shared", "lenet5")
+    if not ours:
+        return NOT_MEASURED
+    rows = [[devices, way["batch"], *(milliseconds(way[column]) for column in ("step_s", "predicted_s", "star_s")), milliseconds(auto["step_s"]),
+             milliseconds(auto["predicted_s"]), auto["working"], accuracy_of(way), accuracy_of(auto)] for devices, (way, auto) in ours.items()]
+    way = ours[max(ours)][0]["way"]
+    return table(["devices", "images per step", f"{way}, ms", "predicted", "of a star alone", "`auto`, ms", "predicted", "devices with work", f"accuracy, {way}",
+                  "`auto`"], rows)
+
+
+def milliseconds(text):
+    return figures(1e3 * float(text)) if text else ""
+
+
+def park_depth():
+    ours = park("depth")
+    if not ours:
+        return NOT_MEASURED
+    rows = [[row["layers"], int(row["batch"]) // int(row["devices"]), milliseconds(row["step_s"]), percent(float(row["busy"])), mib(float(row["memory_bytes"])),
+             *(f"{float(row[column + '_bytes_per_s']) / 1000:.0f}" for column in ("received", "sent"))] for row in ours]
+    return table(["layers", "images per device", "step, ms", "busy", "memory, MiB", "received, KB/s", "sent, KB/s"], rows)
+
+
+def park_depth_published():
+    rows = [[row["setting"], row["processor_percent"] + " %", row["memory_mb"], row["received_kb"], row["sent_kb"]] for row in published("depth")]
+    return table(["<published setting", "processor", "memory, MB", "received, KB", "sent, KB"], rows)
+
+
+def park_epochs():
+    ours = {row["epoch"]: row for row in park("epochs")}
+    if not ours:
+        return NOT_MEASURED
+    theirs = {row["epoch"]: row for row in published("epochs")}
+    rows = [[epoch, *seconds_of(theirs.get(epoch), theirs["1"]), accuracy_of(theirs.get(epoch)), *seconds_of(row, ours["1"]), accuracy_of(row)]
+            for epoch, row in ours.items()]
+    return table(["epochs", "published, s", "times one", "accuracy", "ours, s", "times one", "accuracy"], rows)
+
+
+def park_synchronisation():
+    ours = park("synchronisation")
+    if not ours:
+        return NOT_MEASURED
+    rows = [[row["model"], f"`{row['way']}`", figures(float(row["elapsed_s"])), milliseconds(row["step_s"]), milliseconds(row["predicted_s"]), accuracy_of(row),
+             percent(float(row["busy"])), f"{float(row['sent_bytes_per_s']) / 1000:.0f}"] for row in ours]
+    return table(["<model", "<synchronisation", "time, s", "step, ms", "predicted", "accuracy", "busy", "sent, KB/s"], rows)
+
+
 VARIANT_WORDS = {"full": "all layers, from random weights"}
 
 
@@ -326,6 +450,42 @@ def fine_tuning():
     return table(["<trained", "seeds", "accuracy", "points", "processor time, s", "share", "memory of the network, MiB", "share"], rows) + origin_words(path)
 
 
+def means_over_seeds(path, kinds):
+    """[(kind, devices, imbalance, rows of all seeds)] of a simulation, in the order of the file."""
+    rows = [row for row in rows_of(path) if row["kind"] in kinds]
+    return [(*key, group) for key, group in by(rows, lambda row: (row["kind"], int(row["devices"]), float(row["imbalance"]))).items()]
+
+
+def times_faster(rows, column):
+    return statistics.mean(float(row["unmoved_s"]) / float(row[column]) for row in rows)
+
+
+def largest_gap(rows, column):
+    return max(1 - float(row["bound_s"]) / float(row[column]) for row in rows)
+
+
+def milliseconds_at_most(rows, column):
+    return figures(1e3 * max(float(row[column]) for row in rows), 2)
+
+
+def balance():
+    path = BENCH / "heterogeneous/balance/balance.csv"
+    rows = [[{"links": "data and links", "all": "data, links and speeds"}.get(kind, kind), devices, f"{imbalance:g}", fixed(times_faster(group, "exact_s")),
+             fixed(times_faster(group, "greedy_s")), percent(largest_gap(group, "exact_s"), 2), percent(largest_gap(group, "greedy_s"), 2),
+             milliseconds_at_most(group, "exact_solve_s"), milliseconds_at_most(group, "greedy_solve_s")]
+            for kind, devices, imbalance, group in means_over_seeds(path, ("data", "speeds", "links", "all")) if imbalance in (4, 16) and devices in (5, 20, 100)]
+    return table(["<unlike", "devices", "largest / smallest", "times as fast, exact", "greedy", "gap, exact", "greedy", "found in, ms, exact", "greedy"],
+                 rows) + origin_words(path)
+
+
+def balance_classes():
+    path = BENCH / "heterogeneous/balance/balance.csv"
+    rows = [[devices, group[0]["classes"], f"{imbalance:g}", fixed(times_faster(group, "exact_s")), fixed(times_faster(group, "any_class_s")),
+             percent(statistics.mean(float(row["exact_s"]) / float(row["any_class_s"]) - 1 for row in group), 2), percent(largest_gap(group, "exact_s"), 3),
+             milliseconds_at_most(group, "exact_solve_s")] for _, devices, imbalance, group in means_over_seeds(path, ("classes",))]
+    return table(["devices", "classes", "largest / smallest", "times as fast, all classes alike", "any class", "time lost to classes", "gap", "found in, ms"], rows)
+
+
 def profile():
     path = BENCH / "profile.csv"
     return table(["<part", "share", "<what would remain"], [[row["part"], percent(float(row["share"])), row["remark"]] for row in rows_of(path)]) + origin_words(path)
@@ -340,6 +500,20 @@ def accuracy(data):
 
 def origin_of_accuracy():
     return origin_words(BENCH / "accuracy_kernels.csv").lstrip("\n")
+
+
+def synchronisation():
+    path = BENCH / "heterogeneous/synchronisation.csv"
+    if not path.exists():
+        return NOT_MEASURED
+    rows, exact = [], None
+    for (sync, compression), runs in by(rows_of(path), lambda row: (row["sync"], row["compression"])).items():
+        accuracies = [float(run["accuracy"]) for run in runs]
+        sent = statistics.mean(float(run["sent_bytes"]) / float(run["steps"]) for run in runs)
+        exact = exact or sent
+        rows.append([f"`{sync}`", f"`{compression}`", f"{sent / 1024:.1f}", percent(sent / exact, 1), percent(statistics.mean(accuracies), 2),
+                     f"{percent(min(accuracies), 2)} to {percent(max(accuracies), 2)}"])
+    return table(["<`--sync`", "<`--gradient-precision`", "sent per step, KiB", "share", "test accuracy, mean of seeds", "range"], rows) + origin_words(path)
 
 
 # ---- the table of the main README ----
@@ -400,16 +574,28 @@ TABLES = {
     "group-size-origin": origin_of_group_size,
     "prediction": prediction,
     "choice": choice,
+    "device-choice": device_choice,
     "scale": scale,
     "search": search,
     "memory": memory,
     "monitor-cost": lambda: monitor("cost"),
     "monitor-truth": lambda: monitor("truth"),
+    "uneven": uneven,
+    "park-lenet": lambda: park_devices("lenet5", "1"),
+    "park-resnet": lambda: park_devices("fashion-resnet", "2"),
+    "park-shared": park_shared,
+    "park-depth": park_depth,
+    "park-depth-published": park_depth_published,
+    "park-epochs": park_epochs,
+    "park-synchronisation": park_synchronisation,
     "fine-tuning": fine_tuning,
+    "balance": balance,
+    "balance-classes": balance_classes,
     "profile": profile,
     "accuracy-fashion": lambda: accuracy("fashion"),
     "accuracy-coloured": lambda: accuracy("coloured"),
     "accuracy-origin": origin_of_accuracy,
+    "synchronisation": synchronisation,
 }
 
 

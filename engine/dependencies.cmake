@@ -12,6 +12,8 @@ pkg_check_modules(tessera_pictures REQUIRED IMPORTED_TARGET GLOBAL libjpeg libpn
 # Optional: without it no plug on the network can be asked for its watts.
 pkg_check_modules(tessera_http IMPORTED_TARGET GLOBAL cpp-httplib)
 pkg_check_modules(tessera_lemon REQUIRED IMPORTED_TARGET GLOBAL lemon)
+# Optional: without it `balance --classes` is not there.
+pkg_check_modules(tessera_clp IMPORTED_TARGET GLOBAL clp)
 # MPICH under its own name: beside Open MPI the plain names are Open MPI's.
 find_program(MPI_CXX_COMPILER NAMES mpicxx.mpich mpicxx REQUIRED)
 find_program(MPIEXEC_EXECUTABLE NAMES mpiexec.mpich mpiexec REQUIRED)

@@ -27,12 +27,21 @@ vectors=generic
 dilate=1.2
 slow_by=pace
 
+columns=$step_columns # of $out
 own_settings=() # those of a bench's own_options that change what it measures and that no other column of a row tells
 
 common_help() {
   cat <<HELP
   --rounds N            measurements of each partition, in turn; default: $rounds
   --steps N             steps per measurement, of which the median counts; default: $steps
+HELP
+  emulation_help
+  results_help
+}
+
+# emulation_help: of the options of all benches on emulated clusters.
+emulation_help() {
+  cat <<HELP
   --timeout S           time limit of a measurement; default: $timeout
   --vectors KIND        vector width of emulated devices (TESSERA_VECTORS; bench/cluster/README.md says why); default: $vectors
   --dilate K            emulated devices and links are K times as fast as real ones, and times are multiplied by K; a smaller K
@@ -41,7 +50,6 @@ common_help() {
   --probe-seconds S     duration of \`tessera probe\`, once for each cluster and model; default: $probe_seconds
   --program FILE        default: $program
 HELP
-  results_help
 }
 
 # shellcheck disable=SC2154 # `results` is set by the script that sources this
@@ -201,8 +209,8 @@ prepare() {
   trap 'exit 129' HUP
   : >>"$(in_folder "$out")"
   if [ ! -s "$out" ]; then
-    echo "$step_columns" >"$out"
-  elif [ "$(head -n 1 "$out")" != "$step_columns" ]; then
+    echo "$columns" >"$out"
+  elif [ "$(head -n 1 "$out")" != "$columns" ]; then
     fail "$out has other columns than this bench writes: give another file with --out, or delete it."
   fi
 }

@@ -206,6 +206,12 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
       run_plan(commands.plan);
     });
   }
+  if (program.got_subcommand("choose") && commands.choose.dry_run) {
+    return run_alone(start, [&] {
+      expect_usable_threads();
+      run_dry_choose(commands.choose);
+    });
+  }
   if (program.got_subcommand("check-data")) {
     return run_alone(start, [&] { run_check_data(commands.check_data); });
   }
@@ -230,6 +236,8 @@ int run_command(const CLI::App& program, const Commands& commands, Start& start)
     }
     if (program.got_subcommand("train")) {
       run_train(commands.train, world);  // watches by itself
+    } else if (program.got_subcommand("choose")) {
+      run_choose(commands.choose, world);  // likewise
     } else if (program.got_subcommand("eval")) {
       const Watchdog watchdog = watch(world, commands.eval.stall_timeout_s);
       run_eval(commands.eval, world);
@@ -278,7 +286,8 @@ int run_program(int argc, char** argv) {
   Start start{argc, argv, read_command_line(program, help, argc, argv)};
   const int exit_code = run_command(program, commands, start);
   // Of training it is the files that matter.
-  const bool trains = program.got_subcommand("train") && start.line.answer.empty();
+  const bool chooses = program.got_subcommand("choose") && !commands.choose.dry_run;
+  const bool trains = (program.got_subcommand("train") || chooses) && start.line.answer.empty();
   return trains ? exit_code : finish_output(exit_code);
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "engine/cli/own_data.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 
@@ -26,7 +27,7 @@ std::string closing_lines(const TrainCommand& command,
       "tessera eval {0} --data {2} --weights {1}",
       command.model,
       best ? best_file : last_file,
-      command.data);
+      command.data_map.empty() ? command.data : path_of_rank(command.data, 0));
   const std::string end =
       command.patience > 0 && since_best >= command.patience
           ? fmt::format("ended after step {}: the last {} without a better accuracy (--patience)\n",

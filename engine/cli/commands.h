@@ -28,7 +28,7 @@ struct PartitionChoice {
   std::string file;  // or kAutomatic
   std::string cluster;
   Index memory_limit_mib = 0;  // of each device; 0: not said
-  std::string objective;       // "time" or "memory"; empty: not said
+  std::string objective;       // see search/objective.h; empty: not said
   std::string grid;
   std::string groups;
   std::string recompute;  // groups as in `groups`, or "all"
@@ -38,7 +38,9 @@ struct PartitionChoice {
   std::string kernels;  // name of a rule, or kMeasuredKernels; empty: not said
   partitioner::KernelRule default_kernels = partitioner::KernelRule::Usual;
   Index workspace_mib = 0;         // 0: no limit
-  std::string gradient_precision;  // "exact" or "half"; empty: not said
+  std::string gradient_precision;  // as compression_named() takes it; empty: not said
+  int replicas = 0;                // 0: not said
+  std::string sync;                // as parse_synchronisation() takes it; empty: not said
 
   [[nodiscard]] bool automatic() const { return file == kAutomatic; }
 
@@ -58,6 +60,7 @@ struct PartitionChoice {
 struct TrainCommand {
   std::string model;
   std::string data;
+  std::string data_map;  // each rank has data of its own, and what of it moves; empty: no
   std::string run;
   PartitionChoice partition;
   Index steps = 0;
@@ -71,18 +74,40 @@ struct TrainCommand {
   std::string resume;
   std::string weights;
   std::string batch_norm = "sync";
+  Index local_after = 0;  // steps of the first part of a post-local run; 0: half of the run
   std::vector<float> mean;
   std::vector<float> stddev;
   Index checkpoint_every = 0;  // steps; 0: once per epoch
   bool force = false;          // replace an earlier run in the folder
   bool evaluate = true;
   bool skip_broken = false;
+  bool rebalance = false;  // go on by another partition where devices change their speed
+  Index rebalance_s = 30;  // of steps that are looked at together
   std::string progress = "auto";
   std::string monitor = "on";
   std::vector<std::string> meters;  // as parse_meter() takes them
   Index stall_timeout_s = 0;        // of other ranks; 0: the usual one
 };
 void run_train(const TrainCommand& command, const Communicator& communicator);
+
+class PartitionChooser;
+// With partitions that it chooses while the run goes on; null: with the command's.
+void run_train(const TrainCommand& command,
+               const Communicator& communicator,
+               PartitionChooser* chooser);
+
+struct ChooseCommand {
+  TrainCommand train;
+  std::string objective;     // "time", "power", "energy" or "edp"
+  double deadline_s = 0;     // of the whole run; 0: none
+  double power_limit_w = 0;  // of the devices together; 0: none
+  bool count_idle = false;   // devices without a part in the run count as idle, not as off
+  bool try_all = false;      // every set of devices, whatever is predicted
+  bool dry_run = false;      // plan only
+};
+void run_choose(const ChooseCommand& command, const Communicator& communicator);
+// By predictions alone, without other ranks.
+void run_dry_choose(const ChooseCommand& command);
 
 struct EvalCommand {
   std::string model;
@@ -110,11 +135,14 @@ void run_check_data(const CheckDataCommand& command);
 struct BalanceCommand {
   std::string model;  // empty: seconds_per_sample are given
   std::string cluster;
-  std::vector<Index> samples;  // these and what follows: of each device
+  std::vector<Index> samples;  // these and what follows: of each device; empty: those of classes
   std::vector<double> seconds_per_sample;
   std::vector<Index> capacity;  // empty: no limit
   double sample_bytes = 0;
   double epochs = 1;
+  Index shard_size = 1;  // samples that move together
+  std::string classes;   // a table of the samples of each class; empty: classes do not count
+  double class_tolerance = 0.1;
   std::string method = "exact";
   std::string out;  // data map; empty: none
   bool json = false;
@@ -148,6 +176,9 @@ struct PlanCommand {
   bool json = false;
   bool regions = false;  // also tables of groups, regions and memory
   bool explain = false;
+  std::vector<Index> samples;  // of each device, for an explanation; none: not said
+  double sample_bytes = 0;
+  double epochs = 1;
   std::string save_baselines;  // a folder for the partitions that an explanation compares
   int scale = 0;               // devices up to which the best step is predicted; 0: not asked for
 };

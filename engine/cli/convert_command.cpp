@@ -64,6 +64,7 @@ void run_convert(const ConvertCommand& command) {
                    .preparation = preparation},
                   parameters,
                   fresh,
+                  {},
                   alone);
 }
 

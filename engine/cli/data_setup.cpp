@@ -2,20 +2,24 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 #include <string_view>
 
 #include "engine/cli/class_outputs.h"
+#include "engine/cli/own_data.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/rank_equality.h"
+#include "engine/comm/texts_of_ranks.h"
 #include "engine/data/data_summary.h"
 #include "engine/system/host_name.h"
 #include "engine/train/picture_equality.h"
 #include "engine/train/run_report.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
@@ -88,7 +92,8 @@ class DataOpening {
         data_(std::move(data)) {}
 
   OpenedData open() {
-    inspect(data_, shared_rules(reading_rules_for(data_), communicator_), choice_.skip_broken);
+    const ReadingRules mine = reading_rules_for(data_);
+    inspect(data_, choice_.own ? mine : shared_rules(mine, communicator_), choice_.skip_broken);
     if (choice_.skip_broken) {
       drop_everywhere(data_.training);
       drop_everywhere(data_.testing);
@@ -110,8 +115,12 @@ class DataOpening {
     dropped_.insert(names.begin(), names.end());
   }
 
+  // A part may have no pictures, or none of a class.
   [[nodiscard]] bool stops(const DataProblem& problem) const {
-    return is_error(problem.fault) && !(choice_.skip_broken && is_of_picture(problem.fault));
+    const bool may_lack =
+        problem.fault == DataFault::Unusable || problem.fault == DataFault::EmptyClass;
+    return is_error(problem.fault) && !(choice_.skip_broken && is_of_picture(problem.fault)) &&
+           !(choice_.own && may_lack);
   }
 
   // The first problem for which nothing can be trained or tested, and how many more there are.
@@ -120,7 +129,7 @@ class DataOpening {
     std::erase_if(errors, [&](const DataProblem& each) { return !stops(each); });
     if (errors.empty()) {
       for (const InspectedHalf* half : data_.halves()) {
-        if (half->dataset.size() == 0) {
+        if (half->dataset.size() == 0 && !choice_.own) {
           return choice_.path +
                  ": no picture of this data set can be used: `tessera check-data` "
                  "says why";
@@ -148,7 +157,7 @@ class DataOpening {
 
   void compare() const {
     const std::vector<int> read = communicator_.of_ranks(static_cast<int>(reads_));
-    if (std::count(read.begin(), read.end(), 1) < 2) {
+    if (choice_.own || std::count(read.begin(), read.end(), 1) < 2) {
       return;
     }
     partitioner::expects(reads_, "one rank reads, or every rank");
@@ -160,8 +169,12 @@ class DataOpening {
     }
   }
 
-  // Rank 0 says what the first rank that reads knows.
+  // Rank 0 says what the first rank that reads knows; of parts, what all do.
   void say_all() const {
+    if (choice_.own) {
+      say_of_parts();
+      return;
+    }
     const auto summary = communicator_.agree(
         reads_ ? std::optional(choice_.training ? summary_of(data_) + "\n" : "") : std::nullopt);
     const auto warned = communicator_.agree(reads_ ? std::optional(warnings()) : std::nullopt);
@@ -171,10 +184,23 @@ class DataOpening {
     }
   }
 
+  void say_of_parts() const {
+    const std::string summary = summary_of_ranks(data_, communicator_) + "\n";
+    const std::vector<std::string> warned = texts_of_ranks(communicator_, warnings());
+    if (communicator_.rank() == 0) {
+      for (const std::string& text : warned) {
+        fmt::print(stderr, "{}", text);
+      }
+      say(summary);
+    }
+  }
+
   [[nodiscard]] std::string warnings() const {
     std::string text;
+    const std::string of_rank =
+        choice_.own ? rank_on(communicator_.rank(), host_name()) + ": " : "";
     const auto warn = [&](const std::string& what) {
-      text += "tessera: warning: " + partitioner::printable(what) + "\n";
+      text += "tessera: warning: " + partitioner::printable(of_rank + what) + "\n";
     };
     if (!dropped_.empty()) {
       warn(fmt::format("--skip-broken skips {} unusable pictures: {}{}",
@@ -242,6 +268,10 @@ ListedData::ListedData(DataChoice choice,
                        const Communicator& communicator)
     : choice_(std::move(choice)), network_(&network), reads_(reads), communicator_(&communicator) {
   data_.path = choice_.path;
+  if (choice_.own) {
+    list_parts();
+    return;
+  }
   const auto half = [&](Split split) {
     return InspectedHalf(open_labelled(choice_.path, split, network, choice_.model));
   };
@@ -253,6 +283,43 @@ ListedData::ListedData(DataChoice choice,
                    data_.testing.emplace(half(Split::Test));
                  }
                }));
+}
+
+// What the rank has; nothing where it has no folder and needs none.
+void ListedData::list(Split split, std::optional<InspectedHalf>& half) const {
+  std::error_code error;
+  if (choice_.own->samples > 0 || std::filesystem::exists(choice_.path, error)) {
+    half.emplace(InspectedHalf(list_dataset(choice_.path, split, network_->image.channels, true)));
+  }
+}
+
+void ListedData::list_parts() {
+  const auto of_rank = [this](const std::string& what) {
+    return fmt::format("{}: {}", rank_on(communicator_->rank(), host_name()), what);
+  };
+  std::optional<std::string> problem = problem_of([this] {
+    if (choice_.training) {
+      list(Split::Train, data_.training);
+    }
+    if (choice_.testing) {
+      list(Split::Test, data_.testing);
+    }
+  });
+  throw_agreed(*communicator_, problem ? std::optional(of_rank(*problem)) : std::nullopt);
+  unite(data_, network_->image.channels, *communicator_);
+  throw_agreed(*communicator_, problem_of([this] {
+    expect_outputs(*network_, choice_.model, data_.halves().front()->dataset, choice_.path);
+  }));
+  const Index found = data_.training ? data_.training->dataset.size() : choice_.own->samples;
+  throw_agreed(*communicator_,
+               found == choice_.own->samples
+                   ? std::nullopt
+                   : std::optional(of_rank(fmt::format(
+                         "{} has {} for training, and the data map says {}: make a data map with "
+                         "the numbers of samples that there are",
+                         choice_.path,
+                         partitioner::counted(found, "picture"),
+                         choice_.own->samples))));
 }
 
 Index ListedData::bytes() const {
@@ -267,6 +334,11 @@ DataNeeds ListedData::needs(const RenderingRules& rules) const {
   DataNeeds mine;
   for (const InspectedHalf* half : data_.halves()) {
     add_needs(half->dataset, rules, mine);
+  }
+  if (choice_.own && data_.training) {
+    const BytePictures* held = data_.training->dataset.byte_pictures();
+    const Index more = std::max<Index>(0, choice_.own->samples_after - choice_.own->samples);
+    mine.data_bytes += held == nullptr ? 0 : more * (held->shape.volume() + 1);
   }
   return most_needs(mine, *communicator_);
 }

@@ -14,12 +14,21 @@
 
 namespace tessera::engine {
 
+// A rank's part of a data set that lies in parts on the ranks.
+struct OwnPart {
+  Index samples = 0;        // for training, which it must have
+  Index samples_after = 0;  // when some have moved to other ranks and others to it
+};
+
 struct DataChoice {
   std::string path;
   std::string model;      // the model file, for messages
   bool training = false;  // which halves to open
   bool testing = false;
   bool skip_broken = false;  // go on without pictures that cannot be used; decodes all to find them
+  // Ranks have different pictures; they are one data set, of which each reads its part. A rank
+  // whose part is empty need not have a folder.
+  std::optional<OwnPart> own = {};
 };
 
 // Those that were asked for, on ranks that read.
@@ -47,10 +56,14 @@ class ListedData {
   // together.
   [[nodiscard]] DataNeeds needs(const RenderingRules& rules) const;
   // Throws AgreedError on all ranks where the data set cannot be used, or is not the same on all
-  // ranks that read it. Rank 0 prints a line about it, and warnings. All ranks call this together.
+  // ranks that read it, or its parts do not belong together. Rank 0 prints a line about it, and
+  // warnings. All ranks call this together.
   [[nodiscard]] OpenedData open() &&;
 
  private:
+  void list(Split split, std::optional<InspectedHalf>& half) const;
+  void list_parts();
+
   DataChoice choice_;
   const partitioner::Network* network_;
   bool reads_;

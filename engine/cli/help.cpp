@@ -23,11 +23,16 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 13> kExamples{
+constexpr std::array<Examples, 14> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
       "    --partition auto --cluster hosts.cluster.toml\n"},
+     {"choose",
+      "  tessera choose m.cfg --data photos --cluster hosts.cluster.toml \\\n"
+      "    --objective energy --epochs 20 --dry-run\n"
+      "  mpiexec.mpich -f hosts -n 4 tessera choose m.cfg --data photos \\\n"
+      "    --cluster hosts.cluster.toml --objective edp --epochs 20 --run runs/a\n"},
      {"eval",
       "  tessera eval m.cfg --data photos --weights runs/a/best.safetensors\n"
       "  mpiexec.mpich -n 4 tessera eval m.cfg --data photos --weights w.safetensors \\\n"

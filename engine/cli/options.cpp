@@ -30,6 +30,18 @@ CLI::Validator whole_number(Index least, Index most) {
   return CLI::Validator(check, "");
 }
 
+CLI::Validator number(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
+    return good ? std::string()
+                : fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, "");
+}
+
 CLI::Option* add_text(CLI::App& app,
                       const char* name,
                       std::string& value,
@@ -97,6 +109,42 @@ std::vector<std::string> kernel_choices(bool plans) {
   return choices;
 }
 
+// What bounds a partition beside its cut.
+std::vector<CLI::Option*> add_execution(CLI::App& app, PartitionChoice& choice, bool plans) {
+  auto* reader = add_text(app,
+                          "--reader",
+                          choice.reader,
+                          "RANK",
+                          "the rank that reads pictures for all, or \"every\": each reads its own "
+                          "part (default: every)");
+  auto* kernels =
+      app.add_option(
+             "--kernels",
+             choice.kernels,
+             fmt::format(
+                 "how convolutions are computed: direct (the same bits for any partition), "
+                 "winograd (3x3 in fewer multiplications), usual (winograd where it pays), "
+                 "reference (slow, for comparison); default: {}, or what the partition file says",
+                 choice.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
+          ->check(CLI::IsMember(kernel_choices(plans)));
+  auto* workspace = app.add_option("--workspace",
+                                   choice.workspace_mib,
+                                   "limit on the kernels' scratch memory: kernels that need more "
+                                   "are replaced by ones that need less (default: no limit)")
+                        ->type_name("MIB")
+                        ->check(whole_number(1, kMostCount));
+  for (auto* option : {reader, kernels, workspace}) {
+    option->group(kPartitionGroup);
+  }
+  return {reader, kernels, workspace};
+}
+
+CLI::Option* add_memory_limit(CLI::App& app, PartitionChoice& choice, const char* help) {
+  return app.add_option("--memory-limit", choice.memory_limit_mib, help)
+      ->type_name("MIB")
+      ->check(whole_number(1, kMostCount));
+}
+
 // What --partition auto looks for.
 std::vector<CLI::Option*> add_search(CLI::App& app, PartitionChoice& choice) {
   auto* cluster = add_text(app,
@@ -106,19 +154,17 @@ std::vector<CLI::Option*> add_search(CLI::App& app, PartitionChoice& choice) {
                            "profile of devices and links, for --partition auto and for the "
                            "predictions of `plan` (default: the host file that HYDRA_HOST_FILE "
                            "names, with .cluster.toml appended; else equal devices are assumed)");
-  auto* limit =
-      app.add_option(
-             "--memory-limit",
-             choice.memory_limit_mib,
-             "with --partition auto: memory that a device may use (default: as in its profile)")
-          ->type_name("MIB")
-          ->check(whole_number(1, kMostCount));
+  auto* limit = add_memory_limit(
+      app,
+      choice,
+      "with --partition auto: memory that a device may use (default: as in its profile)");
   auto* objective = app.add_option("--objective",
                                    choice.objective,
-                                   "with --partition auto: minimise the time of a step, or the "
-                                   "largest memory of any device (default: time)")
+                                   "with --partition auto: minimise the time of a step, the "
+                                   "largest memory of any device, the energy of a step or its "
+                                   "energy-delay product (default: time)")
                         ->type_name("HOW")
-                        ->check(CLI::IsMember({"time", "memory"}));
+                        ->check(CLI::IsMember({"time", "memory", "energy", "edp"}));
   return {cluster, limit, objective};
 }
 
@@ -164,32 +210,11 @@ void add_partition(CLI::App& app,
   auto* filter = add_layer("--filter-parallel-from",
                            choice.filter_parallel_from,
                            "from this layer on, divide output channels among ranks");
-  auto* reader = add_text(app,
-                          "--reader",
-                          choice.reader,
-                          "RANK",
-                          "the rank that reads pictures for all, or \"every\": each reads its own "
-                          "part (default: every)");
-  auto* kernels =
-      app.add_option(
-             "--kernels",
-             choice.kernels,
-             fmt::format(
-                 "how convolutions are computed: direct (the same bits for any partition), "
-                 "winograd (3x3 in fewer multiplications), usual (winograd where it pays), "
-                 "reference (slow, for comparison); default: {}, or what the partition file says",
-                 choice.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
-          ->check(CLI::IsMember(kernel_choices(plans)));
+  add_execution(app, choice, plans);
   for (auto* shorthand : {grid, groups, recompute, data, filter}) {
     file->excludes(shorthand);
   }
-  auto* workspace = app.add_option("--workspace",
-                                   choice.workspace_mib,
-                                   "limit on the kernels' scratch memory: kernels that need more "
-                                   "are replaced by ones that need less (default: no limit)")
-                        ->type_name("MIB")
-                        ->check(whole_number(1, kMostCount));
-  for (auto* option : {file, grid, groups, recompute, data, filter, reader, kernels, workspace}) {
+  for (auto* option : {file, grid, groups, recompute, data, filter}) {
     option->group(kPartitionGroup);
   }
   for (auto* option : search) {
@@ -235,17 +260,66 @@ CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI:
   return app.add_option(name, value)->group("")->excludes(option);
 }
 
+CLI::Validator known_compression() {
+  const auto check = [](const std::string& text) {
+    return partitioner::compression_named(text)
+               ? std::string()
+               : fmt::format("\"{}\" is none of {}, with F above 0 up to 1 and R from 1 to {}",
+                             text,
+                             partitioner::kCompressionForms,
+                             partitioner::kMostLowRank);
+  };
+  return CLI::Validator(check, "");
+}
+
 void add_gradient_precision(CLI::App& app, PartitionChoice& choice) {
-  const CLI::IsMember known({"exact", "half"});
+  const CLI::Validator known = known_compression();
   auto* option = app.add_option("--gradient-precision",
                                 choice.gradient_precision,
-                                "precision of gradients and parameters on the wire: exact, or half "
-                                "(16 bits with error feedback, not exact; default: exact, or what "
-                                "the partition file says)")
+                                "how gradients and parameters travel: exact, half (16 bits), "
+                                "topk:F (the largest share F), sign (a bit each), low-rank:R "
+                                "(factors of R columns); all but exact with error feedback "
+                                "(default: exact, or what the partition file says)")
                      ->type_name("HOW")
                      ->check(known)
                      ->group(kPartitionGroup);
   add_alias(app, "--sums", choice.gradient_precision, option)->check(known);
+}
+
+constexpr Index kMostReplicas = partitioner::kMostRanks;
+
+CLI::Option* add_replicas(CLI::App& app, PartitionChoice& choice) {
+  return app
+      .add_option("--replicas",
+                  choice.replicas,
+                  "divide the ranks into R groups of equal size that hold the model each and share "
+                  "the images of each pass; the other options say how one is cut (default: 1)")
+      ->type_name("R")
+      ->check(whole_number(1, kMostReplicas));
+}
+
+CLI::Validator known_sync() {
+  const auto check = [](const std::string& text) {
+    try {
+      (void)partitioner::parse_synchronisation(text);
+    } catch (const partitioner::InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Option* add_sync(CLI::App& app, PartitionChoice& choice) {
+  return app
+      .add_option("--sync",
+                  choice.sync,
+                  "how replicas are tied: every-step (exact), local:H (parameters averaged every H "
+                  "steps), post-local:H (gradients every step at first, then local:H), "
+                  "parameter-rank:S (updates by the first replica, S steps old), gossip "
+                  "(random pairs); default: every-step")
+      ->type_name("HOW")
+      ->check(known_sync());
 }
 
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {
@@ -282,9 +356,8 @@ void add_skip_broken(CLI::App& app, bool& skip_broken) {
       "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
 }
 
-void add_train(CLI::App& program, TrainCommand& command) {
-  CLI::App& app =
-      *program.add_subcommand("train", "train a model, on one device or tiled over several");
+// All of training but how to cut. Returns --run.
+CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
   add_model(app, command.model);
   add_text(app,
            "--data",
@@ -292,8 +365,8 @@ void add_train(CLI::App& program, TrainCommand& command) {
            "DATA",
            "folder of IDX or CIFAR files, folder per class, or Darknet .data file")
       ->required();
-  add_text(app, "--run", command.run, "DIR", "folder for checkpoints, metrics and reports")
-      ->required();
+  auto* run =
+      add_text(app, "--run", command.run, "DIR", "folder for checkpoints, metrics and reports");
   app.add_flag("--force", command.force, "replace an earlier run in that folder");
   add_course(app, command);
   add_seed(
@@ -334,9 +407,75 @@ void add_train(CLI::App& program, TrainCommand& command) {
   add_choice(app, "--monitor", command.monitor, {"on", "off"}, "record each device once a second");
   add_meters(app, command.meters, "cluster=shelly:URL");
   add_pixels(app, command.mean, command.stddev);
+  return run;
+}
+
+void add_train(CLI::App& program, TrainCommand& command) {
+  CLI::App& app =
+      *program.add_subcommand("train", "train a model, on one device or tiled over several");
+  add_training(app, command)->required();
+  add_text(app,
+           "--data-map",
+           command.data_map,
+           "FILE",
+           "each rank has data of its own, of which samples move to other ranks first as this file "
+           "of `tessera balance --out` says; {rank} in --data is the number of the rank");
+  auto* rebalance = app.add_flag("--rebalance",
+                                 command.rebalance,
+                                 "with --partition auto: find another partition where devices turn "
+                                 "out to be slower or faster than their profile says");
+  constexpr Index kMostSeconds = 86400;
+  add_count(app,
+            "--rebalance-every",
+            command.rebalance_s,
+            "seconds of steps in which the speed of devices is measured, for --rebalance",
+            kMostSeconds)
+      ->type_name("SECONDS")
+      ->needs(rebalance);
   add_partition(app, command.partition);
   add_gradient_precision(app, command.partition);
+  add_replicas(app, command.partition);
+  add_sync(app, command.partition);
+  add_count(app,
+            "--local-after",
+            command.local_after,
+            "with --sync post-local:H: steps in which gradients are averaged (default: half of the "
+            "run)");
   add_stall_timeout(app, command.stall_timeout_s);
+}
+
+void add_choose(CLI::App& program, ChooseCommand& command) {
+  constexpr double kLeast = 1e-12;
+  constexpr double kMost = 1e12;
+  CLI::App& app = *program.add_subcommand(
+      "choose", "choose the devices of a cluster to train on, by short trials, and train");
+  TrainCommand& train = command.train;
+  add_text(app, "--cluster", train.partition.cluster, "FILE", "profile of devices and links")
+      ->required();
+  app.add_option("--objective",
+                 command.objective,
+                 "minimise the time of the run, the power that the devices take, the energy of "
+                 "the run, or energy times time")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"time", "power", "energy", "edp"}))
+      ->required();
+  app.add_option("--deadline", command.deadline_s, "seconds that the run may take")
+      ->type_name("S")
+      ->check(number(kLeast, kMost));
+  app.add_option("--power-limit", command.power_limit_w, "watts that the devices may take")
+      ->type_name("W")
+      ->check(number(kLeast, kMost));
+  app.add_flag("--count-idle",
+               command.count_idle,
+               "devices that do not train take their idle power (default: they are off)");
+  app.add_flag(
+      "--try-all", command.try_all, "try each set of devices, whatever is predicted for it");
+  app.add_flag("--dry-run", command.dry_run, "rank by predictions only; needs no mpiexec");
+  add_memory_limit(app, train.partition, "memory that a device may use (default: its profile's)");
+  add_training(app, train);
+  add_execution(app, train.partition, false);
+  add_gradient_precision(app, train.partition);
+  add_stall_timeout(app, train.stall_timeout_s);
 }
 
 void add_eval(CLI::App& program, EvalCommand& command) {
@@ -376,18 +515,6 @@ CLI::Option* add_numbers(CLI::App& app,
       ->check(each);
 }
 
-CLI::Validator number(double least, double most) {
-  const auto check = [least, most](const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
-    return good ? std::string()
-                : fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
-  };
-  return CLI::Validator(check, "");
-}
-
 void add_balance(CLI::App& program, BalanceCommand& command) {
   constexpr double kLeast = 1e-12;
   constexpr double kMost = 1e12;
@@ -403,8 +530,7 @@ void add_balance(CLI::App& program, BalanceCommand& command) {
               "--samples",
               command.samples,
               whole_number(0, partitioner::kMostSamples),
-              "samples on each device now")
-      ->required();
+              "samples on each device now (default: those of --classes)");
   app.add_option("--sample-bytes", command.sample_bytes, "bytes of a sample")
       ->type_name("B")
       ->check(number(kLeast, kMost))
@@ -423,6 +549,27 @@ void add_balance(CLI::App& program, BalanceCommand& command) {
               command.capacity,
               whole_number(0, partitioner::kMostSamples),
               "samples that each device can hold");
+  auto* shards = app.add_option("--shard-size",
+                                command.shard_size,
+                                "samples move in whole shards of so many (default: 1)")
+                     ->type_name("N")
+                     ->check(whole_number(1, partitioner::kMostSamples));
+  auto* classes = add_text(
+      app,
+      "--classes",
+      command.classes,
+      "FILE",
+      "give each device of each class what it is of all samples: a CSV with the samples of "
+      "each class on each device, device,CLASS,... in its first line");
+  app.add_option("--class-tolerance",
+                 command.class_tolerance,
+                 "how far the share of a class on a device may be from its share of all samples, "
+                 "relative to that")
+      ->type_name("X")
+      ->check(number(0, kMost))
+      ->needs(classes)
+      ->capture_default_str();
+  shards->excludes(classes);
   add_choice(app,
              "--method",
              command.method,
@@ -478,6 +625,23 @@ void add_plan(CLI::App& program, PlanCommand& command) {
                                command.explain,
                                "also show where the predicted time of a step goes, compared with "
                                "other partitions and other numbers of devices");
+  constexpr double kLeast = 1e-12;
+  constexpr double kMost = 1e12;
+  auto* samples = add_numbers(app,
+                              "--samples",
+                              command.samples,
+                              whole_number(0, partitioner::kMostSamples),
+                              "with --explain: samples that lie on each device, to compare "
+                              "training on them as they lie and after moving some");
+  auto* bytes = app.add_option("--sample-bytes", command.sample_bytes, "bytes of such a sample")
+                    ->type_name("B")
+                    ->check(number(kLeast, kMost));
+  samples->needs(explain)->needs(bytes);
+  bytes->needs(samples);
+  app.add_option("--epochs", command.epochs, "epochs that are trained on them (default: 1)")
+      ->type_name("E")
+      ->check(number(kLeast, kMost))
+      ->needs(samples);
   auto* baselines =
       add_text(app,
                "--save-baselines",
@@ -494,6 +658,8 @@ void add_plan(CLI::App& program, PlanCommand& command) {
             kMostScale);
   add_partition(app, command.partition, "as square as possible", true);
   add_gradient_precision(app, command.partition);
+  add_replicas(app, command.partition)->group(kPartitionGroup);
+  add_sync(app, command.partition)->group(kPartitionGroup);
 }
 
 void add_time(CLI::App& program, TimeCommand& command) {
@@ -530,6 +696,8 @@ void add_time(CLI::App& program, TimeCommand& command) {
   add_json(app, command.json, "print JSON");
   add_partition(app, command.partition);
   add_gradient_precision(app, command.partition);
+  add_replicas(app, command.partition)->group(kPartitionGroup);
+  add_sync(app, command.partition)->group(kPartitionGroup);
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
@@ -597,6 +765,7 @@ void add_check(CLI::App& program, CheckCommand& command) {
   add_count(app, "--batch", command.batch, "images");
   add_seed(app, command.seed, "seed of the random weights and pictures")->capture_default_str();
   add_partition(app, command.partition);
+  add_replicas(app, command.partition)->group(kPartitionGroup);
   add_stall_timeout(app, command.stall_timeout_s);
 }
 
@@ -652,6 +821,7 @@ void add_report(CLI::App& program, ReportCommand& command) {
 
 void add_commands(CLI::App& program, Commands& commands) {
   add_train(program, commands.train);
+  add_choose(program, commands.choose);
   add_eval(program, commands.eval);
   add_predict(program, commands.predict);
   add_plan(program, commands.plan);

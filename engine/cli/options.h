@@ -10,6 +10,7 @@ namespace tessera::engine {
 
 struct Commands {
   TrainCommand train;
+  ChooseCommand choose;
   EvalCommand eval;
   CheckDataCommand check_data;
   BalanceCommand balance;

@@ -19,6 +19,18 @@ namespace tessera::engine {
 
 namespace {
 
+// Of one replica, where the number of ranks is not given: as many as the partition wants.
+int ranks_of_replica(const PlanCommand& command) {
+  if (!command.partition.file.empty()) {
+    return partitioner::read_partition(command.partition.file).ranks;
+  }
+  if (!command.partition.grid.empty()) {
+    const auto [rows, cols] = partitioner::parse_grid(command.partition.grid, "--grid");
+    return static_cast<int>(rows * cols);
+  }
+  return 1;
+}
+
 // With no number of ranks given: as many as the partition wants, or as the cluster has devices.
 int ranks_of(const PlanCommand& command) {
   if (command.ranks > 0) {
@@ -31,14 +43,7 @@ int ranks_of(const PlanCommand& command) {
     throw partitioner::InputError(
         "--partition auto: for how many devices? Give --ranks N, or describe them with --cluster");
   }
-  if (!command.partition.file.empty()) {
-    return partitioner::read_partition(command.partition.file).ranks;
-  }
-  if (!command.partition.grid.empty()) {
-    const auto [rows, cols] = partitioner::parse_grid(command.partition.grid, "--grid");
-    return static_cast<int>(rows * cols);
-  }
-  return 1;
+  return ranks_of_replica(command) * parse_replicas(command.partition).count;
 }
 
 // --batch is that of a step of one pass.
@@ -55,6 +60,19 @@ struct Prediction {
   std::optional<partitioner::Explanation> explanation;  // where it is asked for
 };
 
+// Where samples lie, if it is said.
+std::optional<partitioner::DataLocation> data_location(const PlanCommand& command,
+                                                       const partitioner::ClusterProfile& cluster) {
+  if (command.samples.empty()) {
+    return std::nullopt;
+  }
+  if (std::ssize(command.samples) != cluster.size()) {
+    throw partitioner::InputError(fmt::format(
+        "--samples: {} numbers, and there are {} devices", command.samples.size(), cluster.size()));
+  }
+  return partitioner::DataLocation{command.samples, command.sample_bytes, command.epochs};
+}
+
 Prediction predict(const PlanCommand& command,
                    const partitioner::Network& network,
                    const partitioner::ClusterProfile& cluster,
@@ -67,6 +85,8 @@ Prediction predict(const PlanCommand& command,
       std::nullopt};
   if (command.explain) {
     partitioner::Explanation& explanation = prediction.explanation.emplace();
+    explanation.alternatives =
+        compare_alternatives(network, cluster, options, partition, data_location(command, cluster));
     explanation.plans = compare_with_baselines(network, cluster, options, partition);
     explanation.counts = compare_device_counts(network, cluster, options);
     if (cluster.size() > 1) {

@@ -10,6 +10,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/rank_equality.h"
 #include "engine/layers/workspace.h"
+#include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/cost/simulation.h"
 #include "partitioner/plan/plan_fingerprint.h"
@@ -120,15 +121,15 @@ partitioner::SearchOptions search_options(const partitioner::Network& network,
                                           int ranks) {
   partitioner::SearchOptions options;
   options.objective =
-      choice.objective == "memory" ? partitioner::Objective::Memory : partitioner::Objective::Time;
+      partitioner::objective_named(choice.objective).value_or(partitioner::Objective::Time);
   options.batch = workload.batch;
   options.cost.passes = workload.passes;
   options.cost.has_loss = !losses(network).empty();
   options.kernels = choose_kernels(
       network, partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels));
   options.reader = parse_reader(choice.reader, ranks);
-  if (const auto precision = partitioner::reduction_precision_named(choice.gradient_precision)) {
-    options.gradient_reduction.precision = *precision;
+  if (const auto compression = partitioner::compression_named(choice.gradient_precision)) {
+    options.gradient_reduction.compression = *compression;
   }
   options.memory.training = workload.training;
   options.memory.adam = workload.adam;
@@ -155,20 +156,23 @@ partitioner::SearchOptions prediction_options(const partitioner::Network& networ
 
 namespace {
 
-// A search simulates only a few of the partitions that its model finds the fastest; what it is
-// compared with, found by other rules, may turn out faster.
-partitioner::Partition fastest_of_baselines(const partitioner::Network& network,
-                                            const ClusterProfile& cluster,
-                                            const partitioner::SearchOptions& options,
-                                            partitioner::Candidate best) {
+// A search simulates only a few of the partitions that its model finds the best; what it is
+// compared with, found by other rules, may turn out better.
+partitioner::Candidate best_of_baselines(const partitioner::Network& network,
+                                         const ClusterProfile& cluster,
+                                         const partitioner::SearchOptions& options,
+                                         partitioner::Candidate best) {
   constexpr double kWorthIt = 0.998;
-  if (options.objective != partitioner::Objective::Time ||
+  if (options.objective == partitioner::Objective::Memory ||
       !partitioner::is_simulable(network, cluster.size())) {
-    return best.partition;
+    return best;
   }
   const auto limits = memory_limits(cluster, options);
+  const auto value = [&options](const partitioner::Candidate& candidate) {
+    return objective_value(options.objective, candidate);
+  };
   const auto challenge = [&](partitioner::Candidate baseline) {
-    if (baseline.predicted_s() < kWorthIt * best.predicted_s() &&
+    if (value(baseline) < kWorthIt * value(best) &&
         partitioner::largest_shortage(baseline.memory, limits).missing_bytes() <= 0) {
       best = std::move(baseline);
     }
@@ -178,33 +182,99 @@ partitioner::Partition fastest_of_baselines(const partitioner::Network& network,
   for (const auto& [name, baseline] : simple_baselines(network, cluster, like, best.partition)) {
     challenge(evaluated(network, cluster, options, baseline));
   }
-  return best.partition;
+  return best;
+}
+
+// The fastest among the partitions that suit one of the replicas.
+partitioner::Partition search_replicas(const partitioner::Network& network,
+                                       const ClusterProfile& cluster,
+                                       const PartitionChoice& choice,
+                                       const Workload& workload,
+                                       const partitioner::Replicas& replicas) {
+  expect_even_replicas(replicas.count, cluster.size(), workload.batch);
+  PartitionChoice of_one = choice;
+  of_one.replicas = 0;
+  of_one.sync.clear();
+  Workload share = workload;
+  share.batch = workload.batch / replicas.count;
+  const int ranks = cluster.size() / replicas.count;
+  std::optional<partitioner::ExplainedPlan> best;
+  std::vector<partitioner::ClusterProfile> searched;
+  for (int replica = 0; replica < replicas.count; ++replica) {
+    const auto devices = devices_from(cluster, replica * ranks, ranks);
+    if (std::find(searched.begin(), searched.end(), devices) != searched.end()) {
+      continue;
+    }
+    searched.push_back(devices);
+    const partitioner::Partition partition =
+        replicated(search_automatically(network, devices, of_one, share), replicas, share.batch);
+    validate(partition, network, workload.batch, "--replicas");
+    const auto options = prediction_options(network, choice, workload, partition);
+    auto plan = explained(network, cluster, options, partition);
+    if (!best || (plan.fits && !best->fits) ||
+        (plan.fits == best->fits && plan.time.step_s() < best->time.step_s())) {
+      best = std::move(plan);
+    }
+  }
+  return best->partition;
 }
 
 }  // namespace
+
+void expect_known_powers(const ClusterProfile& cluster) {
+  if (const auto device = partitioner::device_of_unknown_power(cluster)) {
+    throw InputError(fmt::format(
+        "the power of {} is unknown: `tessera probe --meter` measures it, or its profile names "
+        "its kind, such as board = \"pi3b\"",
+        partitioner::printable(cluster.device(*device).name)));
+  }
+}
+
+partitioner::SearchResult search_with_baselines(const partitioner::Network& network,
+                                                const ClusterProfile& cluster,
+                                                const PartitionChoice& choice,
+                                                const Workload& workload) {
+  expect_searchable(network, cluster.size(), workload.batch);
+  partitioner::SearchOptions options = search_options(network, choice, workload, cluster.size());
+  if (is_of_energy(options.objective)) {
+    expect_known_powers(cluster);
+  }
+  for (;;) {
+    partitioner::SearchResult result = search_partition(network, cluster, options);
+    if (result.candidates.empty()) {
+      return result;
+    }
+    partitioner::Candidate best =
+        best_of_baselines(network, cluster, options, std::move(result.candidates.front()));
+    limit_workspace(network, choice, workload.batch, best.partition);
+    if (best.partition.kernels == options.kernels) {
+      result.candidates = {std::move(best)};
+      return result;
+    }
+    // What is best with kernels that take less scratch; each time around some take less.
+    options.kernels = best.partition.kernels;
+    options.workspace = workspace_needs(network, options.kernels, workload.training);
+  }
+}
 
 partitioner::Partition search_automatically(const partitioner::Network& network,
                                             const ClusterProfile& cluster,
                                             const PartitionChoice& choice,
                                             const Workload& workload) {
-  expect_searchable(network, cluster.size(), workload.batch);
-  partitioner::SearchOptions options = search_options(network, choice, workload, cluster.size());
-  for (;;) {
-    const partitioner::SearchResult result = search_partition(network, cluster, options);
-    if (result.candidates.empty()) {
-      throw InputError(
-          workload.model, 0, why_nothing_fits(network, cluster, options, result.smallest.value()));
-    }
-    partitioner::Partition partition =
-        fastest_of_baselines(network, cluster, options, result.candidates.front());
-    limit_workspace(network, choice, workload.batch, partition);
-    if (partition.kernels == options.kernels) {
-      return partition;
-    }
-    // What is best with kernels that take less scratch; each time around some take less.
-    options.kernels = partition.kernels;
-    options.workspace = workspace_needs(network, options.kernels, workload.training);
+  if (const partitioner::Replicas replicas = parse_replicas(choice); replicas.count > 1) {
+    return search_replicas(network, cluster, choice, workload, replicas);
   }
+  const partitioner::SearchResult result =
+      search_with_baselines(network, cluster, choice, workload);
+  if (result.candidates.empty()) {
+    throw InputError(workload.model,
+                     0,
+                     why_nothing_fits(network,
+                                      cluster,
+                                      search_options(network, choice, workload, cluster.size()),
+                                      result.smallest.value()));
+  }
+  return result.candidates.front().partition;
 }
 
 namespace {

@@ -50,6 +50,17 @@ struct Workload {
     const Workload& workload,
     const partitioner::Partition& partition);
 
+// Throws InputError that names a device of which nothing is known.
+void expect_known_powers(const partitioner::ClusterProfile& cluster);
+
+// The best of what a search finds for the cluster and of what it is compared with: the only
+// candidate of the result; none where nothing fits.
+[[nodiscard]] partitioner::SearchResult search_with_baselines(
+    const partitioner::Network& network,
+    const partitioner::ClusterProfile& cluster,
+    const PartitionChoice& choice,
+    const Workload& workload);
+
 // The best partition that a search finds for the cluster. Throws InputError where nothing fits.
 [[nodiscard]] partitioner::Partition search_automatically(
     const partitioner::Network& network,

@@ -123,6 +123,10 @@ std::string started_line(const CommandWords& started) {
   return line_of(together(started.launcher, started.program));
 }
 
+bool uses_data_map(const CommandWords& started) {
+  return !value_of(started.program, "--data-map").empty();
+}
+
 std::string command_to_resume(const CommandWords& started,
                               int ranks,
                               const std::string& checkpoint) {
@@ -139,6 +143,21 @@ std::string command_to_resume_in(const std::string& run,
   return line_of(together(launcher_of(started, ranks), program));
 }
 
+namespace {
+
+// Without the devices that the choice was among, training goes on by a search.
+Words training_of_choice(const Words& program) {
+  LeftOut choice;
+  choice.with_value = {"--objective", "--deadline", "--power-limit"};
+  choice.flags = {"--count-idle", "--try-all"};
+  Words words = without(program, choice);
+  words[1] = "train";
+  words.insert(words.end(), {"--partition", "auto"});
+  return words;
+}
+
+}  // namespace
+
 std::string command_to_resume_on(const Words& hosts,
                                  const CommandWords& started,
                                  const std::string& checkpoint) {
@@ -148,6 +167,9 @@ std::string command_to_resume_on(const Words& hosts,
                     "--recompute",
                     "--data-parallel-from",
                     "--filter-parallel-from",
+                    "--replicas",
+                    "--sync",
+                    "--local-after",
                     "--cluster"};
   if (value_of(started.program, "--partition") != "auto") {
     cut.with_value.insert("--partition");
@@ -156,7 +178,10 @@ std::string command_to_resume_on(const Words& hosts,
   if (reader != "0" && reader != "every") {
     cut.with_value.insert("--reader");
   }
-  const Words program = with_resume(started.program, cut, checkpoint);
+  Words program = with_resume(started.program, cut, checkpoint);
+  if (program.size() > 1 && program[1] == "choose") {
+    program = training_of_choice(program);
+  }
   const bool here = std::all_of(
       hosts.begin(), hosts.end(), [&](const std::string& host) { return host == hosts[0]; });
   if (here && hosts.size() == 1 && started.launcher.empty()) {

@@ -23,6 +23,9 @@ struct CommandWords {
 // The same as one line for a shell.
 [[nodiscard]] std::string started_line(const CommandWords& started);
 
+// Whether each rank has data of its own, which goes with it.
+[[nodiscard]] bool uses_data_map(const CommandWords& started);
+
 // One line for a shell that goes on from the checkpoint with as many ranks as before.
 [[nodiscard]] std::string command_to_resume(const CommandWords& started,
                                             int ranks,

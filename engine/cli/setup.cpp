@@ -159,15 +159,114 @@ void limit_workspace(const partitioner::Network& network,
   }
 }
 
-namespace {
-
-void set_gradient_precision(const PartitionChoice& choice, partitioner::Partition& partition) {
-  if (const auto precision = partitioner::reduction_precision_named(choice.gradient_precision)) {
-    partition.gradient_reduction.precision = *precision;
+void expect_even_replicas(int replicas, int ranks, Index batch) {
+  constexpr const char* kOption = "--replicas";
+  if (ranks % replicas != 0) {
+    const int fewer = ranks / replicas * replicas;
+    throw InputError(
+        kOption,
+        0,
+        fmt::format("{} cannot be divided into {} replicas of equal size: start {} with "
+                    "mpiexec.mpich -n {}",
+                    partitioner::counted(ranks, "rank"),
+                    replicas,
+                    fewer == 0 ? std::to_string(replicas)
+                               : fmt::format("{} or {}", fewer, fewer + replicas),
+                    std::max(fewer, replicas)));
+  }
+  if (batch % replicas != 0) {
+    const Index fewer = batch / replicas * replicas;
+    throw InputError(kOption,
+                     0,
+                     fmt::format("{} images per pass cannot be divided among {} replicas: give a "
+                                 "multiple of {} (--batch), such as {}",
+                                 batch,
+                                 replicas,
+                                 replicas,
+                                 fewer + replicas));
   }
 }
 
+namespace {
+
+void set_compression(const PartitionChoice& choice, partitioner::Partition& partition) {
+  if (const auto compression = partitioner::compression_named(choice.gradient_precision)) {
+    partition.gradient_reduction.compression = *compression;
+  }
+}
+
+partitioner::Partition partition_from_file(const partitioner::Network& network,
+                                           const PartitionChoice& choice,
+                                           int ranks,
+                                           Index batch) {
+  partitioner::Partition partition = partitioner::read_partition(choice.file);
+  validate(partition, network, batch, choice.file);
+  if (partition.ranks > ranks) {
+    throw InputError(
+        choice.file,
+        0,
+        fmt::format(
+            "the partition is for {} ranks, there are {}: start {} with mpiexec.mpich -n {}",
+            partition.ranks,
+            ranks,
+            partition.ranks,
+            partition.ranks));
+  }
+  if (partition.replicas.count > 1 && partition.ranks != ranks) {
+    throw InputError(choice.file,
+                     0,
+                     fmt::format("the partition is for {} replicas on {} ranks, there are {}",
+                                 partition.replicas.count,
+                                 partition.ranks,
+                                 ranks));
+  }
+  partition.ranks = ranks;  // more than it asks for are idle
+  if (!choice.reader.empty()) {
+    partition.reader = parse_reader(choice.reader, ranks);
+  }
+  if (const auto rule = partitioner::kernel_rule_named(choice.kernels)) {
+    partition.kernels = choose_kernels(network, *rule);
+  }
+  set_compression(choice, partition);
+  validate(partition, network, batch, choice.file);
+  limit_workspace(network, choice, batch, partition);
+  return partition;
+}
+
+partitioner::Partition chosen_replicas(const partitioner::Network& network,
+                                       const PartitionChoice& choice,
+                                       const partitioner::Replicas& replicas,
+                                       int ranks,
+                                       Index batch) {
+  expect_even_replicas(replicas.count, ranks, batch);
+  PartitionChoice of_one = choice;
+  of_one.replicas = 0;
+  of_one.sync.clear();
+  const partitioner::Partition one =
+      choose_partition(network, of_one, ranks / replicas.count, batch / replicas.count);
+  if (one.replicas.count > 1) {
+    throw InputError(
+        choice.file, 0, "the partition has replicas itself: leave out --replicas and --sync");
+  }
+  partitioner::Partition all = replicated(one, replicas, batch / replicas.count);
+  validate(all, network, batch, "--replicas");
+  return all;
+}
+
 }  // namespace
+
+partitioner::Replicas parse_replicas(const PartitionChoice& choice) {
+  partitioner::Replicas replicas;
+  if (!choice.sync.empty()) {
+    replicas.sync = partitioner::parse_synchronisation(choice.sync);
+  }
+  if (choice.replicas == 0 && replicas.sync.mode != partitioner::SyncMode::EveryStep) {
+    throw InputError(
+        "--sync", 0, fmt::format("{} ties replicas: say how many with --replicas", choice.sync));
+  }
+  replicas.count = std::max(choice.replicas, 1);
+  return replicas;
+}
 
 partitioner::Partition choose_partition(const partitioner::Network& network,
                                         const PartitionChoice& choice,
@@ -177,30 +276,11 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
   if (choice.memory_limit_mib > 0 || !choice.objective.empty()) {
     throw InputError("--memory-limit and --objective guide a search: they need --partition auto");
   }
+  if (const partitioner::Replicas replicas = parse_replicas(choice); replicas.count > 1) {
+    return chosen_replicas(network, choice, replicas, ranks, batch);
+  }
   if (!choice.file.empty()) {
-    partitioner::Partition partition = partitioner::read_partition(choice.file);
-    validate(partition, network, batch, choice.file);
-    if (partition.ranks > ranks) {
-      throw InputError(
-          choice.file,
-          0,
-          fmt::format(
-              "the partition is for {} ranks, there are {}: start {} with mpiexec.mpich -n {}",
-              partition.ranks,
-              ranks,
-              partition.ranks,
-              partition.ranks));
-    }
-    partition.ranks = ranks;  // more than it asks for are idle
-    if (!choice.reader.empty()) {
-      partition.reader = parse_reader(choice.reader, ranks);
-    }
-    if (const auto rule = partitioner::kernel_rule_named(choice.kernels)) {
-      partition.kernels = choose_kernels(network, *rule);
-    }
-    set_gradient_precision(choice, partition);
-    limit_workspace(network, choice, batch, partition);
-    return partition;
+    return partition_from_file(network, choice, ranks, batch);
   }
   partitioner::Shorthand shorthand;
   shorthand.ranks = ranks;
@@ -225,17 +305,28 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
       partitioner::kernel_rule_named(choice.kernels).value_or(choice.default_kernels);
   partitioner::Partition partition = make_partition(network, shorthand);
   validate(partition, network, batch, "--grid");
-  set_gradient_precision(choice, partition);
+  set_compression(choice, partition);
   limit_workspace(network, choice, batch, partition);
   return partition;
 }
 
 void expect_exact_gradients(const partitioner::Partition& partition, const std::string& command) {
-  if (partition.gradient_reduction.precision != partitioner::ReductionPrecision::Exact) {
+  const partitioner::Compression& compression = partition.gradient_reduction.compression;
+  if (compression != partitioner::Compression::Exact) {
     throw AgreedError(
-        fmt::format("`{}` compares exact numbers, but the partition reduces gradients in half "
-                    "precision: remove `precision = \"half\"` from its [sums]",
-                    command));
+        fmt::format("`{}` compares exact numbers, but the partition reduces gradients {}: remove "
+                    "`precision = \"{}\"` from its [sums]",
+                    command,
+                    compression == partitioner::Compression::Half ? "in half precision"
+                                                                  : "in compressed messages",
+                    to_text(compression)));
+  }
+  if (partition.replicas.apart()) {
+    throw AgreedError(
+        fmt::format("`{}` compares exact numbers, but the partition ties replicas by {}: remove "
+                    "its [replicas]",
+                    command,
+                    to_text(partition.replicas.sync)));
   }
 }
 
@@ -276,6 +367,14 @@ Dataset open_labelled(const std::string& path,
                       const partitioner::Network& network,
                       const std::string& model) {
   Dataset dataset = list_dataset(path, split, network.image.channels);
+  expect_outputs(network, model, dataset, path);
+  return dataset;
+}
+
+void expect_outputs(const partitioner::Network& network,
+                    const std::string& model,
+                    const Dataset& dataset,
+                    const std::string& path) {
   // Where a class is wrong, their number may be.
   const auto problems = dataset.problems();
   if (std::none_of(problems.begin(), problems.end(), [](const DataProblem& each) {
@@ -283,7 +382,6 @@ Dataset open_labelled(const std::string& path,
       })) {
     expect_output_for_each_class(network, model, dataset, path);
   }
-  return dataset;
 }
 
 std::vector<Index> workspace_bytes_of_ranks(const partitioner::Network& network,

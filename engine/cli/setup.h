@@ -37,8 +37,16 @@ void limit_workspace(const partitioner::Network& network,
 // "every", or a rank below `ranks`; empty: every.
 [[nodiscard]] int parse_reader(const std::string& text, int ranks);
 
+// What --replicas and --sync say. Throws InputError where that is nothing.
+[[nodiscard]] partitioner::Replicas parse_replicas(const PartitionChoice& choice);
+
+// Throws InputError where so many replicas cannot have equal shares of the ranks, or of the images
+// of a pass.
+void expect_even_replicas(int replicas, int ranks, Index batch);
+
 // The partition that the user chose, or a default: one tile for one rank, a grid as square as can
-// be for more. Throws InputError where it does not fit network, batch or ranks.
+// be for more; for each replica, where there are several. Throws InputError where it does not fit
+// network, batch or ranks.
 [[nodiscard]] partitioner::Partition choose_partition(const partitioner::Network& network,
                                                       const PartitionChoice& choice,
                                                       int ranks,
@@ -70,6 +78,12 @@ void warn(const std::string& text, const Communicator& communicator);
                                     Split split,
                                     const partitioner::Network& network,
                                     const std::string& model);
+
+// The second half of that, for a data set that is listed.
+void expect_outputs(const partitioner::Network& network,
+                    const std::string& model,
+                    const Dataset& dataset,
+                    const std::string& path);
 
 // Scratch that the kernels of a plan take on each rank.
 [[nodiscard]] std::vector<Index> workspace_bytes_of_ranks(const partitioner::Network& network,

@@ -13,6 +13,15 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
   if (file_.empty()) {
     return "there is no checkpoint yet: start again without the devices that do not answer";
   }
+  if (!stall.silent.empty() && uses_data_map(started_command())) {
+    return fmt::format(
+        "the last checkpoint is {}, after step {}; to continue with the devices that "
+        "are left, make a data map of theirs with `tessera balance`, and give it with "
+        "--data-map and --resume {}",
+        partitioner::printable(file_),
+        step_,
+        partitioner::printable(file_));
+  }
   Words hosts;
   for (const int rank : stall.living) {
     hosts.push_back(stall.hosts[static_cast<std::size_t>(rank)]);

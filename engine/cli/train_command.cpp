@@ -1,12 +1,20 @@
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
 #include <optional>
+#include <set>
 
 #include "engine/cli/closing_lines.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/data_needs.h"
 #include "engine/cli/data_setup.h"
+#include "engine/cli/mapped_data.h"
+#include "engine/cli/own_data.h"
+#include "engine/cli/partition_chooser.h"
 #include "engine/cli/planning.h"
+#include "engine/cli/rebalancer.h"
 #include "engine/cli/resume_command.h"
 #include "engine/cli/setup.h"
 #include "engine/cli/stall_report.h"
@@ -15,19 +23,24 @@
 #include "engine/cli/terminal.h"
 #include "engine/cli/training_length.h"
 #include "engine/cli/training_start.h"
+#include "engine/cli/trial_runs.h"
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
+#include "engine/train/carried_state.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/classification_metrics.h"
+#include "engine/train/pass_end.h"
 #include "engine/train/run_record.h"
 #include "engine/train/run_report.h"
 #include "engine/train/run_story.h"
+#include "engine/train/training_phase.h"
 #include "engine/train/training_run.h"
 #include "engine/train/weights_file.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/report/plan_report.h"
+#include "partitioner/report/plan_words.h"
 
 namespace tessera::engine {
 
@@ -41,20 +54,24 @@ constexpr const char* kStopNotice =
 // Training as the command line asks for it: all that a TrainingRun is made of, and what is printed.
 class TrainRun {
  public:
+  // With a chooser, it says which partition to train by, after some trials; null: the command does.
   TrainRun(const TrainCommand& command,
            const Communicator& communicator,
            LastCheckpoint& saved,
-           RunStory& story)
+           RunStory& story,
+           PartitionChooser* chooser)
       : command_(command),
         communicator_(communicator),
         saved_(saved),
         story_(story),
+        chooser_(chooser),
         model_(model_to_train(command, communicator)),
         training_(agreed(communicator, [&] { return training_options(command, model_); })),
+        mapped_(map_of_data()),
         data_(list_before_choosing()),
         needs_(data_ ? std::optional(needs()) : std::nullopt),
         partition_(choose()),
-        plan_(make_plan(model_.network, partition_, pass_images())),
+        plan_(make_plan(model_.network, partition_, places())),
         seed_(choose_seed()),
         before_(preparation_before(command, communicator)),
         rules_(training_rules(command, before_, model_, communicator)) {}
@@ -73,79 +90,314 @@ class TrainRun {
 
  private:
   void train() {
-    warn_of_idle_ranks(partition_, communicator_);
+    if (!command_.partition.automatic()) {
+      say_what_is_not_exact(inexact());
+    }
+    if (chooser_ == nullptr) {
+      warn_of_idle_ranks(partition_, communicator_);
+    }
     warn_of_testing_batch(command_, model_, communicator_);
     if (!data_) {
       data_.emplace(listed_data(DataLoader::reads(plan_, communicator_.rank())));
       needs_ = needs();
     }
-    expect_memory(model_.network, plan_, planned_options(), communicator_);
+    expect_memory(model_.network, plan_, planned_options(plan_), communicator_);
     record_.emplace(record_options(), communicator_);
     const Index program_bytes = resident_bytes() - data_->bytes();
     OpenedData data = std::move(*data_).open();
-    DataLoader training = loader(std::move(data.training), Split::Train);
-    std::optional<DataLoader> testing;
-    if (command_.evaluate) {
-      testing.emplace(loader(std::move(data.testing), Split::Test));
+    move_samples(data);
+    sources_.training = source(std::move(data.training), Split::Train);
+    sources_.testing = source(std::move(data.testing), Split::Test);
+    sources_.tests = command_.evaluate;
+    learn_of_pictures();
+    if (chooser_ != nullptr) {
+      chooser_->expect_feasible(run_size(), communicator_);
     }
-    length_ = training_length(command_, training.size(), training_);
-    preparation_ = preparation_of(rules_, training.class_names());
-    compare_classes(command_, before_, preparation_, communicator_);
-    Trainer trainer(model_.network,
-                    plan_,
-                    communicator_,
-                    {training_, parse_batch_norm(command_.batch_norm), seed_});
-    const TrainingState begun = start(trainer);
-    warn_of_zero_rate(command_, training_, trainer.steps_done(), length_.last_step, communicator_);
-    record_->begin(model_.network,
-                   partition_,
-                   begun.step,
-                   testing ? testing->class_names() : std::vector<std::string>{});
+    begin_phase(std::move(plan_), communicator_);
+    begun_ = start(phase_->trainer());
+    warn_of_zero_rate(command_, training_, begun_.step, length_.last_step, communicator_);
+    record_->begin(model_.network, partition_, begun_.step, testing_.class_names);
+    if (mapped_) {
+      record_->write(kDataMapFile, mapped_->text());
+    }
+    if (chooser_ == nullptr) {
+      say_plan();
+    }
+    begin_story();
+    if (chooser_ != nullptr) {
+      choose_by_trials();
+      say_plan();
+    }
+    if (!command_.rebalance || !take_rebalanced_steps()) {
+      take_steps([](TrainingRun& run, const char* notice) { run.run(notice); });
+    }
+    if (changes_partition()) {
+      record_->finish_monitor();
+    }
+    partitioner::MemoryUse memory = allocated();
+    memory.program = program_bytes;
+    report_memory(memory);
     on_root(communicator_, [&] {
-      say(plan_summary(model_.network, plan_, partition_, planned_options()) + "\n");
+      say(step_comparison_.line(model_.network, command_.partition, workload(), partition_));
     });
-    begin_story(trainer, training, testing ? testing->size() : 0);
-    TrainingRun run(trainer, training, length_);
-    ClassificationMetrics metric = class_metric(model_.network);
-    if (testing) {
-      run.test_on(*testing, metric);
+    sent_bytes_ += phase_ ? phase_->trainer().sent_bytes() : 0;
+    story_.sent_bytes(sum_over_ranks(communicator_, static_cast<double>(sent_bytes_)));
+    story_.end("finished", "");
+    say_what_is_next(communicator_.share(phase_ ? phase_->trainer().steps_done() : 0));
+  }
+
+  void say_plan() const {
+    on_root(communicator_, [&] {
+      say(plan_summary(
+              model_.network, phase_->plan(), partition_, planned_options(phase_->plan())) +
+          "\n");
+    });
+  }
+
+  // What loaders tell all ranks of the pictures.
+  void learn_of_pictures() {
+    const DataLoader training(sources_.training, plan_, communicator_);
+    training_pictures_ = {training.size(), training.class_names()};
+    if (sources_.tests) {
+      const DataLoader testing(sources_.testing, plan_, communicator_);
+      testing_ = {testing.size(), testing.class_names()};
     }
-    take_steps(run, trainer, begun);
+    length_ = training_length(command_, training_pictures_.count, training_);
+    preparation_ = preparation_of(rules_, training_pictures_.class_names);
+    compare_classes(command_, before_, preparation_, communicator_);
+  }
+
+  void begin_phase(partitioner::Plan plan, const Communicator& communicator) {
+    phase_.emplace(
+        model_.network,
+        std::move(plan),
+        communicator,
+        TrainerOptions{training_, parse_batch_norm(command_.batch_norm), seed_, local_after()},
+        sources_);
+  }
+
+  // Training goes on by another partition: ranks without a tile take no part, but for rank 0, which
+  // has the run's folder, and who reads pictures for all.
+  void change_to(const partitioner::Partition& partition,
+                 const std::optional<double>& predicted_s) {
+    partitioner::Plan plan = make_plan(model_.network, partition, pass_images());
+    std::set<int> ranks{0};
+    for (const int rank : busy_ranks(partition)) {
+      ranks.insert(rank);
+    }
+    if (partition.reader != partitioner::kEveryRank) {
+      ranks.insert(partition.reader);
+    }
+    const CarriedState state(phase_ ? phase_->plan() : carried_plan_,
+                             phase_ ? &phase_->trainer() : nullptr);
+    sent_bytes_ += phase_ ? phase_->trainer().sent_bytes() : 0;
+    phase_.reset();
+    const bool takes_part = ranks.count(communicator_.rank()) > 0;
+    if (takes_part) {
+      begin_phase(plan, communicator_.among({ranks.begin(), ranks.end()}));
+    }
+    state.give(plan, takes_part ? &phase_->trainer() : nullptr, communicator_);
+    partition_ = partition;
+    step_comparison_ = {};
+    carried_plan_ = std::move(plan);
+    resting_ = static_cast<int>(ranks.size()) < communicator_.size();
+    if (phase_) {
+      PredictedSteps predicted;
+      std::string planned;
+      on_root(phase_->communicator(), [&] {
+        predicted = predicted_steps(
+            command_.partition, model_.network, workload(), partition_, phase_->plan());
+        predicted.step_s = predicted_s ? predicted_s : predicted.step_s;
+        planned = plan_json(model_.network, phase_->plan(), planned_options(phase_->plan()));
+      });
+      story_.go_on(planned, std::move(predicted), phase_->trainer(), length_.last_step);
+    }
+  }
+
+  void choose_by_trials() {
+    const OrderlyStop orderly(communicator_.rank() == 0 ? kStopNotice : nullptr);
+    carried_plan_ = phase_->plan();
+    const MeterReading mine = record_->meter_reading();
+    const std::vector<int> metered =
+        communicator_.of_ranks(mine.board.is_there || mine.cluster.is_there ? 1 : 0);
+    TrialRuns runs{
+        .communicator = communicator_,
+        .size = run_size(),
+        .metered = std::find(metered.begin(), metered.end(), 1) != metered.end(),
+        .change_to = [this](const auto& partition,
+                            const auto& predicted_s) { change_to(partition, predicted_s); },
+        .take_steps = [this](Index steps) { return try_steps(steps); },
+        .write = [this](const char* name, const std::string& text) { record_->write(name, text); },
+        .tell = [this](const std::string& kind,
+                       const std::string& text) { story_.tell(kind, text); }};
+    chooser_->choose(runs);
+    record_->write("partition.toml", to_text(partition_));
+  }
+
+  // Whether ranks may come to take no part.
+  [[nodiscard]] bool changes_partition() const { return chooser_ != nullptr || command_.rebalance; }
+
+  // All but the last step, by partitions that follow the speed of devices. Returns whether that was
+  // enough training.
+  [[nodiscard]] bool take_rebalanced_steps() {
+    constexpr Index kFirstWindow = 5;  // steps
+    const OrderlyStop orderly(communicator_.rank() == 0 ? kStopNotice : nullptr);
+    carried_plan_ = phase_ ? phase_->plan() : carried_plan_;
+    const Workload load = workload();
+    Rebalancer rebalancer(model_.network, command_.partition, load, communicator_);
+    struct Window {
+      Index step = 0;
+      double step_s = 0;
+      bool enough = false;
+    };
+    Window window{.step = communicator_.share(phase_ ? phase_->trainer().steps_done() : 0)};
+    Index steps = kFirstWindow;
+    while (!window.enough && window.step + 1 < length_.last_step) {
+      double computing_s = 0;
+      double seconds = 0;
+      const Index first = window.step;
+      take_steps([&](TrainingRun& run, const char* notice) {
+        run.add({.step = [&](Index step, const StepResult& result) {
+          if (step == first + 1 && steps > 1) {  // the first one of a partition warms up
+            return;
+          }
+          computing_s += result.times.computing_s();
+          seconds += result.times.step_s;
+        }});
+        run.run_until(first + steps, notice);
+        window.enough = run.is_enough();
+        if (window.enough) {
+          run.run(notice);  // what comes at the end
+        }
+        window.step = phase_->trainer().steps_done();
+      });
+      window = communicator_.share(window);
+      const auto counted = static_cast<double>(std::max<Index>(window.step - first - 1, 1));
+      window.step_s = communicator_.share(seconds / counted);
+      if (!window.enough && window.step_s > 0) {
+        if (const auto next = rebalancer.next(
+                partition_, computing_s / counted, length_.last_step - window.step)) {
+          go_on_by(*next, rebalancer.reason());
+        }
+      }
+      if (window.step_s > 0) {
+        steps = std::max<Index>(
+            kFirstWindow,
+            static_cast<Index>(static_cast<double>(command_.rebalance_s) / window.step_s));
+      }
+    }
+    return window.enough;
+  }
+
+  void go_on_by(const partitioner::Partition& partition, const std::string& reason) {
+    change_to(partition, std::nullopt);
+    record_->write("partition.toml", to_text(partition_));
+    on_root(communicator_, [&] {
+      const std::string text = "another partition: " + reason;
+      story_.tell("rebalance", text);
+      say(printable(text) + "\n" +
+          plan_summary(
+              model_.network, phase_->plan(), partition_, planned_options(phase_->plan())) +
+          "\n");
+    });
+  }
+
+  [[nodiscard]] RunSize run_size() const {
+    return {.steps = length_.last_step,
+            .first_step = begun_.step,
+            .epoch_steps = length_.epoch_steps,
+            .testing_steps =
+                static_cast<double>(testing_.count) / static_cast<double>(training_.batch)};
+  }
+
+  // Steps of the run that are timed, all but the first one.
+  TrialMeasurement try_steps(Index steps) {
+    TrialMeasurement mine;
+    const Index first = phase_ ? phase_->trainer().steps_done() : 0;
+    MeterReading before = record_->meter_reading();
+    take_steps([&](TrainingRun& run, const char* notice) {
+      StepTimes sum;
+      run.add({.step = [&](Index step, const StepResult& result) {
+        if (step == first + 1 && steps > 1) {
+          before = record_->meter_reading();
+          return;
+        }
+        mine.step_s.push_back(result.times.step_s);
+        sum.step_s += result.times.step_s;
+        sum.waiting_s += result.times.waiting_s;
+      }});
+      run.run_until(first + steps, notice);
+      mine.computing = sum.step_s > 0 ? 1 - sum.waiting_s / sum.step_s : 0;
+    });
+    const MeterReading after = record_->meter_reading();
+    mine.board = measured_power(before.board, after.board);
+    mine.cluster = measured_power(before.cluster, after.cluster);
+    return mine;
+  }
+
+  // Takes steps by those who take part; the others rest meanwhile. `work` is done with the run.
+  template <class Work>
+  void take_steps(const Work& work) {
+    const auto take = [&] {
+      Trainer& trainer = phase_->trainer();
+      TrainingRun run(trainer, phase_->training(), length_);
+      ClassificationMetrics metric = class_metric(model_.network);
+      run.goes_on_from(begun_.step);
+      if (phase_->testing() != nullptr) {
+        run.test_on(*phase_->testing(), metric);
+      }
+      constexpr int kUsualColumns = 80;
+      Progress progress(progress_style(),
+                        trainer.steps_done(),
+                        length_.last_step,
+                        watched_columns().value_or(kUsualColumns));
+      add_observers(run, progress);
+      try {
+        work(run, communicator_.rank() == 0 ? kStopNotice : nullptr);
+      } catch (const Stopped& stopped) {
+        throw Stopped(stopped.signal(), what_was_saved(stopped.signal(), trainer.steps_done()));
+      }
+    };
+    if (!changes_partition()) {
+      take();
+      return;
+    }
+    try {
+      while_others_rest(communicator_, phase_.has_value(), resting_, take);
+    } catch (const Stopped&) {
+      record_->finish_monitor();
+      throw;
+    }
+  }
+
+  void add_observers(TrainingRun& run, Progress& progress) {
+    if (communicator_.rank() == 0) {
+      run.add(printing(progress));
+    }
+    run.add(record_->observer(phase_->trainer(), begun_));
+    run.add(story_.observer());
+    run.add({.checkpoint =
+                 [this](Index step) { saved_.set(record_->checkpoint_file().string(), step); },
+             .enough = [this] { return is_out_of_patience(); }});
+  }
+
+  // What this rank has allocated, but for the program.
+  [[nodiscard]] partitioner::MemoryUse allocated() {
+    if (!phase_) {
+      return {};
+    }
+    Trainer& trainer = phase_->trainer();
     partitioner::MemoryUse memory =
         measured_memory(trainer.execution().memory(), trainer.optimizer().bytes());
-    for (const DataLoader* loader : {&training, testing ? &*testing : nullptr}) {
+    memory.messages += trainer.synchronisation_bytes();
+    for (const DataLoader* loader : {&phase_->training(), phase_->testing()}) {
       if (loader != nullptr) {
         memory.pictures += loader->bytes();
         memory.decoding += loader->decoding_bytes();
         memory.data += loader->data_bytes();
       }
     }
-    memory.program = program_bytes;
-    report_memory(memory);
-    on_root(communicator_, [&] {
-      say(step_comparison_.line(model_.network, command_.partition, workload(), partition_));
-    });
-    story_.end("finished", "");
-    say_what_is_next(trainer.steps_done());
-  }
-
-  void take_steps(TrainingRun& run, Trainer& trainer, const TrainingState& begun) {
-    constexpr int kUsualColumns = 80;
-    Progress progress(
-        progress_style(), begun.step, length_.last_step, watched_columns().value_or(kUsualColumns));
-    if (communicator_.rank() == 0) {
-      run.add(printing(progress));
-    }
-    run.add(record_->observer(trainer, begun));
-    run.add(story_.observer());
-    run.add({.checkpoint =
-                 [this](Index step) { saved_.set(record_->checkpoint_file().string(), step); },
-             .enough = [this] { return is_out_of_patience(); }});
-    try {
-      run.run(communicator_.rank() == 0 ? kStopNotice : nullptr);
-    } catch (const Stopped& stopped) {
-      throw Stopped(stopped.signal(), what_was_saved(stopped.signal(), trainer.steps_done()));
-    }
+    return memory;
   }
 
   [[nodiscard]] bool is_out_of_patience() const {
@@ -182,6 +434,7 @@ class TrainRun {
             .resume = command_.resume,
             .replace = command_.force,
             .monitor = monitor_options(),
+            .some_rest = changes_partition(),
             .rescue = [this](const std::filesystem::path& rescued) { story_.copy_to(rescued); },
             .resume_advice =
                 [this](const std::filesystem::path& rescued) {
@@ -206,15 +459,14 @@ class TrainRun {
     return options;
   }
 
-  void begin_story(Trainer& trainer, const DataLoader& training, Index testing_pictures) {
+  void begin_story() {
     RunStory::Start start;
-    const Index training_pictures = training.size();  // all ranks ask together
-    const std::vector<std::string> class_names = training.class_names();
+    const partitioner::Plan& plan = phase_->plan();
     on_root(communicator_, [&] {
       const Index limit = command_.partition.memory_limit_mib << 20U;
       start.folder = command_.run;
       start.predicted =
-          predicted_steps(command_.partition, model_.network, workload(), partition_, plan_);
+          predicted_steps(command_.partition, model_.network, workload(), partition_, plan);
       start.summary = {.version = program_version(),
                        .model = command_.model,
                        .data = command_.data,
@@ -223,32 +475,81 @@ class TrainRun {
                        .epoch_steps = length_.epoch_steps,
                        .batch = training_.batch,
                        .seed = seed_,
-                       .training_pictures = training_pictures,
-                       .testing_pictures = testing_pictures,
-                       .class_names = class_names,
+                       .replicas = plan.replicas.count,
+                       .sync = to_text(plan.replicas.sync),
+                       .gradient_precision = to_text(partition_.gradient_reduction.compression),
+                       .inexact = inexact(),
+                       .training_pictures = training_pictures_.count,
+                       .testing_pictures = testing_.count,
+                       .class_names = training_pictures_.class_names,
                        .ranks = {},
                        .predicted_step_s = start.predicted.step_s,
                        .memory_limit_bytes = limit > 0 ? std::optional(limit) : std::nullopt};
-      start.plan_json = plan_json(model_.network, plan_, planned_options());
+      start.plan_json = plan_json(model_.network, plan, planned_options(plan));
     });
-    story_.begin(std::move(start), *record_, trainer, length_.last_step);
+    story_.begin(std::move(start), *record_, phase_->trainer(), length_.last_step);
+  }
+
+  [[nodiscard]] std::optional<MappedData> map_of_data() const {
+    if (command_.data_map.empty()) {
+      return std::nullopt;
+    }
+    return std::optional<MappedData>(std::in_place, command_, pass_images(), communicator_);
+  }
+
+  // To where the data map says. Each rank then trains on its part.
+  void move_samples(OpenedData& data) {
+    warn_of_other_data_map(
+        command_.resume, mapped_ ? mapped_->text() : std::string(), communicator_);
+    if (mapped_) {
+      mapped_->move(command_.run, progress_style(), *data.training);
+      if (data.testing) {
+        mapped_->test_on(data.testing->size());
+      }
+    }
+  }
+
+  // Of the partition that there is; before anything else is said.
+  [[nodiscard]] std::vector<std::string> inexact() const {
+    return partitioner::inexact_words(
+        model_.network, partition_.replicas, partition_.gradient_reduction.compression);
+  }
+
+  void say_what_is_not_exact(const std::vector<std::string>& words) const {
+    on_root(communicator_, [&] {
+      if (!words.empty()) {
+        say(fmt::format("Not exact: {}\n", fmt::join(words, "; ")));
+      }
+    });
   }
 
   // Where a search will choose the partition, also by what pictures take.
   [[nodiscard]] std::optional<ListedData> list_before_choosing() const {
     const auto reads = reads_before_search(command_.partition, communicator_);
+    if (reads) {
+      const auto replicas =
+          agreed(communicator_, [&] { return parse_replicas(command_.partition); });
+      say_what_is_not_exact(partitioner::inexact_words(
+          model_.network,
+          replicas,
+          partitioner::compression_named(command_.partition.gradient_precision)
+              .value_or(partitioner::Compression::Exact)));
+    }
     return reads ? std::optional(listed_data(*reads)) : std::nullopt;
   }
 
   [[nodiscard]] ListedData listed_data(bool reads) const {
-    return ListedData({.path = command_.data,
-                       .model = command_.model,
-                       .training = true,
-                       .testing = command_.evaluate,
-                       .skip_broken = command_.skip_broken},
-                      model_.network,
-                      reads,
-                      communicator_);
+    DataChoice choice{.path = command_.data,
+                      .model = command_.model,
+                      .training = true,
+                      .testing = command_.evaluate,
+                      .skip_broken = command_.skip_broken};
+    if (mapped_) {
+      choice.path = path_of_rank(command_.data, communicator_.rank());
+      choice.own = mapped_->own_part();
+      expect_own_path(choice.path, communicator_);
+    }
+    return ListedData(std::move(choice), model_.network, reads, communicator_);
   }
 
   [[nodiscard]] DataNeeds needs() const {
@@ -258,6 +559,9 @@ class TrainRun {
   }
 
   [[nodiscard]] Index pass_images() const { return training_.batch / training_.subdivisions; }
+  // What the plan has room for: where shares of ranks change from pass to pass, more than a pass
+  // has.
+  [[nodiscard]] Index places() const { return mapped_ ? mapped_->places() : pass_images(); }
 
   [[nodiscard]] partitioner::Partition choose() const {
     if (losses(model_.network).empty()) {
@@ -265,12 +569,28 @@ class TrainRun {
                         0,
                         "the network has no loss to train with: end it with [softmax] or [cost]");
     }
-    return agreed_partition(model_.network, command_.partition, workload(), communicator_);
+    if (chooser_ != nullptr) {
+      return chooser_->first_partition(model_.network, workload(), communicator_);
+    }
+    if (!mapped_) {
+      return agreed_partition(
+          model_.network, command_.partition, workload(pass_images()), communicator_);
+    }
+    const PartitionChoice choice = MappedData::choice(command_.partition);
+    partitioner::Partition shared = mapped_->shared(
+        agreed_partition(model_.network, choice, workload(pass_images()), communicator_));
+    throw_agreed(communicator_, problem_of([&] {
+                   validate(shared, model_.network, places(), "--data-map");
+                   limit_workspace(model_.network, choice, places(), shared);
+                 }));
+    return shared;
   }
 
-  [[nodiscard]] Workload workload() const {
+  [[nodiscard]] Workload workload() const { return workload(places()); }
+
+  [[nodiscard]] Workload workload(Index images) const {
     return {.model = command_.model,
-            .batch = pass_images(),
+            .batch = images,
             .passes = training_.subdivisions,
             .adam = training_.adam,
             .decoding_bytes = needs_ ? needs_->decoding_bytes : 0,
@@ -284,17 +604,38 @@ class TrainRun {
     return checkpoint_seed(command_.resume, communicator_);
   }
 
+  // Steps in which a post-local run averages gradients; a run that goes on keeps to what it had.
+  [[nodiscard]] Index local_after() const {
+    if (partition_.replicas.sync.mode != partitioner::SyncMode::PostLocal) {
+      return 0;
+    }
+    const Index before =
+        command_.resume.empty() ? 0 : checkpoint_post_local_steps(command_.resume, communicator_);
+    if (command_.local_after > 0) {
+      if (before > 0 && command_.local_after != before) {
+        throw AgreedError(
+            fmt::format("{} is of a run whose replicas part after step {}: leave out --local-after",
+                        command_.resume,
+                        before));
+      }
+      return command_.local_after;
+    }
+    return before > 0 ? before : std::max<Index>(length_.last_step / 2, 1);
+  }
+
   // `dataset` on ranks that read.
-  [[nodiscard]] DataLoader loader(std::optional<Dataset> dataset, Split split) const {
-    auto source = agreed(communicator_, [&]() -> std::optional<BatchSource> {
+  [[nodiscard]] std::shared_ptr<const BatchSource> source(std::optional<Dataset> dataset,
+                                                          Split split) const {
+    return agreed(communicator_, [&]() -> std::shared_ptr<const BatchSource> {
       if (!dataset) {
-        return std::nullopt;
+        return nullptr;
       }
       BatchOptions options{rules_, pass_images(), seed_, split};
-      return std::optional<BatchSource>(
-          std::in_place, std::move(*dataset), options, command_.model);
+      if (mapped_) {
+        mapped_->share(options);
+      }
+      return std::make_shared<const BatchSource>(std::move(*dataset), options, command_.model);
     });
-    return DataLoader(std::move(source), plan_, communicator_);
   }
 
   // Gives the trainer the weights that training begins with.
@@ -303,7 +644,8 @@ class TrainRun {
                         .model = model_.text,
                         .fingerprint = fingerprint(model_.network),
                         .preparation = preparation_,
-                        .last_frozen = last_frozen(model_.network)};
+                        .last_frozen = last_frozen(model_.network),
+                        .post_local_steps = trainer.options().post_local_steps};
     if (command_.weights.empty() && command_.resume.empty() && begun.last_frozen >= 0) {
       warn("frozen layers keep their random initial weights: give --weights to start with others",
            communicator_);
@@ -324,6 +666,7 @@ class TrainRun {
                                                 model_.network,
                                                 trainer.execution().parameters(),
                                                 trainer.optimizer(),
+                                                trainer.rank_state(),
                                                 communicator_);
     if (state.seed != seed_) {
       warn(fmt::format("the checkpoint was trained with --seed {}, this run has --seed {}: "
@@ -339,7 +682,14 @@ class TrainRun {
                       state.step,
                       length_.last_step));
     }
-    trainer.resume_at(state.step);
+    if (state.rank_states == TrainingState::RankStates::OfAnotherPlan) {
+      warn(
+          fmt::format("{}: what its ranks had of their own is of another partition: all start from "
+                      "the weights that they had in common",
+                      command_.resume),
+          communicator_);
+    }
+    trainer.resume_at(state.step, state.rank_states == TrainingState::RankStates::Restored);
     saved_.set(command_.resume, state.step);
     begun.step = state.step;
     begun.images_seen = state.images_seen > 0 ? state.images_seen : state.step * training_.batch;
@@ -355,9 +705,9 @@ class TrainRun {
     return bar ? ProgressStyle::Bar : ProgressStyle::Line;
   }
 
-  [[nodiscard]] partitioner::ReportOptions planned_options() const {
+  [[nodiscard]] partitioner::ReportOptions planned_options(const partitioner::Plan& plan) const {
     partitioner::ReportOptions options =
-        report_options(command_.model, model_.network, plan_, training_.adam);
+        report_options(command_.model, model_.network, plan, training_.adam);
     options.memory.picture_batches += command_.evaluate ? 1 : 0;  // those to test with
     options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;
     options.memory.data_bytes = needs_ ? needs_->data_bytes : 0;
@@ -365,8 +715,11 @@ class TrainRun {
   }
 
   void report_memory(const partitioner::MemoryUse& measured) {
-    const std::string json = memory_json(
-        planned_memory_of_ranks(model_.network, plan_, planned_options()), measured, communicator_);
+    const partitioner::Plan& plan = phase_ ? phase_->plan() : carried_plan_;
+    const std::string json =
+        memory_json(planned_memory_of_ranks(model_.network, plan, planned_options(plan)),
+                    measured,
+                    communicator_);
     record_->write("memory.json", json);
     on_root(communicator_, [&] { say(memory_table(json)); });
   }
@@ -380,36 +733,80 @@ class TrainRun {
     }
   }
 
+  struct Pictures {
+    Index count = 0;
+    std::vector<std::string> class_names;
+  };
+
   TrainCommand command_;
   const Communicator& communicator_;
   LastCheckpoint& saved_;
   RunStory& story_;
+  PartitionChooser* chooser_;
   partitioner::ModelFile model_;
   partitioner::TrainingOptions training_;
+  std::optional<MappedData> mapped_;
   std::optional<ListedData> data_;
   std::optional<DataNeeds> needs_;
   partitioner::Partition partition_;
-  partitioner::Plan plan_;
+  partitioner::Plan plan_;  // until the first phase has it
   std::uint64_t seed_;
   std::optional<Preparation> before_;  // of the weights that training begins with
   RenderingRules rules_;
   Preparation preparation_;
   TrainingLength length_;
+  PictureSources sources_;
+  Pictures training_pictures_;
+  Pictures testing_;
+  TrainingState begun_;
   std::optional<RunRecord> record_;
-  StepComparison step_comparison_;  // rank 0
+  std::optional<TrainingPhase> phase_;  // nothing on a rank that takes no part
+  partitioner::Plan carried_plan_;      // of the phase, on all ranks, where there are several
+  bool resting_ = false;                // whether some rank takes no part
+  std::int64_t sent_bytes_ = 0;         // of this rank, in phases before
+  StepComparison step_comparison_;      // rank 0
 };
 
 }  // namespace
 
 void run_train(const TrainCommand& command, const Communicator& communicator) {
+  run_train(command, communicator, nullptr);
+}
+
+void run_train(const TrainCommand& command,
+               const Communicator& communicator,
+               PartitionChooser* chooser) {
   if (command.monitor == "off" && !command.meters.empty()) {
     throw AgreedError("--meter is read by the monitor: leave out --monitor off");
+  }
+  if (command.rebalance && !command.partition.automatic()) {
+    throw AgreedError("--rebalance finds partitions as --partition auto does: give that, too");
+  }
+  if (command.rebalance && command.partition.replicas > 1) {
+    throw AgreedError("--rebalance changes the partition, which --replicas needs to stay");
+  }
+  if (command.local_after > 0 && command.partition.sync.rfind("post-local", 0) != 0 &&
+      command.partition.file.empty()) {
+    throw AgreedError("--local-after is of --sync post-local:H");
+  }
+  if ((command.rebalance || chooser != nullptr) &&
+      partitioner::compression_named(command.partition.gradient_precision)
+          .value_or(partitioner::Compression::Exact)
+          .by_runs()) {
+    throw AgreedError(
+        fmt::format("--gradient-precision {}: what its messages leave out cannot be carried to "
+                    "another partition, which {} may go on by",
+                    command.partition.gradient_precision,
+                    command.rebalance ? "--rebalance" : "choose"));
+  }
+  if (command.rebalance && !command.data_map.empty()) {
+    throw AgreedError("--rebalance moves work, but not the data that --data-map ties it to");
   }
   LastCheckpoint saved;
   RunStory story(communicator);
   saved.on_stall([&story](const std::string& what) { story.end("failed", what); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
-  TrainRun(command, communicator, saved, story).run();
+  TrainRun(command, communicator, saved, story, chooser).run();
 }
 
 }  // namespace tessera::engine

@@ -14,6 +14,7 @@
 
 #include "engine/comm/mpi_count.h"
 #include "engine/comm/patience.h"
+#include "engine/comm/tags.h"
 #include "partitioner/partition/gradient_reduction.h"
 
 namespace tessera::engine {
@@ -25,7 +26,6 @@ constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI co
 // A look costs kernels processor time, and where nobody looks for long the wire stands idle.
 constexpr std::chrono::microseconds kShortestNap{250};
 constexpr std::chrono::microseconds kLongestNap{2000};
-constexpr int kNoMessageTag = kBulkTag + 1;
 
 struct Message {
   std::byte* bytes = nullptr;  // only read where it is sent
@@ -71,7 +71,7 @@ struct BulkTransfers::State {
   bool watched = false;     // by wait()
   bool stopping = false;
   bool ran_dry = false;  // all chunks sent, or all received, were done when somebody looked
-  Pulse* pulse = nullptr;
+  const Communicator* communicator = nullptr;
   std::thread thread;
 
   void post(int peer, bool sends, const Message& message);
@@ -200,7 +200,7 @@ void BulkTransfers::State::run() {
 BulkTransfers::BulkTransfers(const Communicator& communicator, bool by_wire)
     : state_(std::make_unique<State>()) {
   state_->by_wire = by_wire;
-  state_->pulse = communicator.pulse();
+  state_->communicator = &communicator;
   state_->has_thread = by_wire && communicator.size() > 1 && MpiSession::threads_may_call();
   state_->chunks_per_queue = partitioner::chunks_in_flight(communicator.size());
   for (int peer = 0; peer < communicator.size(); ++peer) {
@@ -226,6 +226,7 @@ void BulkTransfers::post_receive(Batch& batch, int from, std::span<std::byte> by
 }
 
 void BulkTransfers::post_send(Batch& batch, int to, std::span<const std::byte> bytes) {
+  state_->communicator->count_sent(bytes.size());
   // Pieces of what is sent and of what is received are kept alike.
   auto* const data = const_cast<std::byte*>(bytes.data());
   state_->post(to, true, {.bytes = data, .size = bytes.size(), .batch = &batch.under_way_});
@@ -235,7 +236,7 @@ void BulkTransfers::wait(Batch& batch) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   state.watched = true;
-  Patience patience(state.pulse);
+  Patience patience(state.communicator->pulse());
   while (batch.under_way_ > 0) {
     if (state.advance()) {
       patience.renew();

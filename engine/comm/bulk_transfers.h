@@ -17,10 +17,9 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/comm/mpi_session.h"
+#include "engine/comm/tags.h"
 
 namespace tessera::engine {
-
-inline constexpr int kBulkTag = 6;  // below those of exchanges
 
 class BulkTransfers {
  public:
@@ -30,7 +29,7 @@ class BulkTransfers {
     int under_way_ = 0;
   };
 
-  // `by_wire`: in chunks and by a thread; the same on all ranks.
+  // `by_wire`: in chunks and by a thread; the same on all ranks. The communicator must outlive it.
   explicit BulkTransfers(const Communicator& communicator, bool by_wire = spans_machines());
   // What is still under way never ends: only for the end of a program that an error stops.
   ~BulkTransfers();

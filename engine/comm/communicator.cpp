@@ -19,6 +19,7 @@ struct Requests::State {
   std::vector<int> done;  // found by a look and not yet named
   std::size_t named = 0;  // of `done`
   Pulse* pulse = nullptr;
+  std::chrono::microseconds longest_pause = Patience::kUsualPause;
 };
 
 Requests::Requests() : state_(std::make_unique<State>()) {}
@@ -32,7 +33,7 @@ int Requests::wait_any() {
     state = {};
     return -1;
   }
-  Patience patience(state.pulse);
+  Patience patience(state.pulse, state.longest_pause);
   while (state.named == state.done.size()) {
     const std::size_t before = state.done.size();
     state.done.resize(state.requests.size());
@@ -77,11 +78,39 @@ Communicator Communicator::world(Pulse* pulse) {
   return world;
 }
 
+Communicator Communicator::among(const std::vector<int>& ranks) const {
+  Communicator part = *this;
+  part.absent_.assign(static_cast<std::size_t>(size_), true);
+  for (const int rank : ranks) {
+    part.absent_[static_cast<std::size_t>(rank)] = false;
+  }
+  partitioner::expects(part.takes_part(0), "rank 0 takes part");
+  if (static_cast<int>(ranks.size()) == size_) {
+    part.absent_.clear();
+  }
+  return part;
+}
+
+Communicator Communicator::resting() const {
+  constexpr std::chrono::milliseconds kLongest{20};
+  Communicator other = *this;
+  other.longest_pause_ = kLongest;
+  return other;
+}
+
+Communicator Communicator::for_another_thread() const {
+  Communicator other;
+  other.rank_ = rank_;
+  other.size_ = size_;
+  return other;
+}
+
 void Communicator::post_receive(Requests& requests,
                                 int from,
                                 int tag,
                                 std::span<std::byte> bytes) const {
   requests.state_->pulse = pulse_;
+  requests.state_->longest_pause = longest_pause_;
   MPI_Irecv(bytes.data(),
             mpi_count(bytes.size()),
             MPI_BYTE,
@@ -96,6 +125,8 @@ void Communicator::post_send(Requests& requests,
                              int tag,
                              std::span<const std::byte> bytes) const {
   requests.state_->pulse = pulse_;
+  requests.state_->longest_pause = longest_pause_;
+  count_sent(bytes.size());
   MPI_Isend(bytes.data(),
             mpi_count(bytes.size()),
             MPI_BYTE,

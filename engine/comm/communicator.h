@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -15,9 +16,9 @@
 #include <string>
 #include <vector>
 
-namespace tessera::engine {
+#include "engine/comm/patience.h"
 
-struct Pulse;
+namespace tessera::engine {
 
 // Receives and sends under way. Their memory must stay until they are done.
 class Requests {
@@ -64,6 +65,20 @@ class Communicator {
   static Communicator world(Pulse* pulse = nullptr);
   // This rank alone.
   static Communicator self() { return {}; }
+  // The same ranks, for a thread that waits beside the one that the pulse tells of.
+  [[nodiscard]] Communicator for_another_thread() const;
+
+  // The same ranks, of which only those that are listed take part: they call together what all
+  // ranks call together, and the others know nothing of it. Rank 0 is one of them. What is gathered
+  // has nothing from the others, and of_ranks() a value made by default.
+  [[nodiscard]] Communicator among(const std::vector<int>& ranks) const;
+  [[nodiscard]] bool takes_part(int rank) const {
+    return absent_.empty() || !absent_[static_cast<std::size_t>(rank)];
+  }
+
+  // The same, for a rank that waits long: it looks so rarely that waiting takes next to nothing of
+  // the processor, and sees what comes some hundredths of a second late.
+  [[nodiscard]] Communicator resting() const;
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
@@ -92,7 +107,9 @@ class Communicator {
     const auto all = gather_all(std::as_bytes(std::span<const Value>(&mine, 1)));
     std::vector<Value> values(all.size());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      std::memcpy(&values[rank], all[rank].data(), sizeof(Value));
+      if (takes_part(static_cast<int>(rank))) {
+        std::memcpy(&values[rank], all[rank].data(), sizeof(Value));
+      }
     }
     return values;
   }
@@ -107,6 +124,10 @@ class Communicator {
     return theirs;
   }
 
+  // Bytes that were posted to be sent by this communicator or by transfers made of it.
+  [[nodiscard]] std::int64_t sent_bytes() const { return sent_bytes_; }
+  void count_sent(std::size_t bytes) const { sent_bytes_ += static_cast<std::int64_t>(bytes); }
+
   // Seconds that ExchangeTimers of this communicator have run, by what they were for.
   [[nodiscard]] const ExchangeTimes& exchange_times() const { return exchange_times_; }
 
@@ -115,7 +136,10 @@ class Communicator {
   int rank_ = 0;
   int size_ = 1;
   Pulse* pulse_ = nullptr;
+  std::vector<bool> absent_;  // [rank]; empty: all take part
+  std::chrono::microseconds longest_pause_ = Patience::kUsualPause;
   mutable ExchangeTimes exchange_times_;  // of bookkeeping, not of what it communicates
+  mutable std::int64_t sent_bytes_ = 0;
 };
 
 // Counts the time from its making to its end as spent on exchanging.

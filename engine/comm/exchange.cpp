@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "engine/comm/tags.h"
+
 namespace tessera::engine {
 
 using partitioner::Message;
@@ -159,7 +161,6 @@ void regrid(const Communicator& communicator,
             const std::vector<Message>& messages,
             View<const T> owned,
             View<T> required) {
-  constexpr int kRegridTag = 2;
   Exchange<T> exchange(communicator, messages, kRegridTag);
   exchange.start_copy(owned);
   exchange.finish_copy(required);

@@ -21,8 +21,6 @@
 
 namespace tessera::engine {
 
-inline constexpr int kFirstExchangeTag = 16;
-
 template <class T>
 class Exchange {
  public:

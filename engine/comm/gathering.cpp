@@ -2,16 +2,17 @@
 
 #include <utility>
 
+#include "engine/comm/tags.h"
+
 namespace tessera::engine {
 
-namespace {
-
-constexpr int kGatherTag = 1;  // exchanges number theirs from 16 on
-
-}  // namespace
-
 Gathering::Gathering(const Communicator& communicator)
+    : Gathering(communicator, 0, communicator.size()) {}
+
+Gathering::Gathering(const Communicator& communicator, int first, int count)
     : communicator_(&communicator),
+      first_(static_cast<std::size_t>(first)),
+      end_(first_ + static_cast<std::size_t>(count)),
       sizes_(static_cast<std::size_t>(communicator.size())),
       all_(static_cast<std::size_t>(communicator.size())) {}
 
@@ -23,8 +24,11 @@ void Gathering::set(std::span<const std::byte> mine) {
 
 void Gathering::start(int round) {
   const auto own = static_cast<std::size_t>(communicator_->rank());
-  for (std::size_t other = 0; other < all_.size(); ++other) {
-    if (other == own) {
+  const auto is_there = [&](std::size_t other) {
+    return other != own && communicator_->takes_part(static_cast<int>(other));
+  };
+  for (std::size_t other = first_; other < end_; ++other) {
+    if (!is_there(other)) {
       continue;
     }
     if (round > 0) {
@@ -36,8 +40,8 @@ void Gathering::start(int round) {
         kGatherTag,
         round == 0 ? bytes_of(&sizes_[other], 1) : std::span<std::byte>(all_[other]));
   }
-  for (std::size_t other = 0; other < all_.size(); ++other) {
-    if (other != own) {
+  for (std::size_t other = first_; other < end_; ++other) {
+    if (is_there(other)) {
       communicator_->post_send(requests_,
                                static_cast<int>(other),
                                kGatherTag,

@@ -14,12 +14,11 @@
 
 #include "engine/comm/mpi_count.h"
 #include "engine/comm/mpi_session.h"
+#include "engine/comm/tags.h"
 
 namespace tessera::engine {
 
 namespace {
-
-constexpr int kLetterTag = 8;  // below those of exchanges
 
 std::optional<Mailbox::Letter> next_letter() {
   int found = 0;

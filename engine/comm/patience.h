@@ -32,7 +32,11 @@ struct Pulse {
 
 class Patience {
  public:
-  explicit Patience(Pulse* pulse) : pulse_(pulse) {}
+  static constexpr std::chrono::microseconds kUsualPause{200};
+
+  // It looks at least once in `longest`.
+  explicit Patience(Pulse* pulse, std::chrono::microseconds longest = kUsualPause)
+      : pulse_(pulse), longest_(longest) {}
   ~Patience() { end_wait(); }
   Patience(const Patience&) = delete;
   Patience& operator=(const Patience&) = delete;
@@ -49,7 +53,7 @@ class Patience {
       pulse_->waiting = true;
     }
     std::this_thread::sleep_for(pause_);
-    pause_ = std::min(pause_ * 2, std::chrono::microseconds(200));
+    pause_ = std::min(pause_ * 2, longest_);
   }
 
   // Something was there to see: the next wait is a new one.
@@ -83,6 +87,7 @@ class Patience {
   }
 
   Pulse* pulse_;
+  std::chrono::microseconds longest_;
   std::int64_t since_ns_ = 0;  // of the wait in progress
   bool noted_ = false;
   int looks_ = 0;

@@ -14,7 +14,10 @@ using partitioner::Region;
 BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::string& model)
     : dataset_(std::move(dataset)), options_(std::move(options)) {
   expects(options_.batch > 0, "a batch has at least one image");
-  expects(dataset_.size() > 0, "a data set has at least one picture");
+  const auto part = static_cast<std::size_t>(options_.part);
+  const bool whole = options_.shares == nullptr || options_.part == BatchOptions::kAllParts;
+  expects(whole ? dataset_.size() > 0 : dataset_.size() == options_.shares->sizes()[part],
+          "a data set has at least one picture, or those of its part");
   expects(dataset_.channels() == options_.rules.input.channels,
           "the data set is read with the input's channels");
   check_rules(options_.rules, model);
@@ -34,7 +37,31 @@ Index BatchSource::item(Index step, Index position) const {
   return shuffled_item(size, options_.seed, place / size, place % size);
 }
 
+// Those of the parts one after the other; of other parts than the source's own, -1.
+std::vector<Index> BatchSource::items_of_shares(Index step) const {
+  const DataShares& shares = *options_.shares;
+  const std::vector<Index> images = shares.images(step);
+  std::vector<Index> items;
+  Index first = 0;  // item of the part
+  for (int part = 0; part < static_cast<int>(images.size()); ++part) {
+    const bool all = options_.part == BatchOptions::kAllParts;
+    const auto at = static_cast<std::size_t>(part);
+    if (all || options_.part == part) {
+      for (const Index item : shares.items(step, part, options_.seed)) {
+        items.push_back(first + item);
+      }
+    } else {
+      items.insert(items.end(), static_cast<std::size_t>(images[at]), -1);
+    }
+    first += all ? shares.sizes()[at] : 0;
+  }
+  return items;
+}
+
 std::vector<Index> BatchSource::items(Index step) const {
+  if (options_.shares != nullptr) {
+    return items_of_shares(step);
+  }
   std::vector<Index> items;
   for (Index position = 0; position < options_.batch; ++position) {
     items.push_back(item(step, position));
@@ -65,13 +92,12 @@ void BatchSource::render_at(Index place,
                             const Picture& picture,
                             const Region& region,
                             std::span<float> cells) const {
-  const Augmentation augmentation = options_.split == Split::Test
-                                        ? centre_crop(options_.rules, picture.shape)
-                                        : draw_augmentation(options_.rules,
-                                                            picture.shape,
-                                                            options_.seed,
-                                                            place / dataset_.size(),
-                                                            place % dataset_.size());
+  const Index size = options_.shares != nullptr ? options_.shares->size() : dataset_.size();
+  const Augmentation augmentation =
+      options_.split == Split::Test
+          ? centre_crop(options_.rules, picture.shape)
+          : draw_augmentation(
+                options_.rules, picture.shape, options_.seed, place / size, place % size);
   render(picture, augmentation, options_.rules, region, cells);
 }
 
@@ -87,11 +113,12 @@ BatchSource::Reading BatchSource::read_region(Index step,
   if (region.empty()) {
     return {};
   }
-  expects(region.images.begin >= 0 && region.images.end <= options_.batch,
+  const std::vector<Index> items = this->items(step);
+  expects(region.images.begin >= 0 && region.images.end <= std::ssize(items),
           "a region's images lie in the batch");
   std::vector<Wanted> all;
   for (Index position = region.images.begin; position < region.images.end; ++position) {
-    all.push_back({item(step, position), position});
+    all.push_back({items[static_cast<std::size_t>(position)], position});
   }
   // Those of the same picture behind each other, so that one at a time is held.
   std::stable_sort(

@@ -1,21 +1,25 @@
-// Which items make up each step's batch, and the pixels of a region of it
-// and the targets. A rank asks
+// Which items make up each step's batch, the pixels of a region of it and the targets. A rank asks
 // for the region that it requires; every rank gets the same picture of the same item, without a
 // word between them.
 //
 // For training, epochs follow each other without a gap: a batch may begin in one and end in the
 // next. For testing, items come in their own order; the places of the last batch that no item is
 // left for have item -1, no targets and pixels 0.
+//
+// Where a data set lies in parts on several ranks, a source has the items of its own part; all
+// other places of a batch have item -1 here.
 
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/base/targets.h"
 #include "engine/data/augment.h"
+#include "engine/data/data_shares.h"
 #include "engine/data/dataset.h"
 #include "partitioner/base/region.h"
 
@@ -27,6 +31,11 @@ struct BatchOptions {
   std::uint64_t seed = 0;
   Split split = Split::Train;
   bool passes_unreadable = false;  // goes on past a picture that cannot be read, which is 0 then
+  // Of a data set in parts, which say the batch of each step instead of `batch`; null: it is whole.
+  std::shared_ptr<const DataShares> shares = nullptr;
+  int part = kAllParts;  // whose items the data set has; kAllParts: those of all, in their order
+
+  static constexpr int kAllParts = -1;
 };
 
 // A picture of a batch that could not be read, and why.
@@ -43,7 +52,7 @@ class BatchSource {
   // Steps that `epochs` take, the last of which may reach into the next one.
   [[nodiscard]] Index steps(Index epochs = 1) const;
 
-  // The items of step `step`, counted from 0: options.batch of them.
+  // The items of step `step`, counted from 0: options.batch of them, or as many as the shares say.
   [[nodiscard]] std::vector<Index> items(Index step) const;
 
   // How many of them are items, not -1.
@@ -71,6 +80,7 @@ class BatchSource {
 
  private:
   [[nodiscard]] Index item(Index step, Index position) const;
+  [[nodiscard]] std::vector<Index> items_of_shares(Index step) const;
   void render_at(Index place,
                  const Picture& picture,
                  const partitioner::Region& region,

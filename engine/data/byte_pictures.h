@@ -45,6 +45,13 @@ struct BytePictures {
   return digest.value();
 }
 
+// The same without some items, given in rising order.
+[[nodiscard]] BytePictures without_items(const BytePictures& pictures,
+                                         const std::vector<Index>& items);
+
+// Adds those of `more`, of the same shape, behind the others.
+void add_pictures(const BytePictures& more, BytePictures& pictures);
+
 // "0", "1", ... for data sets that come without names.
 [[nodiscard]] inline std::vector<std::string> numbered_names(int classes) {
   std::vector<std::string> names;

@@ -199,12 +199,22 @@ bool has_class_folders(const fs::path& folder) {
   return !folders_in(folder).empty();
 }
 
-PictureFiles open_class_folders(const fs::path& folder, bool training) {
+PictureFiles open_class_folders(const fs::path& folder, bool training, bool is_part) {
   const Halves halves = find_halves(folder);
   const bool divided = halves.testing.empty();
   PictureFiles files;
   files.base = folder;
   files.class_names = folders_in(folder / halves.training);
+  if (is_part && !divided) {
+    const std::vector<std::string> tested = folders_in(folder / halves.testing);
+    std::vector<std::string> all;
+    std::set_union(files.class_names.begin(),
+                   files.class_names.end(),
+                   tested.begin(),
+                   tested.end(),
+                   std::back_inserter(all));
+    files.class_names = std::move(all);
+  }
   add_half(training || divided ? halves.training : halves.testing, training || divided, files);
   add_unused(halves, files);
   if (divided) {

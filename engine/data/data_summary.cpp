@@ -183,8 +183,21 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
   return problems;
 }
 
-std::string summary_of(const InspectedData& data) {
+std::string described_classes(const Dataset& dataset) {
   constexpr std::size_t kNamesShown = 10;
+  const std::vector<std::string>& classes = dataset.class_names();
+  std::string names;
+  for (std::size_t i = 0; i < std::min(classes.size(), kNamesShown); ++i) {
+    names += (i > 0 ? ", " : "") + partitioner::printable_start(classes[i]);
+  }
+  return fmt::format("{} class{} ({}{})",
+                     dataset.classes(),
+                     dataset.classes() == 1 ? "" : "es",
+                     names,
+                     classes.size() > kNamesShown ? ", ..." : "");
+}
+
+std::string summary_of(const InspectedData& data) {
   Index pictures = 0;
   LeftOutFiles left_out;
   for (const InspectedHalf* half : data.halves()) {
@@ -195,17 +208,8 @@ std::string summary_of(const InspectedData& data) {
       }
     }
   }
-  const Dataset& first = data.halves().front()->dataset;
-  std::string names;
-  for (std::size_t i = 0; i < std::min(first.class_names().size(), kNamesShown); ++i) {
-    names += (i > 0 ? ", " : "") + partitioner::printable_start(first.class_names()[i]);
-  }
-  std::string text = fmt::format("{}, {} class{} ({}{})",
-                                 counted(pictures, "picture"),
-                                 first.classes(),
-                                 first.classes() == 1 ? "" : "es",
-                                 names,
-                                 first.class_names().size() > kNamesShown ? ", ..." : "");
+  std::string text =
+      counted(pictures, "picture") + ", " + described_classes(data.halves().front()->dataset);
   if (data.testing) {
     text += fmt::format(", {} for testing", data.testing->dataset.size());
   }

@@ -48,6 +48,9 @@ void inspect(InspectedData& data, const ReadingRules& rules, bool decode);
 // has no class for are.
 [[nodiscard]] std::vector<DataProblem> problems_of(const InspectedData& data);
 
+// "3 classes (ball, cup, tent)"
+[[nodiscard]] std::string described_classes(const Dataset& dataset);
+
 // "180 pictures, 3 classes (ball, cup, tent), 45 for testing; 2 .heic files left out".
 [[nodiscard]] std::string summary_of(const InspectedData& data);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "engine/data/cifar.h"
@@ -32,7 +33,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-Dataset::Pictures open_any(const fs::path& path, bool training) {
+Dataset::Pictures open_any(const fs::path& path, bool training, bool is_part) {
   require_existing(path);
   if (!is_folder(path)) {
     if (path.extension() == ".data") {
@@ -50,7 +51,7 @@ Dataset::Pictures open_any(const fs::path& path, bool training) {
     return open_cifar(cifar, training);
   }
   if (has_class_folders(path)) {
-    return open_class_folders(path, training);
+    return open_class_folders(path, training, is_part);
   }
   throw InputError(
       path.string(),
@@ -101,7 +102,10 @@ void Dataset::expect_files(PictureRecords records) {
 }
 
 void Dataset::drop(const std::vector<Index>& items) {
-  expects(files() != nullptr, "only picture files are dropped");
+  if (const BytePictures* held = byte_pictures()) {
+    pictures_ = without_items(*held, items);
+    return;
+  }
   std::vector<PictureRecord> kept;
   for (Index item = 0; item < std::ssize(records_.pictures); ++item) {
     if (!std::binary_search(items.begin(), items.end(), item)) {
@@ -110,6 +114,39 @@ void Dataset::drop(const std::vector<Index>& items) {
   }
   records_.pictures = std::move(kept);
   pictures_ = without_items(*files(), items);
+}
+
+void Dataset::append(Dataset more) {
+  expects(of_files() == more.of_files() && class_names() == more.class_names(),
+          "data sets of one kind, with the same classes");
+  if (auto* held = std::get_if<BytePictures>(&pictures_)) {
+    add_pictures(std::get<BytePictures>(more.pictures_), *held);
+    return;
+  }
+  expects((size() == 0 || !records_.pictures.empty()) &&
+              std::ssize(more.records_.pictures) == more.size(),
+          "a record of each picture file");
+  records_.pictures.insert(
+      records_.pictures.end(), more.records_.pictures.begin(), more.records_.pictures.end());
+  add_files(*more.files(), std::get<PictureFiles>(pictures_));
+}
+
+void Dataset::set_classes(std::vector<std::string> names) {
+  std::vector<int> numbers;
+  for (const std::string& name : class_names()) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    expects(found != names.end(), "each class keeps its name");
+    numbers.push_back(static_cast<int>(found - names.begin()));
+  }
+  std::visit(
+      [&](auto& pictures) {
+        for (auto& label : pictures.labels) {
+          using Label = std::remove_reference_t<decltype(label)>;
+          label = static_cast<Label>(numbers[label]);
+        }
+        pictures.class_names = std::move(names);
+      },
+      pictures_);
 }
 
 int Dataset::label(Index item) const {
@@ -151,8 +188,8 @@ const std::vector<std::string>& Dataset::class_names() const {
   return std::get<PictureFiles>(pictures_).class_names;
 }
 
-Dataset list_dataset(const fs::path& path, Split split, Index channels) {
-  return {open_any(path, split == Split::Train), path, channels};
+Dataset list_dataset(const fs::path& path, Split split, Index channels, bool is_part) {
+  return {open_any(path, split == Split::Train, is_part), path, channels};
 }
 
 Dataset open_dataset(const fs::path& path, Split split, Index channels) {

@@ -61,6 +61,11 @@ class Dataset {
   void expect_files(PictureRecords records);
   // Takes items out, given in rising order.
   void drop(const std::vector<Index>& items);
+  // Adds the items of another data set of the same kind and classes behind its own; of bytes also
+  // of the same shape. Its picture files have absolute paths.
+  void append(Dataset more);
+  // Renames the classes: `names` are all of the present ones, and perhaps more, in any order.
+  void set_classes(std::vector<std::string> names);
 
   // Which of the two kinds it is; nullptr: the other one.
   [[nodiscard]] const PictureFiles* files() const { return std::get_if<PictureFiles>(&pictures_); }
@@ -77,7 +82,11 @@ class Dataset {
 
 // Opens half of the data set at `path`, a folder or a .data file. Pictures are converted to
 // `channels`, 1 or 3. What is wrong with single pictures or classes is left to problems().
-[[nodiscard]] Dataset list_dataset(const std::filesystem::path& path, Split split, Index channels);
+// `is_part`: other devices have the rest of the data set, so folders may lack classes.
+[[nodiscard]] Dataset list_dataset(const std::filesystem::path& path,
+                                   Split split,
+                                   Index channels,
+                                   bool is_part = false);
 
 // The same, and InputError where anything is wrong with it.
 [[nodiscard]] Dataset open_dataset(const std::filesystem::path& path, Split split, Index channels);

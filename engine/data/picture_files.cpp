@@ -46,11 +46,9 @@ Index memory_of(const PictureFiles& files) {
 }
 
 std::string place_of(const PictureFiles& files, Index item) {
-  if (files.list.empty()) {
-    return picture_path(files, item).string();
-  }
-  return fmt::format(
-      "{}:{}", files.list.string(), files.line_numbers[static_cast<std::size_t>(item)]);
+  const int line = files.list.empty() ? 0 : files.line_numbers[static_cast<std::size_t>(item)];
+  return line == 0 ? picture_path(files, item).string()
+                   : fmt::format("{}:{}", files.list.string(), line);
 }
 
 namespace {
@@ -119,6 +117,16 @@ PictureFiles without_items(const PictureFiles& files, const std::vector<Index>& 
     }
   }
   return rest;
+}
+
+void add_files(const PictureFiles& more, PictureFiles& files) {
+  for (Index i = 0; i < more.paths.size(); ++i) {
+    files.paths.add(more.paths[i]);
+  }
+  files.labels.insert(files.labels.end(), more.labels.begin(), more.labels.end());
+  if (!files.list.empty()) {
+    files.line_numbers.resize(static_cast<std::size_t>(files.paths.size()));
+  }
 }
 
 PictureFiles list_file_pictures(const fs::path& file) {

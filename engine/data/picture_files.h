@@ -39,7 +39,7 @@ struct PictureFiles {
   std::filesystem::path
       base;  // a relative path is looked for from here first, then from the current folder
   std::filesystem::path list;     // the text file that lists them; empty: there is none
-  std::vector<int> line_numbers;  // in that file, one per path
+  std::vector<int> line_numbers;  // in that file, one per path; 0: it is not from there
   bool divided = false;  // the list is a part of one that the other half was taken from, too
   std::vector<DataProblem> problems;
   LeftOutFiles left_out;
@@ -66,6 +66,9 @@ class CommonNames {
 [[nodiscard]] PictureFiles without_items(const PictureFiles& files,
                                          const std::vector<Index>& items);
 
+// Adds those of `more` behind the others; their paths are absolute.
+void add_files(const PictureFiles& more, PictureFiles& files);
+
 // What the list takes.
 [[nodiscard]] Index memory_of(const PictureFiles& files);
 
@@ -88,8 +91,11 @@ class CommonNames {
 
 // Reads train/CLASS/*.jpg and test/CLASS/*.jpg (by any of their names), or CLASS/*.jpg only; then
 // every tenth picture is for testing, by position in the list sorted by class and name. Classes are
-// the folders for training, sorted. Pictures in folders below that of a class belong to it.
-[[nodiscard]] PictureFiles open_class_folders(const std::filesystem::path& folder, bool training);
+// the folders for training, sorted; of a part of a data set, of which other devices have the rest,
+// those for testing, too. Pictures in folders below that of a class belong to it.
+[[nodiscard]] PictureFiles open_class_folders(const std::filesystem::path& folder,
+                                              bool training,
+                                              bool is_part = false);
 
 // Without labels: the pictures of a folder and of those below it, sorted by path, or those that a
 // text file lists. A folder has `most` at most, and at least one, or an error among its problems.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "engine/comm/tags.h"
 #include "engine/execution/whole_maps.h"
 #include "engine/layers/workspace.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/forward_parts.h"
+#include "partitioner/plan/image_shares.h"
 #include "partitioner/plan/transfers.h"
 
 namespace tessera::engine {
@@ -32,6 +34,7 @@ Execution<T>::Execution(const partitioner::Network& network,
                         const Communicator& communicator,
                         const ExecutionOptions& options)
     : network_(&network),
+      made_for_(&plan),
       plan_(&plan),
       communicator_(&communicator),
       options_(options),
@@ -41,6 +44,10 @@ Execution<T>::Execution(const partitioner::Network& network,
       clock_(communicator, network.size()) {
   partitioner::expects(plan.ranks == communicator.size(),
                        "a plan is made for as many ranks as there are");
+  if (plan.replicas.run_ahead()) {
+    replica_loss_.emplace(
+        communicator, plan.copy_of(rank()) * plan.ranks_of_copy(), plan.ranks_of_copy());
+  }
   arena_ =
       activation_arena(network,
                        plan,
@@ -51,15 +58,58 @@ Execution<T>::Execution(const partitioner::Network& network,
     layers_.push_back(make_layer<T>(site(layer)));
   }
   make_norms();
+  make_statistics();
   make_edges();
   make_zeroing();
   workspace_ = Array<T>(
       workspace_elements(network, plan, rank(), {options.training, options.image_gradient}));
+  make_views();
+}
+
+template <class T>
+void Execution<T>::make_views() {
   for (const Stage stage : kStages) {
-    for (int layer = 0; layer < network.size(); ++layer) {
-      views_[static_cast<std::size_t>(stage)].push_back(make_views(layer, stage));
+    std::vector<LayerViews<T>>& of_stage = views_[static_cast<std::size_t>(stage)];
+    of_stage.clear();
+    for (int layer = 0; layer < network_->size(); ++layer) {
+      of_stage.push_back(make_views(layer, stage));
     }
   }
+}
+
+template <class T>
+void Execution<T>::set_images(const std::vector<Index>& images) {
+  if (images == images_) {
+    return;
+  }
+  if (with_images_ == nullptr) {
+    partitioner::expects(cuts_images_alone(*network_, *made_for_), "images alone are cut");
+    with_images_ = std::make_unique<partitioner::Plan>(*made_for_);
+    plan_ = with_images_.get();
+    for (int layer = 0; layer < network_->size(); ++layer) {
+      layers_[static_cast<std::size_t>(layer)] = make_layer<T>(site(layer));
+    }
+  }
+  for (int rank = 0; rank < made_for_->ranks; ++rank) {
+    partitioner::expects(
+        images[static_cast<std::size_t>(rank)] <= made_for_->tile(kImage, rank).owned.images.size(),
+        "no more images than the plan has room for");
+  }
+  partitioner::set_images(*network_, images, *with_images_);
+  const bool same_contribute = std::equal(
+      images.begin(), images.end(), images_.begin(), images_.end(), [](Index a, Index b) {
+        return (a > 0) == (b > 0);
+      });
+  images_ = images;
+  const Index scratch =
+      workspace_elements(*network_, *plan_, rank(), {options_.training, options_.image_gradient});
+  if (scratch > workspace_.size()) {
+    workspace_ = Array<T>(scratch);
+  }
+  if (!same_contribute) {
+    make_statistics();
+  }
+  make_views();
 }
 
 template <class T>
@@ -81,6 +131,11 @@ void Execution<T>::make_norms() {
   for (const partitioner::LayerSpec& spec : network_->layers) {
     norms_.push_back(normalizes(spec.operation) ? std::make_unique<NormState<T>>() : nullptr);
   }
+}
+
+template <class T>
+void Execution<T>::make_statistics() {
+  statistics_.clear();
   statistics_.resize(norms_.size());
   for (std::size_t i = 0; i < plan_->transfers.size(); ++i) {
     const Transfer& transfer = plan_->transfers[i];

@@ -54,6 +54,11 @@ class Execution {
             const Communicator& communicator,
             const ExecutionOptions& options);
 
+  // How many images each rank has in the next passes, of a plan that cuts images alone
+  // (partitioner/plan/image_shares.h): no more than the plan says, and not the same in all passes.
+  // The plan and its batch are changed here alone; memory and parameters stay where they are.
+  void set_images(const std::vector<Index>& images);
+
   // The part of the input that a rank has to fill in before forward(), and where this one does.
   [[nodiscard]] Region image_region(int rank) const;
   [[nodiscard]] View<T> image();
@@ -61,8 +66,9 @@ class Execution {
   // backward() wants targets in the pass, or output_gradient() filled in after
   // clear_output_gradient().
   void forward(const Pass& pass);
-  // The loss of all ranks, 0 where the pass has no targets. `stop_signal` and `problem` are what
-  // this rank has to tell the others, see PassOutcome.
+  // The loss of all ranks, 0 where the pass has no targets; of a training pass of replicas that may
+  // be steps apart, that of the own replica. `stop_signal` and `problem` are what this rank has to
+  // tell the others, see PassOutcome.
   [[nodiscard]] PassOutcome exchange_loss(const Pass& pass,
                                           int stop_signal = 0,
                                           const std::optional<std::string>& problem = {});
@@ -160,6 +166,8 @@ class Execution {
   };
 
   void make_norms();
+  void make_statistics();
+  void make_views();
   void make_edges();
   void make_zeroing();
   // What is computed again or restored has another place than in the forward pass.
@@ -231,7 +239,10 @@ class Execution {
   [[nodiscard]] int rank() const { return communicator_->rank(); }
 
   const partitioner::Network* network_;
-  const partitioner::Plan* plan_;
+  const partitioner::Plan* made_for_;               // what decides the order of a step, and memory
+  const partitioner::Plan* plan_;                   // with the images of the next pass
+  std::unique_ptr<partitioner::Plan> with_images_;  // where these were set
+  std::vector<Index> images_;                       // by rank
   const Communicator* communicator_;
   ExecutionOptions options_;
   partitioner::ActivationArena arena_;
@@ -245,11 +256,13 @@ class Execution {
   std::deque<Edge> edges_;
   std::vector<Edge*> edge_of_;  // by transfer; null: not of a map
   std::vector<partitioner::Loss> losses_;
-  LossExchange loss_;
-  PassOutcome outcome_;                   // what this rank tells the others
-  std::vector<Zeroing> zeroing_;          // by time, from kImage on
-  std::deque<Performance> performances_;  // that have been asked for
-  int time_ = 0;                          // of the last action
+  LossExchange loss_;                         // of all ranks
+  std::optional<LossExchange> replica_loss_;  // of a replica that others do not wait for
+  LossExchange* exchanged_loss_ = &loss_;     // of the two, that of the pass
+  PassOutcome outcome_;                       // what this rank tells the others
+  std::vector<Zeroing> zeroing_;              // by time, from kImage on
+  std::deque<Performance> performances_;      // that have been asked for
+  int time_ = 0;                              // of the last action
   Array<T> workspace_;
   ActionClock clock_;
 };

@@ -28,6 +28,9 @@ void LossExchange::set(const PassOutcome& mine) {
 PassOutcome LossExchange::total() const {
   PassOutcome total;
   for (const std::vector<std::byte>& theirs : gathering_.all()) {
+    if (theirs.empty()) {
+      continue;  // a rank that takes no part
+    }
     Head head;
     std::memcpy(&head, theirs.data(), sizeof(Head));
     total.loss += head.loss;

@@ -20,14 +20,17 @@ struct PassOutcome {
 class LossExchange {
  public:
   explicit LossExchange(const Communicator& communicator) : gathering_(communicator) {}
+  // Among ranks [first, first + count).
+  LossExchange(const Communicator& communicator, int first, int count)
+      : gathering_(communicator, first, count) {}
 
   void set(const PassOutcome& mine);
   // Gathering::kRounds rounds, each started and finished.
   void start(int round) { gathering_.start(round); }
   void finish() { gathering_.finish(); }
 
-  // The same on all ranks: the sum of their losses, in rank order, and the signal and the problem
-  // of the lowest rank that has one.
+  // The same on all ranks that take part: the sum of their losses, in rank order, and the signal
+  // and the problem of the lowest rank that has one.
   [[nodiscard]] PassOutcome total() const;
 
  private:

@@ -1,43 +1,28 @@
 #include "engine/execution/parameter_bucket.h"
 
 #include <algorithm>
-#include <cstring>
-#include <utility>
+#include <span>
 
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
+using partitioner::Compression;
 using partitioner::Message;
 
 namespace {
 
-// A message in half precision: what 1 stands for, then the halves.
-constexpr Index kUnitBytes = sizeof(float);
-
-Half* halves_of(Array<std::byte>& bytes) {
-  return reinterpret_cast<Half*>(bytes.data() + kUnitBytes);
-}
-const Half* halves_of(const Array<std::byte>& bytes) {
-  return reinterpret_cast<const Half*>(bytes.data() + kUnitBytes);
-}
-
-void put_unit(float unit, Array<std::byte>& bytes) {
-  std::memcpy(bytes.data(), &unit, sizeof(unit));
-}
-float unit_of(const Array<std::byte>& bytes) {
-  float unit = 1;
-  std::memcpy(&unit, bytes.data(), sizeof(unit));
-  return unit;
+std::size_t head_bytes(const Compression& compression) {
+  return static_cast<std::size_t>(packing_overhead_bytes(compression));
 }
 
 }  // namespace
 
 template <class T>
 ParameterBucket<T>::ParameterBucket(std::vector<Parameter<T>*> parameters,
-                                    partitioner::ReductionPrecision precision,
+                                    const Compression& compression,
                                     int rank)
-    : precision_(precision) {
+    : compression_(compression) {
   for (Parameter<T>* parameter : parameters) {
     add_slices(*parameter, rank);
   }
@@ -46,21 +31,21 @@ ParameterBucket<T>::ParameterBucket(std::vector<Parameter<T>*> parameters,
   for (auto* parcels : {&holders_, &owners_}) {
     std::sort(parcels->begin(), parcels->end(), by_peer);
     for (Parcel& parcel : *parcels) {
-      Index elements = 0;
       for (Slice& slice : parcel.slices) {
         if (parcels == &owners_) {
           slice.at = borrowed;
           borrowed += slice.elements.size();
         }
-        elements += slice.elements.size();
       }
-      parcel.bytes = Array<std::byte>(message_bytes(elements));
+      parcel.bytes = Array<std::byte>(value_bytes(parcel));
     }
   }
-  if (half()) {
-    const Index shared = shared_.empty() ? 0 : shared_.back().at + shared_.back().elements.size();
-    changes_ = Array<Half>(shared);
-    value_errors_ = Array<T>(shared);
+  if (!is_exact() && !shared_.empty()) {
+    const Slice& last = shared_.back();
+    changes_ = Array<std::byte>(last.packed_at + packed_bytes(last));
+    value_errors_ = Array<T>(last.at + last.elements.size());
+  }
+  if (!is_exact()) {
     gradient_errors_ = Array<T>(borrowed);
   }
 }
@@ -74,25 +59,30 @@ void ParameterBucket<T>::add_slices(Parameter<T>& parameter, int rank) {
     if (message.from == rank) {
       partitioner::expects(std::find(runs.begin(), runs.end(), elements) != runs.end(),
                            "all of an owned run travels together");
-      parcel(holders_, message.to)
-          .slices.push_back({&parameter, elements, share(parameter, elements)});
+      parcel(holders_, message.to).slices.push_back(share(parameter, elements));
     } else if (message.to == rank) {
-      parcel(owners_, message.from).slices.push_back({&parameter, elements, 0});
+      parcel(owners_, message.from).slices.push_back({&parameter, elements});
     }
   }
 }
 
-// Where the run stands among all that is shared.
+// The run among all that is shared.
 template <class T>
-Index ParameterBucket<T>::share(Parameter<T>& parameter, const Range& run) {
+typename ParameterBucket<T>::Slice ParameterBucket<T>::share(Parameter<T>& parameter,
+                                                             const Range& run) {
   for (const Slice& slice : shared_) {
     if (slice.of == &parameter && slice.elements == run) {
-      return slice.at;
+      return slice;
     }
   }
-  const Index at = shared_.empty() ? 0 : shared_.back().at + shared_.back().elements.size();
-  shared_.push_back({&parameter, run, at});
-  return at;
+  Slice slice{&parameter, run};
+  if (!shared_.empty()) {
+    const Slice& last = shared_.back();
+    slice.at = last.at + last.elements.size();
+    slice.packed_at = last.packed_at + packed_bytes(last);
+  }
+  shared_.push_back(slice);
+  return slice;
 }
 
 template <class T>
@@ -104,22 +94,44 @@ typename ParameterBucket<T>::Parcel& ParameterBucket<T>::parcel(std::vector<Parc
 }
 
 template <class T>
-Index ParameterBucket<T>::message_bytes(Index elements) const {
-  return reduction_message_bytes(precision_, elements, sizeof(T));
+Index ParameterBucket<T>::packed_bytes(const Slice& slice) const {
+  return partitioner::packed_bytes(
+      compression_, {slice.elements.size(), slice.of->plan->shape.row}, sizeof(T));
+}
+
+template <class T>
+Index ParameterBucket<T>::value_bytes(const Parcel& parcel) const {
+  Index bytes = 0;
+  for (const Slice& slice : parcel.slices) {
+    bytes += packed_bytes(slice);
+  }
+  return bytes == 0 ? 0 : bytes + packing_overhead_bytes(compression_);
 }
 
 template <class T>
 Index ParameterBucket<T>::gradient_bytes(const Parcel& parcel) const {
-  Index elements = 0;
+  Index bytes = 0;
   for (const Slice& slice : parcel.slices) {
-    elements += is_sent(slice) ? slice.elements.size() : 0;
+    bytes += is_sent(slice) ? packed_bytes(slice) : 0;
   }
-  return message_bytes(elements);
+  return bytes == 0 ? 0 : bytes + packing_overhead_bytes(compression_);
+}
+
+template <class T>
+PackedRuns<std::byte> ParameterBucket<T>::packed(Parcel& parcel) const {
+  const std::span<std::byte> bytes = parcel.bytes.span();
+  return {bytes.first(head_bytes(compression_)), bytes.subspan(head_bytes(compression_))};
+}
+
+template <class T>
+PackedRuns<const std::byte> ParameterBucket<T>::packed(const Parcel& parcel) const {
+  const std::span<const std::byte> bytes = parcel.bytes.span();
+  return {bytes.first(head_bytes(compression_)), bytes.subspan(head_bytes(compression_))};
 }
 
 template <class T>
 void ParameterBucket<T>::pack_gradient(Parcel& parcel) {
-  if (!half()) {
+  if (is_exact()) {
     auto* to = reinterpret_cast<T*>(parcel.bytes.data());
     for (const Slice& slice : parcel.slices) {
       if (is_sent(slice)) {
@@ -128,48 +140,44 @@ void ParameterBucket<T>::pack_gradient(Parcel& parcel) {
     }
     return;
   }
-  float largest = 0;
+  std::vector<ElementValues<T>> runs;
   for (const Slice& slice : parcel.slices) {
     if (is_sent(slice)) {
       T* const errors = gradient_errors_.data() + slice.at;
       for (Index i = 0; i < slice.elements.size(); ++i) {
         errors[i] += slice.gradient()[i];
       }
-      largest = largest_magnitude(errors, slice.elements.size(), largest);
+      runs.push_back(slice.run(errors));
     }
   }
-  const float unit = half_unit(largest);
-  put_unit(unit, parcel.bytes);
-  Half* to = halves_of(parcel.bytes);
-  for (const Slice& slice : parcel.slices) {
-    if (is_sent(slice)) {
-      round_to_halves(unit, slice.elements.size(), gradient_errors_.data() + slice.at, to);
-      to += slice.elements.size();
-    }
+  if (!runs.empty()) {
+    pack_runs(compression_, runs, packed(parcel));
   }
 }
 
 template <class T>
 void ParameterBucket<T>::add_gradient(const Parcel& parcel) const {
-  if (half()) {
-    const Half* from = halves_of(parcel.bytes);
+  if (is_exact()) {
+    const auto* from = reinterpret_cast<const T*>(parcel.bytes.data());
     for (const Slice& slice : parcel.slices) {
       if (is_sent(slice)) {
-        add_halves(unit_of(parcel.bytes), from, slice.elements.size(), slice.gradient());
+        T* const to = slice.gradient();
+        for (Index i = 0; i < slice.elements.size(); ++i) {
+          to[i] += from[i];
+        }
         from += slice.elements.size();
       }
     }
     return;
   }
-  const auto* from = reinterpret_cast<const T*>(parcel.bytes.data());
+  std::vector<ElementValues<T>> runs;
   for (const Slice& slice : parcel.slices) {
     if (is_sent(slice)) {
-      T* const to = slice.gradient();
-      for (Index i = 0; i < slice.elements.size(); ++i) {
-        to[i] += from[i];
-      }
-      from += slice.elements.size();
+      runs.push_back(slice.run(slice.gradient()));
     }
+  }
+  if (!runs.empty()) {
+    add_packed_runs(compression_, packed(parcel), runs);
   }
 }
 
@@ -191,12 +199,12 @@ void ParameterBucket<T>::finish_reduction(BulkTransfers& transfers) {
   for (const Parcel& parcel : holders_) {
     add_gradient(parcel);
   }
-  if (half()) {
+  if (!is_exact()) {
     restore_values();
   }
 }
 
-// Own values become what they are without rounding; the errors keep what others hold meanwhile.
+// Own values become what they are without compression; the errors keep what others hold meanwhile.
 template <class T>
 void ParameterBucket<T>::restore_values() {
   for (const Slice& slice : shared_) {
@@ -212,58 +220,55 @@ void ParameterBucket<T>::restore_values() {
 
 // ... and back: values become what others will hold.
 template <class T>
-void ParameterBucket<T>::round_changes() {
-  float largest = 0;
+void ParameterBucket<T>::compress_changes() {
+  std::vector<ElementValues<T>> changes;
+  std::vector<ElementValues<T>> held;
   for (const Slice& slice : shared_) {
     T* const values = slice.values();
     T* const errors = value_errors_.data() + slice.at;
     for (Index i = 0; i < slice.elements.size(); ++i) {
-      const T held = errors[i];
-      errors[i] = values[i] - held;
-      values[i] = held;
+      const T holds = errors[i];
+      errors[i] = values[i] - holds;
+      values[i] = holds;
     }
-    largest = largest_magnitude(errors, slice.elements.size(), largest);
+    changes.push_back(slice.run(errors));
+    held.push_back(slice.run(values));
   }
-  change_unit_ = half_unit(largest);
-  for (const Slice& slice : shared_) {
-    const Index count = slice.elements.size();
-    round_to_halves(
-        change_unit_, count, value_errors_.data() + slice.at, changes_.data() + slice.at);
-    add_halves(change_unit_, changes_.data() + slice.at, count, slice.values());
-  }
+  const std::span<std::byte> head = std::span(changes_head_).first(head_bytes(compression_));
+  pack_runs(compression_, changes, PackedRuns<std::byte>{head, changes_.span()});
+  add_packed_runs(compression_, PackedRuns<const std::byte>{head, changes_.span()}, held);
 }
 
 template <class T>
 void ParameterBucket<T>::pack_values(Parcel& parcel) const {
-  if (half()) {
-    put_unit(change_unit_, parcel.bytes);
-    Half* to = halves_of(parcel.bytes);
+  if (is_exact()) {
+    auto* to = reinterpret_cast<T*>(parcel.bytes.data());
     for (const Slice& slice : parcel.slices) {
-      to = std::copy_n(changes_.data() + slice.at, slice.elements.size(), to);
+      to = std::copy_n(slice.values(), slice.elements.size(), to);
     }
     return;
   }
-  auto* to = reinterpret_cast<T*>(parcel.bytes.data());
+  std::byte* to = std::copy_n(changes_head_.begin(), head_bytes(compression_), parcel.bytes.data());
   for (const Slice& slice : parcel.slices) {
-    to = std::copy_n(slice.values(), slice.elements.size(), to);
+    to = std::copy_n(changes_.data() + slice.packed_at, packed_bytes(slice), to);
   }
 }
 
 template <class T>
 void ParameterBucket<T>::take_values(const Parcel& parcel) const {
-  if (half()) {
-    const Half* from = halves_of(parcel.bytes);
+  if (is_exact()) {
+    const auto* from = reinterpret_cast<const T*>(parcel.bytes.data());
     for (const Slice& slice : parcel.slices) {
-      add_halves(unit_of(parcel.bytes), from, slice.elements.size(), slice.values());
+      std::copy_n(from, slice.elements.size(), slice.values());
       from += slice.elements.size();
     }
     return;
   }
-  const auto* from = reinterpret_cast<const T*>(parcel.bytes.data());
+  std::vector<ElementValues<T>> runs;
   for (const Slice& slice : parcel.slices) {
-    std::copy_n(from, slice.elements.size(), slice.values());
-    from += slice.elements.size();
+    runs.push_back(slice.run(slice.values()));
   }
+  add_packed_runs(compression_, packed(parcel), runs);
 }
 
 template <class T>
@@ -271,8 +276,8 @@ void ParameterBucket<T>::start_all_gather(BulkTransfers& transfers) {
   for (Parcel& parcel : owners_) {
     transfers.post_receive(batch_, parcel.peer, parcel.bytes.span());
   }
-  if (half()) {
-    round_changes();
+  if (!is_exact()) {
+    compress_changes();
   }
   for (Parcel& parcel : holders_) {
     pack_values(parcel);
@@ -286,12 +291,6 @@ void ParameterBucket<T>::finish_all_gather(BulkTransfers& transfers) {
   for (const Parcel& parcel : owners_) {
     take_values(parcel);
   }
-}
-
-template <class T>
-void ParameterBucket<T>::clear_error_feedback() {
-  std::fill_n(value_errors_.data(), value_errors_.size(), T{});
-  std::fill_n(gradient_errors_.data(), gradient_errors_.size(), T{});
 }
 
 template <class T>

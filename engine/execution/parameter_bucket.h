@@ -1,18 +1,19 @@
 // Parameters that travel together: gradients from those who hold elements to their owner, which
 // adds them up in rank order, and new values back; a message from a rank to another.
 //
-// In half precision a gradient travels rounded, and the sender adds what rounding has left of it to
-// the next one (error feedback: Seide et al. 2014, Karimireddy et al. 2019). Of a value its rounded
+// Where they are compressed, the sender of a gradient adds what its message leaves out to the next
+// one (error feedback: Seide et al. 2014, Karimireddy et al. 2019). Of a value its compressed
 // change travels, which the owner adds to its own copy as well: so all copies hold the same bits,
-// and the owner keeps what is left. Elements that one rank alone holds are not rounded.
+// and the owner keeps what is left. Elements that one rank alone holds are not compressed.
 
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "engine/comm/bulk_transfers.h"
 #include "engine/execution/parameter.h"
-#include "engine/ops/parameters/half.h"
+#include "engine/ops/parameters/packed_runs.h"
 
 namespace tessera::engine {
 
@@ -24,7 +25,7 @@ class ParameterBucket {
 
   // Of parameters that stay where they are. `rank` is that of this process.
   ParameterBucket(std::vector<Parameter<T>*> parameters,
-                  partitioner::ReductionPrecision precision,
+                  const partitioner::Compression& compression,
                   int rank);
 
   // In a step each of these once, in this order; all ranks call them together.
@@ -34,21 +35,29 @@ class ParameterBucket {
   void start_all_gather(BulkTransfers& transfers);
   void finish_all_gather(BulkTransfers& transfers);
 
-  // Forgets what rounding has left so far.
-  void clear_error_feedback();
+  // What compression has left so far, of changes of values and of gradients. Elements lie as they
+  // do on any rank with the same plan.
+  [[nodiscard]] std::array<Array<T>*, 2> error_feedback() {
+    return {&value_errors_, &gradient_errors_};
+  }
 
-  // Of packed messages and of what rounding leaves.
+  // Of packed messages and of what compression leaves.
   [[nodiscard]] Index bytes() const;
 
  private:
   struct Slice {
     Parameter<T>* of = nullptr;
-    Range elements;  // of the whole tensor
-    Index at = 0;    // of the first one, among all shared or all borrowed elements
+    Range elements;       // of the whole tensor
+    Index at = 0;         // of the first one, among all shared or all borrowed elements
+    Index packed_at = 0;  // of shared ones, in changes_
 
     [[nodiscard]] T* values() const { return of->values.data() + elements.begin - of->held.begin; }
     [[nodiscard]] T* gradient() const {
       return of->gradient.data() + elements.begin - of->held.begin;
+    }
+    // So many numbers as the slice has elements.
+    [[nodiscard]] ElementValues<T> run(T* numbers) const {
+      return {{numbers, static_cast<std::size_t>(elements.size())}, of->plan->shape.row};
     }
   };
   // What one other rank has to do with.
@@ -59,31 +68,34 @@ class ParameterBucket {
   };
 
   void add_slices(Parameter<T>& parameter, int rank);
-  [[nodiscard]] Index share(Parameter<T>& parameter, const Range& run);
+  [[nodiscard]] Slice share(Parameter<T>& parameter, const Range& run);
   Parcel& parcel(std::vector<Parcel>& parcels, int peer);
-  [[nodiscard]] Index message_bytes(Index elements) const;
+  [[nodiscard]] Index packed_bytes(const Slice& slice) const;
   [[nodiscard]] bool is_sent(const Slice& slice) const {
     return already_ == Already::None || !slice.of->normalized;
   }
-  // Of the gradients that are sent.
+  // Of all slices, or of the gradients that are sent.
+  [[nodiscard]] Index value_bytes(const Parcel& parcel) const;
   [[nodiscard]] Index gradient_bytes(const Parcel& parcel) const;
   void pack_gradient(Parcel& parcel);
   void add_gradient(const Parcel& parcel) const;
   void restore_values();
-  void round_changes();
+  void compress_changes();
   void pack_values(Parcel& parcel) const;
   void take_values(const Parcel& parcel) const;
-  [[nodiscard]] bool half() const { return precision_ == partitioner::ReductionPrecision::Half; }
+  [[nodiscard]] bool is_exact() const { return compression_ == partitioner::Compression::Exact; }
+  [[nodiscard]] PackedRuns<std::byte> packed(Parcel& parcel) const;
+  [[nodiscard]] PackedRuns<const std::byte> packed(const Parcel& parcel) const;
 
-  partitioner::ReductionPrecision precision_;
+  partitioner::Compression compression_;
   Already already_ = Already::None;
   std::vector<Slice> shared_;    // elements that are owned here and held elsewhere too
   std::vector<Parcel> holders_;  // of these, by rank
   std::vector<Parcel> owners_;   // of borrowed elements, held here and owned elsewhere, by rank
   BulkTransfers::Batch batch_;
-  // Only in half precision:
-  Array<Half> changes_;  // of shared values
-  float change_unit_ = 1;
+  // Only where they are compressed:
+  Array<std::byte> changes_;  // of shared values, packed, and the head of their messages
+  std::array<std::byte, sizeof(float)> changes_head_{};
   Array<T> value_errors_;     // of shared elements; what others hold while they are updated
   Array<T> gradient_errors_;  // of borrowed elements
 };

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "engine/comm/tags.h"
+
 namespace tessera::engine {
 
 using partitioner::ParameterPlan;
 
 namespace {
-
-constexpr int kChunkTag = 12;  // below those of exchanges
-constexpr int kReadyTag = 13;
 
 Range held_elements(const ParameterPlan& plan, std::size_t rank) {
   const Range& channels = plan.required[rank];
@@ -38,6 +37,24 @@ void for_each_chunk(const Range& elements, Index longest, Visit visit) {
   }
 }
 
+std::size_t ranks_of_first_copy(const ParameterPlan& plan) {
+  return plan.owned.size() / static_cast<std::size_t>(plan.copies);
+}
+
+// In arrays of what each of the first ranks owns alone.
+std::vector<PlacedRun> owned_by(const ParameterPlan& plan, std::size_t ranks) {
+  std::vector<PlacedRun> runs;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    Index at = 0;
+    for (const Range& run : plan.owned[rank]) {
+      runs.push_back({static_cast<int>(rank), run, at});
+      at += run.size();
+    }
+  }
+  sort_by_elements(runs);
+  return runs;
+}
+
 // Where the run has `part`, in the array of its rank.
 template <class T>
 std::span<T> place_of(const PlacedRun& run, const Range& part, T* array) {
@@ -48,7 +65,7 @@ std::span<T> place_of(const PlacedRun& run, const Range& part, T* array) {
 // those of a large network would pile up while rank 0 waits for a disk.
 void send_when_asked(const Communicator& communicator, std::span<const std::byte> chunk) {
   Requests ready;
-  communicator.post_receive(ready, 0, kReadyTag, {});
+  communicator.post_receive(ready, 0, kChunkReadyTag, {});
   ready.wait_all();
   Requests sent;
   communicator.post_send(sent, 0, kChunkTag, chunk);
@@ -58,7 +75,7 @@ void send_when_asked(const Communicator& communicator, std::span<const std::byte
 void ask_and_receive(const Communicator& communicator, int owner, std::span<std::byte> chunk) {
   Requests requests;
   communicator.post_receive(requests, owner, kChunkTag, chunk);
-  communicator.post_send(requests, owner, kReadyTag, {});
+  communicator.post_send(requests, owner, kChunkReadyTag, {});
   requests.wait_all();
 }
 
@@ -102,7 +119,7 @@ void fill_and_send(const Communicator& communicator,
 
 std::vector<PlacedRun> owned_values(const ParameterPlan& plan) {
   std::vector<PlacedRun> runs;
-  for (std::size_t rank = 0; rank < plan.owned.size(); ++rank) {
+  for (std::size_t rank = 0; rank < ranks_of_first_copy(plan); ++rank) {
     for (const Range& run : plan.owned[rank]) {
       runs.push_back({static_cast<int>(rank), run, run.begin - held_elements(plan, rank).begin});
     }
@@ -112,16 +129,11 @@ std::vector<PlacedRun> owned_values(const ParameterPlan& plan) {
 }
 
 std::vector<PlacedRun> owned_alone(const ParameterPlan& plan) {
-  std::vector<PlacedRun> runs;
-  for (std::size_t rank = 0; rank < plan.owned.size(); ++rank) {
-    Index at = 0;
-    for (const Range& run : plan.owned[rank]) {
-      runs.push_back({static_cast<int>(rank), run, at});
-      at += run.size();
-    }
-  }
-  sort_by_elements(runs);
-  return runs;
+  return owned_by(plan, ranks_of_first_copy(plan));
+}
+
+std::vector<PlacedRun> owned_in_copies(const ParameterPlan& plan) {
+  return owned_by(plan, plan.owned.size());
 }
 
 std::vector<PlacedRun> held_values(const ParameterPlan& plan) {

@@ -33,9 +33,11 @@ struct PlacedRun {
 };
 
 // Each element where it is owned, in the order of the tensor: in arrays like Parameter::values, and
-// in arrays of what a rank owns alone, like those of OptimizerState.
+// in arrays of what a rank owns alone, like those of OptimizerState. Where replicas have copies of
+// the tensor, of the first one; `owned_in_copies` has a place in each of them.
 [[nodiscard]] std::vector<PlacedRun> owned_values(const partitioner::ParameterPlan& plan);
 [[nodiscard]] std::vector<PlacedRun> owned_alone(const partitioner::ParameterPlan& plan);
+[[nodiscard]] std::vector<PlacedRun> owned_in_copies(const partitioner::ParameterPlan& plan);
 
 // Each element wherever it is held, in arrays like Parameter::values.
 [[nodiscard]] std::vector<PlacedRun> held_values(const partitioner::ParameterPlan& plan);

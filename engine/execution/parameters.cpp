@@ -56,7 +56,7 @@ ParameterSet<T>::ParameterSet(const partitioner::Network& network,
                               bool training)
     : network_(&network),
       communicator_(&communicator),
-      precision_(plan.gradient_reduction.precision),
+      compression_(plan.gradient_reduction.compression),
       transfers_(communicator) {
   for (const ParameterPlan& parameter : plan.parameters) {
     const Range channels = parameter.required[static_cast<std::size_t>(communicator.rank())];
@@ -83,10 +83,8 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
       places.push_back(static_cast<std::size_t>(i));
       together.push_back(&parameters_[places.back()]);
     }
-    buckets_.push_back({bucket.layers,
-                        places,
-                        ParameterBucket<T>(together, plan.gradient_reduction.precision, rank),
-                        false});
+    buckets_.push_back(
+        {bucket.layers, places, ParameterBucket<T>(together, compression_, rank), false});
   }
   std::vector<Parameter<T>*> statistics;
   for (Parameter<T>& parameter : parameters_) {
@@ -94,7 +92,7 @@ void ParameterSet<T>::make_buckets(const partitioner::Plan& plan) {
       statistics.push_back(&parameter);
     }
   }
-  statistics_.emplace(statistics, partitioner::ReductionPrecision::Exact, rank);
+  statistics_.emplace(statistics, partitioner::Compression::Exact, rank);
 }
 
 template <class T>
@@ -214,8 +212,8 @@ void ParameterSet<T>::finish_statistics() {
 
 template <class T>
 void ParameterSet<T>::reduce_gradients(BatchNormMode mode) {
-  partitioner::expects(precision_ == partitioner::ReductionPrecision::Exact,
-                       "what rounding leaves is made up for by a whole step");
+  partitioner::expects(compression_ == partitioner::Compression::Exact,
+                       "what compression leaves is made up for by a whole step");
   for (int bucket = 0; bucket < buckets(); ++bucket) {
     start_gradients(bucket, mode != BatchNormMode::Sync);
   }
@@ -225,10 +223,14 @@ void ParameterSet<T>::reduce_gradients(BatchNormMode mode) {
 }
 
 template <class T>
-void ParameterSet<T>::clear_error_feedback() {
+std::vector<Array<T>*> ParameterSet<T>::error_feedback() {
+  std::vector<Array<T>*> all;
   for (Bucket& bucket : buckets_) {
-    bucket.shared.clear_error_feedback();
+    for (Array<T>* errors : bucket.shared.error_feedback()) {
+      all.push_back(errors);
+    }
   }
+  return all;
 }
 
 template <class T>

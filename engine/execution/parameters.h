@@ -65,11 +65,14 @@ class ParameterSet {
   void start_statistics();
   void finish_statistics();
 
+  [[nodiscard]] const partitioner::Compression& compression() const { return compression_; }
+
   // Only the reduction, all at once. Requires that gradients travel exactly.
   void reduce_gradients(BatchNormMode mode);
 
-  // What rounding has left of gradients and values, where these travel rounded.
-  void clear_error_feedback();
+  // What compression has left of gradients and values, where these travel compressed: of a bucket
+  // after the other.
+  [[nodiscard]] std::vector<Array<T>*> error_feedback();
 
   // All of a tensor on rank 0 (empty elsewhere), and from there to those who hold parts. All ranks
   // call these together. `held` is the parameter's values, or something laid out alike. Where a
@@ -96,7 +99,7 @@ class ParameterSet {
 
   const partitioner::Network* network_;
   const Communicator* communicator_;
-  partitioner::ReductionPrecision precision_;
+  partitioner::Compression compression_;
   std::deque<Parameter<T>> parameters_;  // by layer, then kind
   std::deque<Bucket> buckets_;           // in the order of the backward pass
   std::optional<ParameterBucket<T>> statistics_;

@@ -98,8 +98,8 @@ const typename Execution<T>::Performance& Execution<T>::performance(const Pass& 
   }
   Performance& made = performances_.emplace_back();
   made.options = wanted;
-  made.schedule = make_schedule(*network_, *plan_, wanted);
-  made.places = action_places(*network_, *plan_, made.schedule);
+  made.schedule = make_schedule(*network_, *made_for_, wanted);
+  made.places = action_places(*network_, *made_for_, made.schedule);
   expect_restored(made);
   return made;
 }
@@ -152,8 +152,9 @@ PassOutcome Execution<T>::exchange_loss(const Pass& pass,
                                         const std::optional<std::string>& problem) {
   const Performance& loss = performance(pass, options_.training);
   outcome_ = {0, stop_signal, problem};
+  exchanged_loss_ = pass.training && replica_loss_ ? &*replica_loss_ : &loss_;
   perform(loss, loss.schedule.loss, pass, [](int) {});
-  return loss_.total();
+  return exchanged_loss_->total();
 }
 
 template <class T>
@@ -213,7 +214,7 @@ void Execution<T>::compute(const Action& action, int time, const Pass& pass) {
       break;
     case Phase::Loss:
       outcome_.loss = pass.targets == nullptr ? 0 : owned_loss(*pass.targets);
-      loss_.set(outcome_);
+      exchanged_loss_->set(outcome_);
       break;
     case Phase::Restore:
       if (restores(layer, time)) {
@@ -303,7 +304,7 @@ void Execution<T>::start(int number) {
       statistics(of.subject).gradients->start(views(of.subject, Stage::Backward).norm->gradients);
       break;
     case TransferKind::Loss:
-      loss_.start(of.subject);
+      exchanged_loss_->start(of.subject);
       break;
     case TransferKind::ParameterGradient:
       parameters_.start_gradients(of.subject, of.normalized);
@@ -336,7 +337,7 @@ void Execution<T>::finish(int number) {
       views(of.subject, Stage::Backward).shares = statistics(of.subject).gradients->all();
       break;
     case TransferKind::Loss:
-      loss_.finish();
+      exchanged_loss_->finish();
       break;
     case TransferKind::ParameterGradient:
       parameters_.finish_gradients(of.subject);

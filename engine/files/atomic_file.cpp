@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/files/file_error.h"
+#include "engine/files/sync_folder.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -66,18 +67,6 @@ bool names_open_file(const std::filesystem::path& path, int descriptor) {
   struct stat open = {};
   return ::stat(path.c_str(), &by_name) == 0 && ::fstat(descriptor, &open) == 0 &&
          by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
-}
-
-// So that the rename survives a power cut. 0 or the error's number; some file systems cannot sync
-// folders.
-int sync_folder(const std::filesystem::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return errno == EACCES ? 0 : errno;  // a folder may be writable and not readable
-  }
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  return error == EINVAL || error == ENOTSUP ? 0 : error;
 }
 
 }  // namespace

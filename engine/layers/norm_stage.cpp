@@ -119,7 +119,7 @@ double NormStage<T>::statistics_cells(const Pass& pass) const {
     return static_cast<double>(cells);
   }
   const partitioner::MapShape& shape = site_.spec().output;
-  return static_cast<double>(site_.plan->batch * shape.rows * shape.cols);
+  return static_cast<double>(site_.plan->statistics_batch() * shape.rows * shape.cols);
 }
 
 template <class T>

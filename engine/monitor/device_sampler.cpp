@@ -51,6 +51,16 @@ void DeviceSampler::Meter::add_problem(std::vector<std::string>& problems) {
   }
 }
 
+MeterReading::Meter DeviceSampler::Meter::reading() const {
+  if (sampler == nullptr) {
+    return {};
+  }
+  const MeterDescription& meter = sampler->description();
+  const EnergyTotal total = sampler->state().total;
+  return {
+      true, total.energy_j, total.measured_s, meter.relative_error.value_or(0), meter.estimated};
+}
+
 DeviceSampler::DeviceSampler(Options options)
     : root_(std::move(options.root)),
       pulse_(options.pulse),
@@ -100,6 +110,10 @@ std::vector<std::string> DeviceSampler::new_problems() {
   board_meter_.add_problem(problems);
   cluster_meter_.add_problem(problems);
   return problems;
+}
+
+MeterReading DeviceSampler::meter_reading() const {
+  return {board_meter_.reading(), cluster_meter_.reading()};
 }
 
 const MeterDescription* DeviceSampler::board_meter() const {

@@ -18,6 +18,26 @@
 
 namespace tessera::engine {
 
+// What the meters of a rank have counted so far: differences of two readings are what was used
+// meanwhile.
+struct MeterReading {
+  struct Meter {
+    bool is_there = false;
+    double energy_j = 0;
+    double measured_s = 0;  // that this is the energy of
+    double relative_error = 0;
+    bool estimated = false;
+
+    // Mean watts since an earlier reading; nothing where it measured nothing.
+    [[nodiscard]] std::optional<double> watts_since(const Meter& before) const {
+      const double seconds = measured_s - before.measured_s;
+      return seconds > 0 ? std::optional((energy_j - before.energy_j) / seconds) : std::nullopt;
+    }
+  };
+  Meter board;
+  Meter cluster;  // of all boards together
+};
+
 class DeviceSampler {
  public:
   struct Options {
@@ -36,6 +56,8 @@ class DeviceSampler {
   // What failed and was not told before, a sentence each without a point; of each meter once.
   [[nodiscard]] std::vector<std::string> new_problems();
 
+  [[nodiscard]] MeterReading meter_reading() const;
+
   // Null where there is none.
   [[nodiscard]] const MeterDescription* board_meter() const;
   [[nodiscard]] const MeterDescription* cluster_meter() const;
@@ -49,6 +71,7 @@ class DeviceSampler {
     // Returns for how long nothing was measured so far.
     [[nodiscard]] double look(double time_s, double& power_w, double& energy_j) const;
     void add_problem(std::vector<std::string>& problems);
+    [[nodiscard]] MeterReading::Meter reading() const;
   };
 
   std::filesystem::path root_;

@@ -65,6 +65,9 @@ class Monitor {
   // Of a core, since this was made, by this rank's thread.
   [[nodiscard]] double processor_share() const { return processor_s_ / (now_s() - made_s_); }
 
+  // Of this rank's meters, as of now. Any thread may ask.
+  [[nodiscard]] MeterReading meter_reading() const { return sampler_.meter_reading(); }
+
   // Rank 0's, as of now or of the last sample.
   [[nodiscard]] RunEnergy energy();
 

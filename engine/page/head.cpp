@@ -197,6 +197,27 @@ std::string cuts_text(const PlanOutline& plan) {
   return text;
 }
 
+// What devices were chosen, by the last event that says so.
+std::string choice_text(const RunData& run) {
+  std::string text;
+  for (const RunEvent& event : run.events) {
+    text = event.kind == "choose" ? event.text : text;
+  }
+  return text;
+}
+
+// "2, tied by local:8"
+std::string replicas_text(const RunInfo& info) {
+  return info.replicas > 1 ? fmt::format("{}, tied by {}", info.replicas, info.sync) : "";
+}
+
+// Of all devices, in steps since the run was last started.
+std::string sent_text(const RunInfo& info) {
+  return known(info.sent_bytes) && info.sent_bytes > 0
+             ? quantity_text(info.sent_bytes, Unit::Bytes) + " by all devices"
+             : "";
+}
+
 std::string whole_number(Index number) {
   return number > 0 ? fmt::format("{}", number) : "";
 }
@@ -224,7 +245,11 @@ std::string facts_html(const RunData& run) {
     }
     add_fact(rows, "Data", data);
     add_fact(rows, "Devices", info.ranks.empty() ? "" : devices_text(run));
+    add_fact(rows, "Choice", choice_text(run));
     add_fact(rows, "Cut", run.plan ? cuts_text(*run.plan) : "");
+    add_fact(rows, "Replicas", replicas_text(info));
+    add_fact(rows, "Not exact", fmt::format("{}", fmt::join(info.inexact, "; ")));
+    add_fact(rows, "Sent", sent_text(info));
     add_fact(rows, "Images per step", whole_number(info.batch));
     add_fact(rows, "Seed", whole_number(info.seed));
     add_fact(rows, "Started", info.started);

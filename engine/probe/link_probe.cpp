@@ -7,6 +7,7 @@
 
 #include "engine/base/median.h"
 #include "engine/comm/bulk_transfers.h"
+#include "engine/comm/tags.h"
 #include "engine/probe/link_fit.h"
 #include "engine/probe/round_robin.h"
 #include "engine/system/clock.h"
@@ -16,8 +17,6 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr int kControlTag = 4;  // below those of exchanges
-constexpr int kLoadTag = 5;
 constexpr int kRepeats = 5;  // of each size: their median counts
 
 // Two ranks that measure the link between them. The lower one leads: it says when to go on.
@@ -58,8 +57,8 @@ class Pair {
     Requests receives;
     Requests sends;
     const double start = now_s();
-    communicator_.post_receive(receives, peer_, kLoadTag, in);
-    communicator_.post_send(sends, peer_, kLoadTag, out);
+    communicator_.post_receive(receives, peer_, kProbeLoadTag, in);
+    communicator_.post_send(sends, peer_, kProbeLoadTag, out);
     receives.wait_all();
     const double taken = now_s() - start;
     sends.wait_all();
@@ -100,8 +99,8 @@ class Pair {
       const double used = processor_s();
       Requests requests;
       for (std::size_t i = 0; i < kMessages; ++i) {
-        communicator_.post_receive(requests, peer_, kLoadTag, {&in[i * kMessage], kMessage});
-        communicator_.post_send(requests, peer_, kLoadTag, {&out[i * kMessage], kMessage});
+        communicator_.post_receive(requests, peer_, kProbeLoadTag, {&in[i * kMessage], kMessage});
+        communicator_.post_send(requests, peer_, kProbeLoadTag, {&out[i * kMessage], kMessage});
       }
       requests.wait_all();
       const double taken = processor_s() - used - waiting * (now_s() - start);
@@ -118,10 +117,10 @@ class Pair {
     const double start = processor_s();
     Requests requests;
     for (std::byte& byte : in) {
-      communicator_.post_receive(requests, peer_, kLoadTag, {&byte, 1});
+      communicator_.post_receive(requests, peer_, kProbeLoadTag, {&byte, 1});
     }
     for (const std::byte& byte : out) {
-      communicator_.post_send(requests, peer_, kLoadTag, {&byte, 1});
+      communicator_.post_send(requests, peer_, kProbeLoadTag, {&byte, 1});
     }
     requests.wait_all();
     return (processor_s() - start) / (2 * kMessages);
@@ -131,13 +130,13 @@ class Pair {
   template <class Word>
   void send(const Word& word) {
     Requests requests;
-    communicator_.post_send(requests, peer_, kControlTag, bytes_of(&word, 1));
+    communicator_.post_send(requests, peer_, kProbeControlTag, bytes_of(&word, 1));
     requests.wait_all();
   }
   template <class Word>
   void receive(Word& word) {
     Requests requests;
-    communicator_.post_receive(requests, peer_, kControlTag, bytes_of(&word, 1));
+    communicator_.post_receive(requests, peer_, kProbeControlTag, bytes_of(&word, 1));
     requests.wait_all();
   }
 
@@ -253,7 +252,7 @@ class Star {
         transfers_.post_receive(batch, peer, part);
       } else {
         std::byte& word = words[static_cast<std::size_t>(peer)];
-        communicator_.post_receive(requests, peer, kControlTag, {&word, 1});
+        communicator_.post_receive(requests, peer, kProbeControlTag, {&word, 1});
         transfers_.post_send(batch, peer, part);
       }
     }
@@ -272,7 +271,7 @@ class Star {
     transfers_.wait(batch);
     Requests requests;
     const std::byte arrived{1};
-    communicator_.post_send(requests, hub_, kControlTag, {&arrived, 1});
+    communicator_.post_send(requests, hub_, kProbeControlTag, {&arrived, 1});
     requests.wait_all();
   }
 

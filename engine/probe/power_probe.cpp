@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/comm/tags.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/power/power_sampler.h"
 #include "engine/probe/convolution_trial.h"
@@ -19,7 +20,6 @@ namespace {
 using partitioner::PowerProfile;
 using partitioner::PowerScope;
 
-constexpr int kTag = 5;               // below those of exchanges
 constexpr double kSettlePeriods = 2;  // before a state counts
 constexpr double kLeastPeriods = 4;   // that it counts for
 
@@ -60,7 +60,7 @@ class Stream {
       more = now_s() < end;
       load_[0] = std::byte{more};
       for_each_message([this](Requests& requests, std::span<std::byte> message) {
-        communicator_.post_send(requests, peer_, kTag, message);
+        communicator_.post_send(requests, peer_, kProbeLoadTag, message);
       });
     }
   }
@@ -68,7 +68,7 @@ class Stream {
   void receive() {
     for (load_[0] = std::byte{true}; load_[0] == std::byte{true};) {
       for_each_message([this](Requests& requests, std::span<std::byte> message) {
-        communicator_.post_receive(requests, peer_, kTag, message);
+        communicator_.post_receive(requests, peer_, kProbeLoadTag, message);
       });
     }
   }

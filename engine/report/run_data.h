@@ -56,12 +56,17 @@ struct RunInfo {
   Index epoch_steps = 0;  // of each epoch; 0: unknown
   Index batch = 0;        // images of a step
   Index seed = 0;
+  Index replicas = 0;                // 0: unknown
+  std::string sync;                  // how these are tied
+  std::string gradient_precision;    // how gradients travel
+  std::vector<std::string> inexact;  // why training is not what one device computes
   Index training_pictures = 0;
   Index testing_pictures = 0;
   std::vector<std::string> class_names;
   std::vector<RunRank> ranks;
   double predicted_step_s = kUnknown;    // where there is a profile of the cluster
   double memory_limit_bytes = kUnknown;  // of each rank, where one was given
+  double sent_bytes = kUnknown;          // by all ranks in steps
 };
 
 // A line of metrics.jsonl about a step. Seconds are those of rank 0; those of exchanges are part of
@@ -118,8 +123,8 @@ struct RunDevice {
   std::vector<DeviceSample> samples;  // by time
 };
 
-// A line of events.jsonl. Kinds: start, resume, checkpoint, best, epoch, warning, signal, finish,
-// failure; others may follow.
+// A line of events.jsonl. Kinds: start, resume, choose, checkpoint, best, epoch, warning, signal,
+// finish, failure; others may follow.
 struct RunEvent {
   double t_s = kUnknown;
   Index step = 0;

@@ -66,6 +66,8 @@ std::optional<RunJson> run_json(std::string_view text) {
                                       {"model", &RunInfo::model},
                                       {"data", &RunInfo::data},
                                       {"command", &RunInfo::command},
+                                      {"sync", &RunInfo::sync},
+                                      {"gradient_precision", &RunInfo::gradient_precision},
                                       {"started", &RunInfo::started},
                                       {"ended", &RunInfo::ended}}) {
       info.*member = text_of(json, key);
@@ -75,6 +77,7 @@ std::optional<RunJson> run_json(std::string_view text) {
                                       {"epoch_steps", &RunInfo::epoch_steps},
                                       {"batch", &RunInfo::batch},
                                       {"seed", &RunInfo::seed},
+                                      {"replicas", &RunInfo::replicas},
                                       {"training_pictures", &RunInfo::training_pictures},
                                       {"testing_pictures", &RunInfo::testing_pictures}}) {
       info.*member = count_of(json, key);
@@ -82,9 +85,13 @@ std::optional<RunJson> run_json(std::string_view text) {
     for (const Json& name : json.value("class_names", Json::array())) {
       info.class_names.push_back(name.get<std::string>());
     }
+    for (const Json& reason : json.value("not_exact", Json::array())) {
+      info.inexact.push_back(reason.get<std::string>());
+    }
     info.ranks = ranks_of(json);
     info.predicted_step_s = number_of(json, "predicted_step_s");
     info.memory_limit_bytes = number_of(json, "memory_limit_bytes");
+    info.sent_bytes = number_of(json, "sent_bytes");
     run.state = state_of(text_of(json, "state"));
     run.reason = text_of(json, "reason");
     return run;

@@ -1,9 +1,11 @@
 #include "engine/train/checkpoint.h"
 
 #include <charconv>
+#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -23,6 +25,8 @@ constexpr const char* kMetric = "metric";  // the name of the one below which it
 constexpr const char* kSmallerIsBetter = "smaller_is_better";
 constexpr const char* kNoShare = "no_share";
 constexpr const char* kFormat = "tessera-checkpoint-2";  // which has digests; 1 has none
+constexpr const char* kRankStates = "rank_states";       // the layout of states of ranks
+constexpr const char* kPostLocalSteps = "post_local_steps";
 
 std::string state_name(const Parameter<float>& parameter, const char* part) {
   return fmt::format("optimizer.{}.{}", parameter_name(*parameter.plan), part);
@@ -44,6 +48,48 @@ std::vector<StoredTensor> stored_tensors(const partitioner::Network& network,
     }
   }
   return tensors;
+}
+
+std::string rank_state_name(std::size_t rank) {
+  return fmt::format("ranks.{}.state", rank);
+}
+
+// [rank][array]: how many numbers there are.
+using ArraySizes = std::vector<std::vector<Index>>;
+
+ArraySizes sizes_of_ranks(const RankState& state, const Communicator& communicator) {
+  std::vector<Index> mine;
+  for (const std::span<float> array : state.arrays) {
+    mine.push_back(static_cast<Index>(array.size()));
+  }
+  ArraySizes sizes;
+  for (const auto& bytes :
+       communicator.gather_all(bytes_of(std::as_const(mine).data(), std::ssize(mine)))) {
+    std::vector<Index>& theirs = sizes.emplace_back(bytes.size() / sizeof(Index));
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+  }
+  return sizes;
+}
+
+void add_rank_states(const ArraySizes& sizes, std::vector<StoredTensor>& tensors) {
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    const Index all = std::accumulate(sizes[rank].begin(), sizes[rank].end(), Index{0});
+    tensors.push_back({rank_state_name(rank), {all}, ElementType::F32});
+  }
+}
+
+// Calls visit(where the numbers of an array lie, numbers of its rank before it, array of this rank)
+// for each array of each rank in turn.
+template <class Visit>
+void for_each_rank_array(const ArraySizes& sizes, const RankState& state, Visit visit) {
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    Index before = 0;
+    for (std::size_t i = 0; i < sizes[rank].size(); ++i) {
+      const Index size = sizes[rank][i];
+      visit(PlacedRun{static_cast<int>(rank), {0, size}, 0}, before, state.arrays[i].data());
+      before += size;
+    }
+  }
 }
 
 Index parse_number(const SafetensorsReader& file, const std::string& key) {
@@ -118,6 +164,9 @@ std::map<std::string, std::string> metadata_of(const TrainingState& state) {
                                               {"model", state.model}};
   if (state.last_frozen >= 0) {
     metadata["last_frozen"] = std::to_string(state.last_frozen);
+  }
+  if (state.post_local_steps > 0) {
+    metadata[kPostLocalSteps] = std::to_string(state.post_local_steps);
   }
   if (state.preparation) {
     metadata[kPreparationKey] = to_json(*state.preparation);
@@ -206,14 +255,19 @@ void save_checkpoint(const std::filesystem::path& path,
                      const TrainingState& state,
                      const ParameterSet<float>& parameters,
                      const Optimizer<float>& optimizer,
+                     const RankState& rank_state,
                      const Communicator& communicator) {
   RootWork root(communicator);
   std::optional<SafetensorsWriter> file;
-  root.run([&] {
-    file.emplace(path,
-                 stored_tensors(parameters.network(), parameters, optimizer.adam()),
-                 metadata_of(state));
-  });
+  auto tensors = stored_tensors(parameters.network(), parameters, optimizer.adam());
+  auto metadata = metadata_of(state);
+  ArraySizes sizes;
+  if (!rank_state.layout.empty()) {
+    sizes = sizes_of_ranks(rank_state, communicator);
+    add_rank_states(sizes, tensors);
+    metadata[kRankStates] = rank_state.layout;
+  }
+  root.run([&] { file.emplace(path, std::move(tensors), metadata); });
   const auto write = [&](const std::vector<PlacedRun>& from, const Array<float>& mine) {
     gather_chunks(communicator, from, mine.data(), [&](std::span<const float> chunk) {
       root.run([&] { file->write(chunk); });
@@ -229,6 +283,12 @@ void save_checkpoint(const std::filesystem::path& path,
       }
     }
   }
+  for_each_rank_array(
+      sizes, rank_state, [&](const PlacedRun& from, Index /*before*/, const float* mine) {
+        gather_chunks(communicator, {from}, mine, [&](std::span<const float> chunk) {
+          root.run([&] { file->write(chunk); });
+        });
+      });
   root.run([&] { file->commit(); });
   root.finish();
 }
@@ -268,6 +328,18 @@ std::uint64_t checkpoint_seed(const std::filesystem::path& path, const Communica
   return static_cast<std::uint64_t>(communicator.share(seed));
 }
 
+Index checkpoint_post_local_steps(const std::filesystem::path& path,
+                                  const Communicator& communicator) {
+  RootWork root(communicator);
+  Index steps = 0;
+  root.run([&] {
+    const SafetensorsReader file(path);
+    steps = file.metadata().count(kPostLocalSteps) > 0 ? parse_number(file, kPostLocalSteps) : 0;
+  });
+  root.finish();
+  return communicator.share(steps);
+}
+
 int checkpoint_last_frozen(const std::filesystem::path& path, const Communicator& communicator) {
   RootWork root(communicator);
   Index layer = -1;
@@ -286,10 +358,18 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
                               const partitioner::Network& network,
                               ParameterSet<float>& parameters,
                               Optimizer<float>& optimizer,
+                              const RankState& rank_state,
                               const Communicator& communicator) {
+  using RankStates = TrainingState::RankStates;
   RootWork root(communicator);
   std::optional<SafetensorsReader> file;
   TrainingState state;
+  std::vector<StoredTensor> of_ranks;
+  ArraySizes sizes;
+  if (!rank_state.layout.empty()) {
+    sizes = sizes_of_ranks(rank_state, communicator);
+    add_rank_states(sizes, of_ranks);
+  }
   root.run([&] {
     file.emplace(path);
     state = read_state(*file, network);
@@ -297,10 +377,21 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
     for (const StoredTensor& tensor : stored_tensors(network, parameters, optimizer.adam())) {
       expect_shape(*file, tensor.name, tensor.shape);
     }
+    const auto layout = file->metadata().find(kRankStates);
+    if (layout != file->metadata().end()) {
+      state.rank_states =
+          layout->second == rank_state.layout ? RankStates::Restored : RankStates::OfAnotherPlan;
+    }
+    for (const StoredTensor& tensor : of_ranks) {
+      if (state.rank_states == RankStates::Restored) {
+        expect_shape(*file, tensor.name, tensor.shape);
+      }
+    }
     expect_digests(*file);
     expect_sound_tensors(*file, numbers_of_checkpoint);
   });
   root.finish();
+  state.rank_states = communicator.share(state.rank_states);
   const auto read =
       [&](const std::string& name, const std::vector<PlacedRun>& to, Array<float>& mine) {
         scatter_chunks(communicator, to, mine.data(), [&](Index begin, std::span<float> chunk) {
@@ -312,11 +403,19 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
     OptimizerState<float>& remembered = optimizer.states()[i];
     read(parameter_name(*parameter.plan), held_values(*parameter.plan), parameter.values);
     if (is_learnt(*parameter.plan)) {
-      read(state_name(parameter, "first"), owned_alone(*parameter.plan), remembered.first);
+      read(state_name(parameter, "first"), owned_in_copies(*parameter.plan), remembered.first);
       if (optimizer.adam()) {
-        read(state_name(parameter, "second"), owned_alone(*parameter.plan), remembered.second);
+        read(state_name(parameter, "second"), owned_in_copies(*parameter.plan), remembered.second);
       }
     }
+  }
+  if (state.rank_states == RankStates::Restored) {
+    for_each_rank_array(sizes, rank_state, [&](const PlacedRun& to, Index before, float* mine) {
+      const std::string name = rank_state_name(static_cast<std::size_t>(to.rank));
+      scatter_chunks(communicator, {to}, mine, [&](Index begin, std::span<float> chunk) {
+        root.run([&] { file->read(name, before + begin, chunk); });
+      });
+    });
   }
   root.finish();
   state.step = communicator.share(state.step);

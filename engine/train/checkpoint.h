@@ -2,8 +2,10 @@
 // "layers.3.weight", optimizer state as "optimizer.layers.3.weight.first" and ".second"; step,
 // seed, images seen, the model's text and how its pictures are prepared are metadata of the file.
 //
-// What rounding has left of gradients and values, where these travel rounded, is not in it: a run
-// that goes on after saving forgets it, too, see ParameterSet::clear_error_feedback().
+// Of replicas that are apart these are the model that they have in common; what each rank goes on
+// from is there, too, as "ranks.2.state", a row of numbers that says something under the same plan
+// alone, and so is what compression has left of gradients and values. With `half` it is not: a run
+// that goes on after saving forgets what rounding has left.
 //
 // Rank 0 reads and writes; a chunk of a tensor at a time travels between it and its owners, so that
 // checkpoints take no memory to speak of. All ranks call these functions together unless said
@@ -22,6 +24,7 @@
 #include "engine/train/metric.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/preparation.h"
+#include "engine/train/rank_state.h"
 
 namespace tessera::engine {
 
@@ -42,21 +45,28 @@ struct TrainingState {
   Index images_seen = 0;                                  // trained on so far, each time counted
   std::optional<Preparation> preparation = std::nullopt;  // what old files do not know
   std::optional<TestResult> tested = std::nullopt;        // of these very weights, where known
-  int last_frozen = -1;  // layer; there is no optimizer state up to it. -1: none is frozen
+  int last_frozen = -1;        // layer; there is no optimizer state up to it. -1: none is frozen
+  Index post_local_steps = 0;  // of a post-local run: those of its first part
+
+  // Of what is read: whether it has states of ranks, and whether they are those of this plan.
+  enum class RankStates { None, Restored, OfAnotherPlan };
+  RankStates rank_states = RankStates::None;
 };
 
 void save_checkpoint(const std::filesystem::path& path,
                      const TrainingState& state,
                      const ParameterSet<float>& parameters,
                      const Optimizer<float>& optimizer,
+                     const RankState& rank_state,
                      const Communicator& communicator);
 
-// Fills parameters and optimizer. Refuses a checkpoint of another network, or one without the
-// optimizer's state.
+// Fills parameters and optimizer, and where the checkpoint has it, the state of the rank. Refuses a
+// checkpoint of another network, or one without the optimizer's state.
 [[nodiscard]] TrainingState load_checkpoint(const std::filesystem::path& path,
                                             const partitioner::Network& network,
                                             ParameterSet<float>& parameters,
                                             Optimizer<float>& optimizer,
+                                            const RankState& rank_state,
                                             const Communicator& communicator);
 
 // The images that the training of a checkpoint has seen; 0 where it does not say. Reads on this
@@ -78,10 +88,12 @@ struct BestSoFar {
 void expect_sound_parameters(const SafetensorsReader& file,
                              const std::vector<const partitioner::ParameterPlan*>& wanted);
 
-// The seed that a checkpoint's training had, and the last layer that was frozen in it, -1 where
-// none was.
+// The seed that a checkpoint's training had, the steps of its first part where it was post-local, 0
+// else, and the last layer that was frozen in it, -1 where none was.
 [[nodiscard]] std::uint64_t checkpoint_seed(const std::filesystem::path& path,
                                             const Communicator& communicator);
+[[nodiscard]] Index checkpoint_post_local_steps(const std::filesystem::path& path,
+                                                const Communicator& communicator);
 [[nodiscard]] int checkpoint_last_frozen(const std::filesystem::path& path,
                                          const Communicator& communicator);
 

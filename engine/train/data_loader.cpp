@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "engine/base/random.h"
 #include "engine/comm/agreement.h"
+#include "partitioner/plan/image_shares.h"
 
 namespace tessera::engine {
 
@@ -29,7 +31,14 @@ void for_each_row(const Region& region, Visit visit) {
 DataLoader::DataLoader(std::optional<BatchSource> source,
                        const partitioner::Plan& plan,
                        const Communicator& communicator)
-    : source_(source ? std::make_shared<const BatchSource>(std::move(*source)) : nullptr),
+    : DataLoader(source ? std::make_shared<const BatchSource>(std::move(*source)) : nullptr,
+                 plan,
+                 communicator) {}
+
+DataLoader::DataLoader(std::shared_ptr<const BatchSource> source,
+                       const partitioner::Plan& plan,
+                       const Communicator& communicator)
+    : source_(std::move(source)),
       plan_(&plan),
       communicator_(&communicator),
       exchange_(communicator, plan.targets),
@@ -81,7 +90,39 @@ DataLoader::Batch DataLoader::next(Index step, const Region& region) {
   return read(*source_, step, region, std::move(spare_));
 }
 
+std::vector<Index> DataLoader::shared_images(Index step) const {
+  const std::vector<Index> images = shares()->images(step);
+  return source_->options().part == BatchOptions::kAllParts
+             ? std::vector<Index>{std::accumulate(images.begin(), images.end(), Index{0})}
+             : images;
+}
+
+Region DataLoader::region_after(Index step, const Region& region) const {
+  if (shares() == nullptr) {
+    return region;
+  }
+  const auto rank = static_cast<std::size_t>(communicator_->rank());
+  Region next = region;
+  next.images = image_shares(shared_images(step + 1), *plan_)[rank].computed;
+  return next;
+}
+
+// On rank 0: each rank knows those of its own images.
+void DataLoader::gather_targets(Index step) {
+  const auto owned = image_shares(shared_images(step), *plan_);
+  std::vector<partitioner::Message> messages;
+  for (std::size_t rank = 1; rank < owned.size(); ++rank) {
+    if (!owned[rank].owned.empty()) {
+      messages.push_back({static_cast<int>(rank), 0, {owned[rank].owned, {0, 1}, {0, 1}, {0, 1}}});
+    }
+  }
+  TargetExchange(*communicator_, std::move(messages)).run(targets_);
+}
+
 std::optional<std::string> DataLoader::load_from_source(Index step, Execution<float>& execution) {
+  if (shares() != nullptr) {
+    execution.set_images(shared_images(step));
+  }
   const Region region = execution.image_region(communicator_->rank());
   most_pixels_ = std::max(most_pixels_, region.volume());
   Batch batch = next(step, region);
@@ -91,9 +132,11 @@ std::optional<std::string> DataLoader::load_from_source(Index step, Execution<fl
     targets_ = std::move(batch.targets);
     unreadable_ = std::move(batch.reading.unreadable);
     copy_in(std::as_const(batch.pixels).data(), region, execution.image());
+  } else if (shares() != nullptr) {
+    targets_ = Targets(static_cast<std::size_t>(execution.plan().batch));
   }
   spare_ = std::move(batch.pixels);
-  read_ahead(step + 1, region);
+  read_ahead(step + 1, region_after(step, region));
   return std::move(batch.problem);
 }
 
@@ -125,6 +168,9 @@ std::optional<std::string> DataLoader::load(Index step, Execution<float>& execut
     problem = load_from_source(step, execution);
   }
   exchange_.run(targets_);
+  if (shares() != nullptr && source_->options().split == Split::Test) {
+    gather_targets(step);
+  }
   return problem;
 }
 
@@ -133,12 +179,19 @@ DecodingNeed DataLoader::decoding_need() const {
 }
 
 Index DataLoader::size() const {
+  if (shares() != nullptr) {
+    return shares()->size();
+  }
   const Index mine = source_ ? source_->dataset().size() : 0;
   const auto all = communicator_->gather_all(bytes_of(&mine, 1));
   Index size = 0;
   std::memcpy(
       &size, all[static_cast<std::size_t>(std::max(plan_->reader, 0))].data(), sizeof(size));
   return size;
+}
+
+Index DataLoader::passes() const {
+  return shares() != nullptr ? shares()->passes() : (size() + plan_->batch - 1) / plan_->batch;
 }
 
 // They travel as text, a zero behind each name.

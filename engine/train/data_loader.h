@@ -1,6 +1,9 @@
 // How pictures and targets get to the ranks: either each rank reads its own region from storage it
 // can see, or one rank reads and the rest receive theirs; the plan says which. Pictures are those
 // of a data set, or random ones for timing and tests.
+//
+// A data set may lie in parts on the ranks (BatchOptions::shares), under a plan that cuts images
+// alone: each reads images of its own part, as many in each pass as its share says.
 
 #pragma once
 
@@ -30,6 +33,11 @@ class DataLoader {
   DataLoader(std::optional<BatchSource> source,
              const partitioner::Plan& plan,
              const Communicator& communicator);
+  // Of a source that other loaders have, too; null on ranks that do not read. One that reads ahead
+  // may have it for a moment longer.
+  DataLoader(std::shared_ptr<const BatchSource> source,
+             const partitioner::Plan& plan,
+             const Communicator& communicator);
 
   // Of random pictures. They are drawn once and then kept, so that passing them on takes next to no
   // time.
@@ -45,11 +53,13 @@ class DataLoader {
   }
 
   // Fills the execution's image with what pass `step` needs of it (the image of other ranks follows
-  // in forward()), and targets(). What goes wrong with reading is returned, not thrown: the other
-  // ranks go on and must be told. Pass `step` + 1 is then read ahead, while this one is computed.
+  // in forward()), and targets(). Of a data set in parts, sets how many images each rank has. What
+  // goes wrong with reading is returned, not thrown: the other ranks go on and must be told. Pass
+  // `step` + 1 is then read ahead, while this one is computed.
   [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution);
 
-  // Of the images of the pass.
+  // Of the images of the pass. Of a data set in parts a rank has those of its own images, and rank
+  // 0 in testing those of all.
   [[nodiscard]] const Targets& targets() const { return targets_; }
 
   // Null on ranks that do not read, and where pictures are random.
@@ -76,6 +86,9 @@ class DataLoader {
   // Pictures of the data set; 0 for random ones. All ranks call this together.
   [[nodiscard]] Index size() const;
 
+  // Passes that show all of them once. All ranks call this together.
+  [[nodiscard]] Index passes() const;
+
   // The names of its classes. All ranks call this together.
   [[nodiscard]] std::vector<std::string> class_names() const;
 
@@ -96,6 +109,14 @@ class DataLoader {
                                   std::vector<float> pixels);
   [[nodiscard]] Batch next(Index step, const Region& region);
   void read_ahead(Index step, const Region& region);
+  [[nodiscard]] const DataShares* shares() const {
+    return source_ ? source_->options().shares.get() : nullptr;
+  }
+  // Of each rank; where one rank has all parts, theirs together.
+  [[nodiscard]] std::vector<Index> shared_images(Index step) const;
+  // What this rank reads of the pass after `step`, whose region is given.
+  [[nodiscard]] Region region_after(Index step, const Region& region) const;
+  void gather_targets(Index step);
   [[nodiscard]] std::optional<std::string> load_from_source(Index step,
                                                             Execution<float>& execution);
   void load_random(Execution<float>& execution);

@@ -13,12 +13,12 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
   const OrderlyStop orderly;
   metric.clear();
   EvaluationResult result{.pictures = loader.size(), .metric = &metric};
-  const Index batch = execution.plan().batch;
+  const Index passes = loader.passes();
   const int judged = output_layer(execution.network());
   double loss = 0;
   Pass pass;
   pass.training = false;
-  for (Index step = 0; step * batch < result.pictures; ++step) {
+  for (Index step = 0; step < passes; ++step) {
     const std::optional<std::string> problem = loader.load(step, execution);
     pass.targets = &loader.targets();
     execution.forward(pass);

@@ -44,12 +44,18 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
   }
 }
 
+// Of one parameter in one step.
 template <class T>
-void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step) {
+struct Optimizer<T>::Rules {
+  AdamRule<T> adam;
+  MomentumRule<T> momentum;
+};
+
+template <class T>
+typename Optimizer<T>::Rules Optimizer<T>::rules(const partitioner::ParameterPlan& plan,
+                                                 Index step) const {
   const T rate = static_cast<T>(learning_rate(options_, step));
-  Parameter<T>& parameter = parameters.all()[i];
-  OptimizerState<T>& state = states_[i];
-  const bool decays = parameter.plan->kind == partitioner::ParameterKind::Weight;
+  const bool decays = plan.kind == partitioner::ParameterKind::Weight;
   const T decay = decays ? static_cast<T>(options_.decay) : T(0);
   const double steps = static_cast<double>(step);
   const AdamRule<T> adam{
@@ -60,17 +66,45 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step
       static_cast<T>(options_.adam_epsilon),
       options_.decoupled_decay ? T(0) : decay,
       options_.decoupled_decay ? T(1) - rate * decay : T(1)};
-  const MomentumRule<T> momentum{rate, static_cast<T>(options_.momentum), decay};
+  return {adam, {rate, static_cast<T>(options_.momentum), decay}};
+}
+
+// `owned` of the elements that the rank owns.
+template <class T>
+void Optimizer<T>::update(const Rules& rules,
+                          OptimizerState<T>& state,
+                          const Range& owned,
+                          const T* gradient,
+                          T* value) const {
+  T* first = state.first.data() + owned.begin;
+  if (options_.adam) {
+    update_by(rules.adam, owned.size(), gradient, first, state.second.data() + owned.begin, value);
+  } else {
+    update_by(rules.momentum, owned.size(), gradient, first, value);
+  }
+}
+
+template <class T>
+void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step) {
+  Parameter<T>& parameter = parameters.all()[i];
+  const Rules of_step = rules(*parameter.plan, step);
   for_each_owned_run(parameter, rank_, [&](Index at, Index held, Index count) {
-    const T* gradient = parameter.gradient.data() + held;
-    T* value = parameter.values.data() + held;
-    T* first = state.first.data() + at;
-    if (options_.adam) {
-      update_by(adam, count, gradient, first, state.second.data() + at, value);
-    } else {
-      update_by(momentum, count, gradient, first, value);
-    }
+    update(of_step,
+           states_[i],
+           {at, at + count},
+           parameter.gradient.data() + held,
+           parameter.values.data() + held);
   });
+}
+
+template <class T>
+void Optimizer<T>::update(const partitioner::ParameterPlan& plan,
+                          std::size_t i,
+                          Index step,
+                          const T* gradient,
+                          T* values) {
+  OptimizerState<T>& state = states_[i];
+  update(rules(plan, step), state, {0, state.first.size()}, gradient, values);
 }
 
 template <class T>

@@ -39,6 +39,12 @@ class Optimizer {
   // `step` counts from 1.
   void update(ParameterSet<T>& parameters, Index step);
   void update(ParameterSet<T>& parameters, std::size_t i, Index step);
+  // The same of values and gradients that lie as the state does.
+  void update(const partitioner::ParameterPlan& plan,
+              std::size_t i,
+              Index step,
+              const T* gradient,
+              T* values);
 
   // In the order of ParameterSet::all(); empty arrays where nothing is learnt.
   [[nodiscard]] std::vector<OptimizerState<T>>& states() { return states_; }
@@ -48,6 +54,14 @@ class Optimizer {
   [[nodiscard]] Index bytes() const;
 
  private:
+  struct Rules;
+  [[nodiscard]] Rules rules(const partitioner::ParameterPlan& plan, Index step) const;
+  void update(const Rules& rules,
+              OptimizerState<T>& state,
+              const Range& owned,
+              const T* gradient,
+              T* value) const;
+
   partitioner::TrainingOptions options_;
   int rank_;
   std::vector<OptimizerState<T>> states_;

@@ -224,7 +224,9 @@ void RunFolder::prepare() {
                            "devices.jsonl",
                            "epochs.csv",
                            "evaluation.json",
-                           "timeline.json"}) {
+                           "timeline.json",
+                           "choice.json",
+                           "data-map.toml"}) {
     std::error_code error;
     fs::remove(path_ / name, error);
     if (error) {

@@ -72,7 +72,7 @@ std::optional<BestSoFar> shared(const std::optional<BestSoFar>& mine,
 }  // namespace
 
 RunRecord::RunRecord(Options options, const Communicator& communicator)
-    : options_(std::move(options)), communicator_(&communicator) {
+    : options_(std::move(options)), communicator_(&communicator), trains_(&communicator) {
   on_root(*communicator_,
           [&] { folder_.emplace(options_.folder, options_.resume, options_.replace); });
   if (options_.monitor) {
@@ -112,11 +112,10 @@ void RunRecord::begin(const partitioner::Network& network,
 }
 
 TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begun) {
+  trains_ = &trainer.execution().communicator();
   return {
-      .step =
-          [this, &trainer](Index step, const StepResult& result) {
-            add_step(step, result, trainer.options().training.batch);
-          },
+      .step = [this, &trainer](Index step,
+                               const StepResult& result) { add_step(step, result, trainer); },
       .checkpoint = [this, &trainer, &begun](Index /*step*/) { save(trainer, begun); },
       .evaluation =
           [this, &trainer, &begun](Index /*step*/, double epoch, const EvaluationResult& result) {
@@ -124,20 +123,20 @@ TrainingObserver RunRecord::observer(Trainer& trainer, const TrainingState& begu
           },
       .epoch =
           [this](Index step, double epoch) {
-            on_root(*communicator_, [&] {
+            on_root(*trains_, [&] {
               expect_there();
               epochs_->add_epoch(step, epoch);
             });
           },
       .end =
           [this](Index /*step*/) {
-            finish_monitor();
-            on_root(*communicator_, [&] {
+            finish_monitor_of_all();
+            on_root(*trains_, [&] {
               expect_there();
               metrics_->lines().sync();
             });
           },
-      .stopped = [this](Index /*step*/) { finish_monitor(); },
+      .stopped = [this](Index /*step*/) { finish_monitor_of_all(); },
       .failure =
           [this, &trainer, &begun](Index /*step*/) { keep_what_was_learnt(trainer, begun); }};
 }
@@ -160,15 +159,27 @@ double RunRecord::open_devices(Index step) {
   return devices_ ? devices_->kept_until_s() : 0;
 }
 
-void RunRecord::add_step(Index step, const StepResult& result, Index images) {
+void RunRecord::add_step(Index step, const StepResult& result, Trainer& trainer) {
   if (monitor_) {
     monitor_->set_step(step);
   }
-  on_root(*communicator_, [&] {
+  const auto record = [&] {
     const RunEnergy energy = monitor_ ? step_energy_.next(monitor_->energy()) : RunEnergy();
-    metrics_->add_step(step, result, images, {clock_->t_s(), energy.total_j});
+    metrics_->add_step(
+        step, result, trainer.options().training.batch, {clock_->t_s(), energy.total_j});
     expect_there();
-  });
+  };
+  if (!trainer.runs_ahead()) {
+    on_root(*trains_, record);
+  } else if (communicator_->rank() == 0) {
+    trainer.report(problem_of(record));
+  }
+}
+
+void RunRecord::finish_monitor_of_all() {
+  if (!options_.some_rest) {
+    finish_monitor();
+  }
 }
 
 void RunRecord::finish_monitor() {
@@ -191,10 +202,15 @@ void RunRecord::expect_there() const {
 
 void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   trainer.expect_finite_parameters();
-  on_root(*communicator_, [&] { metrics_->lines().sync(); });
+  on_root(*trains_, [&] { metrics_->lines().sync(); });
   save_into(checkpoint_file(), trainer, begun, std::nullopt);
-  // They are not saved: so training goes on from here as it would from the checkpoint.
-  trainer.execution().parameters().clear_error_feedback();
+  ParameterSet<float>& parameters = trainer.execution().parameters();
+  if (!parameters.compression().by_runs()) {
+    // They are not saved: so training goes on from here as it would from the checkpoint.
+    for (Array<float>* errors : parameters.error_feedback()) {
+      std::fill_n(errors->data(), errors->size(), 0.0F);
+    }
+  }
 }
 
 void RunRecord::save_into(const std::filesystem::path& file,
@@ -205,8 +221,12 @@ void RunRecord::save_into(const std::filesystem::path& file,
   state.step = trainer.steps_done();
   state.images_seen += (state.step - begun.step) * trainer.options().training.batch;
   state.tested = tested;
-  save_checkpoint(
-      file, state, trainer.execution().parameters(), trainer.optimizer(), *communicator_);
+  save_checkpoint(file,
+                  state,
+                  trainer.execution().parameters(),
+                  trainer.optimizer(),
+                  trainer.rank_state(),
+                  *trains_);
 }
 
 void RunRecord::add_evaluation(Trainer& trainer,
@@ -214,7 +234,7 @@ void RunRecord::add_evaluation(Trainer& trainer,
                                double epoch,
                                const EvaluationResult& result) {
   const Index step = trainer.steps_done();
-  on_root(*communicator_, [&] {
+  on_root(*trains_, [&] {
     const RunEnergy run = monitor_ ? monitor_->energy() : RunEnergy();
     const RunEnergy since_last = monitor_ ? epoch_energy_.next(run) : RunEnergy();
     metrics_->add_evaluation(step, epoch, result, clock_->t_s(), {since_last, run});
@@ -235,8 +255,8 @@ void RunRecord::add_evaluation(Trainer& trainer,
 
 // Where it cannot be written either, the checkpoint of before stays.
 void RunRecord::keep_what_was_learnt(Trainer& trainer, const TrainingState& begun) {
-  const int mine = communicator_->rank() == 0 && is_there() ? 1 : 0;
-  if (communicator_->share(mine) == 0) {
+  const int mine = trains_->rank() == 0 && is_there() ? 1 : 0;
+  if (trains_->share(mine) == 0) {
     rescue(trainer, begun);
   }
   try {
@@ -251,7 +271,7 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
   for (int attempt = 0; attempt < RunFolder::kRescueAttempts; ++attempt) {
     std::filesystem::path rescued;
     try {
-      on_root(*communicator_, [&] {
+      on_root(*trains_, [&] {
         rescued = folder_->make_rescue_folder(attempt);
         if (options_.rescue) {
           options_.rescue(rescued);

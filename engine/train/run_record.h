@@ -31,6 +31,8 @@ class RunRecord {
     std::filesystem::path resume;  // the checkpoint that the run goes on from; empty: none
     bool replace = false;          // an earlier run in the folder
     std::optional<MonitorOptions> monitor = {};  // nothing: devices are not monitored
+    // Some ranks may take no part in steps: finish_monitor() is then called by all of them.
+    bool some_rest = false;
     // What else is to be saved where the folder vanished; rank 0's.
     std::function<void(const std::filesystem::path& folder)> rescue = {};
     // How to go on from a checkpoint in another folder, for a message; rank 0's.
@@ -47,8 +49,17 @@ class RunRecord {
              Index step,
              std::vector<std::string> class_names = {});
 
-  // Records a run. `begun` is the trainer's state before its first step; both must outlive the run.
+  // Records a run, or the next part of one: by those who take part in it. `begun` is the state
+  // before the first step of all; both must outlive the run.
   [[nodiscard]] TrainingObserver observer(Trainer& trainer, const TrainingState& begun);
+
+  // The last samples of all devices. Where some ranks rest, all call it together after the run.
+  void finish_monitor();
+
+  // What this rank's meters show now; nothing without a monitor or a meter.
+  [[nodiscard]] MeterReading meter_reading() {
+    return monitor_ ? monitor_->meter_reading() : MeterReading();
+  }
 
   void write(const char* name, const std::string& text);
 
@@ -67,8 +78,8 @@ class RunRecord {
 
  private:
   [[nodiscard]] double open_devices(Index step);
-  void add_step(Index step, const StepResult& result, Index images);
-  void finish_monitor();
+  void add_step(Index step, const StepResult& result, Trainer& trainer);
+  void finish_monitor_of_all();
   [[nodiscard]] bool is_there() const;
   void expect_there() const;
   void save(Trainer& trainer, const TrainingState& begun);
@@ -85,6 +96,7 @@ class RunRecord {
 
   Options options_;
   const Communicator* communicator_;
+  const Communicator* trains_;        // those who take part in the steps at hand
   std::optional<RunFolder> folder_;   // rank 0
   std::optional<Metrics> metrics_;    // rank 0
   std::optional<DeviceLog> devices_;  // rank 0, where there is a monitor

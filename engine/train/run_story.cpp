@@ -27,15 +27,32 @@ void RunStory::begin(Start start, const RunRecord& record, Trainer& trainer, Ind
   start.summary.ranks = gather_ranks();
   const Index step = trainer.steps_done();
   on_root(*communicator_, [&] { open_files(start, step); });
-  on_root(*communicator_, [&] {
-    timing_.emplace(
-        folder_ / "timing.jsonl", step, start.predicted.of_ranks, record.clock(), *communicator_);
+  follow(std::move(start.predicted), trainer, last_step);
+}
+
+void RunStory::follow(PredictedSteps predicted, Trainer& trainer, Index last_step) {
+  const Communicator& trains = trainer.execution().communicator();
+  const RunClock& clock = record_->clock();
+  const Index step = trainer.steps_done();
+  timing_.reset();
+  on_root(trains, [&] {
+    timing_.emplace(folder_ / "timing.jsonl", step, predicted.of_ranks, clock, trains);
   });
   if (!timing_) {
-    timing_.emplace(std::nullopt, step, std::vector<StepShares>(), record.clock(), *communicator_);
+    timing_.emplace(std::nullopt, step, std::vector<StepShares>(), clock, trains);
   }
-  timeline_.emplace(
-      trainer, last_step, std::move(start.predicted.actions_s), record.clock(), *communicator_);
+  timeline_.emplace(trainer, last_step, std::move(predicted.actions_s), clock, trains);
+}
+
+void RunStory::go_on(const std::string& plan_json,
+                     PredictedSteps predicted,
+                     Trainer& trainer,
+                     Index last_step) {
+  if (communicator_->rank() == 0) {
+    attempt([&] { summary_.predict(predicted.step_s); });
+    attempt([&] { write_atomically(folder_ / "plan.json", plan_json + "\n"); });
+  }
+  follow(std::move(predicted), trainer, last_step);
 }
 
 // Rank 0's. A story is worth less than the run: what cannot be written is left out and told of.

@@ -41,11 +41,23 @@ class RunStory {
   // run. All ranks call this together; errors are AgreedErrors.
   void begin(Start start, const RunRecord& record, Trainer& trainer, Index last_step);
 
+  // The run goes on under another plan: by those who take part in it from now on, which call this
+  // together. The plan is rank 0's.
+  void go_on(const std::string& plan_json,
+             PredictedSteps predicted,
+             Trainer& trainer,
+             Index last_step);
+
   // To be added after the record's.
   [[nodiscard]] TrainingObserver observer();
 
   // What somebody should know of. Any thread of any rank may call it; rank 0's are kept.
   void warn(const std::string& text) { events_.add("warning", text); }
+
+  // That something happened: `kind` is a word. Rank 0's.
+  void tell(const std::string& kind, const std::string& text) { events_.add(kind, text); }
+  // What all ranks have sent in its steps, to be told with how it ends.
+  void sent_bytes(double bytes) { summary_.set_sent_bytes(bytes); }
 
   // How the run ended: "finished", "interrupted" or "failed", and why. The first end counts. Any
   // thread of any rank may call it; rank 0's is kept.
@@ -61,6 +73,7 @@ class RunStory {
   template <class Work>
   void attempt(Work work);
   void open_files(Start& start, Index step);
+  void follow(PredictedSteps predicted, Trainer& trainer, Index last_step);
   void add_evaluation(Index step, double epoch, const EvaluationResult& result);
 
   const Communicator* communicator_;

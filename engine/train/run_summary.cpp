@@ -57,6 +57,19 @@ void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary
   ended_ = false;
 }
 
+void RunSummaryFile::predict(const std::optional<double>& step_s) {
+  const std::lock_guard lock(mutex_);
+  summary_.predicted_step_s = step_s;
+  if (!path_.empty() && !ended_) {
+    write_atomically(path_, text("running", ""));
+  }
+}
+
+void RunSummaryFile::set_sent_bytes(double bytes) {
+  const std::lock_guard lock(mutex_);
+  summary_.sent_bytes = bytes;
+}
+
 bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
   constexpr std::chrono::seconds kPatience{
       1};  // whoever tells of it may be about to end the process
@@ -89,12 +102,18 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
                   {"epoch_steps", summary_.epoch_steps},
                   {"batch", summary_.batch},
                   {"seed", summary_.seed},
+                  {"replicas", summary_.replicas},
+                  {"sync", summary_.sync},
+                  {"gradient_precision", summary_.gradient_precision},
+                  {"exact", summary_.inexact.empty()},
+                  {"not_exact", summary_.inexact},
                   {"training_pictures", summary_.training_pictures},
                   {"testing_pictures", summary_.testing_pictures},
                   {"class_names", summary_.class_names},
                   {"ranks", ranks},
                   {"predicted_step_s", value_or_null(summary_.predicted_step_s)},
-                  {"memory_limit_bytes", value_or_null(summary_.memory_limit_bytes)}};
+                  {"memory_limit_bytes", value_or_null(summary_.memory_limit_bytes)},
+                  {"sent_bytes", value_or_null(summary_.sent_bytes)}};
   // Names may be any bytes.
   return json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }

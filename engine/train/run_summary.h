@@ -30,12 +30,17 @@ struct RunSummary {
   Index epoch_steps = 0;
   Index batch = 0;
   std::uint64_t seed = 0;
+  int replicas = 1;
+  std::string sync;                  // how these are tied
+  std::string gradient_precision;    // how gradients travel
+  std::vector<std::string> inexact;  // why training is not what one device computes; empty: it is
   Index training_pictures = 0;
   Index testing_pictures = 0;
   std::vector<std::string> class_names;
   std::vector<Rank> ranks;
   std::optional<double> predicted_step_s;
   std::optional<Index> memory_limit_bytes;
+  std::optional<double> sent_bytes = {};  // by all ranks in steps; known when the run is finished
 };
 
 class RunSummaryFile {
@@ -43,6 +48,11 @@ class RunSummaryFile {
   // Writes that the run is going. Where it `goes_on` in its own folder, its first start is kept.
   // Throws InputError.
   void begin(const std::filesystem::path& path, RunSummary summary, bool goes_on);
+
+  // Writes what is predicted for the steps to come. Throws InputError.
+  void predict(const std::optional<double>& step_s);
+  // To be written with how it ends.
+  void set_sent_bytes(double bytes);
 
   // Writes how it ended: "finished", "interrupted" or "failed", and why. The first end counts; any
   // thread may tell of it. Where the file cannot be written it stays as it was. Returns whether it

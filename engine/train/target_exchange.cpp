@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/comm/tags.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -14,8 +15,6 @@ using partitioner::Message;
 using partitioner::Range;
 
 namespace {
-
-constexpr int kTag = 4;  // below those of an execution
 
 // Of one place of the batch.
 struct Head {
@@ -111,12 +110,12 @@ void TargetExchange::send_all(std::vector<Parcel>& outgoing,
   Requests requests;
   for (Parcel& parcel : incoming) {
     if (!(parcel.*bytes).empty()) {
-      communicator_->post_receive(requests, parcel.message->from, kTag, parcel.*bytes);
+      communicator_->post_receive(requests, parcel.message->from, kTargetsTag, parcel.*bytes);
     }
   }
   for (const Parcel& parcel : outgoing) {
     if (!(parcel.*bytes).empty()) {
-      communicator_->post_send(requests, parcel.message->to, kTag, parcel.*bytes);
+      communicator_->post_send(requests, parcel.message->to, kTargetsTag, parcel.*bytes);
     }
   }
   requests.wait_all();

@@ -9,7 +9,10 @@
 #include <utility>
 
 #include "engine/comm/patience.h"
+#include "engine/ops/parameters/update.h"
+#include "engine/system/stop_request.h"
 #include "engine/train/pass_end.h"
+#include "partitioner/plan/plan_fingerprint.h"
 
 namespace tessera::engine {
 
@@ -39,6 +42,91 @@ Trainer::Trainer(const partitioner::Network& network,
       optimizer_(options.training, execution_.parameters(), communicator.rank()),
       has_loss_(!losses(network).empty()) {
   execution_.parameters().initialize(options.seed);
+  if (plan.replicas.apart()) {
+    tie_replicas();
+  }
+}
+
+void Trainer::tie_replicas() {
+  ReplicaModel model{.plan = &execution_.plan(),
+                     .communicator = communicator_,
+                     .parameters = &execution_.parameters_under_way()};
+  for (OptimizerState<float>& state : optimizer_.states()) {
+    model.optimizer_state.push_back(&state.first);
+    model.optimizer_state.push_back(&state.second);
+  }
+  model.update_owned = [this](std::size_t i, Index step, const float* gradient, float* values) {
+    const partitioner::ParameterPlan& plan = *execution_.parameters_under_way().all()[i].plan;
+    optimizer_.update(plan, i, step, gradient, values);
+  };
+  synchroniser_ = make_synchroniser(
+      std::move(model), {.seed = options_.seed, .post_local_steps = options_.post_local_steps});
+}
+
+// Where values and what goes with them are those that training begins with.
+void Trainer::begin() {
+  if (std::exchange(begun_, true) || !synchroniser_) {
+    return;
+  }
+  synchroniser_->begin(steps_, restored_);
+  const partitioner::Replicas& replicas = execution_.plan().replicas;
+  if (replicas.run_ahead()) {
+    relay_ = std::make_unique<OutcomeRelay>(*communicator_,
+                                            synchroniser_->peer_ranks(),
+                                            options_.training.subdivisions,
+                                            replicas.sync.steps);
+  }
+}
+
+Trainer::CommonModel Trainer::common_model() {
+  if (synchroniser_) {
+    begin();
+    settle();
+    (void)execution_.parameters();  // values that are under way
+    synchroniser_->meet();
+  }
+  return CommonModel(synchroniser_.get());
+}
+
+// Of replicas that may be steps apart: what all have to learn of the steps so far.
+void Trainer::settle() {
+  if (!relay_) {
+    return;
+  }
+  std::optional<std::string> problem = relay_->settle();
+  if (!problem) {
+    problem = communicator_->agree(std::exchange(reported_, std::nullopt));
+  }
+  if (problem) {
+    throw AgreedError(*problem);
+  }
+}
+
+void Trainer::report(std::optional<std::string> problem) {
+  reported_ = reported_ ? std::move(reported_) : std::move(problem);
+}
+
+RankState Trainer::rank_state() {
+  RankState state;
+  ParameterSet<float>& parameters = execution_.parameters();
+  if (parameters.compression().by_runs()) {
+    for (Array<float>* errors : parameters.error_feedback()) {
+      state.arrays.push_back(errors->span());
+    }
+  }
+  if (synchroniser_) {
+    for (const std::span<float> array : synchroniser_->state()) {
+      state.arrays.push_back(array);
+    }
+  }
+  if (!state.arrays.empty()) {
+    state.layout = fingerprint(execution_.plan());
+  }
+  return state;
+}
+
+std::int64_t Trainer::sent_bytes() const {
+  return sent_bytes_ + (synchroniser_ ? synchroniser_->sent_bytes() : 0);
 }
 
 Trainer::~Trainer() {
@@ -56,17 +144,61 @@ Pass Trainer::training_pass(Index part, const Targets* targets) const {
   pass.first_image = part * execution_.plan().batch;
   pass.ends_step = part + 1 == options_.training.subdivisions;
   pass.targets = targets;
-  pass.loss_scale = 1 / static_cast<double>(options_.training.batch);
+  pass.loss_scale = execution_.plan().copies() / static_cast<double>(options_.training.batch);
   return pass;
 }
 
 void Trainer::update() {
+  execution_.update(training_pass(options_.training.subdivisions - 1, nullptr),
+                    [this](int bucket) { update(bucket); });
+}
+
+void Trainer::update(int bucket) {
   ParameterSet<float>& parameters = execution_.parameters_under_way();
-  execution_.update(training_pass(options_.training.subdivisions - 1, nullptr), [&](int bucket) {
+  const auto update_in_place = [&] {
     for (const std::size_t i : parameters.in_bucket(bucket)) {
       optimizer_.update(parameters, i, steps_ + 1);
     }
-  });
+  };
+  if (!synchroniser_) {
+    update_in_place();
+    return;
+  }
+  for (const std::size_t i : parameters.in_bucket(bucket)) {
+    Array<float>& gradient = parameters.all()[i].gradient;
+    if (void_step_) {
+      set_zero(gradient.data(), gradient.size());
+    }
+  }
+  synchroniser_->update(bucket, steps_ + 1, update_in_place);
+}
+
+// Of all replicas; where these may be steps apart, of some steps before.
+PassOutcome Trainer::outcome_of(const Pass& pass, std::optional<std::string> problem) {
+  if (!relay_) {
+    return exchange_loss(execution_, pass, problem);
+  }
+  // The replica's ranks tell each other what their problem is of.
+  constexpr char kOfPictures = 'p';
+  constexpr char kReported = 'r';
+  if (problem) {
+    problem->insert(0, 1, kOfPictures);
+  } else if (reported_) {
+    problem = kReported + *std::exchange(reported_, std::nullopt);
+  }
+  PassOutcome mine = execution_.exchange_loss(pass, stop_signal(), problem);
+  if (mine.problem) {
+    if (mine.problem->front() == kOfPictures) {
+      void_step_ = true;
+      mine.loss = 0;  // of whatever pictures were there
+    }
+    mine.problem->erase(0, 1);
+  }
+  PassOutcome outcome = relay_->exchange(mine);
+  if (outcome.problem) {
+    throw AgreedError(*outcome.problem);
+  }
+  return outcome;
 }
 
 template <class Work>
@@ -150,7 +282,10 @@ StepResult Trainer::run_step(DataLoader& loader) {
   StepResult result;
   StepTimes& times = result.times;
   const ExchangeTimes before = communicator_->exchange_times();
+  const std::int64_t sent_before = communicator_->sent_bytes();
+  begin();
   timed(times.step_s, [&] {
+    void_step_ = false;
     execution_.parameters_under_way().clear_gradients();
     double loss = 0;
     for (Index part = 0; part < options_.training.subdivisions; ++part) {
@@ -162,7 +297,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
       timed_phase(times, &StepTimes::forward_s, &StepTimes::forward_exchange_s, [&] {
         execution_.forward(pass);
         if (has_loss_) {
-          const PassOutcome outcome = exchange_loss(execution_, pass, problem);
+          const PassOutcome outcome = outcome_of(pass, problem);
           loss += outcome.loss;
           result.stop_signal = outcome.stop_signal;
         }
@@ -181,6 +316,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
     timed_phase(times, &StepTimes::update_s, &StepTimes::update_exchange_s, [&] { update(); });
   });
   times.exchanges = communicator_->exchange_times().since(before);
+  sent_bytes_ += communicator_->sent_bytes() - sent_before;
   ++steps_;
   return result;
 }

@@ -3,9 +3,17 @@
 
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "engine/comm/agreement.h"
+#include "engine/replicas/outcome_relay.h"
+#include "engine/replicas/synchroniser.h"
 #include "engine/train/data_loader.h"
 #include "engine/train/optimizer.h"
+#include "engine/train/rank_state.h"
 
 namespace tessera::engine {
 
@@ -21,10 +29,18 @@ struct StepTimes {
   double waiting_s = 0;  // of these three: for messages
   ExchangeTimes exchanges;
   double step_s = 0;  // from the start of the step to its end
+
+  // Without what exchanging takes, packing and waiting included.
+  [[nodiscard]] double computing_s() const {
+    return forward_s + backward_s + update_s - forward_exchange_s - backward_exchange_s -
+           update_exchange_s;
+  }
 };
 
 struct StepResult {
-  double loss = 0;  // mean over the images of the step, of the network before the update
+  // Mean over the images of the step, of the network before the update. Where replicas may be S
+  // steps apart, of S steps before, or of the first step.
+  double loss = 0;
   double learning_rate = 0;
   StepTimes times;
   int stop_signal = 0;  // that some rank had by then, the same on all ranks; 0: none
@@ -41,6 +57,7 @@ struct TrainerOptions {
       training;  // training.batch images per step, in training.subdivisions passes
   BatchNormMode batch_norm = BatchNormMode::Sync;
   std::uint64_t seed = 0;
+  Index post_local_steps = 0;  // see SyncOptions
 };
 
 class Trainer {
@@ -64,13 +81,52 @@ class Trainer {
   // output get the same small gradient, its loss is 0, and the ranks agree on nothing.
   StepResult step(DataLoader& loader);
 
+  // From here until the returned value is gone, replicas that are apart hold the model that they
+  // have in common, which is what a checkpoint has and what is tested; then each its own again. All
+  // ranks call this together, also where there are no such replicas.
+  class CommonModel {
+   public:
+    explicit CommonModel(Synchroniser* synchroniser) : synchroniser_(synchroniser) {}
+    ~CommonModel() {
+      if (synchroniser_ != nullptr) {
+        synchroniser_->part();
+      }
+    }
+    CommonModel(const CommonModel&) = delete;
+    CommonModel& operator=(const CommonModel&) = delete;
+
+   private:
+    Synchroniser* synchroniser_;
+  };
+  // Where replicas may be steps apart, throws AgreedError if a picture of a step so far could not
+  // be read, or rank 0 has reported a problem: what they have is not worth saving then.
+  [[nodiscard]] CommonModel common_model();
+
+  // Whether replicas may be steps apart: then nothing that all ranks do together may come after
+  // each step. What rank 0 has to say of it, all learn within some steps, by an AgreedError.
+  [[nodiscard]] bool runs_ahead() const { return relay_ != nullptr; }
+  void report(std::optional<std::string> problem);
+
+  // For a checkpoint, and to be filled from one before resume_at().
+  [[nodiscard]] RankState rank_state();
+
+  // Bytes that this rank takes to tie replicas, and that it has sent in steps.
+  [[nodiscard]] Index synchronisation_bytes() const {
+    return synchroniser_ ? synchroniser_->bytes() : 0;
+  }
+  [[nodiscard]] std::int64_t sent_bytes() const;
+
   // Throws Diverged where a weight or a statistic of any rank is not finite, which the next step's
   // loss would show: such ones are not worth saving.
   void expect_finite_parameters();
 
   [[nodiscard]] const TrainerOptions& options() const { return options_; }
   [[nodiscard]] Index steps_done() const { return steps_; }
-  void resume_at(Index steps) { steps_ = steps; }
+  // `restored`: rank_state() has been filled with that of a run that went so far.
+  void resume_at(Index steps, bool restored = false) {
+    steps_ = steps;
+    restored_ = restored;
+  }
 
   [[nodiscard]] Execution<float>& execution() { return execution_; }
   [[nodiscard]] Optimizer<float>& optimizer() { return optimizer_; }
@@ -88,13 +144,25 @@ class Trainer {
   void expect_finite_loss(double loss) const;
   // Number `part` of a step's passes.
   [[nodiscard]] Pass training_pass(Index part, const Targets* targets) const;
+  [[nodiscard]] PassOutcome outcome_of(const Pass& pass, std::optional<std::string> problem);
+  void tie_replicas();
+  void begin();
+  void settle();
   void update();
+  void update(int bucket);
   void fill_output_gradient();
 
   TrainerOptions options_;
   const Communicator* communicator_;
   Execution<float> execution_;
   Optimizer<float> optimizer_;
+  std::unique_ptr<Synchroniser> synchroniser_;  // of replicas that are apart
+  std::unique_ptr<OutcomeRelay> relay_;         // of those that may be steps apart
+  std::optional<std::string> reported_;         // rank 0's, and not told yet
+  bool void_step_ = false;  // this replica has no pictures: its gradient counts as 0
+  bool begun_ = false;
+  bool restored_ = false;
+  std::int64_t sent_bytes_ = 0;
   bool has_loss_;
   std::vector<float> statistics_;  // the running ones before the step
   Index steps_ = 0;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "engine/train/evaluation.h"
@@ -40,7 +41,9 @@ struct TrainingObserver {
   // A signal asked for an end; everything else is done, a checkpoint too.
   std::function<void(Index step)> stopped = {};
   // An AgreedError other than Diverged ends a run that has done steps: a picture cannot be read, or
-  // an observer failed. The error is thrown on afterwards, unless this throws another one.
+  // an observer failed. Not where replicas may be steps apart: some have gone on by then, so the
+  // last checkpoint is what is left. The error is thrown on afterwards, unless this throws another
+  // one.
   std::function<void(Index step)> failure = {};
 };
 
@@ -55,6 +58,9 @@ class TrainingRun {
     metric_ = &metric;
   }
 
+  // Another run, of the same training, began at that step and ended where this one begins.
+  void goes_on_from(Index first_step) { first_step_ = first_step; }
+
   // Observers are told in the order in which they were added.
   void add(TrainingObserver observer) { observers_.push_back(std::move(observer)); }
 
@@ -63,12 +69,22 @@ class TrainingRun {
   // `stop_notice` is written to standard error when it comes; null: nothing.
   void run(const char* stop_notice = nullptr);
 
+  // The same up to a step at most, without what comes at the end: another run, of a trainer that
+  // goes on from there, may be the next part of it. The last step of all is for run().
+  void run_until(Index step, const char* stop_notice = nullptr);
+
+  // Whether an observer said so: run() then has nothing left to do but what comes at the end.
+  [[nodiscard]] bool is_enough() const { return enough_; }
+
  private:
+  template <class Work>
+  void run_in_order(const char* stop_notice, const Work& work);
+  [[nodiscard]] StepResult timed_step();
   void take_step();
   void checkpoint();
   void end_epoch();
   void evaluate_now(Index step, double epoch);
-  [[nodiscard]] bool is_enough() const;
+  [[nodiscard]] bool observers_have_enough() const;
   [[noreturn]] void stop(int signal);
   template <class... Parameters, class... Arguments>
   void tell(std::function<void(Parameters...)> TrainingObserver::*event,
@@ -81,8 +97,11 @@ class TrainingRun {
   TrainingLength length_;
   Index pictures_;
   std::vector<TrainingObserver> observers_;
+  Index first_step_;       // done before the run
   Index checkpoint_step_;  // of the last one
   bool enough_ = false;
+  bool has_work_;                     // this rank computes something
+  std::optional<double> step_end_s_;  // of the last step, where nothing else was done since
 };
 
 }  // namespace tessera::engine

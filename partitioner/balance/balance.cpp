@@ -28,6 +28,56 @@ BalanceProblem balance_problem(const ClusterProfile& cluster) {
   return problem;
 }
 
+std::vector<double> seconds_per_sample(const Network& network,
+                                       const std::vector<ConvolutionKernels>& kernels,
+                                       const ClusterProfile& cluster,
+                                       Index batch,
+                                       const CostOptions& options) {
+  Partition alone = single_tile(network);
+  alone.kernels = kernels;
+  std::vector<double> seconds;
+  for (const DeviceProfile& device : cluster.devices) {
+    ClusterProfile single;
+    single.devices = {device};
+    seconds.push_back(step_cost(network, alone, batch, single, options).total() /
+                      static_cast<double>(batch * options.passes));
+  }
+  return seconds;
+}
+
+namespace {
+
+// What a device has beyond whole shards stays there.
+void expect_room_for_shards(const BalanceProblem& problem) {
+  Index shards = 0;
+  Index room = 0;
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    const BalanceDevice& device = problem.devices[i];
+    const Index staying = device.samples % problem.shard;
+    if (device.capacity < staying) {
+      throw InputError(fmt::format(
+          "device {} can hold {} samples, and {} of its {} stay where samples move in shards of {}",
+          i,
+          device.capacity,
+          staying,
+          device.samples,
+          problem.shard));
+    }
+    shards += device.samples / problem.shard;
+    room += (std::min(device.capacity, kMostSamples) - staying) / problem.shard;
+  }
+  if (room < shards) {
+    throw InputError(
+        fmt::format("the devices can hold {} whole shards of {} samples, and there are "
+                    "{}: give a smaller --shard-size",
+                    room,
+                    problem.shard,
+                    shards));
+  }
+}
+
+}  // namespace
+
 void expect_solvable(const BalanceProblem& problem) {
   Index samples = 0;
   Index capacity = 0;
@@ -42,6 +92,7 @@ void expect_solvable(const BalanceProblem& problem) {
     throw InputError(fmt::format(
         "the devices can hold {} samples together, and there are {}", capacity, samples));
   }
+  expect_room_for_shards(problem);
 }
 
 std::vector<Index> samples_after(const BalanceProblem& problem,

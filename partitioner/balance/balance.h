@@ -13,6 +13,7 @@
 
 #include "partitioner/base/region.h"
 #include "partitioner/cost/cluster_profile.h"
+#include "partitioner/cost/cost_model.h"
 
 namespace tessera::partitioner {
 
@@ -31,6 +32,7 @@ struct BalanceProblem {
   std::vector<LinkProfile> links;  // [from * devices + to]
   double sample_bytes = 0;
   double epochs = 1;
+  Index shard = 1;  // samples that move together: each pair of devices moves whole shards
 
   [[nodiscard]] std::size_t size() const { return devices.size(); }
   [[nodiscard]] const LinkProfile& link(std::size_t from, std::size_t to) const {
@@ -42,7 +44,16 @@ struct BalanceProblem {
 // The rates and links of a cluster's devices, without samples.
 [[nodiscard]] BalanceProblem balance_problem(const ClusterProfile& cluster);
 
-// Throws InputError where the devices together cannot hold the samples, or there are too many.
+// Seconds of training that each device takes by itself for a sample, with these kernels, of steps
+// of so many passes of `batch` samples each, by its profile.
+[[nodiscard]] std::vector<double> seconds_per_sample(const Network& network,
+                                                     const std::vector<ConvolutionKernels>& kernels,
+                                                     const ClusterProfile& cluster,
+                                                     Index batch,
+                                                     const CostOptions& options);
+
+// Throws InputError where the devices cannot hold the samples, moved in shards, or there are too
+// many.
 void expect_solvable(const BalanceProblem& problem);
 
 struct SampleMove {

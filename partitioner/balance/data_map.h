@@ -1,8 +1,8 @@
 // Which samples move where, as a text file (TOML) that a person can read: what `tessera balance`
 // writes.
 //
-// Samples of a device are numbered from 0, in the order in which its data set lists them. Those at
-// the end move.
+// Samples of a device are numbered from 0, in the order in which its data set lists them, or where
+// a move is of a class, those of the class are. Those at the end move.
 
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "partitioner/balance/balance.h"
+#include "partitioner/balance/class_balance.h"
 
 namespace tessera::partitioner {
 
@@ -19,6 +20,7 @@ struct MappedSamples {
   int to = 0;
   Index begin = 0;
   Index end = 0;
+  std::string of_class = {};  // its name; empty: samples of all classes are counted
   friend bool operator==(const MappedSamples&, const MappedSamples&) = default;
 };
 
@@ -29,9 +31,14 @@ struct DataMap {
 };
 
 [[nodiscard]] DataMap data_map(const BalanceProblem& problem, const Balance& balance);
+[[nodiscard]] DataMap data_map(const ClassSamples& classes, const std::vector<ClassMove>& moves);
+
+// Samples of each device after the moves.
+[[nodiscard]] std::vector<Index> samples_after(const DataMap& map);
 
 // parse_data_map(to_text(map), ...) == map. `name` is for messages; InputError where the text is no
-// data map, or moves a sample twice or one that does not exist.
+// data map, or moves a sample twice or one that does not exist. Of the moves from a device all are
+// of a class or none.
 [[nodiscard]] std::string to_text(const DataMap& map);
 [[nodiscard]] DataMap parse_data_map(const std::string& text, const std::string& name);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "partitioner/balance/balance.h"
@@ -59,7 +60,7 @@ class ExactBalance {
       divide(interval.low, middle);
       divide(middle, interval.high);
     }
-    Balance best = balance_of(problem_, flow_.fewest_moves(best_times_));
+    Balance best = with_fewest_moves();
     best.lower_bound_s = std::min(bound, best.total_s);
     return best;
   }
@@ -74,6 +75,13 @@ class ExactBalance {
       longest_s = std::max(longest_s, device.seconds_per_sample * most);
     }
     return longest_s;
+  }
+
+  // The best, or as good a one that moves fewer samples.
+  [[nodiscard]] Balance with_fewest_moves() {
+    Balance fewest = balance_of(problem_, flow_.fewest_moves(best_times_));
+    return fewest.total_s <= best_->total_s * (1 + kRounding) ? std::move(fewest)
+                                                              : *std::move(best_);
   }
 
   void divide(const Point& low, const Point& high) {
@@ -93,6 +101,9 @@ class ExactBalance {
   // Infinite where the devices cannot train on all samples within the time. What moves within the
   // least time may be the best so far.
   [[nodiscard]] double least_move(double epoch_s) {
+    if (!limits_.is_enough(epoch_s)) {
+      return kInfiniteRate;
+    }
     double move_s = 0;
     for (const MoveCut& cut : cuts_) {
       move_s = least_move_s(problem_, cut, epoch_s, move_s);
@@ -104,7 +115,8 @@ class ExactBalance {
         Balance balance = balance_of(problem_, *std::move(moves));
         if (!best_ || balance.total_s < best_->total_s) {
           best_ = std::move(balance);
-          best_times_ = {move_s, epoch_s};
+          // Its epoch may be shorter than asked for.
+          best_times_ = {move_s, best_->epoch_s};
         }
         break;
       }

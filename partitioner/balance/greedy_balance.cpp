@@ -17,15 +17,21 @@ constexpr int kEpochTimes = 64;  // that are tried
 class GreedyMoves {
  public:
   GreedyMoves(const BalanceProblem& problem, double epoch_s)
-      : problem_(problem), sent_(problem.size()), received_(problem.size()) {
+      : problem_(problem),
+        is_enough_(MoveLimits(problem).is_enough(epoch_s)),
+        sent_(problem.size()),
+        received_(problem.size()) {
     const MoveLimits limits(problem);
     for (std::size_t i = 0; i < problem.size(); ++i) {
-      spare_.push_back(limits.on(i, epoch_s) - problem.devices[i].samples);
+      spare_.push_back(limits.on(i, epoch_s) - limits.before(i));
     }
   }
 
   // False where the receivers cannot take all that is too much elsewhere.
   bool run() {
+    if (!is_enough_) {
+      return false;
+    }
     std::vector<std::size_t> senders;
     for (std::size_t i = 0; i < problem_.size(); ++i) {
       if (spare_[i] < 0) {
@@ -50,7 +56,8 @@ class GreedyMoves {
   [[nodiscard]] std::vector<SampleMove> moves() const {
     std::vector<SampleMove> moves;
     for (const auto& [pair, count] : counts_) {
-      moves.push_back({static_cast<int>(pair.first), static_cast<int>(pair.second), count});
+      moves.push_back(
+          {static_cast<int>(pair.first), static_cast<int>(pair.second), count * problem_.shard});
     }
     return moves;
   }
@@ -58,6 +65,10 @@ class GreedyMoves {
  private:
   [[nodiscard]] double surplus_s(std::size_t device) const {
     return static_cast<double>(-spare_[device]) * problem_.devices[device].seconds_per_sample;
+  }
+
+  [[nodiscard]] double bytes_of(Index shards) const {
+    return static_cast<double>(shards * problem_.shard) * problem_.sample_bytes;
   }
 
   // What a receiver takes from a sender at once: a share, so that several receivers work at a time.
@@ -74,12 +85,9 @@ class GreedyMoves {
       if (to == from || spare_[to] <= 0) {
         continue;
       }
-      const double bytes = static_cast<double>(portion(from, to)) * problem_.sample_bytes;
+      const double bytes = bytes_of(portion(from, to));
       const auto earlier = counts_.find({from, to});
-      const double on_link =
-          bytes + (earlier == counts_.end()
-                       ? 0
-                       : static_cast<double>(earlier->second) * problem_.sample_bytes);
+      const double on_link = bytes + (earlier == counts_.end() ? 0 : bytes_of(earlier->second));
       const LinkProfile& link = problem_.link(from, to);
       const double seconds =
           std::max({(sent_[from] + bytes) / problem_.devices[from].send_bytes_per_s,
@@ -95,7 +103,7 @@ class GreedyMoves {
 
   void move(std::size_t from, std::size_t to) {
     const Index count = portion(from, to);
-    const double bytes = static_cast<double>(count) * problem_.sample_bytes;
+    const double bytes = bytes_of(count);
     spare_[from] += count;
     spare_[to] -= count;
     sent_[from] += bytes;
@@ -104,7 +112,8 @@ class GreedyMoves {
   }
 
   const BalanceProblem& problem_;
-  std::vector<Index> spare_;  // samples that a device can still take; negative: has too many
+  bool is_enough_;
+  std::vector<Index> spare_;  // shards that a device can still take; negative: has too many
   std::vector<double> sent_;
   std::vector<double> received_;
   std::map<std::pair<std::size_t, std::size_t>, Index> counts_;

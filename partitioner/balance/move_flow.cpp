@@ -45,8 +45,8 @@ struct MoveFlow::Graph {
 MoveFlow::MoveFlow(const BalanceProblem& problem)
     : problem_(problem), limits_(problem), graph_(std::make_unique<Graph>(problem)) {
   for (std::size_t i = 0; i < problem.size(); ++i) {
-    graph_->capacity[graph_->supply[i]] = problem.devices[i].samples;
-    graph_->capacity[graph_->stay[i]] = problem.devices[i].samples;
+    graph_->capacity[graph_->supply[i]] = limits_.before(i);
+    graph_->capacity[graph_->stay[i]] = limits_.before(i);
   }
 }
 
@@ -71,7 +71,7 @@ std::optional<std::vector<SampleMove>> MoveFlow::moves(const BalanceTimes& times
   lemon::Preflow<Graph::Digraph, Graph::Digraph::ArcMap<Index>> flow(
       graph.digraph, graph.capacity, graph.source, graph.sink);
   flow.runMinCut();
-  if (flow.flowValue() < problem_.samples()) {
+  if (flow.flowValue() < limits_.all()) {
     const auto side = [&flow](const std::vector<Graph::Node>& nodes) {
       std::vector<char> on_it;
       on_it.reserve(nodes.size());
@@ -96,7 +96,7 @@ std::vector<SampleMove> MoveFlow::fewest_moves(const BalanceTimes& times) {
   }
   lemon::NetworkSimplex<Graph::Digraph, Index, Index> flow(graph.digraph);
   flow.upperMap(graph.capacity).costMap(cost);
-  flow.stSupply(graph.source, graph.sink, problem_.samples());
+  flow.stSupply(graph.source, graph.sink, limits_.all());
   const bool found = flow.run() == decltype(flow)::OPTIMAL;
   expects(found, "some moves keep to the times");
   return moves_of(flow);
@@ -108,7 +108,8 @@ std::vector<SampleMove> MoveFlow::moves_of(const Flow& flow) const {
   std::vector<SampleMove> moves;
   for (std::size_t i = 0; i < devices * devices; ++i) {
     if (const Index count = flow.flow(graph_->pairs[i]); count > 0) {
-      moves.push_back({static_cast<int>(i / devices), static_cast<int>(i % devices), count});
+      moves.push_back(
+          {static_cast<int>(i / devices), static_cast<int>(i % devices), count * problem_.shard});
     }
   }
   return moves;
@@ -120,10 +121,10 @@ namespace {
 class CutCapacity {
  public:
   CutCapacity(const BalanceProblem& problem, const MoveCut& cut, double epoch_s)
-      : problem_(problem), limits_(problem), cut_(cut), missing_(problem.samples()) {
+      : problem_(problem), limits_(problem), cut_(cut), missing_(limits_.all()) {
     for (std::size_t i = 0; i < problem.size(); ++i) {
       if (cut.holds[i] == 0 || cut.keeps[i] == 0) {
-        missing_ -= problem.devices[i].samples;
+        missing_ -= limits_.before(i);
       }
       if (cut.keeps[i] != 0) {
         missing_ -= limits_.on(i, epoch_s);
@@ -163,7 +164,7 @@ double least_move_s(const BalanceProblem& problem,
                     double epoch_s,
                     double from_s) {
   constexpr double kPrecision = 1e-12;
-  constexpr double kLongest = 1e18;   // seconds
+  constexpr double kLongest = 1e300;  // seconds
   constexpr double kShortest = 1e-9;  // seconds that make a difference
   const CutCapacity capacity(problem, cut, epoch_s);
   if (capacity.lets_pass(from_s)) {

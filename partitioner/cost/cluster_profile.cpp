@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/cost/board_power.h"
 
 namespace tessera::partitioner {
 
@@ -18,6 +19,13 @@ const LinkProfile& ClusterProfile::between(int from, int to) const {
   return listed ? found->link : link;
 }
 
+std::optional<PowerProfile> known_power(const DeviceProfile& device) {
+  if (device.power || device.board.empty()) {
+    return device.power;
+  }
+  return power_profile(board_power(device.board));
+}
+
 ClusterProfile equal_devices(const EqualDevices& numbers) {
   expects(numbers.count > 0, "a cluster has a device");
   // How often each byte of a map crosses the memory bus: to normalise, the pre-activations are read
@@ -29,6 +37,7 @@ ClusterProfile equal_devices(const EqualDevices& numbers) {
   DeviceProfile device;
   device.memory_bytes = numbers.memory_bytes;
   device.program_bytes = numbers.program_bytes;
+  device.board = numbers.board;
   device.memory_bytes_per_s = bus;
   device.message_s = numbers.message_s;
   device.copied_bytes_per_s = bus / 2;
@@ -62,14 +71,58 @@ std::vector<Index> program_bytes(const ClusterProfile& cluster) {
 }
 
 ClusterProfile first_devices(const ClusterProfile& cluster, int count) {
-  expects(count > 0 && count <= cluster.size(), "a part of a cluster has some of its devices");
-  ClusterProfile part = cluster;
-  part.devices.resize(static_cast<std::size_t>(count));
-  std::erase_if(part.exceptions, [count](const LinkException& link) {
-    return link.from >= count || link.to >= count;
+  return devices_from(cluster, 0, count);
+}
+
+ClusterProfile devices_from(const ClusterProfile& cluster, int first, int count) {
+  expects(first >= 0 && count > 0 && count <= cluster.size() - first,
+          "a part of a cluster has some of its devices");
+  ClusterProfile part;
+  part.link = cluster.link;
+  part.devices.assign(cluster.devices.begin() + first, cluster.devices.begin() + first + count);
+  for (LinkException link : cluster.exceptions) {
+    link.from -= first;
+    link.to -= first;
+    if (std::min(link.from, link.to) >= 0 && std::max(link.from, link.to) < count) {
+      part.exceptions.push_back(link);
+    }
+  }
+  for (const AllReducePoint& point : cluster.all_reduces) {
+    if (first == 0 && point.devices <= count) {
+      part.all_reduces.push_back(point);
+    }
+  }
+  return part;
+}
+
+ClusterProfile devices_of(const ClusterProfile& cluster, const std::vector<int>& devices) {
+  expects(!devices.empty(), "a part of a cluster has some of its devices");
+  ClusterProfile part;
+  part.link = cluster.link;
+  std::vector<int> place(cluster.devices.size(), -1);  // in the part
+  int same = 0;                                        // of the first devices
+  for (const int device : devices) {
+    int& at = place[static_cast<std::size_t>(device)];
+    expects(at < 0, "a device is there once");
+    at = part.size();
+    same += device == at && same == at ? 1 : 0;
+    part.devices.push_back(cluster.device(device));
+  }
+  for (LinkException link : cluster.exceptions) {
+    link.from = place[static_cast<std::size_t>(link.from)];
+    link.to = place[static_cast<std::size_t>(link.to)];
+    if (link.from >= 0 && link.to >= 0) {
+      part.exceptions.push_back(link);
+    }
+  }
+  std::sort(part.exceptions.begin(), part.exceptions.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.from, a.to) < std::tuple(b.from, b.to);
   });
-  std::erase_if(part.all_reduces,
-                [count](const AllReducePoint& point) { return point.devices > count; });
+  for (const AllReducePoint& point : cluster.all_reduces) {
+    if (point.devices <= same) {
+      part.all_reduces.push_back(point);
+    }
+  }
   return part;
 }
 

@@ -44,8 +44,8 @@ struct PassRates {
 };
 
 // What a process takes before there is a network, where nobody has measured it: of this program
-// with MPICH 4.0 over TCP on x86-64 it was 22 to 24 MiB.
-inline constexpr Index kUsualProgramBytes = Index{23} << 20U;
+// with MPICH 4.0 over TCP on x86-64 it was 23 to 26 MiB.
+inline constexpr Index kUsualProgramBytes = Index{25} << 20U;
 
 // More than any device has; sums over all devices of a cluster are an Index, too.
 inline constexpr Index kMostMemoryBytes = Index{1} << 48U;
@@ -70,7 +70,8 @@ struct DeviceProfile {
   PassRates elementwise;  // whatever else: likewise
   double updated_weights_per_s = kInfiniteRate;
   std::vector<ConvolutionPoint> convolutions;
-  std::optional<PowerProfile> power;  // nothing: unknown
+  std::string board;                  // key of board_power.h; empty: not said
+  std::optional<PowerProfile> power;  // as measured; nothing: unknown
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 
@@ -80,6 +81,9 @@ struct LinkProfile {
   double bytes_per_s = kInfiniteRate;
   friend bool operator==(const LinkProfile&, const LinkProfile&) = default;
 };
+
+// Power of a device: as measured, else by its board; nothing where neither is known.
+[[nodiscard]] std::optional<PowerProfile> known_power(const DeviceProfile& device);
 
 struct LinkException {
   int from = 0;
@@ -122,6 +126,7 @@ struct EqualDevices {
   double memory_bytes_per_s = 2e9;
   Index memory_bytes = Index{900} << 20U;
   Index program_bytes = kUsualProgramBytes;
+  std::string board = "pi3b";
 };
 [[nodiscard]] ClusterProfile equal_devices(const EqualDevices& numbers);
 
@@ -130,6 +135,14 @@ struct EqualDevices {
 
 // The first `count` devices and what concerns them.
 [[nodiscard]] ClusterProfile first_devices(const ClusterProfile& cluster, int count);
+// The `count` devices from number `first` on; all-reduces were measured over first ones alone.
+[[nodiscard]] ClusterProfile devices_from(const ClusterProfile& cluster, int first, int count);
+
+// The devices that are listed, none twice, in this order, and what concerns them: device i of the
+// result is devices[i]. Measured all-reduces are of the first devices of a cluster: they stay where
+// those are the same.
+[[nodiscard]] ClusterProfile devices_of(const ClusterProfile& cluster,
+                                        const std::vector<int>& devices);
 
 // The text form, TOML. parse_cluster_profile(to_text(c), ...) == c.
 [[nodiscard]] std::string to_text(const ClusterProfile& cluster);

@@ -11,6 +11,7 @@
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
 #include "partitioner/base/toml_reader.h"
+#include "partitioner/cost/board_power.h"
 #include "partitioner/cost/cluster_profile.h"
 #include "partitioner/partition/partition.h"
 
@@ -147,6 +148,7 @@ class Reader {
                       "pool_bytes_per_s",
                       "elementwise_bytes_per_s",
                       "convolutions",
+                      "board",
                       "power"});
     DeviceProfile device;
     device.memory_bytes = toml_.integer(table, "memory_bytes", 1, kMostMemoryBytes);
@@ -163,6 +165,7 @@ class Reader {
     for (const toml::table* point : toml_.tables(table, "convolutions")) {
       device.convolutions.push_back(convolution_point(*point));
     }
+    device.board = board(table);
     device.power = power(table);
     const toml::node& names = toml_.required(table, "names");
     if (!names.is_array() || names.as_array()->empty()) {
@@ -238,6 +241,20 @@ class Reader {
   }
 
   // `table` is a device's.
+  [[nodiscard]] std::string board(const toml::table& table) const {
+    const toml::node* node = table.get("board");
+    if (node == nullptr) {
+      return "";
+    }
+    std::string key = toml_.text(*node, "board");
+    try {
+      (void)board_power(key);
+    } catch (const InputError& error) {
+      toml_.fail(*node, fmt::format("`board`: {}", error.what()));
+    }
+    return key;
+  }
+
   [[nodiscard]] std::optional<PowerProfile> power(const toml::table& table) const {
     const toml::node* node = table.get("power");
     if (node == nullptr) {
@@ -381,6 +398,9 @@ std::string device_text(const DeviceProfile& device, const std::vector<std::stri
       text += convolution_line(point);
     }
     text += "]\n";
+  }
+  if (!device.board.empty()) {
+    text += fmt::format("board = {}\n", toml_quoted(device.board));
   }
   return device.power ? text + power_text(*device.power) : text;
 }

@@ -12,27 +12,31 @@ namespace tessera::partitioner {
 
 namespace {
 
-// Elements that ranks own of what they all hold, by these ranks.
-using SharedElements = std::map<std::vector<int>, std::vector<Index>>;
+// Bytes of what ranks own of what they all hold, by these ranks.
+using SharedBytes = std::map<std::vector<int>, std::vector<Index>>;
 
-void add_shares(const SharedRun& run, SharedElements& elements) {
-  std::vector<Index>& shares = elements[run.ranks];
+void add_shares(const SharedRun& run,
+                Index row,
+                const Compression& compression,
+                SharedBytes& bytes) {
+  std::vector<Index>& shares = bytes[run.ranks];
   shares.resize(run.ranks.size());
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    shares[i] += run.shares[i];
+    shares[i] += packed_bytes(compression, {run.shares[i], row}, kSingleBytes);
   }
 }
 
 // Each owner's message to each of the others, or theirs to it.
-void add_messages(const SharedElements& elements,
-                  ReductionPrecision precision,
+void add_messages(const SharedBytes& shared,
+                  const Compression& compression,
                   bool outward,
                   TransferLoad& load) {
-  for (const auto& [ranks, shares] : elements) {
+  for (const auto& [ranks, shares] : shared) {
     std::vector<double> bytes;
     bytes.reserve(shares.size());
     for (const Index share : shares) {
-      bytes.push_back(static_cast<double>(reduction_message_bytes(precision, share, kSingleBytes)));
+      bytes.push_back(
+          share == 0 ? 0 : static_cast<double>(share + packing_overhead_bytes(compression)));
     }
     load.add_one_to_all(ranks, bytes, outward);
   }
@@ -235,16 +239,17 @@ GroupCosts::ReductionSeconds GroupCosts::reduction_seconds(const GroupGeometry& 
 // In a message from one rank to another what the group's layers have: buckets may reach beyond it,
 // or divide it.
 GroupCosts::ReductionSeconds GroupCosts::computed_reduction(const GroupGeometry& group) const {
-  SharedElements gradients;
-  SharedElements values;
+  const Compression& compression = gradient_reduction_.compression;
+  SharedBytes gradients;
+  SharedBytes values;
   std::vector<double> updates(static_cast<std::size_t>(group.ranks()));
   for (int layer = group.first; layer <= group.last; ++layer) {
     for (const SharedParameter& parameter :
          shared_parameters(network_, layer, group.tiles_of(layer))) {
       for (const SharedRun& run : parameter.runs) {
-        add_shares(run, values);
+        add_shares(run, parameter.row, compression, values);
         if (parameter.gradient_sent) {
-          add_shares(run, gradients);
+          add_shares(run, parameter.row, compression, gradients);
         }
       }
       for_each_share(parameter, [&](int owner, Index elements) {
@@ -255,10 +260,10 @@ GroupCosts::ReductionSeconds GroupCosts::computed_reduction(const GroupGeometry&
   }
   ReductionSeconds seconds;
   TransferLoad load(cluster_);
-  add_messages(gradients, gradient_reduction_.precision, false, load);
+  add_messages(gradients, compression, false, load);
   seconds.gradients_s = load.seconds();
   load.clear();
-  add_messages(values, gradient_reduction_.precision, true, load);
+  add_messages(values, compression, true, load);
   seconds.values_s = load.seconds();
   seconds.update_s = *std::max_element(updates.begin(), updates.end());
   return seconds;

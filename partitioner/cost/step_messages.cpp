@@ -52,7 +52,7 @@ std::vector<SharedParameter> shared_parameters(const Network& network,
   for (const auto& [kind, shape] : shapes) {
     if (shape.channels > 0 && shape.row > 0) {
       const bool sent = kind == ParameterKind::Weight || !normalized;
-      result.push_back({kind, shared_runs(shape, tiles), sent});
+      result.push_back({kind, shape.row, shared_runs(shape, tiles), sent});
     }
   }
   return result;

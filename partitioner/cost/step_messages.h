@@ -28,6 +28,7 @@ void add_statistics(const std::vector<Tile>& tiles,
 
 struct SharedParameter {
   ParameterKind kind = ParameterKind::Weight;
+  Index row = 1;  // elements of an output channel
   std::vector<SharedRun> runs;
   bool gradient_sent = true;  // false: normalising has summed it already
 };

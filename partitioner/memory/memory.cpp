@@ -4,6 +4,7 @@
 
 #include "partitioner/memory/activation_arena.h"
 #include "partitioner/memory/message_memory.h"
+#include "partitioner/memory/synchronisation_memory.h"
 
 namespace tessera::partitioner {
 
@@ -48,7 +49,7 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
     MemoryUse& use = ranks[own];
     add_parameters(plan, rank, options, use);
     use.activations = arenas[own];
-    use.messages = messages[own];
+    use.messages = messages[own] + synchronisation_bytes(plan, rank, options);
     use.workspace = workspace_bytes.empty() ? options.workspace_bytes : workspace_bytes[own];
     const Index pixels = image_region(network, plan, rank).volume();
     const bool reads = plan.reader == kEveryRank || plan.reader == rank;

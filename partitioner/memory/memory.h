@@ -16,7 +16,8 @@ struct MemoryUse {
   Index activations =
       0;  // maps and their gradients, and pre-activations that a layer keeps for its backward pass
   Index workspace = 0;  // scratch of the kernels
-  Index messages = 0;   // packed cells of everything that is sent and received
+  Index messages = 0;   // packed cells of everything that is sent and received, and what replicas
+                        // keep to be synchronised
   Index pictures = 0;   // pixels that are read ahead, before they are a map
   Index decoding = 0;   // a picture file, its decoder and what it becomes, one at a time
   Index data = 0;       // data sets in memory: pictures of IDX and CIFAR, else lists of files

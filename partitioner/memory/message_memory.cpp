@@ -25,7 +25,7 @@ class MessageBytes {
       add(transfer);
     }
     for (const BucketPlan& bucket : plan_.buckets) {
-      if (options_.training && plan_.gradient_reduction.precision != ReductionPrecision::Exact) {
+      if (options_.training && plan_.gradient_reduction.compression != Compression::Exact) {
         add_error_feedback(bucket);  // else nothing remains of what travels
       }
     }
@@ -83,7 +83,7 @@ class MessageBytes {
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       bytes_[at(rank)] += error_feedback_bytes(
-          plan_.gradient_reduction.precision, travelling[at(rank)], options_.scalar_bytes);
+          plan_.gradient_reduction.compression, travelling[at(rank)], options_.scalar_bytes);
     }
   }
 
@@ -99,6 +99,10 @@ class MessageBytes {
       if (!travels[at(message.from)][number]) {
         travels[at(message.from)][number] = true;
         travelling[at(message.from)].shared += run->size();
+        travelling[at(message.from)].packed_bytes +=
+            packed_bytes(plan_.gradient_reduction.compression,
+                         {run->size(), parameter.shape.row},
+                         options_.scalar_bytes);
       }
     }
   }

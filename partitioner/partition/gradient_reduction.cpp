@@ -6,8 +6,6 @@ namespace tessera::partitioner {
 
 namespace {
 
-constexpr Index kScaleBytes = 4;
-constexpr Index kHalfBytes = 2;
 constexpr Index kChunksOfRank = 6;  // under way to all others
 
 }  // namespace
@@ -26,19 +24,6 @@ Index learnt_elements(const Network& network, int layer) {
 
 Index chunks_in_flight(int ranks) {
   return std::max<Index>(kChunksOfRank / std::max(ranks - 1, 1), 1);
-}
-
-const char* name_of(ReductionPrecision precision) {
-  return precision == ReductionPrecision::Half ? "half" : "exact";
-}
-
-std::optional<ReductionPrecision> reduction_precision_named(std::string_view name) {
-  for (const ReductionPrecision precision : {ReductionPrecision::Exact, ReductionPrecision::Half}) {
-    if (name == name_of(precision)) {
-      return precision;
-    }
-  }
-  return std::nullopt;
 }
 
 std::vector<GradientBucket> gradient_buckets(const Network& network,
@@ -60,24 +45,20 @@ std::vector<GradientBucket> gradient_buckets(const Network& network,
   return buckets;
 }
 
-Index packed_bytes(ReductionPrecision precision, Index scalar_bytes) {
-  return precision == ReductionPrecision::Half ? kHalfBytes : scalar_bytes;
+Index reduction_message_bytes(const Compression& compression,
+                              const ElementRun& run,
+                              Index scalar_bytes) {
+  return run.elements == 0
+             ? 0
+             : packed_bytes(compression, run, scalar_bytes) + packing_overhead_bytes(compression);
 }
 
-Index reduction_message_bytes(ReductionPrecision precision, Index elements, Index scalar_bytes) {
-  if (elements == 0) {
-    return 0;
-  }
-  return elements * packed_bytes(precision, scalar_bytes) +
-         (precision == ReductionPrecision::Half ? kScaleBytes : 0);
-}
-
-Index error_feedback_bytes(ReductionPrecision precision,
+Index error_feedback_bytes(const Compression& compression,
                            const TravellingElements& elements,
                            Index scalar_bytes) {
-  return precision == ReductionPrecision::Half
-             ? (kHalfBytes + scalar_bytes) * elements.shared + scalar_bytes * elements.borrowed
-             : 0;
+  return compression == Compression::Exact
+             ? 0
+             : elements.packed_bytes + scalar_bytes * (elements.shared + elements.borrowed);
 }
 
 }  // namespace tessera::partitioner

@@ -7,11 +7,10 @@
 
 #pragma once
 
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "partitioner/network/network.h"
+#include "partitioner/partition/compression.h"
 
 namespace tessera::partitioner {
 
@@ -23,18 +22,9 @@ inline constexpr Index kSingleBytes = 4;  // of a number in single precision
 inline constexpr Index kChunkBytes = 16384;
 [[nodiscard]] Index chunks_in_flight(int ranks);
 
-enum class ReductionPrecision {
-  Exact,  // as it is computed
-  Half,   // 16 bits per element, one scale per message; what rounding leaves is sent the next time
-};
-
-// "exact" and "half".
-[[nodiscard]] const char* name_of(ReductionPrecision precision);
-[[nodiscard]] std::optional<ReductionPrecision> reduction_precision_named(std::string_view name);
-
 struct GradientReduction {
   Index bucket_bytes = 262144;  // of whole tensors in single precision; at least a layer
-  ReductionPrecision precision = ReductionPrecision::Exact;
+  Compression compression = Compression::Exact;
   friend bool operator==(const GradientReduction&, const GradientReduction&) = default;
 };
 
@@ -51,21 +41,20 @@ struct GradientBucket {
 [[nodiscard]] std::vector<GradientBucket> gradient_buckets(
     const Network& network, const GradientReduction& gradient_reduction);
 
-// Of an element in a message.
-[[nodiscard]] Index packed_bytes(ReductionPrecision precision, Index scalar_bytes);
-// Of a message of so many gradients or values; nothing is sent where there are none.
-[[nodiscard]] Index reduction_message_bytes(ReductionPrecision precision,
-                                            Index elements,
+// Of a message of one run of gradients or values; nothing is sent where it is empty.
+[[nodiscard]] Index reduction_message_bytes(const Compression& compression,
+                                            const ElementRun& run,
                                             Index scalar_bytes);
 
 // Elements of parameters on one rank.
 struct TravellingElements {
-  Index shared = 0;    // owned by the rank and held by others too
-  Index borrowed = 0;  // held by the rank and owned by others
+  Index shared = 0;        // owned by the rank and held by others too
+  Index borrowed = 0;      // held by the rank and owned by others
+  Index packed_bytes = 0;  // of the shared ones, once each
 };
 
-// What a rank keeps of them beside messages: packed changes, and what rounding has left.
-[[nodiscard]] Index error_feedback_bytes(ReductionPrecision precision,
+// What a rank keeps of them beside messages: packed changes, and what compression has left out.
+[[nodiscard]] Index error_feedback_bytes(const Compression& compression,
                                          const TravellingElements& elements,
                                          Index scalar_bytes);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
+#include <set>
 #include <string_view>
 
 #include "partitioner/base/errors.h"
@@ -104,6 +105,7 @@ class Validation {
       check_group(i);
     }
     check_kernels();
+    check_replicas();
   }
 
  private:
@@ -133,6 +135,63 @@ class Validation {
         }
       }
     }
+  }
+
+  // They are cut alike where each has parameters of its own.
+  void check_replicas() const {
+    const Replicas& replicas = partition_.replicas;
+    if (replicas.count < 1 || partition_.ranks % replicas.count != 0) {
+      fail(fmt::format("{} ranks cannot be divided into {} replicas of equal size",
+                       partition_.ranks,
+                       replicas.count));
+    }
+    if (!replicas.apart()) {
+      return;
+    }
+    if (batch_ % replicas.count != 0) {
+      fail(fmt::format("{} images per pass cannot be divided among {} replicas: give a multiple",
+                       batch_,
+                       replicas.count));
+    }
+    if (replicas.sync.mode == SyncMode::Gossip &&
+        partition_.gradient_reduction.compression != Compression::Exact) {
+      fail(fmt::format("replicas that gossip send whole parameters: {} is not for them",
+                       to_text(partition_.gradient_reduction.compression)));
+    }
+    if (partition_.reader != kEveryRank) {
+      fail(fmt::format("rank {} reads pictures for all: replicas tied by {} read their own",
+                       partition_.reader,
+                       to_text(replicas.sync)));
+    }
+    for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
+      const Group& group = partition_.groups[i];
+      for (const Cut& cut : group.bands.empty() ? std::vector<Cut>{group.images} : group.bands) {
+        if (cut.parts % replicas.count != 0) {
+          fail_unlike(i);
+        }
+      }
+    }
+    const Partition alike = replicated(one_replica(partition_), replicas, batch_ / replicas.count);
+    for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
+      const Group& group = partition_.groups[i];
+      const Group& expected = alike.groups[i];
+      bool same = group.ranks == expected.ranks && group.bands.size() == expected.bands.size() &&
+                  cut_boundaries(group.images, batch_) == cut_boundaries(expected.images, batch_);
+      for (std::size_t band = 0; same && band < group.bands.size(); ++band) {
+        same = cut_boundaries(group.bands[band], batch_) ==
+               cut_boundaries(expected.bands[band], batch_);
+      }
+      if (!same) {
+        fail_unlike(i);
+      }
+    }
+  }
+
+  [[noreturn]] void fail_unlike(std::size_t group) const {
+    fail(group,
+         fmt::format("is not that of {} replicas that are cut alike, each with its share of the "
+                     "images on ranks of its own",
+                     partition_.replicas.count));
   }
 
   void check_cover() const {
@@ -323,6 +382,43 @@ Partition single_tile(const Network& network) {
     partition.groups.push_back(group);
   }
   return partition;
+}
+
+Partition on_ranks(Partition partition, const std::vector<int>& devices, int ranks) {
+  expects(static_cast<std::size_t>(partition.ranks) == devices.size(), "a device for each rank");
+  const auto place = [&](int rank) { return devices[static_cast<std::size_t>(rank)]; };
+  for (Group& group : partition.groups) {
+    std::transform(group.ranks.begin(), group.ranks.end(), group.ranks.begin(), place);
+  }
+  if (partition.reader != kEveryRank) {
+    partition.reader = place(partition.reader);
+  }
+  partition.ranks = ranks;
+  return partition;
+}
+
+Partition of_ranks(Partition partition, const std::vector<int>& devices) {
+  const auto place = [&](int rank) {
+    const auto found = std::find(devices.begin(), devices.end(), rank);
+    expects(found != devices.end(), "a rank that is needed is listed");
+    return static_cast<int>(found - devices.begin());
+  };
+  for (Group& group : partition.groups) {
+    std::transform(group.ranks.begin(), group.ranks.end(), group.ranks.begin(), place);
+  }
+  if (partition.reader != kEveryRank) {
+    partition.reader = place(partition.reader);
+  }
+  partition.ranks = static_cast<int>(devices.size());
+  return partition;
+}
+
+std::vector<int> busy_ranks(const Partition& partition) {
+  std::set<int> busy;
+  for (const Group& group : partition.groups) {
+    busy.insert(group.ranks.begin(), group.ranks.end());
+  }
+  return {busy.begin(), busy.end()};
 }
 
 void validate(const Partition& partition,

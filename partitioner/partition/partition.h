@@ -20,6 +20,7 @@
 #include "partitioner/network/network.h"
 #include "partitioner/partition/gradient_reduction.h"
 #include "partitioner/partition/kernels.h"
+#include "partitioner/partition/replicas.h"
 
 namespace tessera::partitioner {
 
@@ -72,6 +73,7 @@ struct Partition {
   std::vector<Group> groups;
   std::vector<ConvolutionKernels> kernels = {};  // by layer; direct ones where the list ends
   GradientReduction gradient_reduction = {};
+  Replicas replicas = {};
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
@@ -80,6 +82,16 @@ struct Partition {
 
 // Every layer on rank 0.
 [[nodiscard]] Partition single_tile(const Network& network);
+
+// The same partition, of which rank i is now rank devices[i] of `ranks`; the others have no tile.
+[[nodiscard]] Partition on_ranks(Partition partition, const std::vector<int>& devices, int ranks);
+
+// The other way: of the ranks that are listed alone, devices[i] being rank i of the result. All
+// that have a tile are listed, and the reader.
+[[nodiscard]] Partition of_ranks(Partition partition, const std::vector<int>& devices);
+
+// The ranks that have a tile of some group, in rising order.
+[[nodiscard]] std::vector<int> busy_ranks(const Partition& partition);
 
 // What the command line says for the common case.
 struct Shorthand {

@@ -37,7 +37,10 @@ constexpr std::string_view kHeader =
     "# [[kernels]] says which layers' convolutions are not computed by the direct kernels.\n";
 constexpr std::string_view kReductionHeader =
     "\n# Gradients and new values travel in buckets of at least so many bytes, with `precision` "
-    "\"exact\"\n# or \"half\".\n";
+    "\"exact\",\n# \"half\", \"topk:F\", \"sign\" or \"low-rank:R\".\n";
+constexpr std::string_view kReplicasHeader =
+    "\n# Each of `count` replicas has its share of the ranks and of the images. `sync` ties them: "
+    "\"every-step\",\n# \"local:H\", \"post-local:H\", \"parameter-rank:S\" or \"gossip\".\n";
 
 std::string cut_line(const char* name, const Cut& cut) {
   if (cut.boundaries.empty()) {
@@ -58,7 +61,9 @@ std::string bands_line(const std::vector<Cut>& bands) {
 class Reader {
  public:
   explicit Reader(const std::string& name)
-      : toml_(name, "a partition", {"network", "ranks", "reader", "group", "kernels", "sums"}) {}
+      : toml_(name,
+              "a partition",
+              {"network", "ranks", "reader", "group", "kernels", "sums", "replicas"}) {}
 
   [[nodiscard]] Partition partition(const std::string& text) const {
     const toml::table table = toml_.parse(text);
@@ -79,6 +84,12 @@ class Reader {
         toml_.fail(*gradient_reduction, "`sums` is not a table: write its keys under [sums]");
       }
       result.gradient_reduction = read_gradient_reduction(*gradient_reduction->as_table());
+    }
+    if (const toml::node* replicas = table.get("replicas")) {
+      if (!replicas->is_table()) {
+        toml_.fail(*replicas, "`replicas` is not a table: write its keys under [replicas]");
+      }
+      result.replicas = read_replicas(*replicas->as_table());
     }
     return result;
   }
@@ -230,13 +241,27 @@ class Reader {
       result.bucket_bytes = toml_.integer(*bytes, "bucket_bytes", 1, kMostBucketBytes);
     }
     if (const toml::node* precision = table.get("precision")) {
-      const auto known = precision->is_string()
-                             ? reduction_precision_named(precision->as_string()->get())
-                             : std::nullopt;
+      const auto known =
+          precision->is_string() ? compression_named(precision->as_string()->get()) : std::nullopt;
       if (!known) {
-        toml_.fail(*precision, "`precision` of sums is neither \"exact\" nor \"half\"");
+        toml_.fail(*precision, fmt::format("`precision` of sums is none of {}", kCompressionForms));
       }
-      result.precision = *known;
+      result.compression = *known;
+    }
+    return result;
+  }
+
+  [[nodiscard]] Replicas read_replicas(const toml::table& table) const {
+    toml_.check_keys(table, {"count", "sync"});
+    Replicas result;
+    result.count = static_cast<int>(toml_.integer(table, "count", 1, kMostRanks));
+    if (const toml::node* sync = table.get("sync")) {
+      const std::string text = toml_.text(*sync, "sync");
+      try {
+        result.sync = parse_synchronisation(text);
+      } catch (const InputError& error) {
+        toml_.fail(*sync, fmt::format("`sync`: {}", error.what()));
+      }
     }
     return result;
   }
@@ -252,7 +277,15 @@ std::string reduction_text(const GradientReduction& gradient_reduction) {
   return fmt::format("{}[sums]\nbucket_bytes = {}\nprecision = \"{}\"\n",
                      kReductionHeader,
                      gradient_reduction.bucket_bytes,
-                     name_of(gradient_reduction.precision));
+                     to_text(gradient_reduction.compression));
+}
+
+std::string replicas_text(const Replicas& replicas) {
+  return replicas == Replicas{} ? ""
+                                : fmt::format("{}[replicas]\ncount = {}\nsync = {}\n",
+                                              kReplicasHeader,
+                                              replicas.count,
+                                              toml_quoted(to_text(replicas.sync)));
 }
 
 // Layers of the same kernels together; direct ones go without saying.
@@ -300,7 +333,8 @@ std::string to_text(const Partition& partition) {
     }
     text += group.recompute ? "recompute = true\n" : "";
   }
-  return text + kernels_text(partition.kernels) + reduction_text(partition.gradient_reduction);
+  return text + kernels_text(partition.kernels) + reduction_text(partition.gradient_reduction) +
+         replicas_text(partition.replicas);
 }
 
 Partition parse_partition(const std::string& text, const std::string& name) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "partitioner/base/errors.h"
 #include "partitioner/network/layer_traits.h"
@@ -31,7 +32,12 @@ class PlanMaker {
     plan_.reader = partition.reader;
     plan_.kernels = partition.kernels;
     plan_.kernels.resize(network.layers.size());
+    plan_.replicas = partition.replicas;
     plan_.gradient_reduction = partition.gradient_reduction;
+    if (plan_.replicas.apart()) {  // within a replica all is exact
+      plan_.sync_compression =
+          std::exchange(plan_.gradient_reduction.compression, Compression::Exact);
+    }
     plan_.group_of.resize(network.layers.size());
     for (std::size_t g = 0; g < partition.groups.size(); ++g) {
       for (int layer = partition.groups[g].first; layer <= partition.groups[g].last; ++layer) {
@@ -188,12 +194,26 @@ class PlanMaker {
   }
 
   ParameterPlan share_parameter(int layer, ParameterKind kind, const ParameterShape& shape) {
-    ParameterPlan result{layer, kind, shape, network_.layer(layer).frozen, {}, {}, {}};
+    ParameterPlan result{
+        layer, kind, shape, network_.layer(layer).frozen, plan_.copies(), {}, {}, {}};
     for (const Tile& tile : plan_.tiles_of(layer)) {
       result.required.push_back(tile.computed.empty() ? Range{} : tile.computed.channels);
     }
     result.owned.resize(ranks());
-    for (const SharedRun& run : shared_runs(shape, plan_.tiles_of(layer))) {
+    for (int copy = 0; copy < plan_.copies(); ++copy) {
+      share_copy(shape, tiles_of_copy(plan_, layer, copy), result);
+    }
+    std::stable_sort(
+        result.messages.begin(), result.messages.end(), [](const Message& a, const Message& b) {
+          return a.to != b.to ? a.to < b.to : a.from < b.from;
+        });
+    return result;
+  }
+
+  static void share_copy(const ParameterShape& shape,
+                         const std::vector<Tile>& tiles,
+                         ParameterPlan& result) {
+    for (const SharedRun& run : shared_runs(shape, tiles)) {
       expects(!run.ranks.empty(), "each output channel is computed by some rank");
       Index begin = run.begin;
       for (std::size_t i = 0; i < run.ranks.size(); ++i) {
@@ -205,11 +225,6 @@ class PlanMaker {
         }
       }
     }
-    std::stable_sort(
-        result.messages.begin(), result.messages.end(), [](const Message& a, const Message& b) {
-          return a.to != b.to ? a.to < b.to : a.from < b.from;
-        });
-    return result;
   }
 
   static void send_run(int owner,

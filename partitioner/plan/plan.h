@@ -53,9 +53,10 @@ struct ParameterPlan {
   ParameterKind kind = ParameterKind::Weight;
   ParameterShape shape;
   bool frozen = false;          // its layer is
+  int copies = 1;               // one on each replica's ranks, where replicas are apart
   std::vector<Range> required;  // per rank: output channels that it computes with
   std::vector<std::vector<Range>>
-      owned;                      // per rank: disjoint runs of elements, together all of the tensor
+      owned;                      // per rank: disjoint runs of elements, together all of a copy
   std::vector<Message> messages;  // from owners to ranks that require; region.cols are elements
 };
 
@@ -81,6 +82,7 @@ struct BucketPlan {
 struct Plan {
   Index batch = 1;  // images in one pass
   int ranks = 1;
+  Replicas replicas;
   int reader = kEveryRank;
   std::vector<GroupGeometry> groups;
   std::vector<int> group_of;                 // by layer
@@ -92,7 +94,8 @@ struct Plan {
       read_from;                            // [rank][layer][input] -> buffer, or kNoBuffer
   std::vector<ParameterPlan> parameters;    // by layer, then kind
   std::vector<ConvolutionKernels> kernels;  // by layer
-  GradientReduction gradient_reduction;
+  GradientReduction gradient_reduction;     // among ranks of one copy of the parameters
+  Compression sync_compression;             // of what replicas that are apart send each other
   std::vector<Message> targets;  // labels, from the reader to the other ranks: one cell per image
   std::vector<std::vector<LayerPlan>> layers;  // [rank][layer]
   std::vector<DeferredWeights> deferred;       // by layer
@@ -115,6 +118,17 @@ struct Plan {
   [[nodiscard]] const ConvolutionKernels& kernels_of(int layer) const {
     return kernels[static_cast<std::size_t>(layer)];
   }
+  // Copies of the parameters: of replicas that are apart each has one.
+  [[nodiscard]] int copies() const { return replicas.apart() ? replicas.count : 1; }
+  // Of the ranks that share a copy, how many there are, and which of these groups a rank is in.
+  [[nodiscard]] int ranks_of_copy() const { return ranks / copies(); }
+  [[nodiscard]] int copy_of(int rank) const { return rank / ranks_of_copy(); }
+  // Of gradients and values among all ranks, or of what replicas that are apart send each other.
+  [[nodiscard]] const Compression& compression_of_decision() const {
+    return replicas.apart() ? sync_compression : gradient_reduction.compression;
+  }
+  // Images that batch statistics are taken of.
+  [[nodiscard]] Index statistics_batch() const { return batch / copies(); }
   // The buffer of the rank that the map's layer writes, or kNoBuffer.
   [[nodiscard]] int producer(int rank, int map) const {
     return produced_in[static_cast<std::size_t>(rank)][map_slot(map)];

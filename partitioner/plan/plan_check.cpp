@@ -229,16 +229,23 @@ class PlanCheck {
   }
 
   void check_parameter(const ParameterPlan& parameter) {
-    std::vector<Range> owned;
-    for (const auto& runs : parameter.owned) {
-      owned.insert(owned.end(), runs.begin(), runs.end());
+    std::vector<std::vector<Range>> owned(static_cast<std::size_t>(plan_.copies()));
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const auto& runs = parameter.owned[static_cast<std::size_t>(rank)];
+      auto& of_copy = owned[static_cast<std::size_t>(plan_.copy_of(rank))];
+      of_copy.insert(of_copy.end(), runs.begin(), runs.end());
     }
-    if (!covers_once(owned, {0, parameter.shape.channels * parameter.shape.row})) {
-      report("layer {}: elements of a parameter are not each owned by exactly one rank",
-             parameter.layer);
+    for (const std::vector<Range>& runs : owned) {
+      if (!covers_once(runs, {0, parameter.shape.channels * parameter.shape.row})) {
+        report("layer {}: elements of a parameter are not each owned by exactly one rank",
+               parameter.layer);
+      }
     }
     std::vector<std::vector<Range>> arrivals = parameter.owned;  // by rank
     for (const Message& message : parameter.messages) {
+      if (plan_.copy_of(message.from) != plan_.copy_of(message.to)) {
+        report("layer {}: elements of a parameter leave their replica", parameter.layer);
+      }
       const auto& runs = parameter.owned[static_cast<std::size_t>(message.from)];
       if (std::none_of(runs.begin(), runs.end(), [&](const Range& run) {
             return contains(run, message.region.cols);

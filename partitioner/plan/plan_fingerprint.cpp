@@ -53,7 +53,11 @@ class PlanFingerprint : public Fingerprint {
   }
   void add(const GradientReduction& gradient_reduction) {
     add(gradient_reduction.bucket_bytes);
-    add(static_cast<Index>(gradient_reduction.precision));
+    const Compression& compression = gradient_reduction.compression;
+    add(static_cast<Index>(compression.kind));
+    if (compression.by_runs()) {
+      add(std::string_view(to_text(compression)));
+    }
   }
   void add(const TilePart& part) {
     add(part.region);
@@ -113,6 +117,11 @@ std::string fingerprint(const Plan& plan) {
   print.add(plan.parameters);
   print.add(plan.kernels);
   print.add(plan.gradient_reduction);
+  if (plan.replicas.count > 1) {
+    print.add(Index{plan.replicas.count});
+    print.add(std::string_view(to_text(plan.replicas.sync)));
+    print.add(std::string_view(to_text(plan.sync_compression)));
+  }
   print.add(plan.targets);
   print.add(plan.layers);
   print.add(plan.deferred);

@@ -46,7 +46,8 @@ struct Transfer {
   bool normalized = true;
 
   // Sorted by `to`, then `from`. Of maps also from a rank to itself, between two of its buffers. Of
-  // statistics `channels` of the region count, of parameters `cols`: the number of elements.
+  // statistics `channels` of the region count, of parameters `cols`: the number of elements; where
+  // runs of them are compressed each by itself, `rows`: the number of bytes.
   std::vector<Message> messages = {};
   int list_of = -1;       // the transfer that holds the messages; -1: this one
   bool reversed = false;  // messages run from `to` to `from`: gradients of what they copy forward

@@ -10,15 +10,20 @@ namespace {
 
 constexpr Index kLossBytes = 8;  // of a round
 
-// Elements of parameters from one rank to another.
+// Elements of parameters from one rank to another, and their bytes where these do not follow.
 class Elements {
  public:
-  explicit Elements(int ranks)
-      : ranks_(ranks), counts_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)) {}
+  Elements(int ranks, const Compression& compression)
+      : ranks_(ranks),
+        compression_(compression),
+        counts_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)) {}
 
-  void add(const std::vector<Message>& messages) {
-    for (const Message& message : messages) {
-      count(message.from, message.to) += message.region.cols.size();
+  void add(const ParameterPlan& parameter) {
+    for (const Message& message : parameter.messages) {
+      Count& of = count(message.from, message.to);
+      const Index elements = message.region.cols.size();
+      of.elements += elements;
+      of.bytes += packed_bytes(compression_, {elements, parameter.shape.row}, kSingleBytes);
     }
   }
 
@@ -27,8 +32,9 @@ class Elements {
     std::vector<Message> result;
     for (int to = 0; to < ranks_; ++to) {
       for (int from = 0; from < ranks_; ++from) {
-        if (const Index elements = count(from, to); elements > 0) {
-          result.push_back({from, to, {{0, 1}, {0, 1}, {0, 1}, {0, elements}}});
+        if (const Count& of = count(from, to); of.elements > 0) {
+          const Range rows{0, compression_.by_runs() ? of.bytes : 1};
+          result.push_back({from, to, {{0, 1}, {0, 1}, rows, {0, of.elements}}});
         }
       }
     }
@@ -36,14 +42,32 @@ class Elements {
   }
 
  private:
-  [[nodiscard]] Index& count(int from, int to) {
+  struct Count {
+    Index elements = 0;
+    Index bytes = 0;
+  };
+  [[nodiscard]] Count& count(int from, int to) {
     return counts_[static_cast<std::size_t>(to) * static_cast<std::size_t>(ranks_) +
                    static_cast<std::size_t>(from)];
   }
 
   int ranks_;
-  std::vector<Index> counts_;
+  Compression compression_;
+  std::vector<Count> counts_;
 };
+
+std::vector<Message> statistics_messages(const Plan& plan, int layer, Region Tile::*contributes) {
+  std::vector<Message> messages;
+  for (int copy = 0; copy < plan.copies(); ++copy) {
+    for_each_statistics_message(
+        tiles_of_copy(plan, layer, copy),
+        contributes,
+        [&](int from, int to, const Range& channels) {
+          messages.push_back({from, to, {{0, 1}, channels, {0, 1}, {0, 1}}});
+        });
+  }
+  return messages;
+}
 
 class TransferLists {
  public:
@@ -103,16 +127,6 @@ class TransferLists {
     }
   }
 
-  [[nodiscard]] std::vector<Message> statistics_messages(int layer,
-                                                         Region Tile::*contributes) const {
-    std::vector<Message> messages;
-    for_each_statistics_message(
-        plan_.tiles_of(layer), contributes, [&](int from, int to, const Range& channels) {
-          messages.push_back({from, to, {{0, 1}, channels, {0, 1}, {0, 1}}});
-        });
-    return messages;
-  }
-
   [[nodiscard]] bool contributes_alike(int layer) const {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const Tile& tile = plan_.tile(layer, rank);
@@ -126,23 +140,25 @@ class TransferLists {
   void statistics(int layer) {
     const int forward = add_transfer({.kind = TransferKind::BatchStatistics,
                                       .subject = layer,
-                                      .messages = statistics_messages(layer, &Tile::owned),
+                                      .messages = statistics_messages(plan_, layer, &Tile::owned),
                                       .adds = true});
     Transfer backward{.kind = TransferKind::StatisticsGradient, .subject = layer, .adds = true};
     if (contributes_alike(layer)) {
       backward.list_of = forward;
     } else {
-      backward.messages = statistics_messages(layer, &Tile::backward);
+      backward.messages = statistics_messages(plan_, layer, &Tile::backward);
     }
     add_transfer(std::move(backward));
   }
 
-  // Each rank tells each other: how much it has to say, then what.
+  // Each rank tells each other: how much it has to say, then what. Replicas that may be steps apart
+  // do not wait for each other here.
   void loss() {
     Transfer first{.kind = TransferKind::Loss, .subject = 0, .adds = true};
     for (int to = 0; to < plan_.ranks; ++to) {
       for (int from = 0; from < plan_.ranks; ++from) {
-        if (from != to) {
+        const bool waits = !plan_.replicas.run_ahead() || plan_.copy_of(from) == plan_.copy_of(to);
+        if (from != to && waits) {
           first.messages.push_back({from, to, {{0, 1}, {0, 1}, {0, 1}, {0, 1}}});
         }
       }
@@ -155,8 +171,10 @@ class TransferLists {
   void bucket(const GradientBucket& layers) {
     BucketPlan bucket;
     bucket.layers = layers;
-    Elements values(plan_.ranks);
-    Elements gradients(plan_.ranks);  // without those that normalising has summed already
+    const Compression& compression = plan_.gradient_reduction.compression;
+    Elements values(plan_.ranks, compression);
+    Elements gradients(plan_.ranks,
+                       compression);  // without those that normalising has summed already
     bool all_alike = true;
     for (std::size_t i = 0; i < plan_.parameters.size(); ++i) {
       const ParameterPlan& parameter = plan_.parameters[i];
@@ -165,11 +183,11 @@ class TransferLists {
         continue;
       }
       bucket.parameters.push_back(static_cast<int>(i));
-      values.add(parameter.messages);
+      values.add(parameter);
       if (is_normalized(network_, parameter)) {
         all_alike = false;
       } else {
-        gradients.add(parameter.messages);
+        gradients.add(parameter);
       }
     }
     const int number = static_cast<int>(plan_.buckets.size());
@@ -191,10 +209,10 @@ class TransferLists {
   }
 
   void running_statistics() {
-    Elements values(plan_.ranks);
+    Elements values(plan_.ranks, Compression::Exact);
     for (const ParameterPlan& parameter : plan_.parameters) {
       if (is_running_statistic(parameter)) {
-        values.add(parameter.messages);
+        values.add(parameter);
       }
     }
     add_transfer(
@@ -206,6 +224,16 @@ class TransferLists {
 };
 
 }  // namespace
+
+std::vector<Tile> tiles_of_copy(const Plan& plan, int layer, int copy) {
+  std::vector<Tile> tiles = plan.tiles_of(layer);
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    if (plan.copy_of(rank) != copy) {
+      tiles[static_cast<std::size_t>(rank)] = {};
+    }
+  }
+  return tiles;
+}
 
 const char* name_of(TransferKind kind) {
   switch (kind) {
@@ -265,10 +293,23 @@ Index message_bytes(const Plan& plan,
       return kLossBytes;
     case TransferKind::ParameterGradient:
     case TransferKind::ParameterValue:
-      return reduction_message_bytes(
-          plan.gradient_reduction.precision, region.cols.size(), scalar_bytes);
+      return plan.gradient_reduction.compression.by_runs()
+                 ? region.rows.size()
+                 : reduction_message_bytes(
+                       plan.gradient_reduction.compression, {region.cols.size()}, scalar_bytes);
   }
   return 0;
+}
+
+void renew_statistics_messages(Plan& plan) {
+  for (Transfer& transfer : plan.transfers) {
+    const bool gradients = transfer.kind == TransferKind::StatisticsGradient;
+    if (gradients || transfer.kind == TransferKind::BatchStatistics) {
+      transfer.list_of = -1;
+      transfer.messages =
+          statistics_messages(plan, transfer.subject, gradients ? &Tile::backward : &Tile::owned);
+    }
+  }
 }
 
 void add_transfers(const Network& network, Plan& plan) {

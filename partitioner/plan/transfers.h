@@ -18,6 +18,9 @@ inline constexpr Index kStatisticsNumberBytes = 8;
   return region.empty() ? Range{} : region.channels;
 }
 
+// The tiles of a layer, those of other copies of the parameters left empty.
+[[nodiscard]] std::vector<Tile> tiles_of_copy(const Plan& plan, int layer, int copy);
+
 // Calls visit(sender, receiver, channels) for each message of a synchronisation of one layer's
 // tiles, by receivers, then senders: each rank sends each other the channels that it contributes to
 // and the other computes.
@@ -66,5 +69,9 @@ void for_each_message(const Plan& plan, const Transfer& transfer, Visit visit) {
 // Fills plan.buckets, and plan.transfers with all but feature maps. Requires all else but the
 // schedule.
 void add_transfers(const Network& network, Plan& plan);
+
+// Gives the transfers of batch statistics, and of their gradients, the messages that the tiles of
+// the plan call for, after these have changed.
+void renew_statistics_messages(Plan& plan);
 
 }  // namespace tessera::partitioner

@@ -1,10 +1,12 @@
 // An explanation as text and as JSON.
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/text_table.h"
+#include "partitioner/cost/board_power.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/report/plan_answer.h"
 
@@ -31,12 +33,28 @@ constexpr Row kRows[] = {
     {"statistics", "statistics_s", &TimeShares::statistics_s},
     {"gradient reduction", "gradients_s", &TimeShares::gradients_s},
     {"loss", "loss_s", &TimeShares::loss_s},
+    {"synchronisation", "synchronisation_s", &TimeShares::synchronisation_s},
     {"idle", "idle_s", &TimeShares::idle_s}};
 constexpr Row kParts[] = {{"of which redundant", "redundant_s", &TimeShares::redundant_s},
                           {"of which waiting", "waiting_s", &TimeShares::waiting_s}};
 
 std::string seconds(double value) {
   return value >= 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.4f}", value);
+}
+
+// Watts and energies of a step in words; empty where they are unknown.
+std::string energy_line(const std::optional<StepEnergy>& energy) {
+  if (!energy) {
+    return "";
+  }
+  return fmt::format("Predicted power: {:.3g} W; {:.3g} J and {:.3g} J s per step{}\n",
+                     energy->power_w(),
+                     energy->energy_j,
+                     energy->energy_delay_js(),
+                     energy->estimated
+                         ? fmt::format(" (estimated, +-{:g} %)",
+                                       100 * energy->relative_error.value_or(kTableError))
+                         : "");
 }
 
 std::string memory(const ExplainedPlan& plan) {
@@ -62,8 +80,12 @@ std::string plans_table(const std::vector<ExplainedPlan>& plans) {
   }
   TextTable table(columns);
   for (const Row& row : kRows) {
-    add_row(
-        table, row.title, plans, [&](const auto& plan) { return seconds(plan.time.*row.part); });
+    const auto has_none = [&row](const auto& plan) { return plan.time.*row.part == 0; };
+    if (row.part != &TimeShares::synchronisation_s ||
+        !std::all_of(plans.begin(), plans.end(), has_none)) {
+      add_row(
+          table, row.title, plans, [&](const auto& plan) { return seconds(plan.time.*row.part); });
+    }
   }
   add_row(table, "step", plans, [](const auto& plan) { return seconds(plan.time.step_s()); });
   for (const Row& row : kParts) {
@@ -117,6 +139,47 @@ void add_time(const TimeShares& time, Json& json) {
   }
 }
 
+// A step of a post-local run's first part: the same exchange in each step.
+double first_part_step_s(const ExplainedReplicas& replicas) {
+  return replicas.replica_s + replicas.cost.exchange_s;
+}
+
+Json synchronisation_json(const ExplainedPlan& plan) {
+  const Replicas& replicas = plan.partition.replicas;
+  const SynchronisationCost& cost = plan.replicas->cost;
+  Json json = {{"replicas", replicas.count},
+               {"sync", to_text(replicas.sync)},
+               {"compression", to_text(plan.partition.gradient_reduction.compression)},
+               {"replica_step_s", plan.replicas->replica_s},
+               {"exchange_s", cost.exchange_s},
+               {"period_steps", cost.period_steps},
+               {"hidden", cost.hidden},
+               {"bytes", cost.bytes},
+               {"busiest_bytes", cost.busiest_bytes}};
+  if (cost.in_each_step_first) {
+    json["first_part_step_s"] = first_part_step_s(*plan.replicas);
+  }
+  return json;
+}
+
+std::string synchronisation_text(const ExplainedPlan& plan) {
+  const SynchronisationCost& cost = plan.replicas->cost;
+  std::string text =
+      fmt::format("\nA replica alone: {} s; {}: {} s {}, {} by or to the busiest",
+                  seconds(plan.replicas->replica_s),
+                  to_text(plan.partition.replicas.sync),
+                  seconds(cost.exchange_s),
+                  cost.hidden              ? "a step while replicas compute"
+                  : cost.period_steps == 1 ? std::string("a step")
+                                           : fmt::format("every {} steps", cost.period_steps),
+                  readable_bytes(cost.busiest_bytes));
+  if (cost.in_each_step_first) {
+    text += fmt::format("\nA step of the first part of the run: {} s",
+                        seconds(first_part_step_s(*plan.replicas)));
+  }
+  return text;
+}
+
 Json plan_json(const ExplainedPlan& plan) {
   Json json;
   if (!plan.name.empty()) {
@@ -124,6 +187,9 @@ Json plan_json(const ExplainedPlan& plan) {
   }
   add_time(plan.time, json);
   json["groups"] = plan.groups();
+  if (plan.replicas) {
+    json["synchronisation"] = synchronisation_json(plan);
+  }
   if (plan.traffic) {
     json["messages"] = plan.traffic->sent.messages;
     json["bytes"] = plan.traffic->sent.bytes;
@@ -132,6 +198,12 @@ Json plan_json(const ExplainedPlan& plan) {
   if (plan.most_bytes) {
     json["most_bytes"] = *plan.most_bytes;
     json["fits"] = plan.fits;
+  }
+  if (plan.energy) {
+    json["power_w"] = plan.energy->power_w();
+    json["energy_j"] = plan.energy->energy_j;
+    json["edp_js"] = plan.energy->energy_delay_js();
+    json["power_estimated"] = plan.energy->estimated;
   }
   json["limited_by"] = what_limits(plan.time);
   return json;
@@ -145,13 +217,17 @@ std::string prediction_text(const ExplainedPlan& plan) {
                   seconds(plan.time.step_s()),
                   what_limits(plan.time),
                   100 * plan.time.redundant_s / plan.time.computing_s());
+  if (plan.replicas) {
+    text += synchronisation_text(plan);
+  }
   if (plan.traffic) {
-    text += fmt::format("\nSent in a step: {} in {} messages, {} by or to the busiest device",
+    text += fmt::format("\nSent in a step{}: {} in {} messages, {} by or to the busiest device",
+                        plan.replicas ? " within replicas" : "",
                         readable_bytes(plan.traffic->sent.bytes),
                         plan.traffic->sent.messages,
                         readable_bytes(plan.traffic->busiest_bytes));
   }
-  return text + "\n";
+  return text + "\n" + energy_line(plan.energy);
 }
 
 std::string prediction_json(const ExplainedPlan& plan) {
@@ -159,8 +235,9 @@ std::string prediction_json(const ExplainedPlan& plan) {
 }
 
 std::string explanation_table(const Explanation& explanation) {
-  std::string text;
+  std::string text = alternatives_table(explanation.alternatives);
   if (!explanation.plans.empty()) {
+    text += text.empty() ? "" : "\n";
     text +=
         "Predicted seconds per step on an average device; waiting counts towards what the message "
         "carries.\n"
@@ -225,6 +302,7 @@ std::string scale_json(const ScaledStep& step) {
 
 std::string explanation_json(const Explanation& explanation) {
   Json json = {{"plans", Json::array()}, {"devices", Json::array()}};
+  json.update(Json::parse(alternatives_json(explanation.alternatives)));
   for (const ExplainedPlan& plan : explanation.plans) {
     json["plans"].push_back(plan_json(plan));
   }

@@ -1,9 +1,11 @@
 #include <nlohmann/json.hpp>
 
 #include "partitioner/cost/compute_model.h"
+#include "partitioner/plan/owned_buckets.h"
 #include "partitioner/plan/plan_totals.h"
 #include "partitioner/plan/transfers.h"
 #include "partitioner/report/plan_report.h"
+#include "partitioner/report/plan_words.h"
 
 namespace tessera::partitioner {
 
@@ -238,22 +240,40 @@ Json memory_json(const std::vector<MemoryUse>& ranks) {
   return result;
 }
 
+Json replicas_json(const Plan& plan) {
+  const Replicas& replicas = plan.replicas;
+  Json result = {{"count", replicas.count},
+                 {"ranks", plan.ranks / replicas.count},
+                 {"sync", to_text(replicas.sync)},
+                 {"compression", to_text(plan.compression_of_decision())}};
+  if (replicas.apart()) {
+    result["bytes"] = Json::array();
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      result["bytes"].push_back(all_owned(plan, rank).bytes);  // of a message with all it owns
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string plan_json(const Network& network, const Plan& plan, const ReportOptions& options) {
   const Index scalar_bytes = options.memory.scalar_bytes;
   const PlanTotals totals = plan_totals(network, plan, scalar_bytes);
-  Json result = {{"model", options.model},
-                 {"batch", plan.batch},
-                 {"ranks", plan.ranks},
-                 {"reader", plan.reader == kEveryRank ? Json("every") : Json(plan.reader)},
-                 {"multiply_adds", totals.sum.work.multiply_adds},
-                 {"redundant_multiply_adds", totals.sum.work.redundant},
-                 {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},
-                 {"image", {network.image.channels, network.image.rows, network.image.cols}},
-                 {"layers", layers_json(network)},
-                 {"kernels", kernels_json(network, plan)},
-                 {"groups", Json::array()}};
+  Json result = {
+      {"model", options.model},
+      {"batch", plan.batch},
+      {"ranks", plan.ranks},
+      {"replicas", replicas_json(plan)},
+      {"exact", inexact_words(network, plan.replicas, plan.compression_of_decision()).empty()},
+      {"reader", plan.reader == kEveryRank ? Json("every") : Json(plan.reader)},
+      {"multiply_adds", totals.sum.work.multiply_adds},
+      {"redundant_multiply_adds", totals.sum.work.redundant},
+      {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},
+      {"image", {network.image.channels, network.image.rows, network.image.cols}},
+      {"layers", layers_json(network)},
+      {"kernels", kernels_json(network, plan)},
+      {"groups", Json::array()}};
   const std::vector<LayerRun> groups = groups_of(plan);
   for (std::size_t group = 0; group < groups.size(); ++group) {
     result["groups"].push_back(group_json(network,

@@ -155,7 +155,7 @@ class Report {
     return fmt::format(
         "{}, {}: {} of the work redundant, maps {} + {} per pass, gradients {} per step, memory up "
         "to {} per rank{}",
-        counted(plan_.ranks, "rank"),
+        ranks_text(),
         short_hand_overs(),
         redundant_share(totals_.sum.work),
         readable_bytes(totals_.sum.forward_in.bytes),
@@ -166,6 +166,13 @@ class Report {
   }
 
  private:
+  [[nodiscard]] std::string ranks_text() const {
+    const std::string ranks = counted(plan_.ranks, "rank");
+    return plan_.replicas.count == 1
+               ? ranks
+               : fmt::format("{} in {} replicas", ranks, plan_.replicas.count);
+  }
+
   [[nodiscard]] std::string frozen() const {
     const int last = last_frozen(network_);
     return last < 0 ? "" : fmt::format(", {} frozen", named_layers(0, last));
@@ -216,7 +223,19 @@ class Report {
                    fmt::format("{} in {} on {}",
                                network_.size(),
                                counted(static_cast<Index>(partition_.groups.size()), "group"),
-                               counted(plan_.ranks, "rank"))});
+                               ranks_text())});
+    if (plan_.replicas.count > 1) {
+      lines.add_row({"replicas",
+                     fmt::format("{} of {}, tied by {}",
+                                 plan_.replicas.count,
+                                 counted(plan_.ranks / plan_.replicas.count, "rank"),
+                                 to_text(plan_.replicas.sync))});
+    }
+    if (const auto inexact =
+            inexact_words(network_, plan_.replicas, plan_.compression_of_decision());
+        !inexact.empty()) {
+      lines.add_row({"not exact", list(inexact, kAllLines)});
+    }
     lines.add_row({"cut", list(hand_overs(partition_), most_lines)});
     if (const int last = last_frozen(network_); last >= 0) {
       lines.add_row({"frozen", named_layers(0, last)});

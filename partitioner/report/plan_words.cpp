@@ -5,6 +5,9 @@
 #include <fmt/ranges.h>
 #include <utility>
 
+#include "partitioner/base/quantities.h"
+#include "partitioner/network/layer_traits.h"
+
 namespace tessera::partitioner {
 
 namespace {
@@ -129,6 +132,53 @@ std::vector<std::string> kernel_words(const Network& network, const Plan& plan) 
   words.reserve(layers_of.size());
   for (const auto& [kernels, layers] : layers_of) {
     words.push_back(fmt::format("{} for layers {}", kernels, fmt::join(layers, " ")));
+  }
+  return words;
+}
+
+namespace {
+
+std::string tied_words(const Replicas& replicas) {
+  const Index steps = replicas.sync.steps;
+  const std::string every = steps == 1 ? "every step" : fmt::format("every {} steps", steps);
+  switch (replicas.sync.mode) {
+    case SyncMode::Local:
+      return fmt::format("parameters of {} replicas averaged {}", replicas.count, every);
+    case SyncMode::PostLocal:
+      return fmt::format("gradients of {} replicas averaged every step, later parameters {}",
+                         replicas.count,
+                         every);
+    case SyncMode::ParameterRank:
+      return steps == 0
+                 ? fmt::format("gradients of {} replicas averaged every step", replicas.count)
+                 : fmt::format("{} replicas {} behind", replicas.count, counted(steps, "update"));
+    case SyncMode::Gossip:
+      return fmt::format("parameters of {} replicas averaged in random pairs", replicas.count);
+    case SyncMode::EveryStep:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> inexact_words(const Network& network,
+                                       const Replicas& replicas,
+                                       const Compression& compression) {
+  const bool normalizes =
+      std::any_of(network.layers.begin(), network.layers.end(), takes_batch_statistics);
+  const bool waits_for_each_update =
+      replicas.sync.mode == SyncMode::ParameterRank && replicas.sync.steps == 0;
+  std::vector<std::string> words;
+  if (replicas.apart() && (normalizes || !waits_for_each_update)) {
+    words.push_back(fmt::format("{} ({})", tied_words(replicas), to_text(replicas.sync)));
+  }
+  if (replicas.apart() && normalizes) {
+    words.emplace_back("batch statistics of each replica");
+  }
+  if (compression != Compression::Exact) {
+    words.push_back(
+        fmt::format("gradients and parameters in compressed messages ({})", to_text(compression)));
   }
   return words;
 }

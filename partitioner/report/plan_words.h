@@ -21,6 +21,12 @@ namespace tessera::partitioner {
 // "layers 0-3", "8-11": groups that are recomputed; empty where none is.
 [[nodiscard]] std::vector<std::string> recomputed_words(const Partition& partition);
 
+// Why training on such replicas, whose gradients or parameters travel like that, is not what one
+// device computes, a phrase for each reason; empty where it is.
+[[nodiscard]] std::vector<std::string> inexact_words(const Network& network,
+                                                     const Replicas& replicas,
+                                                     const Compression& compression);
+
 // "direct for layers 0 3", "winograd4 for layers 1 2"; empty without convolutions.
 [[nodiscard]] std::vector<std::string> kernel_words(const Network& network, const Plan& plan);
 

@@ -50,6 +50,16 @@ bool has_redundant_backward(const GroupGeometry& geometry) {
   return false;
 }
 
+// Watts of computing beyond idling; 0 where they are unknown.
+std::vector<double> computing_watts(const ClusterProfile& cluster) {
+  std::vector<double> watts;
+  for (const DeviceProfile& device : cluster.devices) {
+    const std::optional<PowerProfile> power = known_power(device);
+    watts.push_back(power ? power->busy_w.back() - power->idle_w : 0);
+  }
+  return watts;
+}
+
 }  // namespace
 
 int RegionTable::number(const RegionsOfRanks& regions) {
@@ -72,6 +82,7 @@ GroupChoices::GroupChoices(const Network& network,
       kernels_(options.kernels),
       costs_(network, kernels_, options.gradient_reduction, cluster),
       arrangements_(arrangements(device_speeds(network, options.kernels, cluster), options.batch)),
+      computing_w_(computing_watts(cluster)),
       last_reader_(network.layers.size() + 1, -1) {
   kernels_.resize(network.layers.size());
   for (int layer = 0; layer < network.size(); ++layer) {
@@ -191,14 +202,28 @@ void GroupChoices::add_variants(const Group& group,
   choices.push_back(choice_of(group, geometry));
   choices.back().seconds = cost.total(options_.cost.passes);
   choices.back().reduction_s = cost.gradient_reduction_s + cost.parameter_all_gather_s;
+  const double recompute_j = joules(cost, [](const RankSeconds& rank) { return rank.recompute_s; });
+  choices.back().computing_j =
+      joules(cost, [](const RankSeconds& rank) { return rank.total(); }) - recompute_j;
   if (recompute_s == 0) {  // nothing would run again
     return;
   }
   GroupChoice recomputed = choices.back();
   geometry.recompute = recomputed.group.recompute = true;
   recomputed.seconds += static_cast<double>(options_.cost.passes) * recompute_s;
+  recomputed.computing_j += recompute_j;
   count_memory(geometry, recomputed);
   choices.push_back(std::move(recomputed));
+}
+
+// Of a step, for the seconds of a rank that are asked for.
+template <class Seconds>
+double GroupChoices::joules(const GroupCost& cost, Seconds seconds) const {
+  double sum = 0;
+  for (std::size_t rank = 0; rank < cost.ranks.size(); ++rank) {
+    sum += computing_w_[rank] * seconds(cost.ranks[rank]);
+  }
+  return static_cast<double>(options_.cost.passes) * sum;
 }
 
 GroupChoice GroupChoices::choice_of(const Group& group, const GroupGeometry& geometry) {

@@ -40,6 +40,7 @@ struct GroupChoice {
   Group group;
   double seconds = 0;      // of a step, exchanges of maps apart
   double reduction_s = 0;  // of it for gradients and values on the wire, which others may hide
+  double computing_j = 0;  // of a step, beyond idling; 0 where powers are unknown
   double load =
       0;  // about the share of the memory of the device that uses the most that it takes for good
   double fixed = 0;               // of it what is there throughout a step
@@ -78,6 +79,8 @@ class GroupChoices {
   void add_variants(const Group& group, GroupGeometry geometry, std::vector<GroupChoice>& choices);
   // Without its seconds.
   [[nodiscard]] GroupChoice choice_of(const Group& group, const GroupGeometry& geometry);
+  template <class Seconds>
+  [[nodiscard]] double joules(const GroupCost& cost, Seconds seconds) const;
   void count_memory(const GroupGeometry& geometry, GroupChoice& choice) const;
   [[nodiscard]] bool counts_memory() const { return !limits_.empty(); }
 
@@ -88,6 +91,7 @@ class GroupChoices {
   std::vector<ConvolutionKernels> kernels_;  // of every layer
   GroupCosts costs_;
   std::vector<Arrangement> arrangements_;
+  std::vector<double> computing_w_;        // [rank]: beyond idling
   std::vector<int> last_reader_;           // by map slot
   std::vector<int> last_backward_reader_;  // by layer
   RegionTable regions_;

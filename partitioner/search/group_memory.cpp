@@ -16,7 +16,9 @@ using RankBytes = std::vector<Index>;
 class ParameterBytes {
  public:
   ParameterBytes(const SearchOptions& options, RankBytes& bytes)
-      : options_(options.memory), precision_(options.gradient_reduction.precision), bytes_(bytes) {}
+      : options_(options.memory),
+        compression_(options.gradient_reduction.compression),
+        bytes_(bytes) {}
 
   void add(const LayerParameters& layer, bool frozen, const std::vector<Tile>& tiles) {
     frozen_ = frozen;
@@ -43,27 +45,30 @@ class ParameterBytes {
         const Index states = learns ? (options_.adam ? 2 : 1) * run.shares[i] : 0;
         bytes_[static_cast<std::size_t>(run.ranks[i])] +=
             options_.scalar_bytes * (elements * (learns ? 2 : 1) + states) +
-            message_bytes(run.shares[i], elements - run.shares[i], peers, is_learnt);
+            message_bytes({run.shares[i], shape.row}, elements - run.shares[i], peers, is_learnt);
       }
     }
   }
 
   // Without what a message carries beside its elements.
-  [[nodiscard]] Index message_bytes(Index owned,
+  [[nodiscard]] Index message_bytes(const ElementRun& owned,
                                     Index borrowed,
                                     Index peers,
                                     bool is_learnt) const {
     if (!options_.training || frozen_) {
       return 0;
     }
-    const ReductionPrecision precision = is_learnt ? precision_ : ReductionPrecision::Exact;
-    const TravellingElements elements{peers > 0 ? owned : 0, borrowed};
-    return (owned * peers + borrowed) * packed_bytes(precision, options_.scalar_bytes) +
-           error_feedback_bytes(precision, elements, options_.scalar_bytes);
+    const Compression compression = is_learnt ? compression_ : Compression::Exact;
+    const Index packed = packed_bytes(compression, owned, options_.scalar_bytes);
+    const TravellingElements elements{
+        peers > 0 ? owned.elements : 0, borrowed, peers > 0 ? packed : 0};
+    return peers * packed +
+           packed_bytes(compression, {borrowed, owned.row}, options_.scalar_bytes) +
+           error_feedback_bytes(compression, elements, options_.scalar_bytes);
   }
 
   const MemoryOptions& options_;
-  ReductionPrecision precision_;
+  Compression compression_;
   RankBytes& bytes_;
   bool frozen_ = false;  // the layer
 };

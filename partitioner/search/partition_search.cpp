@@ -44,8 +44,9 @@ PartitionSearch::PartitionSearch(const Network& network,
 
 std::vector<Partition> PartitionSearch::cheapest(const MemoryPrice& memory,
                                                  std::size_t most,
-                                                 double hidden) {
-  prices_ = {memory, hidden};
+                                                 double hidden,
+                                                 const EnergyPrice& energy) {
+  prices_ = {memory, hidden, energy};
   best_ = kInfiniteRate;
   slack_ = kWorthSimulating;
   bounds_.begin(prices_, keeps_all_);

@@ -26,10 +26,11 @@ class PartitionSearch {
   // The cheapest partitions, at most `most`, in the order of their price. `hidden` is the share of
   // what gradient reductions and gradients of maps take that costs nothing, since they travel while
   // ranks compute: 0 is what partitioner/cost/cost_model.h says, an upper bound, and in truth it is
-  // something up to 1.
+  // something up to 1. With a price of energy it is in joules.
   [[nodiscard]] std::vector<Partition> cheapest(const MemoryPrice& memory,
                                                 std::size_t most,
-                                                double hidden = 0);
+                                                double hidden = 0,
+                                                const EnergyPrice& energy = {});
 
   // Every partition that takes less than `seconds`, in the order of time. `all` is false where
   // there are too many: then none is in the list.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "partitioner/base/errors.h"
@@ -9,6 +10,7 @@
 #include "partitioner/search/memory_search.h"
 #include "partitioner/search/partition_figures.h"
 #include "partitioner/search/partition_search.h"
+#include "partitioner/search/search_space.h"
 
 namespace tessera::partitioner {
 
@@ -42,6 +44,8 @@ class Planner {
         figures_(network, cluster, options) {}
 
   SearchResult run() {
+    expects(!is_of_energy(options_.objective) || !device_of_unknown_power(cluster_),
+            "the power of each device is known");
     PartitionSearch by_time(network_, cluster_, options_, {});
     const std::vector<Partition> fastest =
         by_time.cheapest({}, static_cast<std::size_t>(options_.candidates));
@@ -84,6 +88,7 @@ class Planner {
       return {memory.smallest(fastest.front())};
     }
     add_hiding(by_time, partitions);
+    add_frugal(by_time, partitions);
     if (memory.single_layers() != nullptr) {
       add_hiding(*memory.single_layers(), partitions);
     }
@@ -96,10 +101,14 @@ class Planner {
     for (const Partition& partition : partitions) {
       candidates.push_back(evaluated(network_, cluster_, options_, partition));
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-      return a.predicted_s() < b.predicted_s();
+    std::stable_sort(candidates.begin(), candidates.end(), [this](const auto& a, const auto& b) {
+      return value_of(a) < value_of(b);
     });
     return candidates;
+  }
+
+  [[nodiscard]] double value_of(const Candidate& candidate) const {
+    return objective_value(options_.objective, candidate);
   }
 
   // Searches under limits are not exact: one under a lower limit may find what is faster.
@@ -137,12 +146,77 @@ class Planner {
     const auto most = static_cast<std::size_t>(options_.candidates);
     for (const double hidden : kHidden) {
       for (Partition& partition : by_time.cheapest({}, most, hidden)) {
-        const bool known =
-            std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
-        if (!known && figures_.fits(partition)) {
-          partitions.push_back(std::move(partition));
+        add_new(std::move(partition), partitions);
+      }
+    }
+  }
+
+  // Adds what takes little time, and little energy, on the fastest 1, 2, ... devices alone, and on
+  // those alone that take the least energy for the same work: the others idle meanwhile, at the
+  // price of a second. The least of joules * seconds is where a part of the time saves as large a
+  // part of the energy: there a second is worth as many joules as are taken in it besides.
+  void add_frugal(PartitionSearch& by_time, std::vector<Partition>& partitions) {
+    if (!is_of_energy(options_.objective)) {
+      return;
+    }
+    const std::vector<double> speeds = device_speeds(network_, options_.kernels, cluster_);
+    std::vector<double> work_per_joule;
+    for (int device = 0; device < cluster_.size(); ++device) {
+      const PowerProfile power = known_power(cluster_.device(device)).value();
+      constexpr double kLeast = 1e-9;
+      work_per_joule.push_back(speeds[static_cast<std::size_t>(device)] /
+                               std::max(power.busy_w.back(), kLeast));
+    }
+    std::set<std::vector<int>> searched;
+    for (const std::vector<int>& order : {by_speed(speeds), by_speed(work_per_joule)}) {
+      std::vector<int> devices;
+      double second_j = 0;
+      for (const int device : order) {
+        devices.insert(std::upper_bound(devices.begin(), devices.end(), device), device);
+        const PowerProfile power = known_power(cluster_.device(device)).value();
+        second_j += power.idle_w;
+        second_j += options_.objective == Objective::EnergyDelay ? power.busy_w.back() : 0;
+        if (searched.insert(devices).second) {
+          add_frugal_of(devices, second_j, by_time, partitions);
         }
       }
+    }
+  }
+
+  void add_frugal_of(const std::vector<int>& devices,
+                     double second_j,
+                     PartitionSearch& by_time,
+                     std::vector<Partition>& partitions) {
+    constexpr std::size_t kMost = 2;
+    const EnergyPrice price{second_j, 1};
+    if (std::ssize(devices) == cluster_.size()) {
+      for (Partition& partition : by_time.cheapest({}, kMost, 0, price)) {
+        add_new(std::move(partition), partitions);
+      }
+      return;
+    }
+    SearchOptions of_part = options_;
+    if (options_.reader != kEveryRank) {
+      const auto reader = std::find(devices.begin(), devices.end(), options_.reader);
+      if (reader == devices.end()) {
+        return;
+      }
+      of_part.reader = static_cast<int>(reader - devices.begin());
+    }
+    const ClusterProfile part = devices_of(cluster_, devices);
+    PartitionSearch search(network_, part, of_part, {});
+    for (const EnergyPrice& each : {EnergyPrice{}, price}) {
+      for (const Partition& partition : search.cheapest({}, kMost, 0, each)) {
+        add_new(on_ranks(partition, devices, cluster_.size()), partitions);
+      }
+    }
+  }
+
+  void add_new(Partition partition, std::vector<Partition>& partitions) {
+    const bool known =
+        std::find(partitions.begin(), partitions.end(), partition) != partitions.end();
+    if (!known && figures_.fits(partition)) {
+      partitions.push_back(std::move(partition));
     }
   }
 
@@ -150,7 +224,7 @@ class Planner {
   // looked for once the rest is decided, where a simulation will tell; then whether another of the
   // candidates is faster so.
   void tune_buckets(std::vector<Candidate>& candidates) {
-    if (!candidates.front().simulated_s || options_.objective != Objective::Time) {
+    if (!candidates.front().simulated_s || options_.objective == Objective::Memory) {
       return;
     }
     const auto challenge = [&](Partition partition, Index bucket_bytes) {
@@ -158,7 +232,7 @@ class Planner {
       partition.gradient_reduction.bucket_bytes = bucket_bytes;
       if (partition != best.partition && figures_.fits(partition)) {
         Candidate tuned = evaluated(network_, cluster_, options_, partition);
-        if (tuned.predicted_s() < kWorthIt * best.predicted_s()) {
+        if (value_of(tuned) < kWorthIt * value_of(best)) {
           best = std::move(tuned);
         }
       }
@@ -217,20 +291,31 @@ Candidate evaluated(const Network& network,
                     const Partition& partition) {
   Candidate candidate;
   candidate.partition = partition;
-  candidate.modelled_s =
-      step_cost(network, partition, options.batch, cluster, options.cost).total();
+  const StepCost cost = step_cost(network, partition, options.batch, cluster, options.cost);
+  candidate.modelled_s = cost.total();
   const bool simulates = is_simulable(network, cluster.size());
+  std::vector<DeviceActivity> activities;
   if (simulates || options.counts_memory) {
     const Plan plan = make_plan(network, partition, options.batch);
     if (simulates) {
-      candidate.simulated_s =
-          simulate(priced_step(network, plan, cluster, options.cost), cluster).step_s;
+      const PricedStep priced = priced_step(network, plan, cluster, options.cost);
+      const SimulatedStep step = simulate(priced, cluster);
+      candidate.simulated_s = step.step_s;
+      activities = device_activities(plan, priced, step);
     }
     if (options.counts_memory) {
       candidate.memory = memory_of(network, cluster, options, plan);
     }
   }
+  candidate.energy = step_energy(
+      cluster, simulates ? activities : device_activities(cost), candidate.predicted_s());
   return candidate;
+}
+
+double objective_value(Objective objective, const Candidate& candidate) {
+  return objective_value(objective,
+                         candidate.predicted_s(),
+                         is_of_energy(objective) ? candidate.energy.value().energy_j : 0);
 }
 
 std::vector<Index> memory_limits(const ClusterProfile& cluster, const SearchOptions& options) {

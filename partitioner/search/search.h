@@ -1,5 +1,5 @@
-// Finds the fastest partition of a network for a cluster, the one of least memory, or the fastest
-// under a limit of memory.
+// Finds the fastest partition of a network for a cluster, the one of least memory, the fastest
+// under a limit of memory, or the one that takes the least energy.
 //
 // Dynamic programming over layers. A state is where the last group ended and who owns which cells
 // of each map that is still to be read; a step appends a group of layers under one of the
@@ -21,6 +21,12 @@
 // all of what may travel while ranks compute costs nothing; the fastest of these is the result.
 // Where that order differs from the model's, only those few are compared.
 //
+// Of energy, what the devices compute has a price in joules, and time one of the power that all
+// take while they wait. Devices that a partition leaves without work are taken to be off, so the
+// fewer take part the less time costs: the search is run for the idle power of the fastest 1, 2,
+// ... of them, and of the 1, 2, ... that take the least energy for the same work, and all that it
+// finds is judged by partitioner/cost/step_energy.h.
+//
 // A new dimension of the decision (an algorithm for gradient reduction, optimizer state whole or
 // sharded) that concerns one group is a further variant of its choices, with its own cost and
 // bytes; see add_variants() in group_choices.cpp, where reductions to owners and recomputation are
@@ -33,12 +39,12 @@
 #include <vector>
 
 #include "partitioner/cost/cost_model.h"
+#include "partitioner/cost/step_energy.h"
 #include "partitioner/memory/memory.h"
 #include "partitioner/partition/partition.h"
+#include "partitioner/search/objective.h"
 
 namespace tessera::partitioner {
-
-enum class Objective { Time, Memory };
 
 // Bytes of scratch that kernels want: the engine knows. None where nobody can tell.
 struct WorkspaceNeeds {
@@ -69,7 +75,8 @@ struct Candidate {
   double modelled_s = 0;
   // Of few devices; with many a simulation takes longer than the search.
   std::optional<double> simulated_s;
-  std::vector<MemoryUse> memory;  // [rank]; empty where it is not counted
+  std::vector<MemoryUse> memory;     // [rank]; empty where it is not counted
+  std::optional<StepEnergy> energy;  // nothing where the power of a device is unknown
 
   [[nodiscard]] double predicted_s() const { return simulated_s.value_or(modelled_s); }
   [[nodiscard]] Index most_bytes() const;  // of any rank
@@ -105,6 +112,11 @@ struct SearchResult {
 [[nodiscard]] std::vector<Index> memory_limits(const ClusterProfile& cluster,
                                                const SearchOptions& options);
 
+// What a search for this objective would have small. Objectives of energy require that all powers
+// are known.
+[[nodiscard]] double objective_value(Objective objective, const Candidate& candidate);
+
+// Objectives of energy require that the powers of all devices are known.
 [[nodiscard]] SearchResult search_partition(const Network& network,
                                             const ClusterProfile& cluster,
                                             const SearchOptions& options);

@@ -1,5 +1,6 @@
-// What a search minimizes: the seconds of a step, plus a price of memory for each device's worth of
-// it that is taken. So a search for the fastest partition and one for little memory are the same.
+// What a search minimizes: the seconds of a step and the joules of its computing, each with a
+// weight, plus a price of memory for each device's worth of it that is taken. So searches for the
+// fastest partition, for one of little energy and for one of little memory are the same.
 
 #pragma once
 
@@ -14,15 +15,24 @@ struct MemoryPrice {
   double most = kInfiniteRate;  // about the share of it that may be taken at any time
 };
 
+// Of the energy that partitions of a cluster take, time * idle power is the part that all have in
+// common: its weight says how many devices are meant.
+struct EnergyPrice {
+  double of_second = 1;
+  double of_joule = 0;  // beyond idling
+};
+
 struct SearchPrices {
   MemoryPrice memory = {};
   // The share of what gradient reductions and gradients of maps take that costs nothing, since they
   // travel while ranks compute.
   double hidden = 0;
+  EnergyPrice energy = {};
 
   // Of a step, exchanges of maps apart.
   [[nodiscard]] double of(const GroupChoice& choice) const {
-    return choice.seconds - hidden * choice.reduction_s + memory.seconds * choice.load;
+    return energy.of_second * (choice.seconds - hidden * choice.reduction_s) +
+           energy.of_joule * choice.computing_j + memory.seconds * choice.load;
   }
 };
 

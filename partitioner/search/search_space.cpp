@@ -265,6 +265,19 @@ std::vector<Arrangement> arrangements(const std::vector<double>& speeds, Index b
   return result;
 }
 
+Arrangement arrangement_of(const Group& group) {
+  Arrangement arrangement{group.images.parts,
+                          group.channels.parts,
+                          group.rows.parts,
+                          group.cols.parts,
+                          group.ranks,
+                          {}};
+  for (const Cut& band : group.bands) {
+    arrangement.bands.push_back(band.parts);
+  }
+  return arrangement;
+}
+
 std::optional<Group> arranged_group(
     const Network& network, int first, int last, const Arrangement& arrangement, Index batch) {
   const MapShape& out = network.shape(last);

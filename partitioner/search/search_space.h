@@ -40,6 +40,9 @@ struct Arrangement {
 // than high, and channels with images alone.
 [[nodiscard]] std::vector<Arrangement> arrangements(const std::vector<double>& speeds, Index batch);
 
+// The arrangement that made a group, of equal parts.
+[[nodiscard]] Arrangement arrangement_of(const Group& group);
+
 // The group that an arrangement makes of layers [first, last], or nothing where it does not fit:
 // fewer cells than parts, or channels cut behind which a layer needs all of them.
 [[nodiscard]] std::optional<Group> arranged_group(

@@ -99,6 +99,11 @@ for word in 'chosen' 'next best' 'gradient reduction' 'of which waiting' 'speed-
   expect "the explanation says '$word'" grep -q -e "$word" "$folder/out"
 done
 expect 'no line is longer than 100 columns' test "$(sed -n '/Predicted seconds/,$p' "$folder/out" | wc -L)" -le 100
+for sync in local:4 parameter-rank:0 gossip; do
+  works 1 plan models/lenet5.cfg --ranks 4 --batch 64 --replicas 2 --sync "$sync" --explain
+done
+works 1 plan models/lenet5.cfg --ranks 4 --batch 64 --explain --json
+expect 'synchronising less often is an alternative that is not exact' grep -q '"name":"replicas, --sync local:8",[^}]*"exact":false' "$folder/out"
 works 1 plan models/yolov2-early.cfg --grid 1x3 --batch 4 --explain --json
 expect 'a grid is explained too, as JSON' valid_json "$folder/out" whole
 expect 'it names the baselines' grep -q '"explanation":{"plans":\[{"name":"chosen",.*"name":"next best"' "$folder/out"

@@ -53,7 +53,36 @@ works 1 balance "${cluster[@]}" --samples 0,0 --sample-bytes 10 --epochs 4 --sec
 works 1 balance "${cluster[@]}" --samples 0,0 --sample-bytes 10 --epochs 4 --seconds-per-sample 1,1 --json
 expect 'without samples nothing moves' grep -q '"moves":\[\]' "$folder/out"
 
+# Whole shards: of 110 samples two shards of 40 could move, and one is better.
+works 1 balance "${cluster[@]}" --samples 110,0 --sample-bytes 10 --epochs 4 --seconds-per-sample 0.1,0.1 --shard-size 40 --json
+expect 'whole shards move' grep -q '"moves":\[\[0,1,40\]\]' "$folder/out"
+expect 'and are the best there is' test "$(json lower_bound_s)" = "$(json total_s)"
+
+# Classes: each device gets of each class what it is of all samples.
+printf 'device,cat,dog\nleft,100,0\nright,0,100\n' >"$folder/classes.csv"
+by_class=(balance "${cluster[@]}" --sample-bytes 10 --epochs 4 --seconds-per-sample 0.1,0.1 --classes "$folder/classes.csv")
+run 1 "${by_class[@]}" --class-tolerance 0 --json --out "$folder/classes.toml"
+if grep -q 'Clp, which solves' "$folder/err"; then
+  echo 'without Clp: --classes is not tested'
+else
+  expect 'classes can be balanced' test "$status" -eq 0
+  expect 'classes are exchanged' grep -q '"moves":\[\[0,1,50\],\[1,0,50\]\]' "$folder/out"
+  expect 'and named' grep -q '"class_moves":\[\[0,1,"cat",50\],\[1,0,"dog",50\]\]' "$folder/out"
+  expect 'what that costs is said' test "$(json total_without_classes_s)" = 40.0
+  expect 'the map has classes' test "$(grep -E '^(samples|from|to|class|begin|end) ' "$folder/classes.toml" | tr '\n' ';')" = \
+    'samples = [100, 100];from = 0;to = 1;class = "cat";begin = 50;end = 100;from = 1;to = 0;class = "dog";begin = 50;end = 100;'
+  works 1 "${by_class[@]}" --class-tolerance 0
+  expect 'shares of classes are said' grep -qx 'shares of classes differ from those of all samples by up to 100 % now, 0 % when moved' "$folder/out"
+  refused '--method greedy knows nothing of classes' "${by_class[@]}" --method greedy
+fi
+refused 'classes.csv' balance "${cluster[@]}" --sample-bytes 10 --epochs 4 --seconds-per-sample 1,1 --classes "$folder/missing-classes.csv"
+refused '--samples: other numbers than --classes has' "${by_class[@]}" --samples 99,100
+printf 'device,cat\nmiddle,1\n' >"$folder/wrong.csv"
+refused 'wrong.csv:2: there is no device middle' balance "${cluster[@]}" --sample-bytes 10 --epochs 4 --seconds-per-sample 1,1 --classes "$folder/wrong.csv"
+refused '--classes' "${by_class[@]}" --shard-size 10
+
 given=(balance "${cluster[@]}" --sample-bytes 10 --epochs 4)
+refused 'give --samples, or --classes' "${given[@]}" --seconds-per-sample 1,1
 refused 'give either MODEL, whose training time is predicted, or --seconds-per-sample' "${given[@]}" --samples 1,2
 refused 'give either MODEL' "${given[@]}" --samples 1,2 --seconds-per-sample 1,1 models/lenet5.cfg
 refused '--samples: 3 numbers, and the cluster has 2 devices' "${given[@]}" --samples 1,2,3 --seconds-per-sample 1,1

@@ -2,7 +2,7 @@
 # The command line itself: help with and without mpiexec, the version, and what is said of wrong options.
 . tests/cli/support/harness.sh
 
-commands='train eval predict plan time probe top check gradients convert check-data report balance'
+commands='train choose eval predict plan time probe top check gradients convert check-data report balance'
 
 works 1 --help
 expect 'the help names every subcommand' test "$(grep -cE "^  (${commands// /|}) " "$folder/out")" -eq "$(wc -w <<<"$commands")"
@@ -22,8 +22,8 @@ done
 works 4 --help
 expect 'under mpiexec the help is printed once' test "$(grep -c '^Usage:' "$folder/out")" -eq 1
 
-refused 'expected a command: train, eval, predict, plan'
-refused 'unknown command "wobble" \(expected one of train, eval, predict, plan' wobble
+refused 'expected a command: train, choose, eval, predict, plan'
+refused 'unknown command "wobble" \(expected one of train, choose, eval, predict, plan' wobble
 refused 'unknown command "trian": did you mean .train.\?' trian models/lenet5.cfg
 refused 'unknown command "predcit": did you mean .predict.\?' predcit
 
@@ -31,7 +31,7 @@ refused 'unknown command "predcit": did you mean .predict.\?' predcit
 for topic in '' $commands partitioning; do
   works 1 help ${topic:+"$topic"}
   cp "$folder/out" "$folder/alone"
-  expect "help $topic fits on a screen" test "$(wc -l <"$folder/out")" -le "$([[ $topic =~ ^(partitioning|train)$ ]] && echo 60 || echo 50)"
+  expect "help $topic fits on a screen" test "$(wc -l <"$folder/out")" -le "$([[ $topic =~ ^(partitioning|train|choose)$ ]] && echo 80 || echo 50)"
   expect "help $topic fits into 80 columns" awk 'length > 80 { bad = 1 } END { exit bad }' "$folder/out"
   expect "help $topic has examples" grep -qE '^  (mpiexec\.mpich .*)?tessera ' "$folder/out"
   if [ -n "$topic" ] && [ "$topic" != partitioning ]; then

@@ -36,7 +36,13 @@ sed "s/^reader/reader$escape[2J/" "$folder/partition.toml" >"$folder/edited.toml
 refused_alone 'edited\.toml:' plan "$model" --partition "$folder/edited.toml"
 harmless
 sed 's/"pi1"/"a\\u001b[2J"/' hostfiles/pi3x2.cluster.toml >"$folder/devices.toml"
-run 1 plan "$model" --partition auto --cluster "$folder/devices.toml" --explain
+works 1 plan "$model" --partition auto --cluster "$folder/devices.toml" --explain
+harmless
+mkdir "$folder/digits"
+make_digits "$folder/digits" 20 10
+works 1 choose "$model" --data "$folder/digits" --batch 4 --steps 2 --dry-run --cluster "$folder/devices.toml" --objective time
+harmless
+works 1 balance --cluster "$folder/devices.toml" --samples 10,0 --sample-bytes 10 --epochs 1 --seconds-per-sample 1,1 --out "$folder/map.toml"
 harmless
 
 # What is no file is refused at once.

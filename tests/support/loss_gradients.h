@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <vector>
+
 #include "tests/support/random_tensors.h"
 
 #include "engine/execution/execution.h"
@@ -9,15 +11,22 @@
 namespace tessera::tests {
 
 // `in` as random_tensors() makes it, without need of "output_gradient". The result, on rank 0:
-// "loss", "input_gradient" and the gradient of each learnt parameter.
+// "loss", "input_gradient" and the gradient of each learnt parameter. `images` of each rank, where
+// these are not as the partition says.
 [[nodiscard]] inline NamedTensors loss_gradients(const partitioner::Network& network,
                                                  const partitioner::Partition& partition,
                                                  const NamedTensors& in,
                                                  const engine::Targets& targets,
-                                                 const engine::Communicator& communicator) {
+                                                 const engine::Communicator& communicator,
+                                                 const std::vector<Index>& images = {}) {
   const auto batch = static_cast<Index>(targets.size());
-  const partitioner::Plan plan = make_plan(network, partition, batch);
+  const Index places = images.empty() ? batch : partition.groups.front().images.boundaries.back();
+  const partitioner::Plan plan = make_plan(network, partition, places);
   engine::Execution<double> execution(network, plan, communicator, {.image_gradient = true});
+  if (!images.empty()) {
+    execution.set_images(std::vector<Index>(images.size()));  // others before
+    execution.set_images(images);
+  }
   const bool root = communicator.rank() == 0;
   const auto whole = [&](const std::string& name) {
     return root ? in.at(name).values : std::vector<double>{};

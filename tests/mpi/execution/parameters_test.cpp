@@ -27,9 +27,9 @@ using engine::Optimizer;
 using engine::Parameter;
 using engine::ParameterSet;
 using engine::Range;
+using partitioner::Compression;
 using partitioner::GradientReduction;
 using partitioner::Plan;
-using partitioner::ReductionPrecision;
 
 constexpr std::uint64_t kCases = 20;
 
@@ -135,13 +135,18 @@ TEST_CASE("owners add up gradients in rank order, whatever the size of buckets")
   }
 }
 
-TEST_CASE("after an update all ranks hold the same bits, rounded or not") {
+constexpr Compression kCompressions[] = {Compression::Exact,
+                                         Compression::Half,
+                                         {.kind = Compression::Kind::TopK, .fraction = 0.1},
+                                         {.kind = Compression::Kind::Sign},
+                                         {.kind = Compression::Kind::LowRank, .rank = 2}};
+
+TEST_CASE("after an update all ranks hold the same bits, compressed or not") {
   const Communicator world = Communicator::world();
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
-    for (const ReductionPrecision precision :
-         {ReductionPrecision::Exact, ReductionPrecision::Half}) {
-      const Plan plan = plan_of(random, {.bucket_bytes = 2000, .precision = precision});
+    for (const Compression& compression : kCompressions) {
+      const Plan plan = plan_of(random, {.bucket_bytes = 2000, .compression = compression});
       ParameterSet<float> set(random.network, plan, world, true);
       set.initialize(seed);
       Optimizer<float> optimizer({}, set, world.rank());
@@ -154,11 +159,77 @@ TEST_CASE("after an update all ranks hold the same bits, rounded or not") {
   }
 }
 
+// Over all ranks and elements of a bucket.
+double sum_over_ranks(double mine, const Communicator& world) {
+  double sum = 0;
+  for (const double theirs : world.of_ranks(mine)) {
+    sum += theirs;
+  }
+  return sum;
+}
+
+double sum_of_elements(const double* numbers, Index count) {
+  double sum = 0;
+  for (Index i = 0; i < count; ++i) {
+    sum += numbers[i];
+  }
+  return sum;
+}
+
+TEST_CASE(
+    "what owners have got and what senders keep is the sum of all gradients, after each step") {
+  const Communicator world = Communicator::world();
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    const tests::RandomCase random = tests::random_case(seed, world.size(), {});
+    for (const Compression& compression : kCompressions) {
+      if (!compression.by_runs()) {
+        continue;
+      }
+      const Plan plan = plan_of(random, {.bucket_bytes = 2000, .compression = compression});
+      ParameterSet<double> set(random.network, plan, world, true);
+      std::vector<double> all(static_cast<std::size_t>(set.buckets()));
+      std::vector<double> got(all.size());
+      for (std::uint64_t step = 1; step <= 5; ++step) {
+        for (std::size_t i = 0; i < set.all().size(); ++i) {
+          Parameter<double>& parameter = set.all()[i];
+          for (Index at = 0; at < parameter.gradient.size(); ++at) {
+            parameter.gradient[at] =
+                static_cast<double>(gradient_of(world.rank(), step, i, parameter.held.begin + at));
+          }
+        }
+        for (int bucket = 0; bucket < set.buckets(); ++bucket) {
+          const auto place = static_cast<std::size_t>(bucket);
+          for (const std::size_t i : set.in_bucket(bucket)) {
+            all[place] +=
+                sum_of_elements(set.all()[i].gradient.data(), set.all()[i].gradient.size());
+          }
+          set.start_gradients(bucket, true);
+          set.finish_gradients(bucket);
+          for (const std::size_t i : set.in_bucket(bucket)) {
+            const Parameter<double>& parameter = set.all()[i];
+            for (const Range& run : parameter.plan->owned[static_cast<std::size_t>(world.rank())]) {
+              got[place] += sum_of_elements(
+                  parameter.gradient.data() + run.begin - parameter.held.begin, run.size());
+            }
+          }
+          const auto* kept = set.error_feedback()[2 * place + 1];
+          const double left = sum_of_elements(kept->data(), kept->size());
+          const double expected = sum_over_ranks(all[place], world);
+          CHECK(sum_over_ranks(got[place] + left, world) ==
+                doctest::Approx(expected).epsilon(1e-9).scale(1));
+          set.start_values(bucket);
+          set.finish_values(bucket);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("one rank rounds nothing") {
   const Communicator alone = Communicator::self();
   const tests::RandomCase random = tests::random_case(3, 1, {});
   const Plan exact_plan = plan_of(random, {});
-  const Plan half_plan = plan_of(random, {.precision = ReductionPrecision::Half});
+  const Plan half_plan = plan_of(random, {.compression = Compression::Half});
   ParameterSet<float> exact(random.network, exact_plan, alone, true);
   ParameterSet<float> half(random.network, half_plan, alone, true);
   for (ParameterSet<float>* set : {&exact, &half}) {
@@ -194,7 +265,7 @@ double drift(const tests::RandomCase& random, const Communicator& world, Index s
   training.decay = 0;
   training.learning_rate = 1e-3;
   const Plan exact_plan = plan_of(random, {});
-  const Plan half_plan = plan_of(random, {.precision = ReductionPrecision::Half});
+  const Plan half_plan = plan_of(random, {.compression = Compression::Half});
   ParameterSet<float> exact(random.network, exact_plan, world, true);
   ParameterSet<float> half(random.network, half_plan, world, true);
   for (ParameterSet<float>* set : {&exact, &half}) {
@@ -226,10 +297,9 @@ TEST_CASE("messages and error feedback take up as much memory as planned") {
   const Communicator world = Communicator::world();
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
-    for (const ReductionPrecision precision :
-         {ReductionPrecision::Exact, ReductionPrecision::Half}) {
+    for (const Compression& compression : kCompressions) {
       for (const bool training : {true, false}) {
-        const Plan plan = plan_of(random, {.bucket_bytes = 2000, .precision = precision});
+        const Plan plan = plan_of(random, {.bucket_bytes = 2000, .compression = compression});
         engine::Execution<float> execution(random.network, plan, world, {.training = training});
         const auto planned =
             planned_memory(random.network, plan, world.rank(), {.training = training});

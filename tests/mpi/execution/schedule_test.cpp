@@ -29,6 +29,7 @@ using engine::Execution;
 using engine::Pass;
 using engine::PerformedAction;
 using partitioner::Action;
+using partitioner::Compression;
 using partitioner::Index;
 using partitioner::Plan;
 using partitioner::Region;
@@ -285,6 +286,12 @@ extern "C" int MPI_Irecv(void* bytes,
 
 namespace {
 
+constexpr Compression kCompressions[] = {Compression::Exact,
+                                         Compression::Half,
+                                         {.kind = Compression::Kind::TopK, .fraction = 0.1},
+                                         {.kind = Compression::Kind::Sign},
+                                         {.kind = Compression::Kind::LowRank, .rank = 1}};
+
 TEST_CASE("each rank performs the schedule, action by action, and sends what it lists") {
   const Communicator world = Communicator::world();
   for (int i = 0; i < kCases; ++i) {
@@ -293,6 +300,7 @@ TEST_CASE("each rank performs the schedule, action by action, and sends what it 
     tests::Draw draw(seed);
     tests::draw_kernels(draw, random);
     tests::draw_recomputation(draw, random.partition);
+    random.partition.gradient_reduction.compression = kCompressions[i % std::ssize(kCompressions)];
     INFO("seed ", seed, '\n', tests::describe(random));
     Watched watched(random, world);
     CHECK(watched.has_plans_schedule());
@@ -302,6 +310,28 @@ TEST_CASE("each rank performs the schedule, action by action, and sends what it 
     watched.step(2, BatchNormMode::PerTile);
     watched.step(1, BatchNormMode::Frozen);
     watched.evaluate();
+    watched.end();
+  }
+}
+
+TEST_CASE(
+    "replicas that are apart perform the same schedule, and send to each other what it lists") {
+  const Communicator world = Communicator::world();
+  for (int i = 0; i < kCases; ++i) {
+    const std::uint64_t seed = 19000 + static_cast<std::uint64_t>(world.size() * 100 + i);
+    tests::RandomCase random = tests::random_case(seed, 1, {});
+    random.partition.reader = partitioner::kEveryRank;
+    const partitioner::SyncMode mode =
+        i % 2 == 0 ? partitioner::SyncMode::Local : partitioner::SyncMode::ParameterRank;
+    random.partition = replicated(random.partition, {world.size(), {mode, 2}}, random.batch);
+    random.batch *= world.size();
+    INFO("seed ", seed, '\n', tests::describe(random));
+    Watched watched(random, world);
+    watched.step(2, BatchNormMode::Sync);
+    if (mode == partitioner::SyncMode::Local) {  // else all tell each other, not as in a step
+      watched.evaluate();
+    }
+    watched.step(1, BatchNormMode::PerTile);
     watched.end();
   }
 }

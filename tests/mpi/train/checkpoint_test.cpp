@@ -77,6 +77,7 @@ void save(const std::filesystem::path& path,
                   state_of(network, trainer),
                   trainer.execution().parameters(),
                   trainer.optimizer(),
+                  trainer.rank_state(),
                   world);
 }
 
@@ -84,9 +85,13 @@ TrainingState load(const std::filesystem::path& path,
                    const Network& network,
                    Trainer& trainer,
                    const Communicator& world) {
-  TrainingState state =
-      load_checkpoint(path, network, trainer.execution().parameters(), trainer.optimizer(), world);
-  trainer.resume_at(state.step);
+  TrainingState state = load_checkpoint(path,
+                                        network,
+                                        trainer.execution().parameters(),
+                                        trainer.optimizer(),
+                                        trainer.rank_state(),
+                                        world);
+  trainer.resume_at(state.step, state.rank_states == TrainingState::RankStates::Restored);
   return state;
 }
 

@@ -22,10 +22,10 @@ using engine::Parameter;
 using engine::ParameterSet;
 using engine::RandomPictures;
 using engine::Trainer;
+using partitioner::Compression;
 using partitioner::kImage;
 using partitioner::Network;
 using partitioner::Partition;
-using partitioner::ReductionPrecision;
 
 // Layers with normalisation and without, and a loss; tiles, then images.
 Network classifier() {
@@ -87,11 +87,11 @@ TEST_CASE("after steps of training all ranks hold the same bits") {
   const Communicator world = Communicator::world();
   const Network network = classifier();
   constexpr Index kBatch = 4;
-  for (const ReductionPrecision precision : {ReductionPrecision::Exact, ReductionPrecision::Half}) {
+  for (const Compression& compression : {Compression::Exact, Compression::Half}) {
     for (const BatchNormMode mode :
          {BatchNormMode::Sync, BatchNormMode::Frozen, BatchNormMode::PerTile}) {
       Partition partition = tiles_then_images(network, world.size());
-      partition.gradient_reduction = {.bucket_bytes = 1, .precision = precision};
+      partition.gradient_reduction = {.bucket_bytes = 1, .compression = compression};
       const partitioner::Plan plan = make_plan(network, partition, kBatch / 2);
       Trainer trainer(network, plan, world, options(kBatch, mode));
       DataLoader pictures(RandomPictures{}, plan, world);

@@ -41,7 +41,7 @@ bool is_possible(const BalanceProblem& problem, const std::vector<SampleMove>& m
   std::vector<Index> sent(problem.size());
   for (const SampleMove& move : moves) {
     sent[static_cast<std::size_t>(move.from)] += move.count;
-    if (move.count <= 0 || move.from == move.to) {
+    if (move.count <= 0 || move.from == move.to || move.count % problem.shard != 0) {
       return false;
     }
   }
@@ -73,7 +73,7 @@ double least_of_all(const BalanceProblem& problem) {
       left = problem.devices[static_cast<std::size_t>(from)].samples;
     }
     choose(pair + 1, left);
-    for (Index count = 1; from != to && count <= left; ++count) {
+    for (Index count = problem.shard; from != to && count <= left; count += problem.shard) {
       moves.push_back({from, to, count});
       choose(pair + 1, left - count);
       moves.pop_back();
@@ -95,6 +95,121 @@ TEST_CASE("the best moves are as good as the best of all there are") {
     CHECK(exact.total_s == doctest::Approx(least_of_all(problem)).epsilon(1e-9));
     CHECK(exact.gap() == doctest::Approx(0));
   }
+}
+
+// Devices of few different speeds and rates: there often is time left that an epoch could use.
+TEST_CASE("the best moves between four devices are as good as the best of all there are") {
+  constexpr double kSeconds[] = {0.7, 1, 1.5};
+  Draw draw(7);
+  for (int i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    BalanceProblem problem;
+    problem.sample_bytes = 10;
+    problem.links.resize(16);
+    Index left = 12;
+    for (int device = 0; device < 4; ++device) {
+      BalanceDevice of;
+      of.samples = draw.between(0, std::min<Index>(left, 7));
+      of.seconds_per_sample = kSeconds[draw.between(0, 2)];
+      of.send_bytes_per_s = 50 * static_cast<double>(draw.between(1, 2));
+      of.receive_bytes_per_s = 50 * static_cast<double>(draw.between(1, 2));
+      left -= of.samples;
+      problem.devices.push_back(of);
+    }
+    const Balance exact = balance_exactly(problem);
+    CHECK(exact.total_s == doctest::Approx(least_of_all(problem)).epsilon(1e-9));
+    CHECK(exact.gap() == doctest::Approx(0));
+  }
+}
+
+TEST_CASE("time that the best moves leave is not used up by others") {
+  BalanceProblem problem;
+  problem.devices = {
+      {.samples = 2, .seconds_per_sample = 1, .send_bytes_per_s = 100, .receive_bytes_per_s = 50},
+      {.samples = 5, .seconds_per_sample = 0.7, .send_bytes_per_s = 50, .receive_bytes_per_s = 100},
+      {.samples = 1,
+       .seconds_per_sample = 1.5,
+       .send_bytes_per_s = 100,
+       .receive_bytes_per_s = 100},
+      {.samples = 9,
+       .seconds_per_sample = 1.5,
+       .send_bytes_per_s = 100,
+       .receive_bytes_per_s = 100}};
+  problem.links.resize(16);
+  problem.sample_bytes = 10;
+  CHECK(balance_exactly(problem).total_s == doctest::Approx(5.5));
+
+  problem.devices = {
+      {.samples = 299,
+       .seconds_per_sample = 1.5,
+       .send_bytes_per_s = 100,
+       .receive_bytes_per_s = 300},
+      {.samples = 1179,
+       .seconds_per_sample = 1,
+       .send_bytes_per_s = 50,
+       .receive_bytes_per_s = 100},
+      {.samples = 804, .seconds_per_sample = 1, .send_bytes_per_s = 50, .receive_bytes_per_s = 300},
+      {.samples = 625,
+       .seconds_per_sample = 3,
+       .send_bytes_per_s = 100,
+       .receive_bytes_per_s = 100}};
+  problem.epochs = 10;
+  problem.shard = 100;
+  const Balance of_shards = balance_exactly(problem);
+  CHECK(of_shards.total_s == doctest::Approx(10080));
+  CHECK(of_shards.lower_bound_s <= of_shards.total_s);
+}
+
+TEST_CASE("the best moves of whole shards are as good as the best of all there are") {
+  Draw draw(4);
+  int solved = 0;
+  for (int i = 0; i < 60; ++i) {
+    CAPTURE(i);
+    BalanceProblem problem = random_problem(draw, static_cast<int>(draw.between(1, 3)), 14);
+    problem.shard = draw.between(2, 5);
+    const double least_s = least_of_all(problem);
+    if (least_s == kInfiniteRate) {
+      CHECK_THROWS_AS((void)balance_exactly(problem), InputError);
+      CHECK_THROWS_AS((void)balance_greedily(problem), InputError);
+      continue;
+    }
+    ++solved;
+    const Balance exact = balance_exactly(problem);
+    CHECK(is_possible(problem, exact.moves));
+    CHECK(exact.total_s == doctest::Approx(least_s).epsilon(1e-9));
+    CHECK(exact.gap() == doctest::Approx(0));
+    const Balance greedy = balance_greedily(problem);
+    CHECK(is_possible(problem, greedy.moves));
+    CHECK(exact.total_s <= greedy.total_s * (1 + 1e-9));
+  }
+  CHECK(solved > 30);
+}
+
+TEST_CASE("what is beyond whole shards stays where it is") {
+  BalanceProblem problem;
+  problem.devices = {{.samples = 107}, {.samples = 0}};
+  problem.links.resize(4);
+  problem.sample_bytes = 1;
+  problem.epochs = 10;
+  problem.shard = 10;
+  CHECK(balance_exactly(problem).moves == std::vector<SampleMove>{{0, 1, 50}});
+  CHECK(balance_greedily(problem).moves == std::vector<SampleMove>{{0, 1, 50}});
+  problem.shard = 200;
+  CHECK(balance_exactly(problem).moves.empty());
+  problem.devices[0].capacity = 100;
+  problem.shard = 10;
+  CHECK(balance_exactly(problem).moves == std::vector<SampleMove>{{0, 1, 50}});
+  problem.devices[0].capacity = 5;
+  CHECK_THROWS_WITH_AS(
+      (void)balance_exactly(problem),
+      "device 0 can hold 5 samples, and 7 of its 107 stay where samples move in shards of 10",
+      InputError);
+  problem.devices = {{.samples = 100, .capacity = 95}, {.samples = 0, .capacity = 9}};
+  CHECK_THROWS_WITH_AS(
+      (void)balance_exactly(problem),
+      "the devices can hold 9 whole shards of 10 samples, and there are 10: give a "
+      "smaller --shard-size",
+      InputError);
 }
 
 TEST_CASE("greedy moves are possible and never better than the best ones") {
@@ -164,4 +279,18 @@ TEST_CASE("without samples there is nothing to do") {
     CHECK(balance.total_s == 0);
     CHECK(balance.gap() == 0);
   }
+}
+
+TEST_CASE("training takes less for each sample with faster kernels and fewer updates") {
+  Network network;
+  network.image = {16, 32, 32};
+  add_layer(network, Convolution{.filters = 16, .size = 3, .padding = 1}, {kImage});
+  const ClusterProfile cluster = equal_devices({.count = 2});
+  const auto seconds = [&](KernelRule rule, Index passes) {
+    return seconds_per_sample(
+               network, choose_kernels(network, rule), cluster, 4, {.passes = passes})
+        .front();
+  };
+  CHECK(seconds(KernelRule::Winograd, 1) < seconds(KernelRule::Direct, 1));
+  CHECK(seconds(KernelRule::Direct, 8) < seconds(KernelRule::Direct, 1));
 }

@@ -23,6 +23,16 @@ TEST_CASE("a data map moves the last samples of a device, and reads as it was wr
   CHECK(parse_data_map(to_text(map), "map") == map);
 }
 
+TEST_CASE("a data map of classes moves the last samples of each, and reads as it was written") {
+  const ClassSamples classes{{"cat", "\"dog\""}, {{4, 6}, {5, 0}, {0, 0}}};
+  const DataMap map = data_map(classes, {{0, 1, 1, 2}, {0, 2, 0, 1}, {0, 2, 1, 3}});
+  CHECK(map.before == std::vector<Index>{10, 5, 0});
+  CHECK(map.moves == std::vector<MappedSamples>{
+                         {0, 1, 1, 3, "\"dog\""}, {0, 2, 3, 4, "cat"}, {0, 2, 3, 6, "\"dog\""}});
+  CHECK(parse_data_map(to_text(map), "map") == map);
+  CHECK(samples_after(map) == std::vector<Index>{4, 7, 4});
+}
+
 TEST_CASE("a data map that would lose or double a sample is refused") {
   const auto error_of = [](const std::string& text) -> std::string {
     try {
@@ -42,6 +52,17 @@ TEST_CASE("a data map that would lose or double a sample is refused") {
   CHECK(error_of(map_of("[[move]]\nfrom=1\nto=3\nbegin=2\nend=4\n")) != "");
   CHECK(error_of(map_of("[[move]]\nfrom=1\nto=0\nbegin=2\nend=6\n")) != "");
   CHECK(error_of(map_of("[[move]]\nfrom=1\nto=0\nbegin=2\n")) != "");
+  const std::string of_cats = "[[move]]\nfrom=0\nto=1\nclass=\"cat\"\nbegin=2\nend=8\n";
+  CHECK(error_of(map_of(of_cats)).empty());
+  CHECK(error_of(map_of(of_cats + "[[move]]\nfrom=0\nto=2\nclass=\"dog\"\nbegin=2\nend=6\n"))
+            .empty());
+  CHECK(error_of(map_of(of_cats + "[[move]]\nfrom=0\nto=2\nclass=\"dog\"\nbegin=2\nend=7\n")) ==
+        "map:8: 11 samples move from device 0, which has 10");
+  CHECK(error_of(map_of(of_cats + "[[move]]\nfrom=0\nto=2\nclass=\"cat\"\nbegin=7\nend=9\n")) !=
+        "");
+  CHECK(error_of(map_of(of_cats + "[[move]]\nfrom=0\nto=2\nbegin=8\nend=9\n")) ==
+        "map:8: moves from device 0 are by class and without: give all of them a `class`, or none");
+  CHECK(error_of(map_of("[[move]]\nfrom=0\nto=1\nclass=\"\"\nbegin=2\nend=4\n")) != "");
   CHECK(error_of("samples = 3\n") != "");
   CHECK(error_of("nonsense") != "");
 }

@@ -75,12 +75,23 @@ TEST_CASE("power reads back, also where little is known of it") {
   CHECK(parse_cluster_profile(to_text(cluster), "text") == cluster);
 }
 
+TEST_CASE("a device may name its board, which has to be known") {
+  ClusterProfile cluster = two_devices();
+  cluster.devices[0].board = "pi5";
+  cluster.devices[1].board = "";
+  CHECK(parse_cluster_profile(to_text(cluster), "text") == cluster);
+  CHECK(has(input_error_of([&] {
+              (void)parse_cluster_profile(edited(to_text(cluster), "\"pi5\"", "\"pi6\""), "p.toml");
+            }),
+            "`board`: no power is known of the board \"pi6\""));
+}
+
 TEST_CASE("what a device takes without a network is part of its memory, or was left out of it") {
   const ClusterProfile cluster = two_devices();
   CHECK(cluster.device(0).program_bytes == kUsualProgramBytes);
   std::string text = to_text(cluster);
   for (int i = 0; i < cluster.size(); ++i) {
-    text = edited(text, "program_bytes = 24117248\n", "");
+    text = edited(text, "program_bytes = 26214400\n", "");
   }
   CHECK(parse_cluster_profile(text, "p.toml").device(1).program_bytes == 0);
 }
@@ -123,7 +134,7 @@ TEST_CASE("a faulty cluster profile is refused with its name and the line") {
       {"memory_bytes = 943718400",
        "memory_bytes = 9223372036854775807",
        "p.toml:12: `memory_bytes` is 9223372036854775807, expected 1 to 281474976710656"},
-      {"program_bytes = 24117248",
+      {"program_bytes = 26214400",
        "program_bytes = 9223372036854775807",
        "p.toml:13: `program_bytes` is 9223372036854775807, expected 0 to 281474976710656"},
       {"forward_s = 0.5", "forward_s = 1e308", "`forward_s` is 1e+308"},
@@ -199,4 +210,20 @@ TEST_CASE("a part of a cluster keeps nothing of devices that are not in it") {
   CHECK(one.size() == 1);
   CHECK(one.exceptions.empty());
   CHECK(one.all_reduces.empty());
+}
+
+TEST_CASE("devices of a cluster keep their links and what was measured of the same first ones") {
+  ClusterProfile cluster = equal_devices({.count = 4});
+  cluster.exceptions = {{0, 3, {1, 1e3}}, {2, 1, {2, 2e3}}, {3, 0, {3, 3e3}}};
+  cluster.all_reduces = {{1, 10, 0.1}, {2, 10, 0.2}, {4, 10, 0.4}};
+  const ClusterProfile part = devices_of(cluster, {3, 0, 2});
+  REQUIRE(part.size() == 3);
+  CHECK(part.device(0).name == "device3");
+  CHECK(part.between(0, 1) == LinkProfile{3, 3e3});
+  CHECK(part.between(1, 0) == LinkProfile{1, 1e3});
+  CHECK(part.between(2, 0) == cluster.link);
+  CHECK(part.exceptions.size() == 2);
+  CHECK(part.all_reduces.empty());
+  CHECK(devices_of(cluster, {0, 1, 3}).all_reduces.size() == 2);
+  CHECK(devices_of(cluster, {0, 1, 2}) == first_devices(cluster, 3));
 }

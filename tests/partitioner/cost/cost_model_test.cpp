@@ -255,8 +255,8 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const int ranks = static_cast<int>(1 + seed % 6);
     tests::RandomCase random = tests::random_case(seed, ranks, {});
-    random.partition.gradient_reduction.precision =
-        seed % 2 == 0 ? ReductionPrecision::Exact : ReductionPrecision::Half;
+    random.partition.gradient_reduction.compression =
+        seed % 2 == 0 ? Compression::Exact : Compression::Half;
     const Plan plan = make_plan(random.network, random.partition, random.batch);
     const PlanTotals totals = plan_totals(random.network, plan, 4);
     std::vector<Traffic> out(static_cast<std::size_t>(ranks));

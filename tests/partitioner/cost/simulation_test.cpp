@@ -232,7 +232,7 @@ TEST_CASE("gradient reductions hide behind the backward pass of layers below") {
                                                      << 30U;  // nothing begins before all is done
   const double together_s = predict(halves, cluster).simulated_s;
   CHECK(apart_s < together_s);
-  halves.partition.gradient_reduction.precision = ReductionPrecision::Half;
+  halves.partition.gradient_reduction.compression = Compression::Half;
   CHECK(predict(halves, cluster).simulated_s < together_s);
   CHECK(predict(halves, cluster).model_s < together_s);
 }

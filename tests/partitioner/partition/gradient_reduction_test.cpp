@@ -67,16 +67,9 @@ TEST_CASE("all buckets but the last are full, and none could be closed earlier")
 }
 
 TEST_CASE("a message in half precision takes half of the bytes, and a scale") {
-  CHECK(reduction_message_bytes(ReductionPrecision::Exact, 1000, 4) == 4000);
-  CHECK(reduction_message_bytes(ReductionPrecision::Half, 1000, 4) == 2004);
-  CHECK(reduction_message_bytes(ReductionPrecision::Half, 0, 4) == 0);
-}
-
-TEST_CASE("precisions are found by their names") {
-  for (const ReductionPrecision precision : {ReductionPrecision::Exact, ReductionPrecision::Half}) {
-    CHECK(reduction_precision_named(name_of(precision)) == precision);
-  }
-  CHECK(!reduction_precision_named("quarter"));
+  CHECK(reduction_message_bytes(Compression::Exact, {1000}, 4) == 4000);
+  CHECK(reduction_message_bytes(Compression::Half, {1000}, 4) == 2004);
+  CHECK(reduction_message_bytes(Compression::Half, {0}, 4) == 0);
 }
 
 }  // namespace

@@ -383,3 +383,24 @@ TEST_CASE("every broken partition is refused, and the message names file and gro
     CHECK(has(message, fault.expected));
   }
 }
+
+TEST_CASE("a partition of some ranks is the same on others, and comes back from there") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    const tests::RandomCase random = tests::random_case(seed, 3, {});
+    const std::vector<int> devices = {4, 1, 2};
+    const Partition moved = on_ranks(random.partition, devices, 6);
+    validate(moved, random.network, random.batch, "it");
+    CHECK(moved.ranks == 6);
+    for (std::size_t i = 0; i < moved.groups.size(); ++i) {
+      for (std::size_t tile = 0; tile < moved.groups[i].ranks.size(); ++tile) {
+        const int before = random.partition.groups[i].ranks[tile];
+        CHECK(moved.groups[i].ranks[tile] == devices[static_cast<std::size_t>(before)]);
+      }
+    }
+    CHECK(of_ranks(moved, devices) == random.partition);
+    for (const int rank : busy_ranks(moved)) {
+      CHECK(std::find(devices.begin(), devices.end(), rank) != devices.end());
+    }
+  }
+}

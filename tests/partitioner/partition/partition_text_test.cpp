@@ -55,8 +55,18 @@ TEST_CASE("the text of a partition reads back as the same partition") {
     partition.ranks = static_cast<int>(draw.between(1, 1000));
     partition.reader = static_cast<int>(draw.between(kEveryRank, 5));
     partition.gradient_reduction.bucket_bytes = draw.among<Index>({1, 262144, Index{1} << 40U});
-    partition.gradient_reduction.precision =
-        draw.chance(0.5) ? ReductionPrecision::Half : ReductionPrecision::Exact;
+    partition.gradient_reduction.compression =
+        draw.among<Compression>({Compression::Exact,
+                                 Compression::Half,
+                                 {.kind = Compression::Kind::TopK, .fraction = 0.1},
+                                 {.kind = Compression::Kind::Sign},
+                                 {.kind = Compression::Kind::LowRank, .rank = 3}});
+    partition.replicas.count = static_cast<int>(draw.between(1, 9));
+    partition.replicas.sync = draw.among<Synchronisation>({{},
+                                                           {SyncMode::Local, 8},
+                                                           {SyncMode::PostLocal, 1},
+                                                           {SyncMode::ParameterRank, 0},
+                                                           {SyncMode::Gossip, 0}});
     const Index groups = draw.between(0, 5);
     for (Index i = 0; i < groups; ++i) {
       Group group;

@@ -161,7 +161,7 @@ TEST_CASE("baselines send gradients as the chosen partition does") {
   SearchOptions options;
   options.batch = 4;
   options.counts_memory = false;
-  options.gradient_reduction.precision = ReductionPrecision::Half;
+  options.gradient_reduction.compression = Compression::Half;
   const Network network = small_network();
   const ClusterProfile cluster = equal_devices({.count = 4});
   const Partition chosen = search_partition(network, cluster, options).candidates.front().partition;
@@ -219,7 +219,7 @@ TEST_CASE("all-reduce algorithms are compared with each other and with what was 
     CHECK(seconds > wire_s);
   }
   const auto halves =
-      compare_all_reduce_algorithms(network, cluster, {.precision = ReductionPrecision::Half});
+      compare_all_reduce_algorithms(network, cluster, {.compression = Compression::Half});
   CHECK(halves.front().seconds < all_reduces.front().seconds);
 
   Explanation explanation;

@@ -412,3 +412,18 @@ TEST_CASE("what is found for other links is not faster than what is found for th
     }
   }
 }
+
+TEST_CASE("a slower device that takes less energy has the work alone where energy counts") {
+  Network network;
+  network.image = {3, 64, 64};
+  add_layer(network, Convolution{.filters = 16, .size = 3, .padding = 1}, {kImage});
+  add_layer(network, Convolution{.filters = 16, .size = 3, .padding = 1}, {0});
+  ClusterProfile cluster = equal_devices({.count = 2, .board = "pi3b"});
+  cluster.devices[0] = equal_devices({.direct_flops_per_s = 4.8e9, .board = "pi5"}).devices[0];
+  cluster.devices[1].direct_flops_per_s = 4e9;
+  SearchOptions options;
+  options.batch = 4;
+  options.objective = Objective::Energy;
+  const Partition frugal = search_partition(network, cluster, options).candidates.front().partition;
+  CHECK(busy_ranks(frugal) == std::vector<int>{1});
+}

@@ -1,0 +1,107 @@
+#include "engine/cli/rebalancer.h"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include "engine/comm/agreement.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/search/search.h"
+
+namespace tessera::engine {
+
+using partitioner::ClusterProfile;
+using partitioner::Partition;
+
+namespace {
+
+std::string slowest_words(const ClusterProfile& cluster, const std::vector<double>& slowness) {
+  std::size_t slowest = 0;
+  std::size_t fastest = 0;
+  for (std::size_t i = 0; i < slowness.size(); ++i) {
+    slowest = slowness[i] > slowness[slowest] ? i : slowest;
+    fastest = slowness[i] < slowness[fastest] ? i : fastest;
+  }
+  const auto words = [&](std::size_t i) {
+    return fmt::format("{} takes {:.2g} times as long as profiled",
+                       cluster.device(static_cast<int>(i)).name,
+                       slowness[i]);
+  };
+  return slowest == fastest ? words(slowest)
+                            : fmt::format("{}, {}", words(slowest), words(fastest));
+}
+
+}  // namespace
+
+Rebalancer::Rebalancer(const partitioner::Network& network,
+                       const PartitionChoice& choice,
+                       const Workload& workload,
+                       const Communicator& communicator)
+    : network_(network),
+      choice_(choice),
+      workload_(workload),
+      communicator_(communicator),
+      watch_(communicator.size()) {
+  on_root(communicator, [&] { cluster_ = described_cluster(choice, communicator.size()); });
+}
+
+std::optional<Partition> Rebalancer::next(const Partition& current,
+                                          double computing_s,
+                                          Index steps_left) {
+  const std::vector<double> measured_s = communicator_.of_ranks(computing_s);
+  std::optional<std::string> text;
+  on_root(communicator_, [&] {
+    const auto found = search(current, measured_s, steps_left);
+    text = found ? to_text(*found) : "";
+    ::malloc_trim(0);  // of what the search freed, for what training takes
+  });
+  const std::string agreed_text = communicator_.agree(text).value();
+  if (agreed_text.empty()) {
+    return std::nullopt;
+  }
+  return partitioner::parse_partition(agreed_text, "--rebalance");
+}
+
+std::optional<Partition> Rebalancer::search(const Partition& current,
+                                            const std::vector<double>& measured_s,
+                                            Index steps_left) {
+  const auto options = prediction_options(network_, choice_, workload_, current);
+  const auto predicted_s = computing_seconds(
+      network_, make_plan(network_, current, workload_.batch), cluster_, options.cost);
+  const auto slowness = watch_.add_window(measured_s, predicted_s);
+  if (!slowness) {
+    return std::nullopt;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const ClusterProfile slow = slowed(cluster_, *slowness);
+  watch_.settle(*slowness);
+  Partition found = current;
+  try {
+    found = search_automatically(network_, slow, choice_, workload_);
+  } catch (const partitioner::InputError&) {  // nothing else fits into memory
+    return std::nullopt;
+  }
+  const double now_s = step_seconds(slow, current);
+  const double then_s = step_seconds(slow, found);
+  // The search has to be made again before another change.
+  const double search_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (found == current || !watch_.is_worth_while(now_s, then_s, steps_left, search_s + now_s)) {
+    return std::nullopt;
+  }
+  reason_ = fmt::format("{}: a step should take {:.3g} s instead of {:.3g} s",
+                        slowest_words(cluster_, *slowness),
+                        then_s,
+                        now_s);
+  return found;
+}
+
+double Rebalancer::step_seconds(const ClusterProfile& cluster, const Partition& partition) const {
+  return evaluated(network_,
+                   cluster,
+                   prediction_options(network_, choice_, workload_, partition),
+                   partition)
+      .predicted_s();
+}
+
+}  // namespace tessera::engine

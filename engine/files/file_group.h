@@ -1,0 +1,44 @@
+// Many small files that appear whole or not at all, each by itself, and are synced together: to
+// sync one after the other takes a disk many times as long. What is written goes to NAME.partial
+// beside each target; commit() syncs all, renames them and syncs their folders.
+//
+// One writer per target. What was killed leaves some of the files, each as it should be, and
+// perhaps NAME.partial of others, which the next writer replaces.
+
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <set>
+#include <span>
+#include <vector>
+
+namespace tessera::engine {
+
+class FileGroup {
+ public:
+  FileGroup() = default;
+  ~FileGroup();  // removes what was not committed
+  FileGroup(const FileGroup&) = delete;
+  FileGroup& operator=(const FileGroup&) = delete;
+
+  // A whole file; makes the folders that it is to lie in. Throws InputError, as does commit():
+  // path, what happened, what to do.
+  void add(const std::filesystem::path& target, std::span<const std::byte> bytes);
+
+  // All files that were added since the last time.
+  void commit();
+
+ private:
+  struct Member {
+    std::filesystem::path target;
+    int descriptor = -1;  // of NAME.partial
+  };
+
+  void make_folder(const std::filesystem::path& folder);
+
+  std::vector<Member> members_;
+  std::set<std::filesystem::path> folders_;  // to be synced
+};
+
+}  // namespace tessera::engine

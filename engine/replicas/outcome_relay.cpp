@@ -1,0 +1,111 @@
+#include "engine/replicas/outcome_relay.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "engine/comm/tags.h"
+
+namespace tessera::engine {
+
+using partitioner::Index;
+
+OutcomeRelay::OutcomeRelay(const Communicator& communicator,
+                           std::vector<int> peers,
+                           Index passes,
+                           Index steps)
+    : peers_(communicator, std::move(peers), kOutcomeTag),
+      passes_(passes),
+      delay_(steps * passes) {}
+
+OutcomeRelay::~OutcomeRelay() {
+  if (std::uncaught_exceptions() > 0) {
+    return;
+  }
+  (void)settle();
+  for (Sent& sent : sent_) {
+    sent.requests.wait_all();
+  }
+}
+
+PassOutcome OutcomeRelay::exchange(const PassOutcome& mine) {
+  Message message{mine.loss, mine.stop_signal, -1, {}};
+  if (mine.problem) {
+    const std::size_t size = std::min(mine.problem->size(), message.problem.size());
+    std::copy_n(mine.problem->begin(), size, message.problem.begin());
+    message.problem_size = static_cast<int>(size);
+  }
+  send(message);
+  const Index pass = told_++;
+  const Index wanted = pass - delay_;
+  while (received_ <= std::max(wanted, pass % passes_)) {
+    receive_next();
+  }
+  if (wanted < 0) {
+    return of_first_[static_cast<std::size_t>(pass % passes_)];
+  }
+  while (std::ssize(known_) > received_ - wanted) {
+    known_.pop_front();
+  }
+  return known_.front();
+}
+
+std::optional<std::string> OutcomeRelay::settle() {
+  while (received_ < told_) {
+    receive_next();
+  }
+  for (const PassOutcome& known : known_) {
+    if (known.problem) {
+      return known.problem;
+    }
+  }
+  return std::nullopt;
+}
+
+void OutcomeRelay::send(const Message& message) {
+  mine_.push_back(message);
+  while (!sent_.empty() && sent_.front().requests.all_done()) {
+    sent_.pop_front();
+  }
+  Sent& sent = sent_.emplace_back();
+  sent.message = message;
+  for (int other = 0; other < peers_.size(); ++other) {
+    if (other != peers_.index()) {
+      peers_.post_send(sent.requests, other, std::as_bytes(std::span(&sent.message, 1)));
+    }
+  }
+}
+
+// All others' of the next pass.
+void OutcomeRelay::receive_next() {
+  std::vector<Message> of_replicas(static_cast<std::size_t>(peers_.size()));
+  Requests requests;
+  for (int other = 0; other < peers_.size(); ++other) {
+    const std::span<Message> theirs(&of_replicas[static_cast<std::size_t>(other)], 1);
+    if (other == peers_.index()) {
+      theirs.front() = mine_.front();
+    } else {
+      peers_.post_receive(requests, other, std::as_writable_bytes(theirs));
+    }
+  }
+  requests.wait_all();
+  mine_.pop_front();
+  known_.push_back(sum(of_replicas));
+  if (received_++ < passes_) {
+    of_first_.push_back(known_.back());
+  }
+}
+
+PassOutcome OutcomeRelay::sum(const std::vector<Message>& of_replicas) {
+  PassOutcome total;
+  for (const Message& theirs : of_replicas) {
+    total.loss += theirs.loss;
+    total.stop_signal = total.stop_signal != 0 ? total.stop_signal : theirs.stop_signal;
+    if (theirs.problem_size >= 0 && !total.problem) {
+      total.problem.emplace(theirs.problem.data(), static_cast<std::size_t>(theirs.problem_size));
+    }
+  }
+  return total;
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,81 @@
+#include "engine/train/carried_state.h"
+
+#include <algorithm>
+
+#include "engine/execution/parameter_regrid.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+namespace {
+
+std::vector<float> copy_of(const Array<float>& array) {
+  return {array.data(), array.data() + array.size()};
+}
+
+// Elements that a rank owns of what it holds, run after run.
+std::vector<float> owned_part(const Parameter<float>& parameter, int rank) {
+  std::vector<float> values;
+  for (const PlacedRun& run : owned_values(*parameter.plan)) {
+    if (run.rank == rank) {
+      const float* const begin = parameter.values.data() + run.at;
+      values.insert(values.end(), begin, begin + run.elements.size());
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+CarriedState::CarriedState(const partitioner::Plan& plan, Trainer* trainer) {
+  for (const partitioner::ParameterPlan& parameter : plan.parameters) {
+    tensors_.push_back({parameter, {}, {}, {}});
+  }
+  if (trainer == nullptr) {
+    return;
+  }
+  steps_ = trainer->steps_done();
+  adam_ = trainer->optimizer().adam();
+  const auto& parameters = trainer->execution().parameters().all();
+  const int rank = trainer->execution().communicator().rank();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    tensors_[i].values = owned_part(parameters[i], rank);
+    tensors_[i].first = copy_of(trainer->optimizer().states()[i].first);
+    tensors_[i].second = copy_of(trainer->optimizer().states()[i].second);
+  }
+}
+
+void CarriedState::give(const partitioner::Plan& plan,
+                        Trainer* trainer,
+                        const Communicator& communicator) const {
+  partitioner::expects(plan.parameters.size() == tensors_.size(), "plans are of the same network");
+  const Index steps = communicator.share(steps_);
+  const bool adam = communicator.share(adam_);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& tensor = tensors_[i];
+    const partitioner::ParameterPlan& now = plan.parameters[i];
+    const std::vector<PlacedRun> from = owned_alone(tensor.plan);
+    const auto carry = [&](const std::vector<float>& mine,
+                           const std::vector<PlacedRun>& to,
+                           Array<float> OptimizerState<float>::*state) {
+      float* place = nullptr;
+      if (trainer != nullptr) {
+        place = state == nullptr ? trainer->execution().parameters().all()[i].values.data()
+                                 : (trainer->optimizer().states()[i].*state).data();
+      }
+      regrid_elements(communicator, from, mine.data(), to, place);
+    };
+    carry(tensor.values, held_values(now), nullptr);
+    if (is_learnt(now)) {
+      carry(tensor.first, owned_alone(now), &OptimizerState<float>::first);
+      if (adam) {
+        carry(tensor.second, owned_alone(now), &OptimizerState<float>::second);
+      }
+    }
+  }
+  if (trainer != nullptr) {
+    trainer->resume_at(steps);
+  }
+}
+
+}  // namespace tessera::engine

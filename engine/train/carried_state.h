@@ -1,0 +1,39 @@
+// What training has come to, on its way from one plan to another while a run goes on: parameters
+// and optimizer state, each rank with what it owned. Restarting from a checkpoint without the file:
+// what is not in one is not carried either, see checkpoint.h.
+
+#pragma once
+
+#include <vector>
+
+#include "engine/comm/communicator.h"
+#include "engine/train/trainer.h"
+
+namespace tessera::engine {
+
+class CarriedState {
+ public:
+  // Of a trainer under `plan`; null on a rank that takes no part. Trainer and plan need not outlive
+  // this. All ranks that take part call it together.
+  CarriedState(const partitioner::Plan& plan, Trainer* trainer);
+
+  // Gives it to a trainer of the same network and optimizer under another plan; null on a rank that
+  // takes no part in that. All ranks of both plans, and of `communicator`, call this together.
+  void give(const partitioner::Plan& plan,
+            Trainer* trainer,
+            const Communicator& communicator) const;
+
+ private:
+  struct Tensor {
+    partitioner::ParameterPlan plan;
+    std::vector<float> values;  // that this rank owned, run after run
+    std::vector<float> first;   // state of the optimizer, likewise
+    std::vector<float> second;
+  };
+
+  std::vector<Tensor> tensors_;
+  Index steps_ = 0;
+  bool adam_ = false;
+};
+
+}  // namespace tessera::engine

@@ -1,0 +1,203 @@
+#include "partitioner/report/choice_report.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/base/text_table.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string with_error(const std::optional<Estimate>& of) {
+  if (!of) {
+    return "";
+  }
+  const double share = of->value > 0 ? of->error / of->value : 0;
+  return fmt::format("{:.4g} +-{:.0f} %", of->value, 100 * share);
+}
+
+Json value(const std::optional<Estimate>& of) {
+  return of ? Json(of->value) : Json();
+}
+
+Json or_null(const std::optional<double>& of) {
+  return of ? Json(*of) : Json();
+}
+
+// Nothing where there is no such limit, or nobody said.
+std::optional<double> limit(const Json& choice, const char* key) {
+  const auto found = choice.find(key);
+  return found == choice.end() || found->is_null() ? std::nullopt
+                                                   : std::optional(found->get<double>());
+}
+
+Json error(const std::optional<Estimate>& of) {
+  return of ? Json(of->error) : Json();
+}
+
+const DeviceSet& set_of(const ChoiceReport& report, const SetOutlook& outlook) {
+  return report.sets[outlook.set];
+}
+
+const char* objective_words(Objective objective) {
+  switch (objective) {
+    case Objective::Time:
+      return "least time";
+    case Objective::Memory:
+      return "least memory";
+    case Objective::Power:
+      return "least power";
+    case Objective::Energy:
+      return "least energy";
+    case Objective::EnergyDelay:
+      return "least energy-delay product";
+  }
+  return "";
+}
+
+Json candidate_json(const ChoiceReport& report, const SetOutlook& outlook) {
+  const DeviceSet& set = set_of(report, outlook);
+  Json devices = Json::array();
+  for (const int device : set.devices) {
+    devices.push_back(report.devices[static_cast<std::size_t>(device)]);
+  }
+  const bool fits = set.found.has_value();
+  return {{"devices", devices},
+          {"partition", fits ? Json(to_text(set.found->partition)) : Json()},
+          {"predicted_step_s", fits ? Json(set.found->predicted_s()) : Json()},
+          {"measured_step_s", outlook.tried ? Json(outlook.tried->step_s.value) : Json()},
+          {"time_s", fits ? Json(outlook.time_s.value) : Json()},
+          {"power_w", value(outlook.power_w)},
+          {"energy_j", value(outlook.energy_j)},
+          {"edp_js", value(outlook.energy_delay_js)},
+          {"tried_steps", outlook.tried ? outlook.tried->steps : 0},
+          {"pruned", outlook.pruned.empty() ? Json() : Json(outlook.pruned)}};
+}
+
+}  // namespace
+
+std::string device_names(const std::vector<std::string>& devices, const std::vector<int>& set) {
+  std::vector<std::string> names;
+  for (const int device : set) {
+    names.push_back(devices[static_cast<std::size_t>(device)]);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string choice_table(const ChoiceReport& report) {
+  constexpr std::size_t kDevices = 22;
+  constexpr std::size_t kReason = 28;
+  TextTable table({{"", Align::Left},
+                   {"devices", Align::Left},
+                   {"predicted, s"},
+                   {"measured, s"},
+                   {"run, s"},
+                   {"W"},
+                   {"J"},
+                   {"J s"},
+                   {"steps"},
+                   {"", Align::Left}});
+  for (const SetOutlook& outlook : report.ranking) {
+    const DeviceSet& set = set_of(report, outlook);
+    const bool fits = set.found.has_value();
+    table.add_row(
+        {outlook.set == report.chosen ? "*" : "",
+         shortened(printable(device_names(report.devices, set.devices)), kDevices),
+         fits ? fmt::format("{:.4g}", set.found->predicted_s()) : "",
+         outlook.tried ? fmt::format("{:.4g}", outlook.tried->step_s.value) : "",
+         fits ? with_error(outlook.time_s) : "",
+         outlook.power_w ? fmt::format("{:.3g}", outlook.power_w->value) : "",
+         outlook.energy_j ? fmt::format("{:.4g}", outlook.energy_j->value) : "",
+         outlook.energy_delay_js ? fmt::format("{:.4g}", outlook.energy_delay_js->value) : "",
+         outlook.tried ? std::to_string(outlook.tried->steps) : "",
+         shortened(printable(outlook.pruned), kReason)});
+  }
+  return fmt::format("Devices for {}, of {}{}.\nSeconds of a step, then what a run would take:\n",
+                     objective_words(report.objective),
+                     counted(std::ssize(report.devices), "device"),
+                     report.estimated ? "; powers are estimates by the kind of board" : "") +
+         table.text();
+}
+
+std::string choice_line(const ChoiceReport& report) {
+  const auto chosen =
+      std::find_if(report.ranking.begin(), report.ranking.end(), [&](const SetOutlook& outlook) {
+        return outlook.set == report.chosen;
+      });
+  if (chosen == report.ranking.end()) {
+    return "none";
+  }
+  std::string what;
+  switch (report.objective) {
+    case Objective::Time:
+    case Objective::Memory:
+      what = with_error(chosen->time_s) + " s for the run";
+      break;
+    case Objective::Power:
+      what = with_error(chosen->power_w) + " W";
+      break;
+    case Objective::Energy:
+      what = with_error(chosen->energy_j) + " J for the run";
+      break;
+    case Objective::EnergyDelay:
+      what = with_error(chosen->energy_delay_js) + " J s for the run";
+      break;
+  }
+  return fmt::format("{} for {}: {}, {}",
+                     device_names(report.devices, set_of(report, *chosen).devices),
+                     objective_words(report.objective),
+                     what,
+                     chosen->tried ? "by trials" : "by prediction");
+}
+
+std::string choice_json(const ChoiceReport& report) {
+  Json candidates = Json::array();
+  Json uncertainty = Json::array();
+  Json chosen;
+  for (const SetOutlook& outlook : report.ranking) {
+    if (outlook.set == report.chosen) {
+      chosen = candidates.size();
+    }
+    candidates.push_back(candidate_json(report, outlook));
+    uncertainty.push_back({{"time_s", outlook.time_s.error},
+                           {"power_w", error(outlook.power_w)},
+                           {"energy_j", error(outlook.energy_j)},
+                           {"edp_js", error(outlook.energy_delay_js)}});
+  }
+  const Json json{{"objective", name_of(report.objective)},
+                  {"chosen", chosen},
+                  {"candidates", candidates},
+                  {"uncertainty", uncertainty},
+                  {"steps", report.steps},
+                  {"tried", report.tried},
+                  {"power_estimated", report.estimated},
+                  {"deadline_s", or_null(report.deadline_s)},
+                  {"power_limit_w", or_null(report.power_limit_w)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::optional<EarlierChoice> earlier_choice(const std::string& json) {
+  const Json choice = Json::parse(json, nullptr, false);
+  try {
+    if (!choice.is_object() || !choice.at("tried").get<bool>()) {
+      return std::nullopt;
+    }
+    const Json& chosen = choice.at("candidates").at(choice.at("chosen").get<std::size_t>());
+    return EarlierChoice{chosen.at("devices").get<std::vector<std::string>>(),
+                         chosen.at("partition").get<std::string>(),
+                         choice.at("objective").get<std::string>(),
+                         limit(choice, "deadline_s"),
+                         limit(choice, "power_limit_w")};
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace tessera::partitioner

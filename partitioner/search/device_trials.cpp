@@ -1,0 +1,307 @@
+#include "partitioner/search/device_trials.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <utility>
+
+#include "partitioner/base/errors.h"
+
+namespace tessera::partitioner {
+
+namespace {
+
+constexpr double kPowerError = 0.05;     // of predicted powers relative to each other
+constexpr std::size_t kLeastTrials = 2;  // whatever time they take
+constexpr double kMostSteps = 0.5;       // of the run's, for trials
+constexpr double kPreparingSteps = 1;    // what it takes to change over, about
+
+double product_error(double a, double b) {
+  return std::sqrt(a * a + b * b);
+}
+
+// A mean of ratios.
+class MeanRatio {
+ public:
+  void add(double ratio) {
+    logarithms_ += std::log(ratio);
+    ++count_;
+  }
+  [[nodiscard]] bool any() const { return count_ > 0; }
+  [[nodiscard]] double value() const { return count_ > 0 ? std::exp(logarithms_ / count_) : 1; }
+
+ private:
+  double logarithms_ = 0;
+  int count_ = 0;
+};
+
+const char* what(Objective objective) {
+  switch (objective) {
+    case Objective::Power:
+      return "power";
+    case Objective::Energy:
+      return "energy";
+    case Objective::EnergyDelay:
+      return "energy-delay product";
+    case Objective::Time:
+    case Objective::Memory:
+      return "time";
+  }
+  return "time";
+}
+
+}  // namespace
+
+DeviceTrials::DeviceTrials(std::vector<PredictedSet> sets, const TrialOptions& options)
+    : sets_(std::move(sets)), tried_(sets_.size()), options_(options) {
+  const bool asks_power = is_of_energy(options.objective) || options.power_limit_w < kInfiniteRate;
+  for (const PredictedSet& set : sets_) {
+    expects(!asks_power || !set.unfit.empty() || set.power_w, "the power of each set is known");
+  }
+}
+
+// Sets of one device send nothing, so what is learnt of those says less of the others.
+DeviceTrials::Correction DeviceTrials::correction(std::size_t set) const {
+  MeanRatio alike_step;
+  MeanRatio alike_power;
+  MeanRatio any_step;
+  MeanRatio any_power;
+  for (std::size_t other = 0; other < sets_.size(); ++other) {
+    if (!tried_[other]) {
+      continue;
+    }
+    const bool alike = (sets_[other].devices == 1) == (sets_[set].devices == 1);
+    const double step = tried_[other]->step_s.value / sets_[other].step_s;
+    any_step.add(step);
+    if (alike) {
+      alike_step.add(step);
+    }
+    if (tried_[other]->power_w && sets_[other].power_w) {
+      const double power = tried_[other]->power_w->value / *sets_[other].power_w;
+      any_power.add(power);
+      if (alike) {
+        alike_power.add(power);
+      }
+    }
+  }
+  const auto least = [](const MeanRatio& alike, const MeanRatio& any) {
+    return alike.any() ? alike.value() : std::min(1.0, any.value());
+  };
+  return {alike_step.any() ? alike_step.value() : any_step.value(),
+          alike_power.any() ? alike_power.value() : any_power.value(),
+          least(alike_step, any_step),
+          least(alike_power, any_power)};
+}
+
+// Energy and its product with time follow from time and power.
+void DeviceTrials::multiply_out(SetOutlook& of) const {
+  if (!of.power_w) {
+    return;
+  }
+  const double time = of.time_s.error / of.time_s.value;
+  const double power = of.power_w->value > 0 ? of.power_w->error / of.power_w->value : 0;
+  const double energy_j = of.time_s.value * of.power_w->value;
+  const double delay_js = of.time_s.value * energy_j;
+  of.energy_j = {energy_j, energy_j * product_error(time, power)};
+  of.energy_delay_js = {delay_js, delay_js * product_error(2 * time, power)};
+}
+
+SetOutlook DeviceTrials::outlook(std::size_t set) const {
+  SetOutlook of{.set = set, .tried = tried_[set]};
+  if (const auto& tried = tried_[set]) {
+    of.time_s = {options_.steps * tried->step_s.value, options_.steps * tried->step_s.error};
+    of.power_w = tried->power_w;
+  } else {
+    const Correction by = correction(set);
+    const PredictedSet& predicted = sets_[set];
+    const double time_s = options_.steps * predicted.step_s * by.step;
+    of.time_s = {time_s, options_.error * time_s};
+    if (predicted.power_w) {
+      const double power_w = *predicted.power_w * by.power;
+      of.power_w = {power_w, power_w * std::max(kPowerError, predicted.power_error)};
+    }
+  }
+  multiply_out(of);
+  of.excess = excess(of);
+  return of;
+}
+
+// As if predictions were too pessimistic by these shares.
+SetOutlook DeviceTrials::best_case(std::size_t set, double step_error, double power_error) const {
+  const Correction by = correction(set);
+  const PredictedSet& predicted = sets_[set];
+  SetOutlook of{.set = set};
+  of.time_s.value = options_.steps * predicted.step_s * by.least_step * (1 - step_error);
+  if (predicted.power_w) {
+    of.power_w = {*predicted.power_w * by.least_power * std::max(0.0, 1 - power_error), 0};
+  }
+  multiply_out(of);
+  of.excess = excess(of);
+  return of;
+}
+
+double DeviceTrials::value(const SetOutlook& of) const {
+  return objective_value(options_.objective, of.time_s.value, of.energy_j ? of.energy_j->value : 0);
+}
+
+double DeviceTrials::excess(const SetOutlook& of) const {
+  return std::max({0.0,
+                   of.time_s.value / options_.deadline_s - 1,
+                   of.power_w ? of.power_w->value / options_.power_limit_w - 1 : 0});
+}
+
+std::string DeviceTrials::over_limits(const SetOutlook& of) const {
+  if (of.time_s.value > options_.deadline_s) {
+    return fmt::format(
+        "would take {:.4g} s, the deadline is {:.4g} s", of.time_s.value, options_.deadline_s);
+  }
+  return fmt::format(
+      "would take {:.3g} W, the limit is {:.3g} W", of.power_w->value, options_.power_limit_w);
+}
+
+bool DeviceTrials::any_tried() const {
+  return std::any_of(
+      tried_.begin(), tried_.end(), [](const auto& each) { return each.has_value(); });
+}
+
+// Of what was tried and keeps the limits; of what is predicted where nothing was tried.
+std::optional<double> DeviceTrials::least_value() const {
+  const bool any = any_tried();
+  std::optional<double> least;
+  for (std::size_t set = 0; set < sets_.size(); ++set) {
+    if (sets_[set].unfit.empty() && tried_[set].has_value() == any) {
+      const SetOutlook of = outlook(set);
+      if (of.excess == 0) {
+        least = std::min(least.value_or(std::numeric_limits<double>::infinity()), value(of));
+      }
+    }
+  }
+  return least;
+}
+
+// What was tried corrects the rest.
+bool DeviceTrials::may_keep_limits(std::size_t set) const {
+  const bool knows_power = std::any_of(
+      tried_.begin(), tried_.end(), [](const auto& each) { return each && each->power_w; });
+  const double step_error =
+      any_tried() ? options_.error : std::max(options_.error, options_.first_error);
+  const double power_error =
+      knows_power ? kPowerError : std::max(kPowerError, sets_[set].power_error);
+  return best_case(set, step_error, power_error).excess == 0;
+}
+
+bool DeviceTrials::is_ruled_out(std::size_t set) const {
+  if (!sets_[set].unfit.empty()) {
+    return true;
+  }
+  if (options_.all) {
+    return false;
+  }
+  const std::optional<double> least = least_value();
+  return !may_keep_limits(set) ||
+         (least && value(best_case(set, options_.error, kPowerError)) >= *least);
+}
+
+Index DeviceTrials::steps_of(std::size_t set) const {
+  constexpr double kMost = 50;
+  const double step_s = sets_[set].step_s * correction(set).step;
+  const double counted = std::clamp(std::ceil(options_.least_trial_s / step_s), 1.0, kMost);
+  const double most = std::max(2.0, std::floor(options_.steps * kMostSteps / 4));
+  return static_cast<Index>(std::min(counted + 1, most));
+}
+
+bool DeviceTrials::has_time_for(std::size_t set) const {
+  double spent_s = 0;
+  double steps = 0;
+  std::size_t trials = 0;
+  double least_run_s = std::numeric_limits<double>::infinity();
+  for (std::size_t other = 0; other < sets_.size(); ++other) {
+    if (const auto& tried = tried_[other]) {
+      ++trials;
+      steps += static_cast<double>(tried->steps);
+      spent_s += (static_cast<double>(tried->steps) + kPreparingSteps) * tried->step_s.value;
+    }
+    if (sets_[other].unfit.empty()) {
+      least_run_s = std::min(least_run_s, outlook(other).time_s.value);
+    }
+  }
+  const auto more = static_cast<double>(steps_of(set));
+  if (options_.all) {
+    return steps + more < options_.steps;
+  }
+  const double trial_s = (more + kPreparingSteps) * sets_[set].step_s * correction(set).step;
+  return steps + more <= std::max(1.0, kMostSteps * options_.steps) &&
+         (trials < kLeastTrials || spent_s + trial_s <= options_.most_share * least_run_s);
+}
+
+std::optional<std::size_t> DeviceTrials::next() const {
+  std::optional<std::size_t> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t set = 0; set < sets_.size(); ++set) {
+    if (!tried_[set] && !is_ruled_out(set)) {
+      const SetOutlook of = outlook(set);
+      // What may exceed a limit comes behind what will not.
+      const double price = value(of) * (of.excess > 0 ? 1e6 * (1 + of.excess) : 1);
+      if (price < least) {
+        least = price;
+        best = set;
+      }
+    }
+  }
+  return best && has_time_for(*best) ? best : std::nullopt;
+}
+
+void DeviceTrials::add(std::size_t set, const TriedSet& tried) {
+  expects(set < sets_.size() && tried.step_s.value > 0, "a set that there is, and steps of it");
+  tried_[set] = tried;
+}
+
+std::string DeviceTrials::why_pruned(const SetOutlook& of) const {
+  const PredictedSet& set = sets_[of.set];
+  if (!set.unfit.empty()) {
+    return set.unfit;
+  }
+  if (of.excess > 0) {
+    return over_limits(of);
+  }
+  if (of.tried) {
+    return "";
+  }
+  if (is_ruled_out(of.set)) {
+    return fmt::format("predicted {:.2f} times the {} of the best",
+                       value(of) / least_value().value_or(value(of)),
+                       what(options_.objective));
+  }
+  return any_tried() ? "there is no time for another trial" : "";
+}
+
+std::vector<SetOutlook> DeviceTrials::ranking() const {
+  std::vector<SetOutlook> all;
+  for (std::size_t set = 0; set < sets_.size(); ++set) {
+    all.push_back(outlook(set));
+    all.back().pruned = why_pruned(all.back());
+  }
+  const auto is_unfit = [this](const SetOutlook& of) { return !sets_[of.set].unfit.empty(); };
+  std::stable_sort(all.begin(), all.end(), [&](const SetOutlook& a, const SetOutlook& b) {
+    if (is_unfit(a) != is_unfit(b)) {
+      return is_unfit(b);
+    }
+    return a.excess != b.excess ? a.excess < b.excess : value(a) < value(b);
+  });
+  return all;
+}
+
+std::optional<std::size_t> DeviceTrials::chosen() const {
+  const std::vector<SetOutlook> all = ranking();
+  for (const bool tried : {true, false}) {
+    for (const SetOutlook& of : all) {
+      if (of.tried.has_value() == tried && of.excess == 0 && sets_[of.set].unfit.empty()) {
+        return of.set;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera::partitioner
