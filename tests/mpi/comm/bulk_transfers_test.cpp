@@ -144,7 +144,8 @@ TEST_CASE("messages of others move while nobody calls MPI") {
 }
 
 TEST_CASE("an empty batch is not waited for") {
-  BulkTransfers transfers(Communicator::self());
+  const Communicator self = Communicator::self();
+  BulkTransfers transfers(self);
   BulkTransfers::Batch batch;
   transfers.post_send(batch, 0, {});
   transfers.wait(batch);
