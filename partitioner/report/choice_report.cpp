@@ -93,11 +93,11 @@ std::string device_names(const std::vector<std::string>& devices, const std::vec
 
 std::string choice_table(const ChoiceReport& report) {
   constexpr std::size_t kDevices = 22;
-  constexpr std::size_t kReason = 28;
+  constexpr std::size_t kReason = 40;
   TextTable table({{"", Align::Left},
                    {"devices", Align::Left},
-                   {"predicted, s"},
-                   {"measured, s"},
+                   {"predicted"},
+                   {"measured"},
                    {"run, s"},
                    {"W"},
                    {"J"},
