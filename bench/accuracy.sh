@@ -36,28 +36,13 @@ colour pictures, python3-numpy. Default: $epochs epochs, seeds "$seeds", data "$
 HELP
 }
 
-read_options() {
-  note_command "$@"
-  while [ $# -gt 0 ]; do
-    case $1 in
-      --help | -h) show_help || true; exit 0 ;;
-      --commit-results) commit_results=yes && shift && continue ;;
-      --program | --out) [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
-      -*) fail "unknown option '$1': see --help." ;;
-      *) break ;;
-    esac
-    printf -v "${1#--}" '%s' "$2"
-    shift 2
-  done
-  [[ $# -ge 1 && $# -le 4 ]] || fail 'expected kernels or gradient-precision, then EPOCHS, SEEDS and DATA: see --help.'
-  what=$1
-  epochs=${2:-$epochs}
-  seeds=${3:-$seeds}
-  wanted=${4:-$wanted}
-  out=${out:-runs/accuracy_$what.csv}
-}
-
-read_options "$@"
+take_options 'program out' "$@"
+[[ ${#operands[@]} -ge 1 && ${#operands[@]} -le 4 ]] || fail 'expected kernels or gradient-precision, then EPOCHS, SEEDS and DATA: see --help.'
+what=${operands[0]}
+epochs=${operands[1]:-$epochs}
+seeds=${operands[2]:-$seeds}
+wanted=${operands[3]:-$wanted}
+out=${out:-runs/accuracy_$what.csv}
 fashion=/usr/share/datasets/fashion-mnist
 coloured=runs/coloured
 

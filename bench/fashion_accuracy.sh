@@ -33,25 +33,10 @@ Default: $epochs epochs, seeds "$seeds".
 HELP
 }
 
-read_options() {
-  note_command "$@"
-  while [ $# -gt 0 ]; do
-    case $1 in
-      --help | -h) show_help || true; exit 0 ;;
-      --commit-results) commit_results=yes && shift && continue ;;
-      --program | --out | --figure) [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
-      -*) fail "unknown option '$1': see --help." ;;
-      *) break ;;
-    esac
-    printf -v "${1#--}" '%s' "$2"
-    shift 2
-  done
-  [ $# -le 2 ] || fail 'expected at most EPOCHS and SEEDS: see --help.'
-  epochs=${1:-$epochs}
-  seeds=${2:-$seeds}
-}
-
-read_options "$@"
+take_options 'program out figure' "$@"
+[ ${#operands[@]} -le 2 ] || fail 'expected at most EPOCHS and SEEDS: see --help.'
+epochs=${operands[0]:-$epochs}
+seeds=${operands[1]:-$seeds}
 training_pictures=60000
 batch=128
 epoch_steps=$(((training_pictures + batch - 1) / batch))

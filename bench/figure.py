@@ -1,5 +1,6 @@
 """What all figures of the benches have in common: colours, style, and that the same numbers give the same file."""
 
+import argparse
 import math
 import sys
 
@@ -37,3 +38,12 @@ def save(figure, path):
         figure.savefig(path, dpi=110, facecolor="white", metadata={"Date": None} if path.endswith(".svg") else None)
     except OSError as error:
         sys.exit(f"{path}: {error.strerror}")
+
+
+def draw_csv(draw, description):
+    """The command line of a script that draws one CSV: FILE --out FIGURE. `draw` makes the figure of a path."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", metavar="CSV")
+    parser.add_argument("--out", required=True, metavar="FIGURE", help="picture to write: .svg, .png or .pdf")
+    arguments = parser.parse_args()
+    save(draw(arguments.file), arguments.out)

@@ -37,20 +37,6 @@ repeated. Needs Debian's dataset-fashion-mnist and python3-numpy.
 HELP
 }
 
-read_options() {
-  note_command "$@"
-  while [ $# -gt 0 ]; do
-    case $1 in
-      --help | -h) show_help || true; exit 0 ;;
-      --commit-results) commit_results=yes && shift && continue ;;
-      --epochs | --freeze | --seeds | --pictures | --program | --out) [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
-      *) fail "unknown option '$1': see --help." ;;
-    esac
-    printf -v "${1#--}" '%s' "$2"
-    shift 2
-  done
-}
-
 # train RUN HALF SEED ARGUMENT...: notes the processor time that it took.
 train() {
   local run=$1 half=$2 seed=$3
@@ -97,7 +83,7 @@ row() {
     "$(bytes "$run" weights gradients optimizer activations workspace messages)" "$(bytes "$run" peak_resident)"
 }
 
-read_options "$@"
+take_only_options 'epochs freeze seeds pictures program out' "$@"
 [ -x "$program" ] || fail "$program does not exist: run ./quickstart.sh first, or give --program."
 data=runs/fine_tuning/data-$pictures
 five=runs/fine_tuning/five.cfg

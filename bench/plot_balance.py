@@ -4,7 +4,6 @@
     bench/plot_balance.py --out FIGURE FILE
 """
 
-import argparse
 import statistics
 
 import figure as look
@@ -55,12 +54,8 @@ def draw_gap(axis, rows):
     axis.legend(frameon=False)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("file")
-    given = parser.parse_args()
-    rows = [row for row in rows_of(given.file) if row["kind"] in TITLES]
+def draw(path):
+    rows = [row for row in rows_of(path) if row["kind"] in TITLES]
     kinds = [kind for kind in TITLES if any(row["kind"] == kind for row in rows)]
     sizes = sorted({int(row["devices"]) for row in rows})
     figure, axes = look.subplots(2, 3, (11, 7))
@@ -75,8 +70,8 @@ def main():
     handles = [Line2D([], [], color=look.COLOURS[place], marker="o", markersize=4, label=f"{size} devices") for place, size in enumerate(sizes)]
     handles += [Line2D([], [], color=look.DARK, linestyle=style, label=name) for style, name in (("-", "exact"), (":", "greedy"))]
     look.legend_below(figure, handles)
-    look.save(figure, given.out)
+    return figure
 
 
 if __name__ == "__main__":
-    main()
+    look.draw_csv(draw, __doc__)

@@ -32,6 +32,43 @@ note_command() {
   done
 }
 
+# take_options 'NAME...' ARGUMENT...: --NAME VALUE sets the variable NAME, with _ for -. Also knows --help, for which a bench defines
+# show_help; --quick, where it defines be_quick; --commit-results; and its own_flag OPTION VALUE, which sets $taken to how many arguments
+# it has used. What comes after options is left in `operands`.
+take_options() {
+  local known=" $1 " option
+  shift
+  note_command "$@"
+  operands=()
+  while [ $# -gt 0 ]; do
+    taken=0
+    case $1 in
+      --help | -h) show_help || true; exit 0 ;;
+      --commit-results) commit_results=yes && shift && continue ;;
+      --quick) if declare -F be_quick >/dev/null; then be_quick && shift && continue; fi ;;
+    esac
+    if declare -F own_flag >/dev/null && own_flag "$@" && [ "$taken" -gt 0 ]; then
+      shift "$taken"
+      continue
+    fi
+    if [[ $1 != -* ]]; then
+      operands=("$@")
+      return
+    fi
+    option=${1#--}
+    [[ $1 == --* && $known == *" $option "* ]] || fail "unknown option '$1': see --help."
+    [ $# -ge 2 ] || fail "$1 needs a value: see --help."
+    printf -v "${option//-/_}" '%s' "$2"
+    shift 2
+  done
+}
+
+# take_only_options 'NAME...' ARGUMENT...: the same where nothing comes after options.
+take_only_options() {
+  take_options "$@"
+  [ ${#operands[@]} -eq 0 ] || fail "unknown option '${operands[0]}': see --help."
+}
+
 processors() { env -u OMP_NUM_THREADS nproc; }
 
 # machine: what it is called, and how many processors it has.

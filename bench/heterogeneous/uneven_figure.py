@@ -4,7 +4,6 @@
     bench/heterogeneous/uneven_figure.py CSV --out FIGURE
 """
 
-import argparse
 import pathlib
 import sys
 
@@ -35,13 +34,5 @@ def draw(path):
     return drawing
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", metavar="CSV")
-    parser.add_argument("--out", required=True, metavar="FIGURE", help="picture to write: .svg, .png or .pdf")
-    arguments = parser.parse_args()
-    look.save(draw(arguments.file), arguments.out)
-
-
 if __name__ == "__main__":
-    main()
+    look.draw_csv(draw, __doc__)

@@ -39,23 +39,19 @@ Needs root for the emulated devices, and the packages time and dataset-fashion-m
 HELP
 }
 
+be_quick() {
+  pairs=2
+  seconds=2
+  train_seconds=6
+  out=runs/monitor-quick.csv
+}
+
 read_options() {
-  note_command "$@"
-  while [ $# -gt 0 ]; do
-    case $1 in
-      --help | -h) show_help || true; exit 0 ;;
-      --quick) pairs=2 seconds=2 train_seconds=6 out=runs/monitor-quick.csv && shift && continue ;;
-      --commit-results) commit_results=yes && shift && continue ;;
-      --pairs | --seconds | --train-seconds | --parts | --program | --out | --table) ;;
-      *) fail "unknown option '$1': see --help." ;;
-    esac
-    [ $# -ge 2 ] || fail "$1 needs a value: see --help."
-    case $1 in
-      --pairs | --seconds | --train-seconds) [[ $2 =~ ^[1-9][0-9]{0,4}$ ]] || fail "$1: expected an integer above 0, not '$2'." ;;
-    esac
-    option=${1#--}
-    printf -v "${option//-/_}" '%s' "$2"
-    shift 2
+  local option name
+  take_only_options 'pairs seconds train-seconds parts program out table' "$@"
+  for option in pairs seconds train-seconds; do
+    name=${option//-/_}
+    [[ ${!name} =~ ^[1-9][0-9]{0,4}$ ]] || fail "--$option: expected an integer above 0, not '${!name}'."
   done
 }
 

@@ -61,33 +61,11 @@ be_quick() {
   figure=runs/peers-quick.svg
 }
 
-read_options() {
-  note_command "$@"
-  while [ $# -gt 0 ]; do
-    case $1 in
-      --help | -h) show_help || true; exit 0 ;;
-      --quick) be_quick && shift && continue ;;
-      --any-blas) any_blas=yes && shift && continue ;;
-      --commit-results) commit_results=yes && shift && continue ;;
-      --models | --sizes | --batches | --threads | --rounds | --steps | --darknet-rounds | --program | --out | --figure | --table)
-        [ $# -ge 2 ] || fail "$1 needs a value: see --help." ;;
-      *) fail "unknown option '$1': see --help." ;;
-    esac
-    case $1 in
-      --models) models=$2 ;;
-      --sizes) sizes=$2 ;;
-      --batches) batches=$2 ;;
-      --threads) threads=$2 ;;
-      --rounds) rounds=$2 ;;
-      --steps) steps=$2 ;;
-      --darknet-rounds) darknet_rounds=$2 ;;
-      --program) program=$2 ;;
-      --out) out=$2 ;;
-      --figure) figure=$2 ;;
-      --table) table=$2 ;;
-    esac
-    shift 2
-  done
+own_flag() {
+  if [ "$1" = --any-blas ]; then
+    any_blas=yes
+    taken=1
+  fi
 }
 
 # tuned COMMAND...: with an allocator that keeps what a step frees.
@@ -164,7 +142,7 @@ report() {
   keep_results "$out" "$figure" "$results"
 }
 
-read_options "$@"
+take_only_options 'models sizes batches threads rounds steps darknet-rounds program out figure table' "$@"
 if [ -n "$table" ]; then
   [ -r "$table" ] || fail "$table cannot be read: --table expects a CSV of earlier measurements."
   out=$table

@@ -65,28 +65,9 @@ results_help() {
 HELP
 }
 
-# read_options ARGUMENT...: --NAME VALUE sets the variable NAME, for all common_options and the bench's own_options. A bench may
-# define own_flag OPTION VALUE, which sets $taken to how many arguments it has used.
+# read_options ARGUMENT...: all common_options and the bench's own_options, see take_options.
 read_options() {
-  local option
-  note_command "$@"
-  while [ $# -gt 0 ]; do
-    taken=0
-    case $1 in
-      --help | -h) show_help || true; exit 0 ;;
-      --quick) be_quick && shift && continue ;;
-      --commit-results) commit_results=yes && shift && continue ;;
-    esac
-    if declare -F own_flag >/dev/null && own_flag "$@" && [ "$taken" -gt 0 ]; then
-      shift "$taken"
-      continue
-    fi
-    option=${1#--}
-    [[ $1 == --* && " ${common_options[*]} ${own_options[*]-} " == *" $option "* ]] || fail "unknown option '$1': see --help."
-    [ $# -ge 2 ] || fail "$1 needs a value: see --help."
-    printf -v "${option//-/_}" '%s' "$2"
-    shift 2
-  done
+  take_only_options "${common_options[*]} ${own_options[*]-}" "$@"
   expect_numbers whole batch rounds steps
   expect_numbers positive timeout probe-seconds
   [ "$dilate" = max ] || expect_numbers positive dilate

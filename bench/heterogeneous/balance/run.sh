@@ -41,20 +41,12 @@ measure.sh measures on emulated devices.
 HELP
 }
 
-read_options() {
-  note_command "$@"
-  while [ $# -gt 0 ]; do
-    case $1 in
-      --help | -h) show_help || true; exit 0 ;;
-      --quick) devices=5 imbalances='1 8' seeds=1 out=runs/balance-quick.csv figure=runs/balance-quick.svg && shift && continue ;;
-      --commit-results) commit_results=yes && shift && continue ;;
-      --devices | --kinds | --imbalances | --seeds | --epochs | --program | --out | --figure | --table) ;;
-      *) fail "unknown option '$1': see --help." ;;
-    esac
-    [ $# -ge 2 ] || fail "$1 needs a value: see --help."
-    printf -v "${1#--}" '%s' "$2"
-    shift 2
-  done
+be_quick() {
+  devices=5
+  imbalances='1 8'
+  seeds=1
+  out=runs/balance-quick.csv
+  figure=runs/balance-quick.svg
 }
 
 # The means over seeds, and over all sizes of clusters of one kind the range.
@@ -89,7 +81,7 @@ report() {
   keep_results "$out" "$figure" "$results"
 }
 
-read_options "$@"
+take_only_options 'devices kinds imbalances seeds epochs program out figure table' "$@"
 if [ -n "$table" ]; then
   out=$table
   report
