@@ -14,6 +14,7 @@
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/cfg/model_file.h"
+#include "partitioner/report/device_names.h"
 
 namespace tessera::engine {
 
@@ -237,14 +238,6 @@ void balance_by_class(const BalanceCommand& command,
   print_moves(cluster, by_class.balance);
 }
 
-std::vector<std::string> names_of(const ClusterProfile& cluster) {
-  std::vector<std::string> names;
-  for (const partitioner::DeviceProfile& device : cluster.devices) {
-    names.push_back(device.name);
-  }
-  return names;
-}
-
 std::vector<Index> samples_of(const partitioner::ClassSamples& classes,
                               const std::vector<Index>& given) {
   std::vector<Index> samples;
@@ -269,7 +262,7 @@ void run_balance(const BalanceCommand& command) {
     return;
   }
   const partitioner::ClassSamples classes =
-      partitioner::read_class_samples(command.classes, names_of(cluster));
+      partitioner::read_class_samples(command.classes, device_names(cluster));
   balance_by_class(command,
                    cluster,
                    problem_of(command, cluster, samples_of(classes, command.samples)),

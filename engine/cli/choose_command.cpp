@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/device_choice.h"
 #include "engine/cli/partition_chooser.h"
 #include "engine/cli/planning.h"
 #include "engine/cli/setup.h"
@@ -65,10 +66,7 @@ void run_dry_choose(const ChooseCommand& command) {
   const partitioner::ModelFile model = load_model(train.model, self);
   const partitioner::Network network = frozen(model.network, train.freeze);
   partitioner::TrainingOptions training = training_options(train, model);
-  if (losses(network).empty()) {
-    throw InputError(
-        train.model, 0, "the network has no loss to train with: end it with [softmax] or [cost]");
-  }
+  expect_loss(network, train.model);
   const Index pictures = pictures_of(searching, network, Split::Train);
   const TrainingLength length = training_length(train, pictures, training);
   const double testing =
@@ -82,13 +80,13 @@ void run_dry_choose(const ChooseCommand& command) {
                           .adam = training.adam};
   const int devices = partitioner::read_cluster_profile(train.partition.cluster).size();
   const DeviceChoice choice(
-      searching, network, workload, described_cluster(train.partition, devices));
+      searching, network, workload, size.steps, described_cluster(train.partition, devices));
   const partitioner::DeviceTrials trials = choice.trials(size);
   const partitioner::ChoiceReport report = choice.report(trials, false);
   if (!train.run.empty()) {
     std::error_code unwritable;  // then writing says so
     std::filesystem::create_directories(train.run, unwritable);
-    write_atomically(std::filesystem::path(train.run) / "choice.json",
+    write_atomically(std::filesystem::path(train.run) / kChoiceFile,
                      partitioner::choice_json(report));
   }
   fmt::print("{}", partitioner::choice_table(report));

@@ -40,21 +40,16 @@ ReadingRules shared_rules(const ReadingRules& mine, const Communicator& communic
 
 // The names of pictures that cannot be used on some rank.
 std::set<std::string> bad_names(const InspectedHalf* half, const Communicator& communicator) {
-  std::string mine;
+  std::vector<std::string> mine;
   if (half != nullptr && half->dataset.files() != nullptr) {
     const CommonNames names(*half->dataset.files());
     for (const BadPicture& bad : half->bad) {
-      mine += std::string(names[bad.item]) + '\0';
+      mine.emplace_back(names[bad.item]);
     }
   }
   std::set<std::string> all;
-  for (const auto& bytes : communicator.gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
-    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    while (!text.empty()) {
-      const std::size_t end = text.find('\0');
-      all.emplace(text.substr(0, end));
-      text.remove_prefix(end + 1);
-    }
+  for (const std::vector<std::string>& theirs : lists_of_ranks(communicator, mine)) {
+    all.insert(theirs.begin(), theirs.end());
   }
   return all;
 }
@@ -320,6 +315,12 @@ void ListedData::list_parts() {
                          choice_.path,
                          partitioner::counted(found, "picture"),
                          choice_.own->samples))));
+}
+
+Index ListedData::training_pictures() const {
+  const std::vector<Index> of_ranks =
+      communicator_->of_ranks(data_.training ? data_.training->dataset.size() : Index{0});
+  return *std::max_element(of_ranks.begin(), of_ranks.end());
 }
 
 Index ListedData::bytes() const {

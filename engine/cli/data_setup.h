@@ -52,6 +52,8 @@ class ListedData {
   [[nodiscard]] bool reads() const { return reads_; }
   // What it holds in memory on this rank.
   [[nodiscard]] Index bytes() const;
+  // How many pictures it has for training. All ranks call this together.
+  [[nodiscard]] Index training_pictures() const;
   // The most that it takes on any rank, by the headers of all pictures. All ranks call this
   // together.
   [[nodiscard]] DataNeeds needs(const RenderingRules& rules) const;

@@ -1,8 +1,8 @@
 #include "engine/cli/move_report.h"
 
-#include <chrono>
 #include <fmt/format.h>
 
+#include "engine/system/clock.h"
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kBetweenBars_s = 0.2;
 constexpr double kBetweenLines_s = 5;
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -80,22 +80,9 @@ InspectedHalf empty_half(const Kind& kind, const std::string& path, Index channe
 
 std::vector<ClassNames> classes_of_ranks(const InspectedData& data,
                                          const Communicator& communicator) {
-  std::string mine;
-  if (!data.halves().empty()) {
-    for (const std::string& name : data.halves().front()->dataset.class_names()) {
-      mine += name + '\0';
-    }
-  }
-  std::vector<ClassNames> all;
-  for (const std::string& text : texts_of_ranks(communicator, mine)) {
-    ClassNames& names = all.emplace_back();
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = text.find('\0', begin);
-      names.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-  return all;
+  const auto halves = data.halves();
+  return lists_of_ranks(communicator,
+                        halves.empty() ? ClassNames() : halves.front()->dataset.class_names());
 }
 
 ClassNames sorted_names(const std::vector<ClassNames>& all) {

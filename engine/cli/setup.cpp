@@ -471,6 +471,13 @@ void expect_memory(const partitioner::Network& network,
   throw_agreed(communicator, problem);
 }
 
+void expect_loss(const partitioner::Network& network, const std::string& model) {
+  if (losses(network).empty()) {
+    throw InputError(
+        model, 0, "the network has no loss to train with: end it with [softmax] or [cost]");
+  }
+}
+
 void warn_of_idle_ranks(const partitioner::Partition& partition, const Communicator& communicator) {
   std::set<int> busy;
   for (const partitioner::Group& group : partition.groups) {

@@ -103,6 +103,9 @@ void expect_memory(const partitioner::Network& network,
                    const partitioner::ReportOptions& options,
                    const Communicator& communicator);
 
+// Throws InputError where the network of that model file has nothing to learn by.
+void expect_loss(const partitioner::Network& network, const std::string& model);
+
 // Warns on rank 0 where some ranks have nothing to do.
 void warn_of_idle_ranks(const partitioner::Partition& partition, const Communicator& communicator);
 

@@ -564,13 +564,11 @@ class TrainRun {
   [[nodiscard]] Index places() const { return mapped_ ? mapped_->places() : pass_images(); }
 
   [[nodiscard]] partitioner::Partition choose() const {
-    if (losses(model_.network).empty()) {
-      throw AgreedError(command_.model,
-                        0,
-                        "the network has no loss to train with: end it with [softmax] or [cost]");
-    }
+    throw_agreed(communicator_, problem_of([&] { expect_loss(model_.network, command_.model); }));
     if (chooser_ != nullptr) {
-      return chooser_->first_partition(model_.network, workload(), communicator_);
+      partitioner::TrainingOptions training = training_;
+      const Index steps = training_length(command_, data_->training_pictures(), training).last_step;
+      return chooser_->first_partition(model_.network, workload(), steps, communicator_);
     }
     if (!mapped_) {
       return agreed_partition(

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "engine/base/random.h"
 #include "engine/comm/agreement.h"
+#include "engine/comm/texts_of_ranks.h"
 #include "partitioner/plan/image_shares.h"
 
 namespace tessera::engine {
@@ -194,26 +194,10 @@ Index DataLoader::passes() const {
   return shares() != nullptr ? shares()->passes() : (size() + plan_->batch - 1) / plan_->batch;
 }
 
-// They travel as text, a zero behind each name.
 std::vector<std::string> DataLoader::class_names() const {
-  std::string mine;
-  if (source_) {
-    for (const std::string& name : source_->dataset().class_names()) {
-      mine += name + '\0';
-    }
-  }
-  const auto all = communicator_->gather_all(bytes_of(mine.data(), std::ssize(mine)));
-  const auto& bytes = all[static_cast<std::size_t>(std::max(plan_->reader, 0))];
-  std::vector<std::string> names;
-  for (auto begin = bytes.begin(); begin != bytes.end();) {
-    const auto end = std::find(begin, bytes.end(), std::byte{0});
-    std::string& name = names.emplace_back();
-    std::transform(begin, end, std::back_inserter(name), [](std::byte letter) {
-      return static_cast<char>(letter);
-    });
-    begin = end + 1;
-  }
-  return names;
+  auto of_ranks = lists_of_ranks(
+      *communicator_, source_ ? source_->dataset().class_names() : std::vector<std::string>());
+  return std::move(of_ranks[static_cast<std::size_t>(std::max(plan_->reader, 0))]);
 }
 
 }  // namespace tessera::engine

@@ -1,13 +1,13 @@
 #include "engine/train/run_report.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/system/clock.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/text_table.h"
@@ -17,10 +17,6 @@ namespace tessera::engine {
 using partitioner::MemoryUse;
 
 namespace {
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 nlohmann::ordered_json to_json(const MemoryUse& use) {
   nlohmann::ordered_json json;

@@ -11,6 +11,7 @@
 #include "engine/files/atomic_file.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/regular_file.h"
+#include "partitioner/report/json_value.h"
 
 namespace tessera::engine {
 
@@ -29,11 +30,6 @@ Json earlier(const std::filesystem::path& path) {
   }
   std::ifstream file(path);
   return Json::parse(file, nullptr, false);
-}
-
-template <class Value>
-Json value_or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json();
 }
 
 }  // namespace
@@ -111,9 +107,9 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
                   {"testing_pictures", summary_.testing_pictures},
                   {"class_names", summary_.class_names},
                   {"ranks", ranks},
-                  {"predicted_step_s", value_or_null(summary_.predicted_step_s)},
-                  {"memory_limit_bytes", value_or_null(summary_.memory_limit_bytes)},
-                  {"sent_bytes", value_or_null(summary_.sent_bytes)}};
+                  {"predicted_step_s", partitioner::or_null<Json>(summary_.predicted_step_s)},
+                  {"memory_limit_bytes", partitioner::or_null<Json>(summary_.memory_limit_bytes)},
+                  {"sent_bytes", partitioner::or_null<Json>(summary_.sent_bytes)}};
   // Names may be any bytes.
   return json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -164,9 +164,9 @@ void Trainer::update(int bucket) {
     update_in_place();
     return;
   }
-  for (const std::size_t i : parameters.in_bucket(bucket)) {
-    Array<float>& gradient = parameters.all()[i].gradient;
-    if (void_step_) {
+  if (void_step_) {
+    for (const std::size_t i : parameters.in_bucket(bucket)) {
+      Array<float>& gradient = parameters.all()[i].gradient;
       set_zero(gradient.data(), gradient.size());
     }
   }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <numeric>
 #include <utility>
 
 #include "partitioner/balance/balance.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/report/alternatives_why.h"
+#include "partitioner/report/device_names.h"
 #include "partitioner/report/plan_words.h"
 #include "partitioner/search/device_sets.h"
 #include "partitioner/search/search_space.h"
@@ -19,15 +19,6 @@ namespace {
 
 constexpr std::size_t kMostSets = 16;  // of devices, that are searched
 constexpr Index kLocalSteps = 8;       // of replicas, from one average to the next
-
-std::string names_of(const ClusterProfile& cluster, const std::vector<int>& devices) {
-  std::vector<std::string> names;
-  names.reserve(devices.size());
-  for (const int device : devices) {
-    names.push_back(cluster.device(device).name);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
 
 // All layers in one group, images shared out by the weights of devices; none: evenly.
 std::optional<Partition> shared_images(const Network& network,
@@ -167,16 +158,17 @@ class Comparison {
     partitions_.push_back(partition);
     const ExplainedPlan plan = explained(network_, cluster_, options_, partition);
     const std::vector<int> busy = busy_ranks(partition);
-    Alternative alternative{
-        .name = name,
-        .devices = std::ssize(busy) < cluster_.size() ? names_of(cluster_, busy) : "",
-        .step_s = plan.time.step_s(),
-        .epoch_s = std::nullopt,
-        .energy = plan.energy,
-        .most_bytes = plan.most_bytes,
-        .fits = plan.fits,
-        .exact = is_exact(partition),
-        .time = plan.time};
+    Alternative alternative{.name = name,
+                            .devices = std::ssize(busy) < cluster_.size()
+                                           ? listed_devices(device_names(cluster_), busy)
+                                           : "",
+                            .step_s = plan.time.step_s(),
+                            .epoch_s = std::nullopt,
+                            .energy = plan.energy,
+                            .most_bytes = plan.most_bytes,
+                            .fits = plan.fits,
+                            .exact = is_exact(partition),
+                            .time = plan.time};
     if (data_) {
       alternative.epoch_s = epoch_steps() * *alternative.step_s;
     }

@@ -7,6 +7,7 @@
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/text_table.h"
 #include "partitioner/report/alternatives.h"
+#include "partitioner/report/json_value.h"
 
 namespace tessera::partitioner {
 
@@ -48,11 +49,6 @@ std::string in_lines(const std::string& text) {
     begin = blank + 1;
   }
   return lines + text.substr(begin) + "\n";
-}
-
-template <class Number>
-Json or_null(const std::optional<Number>& value) {
-  return value ? Json(*value) : Json();
 }
 
 }  // namespace
@@ -109,15 +105,15 @@ std::string alternatives_json(const Alternatives& alternatives) {
   for (const Alternative& each : alternatives.all) {
     json["alternatives"].push_back({{"name", each.name},
                                     {"devices", each.devices},
-                                    {"step_s", or_null(each.step_s)},
-                                    {"epoch_s", or_null(each.epoch_s)},
-                                    {"power_w", or_null(power_w(each))},
-                                    {"energy_j", or_null(energy_j(each))},
-                                    {"edp_js", or_null(energy_delay_js(each))},
-                                    {"most_bytes", or_null(each.most_bytes)},
+                                    {"step_s", or_null<Json>(each.step_s)},
+                                    {"epoch_s", or_null<Json>(each.epoch_s)},
+                                    {"power_w", or_null<Json>(power_w(each))},
+                                    {"energy_j", or_null<Json>(energy_j(each))},
+                                    {"edp_js", or_null<Json>(energy_delay_js(each))},
+                                    {"most_bytes", or_null<Json>(each.most_bytes)},
                                     {"fits", each.fits},
                                     {"exact", each.exact},
-                                    {"ratio", or_null(each.ratio)}});
+                                    {"ratio", or_null<Json>(each.ratio)}});
   }
   for (const SharedImages& shared : alternatives.shared) {
     json["images_by_devices"].push_back({{"devices", shared.devices},

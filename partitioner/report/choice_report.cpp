@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/text_table.h"
+#include "partitioner/report/device_names.h"
+#include "partitioner/report/json_value.h"
 
 namespace tessera::partitioner {
 
@@ -25,10 +26,6 @@ std::string with_error(const std::optional<Estimate>& of) {
 
 Json value(const std::optional<Estimate>& of) {
   return of ? Json(of->value) : Json();
-}
-
-Json or_null(const std::optional<double>& of) {
-  return of ? Json(*of) : Json();
 }
 
 // Nothing where there is no such limit, or nobody said.
@@ -83,14 +80,6 @@ Json candidate_json(const ChoiceReport& report, const SetOutlook& outlook) {
 
 }  // namespace
 
-std::string device_names(const std::vector<std::string>& devices, const std::vector<int>& set) {
-  std::vector<std::string> names;
-  for (const int device : set) {
-    names.push_back(devices[static_cast<std::size_t>(device)]);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 std::string choice_table(const ChoiceReport& report) {
   constexpr std::size_t kDevices = 22;
   constexpr std::size_t kReason = 40;
@@ -109,7 +98,7 @@ std::string choice_table(const ChoiceReport& report) {
     const bool fits = set.found.has_value();
     table.add_row(
         {outlook.set == report.chosen ? "*" : "",
-         shortened(printable(device_names(report.devices, set.devices)), kDevices),
+         shortened(printable(listed_devices(report.devices, set.devices)), kDevices),
          fits ? fmt::format("{:.4g}", set.found->predicted_s()) : "",
          outlook.tried ? fmt::format("{:.4g}", outlook.tried->step_s.value) : "",
          fits ? with_error(outlook.time_s) : "",
@@ -151,7 +140,7 @@ std::string choice_line(const ChoiceReport& report) {
       break;
   }
   return fmt::format("{} for {}: {}, {}",
-                     device_names(report.devices, set_of(report, *chosen).devices),
+                     listed_devices(report.devices, set_of(report, *chosen).devices),
                      objective_words(report.objective),
                      what,
                      chosen->tried ? "by trials" : "by prediction");
@@ -178,8 +167,8 @@ std::string choice_json(const ChoiceReport& report) {
                   {"steps", report.steps},
                   {"tried", report.tried},
                   {"power_estimated", report.estimated},
-                  {"deadline_s", or_null(report.deadline_s)},
-                  {"power_limit_w", or_null(report.power_limit_w)}};
+                  {"deadline_s", or_null<Json>(report.deadline_s)},
+                  {"power_limit_w", or_null<Json>(report.power_limit_w)}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

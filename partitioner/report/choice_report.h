@@ -25,10 +25,6 @@ struct ChoiceReport {
   std::optional<double> power_limit_w = {};
 };
 
-// "pi1, pi3"
-[[nodiscard]] std::string device_names(const std::vector<std::string>& devices,
-                                       const std::vector<int>& set);
-
 // At most 120 columns, in the order of the ranking.
 [[nodiscard]] std::string choice_table(const ChoiceReport& report);
 

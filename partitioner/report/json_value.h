@@ -1,0 +1,15 @@
+// JSON of what may be missing.
+
+#pragma once
+
+#include <optional>
+
+namespace tessera::partitioner {
+
+// The value, or null where there is none.
+template <class Json, class Value>
+[[nodiscard]] Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+}  // namespace tessera::partitioner
