@@ -214,7 +214,7 @@ void balance_by_class(const BalanceCommand& command,
     return Solved{std::move(found.balance), std::move(found.moves), 0};
   });
   const Solved any = solve_exactly(problem);
-  write_map(command.out, data_map(classes, by_class.class_moves));
+  write_map(command.out, data_map(classes, {by_class.balance, by_class.class_moves}));
   if (command.json) {
     ordered_json json = json_of(by_class, command.method);
     json["class_moves"] = ordered_json::array();

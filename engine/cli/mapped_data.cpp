@@ -8,10 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "engine/cli/move_report.h"
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
-#include "engine/moving/sample_move.h"
+#include "engine/moving/move_lists.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/regular_file.h"
@@ -52,7 +51,12 @@ MappedData::MappedData(const TrainCommand& command, Index images, const Communic
   constexpr Index kMostSamples = (Index{1} << 31U) - 1;
   refuse(all < 1 || all > kMostSamples,
          fmt::format("{}: there are {} samples, expected 1 to {}", file_, all, kMostSamples));
-  training_ = std::make_shared<const DataShares>(DataShares::for_training(after, images));
+  EarlyItems early{map_.before, map_.share_while_moving};
+  for (const partitioner::MappedSamples& move : map_.moves) {
+    early.sizes[static_cast<std::size_t>(move.from)] -= move.end - move.begin;
+  }
+  training_ =
+      std::make_shared<const DataShares>(DataShares::for_training(after, images, std::move(early)));
   expect_fitting_options(command);
 }
 
@@ -99,18 +103,23 @@ Index MappedData::places() const {
   return std::accumulate(most.begin(), most.end(), Index{0});
 }
 
-void MappedData::move(const std::string& folder, ProgressStyle style, Dataset& training) const {
-  MoveReport report(style);
-  const SampleMoveOptions options{
-      .map = file_,
-      .folder =
-          std::filesystem::path(folder) / "samples" / fmt::format("rank-{}", communicator_.rank()),
-      .progress = [&report](const MoveProgress& progress) { report.show(progress); }};
-  move_samples(map_, options, communicator_, training);
-  if (communicator_.rank() == 0) {
-    say(fmt::format("pictures that each rank trains on: {}\n",
-                    fmt::join(training_->sizes(), ", ")));
-  }
+void MappedData::make_room(Dataset& training) const {
+  training.reserve(training_->sizes()[static_cast<std::size_t>(communicator_.rank())]);
+}
+
+std::unique_ptr<DataMove> MappedData::move(const std::string& folder,
+                                           ProgressStyle style,
+                                           bool in_background,
+                                           std::shared_ptr<BatchSource> training) const {
+  const SampleMoveOptions options{.map = file_,
+                                  .folder = std::filesystem::path(folder) / "samples" /
+                                            fmt::format("rank-{}", communicator_.rank()),
+                                  .in_background = in_background};
+  return std::make_unique<DataMove>(map_, options, style, std::move(training), communicator_);
+}
+
+std::string MappedData::sizes() const {
+  return fmt::format("pictures that each rank trains on: {}", fmt::join(training_->sizes(), ", "));
 }
 
 void MappedData::test_on(Index pictures) {
@@ -130,9 +139,12 @@ void MappedData::test_on(Index pictures) {
          "no rank that trains has pictures for testing: add some, or give --no-eval");
 }
 
-void MappedData::share(BatchOptions& options) const {
+void MappedData::share(BatchOptions& options, const Dataset& dataset) const {
   options.shares = options.split == Split::Train ? training_ : testing_;
   options.part = communicator_.rank();
+  if (options.split == Split::Train) {
+    options.leaving = items_that_leave(map_, dataset, options.part, file_);
+  }
 }
 
 void warn_of_other_data_map(const std::string& resume,

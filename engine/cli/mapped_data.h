@@ -1,5 +1,5 @@
 // Training by a data map: each rank has pictures of its own, some of which move to other ranks
-// before the first step, and then trains on those that lie on it.
+// before the first step or while the first ones run, and then trains on those that lie on it.
 
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/data_move.h"
 #include "engine/cli/data_setup.h"
 #include "engine/comm/communicator.h"
 #include "engine/data/batch.h"
@@ -31,15 +32,25 @@ class MappedData {
   // Images that all ranks together have room for in a pass.
   [[nodiscard]] Index places() const;
 
-  // Moves samples into `folder`; rank 0 shows how far it is. Throws AgreedError. All ranks call
-  // this together.
-  void move(const std::string& folder, ProgressStyle style, Dataset& training) const;
+  // Passes that need no sample that is still to arrive.
+  [[nodiscard]] Index early_passes() const { return training_->early_passes(); }
+  // Makes room in this rank's data set for what it is to have.
+  void make_room(Dataset& training) const;
+  // Begins to move samples of the sources into `folder`, in the background or not. Throws
+  // AgreedError. All ranks call this together.
+  [[nodiscard]] std::unique_ptr<DataMove> move(const std::string& folder,
+                                               ProgressStyle style,
+                                               bool in_background,
+                                               std::shared_ptr<BatchSource> training) const;
+  // How many each rank then has, in a line.
+  [[nodiscard]] std::string sizes() const;
 
   // Of pictures to test with, so many of which lie on this rank. All ranks call this together.
   void test_on(Index pictures);
 
-  // Makes a source read this rank's share.
-  void share(BatchOptions& options) const;
+  // Makes a source of the data set read this rank's share. Throws InputError where the data set has
+  // not what the map says.
+  void share(BatchOptions& options, const Dataset& dataset) const;
 
   [[nodiscard]] std::string text() const { return to_text(map_); }
 

@@ -39,6 +39,16 @@ std::string MoveReport::start_line(const MoveProgress& progress) {
                      readable_bytes(progress.bytes));
 }
 
+void MoveReport::say_more(const std::string& text) {
+  if (style_ != ProgressStyle::None) {
+    say(text + "\n");
+  }
+}
+
+void MoveReport::say_steps_meanwhile(Index steps) {
+  say_more(fmt::format("meanwhile up to {} on what stays where it is", counted(steps, "step")));
+}
+
 void MoveReport::show(const MoveProgress& progress) {
   if (style_ == ProgressStyle::None) {
     return;

@@ -26,6 +26,7 @@
 #include "engine/cli/trial_runs.h"
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
+#include "engine/comm/mpi_session.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/carried_state.h"
@@ -105,8 +106,9 @@ class TrainRun {
     record_.emplace(record_options(), communicator_);
     const Index program_bytes = resident_bytes() - data_->bytes();
     OpenedData data = std::move(*data_).open();
-    move_samples(data);
-    sources_.training = source(std::move(data.training), Split::Train);
+    const std::shared_ptr<BatchSource> training = source(begin_to_map(data), Split::Train);
+    sources_.training = training;
+    move_samples(training, data.testing);
     sources_.testing = source(std::move(data.testing), Split::Test);
     sources_.tests = command_.evaluate;
     learn_of_pictures();
@@ -124,6 +126,12 @@ class TrainRun {
       say_plan();
     }
     begin_story();
+    if (move_) {
+      take_steps_while_samples_move();
+    }
+    if (!moved_.empty()) {
+      story_.tell("move", moved_);
+    }
     if (chooser_ != nullptr) {
       choose_by_trials();
       say_plan();
@@ -390,6 +398,7 @@ class TrainRun {
     partitioner::MemoryUse memory =
         measured_memory(trainer.execution().memory(), trainer.optimizer().bytes());
     memory.messages += trainer.synchronisation_bytes();
+    memory.data += moving_bytes_;
     for (const DataLoader* loader : {&phase_->training(), phase_->testing()}) {
       if (loader != nullptr) {
         memory.pictures += loader->bytes();
@@ -497,16 +506,54 @@ class TrainRun {
     return std::optional<MappedData>(std::in_place, command_, pass_images(), communicator_);
   }
 
-  // To where the data map says. Each rank then trains on its part.
-  void move_samples(OpenedData& data) {
+  // The data set for training, before samples move.
+  [[nodiscard]] std::optional<Dataset> begin_to_map(OpenedData& data) const {
     warn_of_other_data_map(
         command_.resume, mapped_ ? mapped_->text() : std::string(), communicator_);
     if (mapped_) {
-      mapped_->move(command_.run, progress_style(), *data.training);
-      if (data.testing) {
-        mapped_->test_on(data.testing->size());
-      }
+      mapped_->make_room(*data.training);
     }
+    return std::move(data.training);
+  }
+
+  // To where the data map says. Each rank then trains on its part.
+  void move_samples(const std::shared_ptr<BatchSource>& training,
+                    const std::optional<Dataset>& testing) {
+    if (!mapped_) {
+      return;
+    }
+    move_ = mapped_->move(command_.run, progress_style(), early_steps() > 0, training);
+    if (early_steps() == 0) {
+      finish_move(0);
+    }
+    if (testing) {
+      mapped_->test_on(testing->size());
+    }
+  }
+
+  // Steps that may run while samples move. The loader reads a pass ahead.
+  [[nodiscard]] Index early_steps() const {
+    const bool may = mapped_ && command_.resume.empty() && MpiSession::threads_may_call();
+    return may ? std::max<Index>(0, (mapped_->early_passes() - 1) / training_.subdivisions) : 0;
+  }
+
+  void take_steps_while_samples_move() {
+    const Index most = std::min(early_steps(), length_.last_step - 1);
+    Index step = 0;
+    take_steps([&](TrainingRun& run, const char* notice) {
+      while (step < most && !move_->look(most)) {
+        run.run_until(++step, notice);
+      }
+    });
+    phase_->training().finish_reading();
+    finish_move(step);
+  }
+
+  void finish_move(Index steps) {
+    moved_ = move_->finish(steps);
+    moving_bytes_ = early_steps() > 0 ? move_->bytes() : 0;  // beside all that training takes
+    move_.reset();
+    on_root(communicator_, [&] { say(mapped_->sizes() + "\n"); });
   }
 
   // Of the partition that there is; before anything else is said.
@@ -554,6 +601,7 @@ class TrainRun {
 
   [[nodiscard]] DataNeeds needs() const {
     DataNeeds needs = data_->needs(rendering_rules(model_));
+    needs.data_bytes += early_steps() > 0 ? SampleMove::kBackgroundBytes : 0;
     expect_data_fits(needs, command_.partition.memory_limit_mib << 20U);
     return needs;
   }
@@ -622,17 +670,17 @@ class TrainRun {
   }
 
   // `dataset` on ranks that read.
-  [[nodiscard]] std::shared_ptr<const BatchSource> source(std::optional<Dataset> dataset,
-                                                          Split split) const {
-    return agreed(communicator_, [&]() -> std::shared_ptr<const BatchSource> {
+  [[nodiscard]] std::shared_ptr<BatchSource> source(std::optional<Dataset> dataset,
+                                                    Split split) const {
+    return agreed(communicator_, [&]() -> std::shared_ptr<BatchSource> {
       if (!dataset) {
         return nullptr;
       }
       BatchOptions options{rules_, pass_images(), seed_, split};
       if (mapped_) {
-        mapped_->share(options);
+        mapped_->share(options, *dataset);
       }
-      return std::make_shared<const BatchSource>(std::move(*dataset), options, command_.model);
+      return std::make_shared<BatchSource>(std::move(*dataset), options, command_.model);
     });
   }
 
@@ -758,6 +806,9 @@ class TrainRun {
   Pictures testing_;
   TrainingState begun_;
   std::optional<RunRecord> record_;
+  std::unique_ptr<DataMove> move_;  // while samples move
+  std::string moved_;               // of a move that is over
+  Index moving_bytes_ = 0;
   std::optional<TrainingPhase> phase_;  // nothing on a rank that takes no part
   partitioner::Plan carried_plan_;      // of the phase, on all ranks, where there are several
   bool resting_ = false;                // whether some rank takes no part

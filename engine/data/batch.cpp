@@ -14,14 +14,32 @@ using partitioner::Region;
 BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::string& model)
     : dataset_(std::move(dataset)), options_(std::move(options)) {
   expects(options_.batch > 0, "a batch has at least one image");
-  const auto part = static_cast<std::size_t>(options_.part);
-  const bool whole = options_.shares == nullptr || options_.part == BatchOptions::kAllParts;
-  expects(whole ? dataset_.size() > 0 : dataset_.size() == options_.shares->sizes()[part],
+  const Index staying = dataset_.size() - std::ssize(options_.leaving);
+  expects(is_part() ? staying == options_.shares->early_size(options_.part) : dataset_.size() > 0,
           "a data set has at least one picture, or those of its part");
   expects(dataset_.channels() == options_.rules.input.channels,
           "the data set is read with the input's channels");
   check_rules(options_.rules, model);
   detail_ = needed_detail(options_.rules);
+  if (!options_.leaving.empty()) {
+    auto next = options_.leaving.begin();
+    for (Index item = 0; item < dataset_.size(); ++item) {
+      if (next != options_.leaving.end() && *next == item) {
+        ++next;
+      } else {
+        staying_.push_back(item);
+      }
+    }
+  }
+}
+
+void BatchSource::change(const std::function<void(Dataset&)>& work) {
+  work(dataset_);
+  options_.leaving.clear();
+  staying_ = {};
+  expects(!is_part() ||
+              dataset_.size() == options_.shares->sizes()[static_cast<std::size_t>(options_.part)],
+          "all that the part is to have");
 }
 
 Index BatchSource::steps(Index epochs) const {
@@ -48,7 +66,8 @@ std::vector<Index> BatchSource::items_of_shares(Index step) const {
     const auto at = static_cast<std::size_t>(part);
     if (all || options_.part == part) {
       for (const Index item : shares.items(step, part, options_.seed)) {
-        items.push_back(first + item);
+        items.push_back(staying_.empty() ? first + item
+                                         : staying_.at(static_cast<std::size_t>(item)));
       }
     } else {
       items.insert(items.end(), static_cast<std::size_t>(images[at]), -1);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,9 @@ struct BatchOptions {
   // Of a data set in parts, which say the batch of each step instead of `batch`; null: it is whole.
   std::shared_ptr<const DataShares> shares = nullptr;
   int part = kAllParts;  // whose items the data set has; kAllParts: those of all, in their order
+  // Items of the data set, rising, that are on their way to other parts. What is on its way to this
+  // one is not in it yet, so only the early passes of the shares can be read, until change().
+  std::vector<Index> leaving = {};
 
   static constexpr int kAllParts = -1;
 };
@@ -48,6 +52,10 @@ class BatchSource {
  public:
   // Throws InputError that starts with `model` (the model file) where its rules cannot be followed.
   BatchSource(Dataset dataset, BatchOptions options, const std::string& model);
+
+  // `work` takes what is leaving out of the data set, and adds what has arrived behind the rest.
+  // Nothing must be read meanwhile.
+  void change(const std::function<void(Dataset&)>& work);
 
   // Steps that `epochs` take, the last of which may reach into the next one.
   [[nodiscard]] Index steps(Index epochs = 1) const;
@@ -81,6 +89,9 @@ class BatchSource {
  private:
   [[nodiscard]] Index item(Index step, Index position) const;
   [[nodiscard]] std::vector<Index> items_of_shares(Index step) const;
+  [[nodiscard]] bool is_part() const {
+    return options_.shares != nullptr && options_.part != BatchOptions::kAllParts;
+  }
   void render_at(Index place,
                  const Picture& picture,
                  const partitioner::Region& region,
@@ -89,6 +100,7 @@ class BatchSource {
   Dataset dataset_;
   BatchOptions options_;
   Detail detail_;
+  std::vector<Index> staying_;  // items of the data set, where some are leaving
 };
 
 }  // namespace tessera::engine

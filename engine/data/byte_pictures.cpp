@@ -1,26 +1,38 @@
 #include "engine/data/byte_pictures.h"
 
+#include <algorithm>
+
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
-BytePictures without_items(const BytePictures& pictures, const std::vector<Index>& items) {
-  BytePictures rest{pictures.shape, {}, {}, pictures.class_names};
+void remove_items(const std::vector<Index>& items, BytePictures& pictures) {
   const auto volume = static_cast<std::ptrdiff_t>(pictures.shape.volume());
-  rest.pixels.reserve(pictures.pixels.size() - items.size() * static_cast<std::size_t>(volume));
+  const Index size = pictures.size();
   auto next = items.begin();
-  for (Index item = 0; item < pictures.size(); ++item) {
+  Index kept = 0;
+  for (Index item = 0; item < size; ++item) {
     if (next != items.end() && *next == item) {
       ++next;
       continue;
     }
-    const auto pixels = pictures.pixels.begin() + item * volume;
-    rest.pixels.insert(rest.pixels.end(), pixels, pixels + volume);
-    if (!pictures.labels.empty()) {
-      rest.labels.push_back(pictures.labels[static_cast<std::size_t>(item)]);
+    if (kept < item) {
+      const auto pixels = pictures.pixels.begin() + item * volume;
+      std::copy(pixels, pixels + volume, pictures.pixels.begin() + kept * volume);
+      if (!pictures.labels.empty()) {
+        pictures.labels[static_cast<std::size_t>(kept)] =
+            pictures.labels[static_cast<std::size_t>(item)];
+      }
     }
+    ++kept;
   }
-  return rest;
+  pictures.pixels.resize(static_cast<std::size_t>(kept * volume));
+  pictures.labels.resize(pictures.labels.empty() ? 0 : static_cast<std::size_t>(kept));
+}
+
+void reserve(Index items, BytePictures& pictures) {
+  pictures.pixels.reserve(static_cast<std::size_t>(items * pictures.shape.volume()));
+  pictures.labels.reserve(static_cast<std::size_t>(items));
 }
 
 void add_pictures(const BytePictures& more, BytePictures& pictures) {

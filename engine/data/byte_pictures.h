@@ -45,9 +45,11 @@ struct BytePictures {
   return digest.value();
 }
 
-// The same without some items, given in rising order.
-[[nodiscard]] BytePictures without_items(const BytePictures& pictures,
-                                         const std::vector<Index>& items);
+// Takes items out, given in rising order, without a second copy of the others.
+void remove_items(const std::vector<Index>& items, BytePictures& pictures);
+
+// Makes room for `items` in all.
+void reserve(Index items, BytePictures& pictures);
 
 // Adds those of `more`, of the same shape, behind the others.
 void add_pictures(const BytePictures& more, BytePictures& pictures);

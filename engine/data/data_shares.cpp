@@ -41,13 +41,15 @@ DataShares::DataShares(std::vector<Index> sizes, bool training)
   expects(sizes_.size() < kMostParts, "parts are numbered by 16 bits");
 }
 
-DataShares DataShares::for_training(std::vector<Index> sizes, Index batch) {
+DataShares DataShares::for_training(std::vector<Index> sizes, Index batch, EarlyItems early) {
   DataShares shares(std::move(sizes), true);
+  shares.early_ = std::move(early);
   shares.size_ = std::accumulate(shares.sizes_.begin(), shares.sizes_.end(), Index{0});
   shares.batch_ = batch;
   expects(shares.size_ > 0 && shares.size_ < kMostItems && batch > 0, "items, in batches");
   shares.share_places();
   shares.find_most_and_fewest();
+  shares.find_early_passes();
   return shares;
 }
 
@@ -100,6 +102,31 @@ void DataShares::find_most_and_fewest() {
   }
 }
 
+// As many as the share says and the early items of each part suffice for.
+void DataShares::find_early_passes() {
+  if (early_.share <= 0 || early_.sizes.empty()) {
+    return;
+  }
+  expects(early_.sizes.size() == sizes_.size() && early_.share < 1, "a size of each part");
+  early_images_.assign(sizes_.size(), 0);
+  const auto most = static_cast<Index>(early_.share * static_cast<double>(size_)) / batch_;
+  while (early_passes_ < most) {
+    std::vector<Index> images = items_before((early_passes_ + 1) * batch_);
+    for (std::size_t part = 0; part < images.size(); ++part) {
+      if (images[part] > early_.sizes[part]) {
+        return;
+      }
+    }
+    early_images_ = std::move(images);
+    ++early_passes_;
+  }
+}
+
+Index DataShares::early_size(int part) const {
+  const auto at = static_cast<std::size_t>(part);
+  return early_.sizes.empty() ? sizes_[at] : early_.sizes[at];
+}
+
 Index DataShares::passes() const {
   if (training_) {
     return (size_ + batch_ - 1) / batch_;
@@ -139,6 +166,26 @@ std::vector<Index> DataShares::images(Index pass) const {
   return images;
 }
 
+Index DataShares::training_item(std::size_t part,
+                                std::uint64_t own_seed,
+                                Index epoch,
+                                Index place) const {
+  const Index size = sizes_[part];
+  if (epoch > 0 || early_passes_ == 0) {
+    return shuffled_item(size, own_seed, epoch, place);
+  }
+  constexpr std::uint64_t kEarly = 0x6561726CU;
+  const auto early_item = [&](Index at) {
+    return shuffled_item(early_.sizes[part], random_bits(own_seed, kEarly), 0, at);
+  };
+  const Index seen = early_images_[part];
+  if (place < seen) {
+    return early_item(place);
+  }
+  const Index other = seen + shuffled_item(size - seen, own_seed, 0, place - seen);
+  return other < early_.sizes[part] ? early_item(other) : other;
+}
+
 std::vector<Index> DataShares::items(Index pass, int part, std::uint64_t seed) const {
   constexpr std::uint64_t kPart = 0x70617274U;  // draws of other things have other keys
   const auto at = static_cast<std::size_t>(part);
@@ -147,9 +194,8 @@ std::vector<Index> DataShares::items(Index pass, int part, std::uint64_t seed) c
   const std::uint64_t own_seed = random_bits(seed, kPart, static_cast<std::uint64_t>(part));
   std::vector<Index> items;
   for (Index item = first; item < first + count; ++item) {
-    items.push_back(training_
-                        ? shuffled_item(sizes_[at], own_seed, item / sizes_[at], item % sizes_[at])
-                        : item);
+    items.push_back(training_ ? training_item(at, own_seed, item / sizes_[at], item % sizes_[at])
+                              : item);
   }
   return items;
 }

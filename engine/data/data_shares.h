@@ -8,6 +8,9 @@
 // seed and epoch. So every item is seen once in an epoch and nothing depends on time. Passes follow
 // each other as in BatchSource: one may begin in an epoch and end in the next.
 //
+// Training may begin while items are still on their way to their parts: then the first passes have
+// items that are there from the start alone, and the rest of that epoch all others.
+//
 // For testing, each part has its items in their own order, as many in a pass as it has room for.
 //
 // Within a pass, images stand in the order of parts.
@@ -23,10 +26,18 @@ namespace tessera::engine {
 
 using partitioner::Index;
 
+// Items that are there before the others have arrived: the first ones of each part.
+struct EarlyItems {
+  std::vector<Index> sizes = {};  // of each part
+  double share = 0;  // of the first epoch, in which they alone are seen if they suffice
+};
+
 class DataShares {
  public:
   // `batch` images in each pass. Requires at least one item and fewer than 2^31.
-  [[nodiscard]] static DataShares for_training(std::vector<Index> sizes, Index batch);
+  [[nodiscard]] static DataShares for_training(std::vector<Index> sizes,
+                                               Index batch,
+                                               EarlyItems early = {});
   // At most `most` images of each part in each pass; a part without room is left out.
   [[nodiscard]] static DataShares for_testing(std::vector<Index> sizes, std::vector<Index> most);
 
@@ -40,6 +51,11 @@ class DataShares {
   // Passes that show all items once; of training the last may reach into the next epoch.
   [[nodiscard]] Index passes() const;
 
+  // Passes at the beginning that have early items alone.
+  [[nodiscard]] Index early_passes() const { return early_passes_; }
+  // Items of a part that are there from the start.
+  [[nodiscard]] Index early_size(int part) const;
+
   // Images of each part in pass `pass`, counted from 0.
   [[nodiscard]] std::vector<Index> images(Index pass) const;
 
@@ -50,15 +66,24 @@ class DataShares {
   DataShares(std::vector<Index> sizes, bool training);
   void share_places();
   void find_most_and_fewest();
+  void find_early_passes();
+  // The item at a place of an epoch of a part.
+  [[nodiscard]] Index training_item(std::size_t part,
+                                    std::uint64_t own_seed,
+                                    Index epoch,
+                                    Index place) const;
   // Items of each part in all places before `place`, counted through all epochs.
   [[nodiscard]] std::vector<Index> items_before(Index place) const;
 
   std::vector<Index> sizes_;
+  EarlyItems early_;
   bool training_;
   Index size_ = 0;
   Index batch_ = 0;
   std::vector<Index> most_;
   std::vector<Index> fewest_;
+  Index early_passes_ = 0;
+  std::vector<Index> early_images_;        // of each part in those passes
   std::vector<std::uint16_t> part_of_;     // by place of an epoch
   std::vector<std::vector<Index>> marks_;  // items of each part before every kMark-th place
 };

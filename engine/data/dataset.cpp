@@ -102,8 +102,8 @@ void Dataset::expect_files(PictureRecords records) {
 }
 
 void Dataset::drop(const std::vector<Index>& items) {
-  if (const BytePictures* held = byte_pictures()) {
-    pictures_ = without_items(*held, items);
+  if (auto* held = std::get_if<BytePictures>(&pictures_)) {
+    remove_items(items, *held);
     return;
   }
   std::vector<PictureRecord> kept;
@@ -114,6 +114,12 @@ void Dataset::drop(const std::vector<Index>& items) {
   }
   records_.pictures = std::move(kept);
   pictures_ = without_items(*files(), items);
+}
+
+void Dataset::reserve(Index items) {
+  if (auto* held = std::get_if<BytePictures>(&pictures_)) {
+    engine::reserve(items, *held);
+  }
 }
 
 void Dataset::append(Dataset more) {

@@ -61,6 +61,8 @@ class Dataset {
   void expect_files(PictureRecords records);
   // Takes items out, given in rising order.
   void drop(const std::vector<Index>& items);
+  // So that as many items in all take no second copy of those there are, where they are in memory.
+  void reserve(Index items);
   // Adds the items of another data set of the same kind and classes behind its own; of bytes also
   // of the same shape. Its picture files have absolute paths.
   void append(Dataset more);

@@ -85,6 +85,18 @@ std::map<int, std::vector<Index>> items_to_send(const DataMap& data_map,
   return items;
 }
 
+std::vector<Index> items_that_leave(const DataMap& data_map,
+                                    const Dataset& dataset,
+                                    int rank,
+                                    const std::string& map) {
+  std::vector<Index> leaving;
+  for (const auto& [to, items] : items_to_send(data_map, dataset, rank, map)) {
+    leaving.insert(leaving.end(), items.begin(), items.end());
+  }
+  std::sort(leaving.begin(), leaving.end());
+  return leaving;
+}
+
 std::map<int, Index> items_to_receive(const DataMap& data_map, int rank) {
   std::map<int, Index> items;
   for (const MappedSamples& move : data_map.moves) {

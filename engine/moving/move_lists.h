@@ -17,6 +17,12 @@ namespace tessera::engine {
                                                               int rank,
                                                               const std::string& map);
 
+// All of them together, rising.
+[[nodiscard]] std::vector<Index> items_that_leave(const partitioner::DataMap& data_map,
+                                                  const Dataset& dataset,
+                                                  int rank,
+                                                  const std::string& map);
+
 // For each device that some come from: how many.
 [[nodiscard]] std::map<int, Index> items_to_receive(const partitioner::DataMap& data_map, int rank);
 

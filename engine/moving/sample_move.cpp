@@ -1,408 +1,253 @@
 #include "engine/moving/sample_move.h"
 
 #include <algorithm>
-#include <cstring>
-#include <fmt/format.h>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
 #include <future>
-#include <map>
-#include <numeric>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
-#include <vector>
 
 #include "engine/comm/agreement.h"
 #include "engine/comm/pair_exchange.h"
-#include "engine/data/inspection.h"
-#include "engine/moving/arrivals.h"
-#include "engine/moving/move_lists.h"
-#include "engine/moving/moved_sample.h"
-#include "partitioner/base/errors.h"
+#include "engine/comm/patience.h"
+#include "engine/moving/shipment.h"
 
 namespace tessera::engine {
 
 namespace {
 
-constexpr Index kRoundBytes = Index{1} << 22U;  // of the busiest device, about
-
 using Problem = std::optional<std::string>;
 
-// What one device sends to another: the files that the receiver does not have yet.
-struct Parcel {
-  std::vector<std::size_t> files;
-  Index bytes = 0;
-};
-
-// What travels of a file: the checksums of its samples, then their bytes.
-Index travelling_bytes(const MovedFile& file) {
-  return file.bytes + static_cast<Index>((file.end - file.begin) * sizeof(std::uint64_t));
-}
-
-Parcel parcel_of(const std::vector<MovedFile>& files, std::span<const std::byte> wanted) {
-  Parcel parcel;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    if (wanted[i] != std::byte{0}) {
-      parcel.files.push_back(i);
-      parcel.bytes += travelling_bytes(files[i]);
-    }
-  }
-  return parcel;
-}
-
-// The files of a parcel that travel in a round: those that begin in its share of the bytes.
-std::vector<std::size_t> files_of_round(const Parcel& parcel,
-                                        const std::vector<MovedFile>& files,
-                                        Index round,
-                                        Index rounds) {
-  const auto share = [&](Index number) {
-    return static_cast<double>(parcel.bytes) * static_cast<double>(number) /
-           static_cast<double>(rounds);
-  };
-  std::vector<std::size_t> some;
-  Index begin = 0;
-  for (const std::size_t file : parcel.files) {
-    const auto at = static_cast<double>(begin);
-    if (at >= share(round) && at < share(round + 1)) {
-      some.push_back(file);
-    }
-    begin += travelling_bytes(files[file]);
-  }
-  return some;
-}
+// Of the busiest device, about.
+constexpr Index kRoundBytes = Index{1} << 22U;
+// Rounds that may be performed before the next look: 32 MiB, some seconds of 100 Mbit/s.
+constexpr Index kRoundsAhead = 16;
 
 template <class Work>
 auto start(Work work) {
   return std::async(std::launch::async, std::move(work));
 }
 
-class SampleMove {
- public:
-  SampleMove(const partitioner::DataMap& data_map,
-             const SampleMoveOptions& options,
-             const Communicator& communicator,
-             Dataset& dataset)
-      : options_(options), communicator_(communicator), dataset_(dataset) {
-    throw_agreed(communicator, problem_of([&] { list(data_map); }));
-    tell_receivers(data_map);
-    leave_out_what_is_there();
+Index bytes_in(const BytesByRank& all) {
+  Index sum = 0;
+  for (const auto& [rank, bytes] : all) {
+    sum += std::ssize(bytes);
   }
+  return sum;
+}
 
-  void run() {
-    const Index rounds = count_rounds();
-    tell();
-    std::future<Batch> upcoming = start([this, rounds] { return read(0, rounds); });
-    std::future<Problem> storing;
-    for (Index round = 0; round < rounds; ++round) {
-      Batch batch = upcoming.get();
-      if (round + 1 < rounds) {
-        upcoming = start([this, round, rounds] { return read(round + 1, rounds); });
-      }
-      BytesByRank received = room(round, rounds);
-      exchange_known(communicator_, batch.bytes, received);
-      Problem problem = std::move(batch.problem);
-      if (storing.valid()) {
-        const Problem of_storing = storing.get();
-        problem = problem ? problem : of_storing;
-      }
-      throw_agreed(communicator_, problem);
-      storing = start([this, round, rounds, bytes = std::move(received)] {
-        return problem_of([&] { store(round, rounds, bytes); });
-      });
-      progress_.bytes_moved = progress_.bytes * (round + 1) / rounds;
-      tell();
-    }
-    throw_agreed(communicator_, storing.valid() ? storing.get() : std::nullopt);
-    throw_agreed(communicator_, problem_of([this] { change_dataset(); }));
-  }
-
- private:
-  // What is sent in a round.
-  struct Batch {
-    BytesByRank bytes;
-    Problem problem;
-  };
-
-  void list(const partitioner::DataMap& data_map) {
-    for (auto& [to, items] :
-         items_to_send(data_map, dataset_, communicator_.rank(), options_.map)) {
-      std::vector<MovedSample>& samples = sent_[to];
-      for (const Index item : items) {
-        samples.push_back(moved_sample(dataset_, item));
-      }
-      files_sent_[to] = moved_files(samples);
-    }
-  }
-
-  void tell_receivers(const partitioner::DataMap& data_map) {
-    const std::map<int, Index> counts = items_to_receive(data_map, communicator_.rank());
-    std::vector<int> from;
-    for (const auto& [rank, count] : counts) {
-      from.push_back(rank);
-    }
-    BytesByRank lists;
-    for (const auto& [to, samples] : sent_) {
-      lists[to] = packed(samples);
-    }
-    for (const auto& [rank, list] : exchange_pairs(communicator_, lists, from)) {
-      arrivals_.try_emplace(rank, options_.folder, rank, unpacked(list), dataset_.class_names());
-    }
-  }
-
-  // Receivers say what they have, by checksums; senders compare and say what they will send.
-  void leave_out_what_is_there() {
-    BytesByRank sums;
-    for (const auto& [from, arrival] : arrivals_) {
-      const std::vector<std::uint64_t> there = arrival.checksums_there();
-      const auto bytes = bytes_of(there.data(), std::ssize(there));
-      sums[from].assign(bytes.begin(), bytes.end());
-    }
-    std::vector<int> to;
-    for (const auto& [rank, samples] : sent_) {
-      to.push_back(rank);
-    }
-    BytesByRank wanted;
-    Problem problem;
-    for (const auto& [rank, bytes] : exchange_pairs(communicator_, sums, to)) {
-      problem =
-          problem_of([&, rank = rank, &bytes = bytes] { wanted[rank] = wanted_by(rank, bytes); });
-      if (problem) {
-        break;
-      }
-    }
-    throw_agreed(communicator_, problem);
-    std::vector<int> from;
-    for (const auto& [rank, arrival] : arrivals_) {
-      from.push_back(rank);
-    }
-    const BytesByRank coming = exchange_pairs(communicator_, wanted, from);
-    for (const auto& [rank, flags] : wanted) {
-      parcels_sent_[rank] = parcel_of(files_sent_.at(rank), flags);
-    }
-    for (const auto& [rank, flags] : coming) {
-      parcels_received_[rank] = parcel_of(arrivals_.at(rank).files(), flags);
-    }
-    count_progress();
-  }
-
-  // A byte for each file: 0 where the receiver has it.
-  [[nodiscard]] std::vector<std::byte> wanted_by(int rank, std::span<const std::byte> bytes) const {
-    const std::vector<MovedSample>& samples = sent_.at(rank);
-    std::vector<std::uint64_t> there(samples.size());
-    partitioner::expects(bytes.size() == there.size() * sizeof(std::uint64_t),
-                         "a checksum for each sample");
-    std::memcpy(there.data(), bytes.data(), bytes.size());
-    const std::vector<MovedFile>& files = files_sent_.at(rank);
-    std::vector<std::byte> wanted(files.size(), std::byte{1});
-    std::vector<Problem> problems(files.size());
-    for_each_in_threads(std::ssize(files), [&](Index number) {
-      const auto at = static_cast<std::size_t>(number);
-      const MovedFile& file = files[at];
-      if (std::all_of(there.begin() + static_cast<std::ptrdiff_t>(file.begin),
-                      there.begin() + static_cast<std::ptrdiff_t>(file.end),
-                      [](std::uint64_t sum) { return sum != 0; })) {
-        problems[at] = problem_of([&] {
-          wanted[at] =
-              std::byte{is_there(samples, file, there) ? std::uint8_t{0} : std::uint8_t{1}};
-        });
-      }
-    });
-    for (const Problem& problem : problems) {
-      if (problem) {
-        throw partitioner::InputError(*problem);
-      }
-    }
-    return wanted;
-  }
-
-  [[nodiscard]] bool is_there(const std::vector<MovedSample>& samples,
-                              const MovedFile& file,
-                              const std::vector<std::uint64_t>& there) const {
-    for (std::size_t i = file.begin; i < file.end; ++i) {
-      std::vector<std::byte> bytes(static_cast<std::size_t>(samples[i].bytes));
-      read_sample(dataset_, samples[i], bytes);
-      if (checksum(bytes) != there[i]) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  void count_progress() {
-    struct Counts {
-      Index samples = 0;
-      Index there = 0;
-      Index bytes = 0;
-    };
-    Counts mine;
-    for (const auto& [rank, samples] : sent_) {
-      mine.samples += std::ssize(samples);
-      mine.there += std::ssize(samples);
-      for (const std::size_t file : parcels_sent_.at(rank).files) {
-        const MovedFile& of = files_sent_.at(rank)[file];
-        mine.there -= static_cast<Index>(of.end - of.begin);
-        mine.bytes += of.bytes;
-      }
-    }
-    for (const Counts& theirs : communicator_.of_ranks(mine)) {
-      progress_.samples += theirs.samples;
-      progress_.there_before += theirs.there;
-      progress_.bytes += theirs.bytes;
-    }
-  }
-
-  [[nodiscard]] Index count_rounds() const {
-    Index out = 0;
-    Index in = 0;
-    for (const auto& [rank, parcel] : parcels_sent_) {
-      out += parcel.bytes;
-    }
-    for (const auto& [rank, parcel] : parcels_received_) {
-      in += parcel.bytes;
-    }
-    Index most = 0;
-    for (const Index bytes : communicator_.of_ranks(std::max(out, in))) {
-      most = std::max(most, bytes);
-    }
-    return (most + kRoundBytes - 1) / kRoundBytes;
-  }
-
-  void tell() const {
-    if (communicator_.rank() == 0 && options_.progress) {
-      options_.progress(progress_);
-    }
-  }
-
-  // What cannot be read travels as it is then: the problem is known before it is stored.
-  [[nodiscard]] Batch read(Index round, Index rounds) const {
-    Batch batch;
-    for (const auto& [rank, parcel] : parcels_sent_) {
-      const std::vector<MovedSample>& samples = sent_.at(rank);
-      const std::vector<MovedFile>& files = files_sent_.at(rank);
-      std::vector<std::byte>& bytes = batch.bytes[rank];
-      for (const std::size_t number : files_of_round(parcel, files, round, rounds)) {
-        const MovedFile& file = files[number];
-        const std::size_t begin = bytes.size();
-        bytes.resize(begin + static_cast<std::size_t>(travelling_bytes(file)));
-        const Problem problem = problem_of(
-            [&] { read_file(samples, file, std::span<std::byte>(bytes).subspan(begin)); });
-        batch.problem = batch.problem ? batch.problem : problem;
-      }
-    }
-    return batch;
-  }
-
-  void read_file(const std::vector<MovedSample>& samples,
-                 const MovedFile& file,
-                 std::span<std::byte> out) const {
-    std::span<std::byte> sums = out.first((file.end - file.begin) * sizeof(std::uint64_t));
-    std::span<std::byte> rest = out.subspan(sums.size());
-    for (std::size_t i = file.begin; i < file.end; ++i) {
-      const std::span<std::byte> sample = rest.first(static_cast<std::size_t>(samples[i].bytes));
-      read_sample(dataset_, samples[i], sample);
-      const std::uint64_t sum = checksum(sample);
-      std::memcpy(sums.data(), &sum, sizeof(sum));
-      sums = sums.subspan(sizeof(sum));
-      rest = rest.subspan(sample.size());
-    }
-  }
-
-  [[nodiscard]] BytesByRank room(Index round, Index rounds) const {
-    BytesByRank received;
-    for (const auto& [rank, parcel] : parcels_received_) {
-      const std::vector<MovedFile>& files = arrivals_.at(rank).files();
-      Index bytes = 0;
-      for (const std::size_t file : files_of_round(parcel, files, round, rounds)) {
-        bytes += travelling_bytes(files[file]);
-      }
-      received[rank].resize(static_cast<std::size_t>(bytes));
-    }
-    return received;
-  }
-
-  void store(Index round, Index rounds, const BytesByRank& received) const {
-    FileGroup group;
-    for (const auto& [rank, bytes] : received) {
-      const Arrivals& arrival = arrivals_.at(rank);
-      std::span<const std::byte> rest(bytes);
-      for (const std::size_t number :
-           files_of_round(parcels_received_.at(rank), arrival.files(), round, rounds)) {
-        const MovedFile& file = arrival.files()[number];
-        const auto size = static_cast<std::size_t>(travelling_bytes(file));
-        const auto content = rest.first(size).last(static_cast<std::size_t>(file.bytes));
-        expect_intact(rank, arrival.samples(), file, rest.first(size));
-        arrival.store(number, content, group);
-        rest = rest.subspan(size);
-      }
-    }
-    group.commit();
-  }
-
-  static void expect_intact(int from,
-                            const std::vector<MovedSample>& samples,
-                            const MovedFile& file,
-                            std::span<const std::byte> bytes) {
-    std::span<const std::byte> rest =
-        bytes.subspan((file.end - file.begin) * sizeof(std::uint64_t));
-    for (std::size_t i = file.begin; i < file.end; ++i) {
-      std::uint64_t sum = 0;
-      std::memcpy(&sum, bytes.data() + (i - file.begin) * sizeof(sum), sizeof(sum));
-      const auto sample = rest.first(static_cast<std::size_t>(samples[i].bytes));
-      if (checksum(sample) != sum) {
-        throw partitioner::InputError(fmt::format(
-            "sample {} of rank {} arrived damaged: start again, what has arrived is kept",
-            samples[i].item,
-            from));
-      }
-      rest = rest.subspan(sample.size());
-    }
-  }
-
-  void change_dataset() {
-    std::vector<Index> gone;
-    for (const auto& [rank, samples] : sent_) {
-      for (const MovedSample& sample : samples) {
-        gone.push_back(sample.item);
-      }
-    }
-    std::sort(gone.begin(), gone.end());
-    dataset_.drop(gone);
-    if (const BytePictures* held = dataset_.byte_pictures()) {
-      BytePictures pictures{held->shape, {}, {}, held->class_names};
-      for (const auto& [rank, arrival] : arrivals_) {
-        arrival.add_to(pictures);
-      }
-      dataset_.append({std::move(pictures), options_.folder, dataset_.channels()});
-      return;
-    }
-    PictureFiles pictures;
-    PictureRecords records;
-    pictures.class_names = dataset_.class_names();
-    for (const auto& [rank, arrival] : arrivals_) {
-      arrival.add_to(pictures, records);
-    }
-    Dataset arrived(std::move(pictures), options_.folder, dataset_.channels());
-    arrived.expect_files(std::move(records));
-    dataset_.append(std::move(arrived));
-  }
-
-  const SampleMoveOptions& options_;
-  const Communicator& communicator_;
-  Dataset& dataset_;
-  // By the rank at the other end.
-  std::map<int, std::vector<MovedSample>> sent_;
-  std::map<int, std::vector<MovedFile>> files_sent_;
-  std::map<int, Arrivals> arrivals_;
-  std::map<int, Parcel> parcels_sent_;
-  std::map<int, Parcel> parcels_received_;
-  MoveProgress progress_;
-};
+Index rounds_of(const ShipmentSize& size, Index round_bytes) {
+  return (size.busiest_bytes + round_bytes - 1) / round_bytes;
+}
 
 }  // namespace
 
-void move_samples(const partitioner::DataMap& data_map,
-                  const SampleMoveOptions& options,
-                  const Communicator& communicator,
-                  Dataset& dataset) {
-  SampleMove(data_map, options, communicator, dataset).run();
+// Rounds are performed by a thread, or where there is none by who calls. Ranks meet in them pair by
+// pair: so that all perform as many, whatever happens to one, each performs all rounds that a look,
+// the same on all ranks, has allowed.
+struct SampleMove::State {
+  State(const partitioner::DataMap& data_map,
+        const SampleMoveOptions& options,
+        const Communicator& of_all,
+        const Dataset& dataset)
+      : shipment(data_map, options.map, options.folder, of_all, dataset),
+        communicator(of_all),
+        of_thread(of_all.for_another_thread().resting()),
+        rounds(rounds_of(shipment.size(),
+                         options.in_background ? kBackgroundRoundBytes : kRoundBytes)),
+        progress{shipment.size().samples, shipment.size().there_before, shipment.size().bytes, 0} {
+    if (options.in_background && rounds > 0) {
+      thread = std::thread([this] { work(); });
+    }
+  }
+
+  ~State() { join(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void work() {
+    try {
+      while (may_perform()) {
+        perform_round(of_thread);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
+  }
+
+  // Waits for a look to allow more. False: there is nothing more to do.
+  bool may_perform() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return performed < allowed || ends || performed == rounds; });
+    return performed < allowed;
+  }
+
+  void perform_round(const Communicator& by) {
+    const Index round = performed;
+    Shipment::Batch batch = upcoming.valid() ? upcoming.get() : shipment.read(round, rounds);
+    if (round + 1 < rounds) {
+      upcoming = start([this, round] { return shipment.read(round + 1, rounds); });
+    }
+    BytesByRank received = shipment.room(round, rounds);
+    most_sent = std::max(most_sent, bytes_in(batch.bytes));
+    most_received = std::max(most_received, bytes_in(received));
+    exchange_known(by, batch.bytes, received);
+    finish_storing();
+    note(reading_problem, std::move(batch.problem));
+    storing = start([this, round, bytes = std::move(received)] {
+      return problem_of([&] { shipment.store(round, rounds, bytes); });
+    });
+    if (round + 1 == rounds) {
+      finish_storing();
+    }
+    performed = round + 1;
+  }
+
+  void finish_storing() {
+    if (storing.valid()) {
+      note(storing_problem, storing.get());
+    }
+  }
+
+  void note(Problem& first, Problem problem) {
+    const std::lock_guard lock(mutex);
+    first = first ? first : std::move(problem);
+  }
+
+  // Lets the thread perform what is allowed, and ends it.
+  void join() {
+    if (thread.joinable()) {
+      {
+        const std::lock_guard lock(mutex);
+        ends = true;
+      }
+      changed.notify_all();
+      thread.join();
+    }
+  }
+
+  // Whether it is over on all ranks; allows so many rounds more than the slowest has performed.
+  bool look(Index ahead) {
+    struct Seen {
+      Index performed = 0;
+      bool has_problem = false;
+    };
+    Seen mine;
+    {
+      const std::lock_guard lock(mutex);
+      if (failure) {
+        std::rethrow_exception(failure);
+      }
+      mine = {performed, reading_problem || storing_problem};
+    }
+    Index least = rounds;
+    bool all_well = true;
+    for (const Seen& theirs : communicator.of_ranks(mine)) {
+      least = std::min(least, theirs.performed);
+      all_well = all_well && !theirs.has_problem;
+    }
+    if (!all_well || least == rounds) {
+      join();
+      finish_storing();
+      // What could not be read is damaged where it arrives: the one problem comes of the other.
+      throw_agreed(communicator, reading_problem);
+      throw_agreed(communicator, storing_problem);
+      progress.bytes_moved = progress.bytes;
+      return true;
+    }
+    progress.bytes_moved = progress.bytes * least / rounds;
+    {
+      const std::lock_guard lock(mutex);
+      allowed = std::max(allowed, std::min(rounds, least + ahead));
+    }
+    changed.notify_all();
+    return false;
+  }
+
+  void perform_what_is_allowed() {
+    if (!thread.joinable()) {
+      while (performed < allowed) {
+        perform_round(communicator);
+      }
+      return;
+    }
+    Patience patience(communicator.pulse());
+    while (performed < allowed && !has_failed()) {
+      patience.wait();
+    }
+  }
+
+  bool has_failed() {
+    const std::lock_guard lock(mutex);
+    return failure != nullptr;
+  }
+
+  Shipment shipment;
+  const Communicator& communicator;
+  Communicator of_thread;
+  Index rounds;
+  MoveProgress progress;
+  std::atomic<Index> performed{0};
+  Index allowed = 0;    // changed by looks alone
+  Index most_sent = 0;  // in a round
+  Index most_received = 0;
+  std::future<Shipment::Batch> upcoming;
+  std::future<Problem> storing;
+  std::mutex mutex;  // of what follows, and of changes of `allowed`
+  std::condition_variable changed;
+  bool ends = false;
+  Problem reading_problem;
+  Problem storing_problem;
+  std::exception_ptr failure;
+  std::thread thread;
+};
+
+SampleMove::SampleMove(const partitioner::DataMap& data_map,
+                       const SampleMoveOptions& options,
+                       const Communicator& communicator,
+                       const Dataset& dataset)
+    : state_(std::make_unique<State>(data_map, options, communicator, dataset)) {}
+
+SampleMove::~SampleMove() = default;
+
+const MoveProgress& SampleMove::progress() const {
+  return state_->progress;
+}
+
+bool SampleMove::look() {
+  return state_->look(kRoundsAhead);
+}
+
+void SampleMove::finish(const std::function<void(const MoveProgress&)>& tell) {
+  const auto say = [&] {
+    if (tell) {
+      tell(state_->progress);
+    }
+  };
+  const Index ahead = state_->thread.joinable() ? 2 : 1;
+  bool over = false;
+  while (!over) {
+    say();
+    over = state_->look(ahead);
+    if (!over) {
+      state_->perform_what_is_allowed();
+    }
+  }
+  if (state_->rounds > 0) {
+    say();
+  }
+}
+
+Index SampleMove::bytes() const {
+  return 2 * (state_->most_sent + state_->most_received);
+}
+
+void SampleMove::change(Dataset& dataset) const {
+  state_->shipment.change(dataset);
 }
 
 }  // namespace tessera::engine

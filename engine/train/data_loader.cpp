@@ -78,6 +78,12 @@ void DataLoader::read_ahead(Index step, const Region& region) {
                          });
 }
 
+void DataLoader::finish_reading() const {
+  if (upcoming_.valid()) {
+    upcoming_.wait();
+  }
+}
+
 // The batch that was read ahead, if it is this one.
 DataLoader::Batch DataLoader::next(Index step, const Region& region) {
   if (upcoming_.valid()) {

@@ -58,6 +58,9 @@ class DataLoader {
   // `step` + 1 is then read ahead, while this one is computed.
   [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution);
 
+  // Waits until no pass is being read ahead: the source may then change, up to the next load().
+  void finish_reading() const;
+
   // Of the images of the pass. Of a data set in parts a rank has those of its own images, and rank
   // 0 in testing those of all.
   [[nodiscard]] const Targets& targets() const { return targets_; }

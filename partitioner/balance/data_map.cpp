@@ -1,6 +1,7 @@
 #include "partitioner/balance/data_map.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -9,6 +10,19 @@
 #include "partitioner/base/toml_reader.h"
 
 namespace tessera::partitioner {
+
+namespace {
+
+// Steps run while samples move, for as long as that is predicted to take.
+double share_while_moving(const Balance& balance) {
+  constexpr double kParts = 1000;  // that a file gives it in
+  if (balance.moves.empty() || balance.epoch_s <= 0) {
+    return 0;
+  }
+  return std::min(kMostWhileMoving, std::ceil(kParts * balance.move_s / balance.epoch_s) / kParts);
+}
+
+}  // namespace
 
 DataMap data_map(const BalanceProblem& problem, const Balance& balance) {
   DataMap map;
@@ -22,22 +36,24 @@ DataMap data_map(const BalanceProblem& problem, const Balance& balance) {
     left -= move->count;
   }
   std::reverse(map.moves.begin(), map.moves.end());
+  map.share_while_moving = share_while_moving(balance);
   return map;
 }
 
-DataMap data_map(const ClassSamples& classes, const std::vector<ClassMove>& moves) {
+DataMap data_map(const ClassSamples& classes, const ClassBalance& balance) {
   DataMap map;
   for (std::size_t device = 0; device < classes.devices(); ++device) {
     map.before.push_back(classes.of_device(device));
   }
   std::vector<std::vector<Index>> end = classes.counts;
-  for (auto move = moves.rbegin(); move != moves.rend(); ++move) {
+  for (auto move = balance.moves.rbegin(); move != balance.moves.rend(); ++move) {
     const auto at = static_cast<std::size_t>(move->of_class);
     Index& left = end[static_cast<std::size_t>(move->from)][at];
     map.moves.push_back({move->from, move->to, left - move->count, left, classes.names[at]});
     left -= move->count;
   }
   std::reverse(map.moves.begin(), map.moves.end());
+  map.share_while_moving = share_while_moving(balance.balance);
   return map;
 }
 
@@ -57,6 +73,12 @@ std::string to_text(const DataMap& map) {
       "(those "
       "of `class`,\n# where a move has one), move to `to`.\n\nsamples = [{}]\n",
       fmt::join(map.before, ", "));
+  if (map.share_while_moving > 0) {
+    text += fmt::format(
+        "\n# Of the first epoch: trained on samples that stay, while the others move.\n"
+        "share_while_moving = {}\n",
+        map.share_while_moving);
+  }
   for (const MappedSamples& move : map.moves) {
     text += fmt::format("\n[[move]]\nfrom = {}\nto = {}\n", move.from, move.to);
     if (!move.of_class.empty()) {
@@ -134,7 +156,7 @@ class MoveReader {
 
 DataMap parse_data_map(const std::string& text, const std::string& name) {
   constexpr Index kMostDevices = 4096;
-  const TomlReader reader(name, "a data map", {"samples", "move"});
+  const TomlReader reader(name, "a data map", {"samples", "share_while_moving", "move"});
   const toml::table table = reader.parse(text);
   const toml::node& samples = reader.required(table, "samples");
   if (!samples.is_array() || samples.as_array()->empty() ||
@@ -144,6 +166,9 @@ DataMap parse_data_map(const std::string& text, const std::string& name) {
   DataMap map;
   for (const toml::node& count : *samples.as_array()) {
     map.before.push_back(reader.integer(count, "samples", 0, kMostSamples));
+  }
+  if (const toml::node* share = table.get("share_while_moving")) {
+    map.share_while_moving = reader.number_up_to(*share, "share_while_moving", kMostWhileMoving);
   }
   MoveReader moves(reader, map);
   for (const toml::table* each : reader.tables(table, "move")) {

@@ -24,14 +24,20 @@ struct MappedSamples {
   friend bool operator==(const MappedSamples&, const MappedSamples&) = default;
 };
 
+// Pictures that stay are not like all: most of an epoch is to have those of all devices.
+inline constexpr double kMostWhileMoving = 0.25;
+
 struct DataMap {
   std::vector<Index> before;         // samples of each device
   std::vector<MappedSamples> moves;  // by `from`, then `begin`
+  // Of the first epoch, trained on samples that stay while the others move; from 0 to
+  // kMostWhileMoving.
+  double share_while_moving = 0;
   friend bool operator==(const DataMap&, const DataMap&) = default;
 };
 
 [[nodiscard]] DataMap data_map(const BalanceProblem& problem, const Balance& balance);
-[[nodiscard]] DataMap data_map(const ClassSamples& classes, const std::vector<ClassMove>& moves);
+[[nodiscard]] DataMap data_map(const ClassSamples& classes, const ClassBalance& balance);
 
 // Samples of each device after the moves.
 [[nodiscard]] std::vector<Index> samples_after(const DataMap& map);

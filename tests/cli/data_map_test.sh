@@ -51,6 +51,24 @@ works 3 train models/lenet5.cfg --data "$folder/idx-{rank}" --data-map "$folder/
   --schedule-steps 40 --resume "$folder/part/checkpoint.safetensors"
 expect 'another map than before is warned of' grep -q 'its run had another data map: pictures are shuffled differently' "$folder/err"
 
+# Steps run while samples move, on those that stay, in an order that depends on the seed alone.
+sed 's/^samples = .*/&\nshare_while_moving = 0.2/; s/\[120, 30, 0\]/[100, 50, 30]/; s/end = 120/end = 100/' "$folder/map.toml" >"$folder/meanwhile.toml"
+idx 3 100 20
+idx 4 50 10
+idx 5 30 10
+for rank in 0 1 2; do mv "$folder/idx-$((3 + rank))" "$folder/while-$rank"; done
+meanwhile=(train models/lenet5.cfg --data "$folder/while-{rank}" --data-map "$folder/meanwhile.toml" --batch 6)
+works 3 "${meanwhile[@]}" --run "$folder/meanwhile" --epochs 2
+expect 'steps that run meanwhile are said' grep -qx 'meanwhile up to 5 steps on what stays where it is' "$folder/out"
+expect 'and what they were in the end' grep -qE '^[0-5] steps? ran meanwhile, then [0-9.]+ s of waiting$' "$folder/out"
+expect 'the move is an event of the run' grep -q '"kind":"move","text":"30 samples (23.0 KiB) moved between devices in' "$folder/meanwhile/events.jsonl"
+works 3 "${meanwhile[@]}" --run "$folder/meanwhile-again" --steps 4 --schedule-steps 60
+works 3 "${meanwhile[@]}" --run "$folder/meanwhile-again" --steps 60 --schedule-steps 60 --resume "$folder/meanwhile-again/checkpoint.safetensors"
+expect 'a run whose samples are there has the same bits' same_bytes "$folder/meanwhile/checkpoint.safetensors" "$folder/meanwhile-again/checkpoint.safetensors"
+rm "$folder/meanwhile/samples/rank-1/from-0/"*
+works 3 "${meanwhile[@]}" --run "$folder/meanwhile" --steps 1 --force
+expect 'a run shorter than the move ends when all is there' test -n "$(ls "$folder/meanwhile/samples/rank-1/from-0")"
+
 # Pictures as files, in folders whose classes not every rank has.
 colours() {
   local rank=$1 colour=$2 count=$3 i

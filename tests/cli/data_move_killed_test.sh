@@ -27,6 +27,7 @@ perl -e '
   }' "$folder" 2500 100 40
 cat >"$folder/map.toml" <<'MAP'
 samples = [2500, 100, 40]
+share_while_moving = 0.02
 [[move]]
 from = 0
 to = 1

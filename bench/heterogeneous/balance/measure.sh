@@ -96,6 +96,12 @@ seconds() { sed -n 's/.*"step_s":\([^,}]*\).*/\1/p' "$scratch/run/metrics.jsonl"
 moved_s() {
   sed -n 's/^moved \([^ ]* [^ ]*\) of \1 in \([0-9.]*\) s,.*/\2/p' "$scratch/printed" | tail -n 1
 }
+# waited_s: for its move; all of it where no steps ran meanwhile.
+waited_s() {
+  local waited
+  waited=$(sed -n 's/^[0-9]* steps\{0,1\} ran meanwhile, then \([0-9.]*\) s of waiting$/\1/p' "$scratch/printed")
+  echo "${waited:-$(moved_s)}"
+}
 
 measure_training() {
   local round before_s
@@ -108,7 +114,7 @@ measure_training() {
     predict "$samples" 785 "$epochs"
     train "$scratch/map.toml" "$scratch/idx" --epochs "$epochs"
     row 'training with samples moved' "$(awk -v s="$(predicted t_epoch_s)" -v e="$epochs" 'BEGIN { print s * e }')" "$(seconds)" "$round"
-    row 'moving and training' "$(predicted total_s)" "$(awk -v a="$(seconds)" -v b="$(moved_s)" 'BEGIN { print a + b }')" "$round"
+    row 'moving and training' "$(predicted total_s)" "$(awk -v a="$(seconds)" -v b="$(waited_s)" 'BEGIN { print a + b }')" "$round"
   done
 }
 

@@ -66,6 +66,70 @@ TEST_CASE("every item of every part is seen once in an epoch, whatever sizes and
   }
 }
 
+TEST_CASE("the first passes have early items alone, and the first epoch every item once") {
+  int with_early_passes = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    tests::Draw draw(seed);
+    const std::vector<Index> sizes = random_sizes(draw);
+    const Index all = std::accumulate(sizes.begin(), sizes.end(), Index{0});
+    const Index batch = draw.among<Index>({1, 2, 7, 32});
+    engine::EarlyItems early{sizes, 0.25};
+    for (Index& size : early.sizes) {
+      size = draw.chance(0.3) ? size : draw.between(size / 2, size);
+    }
+    const DataShares shares = DataShares::for_training(sizes, batch, early);
+    const DataShares plain = DataShares::for_training(sizes, batch);
+    const Index passes = shares.early_passes();
+    CHECK(passes * batch * 4 <= all);
+    with_early_passes += passes > 0 ? 1 : 0;
+    // Another pass would need what is not there, or be more than the share.
+    bool suffices = (passes + 1) * batch * 4 <= all;
+    std::vector<Index> needed(sizes.size());
+    for (Index pass = 0; pass <= passes; ++pass) {
+      const std::vector<Index> images = shares.images(pass);
+      CHECK(images == plain.images(pass));
+      for (std::size_t part = 0; part < sizes.size(); ++part) {
+        needed[part] += images[part];
+        suffices = suffices && needed[part] <= early.sizes[part];
+      }
+    }
+    CHECK_FALSE(suffices);
+    for (std::size_t part = 0; part < sizes.size(); ++part) {
+      std::vector<Index> seen;
+      for (Index pass = 0; pass * batch < all; ++pass) {
+        for (const Index item : shares.items(pass, static_cast<int>(part), 5)) {
+          CHECK((pass >= passes || item < early.sizes[part]));
+          seen.push_back(item);
+        }
+      }
+      REQUIRE(std::ssize(seen) >= sizes[part]);
+      seen.resize(static_cast<std::size_t>(sizes[part]));  // the last pass reaches on
+      std::sort(seen.begin(), seen.end());
+      std::vector<Index> expected(seen.size());
+      std::iota(expected.begin(), expected.end(), 0);
+      CHECK(seen == expected);
+      const Index later = all / batch + 2;
+      CHECK(shares.items(later, static_cast<int>(part), 5) ==
+            plain.items(later, static_cast<int>(part), 5));
+    }
+  }
+  CHECK(with_early_passes > 10);
+}
+
+TEST_CASE("after the first passes early and other items come in no order") {
+  const DataShares shares = DataShares::for_training({1000}, 10, {{600}, 0.25});
+  REQUIRE(shares.early_passes() == 25);
+  double early_places = 0;
+  for (Index pass = 25; pass < 100; ++pass) {
+    for (const Index item : shares.items(pass, 0, 3)) {
+      early_places += item < 600 ? static_cast<double>(pass) : 0;
+    }
+  }
+  CHECK(early_places / 350 == doctest::Approx(62).epsilon(0.1));  // the middle of the rest
+  CHECK(shares.items(30, 0, 3) != shares.items(30, 0, 4));
+}
+
 TEST_CASE("each pass has of each part nearly what it is of all") {
   const std::vector<Index> sizes = {5000, 1200, 300, 77, 1};
   const double all = std::accumulate(sizes.begin(), sizes.end(), 0.0);
@@ -133,6 +197,41 @@ engine::BatchSource source_of(Index begin, Index end, const DataShares& shares, 
 }
 
 }  // namespace
+
+TEST_CASE("a source reads the same pictures before and after the others have arrived") {
+  // Of this part 0, 3 and 7 leave, and two arrive.
+  const DataShares shares = DataShares::for_training({11, 9}, 4, {{9, 9}, 0.25});
+  REQUIRE(shares.early_passes() > 0);
+  engine::BatchOptions options;
+  options.rules.input = options.rules.picture = {1, 2, 2};
+  options.batch = 4;
+  options.shares = std::make_shared<const DataShares>(shares);
+  options.part = 0;
+  options.leaving = {0, 3, 7};
+  engine::BatchSource source(shaded(0, 12), options, "net.cfg");
+  const auto read = [&source](Index pass) {
+    std::vector<float> pixels(4 * 4);
+    (void)source.read_region(pass, {{0, 4}, {0, 1}, {0, 2}, {0, 2}}, pixels);
+    return std::pair(pixels, source.targets(pass));
+  };
+  const auto before = read(0);
+  source.change([](engine::Dataset& dataset) {
+    dataset.drop({0, 3, 7});
+    dataset.append(shaded(20, 22));
+  });
+  CHECK(read(0) == before);
+  std::vector<float> of_epoch;
+  for (Index pass = 0; pass < 5; ++pass) {
+    const auto [pixels, targets] = read(pass);
+    for (std::size_t n = 0; n < targets.size(); ++n) {
+      if (targets[n]) {
+        of_epoch.push_back(std::round(pixels[4 * n] * 25.5F));  // its number
+      }
+    }
+  }
+  std::sort(of_epoch.begin(), of_epoch.end());
+  CHECK(of_epoch == std::vector<float>{1, 2, 4, 5, 6, 8, 9, 10, 11, 20, 21});
+}
 
 TEST_CASE("parts read the batch that one source of all of them reads") {
   const DataShares shares = DataShares::for_training({12, 5, 3}, 6);

@@ -26,6 +26,7 @@ using engine::Communicator;
 using engine::Dataset;
 using engine::Index;
 using engine::MoveProgress;
+using engine::SampleMove;
 using partitioner::DataMap;
 
 constexpr partitioner::MapShape kShape{1, 20, 30};
@@ -83,13 +84,14 @@ class Machine {
     return dataset;
   }
 
-  [[nodiscard]] Dataset bytes(Index count) const {
+  [[nodiscard]] Dataset bytes(Index count, const partitioner::MapShape& shape = kShape) const {
     engine::BytePictures pictures;
-    pictures.shape = kShape;
+    pictures.shape = shape;
     pictures.class_names = kClasses;
     for (Index item = 0; item < count; ++item) {
-      const std::string text = content(rank_, item) + std::string(600, ' ');
-      pictures.pixels.insert(pictures.pixels.end(), text.begin(), text.begin() + kShape.volume());
+      std::string text = content(rank_, item);
+      text.resize(static_cast<std::size_t>(shape.volume()), ' ');
+      pictures.pixels.insert(pictures.pixels.end(), text.begin(), text.end());
       pictures.labels.push_back(static_cast<std::uint8_t>(item % 3));
     }
     return {std::move(pictures), folder_.path(), 1};
@@ -108,8 +110,8 @@ std::vector<std::string> texts(const Dataset& dataset) {
   for (Index item = 0; item < dataset.size(); ++item) {
     std::string text;
     if (const engine::BytePictures* held = dataset.byte_pictures()) {
-      const auto begin = held->pixels.begin() + item * kShape.volume();
-      text.assign(begin, begin + kShape.volume());
+      const auto begin = held->pixels.begin() + item * held->shape.volume();
+      text.assign(begin, begin + held->shape.volume());
     } else {
       text = tests::bytes_of(picture_path(*dataset.files(), item));
     }
@@ -136,17 +138,24 @@ std::vector<std::string> all_texts(const Dataset& dataset, const Communicator& w
   return all;
 }
 
-// Moves; what rank 0 was told at first.
-MoveProgress move(const DataMap& map, const Machine& machine, Dataset& dataset) {
-  MoveProgress first;
-  bool told = false;
-  const engine::SampleMoveOptions options{
-      .map = "map", .folder = machine.arrivals(), .progress = [&](const MoveProgress& progress) {
-        first = told ? first : progress;
-        told = true;
-      }};
-  move_samples(map, options, Communicator::world(), dataset);
-  return Communicator::world().share(first);
+// Moves; what was said at first.
+MoveProgress move(const DataMap& map,
+                  const Machine& machine,
+                  Dataset& dataset,
+                  bool in_background = false) {
+  const Communicator world = Communicator::world();
+  SampleMove move(map, {"map", machine.arrivals(), in_background}, world, dataset);
+  const MoveProgress first = move.progress();
+  if (in_background) {
+    while (!move.look()) {
+      world.barrier();  // messages of other things
+    }
+  } else {
+    move.finish();
+  }
+  CHECK(move.progress().bytes_moved == first.bytes);
+  move.change(dataset);
+  return first;
 }
 
 Index moved_by(const DataMap& map) {
@@ -168,13 +177,14 @@ TEST_CASE("after a move all samples are on one rank each, as many as the map say
   const Communicator world = Communicator::world();
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     for (const bool of_files : {true, false}) {
+      const bool in_background = seed % 2 == 1;
       CAPTURE(seed);
       CAPTURE(of_files);
       const DataMap map = random_map(seed, world.size());
       const Machine machine;
       Dataset dataset = of_files ? machine.files(own_size(map)) : machine.bytes(own_size(map));
       const std::vector<std::string> before = all_texts(dataset, world);
-      const MoveProgress progress = move(map, machine, dataset);
+      const MoveProgress progress = move(map, machine, dataset, in_background);
       CHECK(progress.samples == moved_by(map));
       CHECK(progress.there_before == 0);
       CHECK(dataset.size() == own_size_after(map));
@@ -273,6 +283,48 @@ TEST_CASE("a sample that the sender has changed meanwhile travels again") {
   CHECK(move(map, machine, dataset).there_before == 4);
 }
 
+TEST_CASE("a move in the background that is given up goes on when it is begun again") {
+  const Communicator world = Communicator::world();
+  if (world.size() == 1) {
+    return;
+  }
+  // Of more rounds than one look allows.
+  constexpr Index kSamples = 26000;
+  DataMap map;
+  map.before.assign(static_cast<std::size_t>(world.size()), 0);
+  map.before[0] = kSamples;
+  map.moves = {{0, 1, 1000, kSamples}};
+  const Machine machine;
+  Dataset dataset = machine.bytes(own_size(map), {1, 40, 50});
+  const std::vector<std::string> before = all_texts(dataset, world);
+  {
+    SampleMove given_up(map, {"map", machine.arrivals(), true}, world, dataset);
+    CHECK_FALSE(given_up.look());
+  }
+  CHECK(all_texts(dataset, world) == before);
+  const MoveProgress again = move(map, machine, dataset, true);
+  CHECK(again.there_before > 0);
+  CHECK(again.there_before < again.samples);
+  CHECK(all_texts(dataset, world) == before);
+  CHECK(dataset.size() == own_size_after(map));
+}
+
+TEST_CASE("a move in the background may be waited for") {
+  const Communicator world = Communicator::world();
+  const DataMap map = random_map(3, world.size());
+  const Machine machine;
+  Dataset dataset = machine.files(own_size(map));
+  const std::vector<std::string> before = all_texts(dataset, world);
+  SampleMove move(map, {"map", machine.arrivals(), true}, world, dataset);
+  Index told = 0;
+  if (!move.look()) {
+    move.finish([&](const MoveProgress& progress) { told = progress.bytes_moved; });
+    CHECK(told == move.progress().bytes);
+  }
+  move.change(dataset);
+  CHECK(all_texts(dataset, world) == before);
+}
+
 TEST_CASE("a sample that cannot be read or stored ends the move on all ranks") {
   const Communicator world = Communicator::world();
   if (world.size() == 1) {
@@ -282,17 +334,23 @@ TEST_CASE("a sample that cannot be read or stored ends the move on all ranks") {
   map.before.assign(static_cast<std::size_t>(world.size()), 0);
   map.before[0] = 10;
   map.moves = {{0, 1, 5, 10}};
-  const Machine machine;
-  Dataset dataset = machine.files(own_size(map));
-  if (world.rank() == 0) {
-    fs::remove(picture_path(*dataset.files(), 8));
+  for (const bool in_background : {false, true}) {
+    CAPTURE(in_background);
+    const Machine machine;
+    Dataset dataset = machine.files(own_size(map));
+    if (world.rank() == 0) {
+      fs::remove(picture_path(*dataset.files(), 8));
+    }
+    CHECK_THROWS_WITH_AS((void)move(map, machine, dataset, in_background),
+                         doctest::Contains("picture-8.jpg"),
+                         engine::AgreedError);
+    dataset = machine.files(own_size(map));
+    if (world.rank() == 1) {
+      fs::remove_all(machine.arrivals());
+      tests::put_bytes(machine.arrivals(), "a file where the folder should be");
+    }
+    CHECK_THROWS_AS((void)move(map, machine, dataset, in_background), engine::AgreedError);
   }
-  CHECK_THROWS_AS(move(map, machine, dataset), engine::AgreedError);
-  dataset = machine.files(own_size(map));
-  if (world.rank() == 1) {
-    tests::put_bytes(machine.arrivals(), "a file where the folder should be");
-  }
-  CHECK_THROWS_AS(move(map, machine, dataset), engine::AgreedError);
 }
 
 }  // namespace

@@ -25,12 +25,30 @@ TEST_CASE("a data map moves the last samples of a device, and reads as it was wr
 
 TEST_CASE("a data map of classes moves the last samples of each, and reads as it was written") {
   const ClassSamples classes{{"cat", "\"dog\""}, {{4, 6}, {5, 0}, {0, 0}}};
-  const DataMap map = data_map(classes, {{0, 1, 1, 2}, {0, 2, 0, 1}, {0, 2, 1, 3}});
+  const DataMap map = data_map(classes, {{}, {{0, 1, 1, 2}, {0, 2, 0, 1}, {0, 2, 1, 3}}});
   CHECK(map.before == std::vector<Index>{10, 5, 0});
   CHECK(map.moves == std::vector<MappedSamples>{
                          {0, 1, 1, 3, "\"dog\""}, {0, 2, 3, 4, "cat"}, {0, 2, 3, 6, "\"dog\""}});
   CHECK(parse_data_map(to_text(map), "map") == map);
   CHECK(samples_after(map) == std::vector<Index>{4, 7, 4});
+}
+
+TEST_CASE("a data map says for how much of the first epoch samples may move meanwhile") {
+  BalanceProblem problem;
+  problem.devices = {{.samples = 10}, {.samples = 5}};
+  const auto share = [&](double move_s, double epoch_s) {
+    const DataMap map =
+        data_map(problem, {.moves = {{0, 1, 2}}, .move_s = move_s, .epoch_s = epoch_s});
+    CHECK(parse_data_map(to_text(map), "map") == map);
+    return map.share_while_moving;
+  };
+  CHECK(share(3, 60) == 0.05);
+  CHECK(share(0.0301, 10) == 0.004);  // rounded up
+  CHECK(share(100, 60) == kMostWhileMoving);
+  CHECK(share(3, 0) == 0);
+  CHECK(data_map(problem, {.moves = {}, .move_s = 3, .epoch_s = 60}).share_while_moving == 0);
+  CHECK_THROWS_AS((void)parse_data_map("samples = [1]\nshare_while_moving = 0.3\n", "map"),
+                  InputError);
 }
 
 TEST_CASE("a data map that would lose or double a sample is refused") {

@@ -1,0 +1,61 @@
+#include "engine/cli/data_move.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "engine/comm/agreement.h"
+#include "engine/system/clock.h"
+#include "partitioner/base/quantities.h"
+
+namespace tessera::engine {
+
+using partitioner::counted;
+using partitioner::readable_bytes;
+
+DataMove::DataMove(const partitioner::DataMap& data_map,
+                   const SampleMoveOptions& options,
+                   ProgressStyle style,
+                   std::shared_ptr<BatchSource> source,
+                   const Communicator& communicator)
+    : source_(std::move(source)),
+      move_(data_map, options, communicator, source_->dataset()),
+      report_(communicator.rank() == 0 ? style : ProgressStyle::None),
+      communicator_(communicator),
+      begun_s_(now_s()) {
+  report_.show(move_.progress());
+}
+
+bool DataMove::look(Index most) {
+  over_ = move_.look();
+  if (!std::exchange(looked_, true) && !over_) {
+    report_.say_steps_meanwhile(most);
+  }
+  return over_;
+}
+
+std::string DataMove::finish(Index steps) {
+  const double waiting_s = now_s();
+  if (over_) {
+    report_.show(move_.progress());
+  } else {
+    move_.finish([this](const MoveProgress& progress) { report_.show(progress); });
+  }
+  const double end_s = now_s();
+  throw_agreed(communicator_, problem_of([this] {
+                 source_->change([this](Dataset& dataset) { move_.change(dataset); });
+               }));
+  const MoveProgress& all = move_.progress();
+  std::string happened = fmt::format("{} ({}) moved between devices in {:.1f} s",
+                                     counted(all.samples - all.there_before, "sample"),
+                                     readable_bytes(all.bytes),
+                                     end_s - begun_s_);
+  if (looked_) {
+    const std::string meanwhile = fmt::format(
+        "{} ran meanwhile, then {:.1f} s of waiting", counted(steps, "step"), end_s - waiting_s);
+    report_.say_more(meanwhile);
+    happened += ", " + meanwhile;
+  }
+  return happened;
+}
+
+}  // namespace tessera::engine
