@@ -88,7 +88,7 @@ choose() {
 least_step_s() { cat "$@" | awk -F'[:,]' '/"measured_step_s": [0-9]/ && (least == "" || $2 < least) { least = $2 } END { print least + 0 }'; }
 
 measure_model() { # NAME BATCH BOARD...
-  local name=$1 images=$2 round objective steps key
+  local name=$1 images=$2 round objective length key
   shift 2
   model_file=$scratch/$name.cfg
   made_model "$name" >"$model_file" || fail "--models: there is no '$name'."
@@ -98,9 +98,9 @@ measure_model() { # NAME BATCH BOARD...
   for ((round = 1; round <= rounds; ++round)); do
     choose "$key@all@$round" --objective energy --try-all --steps 1000000 || return 0
   done
-  steps=$(awk -v step="$(least_step_s "$kept/$key"@all@*.json)" -v hours="$hours" 'BEGIN { printf "%d", 3600 * hours / step }')
+  length=$(awk -v step="$(least_step_s "$kept/$key"@all@*.json)" -v hours="$hours" 'BEGIN { printf "%d", 3600 * hours / step }')
   for objective in $objectives; do
-    choose "$key@$objective" --objective "$objective" --steps "$steps" || true
+    choose "$key@$objective" --objective "$objective" --steps "$length" || true
   done
 }
 

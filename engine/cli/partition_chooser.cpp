@@ -123,7 +123,7 @@ void PartitionChooser::expect_feasible(const RunSize& size,
   });
 }
 
-// Whether there was another set to try.
+// Whether there was another trial to make.
 bool PartitionChooser::try_next(const TrialRuns& runs) {
   const Communicator& communicator = runs.communicator;
   const Index left = runs.size.steps - runs.size.first_step - steps_tried_ - 1;
@@ -139,9 +139,10 @@ bool PartitionChooser::try_next(const TrialRuns& runs) {
       order = {static_cast<std::int64_t>(*next), std::min(trials_->steps_of(*next), left)};
       text = to_text(set.found->partition);
       predicted_s = set.found->predicted_s();
-      say(fmt::format("trying {}, {} steps\n",
+      say(fmt::format("trying {}{}, {} steps\n",
                       partitioner::printable(partitioner::listed_devices(
                           device_names(choice_->cluster()), set.devices)),
+                      trials_->trials_of(*next) > 0 ? " again" : "",
                       order.steps));
     }
   }

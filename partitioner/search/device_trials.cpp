@@ -1,6 +1,7 @@
 #include "partitioner/search/device_trials.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -17,8 +18,37 @@ constexpr std::size_t kLeastTrials = 2;  // whatever time they take
 constexpr double kMostSteps = 0.5;       // of the run's, for trials
 constexpr double kPreparingSteps = 1;    // what it takes to change over, about
 
+// How much worse than the best what was tried once, twice, ... may be, to be tried again.
+constexpr std::array kClose = {0.2, 0.1, 0.05};
+
 double product_error(double a, double b) {
   return std::sqrt(a * a + b * b);
+}
+
+// What comes of changes in speed: twice as much where time counts twice, nothing in a power that
+// depends on which devices work.
+double sensitivity(Objective objective) {
+  switch (objective) {
+    case Objective::Power:
+      return 0;
+    case Objective::EnergyDelay:
+      return 2;
+    case Objective::Time:
+    case Objective::Energy:
+    case Objective::Memory:
+      return 1;
+  }
+  return 1;
+}
+
+// Of two measurements with these weights: their mean, as far off as they are by themselves and from
+// each other.
+Estimate together(const Estimate& a, double weight, const Estimate& b, double other_weight) {
+  const double sum = weight + other_weight;
+  return {(weight * a.value + other_weight * b.value) / sum,
+          std::hypot(weight * a.error / sum,
+                     other_weight * b.error / sum,
+                     std::sqrt(weight * other_weight) / sum * (a.value - b.value) / 2)};
 }
 
 // A mean of ratios.
@@ -54,7 +84,7 @@ const char* what(Objective objective) {
 }  // namespace
 
 DeviceTrials::DeviceTrials(std::vector<PredictedSet> sets, const TrialOptions& options)
-    : sets_(std::move(sets)), tried_(sets_.size()), options_(options) {
+    : sets_(std::move(sets)), tried_(sets_.size()), trials_(sets_.size()), options_(options) {
   const bool asks_power = is_of_energy(options.objective) || options.power_limit_w < kInfiniteRate;
   for (const PredictedSet& set : sets_) {
     expects(!asks_power || !set.unfit.empty() || set.power_w, "the power of each set is known");
@@ -206,7 +236,9 @@ bool DeviceTrials::is_ruled_out(std::size_t set) const {
 Index DeviceTrials::steps_of(std::size_t set) const {
   constexpr double kMost = 50;
   const double step_s = sets_[set].step_s * correction(set).step;
-  const double counted = std::clamp(std::ceil(options_.least_trial_s / step_s), 1.0, kMost);
+  const double longer = 1 + trials_[set];
+  const double counted =
+      std::clamp(std::ceil(longer * options_.least_trial_s / step_s), longer, longer * kMost);
   const double most = std::max(2.0, std::floor(options_.steps * kMostSteps / 4));
   return static_cast<Index>(std::min(counted + 1, most));
 }
@@ -220,7 +252,8 @@ bool DeviceTrials::has_time_for(std::size_t set) const {
     if (const auto& tried = tried_[other]) {
       ++trials;
       steps += static_cast<double>(tried->steps);
-      spent_s += (static_cast<double>(tried->steps) + kPreparingSteps) * tried->step_s.value;
+      spent_s += (static_cast<double>(tried->steps) + trials_[other] * kPreparingSteps) *
+                 tried->step_s.value;
     }
     if (sets_[other].unfit.empty()) {
       least_run_s = std::min(least_run_s, outlook(other).time_s.value);
@@ -232,10 +265,43 @@ bool DeviceTrials::has_time_for(std::size_t set) const {
   }
   const double trial_s = (more + kPreparingSteps) * sets_[set].step_s * correction(set).step;
   return steps + more <= std::max(1.0, kMostSteps * options_.steps) &&
-         (trials < kLeastTrials || spent_s + trial_s <= options_.most_share * least_run_s);
+         ((trials < kLeastTrials && trials_[set] == 0) ||
+          spent_s + trial_s <= options_.most_share * least_run_s);
 }
 
 std::optional<std::size_t> DeviceTrials::next() const {
+  std::optional<std::size_t> set = next_new();
+  if (!set && !options_.all) {
+    set = next_again();
+  }
+  return set && has_time_for(*set) ? set : std::nullopt;
+}
+
+// The one that was tried least, and not last, of the best and of those that may be as good.
+std::optional<std::size_t> DeviceTrials::next_again() const {
+  std::vector<SetOutlook> all = ranking();
+  std::erase_if(all, [](const SetOutlook& of) { return !of.tried || of.excess > 0; });
+  std::optional<std::size_t> least;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const std::size_t best = all.front().set;
+    const std::size_t other = all[i].set;
+    const auto done = static_cast<std::size_t>(std::min(trials_[best], trials_[other]));
+    if (done > kClose.size() ||
+        value(all[i]) >
+            value(all.front()) * (1 + sensitivity(options_.objective) * kClose.at(done - 1))) {
+      continue;
+    }
+    for (const std::size_t set : {best, other}) {
+      const auto turn = [this](std::size_t of) { return std::pair(trials_[of], of == last_); };
+      if (!least || turn(set) < turn(*least)) {
+        least = set;
+      }
+    }
+  }
+  return least;
+}
+
+std::optional<std::size_t> DeviceTrials::next_new() const {
   std::optional<std::size_t> best;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t set = 0; set < sets_.size(); ++set) {
@@ -249,12 +315,26 @@ std::optional<std::size_t> DeviceTrials::next() const {
       }
     }
   }
-  return best && has_time_for(*best) ? best : std::nullopt;
+  return best;
 }
 
 void DeviceTrials::add(std::size_t set, const TriedSet& tried) {
   expects(set < sets_.size() && tried.step_s.value > 0, "a set that there is, and steps of it");
-  tried_[set] = tried;
+  const int before = trials_[set]++;
+  last_ = set;
+  std::optional<TriedSet>& known = tried_[set];
+  if (!known) {
+    known = tried;
+    return;
+  }
+  // The first step of each does not count.
+  const auto weight = static_cast<double>(std::max<Index>(known->steps - before, 1));
+  const auto other = static_cast<double>(std::max<Index>(tried.steps - 1, 1));
+  known->steps += tried.steps;
+  known->step_s = together(known->step_s, weight, tried.step_s, other);
+  if (known->power_w && tried.power_w) {
+    known->power_w = together(*known->power_w, weight, *tried.power_w, other);
+  }
 }
 
 std::string DeviceTrials::why_pruned(const SetOutlook& of) const {

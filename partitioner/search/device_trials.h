@@ -4,8 +4,11 @@
 //
 // How far predictions are off is much the same for sets of one device, and for sets of several: so
 // what has been tried corrects the predictions of what has not. What is left of their error is
-// TrialOptions::error. Limits are absolute: until something has been tried, no set is ruled out by
-// them that may keep them by the error of predictions that nothing corrects.
+// TrialOptions::error. How fast devices are changes while they are tried, with their temperature
+// and with what else they do: so the best of those that were tried, and what is nearly as good, are
+// tried again, in turn and for longer, as long as there is time. Limits are absolute: until
+// something has been tried, no set is ruled out by them that may keep them by the error of
+// predictions that nothing corrects.
 
 #pragma once
 
@@ -32,7 +35,7 @@ struct PredictedSet {
 };
 
 struct TriedSet {
-  Index steps = 0;  // that were done
+  Index steps = 0;  // that were done, in all trials
   Estimate step_s = {};
   std::optional<Estimate> power_w = {};
 };
@@ -67,14 +70,17 @@ class DeviceTrials {
   // Objectives of energy and a limit of power require that all powers are known.
   DeviceTrials(std::vector<PredictedSet> sets, const TrialOptions& options);
 
-  // The set to try next; nothing where the rest is ruled out or there is no time for more.
+  // The set to try next, perhaps once more; nothing where the best of them is known, or there is no
+  // time for more.
   [[nodiscard]] std::optional<std::size_t> next() const;
 
   // Steps that a trial of a set takes: the first meets connections and pages that are not there
   // yet, and is not counted.
   [[nodiscard]] Index steps_of(std::size_t set) const;
 
+  // What a trial has shown. Several of one set count by the steps that they took.
   void add(std::size_t set, const TriedSet& tried);
+  [[nodiscard]] int trials_of(std::size_t set) const { return trials_[set]; }
 
   // All sets: those that can be chosen first, the best of them first, in the order of `objective`.
   [[nodiscard]] std::vector<SetOutlook> ranking() const;
@@ -104,11 +110,15 @@ class DeviceTrials {
   [[nodiscard]] bool any_tried() const;
   [[nodiscard]] std::optional<double> least_value() const;
   [[nodiscard]] bool is_ruled_out(std::size_t set) const;
+  [[nodiscard]] std::optional<std::size_t> next_new() const;
+  [[nodiscard]] std::optional<std::size_t> next_again() const;
   [[nodiscard]] bool has_time_for(std::size_t set) const;
   [[nodiscard]] std::string why_pruned(const SetOutlook& of) const;
 
   std::vector<PredictedSet> sets_;
   std::vector<std::optional<TriedSet>> tried_;
+  std::vector<int> trials_;  // of each set
+  std::size_t last_ = 0;     // that was tried
   TrialOptions options_;
 };
 
