@@ -486,6 +486,19 @@ def balance_classes():
     return table(["devices", "classes", "largest / smallest", "times as fast, all classes alike", "any class", "time lost to classes", "gap", "found in, ms"], rows)
 
 
+def balance_measured():
+    path = BENCH / "heterogeneous/balance/measured.csv"
+    if not path.exists():
+        return NOT_MEASURED
+    rows, unmoved_s = [], {}
+    for (setting, what), group in by(rows_of(path), lambda row: (row["setting"], row["what"])).items():
+        predicted_s, measured_s = (statistics.median(float(row[column]) for row in group) for column in ("predicted_s", "measured_s"))
+        unmoved_s.setdefault(setting, (predicted_s, measured_s))
+        faster = [fixed(unmoved / of) for unmoved, of in zip(unmoved_s[setting], (predicted_s, measured_s))] if what == "moving and training" else ["", ""]
+        rows.append([f"`{setting.split()[-1]}`", what, figures(predicted_s), figures(measured_s), fixed(predicted_s / measured_s), *faster])
+    return table(["<model", "<what", "predicted, s", "measured, s", "predicted / measured", "times as fast, predicted", "measured"], rows) + origin_words(path)
+
+
 def profile():
     path = BENCH / "profile.csv"
     return table(["<part", "share", "<what would remain"], [[row["part"], percent(float(row["share"])), row["remark"]] for row in rows_of(path)]) + origin_words(path)
@@ -591,6 +604,7 @@ TABLES = {
     "fine-tuning": fine_tuning,
     "balance": balance,
     "balance-classes": balance_classes,
+    "balance-measured": balance_measured,
     "profile": profile,
     "accuracy-fashion": lambda: accuracy("fashion"),
     "accuracy-coloured": lambda: accuracy("coloured"),

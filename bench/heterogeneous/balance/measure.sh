@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 bench=bench/heterogeneous/balance/measure.sh
 . bench/steps/steps.sh
+. bench/heterogeneous/models.sh
 
 readonly measured_columns='setting,what,predicted_s,measured_s,round'
 common_options=(program model batch rounds timeout out table probe-seconds vectors dilate slow-by)
@@ -30,7 +31,7 @@ predicts, and \`tessera train --data-map\` trains with samples where they lie an
 Needs root and the package dataset-fashion-mnist; takes about an hour, and the machine should be otherwise idle.
 
   --cluster FILE        devices (bench/cluster); default: $cluster
-  --model FILE          default: $model
+  --model FILE|NAME     one of bench/heterogeneous/models.sh has a name; default: $model
   --samples 'N,...'     training pictures on each device; default: $samples
   --epochs E            default: $epochs
   --batch N             images per step; default: $batch
@@ -60,7 +61,7 @@ be_quick() {
 
 # row WHAT PREDICTED_S MEASURED_S ROUND: both are times of the emulated devices, which are faster than real ones.
 row() {
-  awk -v label="$cluster_label" -v what="$1" -v predicted="$2" -v measured="$3" -v round="$4" -v k="$dilation" \
+  awk -v label="$cluster_label $model_name" -v what="$1" -v predicted="$2" -v measured="$3" -v round="$4" -v k="$dilation" \
     'BEGIN { printf "%s,%s,%.6g,%.6g,%s\n", label, what, k * predicted, k * measured, round }' >>"$out"
   say "$(tail -n 1 "$out" | awk -F, '{ printf "%s: predicted %.3g s, measured %.3g s", $2, $3, $4 }')"
 }
@@ -131,7 +132,7 @@ measure_moving() {
 
 report() {
   awk -F, 'NR == 1 { next }
-    { key = $2; if (!(key in count)) order[++keys] = key; predicted[key] += $3; measured[key, ++count[key]] = $4 }
+    { key = $1 ": " $2; if (!(key in count)) order[++keys] = key; predicted[key] += $3; measured[key, ++count[key]] = $4 }
     function median(key,    n, i, j, x, t) {
       n = count[key]
       for (i = 1; i <= n; ++i) x[i] = measured[key, i]
@@ -154,6 +155,10 @@ trap leave EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 may_emulate
+if made_model "$model" >"$scratch/made.cfg"; then
+  mv "$scratch/made.cfg" "$scratch/$model.cfg"
+  model=$scratch/$model.cfg
+fi
 echo "$measured_columns" >"$(in_folder "$out")"
 emulate "$(basename "$cluster" .devices)" "$cluster"
 setting "$model" own "$batch"
