@@ -44,7 +44,7 @@ Usage: bench/heterogeneous/park.sh [OPTION...]
 Trains LeNet-5 and a ResNet on Fashion-MNIST on 1 to 10 emulated Raspberry Pi 3 ($speed GFLOP/s, links of $rate Mbit/s), as Park, Lee and Kim did with
 MXNet and a parameter server (Electronics 2020, 9, 28), and with what --partition auto finds on the same devices. Runs are short: a few dozen
 steps. Accuracy is measured afterwards, on all pictures for testing. Writes a line of CSV for each run, prints a table, draws a
-figure. Needs root and Debian's dataset-fashion-mnist. With the defaults it takes about 20 minutes; the machine should be otherwise idle.
+figure. Needs root and Debian's dataset-fashion-mnist. With the defaults it takes about 40 minutes; the machine should be otherwise idle.
 
 Their way of synchronising is parameter-rank:0: all gradients go to one device and all parameters back, in every step. Where \`tessera train\` has no
 --sync, it is images shared out, with gradients reduced by their owners instead.
