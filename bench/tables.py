@@ -490,13 +490,15 @@ def balance_measured():
     path = BENCH / "heterogeneous/balance/measured.csv"
     if not path.exists():
         return NOT_MEASURED
-    rows, unmoved_s = [], {}
+    columns = ("predicted_s", "planned_s", "measured_s")
+    rows, unmoved = [], {}
     for (setting, what), group in by(rows_of(path), lambda row: (row["setting"], row["what"])).items():
-        predicted_s, measured_s = (statistics.median(float(row[column]) for row in group) for column in ("predicted_s", "measured_s"))
-        unmoved_s.setdefault(setting, (predicted_s, measured_s))
-        faster = [fixed(unmoved / of) for unmoved, of in zip(unmoved_s[setting], (predicted_s, measured_s))] if what == "moving and training" else ["", ""]
-        rows.append([f"`{setting.split()[-1]}`", what, figures(predicted_s), figures(measured_s), fixed(predicted_s / measured_s), *faster])
-    return table(["<model", "<what", "predicted, s", "measured, s", "predicted / measured", "times as fast, predicted", "measured"], rows) + origin_words(path)
+        of = [statistics.median(float(row[column]) for row in group) if group[0][column] else None for column in columns]
+        unmoved.setdefault(setting, of)
+        faster = [fixed(before / now) for before, now in zip(unmoved[setting], of)] if what == "moving and training" else [""] * len(columns)
+        rows.append([f"`{setting.split()[-1]}`", what, *map(figures, of), *faster])
+    return table(["<model", "<what", "predicted, s", "with what steps exchange", "measured, s", "times as fast, predicted", "with exchange", "measured"],
+                 rows) + origin_words(path)
 
 
 def profile():

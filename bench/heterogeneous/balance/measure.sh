@@ -7,7 +7,7 @@ bench=bench/heterogeneous/balance/measure.sh
 . bench/steps/steps.sh
 . bench/heterogeneous/models.sh
 
-readonly measured_columns='setting,what,predicted_s,measured_s,round'
+readonly measured_columns='setting,what,predicted_s,planned_s,measured_s,round'
 common_options=(program model batch rounds timeout out table probe-seconds vectors dilate slow-by)
 own_options=(cluster samples epochs data bitmap-side bitmaps)
 model=models/fashion-resnet.cfg
@@ -59,11 +59,13 @@ be_quick() {
   out=runs/balance-measured-quick.csv
 }
 
-# row WHAT PREDICTED_S MEASURED_S ROUND: both are times of the emulated devices, which are faster than real ones.
+# row WHAT PREDICTED_S PLANNED_S MEASURED_S ROUND: times of the emulated devices, which are faster than real ones. Predicted by `tessera balance`, which
+# knows how long devices compute; planned by the cost model, with what steps exchange, or nothing.
 row() {
-  awk -v label="$cluster_label $model_name" -v what="$1" -v predicted="$2" -v measured="$3" -v round="$4" -v k="$dilation" \
-    'BEGIN { printf "%s,%s,%.6g,%.6g,%s\n", label, what, k * predicted, k * measured, round }' >>"$out"
-  say "$(tail -n 1 "$out" | awk -F, '{ printf "%s: predicted %.3g s, measured %.3g s", $2, $3, $4 }')"
+  awk -v label="$cluster_label $model_name" -v what="$1" -v predicted="$2" -v planned="$3" -v measured="$4" -v round="$5" -v k="$dilation" '
+    function of_devices(s) { return s == "" ? "" : sprintf("%.6g", k * s) }
+    BEGIN { printf "%s,%s,%s,%s,%s,%s\n", label, what, of_devices(predicted), of_devices(planned), of_devices(measured), round }' >>"$out"
+  say "$(tail -n 1 "$out" | awk -F, '{ printf "%s: predicted %.3g s%s, measured %.3g s", $2, $3, $4 == "" ? "" : sprintf(", with exchange %.3g s", $4), $5 }')"
 }
 
 # predict SAMPLES BYTES EPOCHS OPTION...: leaves the flat JSON in $scratch/balance, and the map in $scratch/map.toml.
@@ -88,11 +90,16 @@ train() {
   local map=$1 from=$2
   shift 2
   rm -rf "$scratch/run"
-  run "${launch[@]}" "$program" train "$model" --data "$from/part-{rank}" --data-map "$map" --batch "$batch" --no-eval --monitor off --progress line \
+  run "${launch[@]}" "$program" train "$model" --data "$from/part-{rank}" --data-map "$map" --batch "$batch" --cluster "$profile" --no-eval --monitor off --progress line \
     --run "$scratch/run" "$@" || fail "tessera train: $(last_complaint)"
 }
 # seconds: of the steps of the last run.
 seconds() { sed -n 's/.*"step_s":\([^,}]*\).*/\1/p' "$scratch/run/metrics.jsonl" | awk '{ sum += $1 } END { printf "%.6g", sum }'; }
+# planned_s: what the cost model says of them.
+planned_s() {
+  sed -n 's/.*"predicted_step_s": *\([^,}]*\).*/\1/p' "$scratch/run/run.json" |
+    awk -v steps="$(grep -c '"step_s"' "$scratch/run/metrics.jsonl")" 'NR == 1 { printf "%.6g", steps * $1 }'
+}
 # moved_s: of its move.
 moved_s() {
   sed -n 's/^moved \([^ ]* [^ ]*\) of \1 in \([0-9.]*\) s,.*/\2/p' "$scratch/printed" | tail -n 1
@@ -111,11 +118,11 @@ measure_training() {
   for ((round = 1; round <= rounds; ++round)); do
     before_s=$(unmoved_epoch_s "$samples")
     train "$scratch/stay.toml" "$scratch/idx" --epochs "$epochs"
-    row 'training without moving' "$(awk -v s="$before_s" -v e="$epochs" 'BEGIN { print s * e }')" "$(seconds)" "$round"
+    row 'training without moving' "$(awk -v s="$before_s" -v e="$epochs" 'BEGIN { print s * e }')" "$(planned_s)" "$(seconds)" "$round"
     predict "$samples" 785 "$epochs"
     train "$scratch/map.toml" "$scratch/idx" --epochs "$epochs"
-    row 'training with samples moved' "$(awk -v s="$(predicted t_epoch_s)" -v e="$epochs" 'BEGIN { print s * e }')" "$(seconds)" "$round"
-    row 'moving and training' "$(predicted total_s)" "$(awk -v a="$(seconds)" -v b="$(waited_s)" 'BEGIN { print a + b }')" "$round"
+    row 'training with samples moved' "$(awk -v s="$(predicted t_epoch_s)" -v e="$epochs" 'BEGIN { print s * e }')" "$(planned_s)" "$(seconds)" "$round"
+    row 'moving and training' "$(predicted total_s)" "$(awk -v a="$(planned_s)" -v b="$(predicted t_move_s)" 'BEGIN { print a + b }')" "$(awk -v a="$(seconds)" -v b="$(waited_s)" 'BEGIN { print a + b }')" "$round"
   done
 }
 
@@ -126,13 +133,13 @@ measure_moving() {
   for ((round = 1; round <= rounds; ++round)); do
     predict "$bitmaps" "$bytes" 1000000
     train "$scratch/map.toml" "$scratch/bmp" --steps 1
-    row "moving bitmaps of $((bytes / 1000)) kB" "$(predicted t_move_s)" "$(moved_s)" "$round"
+    row "moving bitmaps of $((bytes / 1000)) kB" "$(predicted t_move_s)" '' "$(moved_s)" "$round"
   done
 }
 
 report() {
   awk -F, 'NR == 1 { next }
-    { key = $1 ": " $2; if (!(key in count)) order[++keys] = key; predicted[key] += $3; measured[key, ++count[key]] = $4 }
+    { key = $1 ": " $2; if (!(key in count)) order[++keys] = key; predicted[key] += $3; planned[key] += $4; measured[key, ++count[key]] = $5 }
     function median(key,    n, i, j, x, t) {
       n = count[key]
       for (i = 1; i <= n; ++i) x[i] = measured[key, i]
@@ -140,10 +147,10 @@ report() {
       return n % 2 ? x[(n + 1) / 2] : (x[n / 2] + x[n / 2 + 1]) / 2
     }
     END {
-      print "| what | predicted, s | measured, s | predicted / measured |"
+      print "| what | predicted, s | with exchange, s | measured, s |"
       print "| --- | ---: | ---: | ---: |"
       for (i = 1; i <= keys; ++i)
-        printf "| %s | %.4g | %.4g | %.2f |\n", order[i], predicted[order[i]] / count[order[i]], median(order[i]), predicted[order[i]] / count[order[i]] / median(order[i])
+        printf "| %s | %.4g | %.4g | %.4g |\n", order[i], predicted[order[i]] / count[order[i]], planned[order[i]] / count[order[i]], median(order[i])
     }' "$out"
 }
 
