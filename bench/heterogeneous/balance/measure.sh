@@ -150,7 +150,8 @@ report() {
       print "| what | predicted, s | with exchange, s | measured, s |"
       print "| --- | ---: | ---: | ---: |"
       for (i = 1; i <= keys; ++i)
-        printf "| %s | %.4g | %.4g | %.4g |\n", order[i], predicted[order[i]] / count[order[i]], planned[order[i]] / count[order[i]], median(order[i])
+        printf "| %s | %.4g | %s | %.4g |\n", order[i], predicted[order[i]] / count[order[i]], planned[order[i]] ? sprintf("%.4g", planned[order[i]] / count[order[i]]) : "",
+          median(order[i])
     }' "$out"
 }
 
