@@ -29,7 +29,8 @@ def draw(path):
     axis.plot(places, alone, color=look.PALE, linestyle=":", label="the faster one alone")
     axis.axhline(90, color=look.DARK, linewidth=1, linestyle=(0, (1, 3)))
     axis.set_xticks(places, ratios)
-    axis.set(xlabel="ratio of the speeds", ylabel="% of the sum of the speeds", ylim=(45, 105))
+    most = max(100 * max(pair["share"], pair["predicted_share"]) for pair in pairs)
+    axis.set(xlabel="ratio of the speeds", ylabel="% of the sum of the speeds", ylim=(45, max(105, most + 3)))
     look.legend_below(drawing, *axis.get_legend_handles_labels(), columns=2)
     return drawing
 
