@@ -279,6 +279,10 @@ std::optional<std::size_t> DeviceTrials::next() const {
 
 // The one that was tried least, and not last, of the best and of those that may be as good.
 std::optional<std::size_t> DeviceTrials::next_again() const {
+  const double sensitive = sensitivity(options_.objective);
+  if (sensitive == 0) {
+    return std::nullopt;
+  }
   std::vector<SetOutlook> all = ranking();
   std::erase_if(all, [](const SetOutlook& of) { return !of.tried || of.excess > 0; });
   std::optional<std::size_t> least;
@@ -287,8 +291,7 @@ std::optional<std::size_t> DeviceTrials::next_again() const {
     const std::size_t other = all[i].set;
     const auto done = static_cast<std::size_t>(std::min(trials_[best], trials_[other]));
     if (done > kClose.size() ||
-        value(all[i]) >
-            value(all.front()) * (1 + sensitivity(options_.objective) * kClose.at(done - 1))) {
+        value(all[i]) > value(all.front()) * (1 + sensitive * kClose.at(done - 1))) {
       continue;
     }
     for (const std::size_t set : {best, other}) {
