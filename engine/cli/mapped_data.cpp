@@ -51,12 +51,8 @@ MappedData::MappedData(const TrainCommand& command, Index images, const Communic
   constexpr Index kMostSamples = (Index{1} << 31U) - 1;
   refuse(all < 1 || all > kMostSamples,
          fmt::format("{}: there are {} samples, expected 1 to {}", file_, all, kMostSamples));
-  EarlyItems early{map_.before, map_.share_while_moving};
-  for (const partitioner::MappedSamples& move : map_.moves) {
-    early.sizes[static_cast<std::size_t>(move.from)] -= move.end - move.begin;
-  }
-  training_ =
-      std::make_shared<const DataShares>(DataShares::for_training(after, images, std::move(early)));
+  training_ = std::make_shared<const DataShares>(
+      DataShares::for_training(after, images, {samples_staying(map_), map_.share_while_moving}));
   expect_fitting_options(command);
 }
 

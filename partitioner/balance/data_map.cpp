@@ -57,10 +57,17 @@ DataMap data_map(const ClassSamples& classes, const ClassBalance& balance) {
   return map;
 }
 
-std::vector<Index> samples_after(const DataMap& map) {
+std::vector<Index> samples_staying(const DataMap& map) {
   std::vector<Index> samples = map.before;
   for (const MappedSamples& move : map.moves) {
     samples[static_cast<std::size_t>(move.from)] -= move.end - move.begin;
+  }
+  return samples;
+}
+
+std::vector<Index> samples_after(const DataMap& map) {
+  std::vector<Index> samples = samples_staying(map);
+  for (const MappedSamples& move : map.moves) {
     samples[static_cast<std::size_t>(move.to)] += move.end - move.begin;
   }
   return samples;

@@ -39,7 +39,8 @@ struct DataMap {
 [[nodiscard]] DataMap data_map(const BalanceProblem& problem, const Balance& balance);
 [[nodiscard]] DataMap data_map(const ClassSamples& classes, const ClassBalance& balance);
 
-// Samples of each device after the moves.
+// Samples of each device that do not move, and all that it has after the moves.
+[[nodiscard]] std::vector<Index> samples_staying(const DataMap& map);
 [[nodiscard]] std::vector<Index> samples_after(const DataMap& map);
 
 // parse_data_map(to_text(map), ...) == map. `name` is for messages; InputError where the text is no

@@ -52,6 +52,15 @@ DataMap random_map(std::uint64_t seed, int ranks) {
   return map;
 }
 
+// Rank 0 has all samples, of which those from `begin` on move to rank 1.
+DataMap from_first(Index samples, Index begin) {
+  DataMap map;
+  map.before.assign(static_cast<std::size_t>(Communicator::world().size()), 0);
+  map.before[0] = samples;
+  map.moves = {{0, 1, begin, samples}};
+  return map;
+}
+
 // A text that no other sample of any rank has.
 std::string content(int rank, Index item) {
   const std::string one = fmt::format("sample {} of rank {}.", item, rank);
@@ -219,10 +228,7 @@ TEST_CASE("what has arrived does not travel again, and what was damaged since do
   }
   for (const bool of_files : {true, false}) {
     CAPTURE(of_files);
-    DataMap map;
-    map.before.assign(static_cast<std::size_t>(world.size()), 0);
-    map.before[0] = 1000;
-    map.moves = {{0, 1, 100, 1000}};
+    const DataMap map = from_first(1000, 100);
     const Machine machine;
     const auto open = [&] {
       return of_files ? machine.files(own_size(map)) : machine.bytes(own_size(map));
@@ -267,10 +273,7 @@ TEST_CASE("a sample that the sender has changed meanwhile travels again") {
   if (world.size() == 1) {
     return;
   }
-  DataMap map;
-  map.before.assign(static_cast<std::size_t>(world.size()), 0);
-  map.before[0] = 10;
-  map.moves = {{0, 1, 5, 10}};
+  const DataMap map = from_first(10, 5);
   const Machine machine;
   Dataset dataset = machine.files(own_size(map));
   (void)move(map, machine, dataset);
@@ -290,10 +293,7 @@ TEST_CASE("a move in the background that is given up goes on when it is begun ag
   }
   // Of more rounds than one look allows.
   constexpr Index kSamples = 26000;
-  DataMap map;
-  map.before.assign(static_cast<std::size_t>(world.size()), 0);
-  map.before[0] = kSamples;
-  map.moves = {{0, 1, 1000, kSamples}};
+  const DataMap map = from_first(kSamples, 1000);
   const Machine machine;
   Dataset dataset = machine.bytes(own_size(map), {1, 40, 50});
   const std::vector<std::string> before = all_texts(dataset, world);
@@ -330,10 +330,7 @@ TEST_CASE("a sample that cannot be read or stored ends the move on all ranks") {
   if (world.size() == 1) {
     return;
   }
-  DataMap map;
-  map.before.assign(static_cast<std::size_t>(world.size()), 0);
-  map.before[0] = 10;
-  map.moves = {{0, 1, 5, 10}};
+  const DataMap map = from_first(10, 5);
   for (const bool in_background : {false, true}) {
     CAPTURE(in_background);
     const Machine machine;
