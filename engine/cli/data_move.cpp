@@ -42,7 +42,7 @@ std::string DataMove::finish(Index steps) {
   }
   const double end_s = now_s();
   throw_agreed(communicator_, problem_of([this] {
-                 source_->change([this](Dataset& dataset) { move_.change(dataset); });
+                 source_->change([this](Dataset& dataset) { move_.add_arrivals(dataset); });
                }));
   const MoveProgress& all = move_.progress();
   std::string happened = fmt::format("{} ({}) moved between devices in {:.1f} s",

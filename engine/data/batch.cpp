@@ -33,8 +33,9 @@ BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::strin
   }
 }
 
-void BatchSource::change(const std::function<void(Dataset&)>& work) {
-  work(dataset_);
+void BatchSource::change(const std::function<void(Dataset&)>& add_arrivals) {
+  dataset_.drop(options_.leaving);
+  add_arrivals(dataset_);
   options_.leaving.clear();
   staying_ = {};
   expects(!is_part() ||

@@ -53,9 +53,9 @@ class BatchSource {
   // Throws InputError that starts with `model` (the model file) where its rules cannot be followed.
   BatchSource(Dataset dataset, BatchOptions options, const std::string& model);
 
-  // `work` takes what is leaving out of the data set, and adds what has arrived behind the rest.
-  // Nothing must be read meanwhile.
-  void change(const std::function<void(Dataset&)>& work);
+  // Takes what is leaving out of the data set; `add_arrivals` adds what has arrived behind the
+  // rest. Nothing must be read meanwhile.
+  void change(const std::function<void(Dataset&)>& add_arrivals);
 
   // Steps that `epochs` take, the last of which may reach into the next one.
   [[nodiscard]] Index steps(Index epochs = 1) const;

@@ -13,7 +13,6 @@
 #include "engine/comm/agreement.h"
 #include "engine/comm/pair_exchange.h"
 #include "engine/comm/patience.h"
-#include "engine/moving/shipment.h"
 
 namespace tessera::engine {
 
@@ -58,7 +57,7 @@ struct SampleMove::State {
         of_thread(of_all.for_another_thread().resting()),
         rounds(rounds_of(shipment.size(),
                          options.in_background ? kBackgroundRoundBytes : kRoundBytes)),
-        progress{shipment.size().samples, shipment.size().there_before, shipment.size().bytes, 0} {
+        progress{shipment.size(), 0} {
     if (options.in_background && rounds > 0) {
       thread = std::thread([this] { work(); });
     }
@@ -246,8 +245,8 @@ Index SampleMove::bytes() const {
   return 2 * (state_->most_sent + state_->most_received);
 }
 
-void SampleMove::change(Dataset& dataset) const {
-  state_->shipment.change(dataset);
+void SampleMove::add_arrivals(Dataset& dataset) const {
+  state_->shipment.add_arrivals(dataset);
 }
 
 }  // namespace tessera::engine

@@ -18,16 +18,13 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/data/dataset.h"
+#include "engine/moving/shipment.h"
 #include "partitioner/balance/data_map.h"
 
 namespace tessera::engine {
 
-// Of all devices together.
-struct MoveProgress {
-  Index samples = 0;       // that the map moves
-  Index there_before = 0;  // of them, from an earlier attempt
-  Index bytes = 0;         // of the others
-  Index bytes_moved = 0;
+struct MoveProgress : ShipmentSize {
+  Index bytes_moved = 0;  // of all devices together
 };
 
 struct SampleMoveOptions {
@@ -71,8 +68,9 @@ class SampleMove {
   // What it took at most, of one that is over.
   [[nodiscard]] Index bytes() const;
 
-  // Once it is over: takes what was sent out of the data set, and adds what has arrived.
-  void change(Dataset& dataset) const;
+  // Once it is over: adds what has arrived to the data set. What was sent is to be taken out of it
+  // (move_lists.h).
+  void add_arrivals(Dataset& dataset) const;
 
  private:
   struct State;

@@ -284,15 +284,7 @@ void Shipment::store(Index round, Index rounds, const BytesByRank& received) con
   group.commit();
 }
 
-void Shipment::change(Dataset& dataset) const {
-  std::vector<Index> gone;
-  for (const auto& [rank, samples] : sent_) {
-    for (const MovedSample& sample : samples) {
-      gone.push_back(sample.item);
-    }
-  }
-  std::sort(gone.begin(), gone.end());
-  dataset.drop(gone);
+void Shipment::add_arrivals(Dataset& dataset) const {
   for (const auto& [rank, arrival] : arrivals_) {
     if (const BytePictures* held = dataset.byte_pictures()) {
       BytePictures pictures{held->shape, {}, {}, held->class_names};

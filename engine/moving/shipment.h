@@ -56,8 +56,8 @@ class Shipment {
   // Writes that to its files. Throws InputError where it cannot, or where something is damaged.
   void store(Index round, Index rounds, const BytesByRank& received) const;
 
-  // Takes what was sent out of the data set, and adds what has arrived: all of it.
-  void change(Dataset& dataset) const;
+  // Adds what has arrived to the data set: all of it.
+  void add_arrivals(Dataset& dataset) const;
 
  private:
   // What one device sends to another: the files that the receiver does not have yet.
