@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/cli/setup.h"
+#include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/report/device_names.h"
 

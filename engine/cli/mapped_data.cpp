@@ -10,7 +10,9 @@
 
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
+#include "engine/comm/mpi_session.h"
 #include "engine/moving/move_lists.h"
+#include "engine/train/run_report.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/regular_file.h"
@@ -35,7 +37,10 @@ void refuse(bool condition, const std::string& why) {
 
 }  // namespace
 
-MappedData::MappedData(const TrainCommand& command, Index images, const Communicator& communicator)
+MappedData::MappedData(const TrainCommand& command,
+                       Index images,
+                       Index passes,
+                       const Communicator& communicator)
     : communicator_(communicator), file_(command.data_map) {
   std::optional<std::string> text;
   on_root(communicator, [&] { text = read_map(file_); });
@@ -54,6 +59,10 @@ MappedData::MappedData(const TrainCommand& command, Index images, const Communic
   training_ = std::make_shared<const DataShares>(
       DataShares::for_training(after, images, {samples_staying(map_), map_.share_while_moving}));
   expect_fitting_options(command);
+  if (command.resume.empty() && MpiSession::threads_may_call()) {
+    // The loader reads a pass ahead.
+    early_steps_ = std::max<Index>(0, (training_->early_passes() - 1) / passes);
+  }
 }
 
 void MappedData::expect_fitting_options(const TrainCommand& command) const {
@@ -103,19 +112,27 @@ void MappedData::make_room(Dataset& training) const {
   training.reserve(training_->sizes()[static_cast<std::size_t>(communicator_.rank())]);
 }
 
-std::unique_ptr<DataMove> MappedData::move(const std::string& folder,
-                                           ProgressStyle style,
-                                           bool in_background,
-                                           std::shared_ptr<BatchSource> training) const {
+void MappedData::begin_move(const std::string& run,
+                            ProgressStyle style,
+                            const std::shared_ptr<BatchSource>& training) {
   const SampleMoveOptions options{.map = file_,
-                                  .folder = std::filesystem::path(folder) / "samples" /
+                                  .folder = std::filesystem::path(run) / "samples" /
                                             fmt::format("rank-{}", communicator_.rank()),
-                                  .in_background = in_background};
-  return std::make_unique<DataMove>(map_, options, style, std::move(training), communicator_);
+                                  .in_background = early_steps_ > 0};
+  move_ = std::make_unique<DataMove>(map_, options, style, training, communicator_);
+  if (early_steps_ == 0) {
+    finish_move(0);
+  }
 }
 
-std::string MappedData::sizes() const {
-  return fmt::format("pictures that each rank trains on: {}", fmt::join(training_->sizes(), ", "));
+void MappedData::finish_move(Index steps) {
+  moved_ = move_->finish(steps);
+  moving_bytes_ = early_steps_ > 0 ? move_->bytes() : 0;
+  move_.reset();
+  on_root(communicator_, [&] {
+    say(fmt::format("pictures that each rank trains on: {}\n",
+                    fmt::join(training_->sizes(), ", ")));
+  });
 }
 
 void MappedData::test_on(Index pictures) {

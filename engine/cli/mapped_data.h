@@ -18,9 +18,13 @@ namespace tessera::engine {
 
 class MappedData {
  public:
-  // Reads --data-map on rank 0, for passes of `images`. Throws AgreedError where it is not one of
-  // these ranks, or where other options do not go with it. All ranks call this together.
-  MappedData(const TrainCommand& command, Index images, const Communicator& communicator);
+  // Reads --data-map on rank 0, for steps of so many passes of `images`. Throws AgreedError where
+  // it is not one of these ranks, or where other options do not go with it. All ranks call this
+  // together.
+  MappedData(const TrainCommand& command,
+             Index images,
+             Index passes,
+             const Communicator& communicator);
 
   // What this rank's data set has to have.
   [[nodiscard]] OwnPart own_part() const;
@@ -32,18 +36,30 @@ class MappedData {
   // Images that all ranks together have room for in a pass.
   [[nodiscard]] Index places() const;
 
-  // Passes that need no sample that is still to arrive.
-  [[nodiscard]] Index early_passes() const { return training_->early_passes(); }
+  // Steps that may run while samples move, since they need none that is still to arrive; 0: samples
+  // move before the first step, as when a run is resumed.
+  [[nodiscard]] Index early_steps() const { return early_steps_; }
+  // What moving takes of memory beside steps, at most.
+  [[nodiscard]] Index background_bytes() const {
+    return early_steps_ > 0 ? SampleMove::kBackgroundBytes : 0;
+  }
+
   // Makes room in this rank's data set for what it is to have.
   void make_room(Dataset& training) const;
-  // Begins to move samples of the sources into `folder`, in the background or not. Throws
-  // AgreedError. All ranks call this together.
-  [[nodiscard]] std::unique_ptr<DataMove> move(const std::string& folder,
-                                               ProgressStyle style,
-                                               bool in_background,
-                                               std::shared_ptr<BatchSource> training) const;
-  // How many each rank then has, in a line.
-  [[nodiscard]] std::string sizes() const;
+  // Begins to move samples of the sources into a run's folder, and is done with that where no step
+  // may run meanwhile. Throws AgreedError. All ranks call this together.
+  void begin_move(const std::string& run,
+                  ProgressStyle style,
+                  const std::shared_ptr<BatchSource>& training);
+  [[nodiscard]] bool is_moving() const { return move_ != nullptr; }
+  // Between steps, of which `most` may run: whether all have moved. As DataMove::look().
+  [[nodiscard]] bool look(Index most) { return move_->look(most); }
+  // As DataMove::finish().
+  void finish_move(Index steps);
+  // What has moved, in a line; rank 0's, once it has.
+  [[nodiscard]] const std::string& moved() const { return moved_; }
+  // What that took of memory beside steps.
+  [[nodiscard]] Index moving_bytes() const { return moving_bytes_; }
 
   // Of pictures to test with, so many of which lie on this rank. All ranks call this together.
   void test_on(Index pictures);
@@ -62,6 +78,10 @@ class MappedData {
   partitioner::DataMap map_;
   std::shared_ptr<const DataShares> training_;
   std::shared_ptr<const DataShares> testing_;
+  Index early_steps_ = 0;
+  std::unique_ptr<DataMove> move_;  // while samples move
+  std::string moved_;
+  Index moving_bytes_ = 0;
 };
 
 // Warns on rank 0 where the run of a checkpoint to resume had another data map than `now` (empty:

@@ -1,482 +1,14 @@
 #include "engine/cli/options.h"
 
-#include <charconv>
-#include <fmt/format.h>
-
+#include "engine/cli/common_options.h"
 #include "engine/cli/help.h"
-#include "engine/power/meter_spec.h"
+#include "engine/cli/partition_options.h"
+#include "engine/cli/train_options.h"
 #include "partitioner/balance/balance.h"
-#include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
 namespace {
-
-constexpr Index kMostCount = 1'000'000'000;  // steps, images, ranks
-constexpr Index kMostThreads = 1024;
-constexpr Index kMostScale = 4096;
-constexpr Index kMostStallTimeout = 86400;
-constexpr Index kMostSeed = 0x7fffffffffffffff;  // checkpoints keep it as a signed number
-
-CLI::Validator whole_number(Index least, Index most) {
-  const auto check = [least, most](const std::string& text) {
-    Index value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
-    return good ? std::string()
-                : fmt::format("\"{}\" is not an integer from {} to {}", text, least, most);
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator number(double least, double most) {
-  const auto check = [least, most](const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
-    return good ? std::string()
-                : fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Option* add_text(CLI::App& app,
-                      const char* name,
-                      std::string& value,
-                      const char* type,
-                      const std::string& help) {
-  return app.add_option(name, value, help)->type_name(type);
-}
-
-template <class Count>
-CLI::Option* add_count(
-    CLI::App& app, const char* name, Count& value, const char* help, Index most = kMostCount) {
-  auto* option = app.add_option(name, value, help)->type_name("N")->check(whole_number(1, most));
-  return value > 0 ? option->capture_default_str() : option;
-}
-
-void add_choice(CLI::App& app,
-                const char* name,
-                std::string& value,
-                const std::vector<std::string>& choices,
-                const char* help) {
-  app.add_option(name, value, help)
-      ->type_name("HOW")
-      ->check(CLI::IsMember(choices))
-      ->capture_default_str();
-}
-
-template <class Seed>
-CLI::Option* add_seed(CLI::App& app, Seed& seed, const char* help) {
-  return app.add_option("--seed", seed, help)->type_name("N")->check(whole_number(0, kMostSeed));
-}
-
-void add_model(CLI::App& app, std::string& model) {
-  add_text(app, "MODEL", model, "", "model file, Darknet's .cfg")->required();
-}
-
-void add_size(CLI::App& app, std::string& size) {
-  add_text(app, "--size", size, "HxW", "input size, if other than the model's");
-}
-
-void add_freeze(CLI::App& app, std::string& layer) {
-  add_text(app,
-           "--freeze",
-           layer,
-           "LAYER",
-           "freeze the layers up to this one, counted from 0: they do not change and have no "
-           "backward pass; or none (default: those with stopbackward=1 in the model file, and all "
-           "before them)");
-}
-
-void add_json(CLI::App& app, bool& json, const char* help) {
-  app.add_flag("--json", json, help);
-}
-
-void add_weights(CLI::App& app, std::string& weights) {
-  add_text(
-      app, "--weights", weights, "FILE", "checkpoint.safetensors, or a file in Darknet's .weights")
-      ->required();
-}
-
-std::vector<std::string> kernel_choices(bool plans) {
-  std::vector<std::string> choices{"direct", "winograd", "usual", "reference"};
-  if (plans) {
-    choices.emplace_back(kMeasuredKernels);
-  }
-  return choices;
-}
-
-// What bounds a partition beside its cut.
-std::vector<CLI::Option*> add_execution(CLI::App& app, PartitionChoice& choice, bool plans) {
-  auto* reader = add_text(app,
-                          "--reader",
-                          choice.reader,
-                          "RANK",
-                          "the rank that reads pictures for all, or \"every\": each reads its own "
-                          "part (default: every)");
-  auto* kernels =
-      app.add_option(
-             "--kernels",
-             choice.kernels,
-             fmt::format(
-                 "how convolutions are computed: direct (the same bits for any partition), "
-                 "winograd (3x3 in fewer multiplications), usual (winograd where it pays), "
-                 "reference (slow, for comparison); default: {}, or what the partition file says",
-                 choice.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
-          ->check(CLI::IsMember(kernel_choices(plans)));
-  auto* workspace = app.add_option("--workspace",
-                                   choice.workspace_mib,
-                                   "limit on the kernels' scratch memory: kernels that need more "
-                                   "are replaced by ones that need less (default: no limit)")
-                        ->type_name("MIB")
-                        ->check(whole_number(1, kMostCount));
-  for (auto* option : {reader, kernels, workspace}) {
-    option->group(kPartitionGroup);
-  }
-  return {reader, kernels, workspace};
-}
-
-CLI::Option* add_memory_limit(CLI::App& app, PartitionChoice& choice, const char* help) {
-  return app.add_option("--memory-limit", choice.memory_limit_mib, help)
-      ->type_name("MIB")
-      ->check(whole_number(1, kMostCount));
-}
-
-// What --partition auto looks for.
-std::vector<CLI::Option*> add_search(CLI::App& app, PartitionChoice& choice) {
-  auto* cluster = add_text(app,
-                           "--cluster",
-                           choice.cluster,
-                           "FILE",
-                           "profile of devices and links, for --partition auto and for the "
-                           "predictions of `plan` (default: the host file that HYDRA_HOST_FILE "
-                           "names, with .cluster.toml appended; else equal devices are assumed)");
-  auto* limit = add_memory_limit(
-      app,
-      choice,
-      "with --partition auto: memory that a device may use (default: as in its profile)");
-  auto* objective = app.add_option("--objective",
-                                   choice.objective,
-                                   "with --partition auto: minimise the time of a step, the "
-                                   "largest memory of any device, the energy of a step or its "
-                                   "energy-delay product (default: time)")
-                        ->type_name("HOW")
-                        ->check(CLI::IsMember({"time", "memory", "energy", "edp"}));
-  return {cluster, limit, objective};
-}
-
-void add_partition(CLI::App& app,
-                   PartitionChoice& choice,
-                   const char* default_grid = "as square as possible",
-                   bool plans = false) {
-  auto* file = add_text(app,
-                        "--partition",
-                        choice.file,
-                        "FILE",
-                        "partition file (see `tessera plan --save`), or auto: the one predicted to "
-                        "be fastest on the cluster");
-  const std::vector<CLI::Option*> search = add_search(app, choice);
-  auto* grid =
-      add_text(app,
-               "--grid",
-               choice.grid,
-               "RxC",
-               fmt::format("rows x columns of tiles, one per rank, for example 2x3 (default: {})",
-                           default_grid));
-  auto* groups =
-      add_text(app,
-               "--groups",
-               choice.groups,
-               "A-B,...",
-               "layers fused into groups, for example 0-3,4-7,8 (default: one group per layer)");
-  auto* recompute = add_text(app,
-                             "--recompute",
-                             choice.recompute,
-                             "A-B,...",
-                             "groups whose maps are recomputed for the backward pass instead of "
-                             "kept, to save memory; or all");
-  const auto add_layer = [&](const char* name, int& layer, const char* help) {
-    return app.add_option(name, layer, help)
-        ->type_name("LAYER")
-        ->check(whole_number(0, kMostCount));
-  };
-  auto* data = add_layer("--data-parallel-from",
-                         choice.data_parallel_from,
-                         "from this layer on, divide images among ranks instead of tiles (default: "
-                         "the first layer that cannot be tiled)");
-  auto* filter = add_layer("--filter-parallel-from",
-                           choice.filter_parallel_from,
-                           "from this layer on, divide output channels among ranks");
-  add_execution(app, choice, plans);
-  for (auto* shorthand : {grid, groups, recompute, data, filter}) {
-    file->excludes(shorthand);
-  }
-  for (auto* option : {file, grid, groups, recompute, data, filter}) {
-    option->group(kPartitionGroup);
-  }
-  for (auto* option : search) {
-    option->group(kPartitionGroup);
-  }
-}
-
-// See comm/watchdog.h.
-void add_stall_timeout(CLI::App& app, Index& seconds) {
-  app.add_option("--stall-timeout",
-                 seconds,
-                 "exit with code 75 if a rank has not answered for this long (default: 60)")
-      ->type_name("SECONDS")
-      ->check(whole_number(1, kMostStallTimeout));
-}
-
-CLI::Validator meter_specification() {
-  const auto check = [](const std::string& text) {
-    try {
-      (void)parse_meter(text);
-    } catch (const partitioner::InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  return CLI::Validator(check, "");
-}
-
-// `example` is one more of a meter.
-void add_meters(CLI::App& app, std::vector<std::string>& meters, const char* example) {
-  app.add_option("--meter",
-                 meters,
-                 fmt::format("meter of electric power, [HOST=]KIND[:ARGUMENT], such as hwmon, "
-                             "command:PROGRAM or {}; can be repeated (default: auto)",
-                             example))
-      ->type_name("SPEC")
-      ->allow_extra_args(false)
-      ->check(meter_specification());
-}
-
-// An older name of an option: accepted, and not in the help.
-CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI::Option* option) {
-  return app.add_option(name, value)->group("")->excludes(option);
-}
-
-CLI::Validator known_compression() {
-  const auto check = [](const std::string& text) {
-    return partitioner::compression_named(text)
-               ? std::string()
-               : fmt::format("\"{}\" is none of {}, with F above 0 up to 1 and R from 1 to {}",
-                             text,
-                             partitioner::kCompressionForms,
-                             partitioner::kMostLowRank);
-  };
-  return CLI::Validator(check, "");
-}
-
-void add_gradient_precision(CLI::App& app, PartitionChoice& choice) {
-  const CLI::Validator known = known_compression();
-  auto* option = app.add_option("--gradient-precision",
-                                choice.gradient_precision,
-                                "how gradients and parameters travel: exact, half (16 bits), "
-                                "topk:F (the largest share F), sign (a bit each), low-rank:R "
-                                "(factors of R columns); all but exact with error feedback "
-                                "(default: exact, or what the partition file says)")
-                     ->type_name("HOW")
-                     ->check(known)
-                     ->group(kPartitionGroup);
-  add_alias(app, "--sums", choice.gradient_precision, option)->check(known);
-}
-
-constexpr Index kMostReplicas = partitioner::kMostRanks;
-
-CLI::Option* add_replicas(CLI::App& app, PartitionChoice& choice) {
-  return app
-      .add_option("--replicas",
-                  choice.replicas,
-                  "divide the ranks into R groups of equal size that hold the model each and share "
-                  "the images of each pass; the other options say how one is cut (default: 1)")
-      ->type_name("R")
-      ->check(whole_number(1, kMostReplicas));
-}
-
-CLI::Validator known_sync() {
-  const auto check = [](const std::string& text) {
-    try {
-      (void)partitioner::parse_synchronisation(text);
-    } catch (const partitioner::InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Option* add_sync(CLI::App& app, PartitionChoice& choice) {
-  return app
-      .add_option("--sync",
-                  choice.sync,
-                  "how replicas are tied: every-step (exact), local:H (parameters averaged every H "
-                  "steps), post-local:H (gradients every step at first, then local:H), "
-                  "parameter-rank:S (updates by the first replica, S steps old), gossip "
-                  "(random pairs); default: every-step")
-      ->type_name("HOW")
-      ->check(known_sync());
-}
-
-void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {
-  app.add_option(
-         "--mean", mean, "subtracted from pixel values in 0..1: one number, or one per channel")
-      ->type_name("X,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--std", stddev, "pixels are then divided by this")
-      ->type_name("X,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-}
-
-// How long to train, and how many images at a time.
-void add_course(CLI::App& app, TrainCommand& command) {
-  auto* steps = add_count(
-      app, "--steps", command.steps, "train until this step (default: the model's max_batches)");
-  add_count(app, "--epochs", command.epochs, "number of passes over the data set")->excludes(steps);
-  add_count(app, "--batch", command.batch, "images per step (default: the model's)");
-  add_count(app,
-            "--subdivisions",
-            command.subdivisions,
-            "passes a step is divided into, to save memory (default: the model's, 1 with --batch)");
-  add_count(app,
-            "--schedule-steps",
-            command.schedule_steps,
-            "length of the learning rate schedule (default: the model's max_batches, else the "
-            "length of training)");
-}
-
-void add_skip_broken(CLI::App& app, bool& skip_broken) {
-  app.add_flag(
-      "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
-}
-
-// All of training but how to cut. Returns --run.
-CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
-  add_model(app, command.model);
-  add_text(app,
-           "--data",
-           command.data,
-           "DATA",
-           "folder of IDX or CIFAR files, folder per class, or Darknet .data file")
-      ->required();
-  auto* run =
-      add_text(app, "--run", command.run, "DIR", "folder for checkpoints, metrics and reports");
-  app.add_flag("--force", command.force, "replace an earlier run in that folder");
-  add_course(app, command);
-  add_seed(
-      app,
-      command.seed,
-      "seed of weights, shuffling and augmentation (default: the resumed checkpoint's, else 1)");
-  auto* resume = add_text(app, "--resume", command.resume, "FILE", "continue from this checkpoint");
-  add_text(app,
-           "--weights",
-           command.weights,
-           "FILE",
-           "start with these weights: a checkpoint, or a file in Darknet's .weights")
-      ->excludes(resume);
-  add_freeze(app, command.freeze);
-  add_choice(app,
-             "--batch-norm",
-             command.batch_norm,
-             {"sync", "frozen", "tile"},
-             "batch statistics, running statistics, or each tile's own (not exact)");
-  add_count(app,
-            "--checkpoint-every",
-            command.checkpoint_every,
-            "steps between checkpoints (default: an epoch)");
-  auto* no_eval = app.add_flag_callback(
-      "--no-eval", [&command] { command.evaluate = false; }, "do not test after each epoch");
-  add_count(app,
-            "--patience",
-            command.patience,
-            "end after this many tests in a row without a better accuracy (default: at the last "
-            "step)")
-      ->excludes(no_eval);
-  add_skip_broken(app, command.skip_broken);
-  add_choice(app,
-             "--progress",
-             command.progress,
-             {"auto", "line", "bar", "none"},
-             "one line per step, or a bar; auto: a bar on a terminal");
-  add_choice(app, "--monitor", command.monitor, {"on", "off"}, "record each device once a second");
-  add_meters(app, command.meters, "cluster=shelly:URL");
-  add_pixels(app, command.mean, command.stddev);
-  return run;
-}
-
-void add_train(CLI::App& program, TrainCommand& command) {
-  CLI::App& app =
-      *program.add_subcommand("train", "train a model, on one device or tiled over several");
-  add_training(app, command)->required();
-  add_text(app,
-           "--data-map",
-           command.data_map,
-           "FILE",
-           "each rank has data of its own, of which samples move to other ranks first as this file "
-           "of `tessera balance --out` says; {rank} in --data is the number of the rank");
-  auto* rebalance = app.add_flag("--rebalance",
-                                 command.rebalance,
-                                 "with --partition auto: find another partition where devices turn "
-                                 "out to be slower or faster than their profile says");
-  constexpr Index kMostSeconds = 86400;
-  add_count(app,
-            "--rebalance-every",
-            command.rebalance_s,
-            "seconds of steps in which the speed of devices is measured, for --rebalance",
-            kMostSeconds)
-      ->type_name("SECONDS")
-      ->needs(rebalance);
-  add_partition(app, command.partition);
-  add_gradient_precision(app, command.partition);
-  add_replicas(app, command.partition);
-  add_sync(app, command.partition);
-  add_count(app,
-            "--local-after",
-            command.local_after,
-            "with --sync post-local:H: steps in which gradients are averaged (default: half of the "
-            "run)");
-  add_stall_timeout(app, command.stall_timeout_s);
-}
-
-void add_choose(CLI::App& program, ChooseCommand& command) {
-  constexpr double kLeast = 1e-12;
-  constexpr double kMost = 1e12;
-  CLI::App& app = *program.add_subcommand(
-      "choose", "choose the devices of a cluster to train on, by short trials, and train");
-  TrainCommand& train = command.train;
-  add_text(app, "--cluster", train.partition.cluster, "FILE", "profile of devices and links")
-      ->required();
-  app.add_option("--objective",
-                 command.objective,
-                 "minimise the time of the run, the power that the devices take, the energy of "
-                 "the run, or energy times time")
-      ->type_name("HOW")
-      ->check(CLI::IsMember({"time", "power", "energy", "edp"}))
-      ->required();
-  app.add_option("--deadline", command.deadline_s, "seconds that the run may take")
-      ->type_name("S")
-      ->check(number(kLeast, kMost));
-  app.add_option("--power-limit", command.power_limit_w, "watts that the devices may take")
-      ->type_name("W")
-      ->check(number(kLeast, kMost));
-  app.add_flag("--count-idle",
-               command.count_idle,
-               "devices that do not train take their idle power (default: they are off)");
-  app.add_flag(
-      "--try-all", command.try_all, "try each set of devices, whatever is predicted for it");
-  app.add_flag("--dry-run", command.dry_run, "rank by predictions only; needs no mpiexec");
-  add_memory_limit(app, train.partition, "memory that a device may use (default: its profile's)");
-  add_training(app, train);
-  add_execution(app, train.partition, false);
-  add_gradient_precision(app, train.partition);
-  add_stall_timeout(app, train.stall_timeout_s);
-}
 
 void add_eval(CLI::App& program, EvalCommand& command) {
   CLI::App& app =
@@ -501,23 +33,7 @@ void add_check_data(CLI::App& program, CheckDataCommand& command) {
   add_json(app, command.json, "print JSON: pictures of each class, all problems");
 }
 
-// A list of numbers, one per device.
-template <class Number>
-CLI::Option* add_numbers(CLI::App& app,
-                         const char* name,
-                         std::vector<Number>& numbers,
-                         const CLI::Validator& each,
-                         const char* help) {
-  return app.add_option(name, numbers, help)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("N,N,...")
-      ->check(each);
-}
-
 void add_balance(CLI::App& program, BalanceCommand& command) {
-  constexpr double kLeast = 1e-12;
-  constexpr double kMost = 1e12;
   CLI::App& app = *program.add_subcommand(
       "balance", "choose which samples to move between devices before training");
   add_text(app,
@@ -533,16 +49,16 @@ void add_balance(CLI::App& program, BalanceCommand& command) {
               "samples on each device now (default: those of --classes)");
   app.add_option("--sample-bytes", command.sample_bytes, "bytes of a sample")
       ->type_name("B")
-      ->check(number(kLeast, kMost))
+      ->check(real_number(kLeastQuantity, kMostQuantity))
       ->required();
   app.add_option("--epochs", command.epochs, "epochs to train")
       ->type_name("E")
-      ->check(number(kLeast, kMost))
+      ->check(real_number(kLeastQuantity, kMostQuantity))
       ->required();
   add_numbers(app,
               "--seconds-per-sample",
               command.seconds_per_sample,
-              number(kLeast, kMost),
+              real_number(kLeastQuantity, kMostQuantity),
               "training time of each device, instead of MODEL");
   add_numbers(app,
               "--capacity",
@@ -566,7 +82,7 @@ void add_balance(CLI::App& program, BalanceCommand& command) {
                  "how far the share of a class on a device may be from its share of all samples, "
                  "relative to that")
       ->type_name("X")
-      ->check(number(0, kMost))
+      ->check(real_number(0, kMostQuantity))
       ->needs(classes)
       ->capture_default_str();
   shards->excludes(classes);
@@ -604,6 +120,7 @@ void add_predict(CLI::App& program, PredictCommand& command) {
 }
 
 void add_plan(CLI::App& program, PlanCommand& command) {
+  constexpr Index kMostScale = 4096;
   CLI::App& app = *program.add_subcommand(
       "plan", "show what a partition implies: regions, messages, work, memory");
   add_model(app, command.model);
@@ -625,8 +142,6 @@ void add_plan(CLI::App& program, PlanCommand& command) {
                                command.explain,
                                "also show where the predicted time of a step goes, compared with "
                                "other partitions and other numbers of devices");
-  constexpr double kLeast = 1e-12;
-  constexpr double kMost = 1e12;
   auto* samples = add_numbers(app,
                               "--samples",
                               command.samples,
@@ -635,12 +150,12 @@ void add_plan(CLI::App& program, PlanCommand& command) {
                               "training on them as they lie and after moving some");
   auto* bytes = app.add_option("--sample-bytes", command.sample_bytes, "bytes of such a sample")
                     ->type_name("B")
-                    ->check(number(kLeast, kMost));
+                    ->check(real_number(kLeastQuantity, kMostQuantity));
   samples->needs(explain)->needs(bytes);
   bytes->needs(samples);
   app.add_option("--epochs", command.epochs, "epochs that are trained on them (default: 1)")
       ->type_name("E")
-      ->check(number(kLeast, kMost))
+      ->check(real_number(kLeastQuantity, kMostQuantity))
       ->needs(samples);
   auto* baselines =
       add_text(app,

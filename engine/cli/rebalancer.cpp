@@ -1,5 +1,6 @@
 #include "engine/cli/rebalancer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <malloc.h>
@@ -102,6 +103,27 @@ double Rebalancer::step_seconds(const ClusterProfile& cluster, const Partition& 
                    prediction_options(network_, choice_, workload_, partition),
                    partition)
       .predicted_s();
+}
+
+bool take_rebalanced_steps(const RebalancedRun& run, Partition current, Rebalancer& rebalancer) {
+  constexpr Index kFewest = 5;
+  Index steps = kFewest;
+  for (Index done = run.first_step; done + 1 < run.last_step;) {
+    const StepWindow window = run.take_steps(steps);
+    if (window.enough) {
+      return true;
+    }
+    done = window.steps_done;
+    if (window.step_s <= 0) {
+      continue;
+    }
+    if (const auto next = rebalancer.next(current, window.computing_s, run.last_step - done)) {
+      current = *next;
+      run.go_on_by(current, rebalancer.reason());
+    }
+    steps = std::max(kFewest, static_cast<Index>(run.window_s / window.step_s));
+  }
+  return false;
 }
 
 }  // namespace tessera::engine

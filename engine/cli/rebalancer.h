@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -46,5 +47,28 @@ class Rebalancer {
   partitioner::SlownessWatch watch_;     // rank 0
   std::string reason_;
 };
+
+// Steps of a run that are taken one after the other, by one partition.
+struct StepWindow {
+  Index steps_done = 0;  // of the run
+  bool enough = false;   // nothing is left to do
+  double step_s = 0;     // of a mean step but the first, in which a partition warms up; 0: no step
+  double computing_s = 0;  // of it on this rank, as Rebalancer::next() takes it
+};
+
+// What a training run offers. All ranks call its functions together.
+struct RebalancedRun {
+  Index first_step = 0;  // that is done
+  Index last_step = 0;
+  double window_s = 0;  // of steps that are looked at together
+  std::function<StepWindow(Index steps)> take_steps;
+  std::function<void(const partitioner::Partition& partition, const std::string& reason)> go_on_by;
+};
+
+// Runs all but the last step, by partitions that follow the speed of devices, `current` first.
+// Returns whether that was enough training. All ranks call this together.
+[[nodiscard]] bool take_rebalanced_steps(const RebalancedRun& run,
+                                         partitioner::Partition current,
+                                         Rebalancer& rebalancer);
 
 }  // namespace tessera::engine

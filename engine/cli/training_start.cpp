@@ -1,11 +1,12 @@
 #include "engine/cli/training_start.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string>
 
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
-#include "engine/train/checkpoint.h"
+#include "engine/train/weights_file.h"
 
 namespace tessera::engine {
 
@@ -23,15 +24,32 @@ void refuse_to_resume(const TrainCommand& command,
   }
 }
 
-}  // namespace
-
-namespace {
-
 // "layers 0 to 3 frozen"
 std::string frozen_text(int last) {
   return last < 0    ? "no layer frozen"
          : last == 0 ? "layer 0 frozen"
                      : fmt::format("layers 0 to {} frozen", last);
+}
+
+// Of --weights; without them, random ones stay.
+void take_weights(const TrainCommand& command,
+                  const partitioner::Network& network,
+                  Trainer& trainer,
+                  const Communicator& communicator) {
+  if (command.weights.empty()) {
+    if (command.resume.empty() && last_frozen(network) >= 0) {
+      warn("frozen layers keep their random initial weights: give --weights to start with others",
+           communicator);
+    }
+    return;
+  }
+  for (const std::string& line : load_fitting_weights(command.weights,
+                                                      network,
+                                                      trainer.options().training.batch_norm_epsilon,
+                                                      trainer.execution().parameters(),
+                                                      communicator)) {
+    warn(line, communicator);
+  }
 }
 
 }  // namespace
@@ -102,6 +120,84 @@ void compare_classes(const TrainCommand& command,
                      command.data),
          communicator);
   }
+}
+
+std::uint64_t training_seed(const TrainCommand& command, const Communicator& communicator) {
+  if (command.seed || command.resume.empty()) {
+    return command.seed.value_or(1);
+  }
+  return checkpoint_seed(command.resume, communicator);
+}
+
+Index post_local_steps(const TrainCommand& command,
+                       const partitioner::Synchronisation& sync,
+                       Index last_step,
+                       const Communicator& communicator) {
+  if (sync.mode != partitioner::SyncMode::PostLocal) {
+    return 0;
+  }
+  const Index before =
+      command.resume.empty() ? 0 : checkpoint_post_local_steps(command.resume, communicator);
+  if (command.local_after > 0) {
+    if (before > 0 && command.local_after != before) {
+      throw AgreedError(
+          fmt::format("{} is of a run whose replicas part after step {}: leave out --local-after",
+                      command.resume,
+                      before));
+    }
+    return command.local_after;
+  }
+  return before > 0 ? before : std::max<Index>(last_step / 2, 1);
+}
+
+TrainingState begin_training(const TrainCommand& command,
+                             const partitioner::ModelFile& model,
+                             const Preparation& preparation,
+                             Index last_step,
+                             Trainer& trainer,
+                             const Communicator& communicator) {
+  const TrainerOptions& options = trainer.options();
+  TrainingState begun{.seed = options.seed,
+                      .model = model.text,
+                      .fingerprint = fingerprint(model.network),
+                      .preparation = preparation,
+                      .last_frozen = last_frozen(model.network),
+                      .post_local_steps = options.post_local_steps};
+  take_weights(command, model.network, trainer, communicator);
+  if (command.resume.empty()) {
+    return begun;
+  }
+  const TrainingState state = load_checkpoint(command.resume,
+                                              model.network,
+                                              trainer.execution().parameters(),
+                                              trainer.optimizer(),
+                                              trainer.rank_state(),
+                                              communicator);
+  if (state.seed != options.seed) {
+    warn(fmt::format("the checkpoint was trained with --seed {}, this run has --seed {}: pictures "
+                     "are shuffled differently",
+                     state.seed,
+                     options.seed),
+         communicator);
+  }
+  if (state.step >= last_step) {
+    throw AgreedError(
+        fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
+                    command.resume,
+                    state.step,
+                    last_step));
+  }
+  if (state.rank_states == TrainingState::RankStates::OfAnotherPlan) {
+    warn(fmt::format("{}: what its ranks had of their own is of another partition: all start from "
+                     "the weights that they had in common",
+                     command.resume),
+         communicator);
+  }
+  trainer.resume_at(state.step, state.rank_states == TrainingState::RankStates::Restored);
+  begun.step = state.step;
+  begun.images_seen =
+      state.images_seen > 0 ? state.images_seen : state.step * options.training.batch;
+  return begun;
 }
 
 }  // namespace tessera::engine

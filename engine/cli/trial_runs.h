@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/comm/agreement.h"
+#include "engine/comm/communicator.h"
 #include "engine/monitor/device_sampler.h"
-#include "engine/system/stop_request.h"
 #include "partitioner/partition/partition.h"
 
 namespace tessera::engine {
@@ -59,49 +58,5 @@ struct TrialRuns {
   std::function<void(const char* name, const std::string& text)> write;  // into the run's folder
   std::function<void(const std::string& kind, const std::string& text)> tell;  // an event; rank 0's
 };
-
-// How a part of a run ended on those who took part in it.
-struct PartEnd {
-  enum class Kind : int { Done, Error, Stopped };
-  Kind kind = Kind::Done;
-  int signal = 0;
-};
-
-// Does the work on the ranks that take part while the others wait, which takes next to nothing of
-// their processors; what ends it there ends it on all. All ranks call this together.
-template <class Work>
-void while_others_rest(const Communicator& communicator,
-                       bool takes_part,
-                       bool some_rest,
-                       const Work& work) {
-  if (!some_rest) {
-    work();
-    return;
-  }
-  PartEnd mine;
-  std::string what;
-  const OrderlyStop orderly;  // a signal to one that rests reaches those who train, too
-  if (takes_part) {
-    try {
-      work();
-    } catch (const AgreedError& error) {
-      mine.kind = PartEnd::Kind::Error;
-      what = error.what();
-    } catch (const Stopped& stopped) {
-      mine = {PartEnd::Kind::Stopped, stopped.signal()};
-      what = stopped.what();
-    }
-  }
-  const Communicator waits = takes_part ? communicator : communicator.resting();
-  const PartEnd end = waits.share(mine);
-  const std::string text =
-      waits.agree(communicator.rank() == 0 ? std::optional(what) : std::nullopt).value_or("");
-  if (end.kind == PartEnd::Kind::Error) {
-    throw AgreedError(text);
-  }
-  if (end.kind == PartEnd::Kind::Stopped) {
-    throw Stopped(end.signal, text);
-  }
-}
 
 }  // namespace tessera::engine

@@ -1,0 +1,136 @@
+#include "engine/cli/common_options.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <utility>
+
+#include "engine/power/meter_spec.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+CLI::Validator whole_number(Index least, Index most) {
+  const auto check = [least, most](const std::string& text) {
+    Index value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
+    return good ? std::string()
+                : fmt::format("\"{}\" is not an integer from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator real_number(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
+    return good ? std::string()
+                : fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator accepted_by(std::function<void(const std::string&)> parse) {
+  const auto check = [parse = std::move(parse)](const std::string& text) {
+    try {
+      parse(text);
+    } catch (const partitioner::InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Option* add_text(CLI::App& app,
+                      const char* name,
+                      std::string& value,
+                      const char* type,
+                      const std::string& help) {
+  return app.add_option(name, value, help)->type_name(type);
+}
+
+void add_choice(CLI::App& app,
+                const char* name,
+                std::string& value,
+                const std::vector<std::string>& choices,
+                const char* help) {
+  app.add_option(name, value, help)
+      ->type_name("HOW")
+      ->check(CLI::IsMember(choices))
+      ->capture_default_str();
+}
+
+CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI::Option* option) {
+  return app.add_option(name, value)->group("")->excludes(option);
+}
+
+void add_model(CLI::App& app, std::string& model) {
+  add_text(app, "MODEL", model, "", "model file, Darknet's .cfg")->required();
+}
+
+void add_size(CLI::App& app, std::string& size) {
+  add_text(app, "--size", size, "HxW", "input size, if other than the model's");
+}
+
+void add_freeze(CLI::App& app, std::string& layer) {
+  add_text(app,
+           "--freeze",
+           layer,
+           "LAYER",
+           "freeze the layers up to this one, counted from 0: they do not change and have no "
+           "backward pass; or none (default: those with stopbackward=1 in the model file, and all "
+           "before them)");
+}
+
+void add_json(CLI::App& app, bool& json, const char* help) {
+  app.add_flag("--json", json, help);
+}
+
+void add_weights(CLI::App& app, std::string& weights) {
+  add_text(
+      app, "--weights", weights, "FILE", "checkpoint.safetensors, or a file in Darknet's .weights")
+      ->required();
+}
+
+void add_skip_broken(CLI::App& app, bool& skip_broken) {
+  app.add_flag(
+      "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
+}
+
+void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {
+  app.add_option(
+         "--mean", mean, "subtracted from pixel values in 0..1: one number, or one per channel")
+      ->type_name("X,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--std", stddev, "pixels are then divided by this")
+      ->type_name("X,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+void add_stall_timeout(CLI::App& app, Index& seconds) {
+  constexpr Index kMostStallTimeout = 86400;
+  app.add_option("--stall-timeout",
+                 seconds,
+                 "exit with code 75 if a rank has not answered for this long (default: 60)")
+      ->type_name("SECONDS")
+      ->check(whole_number(1, kMostStallTimeout));
+}
+
+void add_meters(CLI::App& app, std::vector<std::string>& meters, const char* example) {
+  app.add_option("--meter",
+                 meters,
+                 fmt::format("meter of electric power, [HOST=]KIND[:ARGUMENT], such as hwmon, "
+                             "command:PROGRAM or {}; can be repeated (default: auto)",
+                             example))
+      ->type_name("SPEC")
+      ->allow_extra_args(false)
+      ->check(accepted_by([](const std::string& text) { (void)parse_meter(text); }));
+}
+
+}  // namespace tessera::engine

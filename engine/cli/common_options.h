@@ -1,0 +1,81 @@
+// Options that several subcommands have, and what options are made of.
+
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "partitioner/base/region.h"
+
+namespace tessera::engine {
+
+using partitioner::Index;
+
+inline constexpr Index kMostCount = 1'000'000'000;  // steps, images, ranks
+inline constexpr Index kMostThreads = 1024;
+inline constexpr Index kMostSeed = 0x7fffffffffffffff;  // checkpoints keep it as a signed number
+inline constexpr double kLeastQuantity = 1e-12;         // of seconds, watts, bytes
+inline constexpr double kMostQuantity = 1e12;
+
+// Accept what is written like one, from `least` to `most`.
+[[nodiscard]] CLI::Validator whole_number(Index least, Index most);
+[[nodiscard]] CLI::Validator real_number(double least, double most);
+
+// Accepts what `parse` does not refuse by an InputError, which is the message.
+[[nodiscard]] CLI::Validator accepted_by(std::function<void(const std::string&)> parse);
+
+CLI::Option* add_text(
+    CLI::App& app, const char* name, std::string& value, const char* type, const std::string& help);
+
+// A number from 1 on; one above 0 that is there already is the default.
+template <class Count>
+CLI::Option* add_count(
+    CLI::App& app, const char* name, Count& value, const char* help, Index most = kMostCount) {
+  auto* option = app.add_option(name, value, help)->type_name("N")->check(whole_number(1, most));
+  return value > 0 ? option->capture_default_str() : option;
+}
+
+// One of several words; what is there already is the default.
+void add_choice(CLI::App& app,
+                const char* name,
+                std::string& value,
+                const std::vector<std::string>& choices,
+                const char* help);
+
+// A list of numbers, one per device.
+template <class Number>
+CLI::Option* add_numbers(CLI::App& app,
+                         const char* name,
+                         std::vector<Number>& numbers,
+                         const CLI::Validator& each,
+                         const char* help) {
+  return app.add_option(name, numbers, help)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("N,N,...")
+      ->check(each);
+}
+
+// An older name of an option: accepted, and not in the help.
+CLI::Option* add_alias(CLI::App& app, const char* name, std::string& value, CLI::Option* option);
+
+template <class Seed>
+CLI::Option* add_seed(CLI::App& app, Seed& seed, const char* help) {
+  return app.add_option("--seed", seed, help)->type_name("N")->check(whole_number(0, kMostSeed));
+}
+
+void add_model(CLI::App& app, std::string& model);
+void add_size(CLI::App& app, std::string& size);
+void add_freeze(CLI::App& app, std::string& layer);
+void add_json(CLI::App& app, bool& json, const char* help);
+void add_weights(CLI::App& app, std::string& weights);
+void add_skip_broken(CLI::App& app, bool& skip_broken);
+void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev);
+// See comm/watchdog.h.
+void add_stall_timeout(CLI::App& app, Index& seconds);
+// `example` is one more of a meter.
+void add_meters(CLI::App& app, std::vector<std::string>& meters, const char* example);
+
+}  // namespace tessera::engine
