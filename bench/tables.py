@@ -486,6 +486,18 @@ def balance_classes():
     return table(["devices", "classes", "largest / smallest", "times as fast, all classes alike", "any class", "time lost to classes", "gap", "found in, ms"], rows)
 
 
+def balance_cbc():
+    path = BENCH / "heterogeneous/balance/cbc.csv"
+    rows = []
+    for (charge, devices), group in by(rows_of(path), lambda row: (row["charge"], row["devices"])).items():
+        proved = [row for row in group if row["cbc_optimal"] == "1"]
+        longer = [float(row["cbc_s"]) / float(row["tessera_s"]) - 1 for row in group if row["cbc_s"]]
+        rows.append([{"latency": "latencies", "shards": "whole shards"}[charge], devices, len(group), len(proved),
+                     f"{fixed(100 * min(longer))} to {percent(max(longer), 2)}", percent(largest_gap([{"bound_s": row["bound_s"], "total": row["tessera_s"]} for row in group], "total"), 2),
+                     milliseconds_at_most(group, "solve_s"), figures(statistics.median(float(row["cbc_solve_s"]) for row in group), 2)])
+    return table(["<with", "devices", "problems", "proved by CBC", "longer by CBC", "gap", "found in, ms at most", "CBC, s, median"], rows) + origin_words(path)
+
+
 def balance_measured():
     path = BENCH / "heterogeneous/balance/measured.csv"
     if not path.exists():
@@ -606,6 +618,7 @@ TABLES = {
     "fine-tuning": fine_tuning,
     "balance": balance,
     "balance-classes": balance_classes,
+    "balance-cbc": balance_cbc,
     "balance-measured": balance_measured,
     "profile": profile,
     "accuracy-fashion": lambda: accuracy("fashion"),

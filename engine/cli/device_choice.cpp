@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/base/in_threads.h"
 #include "engine/cli/setup.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -61,9 +62,16 @@ DeviceChoice::DeviceChoice(const ChooseCommand& command,
   if (reader != partitioner::kEveryRank) {
     options.needed = reader;
   }
-  sets_ = search_device_sets(cluster_, options, [&](const std::vector<int>& devices) {
-            return find(devices, network, workload);
-          }).sets;
+  const auto find_all = [&](const std::vector<std::vector<int>>& sets) {
+    std::vector<std::optional<partitioner::Candidate>> found(sets.size());
+    const auto find_one = [&](Index set) {
+      found[static_cast<std::size_t>(set)] =
+          find(sets[static_cast<std::size_t>(set)], network, workload);
+    };
+    for_each_in_threads(std::ssize(sets), find_one, 1);
+    return found;
+  };
+  sets_ = search_device_sets(cluster_, options, find_all).sets;
   if (std::none_of(sets_.begin(), sets_.end(), [](const auto& set) { return set.found; })) {
     PartitionChoice all = command.train.partition;
     all.objective = "time";

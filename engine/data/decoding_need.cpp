@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/data/inspection.h"
+#include "engine/base/in_threads.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {

@@ -1,15 +1,14 @@
 #include "engine/data/inspection.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <fmt/format.h>
 #include <system_error>
-#include <thread>
 #include <unistd.h>
 #include <unordered_map>
 
 #include "engine/base/digest.h"
+#include "engine/base/in_threads.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/regular_file.h"
 
@@ -18,8 +17,6 @@ namespace tessera::engine {
 using partitioner::InputError;
 
 namespace {
-
-constexpr unsigned kMostThreads = 8;  // more only wait for the disk
 
 std::size_t at(Index item) {
   return static_cast<std::size_t>(item);
@@ -99,26 +96,6 @@ FirstOfContent first_of_each(std::span<const std::uint64_t> contents) {
 }
 
 }  // namespace
-
-void for_each_in_threads(Index count, const std::function<void(Index)>& work) {
-  constexpr Index kAtOnce = 64;
-  std::atomic<Index> next{0};
-  const auto run = [&] {
-    for (Index begin = next.fetch_add(kAtOnce); begin < count; begin = next.fetch_add(kAtOnce)) {
-      for (Index i = begin; i < std::min(begin + kAtOnce, count); ++i) {
-        work(i);
-      }
-    }
-  };
-  const auto most =
-      static_cast<std::size_t>(std::clamp<Index>((count + kAtOnce - 1) / kAtOnce, 1, kMostThreads));
-  std::vector<std::jthread> others(
-      std::min<std::size_t>(most, std::max(1U, std::thread::hardware_concurrency())) - 1);
-  for (std::jthread& other : others) {
-    other = std::jthread(run);
-  }
-  run();
-}
 
 PictureRecords record_sizes(const PictureFiles& files) {
   PictureRecords records;

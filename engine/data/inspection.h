@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,9 +18,6 @@
 #include "engine/data/picture_record.h"
 
 namespace tessera::engine {
-
-// Calls `work` for each number from 0 to `count`, by several threads; it must not throw.
-void for_each_in_threads(Index count, const std::function<void(Index)>& work);
 
 // Sizes of all files.
 [[nodiscard]] PictureRecords record_sizes(const PictureFiles& files);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "engine/base/in_threads.h"
 #include "engine/data/inspection.h"
 #include "engine/files/input_file.h"
 #include "partitioner/base/errors.h"

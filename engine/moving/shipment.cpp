@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "engine/base/in_threads.h"
 #include "engine/comm/agreement.h"
 #include "engine/data/inspection.h"
 #include "engine/moving/move_lists.h"

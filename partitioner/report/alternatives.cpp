@@ -201,7 +201,7 @@ class Comparison {
     if (options_.reader != kEveryRank) {
       sets.needed = options_.reader;
     }
-    const DeviceSetSearch found = search_device_sets(cluster_, sets, find);
+    const DeviceSetSearch found = search_device_sets(cluster_, sets, one_by_one(find));
     const Candidate* fastest = nullptr;
     const Candidate* frugal = nullptr;
     for (const DeviceSet& set : found.sets) {

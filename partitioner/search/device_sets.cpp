@@ -36,16 +36,14 @@ class SetSearch {
  public:
   SetSearch(const ClusterProfile& cluster,
             const DeviceSetOptions& options,
-            const FindPartition& find)
+            const FindPartitions& find)
       : options_(options), find_(find), kinds_(device_kinds(cluster, options.needed)) {}
 
   DeviceSetSearch run() {
     DeviceSetSearch result;
     result.all = number_of_sets();
     if (result.all <= static_cast<double>(options_.most)) {
-      for (const Counts& counts : all_sets()) {
-        look_at(counts);
-      }
+      look_at(all_sets());
     } else {
       climb();
     }
@@ -131,14 +129,27 @@ class SetSearch {
             objective_value(options_.objective, *found)};
   }
 
-  void look_at(const Counts& counts) {
-    if (!is_set(counts) || known_.count(counts) > 0 || known_.size() >= options_.most) {
+  // At those of which nothing is known yet, as far as there may be more.
+  void look_at(const std::vector<Counts>& all) {
+    std::vector<Counts> fresh;
+    std::vector<std::vector<int>> sets;
+    for (const Counts& counts : all) {
+      const bool is_known =
+          known_.count(counts) > 0 || std::find(fresh.begin(), fresh.end(), counts) != fresh.end();
+      if (is_set(counts) && !is_known && known_.size() + fresh.size() < options_.most) {
+        fresh.push_back(counts);
+        sets.push_back(devices_of(counts));
+      }
+    }
+    if (fresh.empty()) {
       return;
     }
-    Known known{{devices_of(counts), {}}, {}};
-    known.set.found = find_(known.set.devices);
-    known.price = price_of(known.set.found);
-    known_.emplace(counts, std::move(known));
+    std::vector<std::optional<Candidate>> found = find_(sets);
+    expects(found.size() == sets.size(), "an answer for each set");
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      const Price price = price_of(found[i]);
+      known_.emplace(std::move(fresh[i]), Known{{std::move(sets[i]), std::move(found[i])}, price});
+    }
   }
 
   void climb() {
@@ -146,21 +157,20 @@ class SetSearch {
     for (const std::vector<int>& kind : kinds_) {
       all.push_back(kind.size());
     }
-    look_at(all);
+    std::vector<Counts> first{all};
+    for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+      first.push_back(one_of(kind));
+    }
+    look_at(first);
     std::vector<std::pair<std::size_t, Price>> alone;  // kinds
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
-      Counts one = least_counts();
-      one[kind] = 1;
-      look_at(one);
-      const auto found = known_.find(one);
+      const auto found = known_.find(one_of(kind));
       alone.emplace_back(kind,
                          found == known_.end() ? price_of(std::nullopt) : found->second.price);
     }
     add_first(alone, [](const Price& price) { return price; });
     for (auto& [kind, price] : alone) {
-      Counts one = least_counts();
-      one[kind] = 1;
-      const auto found = known_.find(one);
+      const auto found = known_.find(one_of(kind));
       const bool fits = found != known_.end() && found->second.set.found;
       price.second = fits ? found->second.set.found->predicted_s() : price.second;
     }
@@ -171,9 +181,7 @@ class SetSearch {
       }
       while (const auto from = best_to_go_on_from()) {
         known_.at(*from).gone_on = true;
-        for (const Counts& next : neighbours_of(*from, exchanges)) {
-          look_at(next);
-        }
+        look_at(neighbours_of(*from, exchanges));
       }
     }
   }
@@ -187,19 +195,27 @@ class SetSearch {
     return counts;
   }
 
+  [[nodiscard]] Counts one_of(std::size_t kind) const {
+    Counts counts = least_counts();
+    counts[kind] = 1;
+    return counts;
+  }
+
   // The first 1, 2, 3, ... devices in the order of what their kinds are worth.
   template <class Worth>
   void add_first(std::vector<std::pair<std::size_t, Price>> kinds, Worth worth) {
     std::stable_sort(kinds.begin(), kinds.end(), [&](const auto& a, const auto& b) {
       return worth(a.second) < worth(b.second);
     });
+    std::vector<Counts> prefixes;
     Counts counts = least_counts();
     for (const auto& [kind, price] : kinds) {
       while (counts[kind] < kinds_[kind].size()) {
         ++counts[kind];
-        look_at(counts);
+        prefixes.push_back(counts);
       }
     }
+    look_at(prefixes);
   }
 
   [[nodiscard]] std::optional<Counts> best_to_go_on_from() const {
@@ -250,7 +266,7 @@ class SetSearch {
   }
 
   const DeviceSetOptions& options_;
-  const FindPartition& find_;
+  const FindPartitions& find_;
   std::vector<std::vector<int>> kinds_;
   std::map<Counts, Known> known_;
 };
@@ -295,13 +311,24 @@ SearchResult search_devices(const Network& network,
   return result;
 }
 
+FindPartitions one_by_one(
+    std::function<std::optional<Candidate>(const std::vector<int>& devices)> find) {
+  return [find = std::move(find)](const std::vector<std::vector<int>>& sets) {
+    std::vector<std::optional<Candidate>> found;
+    for (const std::vector<int>& devices : sets) {
+      found.push_back(find(devices));
+    }
+    return found;
+  };
+}
+
 double StepLimits::excess(double step_s, double energy_j) const {
   return std::max({0.0, step_s / seconds - 1, energy_j / step_s / watts - 1});
 }
 
 DeviceSetSearch search_device_sets(const ClusterProfile& cluster,
                                    const DeviceSetOptions& options,
-                                   const FindPartition& find) {
+                                   const FindPartitions& find) {
   expects(cluster.size() > 0, "a cluster has a device");
   return SetSearch(cluster, options, find).run();
 }

@@ -55,8 +55,13 @@ struct DeviceSetOptions {
   std::size_t most = 64;                     // sets that are searched
 };
 
-// What a search finds for the devices of a set.
-using FindPartition = std::function<std::optional<Candidate>(const std::vector<int>& devices)>;
+// What a search finds for the devices of each set; the sets may be searched at the same time.
+using FindPartitions =
+    std::function<std::vector<std::optional<Candidate>>(const std::vector<std::vector<int>>& sets)>;
+
+// One set after the other.
+[[nodiscard]] FindPartitions one_by_one(
+    std::function<std::optional<Candidate>(const std::vector<int>& devices)> find);
 
 struct DeviceSetSearch {
   std::vector<DeviceSet> sets;  // that were searched: the best first, those that do not fit last
@@ -66,6 +71,6 @@ struct DeviceSetSearch {
 // Objectives of energy and limits of power require that all powers are known.
 [[nodiscard]] DeviceSetSearch search_device_sets(const ClusterProfile& cluster,
                                                  const DeviceSetOptions& options,
-                                                 const FindPartition& find);
+                                                 const FindPartitions& find);
 
 }  // namespace tessera::partitioner

@@ -119,7 +119,7 @@ TEST_CASE("of all sets the search finds the one that trying out every set finds"
       CAPTURE(name_of(objective));
       DeviceSetOptions wishes;
       wishes.objective = objective;
-      const DeviceSetSearch search = search_device_sets(cluster, wishes, find);
+      const DeviceSetSearch search = search_device_sets(cluster, wishes, one_by_one(find));
       double least = kInfiniteRate;
       for (const auto& [devices, candidate] : known) {
         least = std::min(least, objective_value(objective, candidate));
@@ -137,10 +137,10 @@ TEST_CASE("a needed device is in every set, and what does not fit comes last") {
   const ClusterProfile cluster = equal_devices({.count = 3});
   DeviceSetOptions options;
   options.needed = 1;
-  const DeviceSetSearch search =
-      search_device_sets(cluster, options, [](const std::vector<int>& devices) {
+  const DeviceSetSearch search = search_device_sets(
+      cluster, options, one_by_one([](const std::vector<int>& devices) {
         return devices.size() == 1 ? std::nullopt : std::optional(made_up(share_of(devices), 1));
-      });
+      }));
   CHECK(search.all == 3);  // it alone, with one of the others, with both
   REQUIRE(search.sets.size() == 3);
   for (const DeviceSet& set : search.sets) {
@@ -178,7 +178,7 @@ TEST_CASE("of twelve unequal devices few sets are searched, and the best is amon
       CAPTURE(name_of(objective));
       DeviceSetOptions options;
       options.objective = objective;
-      const DeviceSetSearch search = search_device_sets(cluster, options, find);
+      const DeviceSetSearch search = search_device_sets(cluster, options, one_by_one(find));
       double least = kInfiniteRate;
       for (const auto& devices : all_sets(12)) {
         least = std::min(least, objective_value(objective, *find(devices)));
@@ -194,10 +194,10 @@ TEST_CASE("twelve equal devices are twelve sets") {
   const ClusterProfile cluster = equal_devices({.count = 12});
   std::set<std::size_t> sizes;
   const DeviceSetSearch search =
-      search_device_sets(cluster, {}, [&](const std::vector<int>& devices) {
-        CHECK(sizes.insert(devices.size()).second);
-        return std::optional(made_up(share_of(devices), 1));
-      });
+      search_device_sets(cluster, {}, one_by_one([&](const std::vector<int>& devices) {
+                           CHECK(sizes.insert(devices.size()).second);
+                           return std::optional(made_up(share_of(devices), 1));
+                         }));
   CHECK(search.sets.size() == 12);
   CHECK(search.all == 12);
 }
@@ -207,10 +207,10 @@ TEST_CASE("sets that exceed a limit come behind those that keep it") {
   DeviceSetOptions options;
   options.limits.watts = 2.5;
   const DeviceSetSearch search =
-      search_device_sets(cluster, options, [](const std::vector<int>& devices) {
-        const auto count = static_cast<double>(devices.size());
-        return std::optional(made_up(1 / count, count));
-      });
+      search_device_sets(cluster, options, one_by_one([](const std::vector<int>& devices) {
+                           const auto count = static_cast<double>(devices.size());
+                           return std::optional(made_up(1 / count, count));
+                         }));
   std::vector<std::size_t> sizes;
   for (const DeviceSet& set : search.sets) {
     sizes.push_back(set.devices.size());
@@ -227,14 +227,12 @@ TEST_CASE("on equal boards that gain less than they are more, one takes the leas
     DeviceSetOptions wishes;
     wishes.objective = objective;
     return search_device_sets(
-               cluster,
-               wishes,
-               [&](const std::vector<int>& devices) {
+               cluster, wishes, one_by_one([&](const std::vector<int>& devices) {
                  SearchOptions by_time = options;
                  by_time.objective = Objective::Time;
                  return std::optional(
                      search_devices(network, cluster, by_time, devices).candidates.front());
-               })
+               }))
         .sets.front()
         .devices.size();
   };
