@@ -56,13 +56,17 @@ class MeanRatio {
  public:
   void add(double ratio) {
     logarithms_ += std::log(ratio);
+    least_ = std::min(least_, ratio);
     ++count_;
   }
   [[nodiscard]] bool any() const { return count_ > 0; }
   [[nodiscard]] double value() const { return count_ > 0 ? std::exp(logarithms_ / count_) : 1; }
+  // What another one may be at least: where there is a single ratio, it may be one thing's own.
+  [[nodiscard]] double least() const { return count_ > 1 ? least_ : std::min(1.0, least_); }
 
  private:
   double logarithms_ = 0;
+  double least_ = kInfiniteRate;
   int count_ = 0;
 };
 
@@ -116,7 +120,7 @@ DeviceTrials::Correction DeviceTrials::correction(std::size_t set) const {
     }
   }
   const auto least = [](const MeanRatio& alike, const MeanRatio& any) {
-    return alike.any() ? alike.value() : std::min(1.0, any.value());
+    return alike.any() ? alike.least() : std::min(1.0, any.least());
   };
   return {alike_step.any() ? alike_step.value() : any_step.value(),
           alike_power.any() ? alike_power.value() : any_power.value(),

@@ -3,7 +3,9 @@
 // nothing: whoever does tells it.
 //
 // How far predictions are off is much the same for sets of one device, and for sets of several: so
-// what has been tried corrects the predictions of what has not. What is left of their error is
+// what has been tried corrects the predictions of what has not. But a profile may be wrong about
+// one device alone: a set is ruled out only if it would be too slow with the least error that was
+// seen, and, while there is a single one, with none. What is left of their error is
 // TrialOptions::error. How fast devices are changes while they are tried, with their temperature
 // and with what else they do: so the best of those that were tried, and what is nearly as good, are
 // tried again, in turn and for longer, as long as there is time. Limits are absolute: until

@@ -96,6 +96,17 @@ TEST_CASE("one device is not ruled out by how wrong predictions of several are")
   CHECK(trials.chosen() == 1);
 }
 
+// As where a profile is wrong about one of several devices.
+TEST_CASE("a set is not ruled out by how wrong the prediction of a single other one is") {
+  const std::vector<PredictedSet> sets = {
+      predicted(1, 1.0, 4), predicted(1, 1.24, 4), predicted(1, 1.9, 4)};
+  DeviceTrials trials(sets, {.steps = 100000});
+  const auto order =
+      run_once(trials, {predicted(1, 1.74, 4), predicted(1, 1.24, 4), predicted(1, 1.9, 4)});
+  CHECK(order == std::vector<std::size_t>{0, 1});
+  CHECK(trials.chosen() == 1);
+}
+
 TEST_CASE("trials take a twentieth of the run, but for two") {
   std::vector<PredictedSet> sets;
   for (int i = 0; i < 20; ++i) {
