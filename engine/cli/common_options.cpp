@@ -9,28 +9,29 @@
 
 namespace tessera::engine {
 
-CLI::Validator whole_number(Index least, Index most) {
-  const auto check = [least, most](const std::string& text) {
-    Index value = 0;
+namespace {
+
+template <class Number>
+CLI::Validator number_in(Number least, Number most, const char* what) {
+  const auto check = [least, most, what](const std::string& text) {
+    Number value = 0;
     const char* const end = text.data() + text.size();
     const auto [stopped, error] = std::from_chars(text.data(), end, value);
     const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
     return good ? std::string()
-                : fmt::format("\"{}\" is not an integer from {} to {}", text, least, most);
+                : fmt::format("\"{}\" is not {} from {} to {}", text, what, least, most);
   };
   return CLI::Validator(check, "");
 }
 
+}  // namespace
+
+CLI::Validator whole_number(Index least, Index most) {
+  return number_in(least, most, "an integer");
+}
+
 CLI::Validator real_number(double least, double most) {
-  const auto check = [least, most](const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    const bool good = error == std::errc() && stopped == end && value >= least && value <= most;
-    return good ? std::string()
-                : fmt::format("\"{}\" is not a number from {} to {}", text, least, most);
-  };
-  return CLI::Validator(check, "");
+  return number_in(least, most, "a number");
 }
 
 CLI::Validator accepted_by(std::function<void(const std::string&)> parse) {

@@ -104,7 +104,8 @@ Partition PartitionChooser::first_partition(const partitioner::Network& network,
     text = earlier_partition(network, workload, cluster);
     known_ = text.has_value();
     if (!text) {
-      say(fmt::format("searching the best partition for sets of {} devices\n", cluster.size()));
+      say(fmt::format("searching for the best partition of each set of the {} devices\n",
+                      cluster.size()));
       choice_.emplace(command_, network, workload, steps, cluster);
       text = to_text(choice_->first_partition());
     }

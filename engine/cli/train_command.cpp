@@ -1,6 +1,6 @@
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 
@@ -83,12 +83,12 @@ class TrainRun {
       chooser_->expect_feasible(run_size(), communicator_);
     }
     begin(sources);
-    if (setup_.mapped() != nullptr) {
-      if (setup_.mapped()->is_moving()) {
-        take_steps_while_samples_move();
+    if (MappedData* mapped = setup_.mapped()) {
+      if (mapped->is_moving()) {
+        take_steps_while_samples_move(*mapped);
       }
-      if (!setup_.mapped()->moved().empty()) {
-        story_.tell("move", setup_.mapped()->moved());
+      if (!mapped->moved().empty()) {
+        story_.tell("move", mapped->moved());
       }
     }
     if (chooser_ != nullptr) {
@@ -454,8 +454,7 @@ class TrainRun {
     story_.begin(std::move(start), record_, phase.trainer(), length_.last_step);
   }
 
-  void take_steps_while_samples_move() {
-    MappedData& mapped = *setup_.mapped();
+  void take_steps_while_samples_move(MappedData& mapped) {
     const Index most = std::min(mapped.early_steps(), length_.last_step - 1);
     Index step = 0;
     take_steps([&](TrainingRun& run, const char* notice) {

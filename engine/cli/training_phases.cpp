@@ -49,10 +49,12 @@ void TrainingPhases::change_to(const partitioner::Partition& partition, Index im
   const std::set<int> ranks = ranks_with_a_part(partition);
   if (ranks.count(communicator_.rank()) > 0) {
     const Communicator taking_part = communicator_.among({ranks.begin(), ranks.end()});
-    phase_.emplace(network_, next, taking_part, options_, sources_);
+    phase_.emplace(network_, std::move(next), taking_part, options_, sources_);
+    resting_plan_ = {};
+  } else {
+    resting_plan_ = std::move(next);
   }
-  state.give(next, phase_ ? &phase_->trainer() : nullptr, communicator_);
-  resting_plan_ = phase_ ? partitioner::Plan() : std::move(next);
+  state.give(plan(), phase_ ? &phase_->trainer() : nullptr, communicator_);
   some_rest_ = static_cast<int>(ranks.size()) < communicator_.size();
 }
 

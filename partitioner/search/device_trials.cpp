@@ -51,8 +51,8 @@ Estimate together(const Estimate& a, double weight, const Estimate& b, double ot
                      std::sqrt(weight * other_weight) / sum * (a.value - b.value) / 2)};
 }
 
-// A mean of ratios.
-class MeanRatio {
+// What was measured by what was predicted: their geometric mean, and the least of them.
+class Ratios {
  public:
   void add(double ratio) {
     logarithms_ += std::log(ratio);
@@ -60,7 +60,7 @@ class MeanRatio {
     ++count_;
   }
   [[nodiscard]] bool any() const { return count_ > 0; }
-  [[nodiscard]] double value() const { return count_ > 0 ? std::exp(logarithms_ / count_) : 1; }
+  [[nodiscard]] double mean() const { return count_ > 0 ? std::exp(logarithms_ / count_) : 1; }
   // What another one may be at least: where there is a single ratio, it may be one thing's own.
   [[nodiscard]] double least() const { return count_ > 1 ? least_ : std::min(1.0, least_); }
 
@@ -97,10 +97,10 @@ DeviceTrials::DeviceTrials(std::vector<PredictedSet> sets, const TrialOptions& o
 
 // Sets of one device send nothing, so what is learnt of those says less of the others.
 DeviceTrials::Correction DeviceTrials::correction(std::size_t set) const {
-  MeanRatio alike_step;
-  MeanRatio alike_power;
-  MeanRatio any_step;
-  MeanRatio any_power;
+  Ratios alike_step;
+  Ratios alike_power;
+  Ratios any_step;
+  Ratios any_power;
   for (std::size_t other = 0; other < sets_.size(); ++other) {
     if (!tried_[other]) {
       continue;
@@ -119,11 +119,11 @@ DeviceTrials::Correction DeviceTrials::correction(std::size_t set) const {
       }
     }
   }
-  const auto least = [](const MeanRatio& alike, const MeanRatio& any) {
+  const auto least = [](const Ratios& alike, const Ratios& any) {
     return alike.any() ? alike.least() : std::min(1.0, any.least());
   };
-  return {alike_step.any() ? alike_step.value() : any_step.value(),
-          alike_power.any() ? alike_power.value() : any_power.value(),
+  return {alike_step.any() ? alike_step.mean() : any_step.mean(),
+          alike_power.any() ? alike_power.mean() : any_power.mean(),
           least(alike_step, any_step),
           least(alike_power, any_power)};
 }
