@@ -62,6 +62,17 @@ with_boards() {
     /^elementwise_bytes_per_s/ { printf "board = \"%s\"\n", name }' "$profile" >"$scratch/profile.toml"
 }
 
+# describe LABEL DESCRIPTION BOARD...: leaves $kept/LABEL.devices, the description with the board of each device, by which choice_rows.py knows like ones.
+describe() {
+  local label=$1 description=$2
+  shift 2
+  [ -f "$description" ] || description=bench/cluster/$description.devices
+  awk -v boards="$*" '
+    BEGIN { split(boards, board, " ") }
+    { sub(/#.*/, "") }
+    NF { print $0, "board=" board[++devices] }' "$description" >"$kept/$label.devices"
+}
+
 # choose RUN_NAME CHOOSE_OPTION...: leaves $kept/RUN_NAME.json and, in RUN_NAME.seconds, the time until the choice. Training ends with it.
 choose() {
   local name=$1 folder=$scratch/run
@@ -109,6 +120,8 @@ measure_all() {
   while read -r -u 3 label description boards; do
     case $label in '' | '#'*) continue ;; esac
     emulate "$label" "$description"
+    # shellcheck disable=SC2086 # a list
+    describe "$label" "$description" $boards
     for entry in $models; do
       # shellcheck disable=SC2086 # a list
       measure_model "${entry%%:*}" "${entry##*:}" $boards

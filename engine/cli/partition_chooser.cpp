@@ -10,6 +10,7 @@
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/texts_of_ranks.h"
+#include "engine/system/clock.h"
 #include "engine/train/run_report.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
@@ -153,6 +154,7 @@ bool PartitionChooser::try_next(const TrialRuns& runs) {
     return false;
   }
   current_ = partitioner::parse_partition(communicator.agree(text).value(), "choose");
+  const double started_s = now_s();
   runs.change_to(current_, predicted_s);
   const TrialMeasurement measured = runs.take_steps(order.steps);
   const std::vector<RankTrial> of_ranks =
@@ -167,7 +169,8 @@ bool PartitionChooser::try_next(const TrialRuns& runs) {
     trials_->add(set,
                  {order.steps,
                   step_estimate(measured.step_s),
-                  choice_->power_of(choice_->sets()[set], of_ranks, hosts_)});
+                  choice_->power_of(choice_->sets()[set], of_ranks, hosts_),
+                  now_s() - started_s});
   }
   return true;
 }

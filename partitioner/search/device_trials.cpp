@@ -16,7 +16,7 @@ namespace {
 constexpr double kPowerError = 0.05;     // of predicted powers relative to each other
 constexpr std::size_t kLeastTrials = 2;  // whatever time they take
 constexpr double kMostSteps = 0.5;       // of the run's, for trials
-constexpr double kPreparingSteps = 1;    // what it takes to change over, about
+constexpr double kPreparingSteps = 1;    // what it takes to change over, until that was seen
 
 // How much worse than the best what was tried once, twice, ... may be, to be tried again.
 constexpr std::array kClose = {0.2, 0.1, 0.05};
@@ -249,15 +249,18 @@ Index DeviceTrials::steps_of(std::size_t set) const {
 
 bool DeviceTrials::has_time_for(std::size_t set) const {
   double spent_s = 0;
+  double computed_s = 0;
   double steps = 0;
   std::size_t trials = 0;
+  int all_trials = 0;
   double least_run_s = std::numeric_limits<double>::infinity();
   for (std::size_t other = 0; other < sets_.size(); ++other) {
     if (const auto& tried = tried_[other]) {
       ++trials;
       steps += static_cast<double>(tried->steps);
-      spent_s += (static_cast<double>(tried->steps) + trials_[other] * kPreparingSteps) *
-                 tried->step_s.value;
+      all_trials += trials_[other];
+      spent_s += tried->took_s;
+      computed_s += static_cast<double>(tried->steps) * tried->step_s.value;
     }
     if (sets_[other].unfit.empty()) {
       least_run_s = std::min(least_run_s, outlook(other).time_s.value);
@@ -267,7 +270,10 @@ bool DeviceTrials::has_time_for(std::size_t set) const {
   if (options_.all) {
     return steps + more < options_.steps;
   }
-  const double trial_s = (more + kPreparingSteps) * sets_[set].step_s * correction(set).step;
+  const double step_s = sets_[set].step_s * correction(set).step;
+  const double preparing_s =
+      all_trials > 0 ? std::max(0.0, spent_s - computed_s) / all_trials : kPreparingSteps * step_s;
+  const double trial_s = preparing_s + more * step_s;
   return steps + more <= std::max(1.0, kMostSteps * options_.steps) &&
          ((trials < kLeastTrials && trials_[set] == 0) ||
           spent_s + trial_s <= options_.most_share * least_run_s);
@@ -338,6 +344,7 @@ void DeviceTrials::add(std::size_t set, const TriedSet& tried) {
   const auto weight = static_cast<double>(std::max<Index>(known->steps - before, 1));
   const auto other = static_cast<double>(std::max<Index>(tried.steps - 1, 1));
   known->steps += tried.steps;
+  known->took_s += tried.took_s;
   known->step_s = together(known->step_s, weight, tried.step_s, other);
   if (known->power_w && tried.power_w) {
     known->power_w = together(*known->power_w, weight, *tried.power_w, other);

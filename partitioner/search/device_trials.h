@@ -40,6 +40,7 @@ struct TriedSet {
   Index steps = 0;  // that were done, in all trials
   Estimate step_s = {};
   std::optional<Estimate> power_w = {};
+  double took_s = 0;  // all trials, with changing over to the set
 };
 
 struct TrialOptions {
