@@ -315,7 +315,7 @@ def monitor(kind):
     return table(["<setting", "<what", *headings], rows) + (origin_words(path) if kind == "cost" else "")
 
 
-PART_WORDS = {"maps": "maps", "statistics": "batch statistics", "sums": "gradients", "idle": "the slower device"}
+PART_WORDS = {"maps": "maps", "statistics": "batch statistics", "sums": "gradients", "idle": "the other device"}
 
 
 def largest_loss(step):

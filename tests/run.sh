@@ -10,9 +10,9 @@ show_help() {
 Usage: tests/run.sh [--all]
 
 Installs missing packages (without asking: it is meant for continuous integration too), then
-  1. checks the format of the sources, where clang-format 14 is installed;
-  2. builds the tests with warnings as errors, compiles each header alone, and runs the tests, on 1 to 7 ranks where MPI
-     is involved;
+  1. checks that sources include their own headers first and, where clang-format 14 is installed, their format;
+  2. builds the tests with warnings as errors, compiles headers without a source alone, and runs the tests, on 1 to 7 ranks
+     where MPI is involved;
   3. tests the program from its command line (tests/cli/*.sh), and the library from another project (tests/library/run.sh);
   4. looks whether inner loops of 64-bit ARM go to the stack (tests/arm/inner_loops.sh);
   5. runs the tests once more under the address and undefined-behaviour sanitizers.
@@ -143,8 +143,8 @@ headline 'Format of the sources'
 run_script tests/format.sh tests/format.sh
 headline 'Building the tests'
 build tests
-headline 'Each header alone'
-run_script 'each header compiles alone' cmake --build build/tests -j "$(build_jobs)" --target all_verify_interface_header_sets
+headline 'Headers alone'
+run_script 'headers without a source compile alone' cmake --build build/tests -j "$(build_jobs)" --target all_verify_interface_header_sets
 headline 'Tests'
 run_ctest tests -E '^mpi_' -j "$(nproc)"
 headline 'Tests on several ranks'
