@@ -35,10 +35,12 @@ def read_kinds(path):
 
 def set_of_kinds(devices, kinds):
     """Sets that differ only in which of several like devices they take are one set: the one with the first devices of each kind."""
-    like = {first: [name for name, kind in kinds.items() if kind == first] for first in kinds.values()}
-    count = collections.Counter(kinds[device] for device in devices)
-    taken = {name for first, many in count.items() for name in like[first][:many]}
-    return tuple(name for name in kinds if name in taken)
+    left, taken = collections.Counter(kinds[device] for device in devices), []
+    for name, kind in kinds.items():
+        if left[kind] > 0:
+            left[kind] -= 1
+            taken.append(name)
+    return tuple(taken)
 
 
 def measured_sets(paths, kinds):
@@ -71,7 +73,8 @@ def row_of(key, objective, sets, kinds, choice, seconds, hours):
               for each, trials in sets.items()}
     best = min(values, key=values.get)
     tried = [candidate for candidate in choice["candidates"] if candidate["tried_steps"] > 0]
-    return {"cluster": cluster, "model": model, "objective": objective, "sets": len(sets), "tried": len(tried),
+    return {"cluster": cluster, "model": model, "objective": objective, "sets": len(sets),
+            "tried": len({set_of_kinds(candidate["devices"], kinds) for candidate in tried}),
             "best": " ".join(best), "best_value": values[best], "chosen": " ".join(devices), "chosen_value": values[devices],
             "excess": values[devices] / values[best] - 1, "trial_steps": sum(candidate["tried_steps"] for candidate in tried),
             "trial_s": seconds, "trial_share": seconds / (3600 * hours),
