@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over every source of the project that the preset "tests" compiles, or over those named.
-#   tests/tidy.sh [FILE...]      paths from the project's folder; build/tests must have been configured
+# Runs clang-tidy over every source of the project that the preset "single" compiles, or over those named.
+#   tests/tidy.sh [FILE...]      paths from the project's folder; build/single must have been configured
 # Prints a line per file and what was found; exits 1 if anything was. Minutes on two cores.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-database=build/tests/compile_commands.json
+database=build/single/compile_commands.json
 if [ ! -s "$database" ]; then
-  printf '%s is not there: configure first, with tests/run.sh or cmake --preset tests.\n' "$database" >&2
+  printf '%s is not there: configure first, with tests/run.sh --all or cmake --preset single.\n' "$database" >&2
   exit 2
 fi
 
 # Without what GCC alone knows.
-mkdir -p build/tests/tidy
-sed 's/ -mmem[a-z]*-strategy=[^ "]*//g' "$database" > build/tests/tidy/compile_commands.json
+mkdir -p build/single/tidy
+sed 's/ -mmem[a-z]*-strategy=[^ "]*//g' "$database" > build/single/tidy/compile_commands.json
 
 # The compiled sources that exist, from the project's folder. clang-tidy checks headers where they are included.
 compiled_sources() {
@@ -23,7 +23,7 @@ compiled_sources() {
 
 check_one() {
   local log started=$SECONDS
-  if log=$(clang-tidy -p build/tests/tidy --quiet "$1" 2>&1); then
+  if log=$(clang-tidy -p build/single/tidy --quiet "$1" 2>&1); then
     printf 'tidy   %3d s  %s\n' $((SECONDS - started)) "$1"
   else
     printf 'UNTIDY %3d s  %s\n%s\n' $((SECONDS - started)) "$1" "$log"

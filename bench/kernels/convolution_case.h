@@ -11,8 +11,6 @@
 
 namespace tessera::bench {
 
-using engine::Index;
-
 enum class Pass { Forward, BackwardData, BackwardWeights };
 inline constexpr Pass kPasses[] = {Pass::Forward, Pass::BackwardData, Pass::BackwardWeights};
 

@@ -7,8 +7,6 @@
 
 namespace tessera::bench {
 
-using engine::Index;
-
 namespace generic {
 constexpr int kWidth = 4;
 constexpr int kSums = 12;

@@ -125,7 +125,7 @@ void run(int argc, char** argv) {
       network.image.rows,
       network.image.cols,
       options.batch,
-      partitioner::counted(options.threads, "thread"),
+      counted(options.threads, "thread"),
       1e-9 * peak.flops_per_s,
       peak.width,
       version.empty() ? "no oneDNN" : "oneDNN " + version,
@@ -139,7 +139,7 @@ void run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     tessera::bench::run(argc, argv);
-  } catch (const tessera::partitioner::InputError& error) {
+  } catch (const tessera::InputError& error) {
     fmt::print(stderr, "kernels_bench: {}\n", error.what());
     return 2;
   } catch (const std::exception& error) {

@@ -24,7 +24,7 @@ OnednnConvolution::OnednnConvolution(const ConvolutionCase& /*convolution*/,
                                      Pass /*pass*/,
                                      OnednnAlgorithm /*algorithm*/,
                                      const CaseValues& /*values*/) {
-  partitioner::expects(false, "the program was built with oneDNN");
+  expects(false, "the program was built with oneDNN");
 }
 
 OnednnConvolution::~OnednnConvolution() = default;

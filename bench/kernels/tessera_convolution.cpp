@@ -6,19 +6,19 @@ namespace tessera::bench {
 
 namespace {
 
-engine::Region whole_map(const partitioner::MapShape& shape, Index batch) {
+Region whole_map(const partitioner::MapShape& shape, Index batch) {
   return {{0, batch}, {0, shape.channels}, {0, shape.rows}, {0, shape.cols}};
 }
 
 // The border is part of a convolution's input, and of its gradient, which is laid out alike.
-engine::Region with_border(engine::Region map, const engine::ConvolutionShape& shape) {
+Region with_border(Region map, const engine::ConvolutionShape& shape) {
   map.rows = {map.rows.begin - shape.padding.rows, map.rows.end + shape.padding.rows};
   map.cols = {map.cols.begin - shape.padding.cols, map.cols.end + shape.padding.cols};
   return map;
 }
 
 template <class T>
-void copy_plain(const std::vector<float>& values, const engine::Region& map, engine::View<T> to) {
+void copy_plain(const std::vector<float>& values, const Region& map, engine::View<T> to) {
   const std::vector<T> wide(values.begin(), values.end());
   engine::copy_in(wide.data(), map, to);
 }
@@ -77,7 +77,7 @@ std::vector<T> TesseraConvolution<T>::result() const {
     return {weight_.span().begin(), weight_.span().end()};
   }
   const bool forward = pass_ == Pass::Forward;
-  const engine::Region& map = forward ? output_map_ : input_map_;
+  const Region& map = forward ? output_map_ : input_map_;
   std::vector<T> values(static_cast<std::size_t>(map.volume()));
   engine::copy_out(forward ? output_.view() : input_.view(), map, values.data());
   return values;

@@ -23,8 +23,8 @@ class TesseraConvolution {
  private:
   engine::ConvolutionMethod method_;
   Pass pass_;
-  engine::Region input_map_;
-  engine::Region output_map_;
+  Region input_map_;
+  Region output_map_;
   // Values or their gradients; the one that `pass_` computes starts at 0.
   engine::Tensor<T> input_;
   engine::Tensor<T> output_;

@@ -7,7 +7,7 @@
 namespace tessera::engine {
 
 struct ChannelShare {
-  partitioner::Range channels;
+  Range channels;
   const double* values = nullptr;  // (channels, fields)
 };
 

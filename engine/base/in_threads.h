@@ -8,8 +8,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 // Calls `work` for each number from 0 to `count`, by as many threads as there are processors, up to
 // eight, each with so many numbers at once. What `work` throws is thrown on after all threads have
 // ended; numbers that nobody had begun by then are left out.

@@ -42,7 +42,7 @@ void for_each_run(View<T> view, const Region& region, Visit visit) {
   if (region.empty()) {
     return;
   }
-  partitioner::expects(partitioner::contains(view.region, region), "a region lies in its view");
+  expects(contains(view.region, region), "a region lies in its view");
   const bool is_cell = region.rows.size() * region.cols.size() == 1;
   Index flat = 0;
   for (Index n = region.images.begin; n < region.images.end; ++n) {
@@ -100,7 +100,7 @@ void set_zero(View<T> view, const Region& region) {
   if (region.empty()) {
     return;
   }
-  partitioner::expects(partitioner::contains(view.region, region), "a region lies in its view");
+  expects(contains(view.region, region), "a region lies in its view");
   const Index first = region.channels.begin - view.region.channels.begin;
   const Index end = region.channels.end - view.region.channels.begin;
   for (Index n = region.images.begin; n < region.images.end; ++n) {

@@ -18,10 +18,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-using partitioner::Range;
-using partitioner::Region;
-
 inline constexpr std::size_t kAlignment = 64;  // bytes: a cache line, and the widest vector
 
 // Memory aligned to kAlignment, null for 0 bytes; a large piece in as large pages as the system
@@ -111,8 +107,8 @@ class Tensor {
   Tensor() = default;
   explicit Tensor(const Region& region)
       : region_(region),
-        block_(partitioner::channel_block(region.channels.size())),
-        values_(partitioner::blocked_volume(region)) {}
+        block_(channel_block(region.channels.size())),
+        values_(blocked_volume(region)) {}
 
   [[nodiscard]] View<T> view() { return {values_.data(), region_, block_}; }
   [[nodiscard]] View<const T> view() const { return {values_.data(), region_, block_}; }

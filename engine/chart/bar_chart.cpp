@@ -13,15 +13,15 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr double kNarrow = 520;
-constexpr double kWide = 1060;
+constexpr double kNarrowBars = 520;
+constexpr double kWideBars = 1060;
 constexpr double kBarHeight = 12;
 constexpr double kBarDistance = 14;
 constexpr double kGroupGap = 9;
-constexpr double kTop = 6;
-constexpr double kBottom = 24;
-constexpr double kLetter = 6;
-constexpr double kRight = 58;  // for the sum at the end of a bar
+constexpr double kBarTop = 6;
+constexpr double kBarBottom = 24;
+constexpr double kBarLetter = 6;
+constexpr double kBarRight = 58;  // for the sum at the end of a bar
 constexpr double kMostLeft = 190;
 
 double length_of(double value) {
@@ -36,12 +36,13 @@ double sum_of(const Bar& bar) {
   return sum;
 }
 
-class Drawing {
+class BarDrawing {
  public:
-  explicit Drawing(const BarChart& chart) : chart_(chart), width_(chart.wide ? kWide : kNarrow) {
+  explicit BarDrawing(const BarChart& chart)
+      : chart_(chart), width_(chart.wide ? kWideBars : kNarrowBars) {
     double most = 0;
     std::size_t letters = 0;
-    height_ = kTop + kBottom;
+    height_ = kBarTop + kBarBottom;
     for (const BarGroup& group : chart.groups) {
       for (const Bar& bar : group.bars) {
         most = std::max(most, sum_of(bar));
@@ -54,11 +55,11 @@ class Drawing {
       most = std::max(most, level.y);
     }
     scale_ = scaled_unit(chart.unit, most);
-    const double left = kLetter * static_cast<double>(letters + group_letters_) + 22;
+    const double left = kBarLetter * static_cast<double>(letters + group_letters_) + 22;
     x_ = {.low = 0,
           .high = most / scale_.size,
-          .begin = std::min(left, kMostLeft + kLetter * static_cast<double>(letters)),
-          .end = width_ - kRight};
+          .begin = std::min(left, kMostLeft + kBarLetter * static_cast<double>(letters)),
+          .end = width_ - kBarRight};
   }
 
   [[nodiscard]] std::string html() const {
@@ -79,7 +80,7 @@ class Drawing {
  private:
   static std::string shown_name(const BarGroup& group) {
     constexpr std::size_t kMostBytes = 24;
-    return partitioner::printable_start(group.name, kMostBytes);
+    return printable_start(group.name, kMostBytes);
   }
 
   [[nodiscard]] bool is_used(std::size_t part) const {
@@ -92,7 +93,7 @@ class Drawing {
 
   [[nodiscard]] std::string content() const {
     std::string svg = grid();
-    double y = kTop;
+    double y = kBarTop;
     for (const BarGroup& group : chart_.groups) {
       svg += fmt::format("<text x=\"0\" y=\"{}\" dy=\".8em\" class=\"strong-text\">{}</text>",
                          coordinate(y),
@@ -111,14 +112,14 @@ class Drawing {
 
   [[nodiscard]] std::string grid() const {
     std::string svg = "<g class=\"grid\">";
-    const double bottom = height_ - kBottom;
+    const double bottom = height_ - kBarBottom;
     const Ticks ticks = linear_ticks(x_.low, x_.high, chart_.wide ? 12 : 6);
     for (const double value : ticks.values) {
       const std::string x = coordinate(x_.at(value));
       svg +=
           fmt::format("<path d=\"M{} {}V{}\"/><text x=\"{}\" y=\"{}\" class=\"middle\">{}</text>",
                       x,
-                      coordinate(kTop),
+                      coordinate(kBarTop),
                       coordinate(bottom),
                       x,
                       coordinate(bottom + 15),
@@ -170,8 +171,8 @@ class Drawing {
     return fmt::format("<g><title>{0}</title><path class=\"level\" d=\"M{1} {2}V{3}\"/></g>\n",
                        escaped(level.text),
                        coordinate(x),
-                       coordinate(kTop),
-                       coordinate(height_ - kBottom));
+                       coordinate(kBarTop),
+                       coordinate(height_ - kBarBottom));
   }
 
   [[nodiscard]] std::vector<LegendEntry> legend() const {
@@ -243,7 +244,7 @@ bool is_empty(const BarChart& chart) {
 }
 
 std::string bar_chart_html(const BarChart& chart) {
-  return is_empty(chart) ? "" : Drawing(chart).html();
+  return is_empty(chart) ? "" : BarDrawing(chart).html();
 }
 
 }  // namespace tessera::engine

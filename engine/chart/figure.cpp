@@ -27,7 +27,7 @@ const char* name_of(Swatch swatch) {
   return "box";
 }
 
-const char* class_of(const Figure& figure) {
+const char* figure_class(const Figure& figure) {
   if (figure.wide) {
     return " class=\"wide\"";
   }
@@ -74,7 +74,7 @@ std::string legend_html(const std::vector<LegendEntry>& entries) {
 std::string figure_html(const Figure& figure) {
   std::string html = fmt::format("<figure id=\"{}\"{}>\n<figcaption><b>{}</b>",
                                  escaped(figure.id),
-                                 class_of(figure),
+                                 figure_class(figure),
                                  escaped(figure.title));
   if (!figure.unit.empty()) {
     html += fmt::format(" <span>{}</span>", escaped(figure.unit));

@@ -13,13 +13,13 @@ namespace tessera::engine {
 namespace {
 
 constexpr double kHeight = 210;
-constexpr double kNarrow = 520;
-constexpr double kWide = 1060;
+constexpr double kNarrowLines = 520;
+constexpr double kWideLines = 1060;
 constexpr double kLeft = 46;
-constexpr double kRight = 10;
-constexpr double kTop = 12;
-constexpr double kBottom = 24;
-constexpr double kLetter = 5.6;  // mean width of a small one
+constexpr double kLineRight = 10;
+constexpr double kLineTop = 12;
+constexpr double kLineBottom = 24;
+constexpr double kLineLetter = 5.6;  // mean width of a small one
 constexpr int kYTicks = 6;
 
 Swatch swatch_of(LineLook look) {
@@ -36,7 +36,7 @@ Swatch swatch_of(LineLook look) {
   return Swatch::Line;
 }
 
-const char* class_of(LineLook look) {
+const char* look_class(LineLook look) {
   switch (look) {
     case LineLook::Dashed:
       return "dashed";
@@ -49,9 +49,10 @@ const char* class_of(LineLook look) {
   return "line";
 }
 
-class Drawing {
+class LineDrawing {
  public:
-  explicit Drawing(const LineChart& chart) : chart_(chart), width_(chart.wide ? kWide : kNarrow) {
+  explicit LineDrawing(const LineChart& chart)
+      : chart_(chart), width_(chart.wide ? kWideLines : kNarrowLines) {
     fit_x();
     fit_y();
   }
@@ -99,7 +100,7 @@ class Drawing {
     x_ = {.low = (extent.low - half) / x_scale_.size,
           .high = (extent.high + half) / x_scale_.size,
           .begin = kLeft,
-          .end = width_ - kRight};
+          .end = width_ - kLineRight};
   }
 
   void fit_y() {
@@ -139,8 +140,8 @@ class Drawing {
     }
     y_ = {.low = low,
           .high = high,
-          .begin = kHeight - kBottom,
-          .end = kTop,
+          .begin = kHeight - kLineBottom,
+          .end = kLineTop,
           .logarithmic = logarithmic};
   }
 
@@ -171,7 +172,7 @@ class Drawing {
           "<path d=\"M{} {}H{}\"/><text x=\"{}\" y=\"{}\" dy=\".32em\" class=\"end\">{}</text>",
           coordinate(kLeft),
           y,
-          coordinate(width_ - kRight),
+          coordinate(width_ - kLineRight),
           coordinate(kLeft - 6),
           y,
           escaped(tick_text(value, rows.step)));
@@ -183,19 +184,20 @@ class Drawing {
     const int most = chart_.wide ? 14 : 7;
     const Ticks columns = chart_.x_unit == Unit::Number ? whole_ticks(x_.low, x_.high, most)
                                                         : linear_ticks(x_.low, x_.high, most);
-    const std::string base = coordinate(kHeight - kBottom);
+    const std::string base = coordinate(kHeight - kLineBottom);
     std::string svg =
-        fmt::format("<path class=\"base\" d=\"M{} {}H{}\"/>", kLeft, base, width_ - kRight);
+        fmt::format("<path class=\"base\" d=\"M{} {}H{}\"/>", kLeft, base, width_ - kLineRight);
     const std::string name = chart_.x_name +
                              (chart_.x_name.empty() || *x_scale_.name == '\0' ? "" : ", ") +
                              x_scale_.name;
-    const double name_begin = width_ - kRight - kLetter * static_cast<double>(name.size()) - 8;
+    const double name_begin =
+        width_ - kLineRight - kLineLetter * static_cast<double>(name.size()) - 8;
     for (const double value : columns.values) {
       const std::string text = tick_text(value, columns.step);
       const double x = x_.at(value);
       const std::string at = coordinate(x);
       svg += fmt::format("<path d=\"M{} {}v4\"/>", at, base);
-      if (x + kLetter * static_cast<double>(text.size()) / 2 < name_begin) {
+      if (x + kLineLetter * static_cast<double>(text.size()) / 2 < name_begin) {
         svg += fmt::format("<text x=\"{}\" y=\"{}\" class=\"middle\">{}</text>",
                            at,
                            coordinate(kHeight - 8),
@@ -203,7 +205,7 @@ class Drawing {
       }
     }
     return svg + fmt::format("<text x=\"{}\" y=\"{}\" class=\"end\">{}</text>",
-                             coordinate(width_ - kRight),
+                             coordinate(width_ - kLineRight),
                              coordinate(kHeight - 8),
                              escaped(name));
   }
@@ -229,13 +231,13 @@ class Drawing {
   }
 
   [[nodiscard]] std::vector<Point> shown(const std::vector<Point>& points) const {
-    return thinned(points, static_cast<std::size_t>((width_ - kLeft - kRight) / 2));
+    return thinned(points, static_cast<std::size_t>((width_ - kLeft - kLineRight) / 2));
   }
 
   [[nodiscard]] std::string series_path(const Series& series) const {
     const std::vector<Point> points = shown(series.points);
     std::string svg = fmt::format("<path class=\"series {} {}\" data-name=\"{}\" d=\"{}\"/>\n",
-                                  class_of(series.look),
+                                  look_class(series.look),
                                   colour_class(series.colour),
                                   escaped(series.name),
                                   strokes(points));
@@ -291,9 +293,9 @@ class Drawing {
         "y=\"{}\">{}</text>\n",
         coordinate(kLeft),
         coordinate(y),
-        coordinate(width_ - kRight),
-        coordinate(width_ - kRight - 4),
-        coordinate(y < kTop + 12 ? y + 12 : y - 4),
+        coordinate(width_ - kLineRight),
+        coordinate(width_ - kLineRight - 4),
+        coordinate(y < kLineTop + 12 ? y + 12 : y - 4),
         escaped(level.text));
   }
 
@@ -311,21 +313,22 @@ class Drawing {
                          mark.strong ? " strong" : "",
                          escaped(mark.text));
       if (mark.strong) {
-        svg += fmt::format("<path d=\"M{} {}V{}\"/>", coordinate(x), kTop, kHeight - kBottom);
-        const double length = kLetter * static_cast<double>(mark.label.size());
-        const bool left = x + length > width_ - kRight;
+        svg +=
+            fmt::format("<path d=\"M{} {}V{}\"/>", coordinate(x), kLineTop, kHeight - kLineBottom);
+        const double length = kLineLetter * static_cast<double>(mark.label.size());
+        const bool left = x + length > width_ - kLineRight;
         const double begin = left ? x - length - 4 : x;
         if (begin >= std::max(free_from, kLeft)) {
           svg += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>",
                              coordinate(left ? x - 4 : x + 4),
-                             coordinate(kTop + 9),
+                             coordinate(kLineTop + 9),
                              left ? " class=\"end\"" : "",
                              escaped(mark.label));
           free_from = begin + length + 12;
         }
       } else {
         svg += fmt::format(
-            "<path d=\"M{} {}l-3 6h6z\"/>", coordinate(x), coordinate(kHeight - kBottom));
+            "<path d=\"M{} {}l-3 6h6z\"/>", coordinate(x), coordinate(kHeight - kLineBottom));
       }
       svg += "</g>";
     }
@@ -424,7 +427,7 @@ bool is_empty(const LineChart& chart) {
 }
 
 std::string line_chart_html(const LineChart& chart) {
-  return is_empty(chart) ? "" : Drawing(chart).html();
+  return is_empty(chart) ? "" : LineDrawing(chart).html();
 }
 
 }  // namespace tessera::engine

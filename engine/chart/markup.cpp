@@ -9,7 +9,7 @@ namespace tessera::engine {
 
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char letter : partitioner::printable(text)) {
+  for (const char letter : printable(text)) {
     switch (letter) {
       case '&':
         result += "&amp;";

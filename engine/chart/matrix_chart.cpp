@@ -13,25 +13,25 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr double kWidth = 520;
-constexpr double kTop = 82;  // the names of columns, which rise
-constexpr double kLetter = 6;
+constexpr double kMatrixWidth = 520;
+constexpr double kMatrixTop = 82;  // the names of columns, which rise
+constexpr double kMatrixLetter = 6;
 constexpr std::size_t kMostNumbered = 12;  // rows whose cells have room for their counts
 constexpr std::size_t kMostNamed = 40;
 constexpr std::size_t kNameBytes = 18;
 
-class Drawing {
+class MatrixDrawing {
  public:
-  explicit Drawing(const MatrixChart& chart) : chart_(chart), count_(chart.cells.size()) {
+  explicit MatrixDrawing(const MatrixChart& chart) : chart_(chart), count_(chart.cells.size()) {
     std::size_t letters = 0;
     for (std::size_t i = 0; i < count_; ++i) {
       letters = std::max(letters, name(i).size());
     }
-    left_ = is_named() ? kLetter * static_cast<double>(letters) + 8 : 20;
-    top_ = is_named() ? kTop : 20;
+    left_ = is_named() ? kMatrixLetter * static_cast<double>(letters) + 8 : 20;
+    top_ = is_named() ? kMatrixTop : 20;
     constexpr double kMostCell = 40;
     const double slant = is_named() ? 40 : 0;  // of the last column's name
-    cell_ = std::min((kWidth - left_ - slant) / static_cast<double>(count_), kMostCell);
+    cell_ = std::min((kMatrixWidth - left_ - slant) / static_cast<double>(count_), kMostCell);
   }
 
   [[nodiscard]] std::string html() const {
@@ -41,7 +41,7 @@ class Drawing {
     figure.title = chart_.title;
     figure.unit = fmt::format("rows: {}, columns: {}", chart_.row_name, chart_.column_name);
     figure.note = chart_.note;
-    figure.drawing = drawing_svg(kWidth, top_ + side + 4, label(), "", content());
+    figure.drawing = drawing_svg(kMatrixWidth, top_ + side + 4, label(), "", content());
     figure.table = table();
     return figure_html(figure);
   }
@@ -53,7 +53,7 @@ class Drawing {
     return i < chart_.names.size() ? chart_.names[i] : fmt::format("{}", i);
   }
   [[nodiscard]] std::string name(std::size_t i) const {
-    return partitioner::printable_start(full_name(i), kNameBytes);
+    return printable_start(full_name(i), kNameBytes);
   }
 
   static std::int64_t sum_of(const std::vector<std::int64_t>& row) {
@@ -172,7 +172,7 @@ bool is_empty(const MatrixChart& chart) {
 }
 
 std::string matrix_chart_html(const MatrixChart& chart) {
-  return is_empty(chart) ? "" : Drawing(chart).html();
+  return is_empty(chart) ? "" : MatrixDrawing(chart).html();
 }
 
 }  // namespace tessera::engine

@@ -14,25 +14,25 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr double kWidth = 1060;
-constexpr double kTop = 4;
-constexpr double kBottom = 24;
+constexpr double kSpanWidth = 1060;
+constexpr double kSpanTop = 4;
+constexpr double kSpanBottom = 24;
 constexpr double kLane = 18;
 constexpr double kThinLane = 7;
 constexpr double kGap = 7;
-constexpr double kLetter = 6;
+constexpr double kSpanLetter = 6;
 constexpr double kTold = 2;  // width from which on a span has its own box
 
 double height_of(const Lane& lane) {
   return lane.thin ? kThinLane : kLane;
 }
 
-class Drawing {
+class SpanDrawing {
  public:
-  explicit Drawing(const SpanChart& chart) : chart_(chart) {
+  explicit SpanDrawing(const SpanChart& chart) : chart_(chart) {
     Extent extent;
     std::size_t letters = 0;
-    height_ = kTop + kBottom;
+    height_ = kSpanTop + kSpanBottom;
     for (const Lane& lane : chart.lanes) {
       for (const Span& span : lane.spans) {
         extent.include(span.begin_s);
@@ -44,8 +44,8 @@ class Drawing {
     scale_ = scaled_unit(Unit::Seconds, extent.high - extent.low);
     x_ = {.low = extent.low / scale_.size,
           .high = extent.high / scale_.size,
-          .begin = kLetter * static_cast<double>(letters) + 8,
-          .end = kWidth - 12};
+          .begin = kSpanLetter * static_cast<double>(letters) + 8,
+          .end = kSpanWidth - 12};
   }
 
   [[nodiscard]] std::string html() const {
@@ -55,7 +55,7 @@ class Drawing {
     figure.unit = scale_.name;
     figure.note = chart_.note;
     figure.legend = chart_.kinds;
-    figure.drawing = drawing_svg(kWidth, height_, label(), "", content());
+    figure.drawing = drawing_svg(kSpanWidth, height_, label(), "", content());
     figure.table = chart_.table;
     figure.wide = true;
     return figure_html(figure);
@@ -64,12 +64,12 @@ class Drawing {
  private:
   static std::string shown_name(const Lane& lane) {
     constexpr std::size_t kMostBytes = 20;
-    return partitioner::printable_start(lane.name, kMostBytes);
+    return printable_start(lane.name, kMostBytes);
   }
 
   [[nodiscard]] std::string content() const {
     std::string svg = grid();
-    double y = kTop;
+    double y = kSpanTop;
     for (const Lane& lane : chart_.lanes) {
       y += lane.thin ? 1 : kGap;
       svg += fmt::format("<text x=\"{}\" y=\"{}\" dy=\".32em\" class=\"end\">{}</text>",
@@ -84,14 +84,14 @@ class Drawing {
 
   [[nodiscard]] std::string grid() const {
     std::string svg = "<g class=\"grid\">";
-    const double bottom = height_ - kBottom + 4;
+    const double bottom = height_ - kSpanBottom + 4;
     const Ticks ticks = linear_ticks(x_.low, x_.high, 14);
     for (const double value : ticks.values) {
       const std::string x = coordinate(x_.at(value));
       svg +=
           fmt::format("<path d=\"M{} {}V{}\"/><text x=\"{}\" y=\"{}\" class=\"middle\">{}</text>",
                       x,
-                      coordinate(kTop),
+                      coordinate(kSpanTop),
                       coordinate(bottom),
                       x,
                       coordinate(bottom + 14),
@@ -187,7 +187,7 @@ bool is_empty(const SpanChart& chart) {
 }
 
 std::string span_chart_html(const SpanChart& chart) {
-  return is_empty(chart) ? "" : Drawing(chart).html();
+  return is_empty(chart) ? "" : SpanDrawing(chart).html();
 }
 
 }  // namespace tessera::engine

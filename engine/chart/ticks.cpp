@@ -20,7 +20,7 @@ double nice_step(double least) {
   return 10 * power;
 }
 
-Ticks multiples(double low, double high, double step) {
+Ticks multiples_of_step(double low, double high, double step) {
   Ticks ticks;
   ticks.step = step;
   const double slack = 1e-9 * step;
@@ -43,17 +43,17 @@ Ticks linear_ticks(double low, double high, int most) {
   }
   // Of n steps in between there may be n + 1 ticks.
   double step = nice_step((high - low) / most);
-  Ticks ticks = multiples(low, high, step);
+  Ticks ticks = multiples_of_step(low, high, step);
   while (static_cast<int>(ticks.values.size()) > most) {
     step = nice_step(1.5 * step);
-    ticks = multiples(low, high, step);
+    ticks = multiples_of_step(low, high, step);
   }
   return ticks;
 }
 
 Ticks whole_ticks(double low, double high, int most) {
   const Ticks ticks = linear_ticks(low, high, most);
-  return ticks.step >= 1 || !usable(low, high) ? ticks : multiples(low, high, 1);
+  return ticks.step >= 1 || !usable(low, high) ? ticks : multiples_of_step(low, high, 1);
 }
 
 Ticks log_ticks(double low, double high) {

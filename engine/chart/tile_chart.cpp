@@ -9,10 +9,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-using partitioner::Range;
-using partitioner::Region;
-
 namespace {
 
 constexpr double kSide = 118;  // of the square that a map with its panels fits into

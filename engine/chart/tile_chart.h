@@ -13,8 +13,8 @@ namespace tessera::engine {
 // A map with a region of each rank, in cells of the map; empty ones are those of idle ranks.
 struct TiledMap {
   std::string name = {};  // "input", "output"
-  partitioner::Region whole = {};
-  std::vector<partitioner::Region> regions = {};  // by rank
+  Region whole = {};
+  std::vector<Region> regions = {};  // by rank
 };
 
 struct TileCard {

@@ -23,7 +23,7 @@ constexpr ScaledUnit kWatts[] = {{1, "W"}, {1e3, "kW"}};
 constexpr ScaledUnit kJoules[] = {{1, "J"}, {1e3, "kJ"}, {1e6, "MJ"}, {1e9, "GJ"}};
 constexpr ScaledUnit kHertz[] = {{1, "Hz"}, {1e3, "kHz"}, {1e6, "MHz"}, {1e9, "GHz"}};
 
-std::span<const ScaledUnit> multiples(Unit unit) {
+std::span<const ScaledUnit> scaled_units(Unit unit) {
   switch (unit) {
     case Unit::Number:
       return kNumbers;
@@ -59,8 +59,8 @@ double least_of(const ScaledUnit& multiple) {
 
 ScaledUnit scaled_unit(Unit unit, double magnitude) {
   constexpr double kRounding = 0.9995;  // what three digits would show as the next multiple
-  ScaledUnit result = multiples(unit).front();
-  for (const ScaledUnit& multiple : multiples(unit)) {
+  ScaledUnit result = scaled_units(unit).front();
+  for (const ScaledUnit& multiple : scaled_units(unit)) {
     if (std::abs(magnitude) >= kRounding * least_of(multiple)) {
       result = multiple;
     }

@@ -24,7 +24,6 @@ using nlohmann::ordered_json;
 using partitioner::Balance;
 using partitioner::BalanceProblem;
 using partitioner::ClusterProfile;
-using partitioner::InputError;
 
 template <class Number>
 void expect_one_per_device(const std::vector<Number>& numbers,
@@ -46,9 +45,9 @@ std::vector<double> modelled_seconds(const BalanceCommand& command, const Cluste
                             {.passes = passes});
 }
 
-BalanceProblem problem_of(const BalanceCommand& command,
-                          const ClusterProfile& cluster,
-                          const std::vector<Index>& samples) {
+BalanceProblem balance_problem(const BalanceCommand& command,
+                               const ClusterProfile& cluster,
+                               const std::vector<Index>& samples) {
   if (command.model.empty() == command.seconds_per_sample.empty()) {
     throw InputError(
         "give either MODEL, whose training time is predicted, or --seconds-per-sample");
@@ -90,7 +89,7 @@ Solved solved(Solve solve) {
   return result;
 }
 
-ordered_json json_of(const Solved& chosen, const std::string& method) {
+ordered_json solution_json(const Solved& chosen, const std::string& method) {
   ordered_json moves = ordered_json::array();
   for (const partitioner::SampleMove& move : chosen.balance.moves) {
     moves.push_back({move.from, move.to, move.count});
@@ -145,7 +144,7 @@ void print_devices(const BalanceProblem& problem,
   for (std::size_t i = 0; i < problem.size(); ++i) {
     const partitioner::BalanceDevice& device = problem.devices[i];
     fmt::print("{:<16} {:>12} {:>12} {:>14.4g} {:>12.4g}\n",
-               partitioner::printable(cluster.devices[i].name),
+               printable(cluster.devices[i].name),
                device.samples,
                after[i],
                device.seconds_per_sample,
@@ -159,8 +158,8 @@ void print_moves(const ClusterProfile& cluster, const Balance& chosen) {
   }
   for (const partitioner::SampleMove& move : chosen.moves) {
     fmt::print("{} -> {}: {} samples\n",
-               partitioner::printable(cluster.device(move.from).name),
-               partitioner::printable(cluster.device(move.to).name),
+               printable(cluster.device(move.from).name),
+               printable(cluster.device(move.to).name),
                move.count);
   }
 }
@@ -186,7 +185,7 @@ void balance_all(const BalanceCommand& command,
   const Solved& chosen = command.method == "greedy" ? greedy : exact;
   write_map(command.out, data_map(problem, chosen.balance));
   if (command.json) {
-    fmt::print("{}\n", json_of(chosen, command.method).dump());
+    fmt::print("{}\n", solution_json(chosen, command.method).dump());
     return;
   }
   print_rows({{"exact", exact.balance, exact.solve_s},
@@ -216,7 +215,7 @@ void balance_by_class(const BalanceCommand& command,
   const Solved any = solve_exactly(problem);
   write_map(command.out, data_map(classes, {by_class.balance, by_class.class_moves}));
   if (command.json) {
-    ordered_json json = json_of(by_class, command.method);
+    ordered_json json = solution_json(by_class, command.method);
     json["class_moves"] = ordered_json::array();
     for (const partitioner::ClassMove& move : by_class.class_moves) {
       json["class_moves"].push_back(
@@ -258,14 +257,14 @@ void run_balance(const BalanceCommand& command) {
     if (command.samples.empty()) {
       throw InputError("give --samples, or --classes with the samples of each class");
     }
-    balance_all(command, cluster, problem_of(command, cluster, command.samples));
+    balance_all(command, cluster, balance_problem(command, cluster, command.samples));
     return;
   }
   const partitioner::ClassSamples classes =
       partitioner::read_class_samples(command.classes, device_names(cluster));
   balance_by_class(command,
                    cluster,
-                   problem_of(command, cluster, samples_of(classes, command.samples)),
+                   balance_problem(command, cluster, samples_of(classes, command.samples)),
                    classes);
 }
 

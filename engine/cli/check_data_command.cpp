@@ -18,7 +18,6 @@ namespace tessera::engine {
 namespace {
 
 using nlohmann::ordered_json;
-using partitioner::InputError;
 
 // What was looked at and what was found.
 struct Check {
@@ -99,7 +98,7 @@ Check check_data(const CheckDataCommand& command) {
   return check;
 }
 
-std::string line_of(const DataProblem& problem) {
+std::string problem_line(const DataProblem& problem) {
   return problem.where.empty() ? problem.what : problem.where + ": " + problem.what;
 }
 
@@ -108,7 +107,7 @@ void print_half(const char* name, const InspectedHalf& half) {
   const std::vector<Index> sizes = class_sizes(half.dataset);
   fmt::print("{}: {} pictures\n", name, half.dataset.size());
   for (std::size_t i = 0; i < std::min(sizes.size(), kMostClasses); ++i) {
-    fmt::print("  {:>8}  {}\n", sizes[i], partitioner::printable(half.dataset.class_names()[i]));
+    fmt::print("  {:>8}  {}\n", sizes[i], printable(half.dataset.class_names()[i]));
   }
   if (sizes.size() > kMostClasses) {
     fmt::print("  and {} more classes (--json lists all)\n", sizes.size() - kMostClasses);
@@ -128,7 +127,7 @@ void print_problems(const std::vector<DataProblem>& problems) {
         fmt::print("{}: {}\n", is_error(kind) ? "error" : "warning", fault_name(kind));
       }
       if (++count <= kMostOfKind) {
-        fmt::print("  {}\n", partitioner::printable(line_of(problem)));
+        fmt::print("  {}\n", printable(problem_line(problem)));
       }
     }
     if (count > kMostOfKind) {
@@ -145,12 +144,12 @@ void print_sizes(const std::vector<PictureSizes>& halves) {
                  sizes.least_rows,
                  sizes.most_cols,
                  sizes.most_rows,
-                 partitioner::readable_bytes(sizes.decoding_bytes));
+                 readable_bytes(sizes.decoding_bytes));
     }
   }
 }
 
-void print_text(const Check& check) {
+void print_problems(const Check& check) {
   if (!check.data.halves().empty()) {
     fmt::print("{}\n", summary_of(check.data));
   }
@@ -170,7 +169,7 @@ void print_text(const Check& check) {
   }
 }
 
-ordered_json json_of(const InspectedHalf& half) {
+ordered_json half_json(const InspectedHalf& half) {
   ordered_json json{{"pictures", half.dataset.size()}, {"classes", ordered_json::array()}};
   const std::vector<Index> sizes = class_sizes(half.dataset);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -179,15 +178,15 @@ ordered_json json_of(const InspectedHalf& half) {
   return json;
 }
 
-void print_json(const Check& check) {
+void print_problems_json(const Check& check) {
   ordered_json json{{"data", check.data.path},
                     {"errors", check.errors()},
                     {"warnings", std::ssize(check.problems) - check.errors()}};
   if (check.data.training) {
-    json["training"] = json_of(*check.data.training);
+    json["training"] = half_json(*check.data.training);
   }
   if (check.data.testing) {
-    json["testing"] = json_of(*check.data.testing);
+    json["testing"] = half_json(*check.data.testing);
   }
   json["picture_sizes"] = ordered_json::array();
   for (const PictureSizes& sizes : check.sizes) {
@@ -211,9 +210,9 @@ void print_json(const Check& check) {
 void run_check_data(const CheckDataCommand& command) {
   const Check check = check_data(command);
   if (command.json) {
-    print_json(check);
+    print_problems_json(check);
   } else {
-    print_text(check);
+    print_problems(check);
   }
   std::vector<DataProblem> errors = check.problems;
   std::erase_if(errors, [](const DataProblem& each) { return !is_error(each.fault); });

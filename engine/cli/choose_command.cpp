@@ -10,14 +10,13 @@
 #include "engine/comm/agreement.h"
 #include "engine/data/dataset.h"
 #include "engine/files/atomic_file.h"
+#include "engine/files/run_files.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
 namespace {
-
-using partitioner::InputError;
 
 // Options are as they are to be for a search of each set of devices.
 ChooseCommand with_search(const ChooseCommand& command) {
@@ -27,7 +26,7 @@ ChooseCommand with_search(const ChooseCommand& command) {
 }
 
 // A rank for each device.
-void expect_ranks(const ChooseCommand& command, int ranks) {
+void expect_several_devices(const ChooseCommand& command, int ranks) {
   const std::string& profile = command.train.partition.cluster;
   const int devices = partitioner::read_cluster_profile(profile).size();
   if (ranks != devices || ranks == 1) {
@@ -36,9 +35,9 @@ void expect_ranks(const ChooseCommand& command, int ranks) {
                      fmt::format("it describes {}, there {} {}: choose needs two devices at least, "
                                  "and a rank for each: mpiexec.mpich -n {} tessera choose ... "
                                  "(--dry-run needs none)",
-                                 partitioner::counted(devices, "device"),
+                                 counted(devices, "device"),
                                  ranks == 1 ? "is" : "are",
-                                 partitioner::counted(ranks, "rank"),
+                                 counted(ranks, "rank"),
                                  devices));
   }
 }
@@ -53,7 +52,8 @@ void run_choose(const ChooseCommand& command, const Communicator& communicator) 
   if (command.train.run.empty()) {
     throw AgreedError("--run is required, unless there is --dry-run (see tessera choose --help)");
   }
-  throw_agreed(communicator, problem_of([&] { expect_ranks(command, communicator.size()); }));
+  throw_agreed(communicator,
+               problem_of([&] { expect_several_devices(command, communicator.size()); }));
   const ChooseCommand searching = with_search(command);
   PartitionChooser chooser(searching);
   run_train(searching.train, communicator, &chooser);
@@ -86,12 +86,12 @@ void run_dry_choose(const ChooseCommand& command) {
   if (!train.run.empty()) {
     std::error_code unwritable;  // then writing says so
     std::filesystem::create_directories(train.run, unwritable);
-    write_atomically(std::filesystem::path(train.run) / kChoiceFile,
+    write_atomically(std::filesystem::path(train.run) / run_file::kChoice,
                      partitioner::choice_json(report));
   }
   fmt::print("{}", partitioner::choice_table(report));
   choice.expect_choice(trials, false);
-  fmt::print("best: {}\n", partitioner::printable(partitioner::choice_line(report)));
+  fmt::print("best: {}\n", printable(partitioner::choice_line(report)));
 }
 
 }  // namespace tessera::engine

@@ -52,10 +52,10 @@ std::string remedy(const Network& network, int loss, Index classes) {
   return text;
 }
 
-std::string difference(const Network& network,
-                       int loss,
-                       const std::string& model,
-                       const Dataset& dataset) {
+std::string output_difference(const Network& network,
+                              int loss,
+                              const std::string& model,
+                              const Dataset& dataset) {
   const partitioner::MapShape& shape = network.shape(loss);
   const bool one_cell = shape.rows * shape.cols == 1;
   return fmt::format(
@@ -79,11 +79,11 @@ void expect_output_for_each_class(const Network& network,
                                   const Dataset& dataset,
                                   const std::string& path) {
   const std::vector<partitioner::Loss> all = losses(network);
-  partitioner::expects(!all.empty(), "a network that is trained or evaluated has a loss");
+  expects(!all.empty(), "a network that is trained or evaluated has a loss");
   for (const partitioner::Loss& of : all) {
     if (dataset.classes() != network.shape(of.layer).volume() &&
         !has_spare_outputs(network, of.layer, dataset)) {
-      throw partitioner::InputError(path, 0, difference(network, of.layer, model, dataset));
+      throw InputError(path, 0, output_difference(network, of.layer, model, dataset));
     }
   }
 }
@@ -93,7 +93,7 @@ std::optional<std::string> spare_outputs(const Network& network,
                                          const Dataset& dataset) {
   for (const partitioner::Loss& of : losses(network)) {
     if (has_spare_outputs(network, of.layer, dataset)) {
-      return difference(network, of.layer, model, dataset) +
+      return output_difference(network, of.layer, model, dataset) +
              ", or the spare outputs only learn that they are never right";
     }
   }

@@ -68,7 +68,7 @@ bool reader_has_gone(const std::system_error& error) {
 
 // Says what went wrong, in one line, and returns the exit code that belongs to it.
 int report(const std::exception& error) {
-  if (dynamic_cast<const partitioner::InputError*>(&error) != nullptr) {
+  if (dynamic_cast<const InputError*>(&error) != nullptr) {
     complain(error.what());
     return kInputError;
   }
@@ -83,10 +83,10 @@ int report(const std::exception& error) {
       return 0;
     }
     const char* where = std::ferror(stdout) != 0 ? "standard output: " : "";
-    complain(where + partitioner::printable(error.what()));
+    complain(where + printable(error.what()));
     return kInputError;
   }
-  complain("internal error: " + partitioner::printable(error.what()));
+  complain("internal error: " + printable(error.what()));
   return kCheckFailed;
 }
 
@@ -132,7 +132,7 @@ void give_up_start() {
 }
 
 // How the program was started.
-struct Start {
+struct ProgramStart {
   int argc = 0;
   char** argv = nullptr;
   CommandLine line;
@@ -141,7 +141,7 @@ struct Start {
 // Runs work on all ranks, once they agree that it is what all of them were started for. An
 // AgreedError is one on all of them, so each may end in order; anything else may be this rank's
 // alone, so it takes the others down with it.
-int run_together(Start& start, const std::function<int(const Communicator&)>& work) {
+int run_together(ProgramStart& start, const std::function<int(const Communicator&)>& work) {
   settle_process();
   Pulse pulse;
   std::optional<MpiSession> session;
@@ -177,7 +177,7 @@ int run_together(Start& start, const std::function<int(const Communicator&)>& wo
 
 // For work that needs no other ranks. Where there are some all the same, rank 0 does it; that they
 // agree comes first, since one that was started for something else would wait for the others.
-int run_alone(Start& start, const std::function<void()>& work) {
+int run_alone(ProgramStart& start, const std::function<void()>& work) {
   if (ranks_started() > 1) {
     const int exit_code = run_together(start, [](const Communicator& /*world*/) { return 0; });
     if (exit_code != 0 || !speaks()) {
@@ -193,9 +193,9 @@ int run_alone(Start& start, const std::function<void()>& work) {
   }
 }
 
-int run_command(const CLI::App& program, const Commands& commands, Start& start) {
+int run_command(const CLI::App& program, const Commands& commands, ProgramStart& start) {
   if (!start.line.problem.empty()) {
-    return run_alone(start, [&] { throw partitioner::InputError(start.line.problem); });
+    return run_alone(start, [&] { throw InputError(start.line.problem); });
   }
   if (!start.line.answer.empty()) {
     return run_alone(start, [&] { fmt::print("{}", start.line.answer); });
@@ -283,7 +283,7 @@ int run_program(int argc, char** argv) {
   Commands commands;
   add_commands(program, commands);
   const HelpPages help(program);
-  Start start{argc, argv, read_command_line(program, help, argc, argv)};
+  ProgramStart start{argc, argv, read_command_line(program, help, argc, argv)};
   const int exit_code = run_command(program, commands, start);
   // Of training it is the files that matter.
   const bool chooses = program.got_subcommand("choose") && !commands.choose.dry_run;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/cli/own_data.h"
+#include "engine/files/run_files.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 
@@ -14,8 +15,8 @@ std::string closing_lines(const TrainCommand& command,
                           Index step,
                           Index since_best) {
   const std::filesystem::path folder = command.run;
-  const std::string last_file = (folder / "checkpoint.safetensors").string();
-  const std::string best_file = (folder / "best.safetensors").string();
+  const std::string last_file = (folder / run_file::kCheckpoint).string();
+  const std::string best_file = (folder / run_file::kBest).string();
   const std::string where = best ? fmt::format("{} (test {} at step {}); after the last step: {}",
                                                best_file,
                                                described(best->tested.score),
@@ -32,10 +33,9 @@ std::string closing_lines(const TrainCommand& command,
       command.patience > 0 && since_best >= command.patience
           ? fmt::format("ended after step {}: the last {} without a better accuracy (--patience)\n",
                         step,
-                        partitioner::counted(since_best, "test"))
+                        counted(since_best, "test"))
           : "";
-  return end + "trained weights: " + partitioner::printable(where) +
-         "\ntry them: " + partitioner::printable(how) + "\n";
+  return end + "trained weights: " + printable(where) + "\ntry them: " + printable(how) + "\n";
 }
 
 }  // namespace tessera::engine

@@ -72,20 +72,18 @@ std::string unexpected_words(const CLI::App& command, const std::vector<std::str
   });
   if (option != unexpected.end()) {
     const std::string name = option->substr(0, option->find('='));
-    return fmt::format("unknown option {}{}",
-                       partitioner::printable_start(name),
-                       suggestion(name, option_names(command)));
+    return fmt::format(
+        "unknown option {}{}", printable_start(name), suggestion(name, option_names(command)));
   }
   std::vector<std::string> quoted;
   for (const std::string& word : unexpected) {
-    quoted.push_back(fmt::format("'{}'", partitioner::printable_start(word)));
+    quoted.push_back(fmt::format("'{}'", printable_start(word)));
   }
   const std::size_t at = first_of(words, unexpected);
-  return fmt::format(
-      "unexpected argument{} {}{}",
-      quoted.size() == 1 ? "" : "s",
-      fmt::join(quoted, ", "),
-      at > 0 ? fmt::format(" after '{}'", partitioner::printable_start(words[at - 1])) : "");
+  return fmt::format("unexpected argument{} {}{}",
+                     quoted.size() == 1 ? "" : "s",
+                     fmt::join(quoted, ", "),
+                     at > 0 ? fmt::format(" after '{}'", printable_start(words[at - 1])) : "");
 }
 
 // What is wrong with the command line, and whose help to look at.
@@ -108,13 +106,13 @@ std::string complaint(const CLI::App& program,
     return fmt::format("expected a command: {} (see tessera --help)", fmt::join(names, ", "));
   }
   return fmt::format("unknown command \"{}\"{} (expected one of {}; see tessera --help)",
-                     partitioner::printable_start(words.front()),
+                     printable_start(words.front()),
                      suggestion(words.front(), names),
                      fmt::join(names, ", "));
 }
 
 // What the others learn of a rank.
-struct Start {
+struct RankStart {
   std::string host;
   std::string program;
   std::string problem;
@@ -122,7 +120,7 @@ struct Start {
 };
 
 // Parts end in a zero, which no argument can hold.
-std::string packed(const Start& start) {
+std::string packed(const RankStart& start) {
   std::string text;
   for (const std::string* part : {&start.host, &start.program, &start.problem}) {
     text += *part + '\0';
@@ -133,10 +131,10 @@ std::string packed(const Start& start) {
   return text;
 }
 
-Start unpacked(std::span<const std::byte> bytes) {
+RankStart unpacked(std::span<const std::byte> bytes) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::istringstream parts(text);
-  Start start;
+  RankStart start;
   for (std::string* part : {&start.host, &start.program, &start.problem}) {
     std::getline(parts, *part, '\0');
   }
@@ -147,7 +145,7 @@ Start unpacked(std::span<const std::byte> bytes) {
 }
 
 // The words of one that the other lacks.
-std::string words_beyond(const Start& one, const Start& other) {
+std::string words_beyond(const RankStart& one, const RankStart& other) {
   std::vector<std::string> beyond;
   for (const std::string& word : one.words) {
     if (std::find(other.words.begin(), other.words.end(), word) == other.words.end()) {
@@ -157,7 +155,7 @@ std::string words_beyond(const Start& one, const Start& other) {
   return fmt::format("{}", fmt::join(beyond, " "));
 }
 
-std::string difference(const Start& its, const Start& first) {
+std::string start_difference(const RankStart& its, const RankStart& first) {
   const std::string more = words_beyond(its, first);
   const std::string less = words_beyond(first, its);
   if (less.empty()) {
@@ -167,9 +165,9 @@ std::string difference(const Start& its, const Start& first) {
 }
 
 // Why the rank cannot work together with rank 0; empty where it can.
-std::string obstacle(const std::vector<Start>& starts, std::size_t rank) {
-  const Start& first = starts[0];
-  const Start& its = starts[rank];
+std::string obstacle(const std::vector<RankStart>& starts, std::size_t rank) {
+  const RankStart& first = starts[0];
+  const RankStart& its = starts[rank];
   const std::string name = rank_on(static_cast<int>(rank), its.host);
   const std::string first_name = rank_on(0, first.host);
   if (its.program != first.program) {
@@ -188,7 +186,7 @@ std::string obstacle(const std::vector<Start>& starts, std::size_t rank) {
     return fmt::format("{} was started with different options than {}: {}",
                        name,
                        first_name,
-                       difference(its, first));
+                       start_difference(its, first));
   }
   return "";
 }
@@ -203,13 +201,13 @@ CommandLine help_line(const HelpPages& help, const std::vector<std::string>& wor
   line.words = words;
   if (words.size() > 2) {
     line.problem = fmt::format("unexpected argument '{}' after '{}' (see tessera help)",
-                               partitioner::printable_start(words[2]),
-                               partitioner::printable_start(words[1]));
+                               printable_start(words[2]),
+                               printable_start(words[1]));
     return line;
   }
   try {
     line.answer = help.page(words.size() == 2 ? words[1] : "");
-  } catch (const partitioner::InputError& error) {
+  } catch (const InputError& error) {
     line.problem = error.what();
   }
   return line;
@@ -239,11 +237,11 @@ CommandLine read_command_line(CLI::App& program, const HelpPages& help, int argc
 
 void expect_same_start(const CommandLine& mine, const Communicator& communicator) {
   const std::string text = packed({host_name(), program_sources(), mine.problem, mine.words});
-  std::vector<Start> starts;
+  std::vector<RankStart> starts;
   for (const auto& bytes : communicator.gather_all(bytes_of(text.data(), std::ssize(text)))) {
     starts.push_back(unpacked(bytes));
   }
-  const bool all_alike = std::all_of(starts.begin(), starts.end(), [&](const Start& start) {
+  const bool all_alike = std::all_of(starts.begin(), starts.end(), [&](const RankStart& start) {
     return start.program == starts[0].program && start.problem == starts[0].problem;
   });
   if (all_alike && !mine.problem.empty()) {

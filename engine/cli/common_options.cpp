@@ -38,7 +38,7 @@ CLI::Validator accepted_by(std::function<void(const std::string&)> parse) {
   const auto check = [parse = std::move(parse)](const std::string& text) {
     try {
       parse(text);
-    } catch (const partitioner::InputError& error) {
+    } catch (const InputError& error) {
       return std::string(error.what());
     }
     return std::string();

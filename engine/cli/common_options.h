@@ -11,8 +11,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 inline constexpr Index kMostCount = 1'000'000'000;  // steps, images, ranks
 inline constexpr Index kMostThreads = 1024;
 inline constexpr Index kMostSeed = 0x7fffffffffffffff;  // checkpoints keep it as a signed number

@@ -51,8 +51,7 @@ void run_convert(const ConvertCommand& command) {
     return;
   }
   if (!command.to.ends_with(".safetensors")) {
-    throw partitioner::InputError(
-        command.to, 0, "expected a name ending in .weights or .safetensors");
+    throw InputError(command.to, 0, "expected a name ending in .weights or .safetensors");
   }
   const Optimizer<float> fresh(model.training, parameters, 0);
   save_checkpoint(command.to,

@@ -9,9 +9,6 @@
 
 namespace tessera::engine {
 
-using partitioner::counted;
-using partitioner::readable_bytes;
-
 DataMove::DataMove(const partitioner::DataMap& data_map,
                    const SampleMoveOptions& options,
                    ProgressStyle style,

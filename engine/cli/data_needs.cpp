@@ -10,8 +10,6 @@
 
 namespace tessera::engine {
 
-using partitioner::readable_bytes;
-
 void add_needs(const Dataset& dataset, const RenderingRules& rules, DataNeeds& needs) {
   const DecodingNeed most = most_decoding(dataset, needed_detail(rules));
   needs.decoding_bytes += most.bytes;

@@ -155,7 +155,7 @@ class DataOpening {
     if (choice_.own || std::count(read.begin(), read.end(), 1) < 2) {
       return;
     }
-    partitioner::expects(reads_, "one rank reads, or every rank");
+    expects(reads_, "one rank reads, or every rank");
     for (const auto& [half, name] : {std::pair(&data_.training, "pictures for training"),
                                      std::pair(&data_.testing, "pictures for testing")}) {
       if (*half) {
@@ -195,7 +195,7 @@ class DataOpening {
     const std::string of_rank =
         choice_.own ? rank_on(communicator_.rank(), host_name()) + ": " : "";
     const auto warn = [&](const std::string& what) {
-      text += "tessera: warning: " + partitioner::printable(of_rank + what) + "\n";
+      text += "tessera: warning: " + printable(of_rank + what) + "\n";
     };
     if (!dropped_.empty()) {
       warn(fmt::format("--skip-broken skips {} unusable pictures: {}{}",
@@ -313,7 +313,7 @@ void ListedData::list_parts() {
                          "{} has {} for training, and the data map says {}: make a data map with "
                          "the numbers of samples that there are",
                          choice_.path,
-                         partitioner::counted(found, "picture"),
+                         counted(found, "picture"),
                          choice_.own->samples))));
 }
 
@@ -359,7 +359,7 @@ void expect_same_everywhere(bool reads, const Dataset* pictures, const Communica
                                                "the same, or let one read with --reader 0",
                                                rank_on(communicator.rank(), host_name())))
                    : std::nullopt);
-  partitioner::expects(reads, "one rank reads, or every rank");
+  expects(reads, "one rank reads, or every rank");
   PictureRecords records;
   if (const PictureFiles* files = pictures->files()) {
     records = record_sizes(*files);

@@ -18,7 +18,6 @@ using partitioner::ClusterProfile;
 using partitioner::DeviceSet;
 using partitioner::DeviceTrials;
 using partitioner::Estimate;
-using partitioner::InputError;
 using partitioner::Partition;
 
 namespace {
@@ -177,10 +176,10 @@ void DeviceChoice::expect_choice(const DeviceTrials& trials, bool trials_to_come
     return;
   }
   const partitioner::SetOutlook closest = trials.ranking().front();
-  throw InputError(fmt::format("no set of devices keeps the limits; {} comes closest: {}",
-                               partitioner::printable(partitioner::listed_devices(
-                                   device_names(cluster_), sets_[closest.set].devices)),
-                               partitioner::printable(closest.pruned)));
+  throw InputError(fmt::format(
+      "no set of devices keeps the limits; {} comes closest: {}",
+      printable(partitioner::listed_devices(device_names(cluster_), sets_[closest.set].devices)),
+      printable(closest.pruned)));
 }
 
 partitioner::ChoiceReport DeviceChoice::report(const DeviceTrials& trials, bool tried) const {

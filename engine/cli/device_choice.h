@@ -14,8 +14,6 @@
 
 namespace tessera::engine {
 
-inline constexpr const char* kChoiceFile = "choice.json";  // of a run folder
-
 // A limit of the command line, of which 0 means that there is none.
 [[nodiscard]] inline std::optional<double> limit_given(double of_command) {
   return of_command > 0 ? std::optional(of_command) : std::nullopt;

@@ -12,11 +12,11 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr Index kBatch = 32;  // images looked at together, where the user does not say
+constexpr Index kEvaluationBatch = 32;  // images looked at together, where the user does not say
 
-void print_text(const EvaluationResult& result,
-                const ClassificationMetrics& classes,
-                const std::vector<std::string>& names) {
+void print_evaluation(const EvaluationResult& result,
+                      const ClassificationMetrics& classes,
+                      const std::vector<std::string>& names) {
   fmt::print(
       "{}, loss {:.4f}, {} pictures\n", described(result.score()), result.loss, result.pictures);
   if (classes.classes() > 5) {
@@ -48,7 +48,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
     needs = pictures->needs(rendering_rules(model));
     expect_data_fits(needs, command.partition.memory_limit_mib << 20U);
   }
-  const Index batch = command.batch > 0 ? command.batch : kBatch;
+  const Index batch = command.batch > 0 ? command.batch : kEvaluationBatch;
   const partitioner::Partition partition = agreed_partition(model.network,
                                                             command.partition,
                                                             {.model = command.model,
@@ -77,7 +77,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   if (command.json) {
     fmt::print("{}\n", json_text(evaluation_json(result, names)));
   } else {
-    print_text(result, classes, names);
+    print_evaluation(result, classes, names);
   }
 }
 

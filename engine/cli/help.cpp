@@ -210,10 +210,10 @@ std::string HelpPages::page(const std::string& topic) const {
     return program_->get_subcommand(topic)->help("tessera");
   }
   topics.emplace_back("partitioning");
-  throw partitioner::InputError(fmt::format("there is no help on \"{}\"{} (expected {})",
-                                            partitioner::printable_start(topic),
-                                            suggestion(topic, topics),
-                                            fmt::join(topics, ", ")));
+  throw InputError(fmt::format("there is no help on \"{}\"{} (expected {})",
+                               printable_start(topic),
+                               suggestion(topic, topics),
+                               fmt::join(topics, ", ")));
 }
 
 std::vector<std::string> command_names(const CLI::App& program) {
@@ -225,7 +225,7 @@ std::vector<std::string> command_names(const CLI::App& program) {
 }
 
 std::string suggestion(const std::string& word, const std::vector<std::string>& words) {
-  return partitioner::suggestion(word, {words.begin(), words.end()});
+  return tessera::suggestion(word, std::vector<std::string_view>(words.begin(), words.end()));
 }
 
 }  // namespace tessera::engine

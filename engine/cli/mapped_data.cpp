@@ -11,6 +11,7 @@
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/mpi_session.h"
+#include "engine/files/run_files.h"
 #include "engine/moving/move_lists.h"
 #include "engine/train/run_report.h"
 #include "partitioner/base/errors.h"
@@ -26,7 +27,7 @@ constexpr const char* kOption = "--data-map";
 constexpr Index kMostBytes = Index{1} << 26U;
 
 std::string read_map(const std::string& file) {
-  return partitioner::read_regular_file(file, "a data map", kMostBytes);
+  return read_regular_file(file, "a data map", kMostBytes);
 }
 
 void refuse(bool condition, const std::string& why) {
@@ -49,8 +50,8 @@ MappedData::MappedData(const TrainCommand& command,
   refuse(std::ssize(map_.before) != communicator.size(),
          fmt::format("{}: the data map is of {}, there are {}: start as many",
                      file_,
-                     partitioner::counted(std::ssize(map_.before), "device"),
-                     partitioner::counted(communicator.size(), "rank")));
+                     counted(std::ssize(map_.before), "device"),
+                     counted(communicator.size(), "rank")));
   const std::vector<Index> after = samples_after(map_);
   const Index all = std::accumulate(after.begin(), after.end(), Index{0});
   constexpr Index kMostSamples = (Index{1} << 31U) - 1;
@@ -144,7 +145,7 @@ void MappedData::test_on(Index pictures) {
       warn(fmt::format("rank {} has no pictures to train on and stays idle: its {} for testing are "
                        "left out",
                        rank,
-                       partitioner::counted(sizes[rank], "picture")),
+                       counted(sizes[rank], "picture")),
            communicator_);
     }
   }
@@ -166,7 +167,8 @@ void warn_of_other_data_map(const std::string& resume,
   if (resume.empty() || communicator.rank() != 0) {
     return;
   }
-  const std::filesystem::path file = std::filesystem::path(resume).parent_path() / kDataMapFile;
+  const std::filesystem::path file =
+      std::filesystem::path(resume).parent_path() / run_file::kDataMap;
   std::error_code error;
   const bool had_one = std::filesystem::exists(file, error);
   std::string before;

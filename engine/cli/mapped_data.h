@@ -90,6 +90,4 @@ void warn_of_other_data_map(const std::string& resume,
                             const std::string& now,
                             const Communicator& communicator);
 
-inline constexpr const char* kDataMapFile = "data-map.toml";  // of a run folder
-
 }  // namespace tessera::engine

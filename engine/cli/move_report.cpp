@@ -7,9 +7,6 @@
 
 namespace tessera::engine {
 
-using partitioner::counted;
-using partitioner::readable_bytes;
-
 namespace {
 
 constexpr double kBetweenBars_s = 0.2;

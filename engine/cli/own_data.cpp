@@ -107,9 +107,9 @@ ClassNames longest_list(const std::vector<ClassNames>& all, const Communicator& 
                       "classes",
                       rank_on(static_cast<int>(rank), hosts[rank]),
                       mine - all[rank].begin(),
-                      partitioner::printable_start(*mine),
+                      printable_start(*mine),
                       rank_on(static_cast<int>(other), hosts[other]),
-                      partitioner::printable_start(*theirs)));
+                      printable_start(*theirs)));
     }
   }
   return *longest;
@@ -184,8 +184,8 @@ std::string summary_of_ranks(const InspectedData& data, const Communicator& comm
     all.testing += theirs.testing;
   }
   return fmt::format("{} on {}, {}{}",
-                     partitioner::counted(all.training + all.testing, "picture"),
-                     partitioner::counted(communicator.size(), "rank"),
+                     counted(all.training + all.testing, "picture"),
+                     counted(communicator.size(), "rank"),
                      described_classes(data.halves().front()->dataset),
                      data.testing ? fmt::format(", {} for testing", all.testing) : "");
 }

@@ -10,6 +10,7 @@
 #include "engine/cli/setup.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/texts_of_ranks.h"
+#include "engine/files/run_files.h"
 #include "engine/system/clock.h"
 #include "engine/train/run_report.h"
 #include "partitioner/base/printable.h"
@@ -22,7 +23,6 @@ using partitioner::ClusterProfile;
 using partitioner::DeviceSet;
 using partitioner::DeviceTrials;
 using partitioner::Estimate;
-using partitioner::InputError;
 using partitioner::Partition;
 
 namespace {
@@ -50,12 +50,12 @@ std::optional<std::string> PartitionChooser::earlier_partition(const partitioner
   }
   constexpr Index kMostBytes = Index{64} << 20U;
   for (const auto& folder : {checkpoint.parent_path(), std::filesystem::path(command_.train.run)}) {
-    const std::filesystem::path file = folder / kChoiceFile;
+    const std::filesystem::path file = folder / run_file::kChoice;
     std::error_code error;
     if (!std::filesystem::exists(file, error)) {
       continue;
     }
-    std::string json = partitioner::read_regular_file(file, "a choice of devices", kMostBytes);
+    std::string json = read_regular_file(file, "a choice of devices", kMostBytes);
     const auto earlier = partitioner::earlier_choice(json);
     if (!earlier) {
       continue;
@@ -142,11 +142,11 @@ bool PartitionChooser::try_next(const TrialRuns& runs) {
       order = {static_cast<std::int64_t>(*next), std::min(trials_->steps_of(*next), left)};
       text = to_text(set.found->partition);
       predicted_s = set.found->predicted_s();
-      say(fmt::format("trying {}{}, {} steps\n",
-                      partitioner::printable(partitioner::listed_devices(
-                          device_names(choice_->cluster()), set.devices)),
-                      trials_->trials_of(*next) > 0 ? " again" : "",
-                      order.steps));
+      say(fmt::format(
+          "trying {}{}, {} steps\n",
+          printable(partitioner::listed_devices(device_names(choice_->cluster()), set.devices)),
+          trials_->trials_of(*next) > 0 ? " again" : "",
+          order.steps));
     }
   }
   order = communicator.share(order);
@@ -183,18 +183,18 @@ void PartitionChooser::tell_choice(const TrialRuns& runs) {
     json = partitioner::choice_json(report);
     if (report.chosen) {
       const std::string line = partitioner::choice_line(report);
-      say("chosen: " + partitioner::printable(line) + "\n");
+      say("chosen: " + printable(line) + "\n");
       runs.tell("choose", line);
     }
   });
-  runs.write(kChoiceFile, json);
+  runs.write(run_file::kChoice, json);
   on_root(runs.communicator, [&] { choice_->expect_choice(*trials_, false); });
 }
 
 void PartitionChooser::choose(const TrialRuns& runs) {
   const Communicator& communicator = runs.communicator;
   if (known_) {
-    runs.write(kChoiceFile, earlier_json_);
+    runs.write(run_file::kChoice, earlier_json_);
     runs.change_to(current_, std::nullopt);
     return;
   }

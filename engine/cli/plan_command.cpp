@@ -40,7 +40,7 @@ int ranks_of(const PlanCommand& command) {
     if (const auto devices = profiled_devices(command.partition)) {
       return *devices;
     }
-    throw partitioner::InputError(
+    throw InputError(
         "--partition auto: for how many devices? Give --ranks N, or describe them with --cluster");
   }
   return ranks_of_replica(command) * parse_replicas(command.partition).count;
@@ -67,7 +67,7 @@ std::optional<partitioner::DataLocation> data_location(const PlanCommand& comman
     return std::nullopt;
   }
   if (std::ssize(command.samples) != cluster.size()) {
-    throw partitioner::InputError(fmt::format(
+    throw InputError(fmt::format(
         "--samples: {} numbers, and there are {} devices", command.samples.size(), cluster.size()));
   }
   return partitioner::DataLocation{command.samples, command.sample_bytes, command.epochs};

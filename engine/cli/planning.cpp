@@ -21,7 +21,6 @@
 namespace tessera::engine {
 
 using partitioner::ClusterProfile;
-using partitioner::InputError;
 
 namespace {
 
@@ -63,7 +62,7 @@ partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
         spec.inputs[0] != partitioner::kImage && network.takes_gradient(spec.inputs[0]);
     const bool goes_back = training && spec.has_backward;
     return convolution_workspace(
-               method, tile.computed, goes_back ? tile.backward : partitioner::Region{}, to_data) *
+               method, tile.computed, goes_back ? tile.backward : Region{}, to_data) *
            partitioner::MemoryOptions{}.scalar_bytes;
   };
   const auto of_ranks = [&network, training](const partitioner::Plan& plan) {
@@ -76,7 +75,7 @@ void say_assumption(const ClusterProfile& cluster) {
   warn(
       fmt::format("no cluster profile: equal devices assumed, each as fast as a Raspberry Pi 3, "
                   "with {} of memory, on links of 100 Mbit/s; describe yours with --cluster",
-                  partitioner::readable_bytes(cluster.device(0).memory_bytes)));
+                  readable_bytes(cluster.device(0).memory_bytes)));
 }
 
 }  // namespace
@@ -109,8 +108,8 @@ ClusterProfile described_cluster(const PartitionChoice& choice, int ranks) {
                      0,
                      fmt::format("it describes {}, there are {}: describe the others too, or "
                                  "start fewer ranks",
-                                 partitioner::counted(profile.size(), "device"),
-                                 partitioner::counted(ranks, "rank")));
+                                 counted(profile.size(), "device"),
+                                 counted(ranks, "rank")));
   }
   return first_devices(profile, ranks);
 }
@@ -226,7 +225,7 @@ void expect_known_powers(const ClusterProfile& cluster) {
     throw InputError(fmt::format(
         "the power of {} is unknown: `tessera probe --meter` measures it, or its profile names "
         "its kind, such as board = \"pi3b\"",
-        partitioner::printable(cluster.device(*device).name)));
+        printable(cluster.device(*device).name)));
   }
 }
 

@@ -23,11 +23,9 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 namespace {
 
-constexpr Index kBatch = 8;  // images looked at together, where there are as many
+constexpr Index kPredictionBatch = 8;  // images looked at together, where there are as many
 
 // The classes of the largest outputs, the largest first.
 std::vector<std::size_t> top_classes(std::span<const float> output, Index count) {
@@ -184,7 +182,7 @@ class PredictRun {
     for (const Index size : communicator_.of_ranks(pictures.size())) {
       most = std::max(most, size);
     }
-    return std::min(most, command_.batch > 0 ? command_.batch : kBatch);
+    return std::min(most, command_.batch > 0 ? command_.batch : kPredictionBatch);
   }
 
   // The number of the first rank that reads pictures.
@@ -202,7 +200,7 @@ class PredictRun {
     const Index outputs = inference.model().network.shape(last_layer(inference)).volume();
     if (std::ssize(names_) != outputs) {
       warn(fmt::format("{} names {}, the network has {} outputs: {}",
-                       partitioner::printable(command_.names),
+                       printable(command_.names),
                        names_.size() == 1 ? "1 class" : fmt::format("{} classes", names_.size()),
                        outputs,
                        std::ssize(names_) < outputs ? "the others are shown by number"
@@ -292,11 +290,11 @@ class PredictRun {
       fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       return;
     }
-    fmt::print("{}\n", partitioner::printable(picture));
+    fmt::print("{}\n", printable(picture));
     for (const std::size_t i : classes) {
       fmt::print("  {:6.2f} %  {}\n",
                  100 * static_cast<double>(output[i]),
-                 partitioner::printable(class_name(names_, i)));
+                 printable(class_name(names_, i)));
     }
   }
 

@@ -30,7 +30,6 @@ namespace {
 
 using partitioner::ClusterProfile;
 using partitioner::DeviceProfile;
-using partitioner::InputError;
 
 // How the seconds that there are get shared out.
 constexpr double kDevicePart = 0.55;
@@ -99,7 +98,7 @@ std::string words_of(const ConvolutionPoint& trial) {
 std::string left_out_sentence(const std::vector<ConvolutionPoint>& trials) {
   return trials.empty() ? ""
                         : fmt::format("{} left out for lack of time or memory, such as {}",
-                                      partitioner::counted(std::ssize(trials), "convolution"),
+                                      counted(std::ssize(trials), "convolution"),
                                       words_of(trials.front()));
 }
 
@@ -350,8 +349,8 @@ std::vector<std::string> names_of_kinds(const ProbeResult& result) {
 
 std::string remarks(const ProbeCommand& command, const ProbeResult& result) {
   std::string text = fmt::format("# Measured by `tessera probe`: {}, {} each, {} s.\n",
-                                 partitioner::counted(result.cluster.size(), "rank"),
-                                 partitioner::counted(threads(), "thread"),
+                                 counted(result.cluster.size(), "rank"),
+                                 counted(threads(), "thread"),
                                  command.seconds);
   text += command.model.empty() ? "# Convolutions: a standard set.\n"
                                 : fmt::format("# Convolutions: those of {}{}.\n",
@@ -390,16 +389,15 @@ std::string words_of(const partitioner::PowerProfile& power) {
   return text + (power.estimated ? ", an estimate)" : ")");
 }
 
-void print_table(const ProbeResult& result, const std::string& path) {
-  using partitioner::Align;
+void print_profile(const ProbeResult& result, const std::string& path) {
   const ClusterProfile& cluster = result.cluster;
-  partitioner::TextTable table({{"device", Align::Left},
-                                {"GFLOP/s direct"},
-                                {"Winograd"},
-                                {"memory GB/s"},
-                                {"free"},
-                                {"Mbit/s out"},
-                                {"in"}});
+  TextTable table({{"device", Align::Left},
+                   {"GFLOP/s direct"},
+                   {"Winograd"},
+                   {"memory GB/s"},
+                   {"free"},
+                   {"Mbit/s out"},
+                   {"in"}});
   for (const DeviceProfile& device : cluster.devices) {
     const auto rate = [](double bytes_per_s) {
       return std::isinf(bytes_per_s) ? std::string("-") : fmt::format("{:.1f}", mbit(bytes_per_s));
@@ -408,7 +406,7 @@ void print_table(const ProbeResult& result, const std::string& path) {
                    fmt::format("{:.2f}", 1e-9 * device.direct_flops_per_s),
                    fmt::format("{:.2f}", 1e-9 * device.winograd_flops_per_s),
                    fmt::format("{:.1f}", 1e-9 * device.memory_bytes_per_s),
-                   partitioner::readable_bytes(device.memory_bytes),
+                   readable_bytes(device.memory_bytes),
                    rate(device.send_bytes_per_s),
                    rate(device.receive_bytes_per_s)});
   }
@@ -423,20 +421,19 @@ void print_table(const ProbeResult& result, const std::string& path) {
   }
   for (const DeviceProfile& device : cluster.devices) {
     if (device.power) {
-      fmt::print("power of {}\n",
-                 partitioner::printable(device.name + ": " + words_of(*device.power)));
+      fmt::print("power of {}\n", printable(device.name + ": " + words_of(*device.power)));
     }
   }
   for (const std::string& names : names_of_kinds(result)) {
-    fmt::print("alike, described by their medians: {}\n", partitioner::printable(names));
+    fmt::print("alike, described by their medians: {}\n", printable(names));
   }
   for (const std::string& sentence : result.left_out) {
-    fmt::print("{}\n", partitioner::printable(sentence));
+    fmt::print("{}\n", printable(sentence));
   }
-  fmt::print("written: {}\n", partitioner::printable(path));
+  fmt::print("written: {}\n", printable(path));
 }
 
-nlohmann::ordered_json json_of(const std::optional<partitioner::PowerProfile>& power) {
+nlohmann::ordered_json power_json(const std::optional<partitioner::PowerProfile>& power) {
   const auto number = [](const std::optional<double>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
   };
@@ -451,7 +448,7 @@ nlohmann::ordered_json json_of(const std::optional<partitioner::PowerProfile>& p
                                          {"receiving_w", number(power->receiving_w)}};
 }
 
-void print_json(const ProbeResult& result, const std::string& path) {
+void print_profile_json(const ProbeResult& result, const std::string& path) {
   nlohmann::ordered_json devices = nlohmann::ordered_json::array();
   for (const DeviceProfile& device : result.cluster.devices) {
     devices.push_back({{"name", device.name},
@@ -461,7 +458,7 @@ void print_json(const ProbeResult& result, const std::string& path) {
                        {"memory_bytes", device.memory_bytes},
                        {"send_bytes_per_s", device.send_bytes_per_s},
                        {"receive_bytes_per_s", device.receive_bytes_per_s},
-                       {"power", json_of(device.power)}});
+                       {"power", power_json(device.power)}});
   }
   const nlohmann::ordered_json all{{"devices", devices},
                                    {"alike", result.kinds},
@@ -495,17 +492,17 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
   round_numbers(described);  // half way between two numbers
   const std::string path = file_to_write(command);
   const std::string text = remarks(command, result) + to_text(described);
-  partitioner::expects(partitioner::parse_cluster_profile(text, path) == described,
-                       "a profile that is written can be read");
+  expects(partitioner::parse_cluster_profile(text, path) == described,
+          "a profile that is written can be read");
   throw_agreed(communicator,
                writes ? problem_of([&] { write_atomically(path, text); }) : std::nullopt);
   if (!writes) {
     return;
   }
   if (command.json) {
-    print_json(result, path);
+    print_profile_json(result, path);
   } else {
-    print_table(result, path);
+    print_profile(result, path);
   }
 }
 

@@ -79,7 +79,7 @@ std::optional<Partition> Rebalancer::search(const Partition& current,
   Partition found = current;
   try {
     found = search_automatically(network_, slow, choice_, workload_);
-  } catch (const partitioner::InputError&) {  // nothing else fits into memory
+  } catch (const InputError&) {  // nothing else fits into memory
     return std::nullopt;
   }
   const double now_s = step_seconds(slow, current);

@@ -5,6 +5,7 @@
 
 #include "engine/cli/commands.h"
 #include "engine/files/atomic_file.h"
+#include "engine/files/run_files.h"
 #include "engine/page/page.h"
 #include "engine/report/run_reader.h"
 #include "partitioner/base/printable.h"
@@ -24,10 +25,10 @@ std::string now_text() {
 void run_report(const ReportCommand& command) {
   const RunData run = read_run(command.run);
   const std::filesystem::path target = command.out.empty()
-                                           ? std::filesystem::path(command.run) / "report.html"
+                                           ? std::filesystem::path(command.run) / run_file::kReport
                                            : std::filesystem::path(command.out);
   write_atomically(target, run_page(run, {.title = command.title, .as_of = now_text()}));
-  fmt::print("{} ({})\n", partitioner::printable(target.string()), name_of(run.state));
+  fmt::print("{} ({})\n", printable(target.string()), name_of(run.state));
 }
 
 }  // namespace tessera::engine

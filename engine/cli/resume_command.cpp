@@ -59,12 +59,12 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-std::string line_of(const Words& words) {
+std::string command_line_of(const Words& words) {
   Words parts;
   for (const std::string& word : words) {
     parts.push_back(quoted(word));
   }
-  return partitioner::printable(fmt::format("{}", fmt::join(parts, " ")));
+  return printable(fmt::format("{}", fmt::join(parts, " ")));
 }
 
 // mpiexec cuts its own list of hosts, "pi1:2,pi2", into words as it reads it, and that is what is
@@ -120,7 +120,7 @@ CommandWords started_command() {
 }
 
 std::string started_line(const CommandWords& started) {
-  return line_of(together(started.launcher, started.program));
+  return command_line_of(together(started.launcher, started.program));
 }
 
 bool uses_data_map(const CommandWords& started) {
@@ -130,7 +130,7 @@ bool uses_data_map(const CommandWords& started) {
 std::string command_to_resume(const CommandWords& started,
                               int ranks,
                               const std::string& checkpoint) {
-  return line_of(
+  return command_line_of(
       together(launcher_of(started, ranks), with_resume(started.program, {}, checkpoint)));
 }
 
@@ -140,7 +140,7 @@ std::string command_to_resume_in(const std::string& run,
                                  const std::string& checkpoint) {
   Words program = with_resume(started.program, {{"--run"}, {}}, checkpoint);
   program.insert(program.end(), {"--run", run});
-  return line_of(together(launcher_of(started, ranks), program));
+  return command_line_of(together(launcher_of(started, ranks), program));
 }
 
 namespace {
@@ -185,7 +185,7 @@ std::string command_to_resume_on(const Words& hosts,
   const bool here = std::all_of(
       hosts.begin(), hosts.end(), [&](const std::string& host) { return host == hosts[0]; });
   if (here && hosts.size() == 1 && started.launcher.empty()) {
-    return line_of(program);
+    return command_line_of(program);
   }
   Words launcher = without(started.launcher,
                            {{"-f", "-machinefile", "-n", "-np", "-hosts", "-host", "-ppn"}, {}});
@@ -205,7 +205,7 @@ std::string command_to_resume_on(const Words& hosts,
     launcher.insert(launcher.end(), {"-hosts", fmt::format("{}", fmt::join(places, ","))});
   }
   launcher.insert(launcher.end(), {"-n", std::to_string(hosts.size())});
-  return line_of(together(launcher, program));
+  return command_line_of(together(launcher, program));
 }
 
 }  // namespace tessera::engine

@@ -22,8 +22,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 partitioner::ModelFile load_model(const std::string& path, const Communicator& communicator) {
   auto model = agreed(communicator, [&] { return partitioner::read_model(path); });
   expect_same(model.text, path, communicator);
@@ -63,7 +61,7 @@ std::string layers_like(const partitioner::Network& network, const std::string& 
   for (const partitioner::LayerSpec& layer : network.layers) {
     kinds.emplace_back(kind_name(layer.operation));
   }
-  const std::string_view kind = partitioner::nearest_word(text, kinds);
+  const std::string_view kind = nearest_word(text, kinds);
   std::string found;
   for (int layer = 0; layer < network.size() && !kind.empty(); ++layer) {
     if (kind == kind_name(network.layer(layer).operation)) {
@@ -131,7 +129,7 @@ std::pair<Index, Index> squarest_grid(int ranks) {
   return {rows, ranks / rows};
 }
 
-void expect_ranks(const partitioner::Shorthand& shorthand) {
+void expect_ranks_of_grid(const partitioner::Shorthand& shorthand) {
   const Index tiles = shorthand.grid_rows * shorthand.grid_cols;
   if (tiles > shorthand.ranks) {
     throw InputError("--grid",
@@ -168,7 +166,7 @@ void expect_even_replicas(int replicas, int ranks, Index batch) {
         0,
         fmt::format("{} cannot be divided into {} replicas of equal size: start {} with "
                     "mpiexec.mpich -n {}",
-                    partitioner::counted(ranks, "rank"),
+                    counted(ranks, "rank"),
                     replicas,
                     fewer == 0 ? std::to_string(replicas)
                                : fmt::format("{} or {}", fewer, fewer + replicas),
@@ -287,7 +285,7 @@ partitioner::Partition choose_partition(const partitioner::Network& network,
   if (!choice.grid.empty()) {
     std::tie(shorthand.grid_rows, shorthand.grid_cols) =
         partitioner::parse_grid(choice.grid, "--grid");
-    expect_ranks(shorthand);
+    expect_ranks_of_grid(shorthand);
   } else {
     std::tie(shorthand.grid_rows, shorthand.grid_cols) = squarest_grid(ranks);
   }
@@ -338,7 +336,7 @@ BatchNormMode parse_batch_norm(const std::string& text) {
 }
 
 void warn(const std::string& text) {
-  const std::string line = "tessera: warning: " + partitioner::printable(text) + "\n";
+  const std::string line = "tessera: warning: " + printable(text) + "\n";
   (void)std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -448,22 +446,20 @@ void expect_memory(const partitioner::Network& network,
   const auto left = memory_left_by_groups();
   std::optional<std::string> there;
   if (left && all.needed > *left + all.resident) {
-    there = fmt::format("its control group leaves {}",
-                        partitioner::readable_bytes(*left + all.resident));
+    there = fmt::format("its control group leaves {}", readable_bytes(*left + all.resident));
   } else if (machine > 0 && all.needed > machine) {
-    there = fmt::format("its machine has {}", partitioner::readable_bytes(machine));
+    there = fmt::format("its machine has {}", readable_bytes(machine));
   }
   std::optional<std::string> problem;
   if (there) {
     const std::string others =
-        all.needed > needed
-            ? fmt::format(" ({} with the others there)", partitioner::readable_bytes(all.needed))
-            : "";
+        all.needed > needed ? fmt::format(" ({} with the others there)", readable_bytes(all.needed))
+                            : "";
     problem = fmt::format(
         "{}: training needs {} on rank {}{}, {}: use fewer images at a time (--batch, "
         "--subdivisions), or cut it into more tiles",
         options.model,
-        partitioner::readable_bytes(needed),
+        readable_bytes(needed),
         rank,
         others,
         *there);

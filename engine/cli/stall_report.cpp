@@ -18,16 +18,16 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
         "the last checkpoint is {}, after step {}; to continue with the devices that "
         "are left, make a data map of theirs with `tessera balance`, and give it with "
         "--data-map and --resume {}",
-        partitioner::printable(file_),
+        printable(file_),
         step_,
-        partitioner::printable(file_));
+        printable(file_));
   }
   Words hosts;
   for (const int rank : stall.living) {
     hosts.push_back(stall.hosts[static_cast<std::size_t>(rank)]);
   }
   return fmt::format("the last checkpoint is {}, after step {}; to continue with {}: {}",
-                     partitioner::printable(file_),
+                     printable(file_),
                      step_,
                      stall.silent.empty() ? "the same devices" : "the devices that are left",
                      command_to_resume_on(hosts, started_command(), file_));
@@ -36,7 +36,7 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
 Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckpoint* checkpoint) {
   const double limit = limit_s > 0 ? static_cast<double>(limit_s) : kUsualStallTimeout_s;
   return Watchdog(communicator, limit, [checkpoint](const Stall& stall) {
-    fmt::print(stderr, "tessera: {}\n", partitioner::printable(describe(stall)));
+    fmt::print(stderr, "tessera: {}\n", printable(describe(stall)));
     if (checkpoint != nullptr) {
       fmt::print(stderr, "tessera: {}\n", checkpoint->advice(stall));
       checkpoint->tell_of_stall(describe(stall));

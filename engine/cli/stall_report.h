@@ -13,8 +13,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 // The last checkpoint of a training run, told by one thread and asked for by another.
 class LastCheckpoint {
  public:

@@ -101,11 +101,11 @@ std::optional<StepParts> predicted_parts(const PartitionChoice& choice,
 }
 
 std::string parts_table(const StepParts& measured, const std::optional<StepParts>& predicted) {
-  std::vector<partitioner::Column> columns{{"", partitioner::Align::Left}, {"measured, ms"}};
+  std::vector<Column> columns{{"", Align::Left}, {"measured, ms"}};
   if (predicted) {
     columns.push_back({"predicted, ms"});
   }
-  partitioner::TextTable table(columns);
+  TextTable table(columns);
   const std::vector<NamedPart> parts = named(measured);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::vector<std::string> row{parts[i].name, milliseconds(parts[i].seconds)};
@@ -291,7 +291,7 @@ PredictedSteps predicted_steps(const PartitionChoice& choice,
 std::string layers_table(const partitioner::Network& network,
                          const std::vector<LayerComputing>& measured,
                          const std::optional<std::vector<PassSeconds>>& predicted) {
-  std::vector<partitioner::Column> columns{{"layer"}, {"kind", partitioner::Align::Left}};
+  std::vector<Column> columns{{"layer"}, {"kind", Align::Left}};
   for (const NamedPass& pass : kPasses) {
     columns.push_back({fmt::format("{}, ms", pass.name)});
     columns.push_back({"most"});
@@ -299,7 +299,7 @@ std::string layers_table(const partitioner::Network& network,
       columns.push_back({"predicted"});
     }
   }
-  partitioner::TextTable table(columns);
+  TextTable table(columns);
   for (std::size_t i = 0; i < measured.size(); ++i) {
     std::vector<std::string> row{fmt::format("{}", i),
                                  partitioner::kind_name(network.layers[i].operation)};

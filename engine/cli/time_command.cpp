@@ -173,7 +173,7 @@ Details details_of(const TimeCommand& command,
   return details;
 }
 
-void print_json(const Measurement& measured, const Details& details) {
+void print_measurement_json(const Measurement& measured, const Details& details) {
   nlohmann::ordered_json json{{"step_s",
                                {{"median", measured.median.step_s},
                                 {"min", measured.least_s()},
@@ -199,7 +199,7 @@ void print_json(const Measurement& measured, const Details& details) {
   fmt::print("{}\n", json.dump());
 }
 
-void print_table(const Measurement& measured) {
+void print_measurement(const Measurement& measured) {
   const auto ms = [](double seconds) { return 1e3 * seconds; };
   fmt::print("step     {:10.3f} ms  (median; {:.3f} to {:.3f})\n",
              ms(measured.median.step_s),
@@ -212,9 +212,8 @@ void print_table(const Measurement& measured) {
   fmt::print("exchange {:10.3f} ms  (part of the three above)\n", ms(measured.exchange_s));
   fmt::print("rate     {:10.2f} GFLOP/s, of all ranks\n", measured.gflops);
   for (std::size_t rank = 0; rank < measured.peak_bytes.size(); ++rank) {
-    fmt::print("memory   {:>10} MiB at most on rank {}\n",
-               partitioner::mebibytes(measured.peak_bytes[rank]),
-               rank);
+    fmt::print(
+        "memory   {:>10} MiB at most on rank {}\n", mebibytes(measured.peak_bytes[rank]), rank);
   }
   if (measured.monitor_share) {
     fmt::print("monitor  {:10.3f} % of a core, on the rank where it takes most\n",
@@ -272,18 +271,18 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
     return;
   }
   if (command.json) {
-    print_json(measured, details);
+    print_measurement_json(measured, details);
     return;
   }
   fmt::print("{}, {}x{}, batch {}, {}, {} each, {}\n",
-             partitioner::printable(command.model),
+             printable(command.model),
              model.network.image.rows,
              model.network.image.cols,
              command.batch,
-             partitioner::counted(communicator.size(), "rank"),
-             partitioner::counted(threads(), "thread"),
-             partitioner::counted(command.steps, "step"));
-  print_table(measured);
+             counted(communicator.size(), "rank"),
+             counted(threads(), "thread"),
+             counted(command.steps, "step"));
+  print_measurement(measured);
   if (command.parts) {
     fmt::print(
         "\n"

@@ -22,6 +22,7 @@
 #include "engine/cli/trial_runs.h"
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
+#include "engine/files/run_files.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/checkpoint.h"
@@ -35,8 +36,6 @@
 #include "partitioner/report/plan_report.h"
 
 namespace tessera::engine {
-
-using partitioner::printable;
 
 namespace {
 
@@ -160,7 +159,7 @@ class TrainRun {
     warn_of_zero_rate(command_, setup_.training(), begun_.step, length_.last_step, communicator_);
     record_.begin(setup_.network(), partition_, begun_.step, testing_.class_names);
     if (setup_.mapped() != nullptr) {
-      record_.write(kDataMapFile, setup_.mapped()->text());
+      record_.write(run_file::kDataMap, setup_.mapped()->text());
     }
     if (chooser_ == nullptr) {
       say_plan();
@@ -226,7 +225,7 @@ class TrainRun {
         .tell = [this](const std::string& kind,
                        const std::string& text) { story_.tell(kind, text); }};
     chooser_->choose(runs);
-    record_.write("partition.toml", to_text(partition_));
+    record_.write(run_file::kPartition, to_text(partition_));
   }
 
   // Whether ranks may come to take no part.
@@ -277,7 +276,7 @@ class TrainRun {
 
   void go_on_by(const partitioner::Partition& partition, const std::string& reason) {
     change_to(partition, std::nullopt);
-    record_.write("partition.toml", to_text(partition_));
+    record_.write(run_file::kPartition, to_text(partition_));
     on_root(communicator_, [&] {
       const std::string text = "another partition: " + reason;
       story_.tell("rebalance", text);
@@ -329,11 +328,11 @@ class TrainRun {
       if (phase.testing() != nullptr) {
         run.test_on(*phase.testing(), metric);
       }
-      constexpr int kUsualColumns = 80;
+      constexpr int kUnwatchedColumns = 80;
       Progress progress(progress_style(),
                         phase.trainer().steps_done(),
                         length_.last_step,
-                        watched_columns().value_or(kUsualColumns));
+                        watched_columns().value_or(kUnwatchedColumns));
       add_observers(run, progress);
       try {
         work(run, communicator_.rank() == 0 ? kStopNotice : nullptr);
@@ -404,7 +403,7 @@ class TrainRun {
                   return command_to_resume_in(rescued.string(),
                                               started_command(),
                                               communicator_.size(),
-                                              (rescued / "checkpoint.safetensors").string());
+                                              (rescued / run_file::kCheckpoint).string());
                 }};
   }
 
@@ -481,7 +480,7 @@ class TrainRun {
         memory_json(planned_memory_of_ranks(setup_.network(), plan, setup_.planned_options(plan)),
                     measured,
                     communicator_);
-    record_.write("memory.json", json);
+    record_.write(run_file::kMemory, json);
     on_root(communicator_, [&] { say(memory_table(json)); });
   }
 

@@ -9,8 +9,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 partitioner::TrainingOptions training_options(const TrainCommand& command,
                                               const partitioner::ModelFile& model) {
   partitioner::TrainingOptions training = model.training;

@@ -14,8 +14,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 // How long a run is.
 struct RunSize {
   Index steps = 0;           // of all of it

@@ -13,9 +13,9 @@
 namespace tessera::engine {
 
 // Thrown on all ranks at the same place: every rank may end as it likes, none waits for another.
-class AgreedError : public partitioner::InputError {
+class AgreedError : public InputError {
  public:
-  using partitioner::InputError::InputError;
+  using InputError::InputError;
 };
 
 // Throws AgreedError on all ranks if any of them has a problem. All ranks call this together.
@@ -31,7 +31,7 @@ template <class Work>
 [[nodiscard]] std::optional<std::string> problem_of(Work work) {
   try {
     work();
-  } catch (const partitioner::InputError& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
   return std::nullopt;

@@ -27,7 +27,7 @@ constexpr std::size_t kWholeBytes = std::size_t{1} << 30U;  // as much as MPI co
 constexpr std::chrono::microseconds kShortestNap{250};
 constexpr std::chrono::microseconds kLongestNap{2000};
 
-struct Message {
+struct QueuedMessage {
   std::byte* bytes = nullptr;  // only read where it is sent
   std::size_t size = 0;
   std::size_t posted = 0;
@@ -39,13 +39,13 @@ struct Message {
 struct Queue {
   int peer = 0;
   bool sends = false;
-  partitioner::Index chunks = 0;  // under way
-  std::deque<Message> messages;
+  Index chunks = 0;  // under way
+  std::deque<QueuedMessage> messages;
 };
 
 struct Chunk {
   Queue* queue = nullptr;
-  Message* message = nullptr;
+  QueuedMessage* message = nullptr;
   std::size_t size = 0;
 };
 
@@ -64,7 +64,7 @@ struct BulkTransfers::State {
   std::vector<MPI_Request> requests;
   std::vector<Chunk> chunks;  // of the requests
   std::vector<int> done;
-  partitioner::Index chunks_per_queue = 1;
+  Index chunks_per_queue = 1;
   int guards = 0;
   bool by_wire = true;
   bool has_thread = false;  // or would have one if anything were under way
@@ -74,7 +74,7 @@ struct BulkTransfers::State {
   const Communicator* communicator = nullptr;
   std::thread thread;
 
-  void post(int peer, bool sends, const Message& message);
+  void post(int peer, bool sends, const QueuedMessage& message);
   void wake_thread();
   bool advance();
   void post_chunks(Queue& queue);
@@ -82,7 +82,7 @@ struct BulkTransfers::State {
   void run();
 };
 
-void BulkTransfers::State::post(int peer, bool sends, const Message& message) {
+void BulkTransfers::State::post(int peer, bool sends, const QueuedMessage& message) {
   if (message.size == 0) {
     return;
   }
@@ -102,7 +102,7 @@ void BulkTransfers::State::wake_thread() {
 }
 
 void BulkTransfers::State::post_chunks(Queue& queue) {
-  for (Message& message : queue.messages) {
+  for (QueuedMessage& message : queue.messages) {
     while (queue.chunks < chunks_per_queue && message.posted < message.size) {
       const std::size_t most =
           by_wire ? static_cast<std::size_t>(partitioner::kChunkBytes) : kWholeBytes;

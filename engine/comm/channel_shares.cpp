@@ -25,8 +25,8 @@ const double* ChannelShares::own_values(const Range& channels) const {
 }
 
 void ChannelShares::set_own(const std::vector<double>& mine) {
-  partitioner::expects(static_cast<Index>(mine.size()) == own_.contributes.size() * fields_,
-                       "a share for each channel that the rank contributes");
+  expects(static_cast<Index>(mine.size()) == own_.contributes.size() * fields_,
+          "a share for each channel that the rank contributes");
   mine_ = mine.data();
   shares_.clear();
 }

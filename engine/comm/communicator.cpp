@@ -84,7 +84,7 @@ Communicator Communicator::among(const std::vector<int>& ranks) const {
   for (const int rank : ranks) {
     part.absent_[static_cast<std::size_t>(rank)] = false;
   }
-  partitioner::expects(part.takes_part(0), "rank 0 takes part");
+  expects(part.takes_part(0), "rank 0 takes part");
   if (static_cast<int>(ranks.size()) == size_) {
     part.absent_.clear();
   }

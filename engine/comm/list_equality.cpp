@@ -37,7 +37,7 @@ std::uint64_t digest_of(const Digests& digests) {
 }
 
 // The texts of each rank on every rank.
-std::vector<std::vector<std::string>> texts_of_ranks(const std::vector<std::string>& mine,
+std::vector<std::vector<std::string>> lists_of_ranks(const std::vector<std::string>& mine,
                                                      const Communicator& communicator) {
   std::vector<std::byte> packed;
   for (const std::string& text : mine) {
@@ -93,7 +93,7 @@ std::optional<ListDifference> list_difference(Index count,
   for (Index i = begin; i < std::min(begin + 3 * kPart, count); ++i) {
     entries.push_back(entry(i));
   }
-  std::vector<std::vector<std::string>> texts = texts_of_ranks(entries, communicator);
+  std::vector<std::vector<std::string>> texts = lists_of_ranks(entries, communicator);
   std::vector<std::string>& first = texts[0];
   std::vector<std::string>& its = texts[rank];
   ListDifference difference{static_cast<int>(rank), its[0], first[0], 0, {}, {}};

@@ -10,8 +10,8 @@
 namespace tessera::engine {
 
 [[nodiscard]] inline int mpi_count(std::size_t count) {
-  partitioner::expects(count <= static_cast<std::size_t>(std::numeric_limits<int>::max()),
-                       "a message has less than 2 GiB");
+  expects(count <= static_cast<std::size_t>(std::numeric_limits<int>::max()),
+          "a message has less than 2 GiB");
   return static_cast<int>(count);
 }
 

@@ -42,7 +42,7 @@ bool spans_machines() {
 MpiSession::MpiSession(int& argc, char**& argv) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
-    throw partitioner::InputError(
+    throw InputError(
         "this program is built with MPICH and was started by Open MPI's mpirun, under which each "
         "rank would be alone; "
         "start it with mpiexec.mpich");

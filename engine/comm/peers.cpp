@@ -20,7 +20,7 @@ std::span<float> share_of(std::span<float> values, std::size_t i, std::size_t co
 Peers::Peers(const Communicator& communicator, std::vector<int> ranks, int tag)
     : communicator_(&communicator), ranks_(std::move(ranks)), tag_(tag) {
   const auto own = std::find(ranks_.begin(), ranks_.end(), communicator.rank());
-  partitioner::expects(own != ranks_.end(), "a rank is one of its own peers");
+  expects(own != ranks_.end(), "a rank is one of its own peers");
   index_ = static_cast<int>(own - ranks_.begin());
 }
 

@@ -27,7 +27,7 @@ std::string rank_on(int rank, std::string_view host) {
 }
 
 void expect_same(std::string_view text, const std::string& what, const Communicator& communicator) {
-  partitioner::Fingerprint print;
+  Fingerprint print;
   print.add(text);
   const std::vector<std::string> prints = texts_of_ranks(print.text(), communicator);
   const auto other = std::find_if(

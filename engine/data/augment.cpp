@@ -13,7 +13,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
 using partitioner::MapShape;
 
 // The numbers of the draws for one picture. New ones go to the end: the others keep their values.

@@ -94,7 +94,7 @@ struct Augmentation {
 void render(const Picture& picture,
             const Augmentation& augmentation,
             const RenderingRules& rules,
-            const partitioner::Region& region,
+            const Region& region,
             std::span<float> out);
 
 }  // namespace tessera::engine

@@ -8,9 +8,6 @@
 
 namespace tessera::engine {
 
-using partitioner::expects;
-using partitioner::Region;
-
 BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::string& model)
     : dataset_(std::move(dataset)), options_(std::move(options)) {
   expects(options_.batch > 0, "a batch has at least one image");
@@ -163,7 +160,7 @@ BatchSource::Reading BatchSource::read_region(Index step,
         ++reading.pictures;
         reading.decoding_bytes = std::max(reading.decoding_bytes, picture.decoding_bytes);
       }
-    } catch (const partitioner::InputError& error) {
+    } catch (const InputError& error) {
       if (!options_.passes_unreadable) {
         throw;
       }

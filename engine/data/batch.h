@@ -78,7 +78,7 @@ class BatchSource {
 
   // Assigns to `out`, (N, C, H, W) of `region`; its images are positions in the batch. Reads each
   // picture once, also one that has several places in the batch.
-  Reading read_region(Index step, const partitioner::Region& region, std::span<float> out) const;
+  Reading read_region(Index step, const Region& region, std::span<float> out) const;
 
   // Of each picture that the rules need.
   [[nodiscard]] const Detail& detail() const { return detail_; }
@@ -94,7 +94,7 @@ class BatchSource {
   }
   void render_at(Index place,
                  const Picture& picture,
-                 const partitioner::Region& region,
+                 const Region& region,
                  std::span<float> cells) const;
 
   Dataset dataset_;

@@ -36,7 +36,7 @@ void reserve(Index items, BytePictures& pictures) {
 }
 
 void add_pictures(const BytePictures& more, BytePictures& pictures) {
-  partitioner::expects(more.shape == pictures.shape, "pictures of one shape");
+  expects(more.shape == pictures.shape, "pictures of one shape");
   pictures.pixels.insert(pictures.pixels.end(), more.pixels.begin(), more.pixels.end());
   pictures.labels.insert(pictures.labels.end(), more.labels.begin(), more.labels.end());
 }

@@ -83,7 +83,7 @@ void draw_picture(const Picture& picture, Scale scale, Index rows, Index cols, C
 
 std::string in_ascii(const std::string& text) {
   std::string ascii;
-  for (const char byte : partitioner::shortened(text, kMostText)) {
+  for (const char byte : shortened(text, kMostText)) {
     const auto code = static_cast<unsigned char>(byte);
     if (code >= ' ' && code < 0x7f) {
       ascii += byte;
@@ -132,7 +132,7 @@ std::vector<std::byte> png_of(const Canvas& canvas) {
   png_alloc_size_t size = file.size();
   const int written =
       png_image_write_to_memory(&image, file.data(), &size, 0, canvas.bytes.data(), 0, nullptr);
-  partitioner::expects(written != 0, "a picture in memory can be written as PNG");
+  expects(written != 0, "a picture in memory can be written as PNG");
   file.resize(size);
   return file;
 }

@@ -12,10 +12,9 @@ namespace tessera::engine {
 namespace {
 
 namespace fs = std::filesystem;
-using partitioner::InputError;
 
 constexpr partitioner::MapShape kShape{3, 32, 32};
-constexpr Index kMaxFileBytes = Index{1} << 30;
+constexpr Index kMostCifarBytes = Index{1} << 30;
 
 struct CifarKind {
   int classes;
@@ -59,7 +58,7 @@ void append_records(const fs::path& path, const CifarKind& kind, BytePictures& p
     throw InputError(
         path.string(), 0, "this file of the CIFAR data set is missing: unpack the data set again");
   }
-  const std::vector<std::uint8_t> bytes = read_bytes(path, kMaxFileBytes);
+  const std::vector<std::uint8_t> bytes = read_bytes(path, kMostCifarBytes);
   const Index record = kind.label_bytes + kShape.volume();
   const Index size = static_cast<Index>(bytes.size());
   if (size == 0 || size % record != 0) {

@@ -14,7 +14,6 @@ namespace tessera::engine {
 namespace {
 
 namespace fs = std::filesystem;
-using partitioner::InputError;
 
 constexpr Index kTestEvery = 10;
 

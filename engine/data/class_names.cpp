@@ -7,9 +7,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-using partitioner::InputError;
-
 std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   constexpr Index kMaxNames = 1000000;
   constexpr std::size_t kMaxNameBytes = 1000;

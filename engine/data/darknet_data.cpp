@@ -14,7 +14,6 @@ namespace tessera::engine {
 namespace {
 
 namespace fs = std::filesystem;
-using partitioner::InputError;
 
 constexpr Index kMaxClasses = 1000000;
 
@@ -71,7 +70,7 @@ fs::path find_named(const fs::path& file, const std::string& key, const Value& v
 }
 
 // The first `classes` lines (all, where that is 0).
-std::vector<std::string> read_names(const fs::path& path, Index classes) {
+std::vector<std::string> read_names_file(const fs::path& path, Index classes) {
   std::vector<std::string> names = read_class_names(path);
   if (static_cast<Index>(names.size()) < classes) {
     throw InputError(path.string(),
@@ -114,7 +113,7 @@ DataProblem unlabelled(const fs::path& list,
   const bool shown = is_picture_name(path);
   return {DataFault::Unlabelled,
           fmt::format("{}:{}", list.string(), line),
-          shown ? fmt::format("{}: {}", partitioner::printable_start(path, kShownBytes), why)
+          shown ? fmt::format("{}: {}", printable_start(path, kShownBytes), why)
                 : "this line is not the path of a picture: expected one per line"};
 }
 
@@ -135,7 +134,7 @@ PictureFiles open_darknet_data(const fs::path& file, bool training) {
   const fs::path label_path = has_labels
                                   ? require("labels", "")
                                   : require("names", "or labels: a file with one class per line");
-  const std::vector<std::string> labels = read_names(label_path, classes);
+  const std::vector<std::string> labels = read_names_file(label_path, classes);
 
   const fs::path list = training ? require("train", "a file with one picture path per line")
                                  : require("valid", "a file with one picture path per line");
@@ -156,7 +155,7 @@ PictureFiles open_darknet_data(const fs::path& file, bool training) {
     files.line_numbers.push_back(line);
   }
   files.class_names = has_labels && values.count("names") > 0
-                          ? read_names(require("names", ""), static_cast<Index>(labels.size()))
+                          ? read_names_file(require("names", ""), static_cast<Index>(labels.size()))
                           : labels;
   return files;
 }

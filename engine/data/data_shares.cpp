@@ -11,8 +11,6 @@
 
 namespace tessera::engine {
 
-using partitioner::expects;
-
 namespace {
 
 constexpr Index kMark = 1024;  // places

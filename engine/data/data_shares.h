@@ -24,8 +24,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 // Items that are there before the others have arrived: the first ones of each part.
 struct EarlyItems {
   std::vector<Index> sizes = {};  // of each part

@@ -6,17 +6,13 @@
 #include <type_traits>
 
 #include "partitioner/base/printable.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
 namespace {
 
 constexpr Index kUnlikeSizes = 10;  // classes as unlike as that are worth a warning
-
-// "1 picture", "2 pictures".
-std::string counted(Index count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 // The half that both were taken from is listed once.
 bool lists_files(const InspectedData& data, const InspectedHalf& half) {
@@ -50,7 +46,7 @@ void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& proble
   const std::vector<Index> sizes = class_sizes(data.training->dataset);
   const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
   const auto name = [&](auto size) {
-    return partitioner::printable_start(names[static_cast<std::size_t>(size - sizes.begin())]);
+    return printable_start(names[static_cast<std::size_t>(size - sizes.begin())]);
   };
   if (*least * kUnlikeSizes < *most) {
     problems.push_back({DataFault::Unbalanced,
@@ -72,8 +68,7 @@ void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& proble
         {DataFault::Unbalanced,
          data.path,
          fmt::format("there is no picture of {}{} to test with",
-                     partitioner::printable_start(
-                         names[static_cast<std::size_t>(untested - tested.begin())]),
+                     printable_start(names[static_cast<std::size_t>(untested - tested.begin())]),
                      more > 0 ? fmt::format(" and of {}", counted(more, "more class")) : "")});
   }
 }
@@ -188,7 +183,7 @@ std::string described_classes(const Dataset& dataset) {
   const std::vector<std::string>& classes = dataset.class_names();
   std::string names;
   for (std::size_t i = 0; i < std::min(classes.size(), kNamesShown); ++i) {
-    names += (i > 0 ? ", " : "") + partitioner::printable_start(classes[i]);
+    names += (i > 0 ? ", " : "") + printable_start(classes[i]);
   }
   return fmt::format("{} class{} ({}{})",
                      dataset.classes(),

@@ -15,8 +15,6 @@ namespace tessera::engine {
 namespace {
 
 namespace fs = std::filesystem;
-using partitioner::expects;
-using partitioner::InputError;
 
 void require_existing(const fs::path& path) {
   std::error_code error;

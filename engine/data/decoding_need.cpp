@@ -18,7 +18,7 @@ DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail) {
     try {
       bytes[static_cast<std::size_t>(item)] =
           decoding_bytes(read_picture_header(picture_path(*files, item)), detail);
-    } catch (const partitioner::InputError&) {  // counts for nothing
+    } catch (const InputError&) {  // counts for nothing
     }
   });
   const auto most = std::max_element(bytes.begin(), bytes.end());

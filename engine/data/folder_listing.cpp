@@ -15,7 +15,6 @@ namespace tessera::engine {
 namespace {
 
 namespace fs = std::filesystem;
-using partitioner::InputError;
 
 constexpr int kMostLevels = 32;
 
@@ -104,10 +103,9 @@ class Listing {
       add_problem(
           relative, DataFault::Missing, "this link does not lead to a picture: fix or remove it");
     } else {
-      add_problem(
-          relative,
-          DataFault::Unreadable,
-          fmt::format("this is {}, expected a picture", partitioner::irregular_kind(entry.path())));
+      add_problem(relative,
+                  DataFault::Unreadable,
+                  fmt::format("this is {}, expected a picture", irregular_kind(entry.path())));
     }
   }
 

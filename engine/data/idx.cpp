@@ -19,7 +19,6 @@ namespace tessera::engine {
 namespace {
 
 namespace fs = std::filesystem;
-using partitioner::InputError;
 
 constexpr unsigned kPictureSizes = 3;  // pictures, rows, columns
 constexpr unsigned kLabelSizes = 1;
@@ -29,7 +28,7 @@ constexpr Index kMaxSide = 1 << 14;
 class GzipFile {
  public:
   explicit GzipFile(const fs::path& path) : path_(path) {
-    const partitioner::RegularFile file(path, "an IDX file");
+    const RegularFile file(path, "an IDX file");
     stored_ = file.bytes();
     const int descriptor = ::dup(file.descriptor());
     file_.reset(descriptor < 0 ? nullptr : gzdopen(descriptor, "rb"));
@@ -201,8 +200,8 @@ class IdxFile {
           0,
           fmt::format(
               "this file unpacks to {}, and this machine has {} of memory: use a smaller data set",
-              partitioner::readable_bytes(volume),
-              partitioner::readable_bytes(there)));
+              readable_bytes(volume),
+              readable_bytes(there)));
     }
   }
 
@@ -250,7 +249,7 @@ int classes_used(const std::vector<std::uint8_t>& labels) {
 }
 
 // The names in labels.txt or classes.txt; empty where there is neither.
-std::vector<std::string> read_names(const fs::path& folder) {
+std::vector<std::string> read_idx_names(const fs::path& folder) {
   std::vector<std::string> names;
   for (const char* name : {"labels.txt", "classes.txt"}) {
     std::error_code error;
@@ -265,7 +264,7 @@ std::vector<std::string> read_names(const fs::path& folder) {
 std::vector<std::string> class_names(const fs::path& folder,
                                      bool training,
                                      const std::vector<std::uint8_t>& labels) {
-  std::vector<std::string> names = read_names(folder);
+  std::vector<std::string> names = read_idx_names(folder);
   if (!names.empty()) {
     return names;
   }

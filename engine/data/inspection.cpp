@@ -14,8 +14,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 namespace {
 
 std::size_t at(Index item) {
@@ -50,7 +48,7 @@ std::optional<DataProblem> problem_of(const PictureFiles& files,
                                       bool decode) {
   const std::filesystem::path path = picture_path(files, item);
   if (record.bytes < 0) {
-    const std::string_view kind = partitioner::irregular_kind(path);
+    const std::string_view kind = irregular_kind(path);
     if (!kind.empty()) {
       return problem_at(
           files, item, DataFault::Unreadable, fmt::format("this is {}, not a picture", kind));

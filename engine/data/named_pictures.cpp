@@ -61,7 +61,7 @@ NamedPictures open_named_pictures(const std::vector<std::string>& names, Index c
         close_files();
         pictures.sets.push_back(std::move(dataset));
       }
-    } catch (const partitioner::InputError& error) {
+    } catch (const InputError& error) {
       pictures.problems.emplace_back(error.what());
     }
   }

@@ -8,8 +8,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 namespace {
 
 bool is_digit(char letter) {
@@ -144,8 +142,7 @@ const std::string& PathLabels::text_of(const Match& match) const {
 }
 
 std::string PathLabels::quoted(int label) const {
-  return fmt::format("\"{}\"",
-                     partitioner::printable_start(labels_[static_cast<std::size_t>(label)]));
+  return fmt::format("\"{}\"", printable_start(labels_[static_cast<std::size_t>(label)]));
 }
 
 std::vector<PathLabels::Match> PathLabels::labels_in(std::string_view name,

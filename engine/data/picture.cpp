@@ -17,10 +17,8 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-
 constexpr Index kMaxPixels = Index{1} << 26;
-constexpr Index kMaxFileBytes = Index{1} << 29;
+constexpr Index kMostPictureBytes = Index{1} << 29;
 
 // What files of a format begin with, from a place on.
 struct Mark {
@@ -166,7 +164,7 @@ auto named(const std::string& name, const Work& work) {
 }
 
 // Reads on, until there are `bytes` bytes of the file.
-void read_until(const partitioner::RegularFile& file,
+void read_until(const RegularFile& file,
                 const std::filesystem::path& path,
                 Index bytes,
                 std::vector<std::uint8_t>& start) {
@@ -183,7 +181,7 @@ void read_until(const partitioner::RegularFile& file,
   }
 }
 
-std::string ending_of(const std::filesystem::path& path) {
+std::string lower_case_ending(const std::filesystem::path& path) {
   std::string ending = path.extension().string();
   for (char& letter : ending) {
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
@@ -197,8 +195,7 @@ Picture picture_of_planes(std::span<const std::uint8_t> planes,
                           const partitioner::MapShape& shape,
                           Index channels,
                           const Detail& detail) {
-  partitioner::expects(static_cast<Index>(planes.size()) == shape.volume(),
-                       "planes have the size of the shape");
+  expects(static_cast<Index>(planes.size()) == shape.volume(), "planes have the size of the shape");
   PictureHeader header;
   header.rows = shape.rows;
   header.cols = shape.cols;
@@ -224,15 +221,15 @@ PictureHeader picture_header(FileBytes file, Index file_bytes, const std::string
 
 PictureHeader read_picture_header(const std::filesystem::path& path) {
   constexpr Index kFirstBytes = Index{1} << 14;
-  const partitioner::RegularFile file(path, "a picture");
+  const RegularFile file(path, "a picture");
   std::vector<std::uint8_t> start;
   for (Index bytes = kFirstBytes;; bytes *= 8) {
-    bytes = std::min({bytes, file.bytes(), kMaxFileBytes});
+    bytes = std::min({bytes, file.bytes(), kMostPictureBytes});
     read_until(file, path, bytes, start);
     try {
       return checked_header(start, file.bytes());
     } catch (const PictureCutOff& fault) {
-      if (bytes == file.bytes() || bytes == kMaxFileBytes) {
+      if (bytes == file.bytes() || bytes == kMostPictureBytes) {
         throw InputError(path.string(), 0, fault.what());
       }
     } catch (const PictureFault& fault) {
@@ -263,8 +260,8 @@ Picture decode_picture(FileBytes file,
                       "down, or save it as a non-progressive JPEG",
                       header.cols,
                       header.rows,
-                      partitioner::readable_bytes(needed),
-                      partitioner::readable_bytes(kMaxDecodingBytes)));
+                      readable_bytes(needed),
+                      readable_bytes(kMaxDecodingBytes)));
     }
     Picture picture = read_by_format(file, header, channels, reduction_for(header, detail));
     picture.decoding_bytes = needed;
@@ -273,13 +270,14 @@ Picture decode_picture(FileBytes file,
 }
 
 Picture read_picture_file(const std::filesystem::path& path, Index channels, const Detail& detail) {
-  return decode_picture(read_bytes(path, kMaxFileBytes), path.string(), channels, detail);
+  return decode_picture(read_bytes(path, kMostPictureBytes), path.string(), channels, detail);
 }
 
 bool is_picture_name(const std::filesystem::path& path) {
   static constexpr std::string_view kEndings[] = {
       ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"};
-  return std::find(std::begin(kEndings), std::end(kEndings), ending_of(path)) != std::end(kEndings);
+  return std::find(std::begin(kEndings), std::end(kEndings), lower_case_ending(path)) !=
+         std::end(kEndings);
 }
 
 bool is_other_picture_name(const std::filesystem::path& path) {
@@ -287,7 +285,8 @@ bool is_other_picture_name(const std::filesystem::path& path) {
       ".heic", ".heif", ".avif", ".tif", ".tiff", ".jxl", ".jp2", ".j2k",
       ".psd",  ".svg",  ".ppm",  ".pgm", ".pbm",  ".pnm", ".tga", ".ico",
       ".dng",  ".cr2",  ".cr3",  ".nef", ".arw",  ".orf", ".rw2", ".raf"};
-  return std::find(std::begin(kEndings), std::end(kEndings), ending_of(path)) != std::end(kEndings);
+  return std::find(std::begin(kEndings), std::end(kEndings), lower_case_ending(path)) !=
+         std::end(kEndings);
 }
 
 }  // namespace tessera::engine

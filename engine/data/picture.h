@@ -20,8 +20,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 // How many rows and columns of an upright picture have to be kept. By default all of them.
 struct Detail {
   Index rows = std::numeric_limits<Index>::max();

@@ -9,8 +9,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::expects;
-
 Index divided_up(Index size, Index by) {
   return (size + by - 1) / by;
 }

@@ -139,7 +139,7 @@ PictureFiles list_file_pictures(const fs::path& file) {
     files.line_numbers.push_back(lines.number(i));
   }
   if (files.paths.size() == 0) {
-    throw partitioner::InputError(
+    throw InputError(
         file.string(), 0, "this list of pictures is empty: expected one path per line");
   }
   return files;

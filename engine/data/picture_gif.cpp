@@ -9,10 +9,10 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr Index kUnpackerBytes = Index{1} << 17;  // tables of the library
-constexpr Index kMostPacking = 10923;             // pixels a byte: codes of 3 bits for runs of 4096
+constexpr Index kGifUnpackerBytes = Index{1} << 17;  // tables of the library
+constexpr Index kMostRunPixels = 10923;  // pixels a byte: codes of 3 bits for runs of 4096
 
-int read_bytes_of(GifFileType* gif, GifByteType* out, int size) {
+int read_gif_bytes(GifFileType* gif, GifByteType* out, int size) {
   auto* rest = static_cast<FileBytes*>(gif->UserData);
   const std::size_t count = std::min(rest->size(), static_cast<std::size_t>(size));
   std::copy_n(rest->begin(), count, out);
@@ -25,7 +25,7 @@ class GifDecoder {
  public:
   explicit GifDecoder(FileBytes file) : rest_(file) {
     int error = 0;
-    gif_ = DGifOpen(&rest_, read_bytes_of, &error);
+    gif_ = DGifOpen(&rest_, read_gif_bytes, &error);
     if (gif_ == nullptr) {
       throw fault(error);
     }
@@ -47,8 +47,9 @@ class GifDecoder {
     header.cols = gif_->Image.Width;
     header.channels = 3;
     const Index pixels = header.rows * header.cols;
-    header.decoder_bytes = kUnpackerBytes + 4 * header.cols + (gif_->Image.Interlace ? pixels : 0);
-    header.least_file_bytes = pixels / kMostPacking;
+    header.decoder_bytes =
+        kGifUnpackerBytes + 4 * header.cols + (gif_->Image.Interlace ? pixels : 0);
+    header.least_file_bytes = pixels / kMostRunPixels;
     return header;
   }
 

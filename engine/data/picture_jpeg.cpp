@@ -27,7 +27,7 @@ struct ErrorManager {
   LibraryError error;
 };
 
-[[noreturn]] void leave(j_common_ptr state) {
+[[noreturn]] void leave_jpeg(j_common_ptr state) {
   auto* manager = reinterpret_cast<ErrorManager*>(state->err);
   std::array<char, JMSG_LENGTH_MAX> text{};
   manager->base.format_message(state, text.data());
@@ -43,7 +43,7 @@ void take_message(j_common_ptr state, int level) {
     return;
   }
   reinterpret_cast<ErrorManager*>(state->err)->error.cut_off = code == JWRN_JPEG_EOF;
-  leave(state);
+  leave_jpeg(state);
 }
 
 // Each scan goes over the whole picture, however few bytes it has.
@@ -67,7 +67,7 @@ class JpegDecoder {
  public:
   explicit JpegDecoder(FileBytes file) {
     state_.err = jpeg_std_error(&errors_.base);
-    errors_.base.error_exit = leave;
+    errors_.base.error_exit = leave_jpeg;
     errors_.base.emit_message = take_message;
     progress_.progress_monitor = limit_scans;
     try {
@@ -124,9 +124,9 @@ class JpegDecoder {
       (void)jpeg_start_decompress(&state_);
     });
     PictureBuilder builder(header, channels, reduction, own);
-    partitioner::expects(builder.rows() == state_.output_height &&
-                             builder.row_bytes() == state_.output_width * header.channels,
-                         "libjpeg rounds reduced sizes up");
+    expects(builder.rows() == state_.output_height &&
+                builder.row_bytes() == state_.output_width * header.channels,
+            "libjpeg rounds reduced sizes up");
     std::vector<std::uint8_t> row(static_cast<std::size_t>(Index{state_.output_width} *
                                                            std::max(state_.output_components, 3)));
     for (Index i = 0; i < builder.rows(); ++i) {
@@ -160,7 +160,7 @@ class JpegDecoder {
 };
 
 // The EXIF block among the segments before the pixels; empty where there is none.
-FileBytes exif_block(FileBytes file) {
+FileBytes jpeg_exif(FileBytes file) {
   constexpr std::uint8_t kApplication1 = 0xe1;
   constexpr std::uint8_t kStartOfScan = 0xda;
   std::size_t at = 2;
@@ -188,7 +188,7 @@ FileBytes exif_block(FileBytes file) {
 
 PictureHeader jpeg_header(FileBytes file) {
   PictureHeader header = JpegDecoder(file).header();
-  header.orientation = exif_orientation(exif_block(file));
+  header.orientation = exif_orientation(jpeg_exif(file));
   return header;
 }
 

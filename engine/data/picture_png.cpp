@@ -12,15 +12,16 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr Index kUnpackerBytes = Index{1} << 17;  // zlib's and libpng's own, whatever the picture
-constexpr Index kMostPacking = 1032;              // deflate packs no more than so many bytes in one
+constexpr Index kPngUnpackerBytes = Index{1}
+                                    << 17;  // zlib's and libpng's own, whatever the picture
+constexpr Index kMostDeflated = 1032;       // deflate packs no more than so many bytes in one
 
 // What is left of a file.
 struct Source {
   FileBytes rest;
 };
 
-[[noreturn]] void leave(png_structp png, png_const_charp message) {
+[[noreturn]] void leave_png(png_structp png, png_const_charp message) {
   auto* error = static_cast<LibraryError*>(png_get_error_ptr(png));
   std::snprintf(error->reason.data(), error->reason.size(), "%s", message);
   std::longjmp(error->jump, 1);
@@ -28,7 +29,7 @@ struct Source {
 
 void ignore_warning(png_structp /*png*/, png_const_charp /*message*/) {}
 
-void read_bytes_of(png_structp png, png_bytep out, std::size_t size) {
+void read_png_bytes(png_structp png, png_bytep out, std::size_t size) {
   auto* source = static_cast<Source*>(png_get_io_ptr(png));
   if (source->rest.size() < size) {
     static_cast<LibraryError*>(png_get_error_ptr(png))->cut_off = true;
@@ -41,7 +42,7 @@ void read_bytes_of(png_structp png, png_bytep out, std::size_t size) {
 class PngDecoder {
  public:
   explicit PngDecoder(FileBytes file) : source_{file} {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &error_, leave, ignore_warning);
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &error_, leave_png, ignore_warning);
     info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
     if (info_ == nullptr) {
       png_destroy_read_struct(&png_, nullptr, nullptr);
@@ -65,12 +66,12 @@ class PngDecoder {
     header.cols = png_get_image_width(png_, info_);
     const bool colour = (png_get_color_type(png_, info_) & PNG_COLOR_MASK_COLOR) != 0;
     header.channels = colour ? 3 : 1;
-    header.decoder_bytes = kUnpackerBytes + kLines * header.cols;
+    header.decoder_bytes = kPngUnpackerBytes + kLines * header.cols;
     if (interlaced()) {
       header.decoder_bytes += header.rows * header.cols * header.channels;
     }
     const Index packed_row = static_cast<Index>(png_get_rowbytes(png_, info_)) + 1;
-    header.least_file_bytes = header.rows * packed_row / kMostPacking;
+    header.least_file_bytes = header.rows * packed_row / kMostDeflated;
     return header;
   }
 
@@ -84,8 +85,8 @@ class PngDecoder {
       png_read_update_info(png_, info_);
     });
     PictureBuilder builder(header, channels, reduction);
-    partitioner::expects(static_cast<Index>(png_get_rowbytes(png_, info_)) == builder.row_bytes(),
-                         "libpng gives bytes of the header's channels");
+    expects(static_cast<Index>(png_get_rowbytes(png_, info_)) == builder.row_bytes(),
+            "libpng gives bytes of the header's channels");
     if (interlaced()) {
       read_interlaced(builder);
     } else {
@@ -101,7 +102,7 @@ class PngDecoder {
 
   void read_info() {
     constexpr png_byte kTransparency[] = {'t', 'R', 'N', 'S', 0};
-    png_set_read_fn(png_, &source_, read_bytes_of);
+    png_set_read_fn(png_, &source_, read_png_bytes);
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // picture_header has its own
     png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
     png_set_benign_errors(png_, 0);
@@ -144,7 +145,7 @@ class PngDecoder {
 };
 
 // The content of the eXIf chunk, wherever it stands; empty where there is none.
-FileBytes exif_block(FileBytes file) {
+FileBytes png_exif(FileBytes file) {
   std::size_t at = 8;
   while (at + 12 <= file.size()) {  // length, name, content, checksum
     const std::size_t length = png_get_uint_32(file.data() + at);
@@ -163,7 +164,7 @@ FileBytes exif_block(FileBytes file) {
 
 PictureHeader png_header(FileBytes file) {
   PictureHeader header = PngDecoder(file).header();
-  header.orientation = exif_orientation(exif_block(file));
+  header.orientation = exif_orientation(png_exif(file));
   return header;
 }
 

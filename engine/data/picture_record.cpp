@@ -1,8 +1,3 @@
-// 64-bit file sizes on 32-bit machines; before any header of the system.
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
-#endif
-
 #include "engine/data/picture_record.h"
 
 #include <algorithm>
@@ -20,15 +15,13 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 namespace {
 
 constexpr Index kEndBytes = 1024;
 constexpr Index kChunkBytes = 1 << 16;
 
 // Fills `bytes` from place `begin` of the file.
-void read_at(const partitioner::RegularFile& file,
+void read_at(const RegularFile& file,
              Index begin,
              std::span<std::uint8_t> bytes,
              const std::filesystem::path& path) {
@@ -51,7 +44,7 @@ void read_at(const partitioner::RegularFile& file,
 }
 
 // Adds the bytes [begin, end) of the file.
-void add_bytes(const partitioner::RegularFile& file,
+void add_bytes(const RegularFile& file,
                Index begin,
                Index end,
                const std::filesystem::path& path,
@@ -83,7 +76,7 @@ PictureRecord record_of(const std::filesystem::path& path) {
 }
 
 std::uint64_t content_digest(const std::filesystem::path& path, bool whole) {
-  const partitioner::RegularFile file(path, "a picture");
+  const RegularFile file(path, "a picture");
   const Index size = file.bytes();
   Digest digest;
   digest.add(static_cast<std::uint64_t>(size));

@@ -13,13 +13,10 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-using partitioner::InputError;
-
 namespace {
 
 // Fills `bytes` from where the file stands; returns how many there were.
-std::size_t read_all(const partitioner::RegularFile& file,
+std::size_t read_all(const RegularFile& file,
                      std::span<std::uint8_t> bytes,
                      const std::filesystem::path& path) {
   std::size_t done = 0;
@@ -44,7 +41,7 @@ std::size_t read_all(const partitioner::RegularFile& file,
 std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path,
                                      Index limit,
                                      std::string_view what) {
-  const partitioner::RegularFile file(path, what);
+  const RegularFile file(path, what);
   if (file.bytes() > limit) {
     throw InputError(
         path.string(),

@@ -15,7 +15,7 @@ namespace tessera::engine {
 
 // The whole file; one larger than `limit` bytes is an error. `what` was expected is for messages.
 [[nodiscard]] std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path,
-                                                   partitioner::Index limit,
+                                                   Index limit,
                                                    std::string_view what = "a file");
 
 // The lines of a text file that hold something other than spaces, without spaces at either end.
@@ -26,12 +26,10 @@ class TextLines {
  public:
   explicit TextLines(const std::filesystem::path& path, std::string_view what = "a text file");
 
-  [[nodiscard]] partitioner::Index size() const {
-    return static_cast<partitioner::Index>(lines_.size());
-  }
-  [[nodiscard]] std::string_view text(partitioner::Index line) const;
+  [[nodiscard]] Index size() const { return static_cast<Index>(lines_.size()); }
+  [[nodiscard]] std::string_view text(Index line) const;
   // Where in the file, counted from 1.
-  [[nodiscard]] int number(partitioner::Index line) const;
+  [[nodiscard]] int number(Index line) const;
 
  private:
   struct Line {

@@ -11,10 +11,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::expects;
-using partitioner::Range;
-using partitioner::Region;
-
 // The two cells that a coordinate lies between, and how far it is on the way from one to the other.
 struct Between {
   Index first = 0;

@@ -8,9 +8,6 @@
 
 namespace tessera::engine {
 
-using partitioner::expects;
-using partitioner::Index;
-
 Index shuffled_item(Index size, std::uint64_t seed, Index epoch, Index place) {
   constexpr std::uint64_t kOrder = 0x65706f6368U;  // draws of other parts have other seeds
   constexpr std::uint64_t kRounds = 10;  // even for domains of a few items close to uniform

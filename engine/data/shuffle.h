@@ -16,14 +16,9 @@
 namespace tessera::engine {
 
 // The item at `place` of the epoch, both from 0 to size - 1.
-[[nodiscard]] partitioner::Index shuffled_item(partitioner::Index size,
-                                               std::uint64_t seed,
-                                               partitioner::Index epoch,
-                                               partitioner::Index place);
+[[nodiscard]] Index shuffled_item(Index size, std::uint64_t seed, Index epoch, Index place);
 
 // All of them in order.
-[[nodiscard]] std::vector<partitioner::Index> shuffled_items(partitioner::Index size,
-                                                             std::uint64_t seed,
-                                                             partitioner::Index epoch);
+[[nodiscard]] std::vector<Index> shuffled_items(Index size, std::uint64_t seed, Index epoch);
 
 }  // namespace tessera::engine

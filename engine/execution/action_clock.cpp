@@ -6,10 +6,7 @@
 
 namespace tessera::engine {
 
-ActionClock::Span::Span(ActionClock& clock,
-                        const ActionPlace& place,
-                        int action,
-                        partitioner::Index pass)
+ActionClock::Span::Span(ActionClock& clock, const ActionPlace& place, int action, Index pass)
     : clock_(clock),
       place_(place),
       performed_{action, pass, now_s(), 0},

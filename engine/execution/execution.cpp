@@ -42,8 +42,7 @@ Execution<T>::Execution(const partitioner::Network& network,
       losses_(partitioner::losses(network)),
       loss_(communicator),
       clock_(communicator, network.size()) {
-  partitioner::expects(plan.ranks == communicator.size(),
-                       "a plan is made for as many ranks as there are");
+  expects(plan.ranks == communicator.size(), "a plan is made for as many ranks as there are");
   if (plan.replicas.run_ahead()) {
     replica_loss_.emplace(
         communicator, plan.copy_of(rank()) * plan.ranks_of_copy(), plan.ranks_of_copy());
@@ -83,7 +82,7 @@ void Execution<T>::set_images(const std::vector<Index>& images) {
     return;
   }
   if (with_images_ == nullptr) {
-    partitioner::expects(cuts_images_alone(*network_, *made_for_), "images alone are cut");
+    expects(cuts_images_alone(*network_, *made_for_), "images alone are cut");
     with_images_ = std::make_unique<partitioner::Plan>(*made_for_);
     plan_ = with_images_.get();
     for (int layer = 0; layer < network_->size(); ++layer) {
@@ -91,7 +90,7 @@ void Execution<T>::set_images(const std::vector<Index>& images) {
     }
   }
   for (int rank = 0; rank < made_for_->ranks; ++rank) {
-    partitioner::expects(
+    expects(
         images[static_cast<std::size_t>(rank)] <= made_for_->tile(kImage, rank).owned.images.size(),
         "no more images than the plan has room for");
   }
@@ -150,8 +149,8 @@ void Execution<T>::make_statistics() {
     }
     (gradients ? statistics->gradients : statistics->moments)
         .emplace(*communicator_,
-                 OwnChannels{channels_of(gradients ? tile.backward : tile.owned),
-                             channels_of(tile.computed)},
+                 OwnChannels{partitioner::channels_of(gradients ? tile.backward : tile.owned),
+                             partitioner::channels_of(tile.computed)},
                  messages_of(*plan_, transfer),
                  gradients ? kGradientFields : kMomentFields,
                  tag_of(i));
@@ -229,7 +228,7 @@ View<Cell> Execution<T>::view_at(const partitioner::MemorySlot& slot, const Regi
     return {};
   }
   auto* cells = reinterpret_cast<Cell*>(activations_.data() + slot.offset);
-  return {cells, region, partitioner::channel_block(region.channels.size())};
+  return {cells, region, channel_block(region.channels.size())};
 }
 
 template <class T>
@@ -387,7 +386,7 @@ void Execution<T>::scatter_output_gradient(const std::vector<T>& whole) {
 
 template <class T>
 double Execution<T>::owned_loss(const Targets& targets) {
-  partitioner::expects(!losses_.empty(), "a network with a loss");
+  expects(!losses_.empty(), "a network with a loss");
   double sum = 0;
   for (const partitioner::Loss& loss : losses_) {
     sum += engine::owned_loss(site(loss.layer), loss, targets, View<const T>(map(loss.layer)));

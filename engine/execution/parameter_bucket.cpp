@@ -57,8 +57,8 @@ void ParameterBucket<T>::add_slices(Parameter<T>& parameter, int rank) {
   for (const Message& message : parameter.plan->messages) {
     const Range& elements = message.region.cols;
     if (message.from == rank) {
-      partitioner::expects(std::find(runs.begin(), runs.end(), elements) != runs.end(),
-                           "all of an owned run travels together");
+      expects(std::find(runs.begin(), runs.end(), elements) != runs.end(),
+              "all of an owned run travels together");
       parcel(holders_, message.to).slices.push_back(share(parameter, elements));
     } else if (message.to == rank) {
       parcel(owners_, message.from).slices.push_back({&parameter, elements});

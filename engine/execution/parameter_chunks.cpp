@@ -55,12 +55,6 @@ std::vector<PlacedRun> owned_by(const ParameterPlan& plan, std::size_t ranks) {
   return runs;
 }
 
-// Where the run has `part`, in the array of its rank.
-template <class T>
-std::span<T> place_of(const PlacedRun& run, const Range& part, T* array) {
-  return {array + run.at + part.begin - run.elements.begin, static_cast<std::size_t>(part.size())};
-}
-
 // An owner waits until rank 0 is ready: MPI takes in small messages that nobody waits for yet, and
 // those of a large network would pile up while rank 0 waits for a disk.
 void send_when_asked(const Communicator& communicator, std::span<const std::byte> chunk) {

@@ -16,9 +16,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-using partitioner::Range;
-
 // Elements that travel at once: half a MiB in single precision, too little to plan for, and enough
 // that the wait for a message to begin is short beside the message.
 inline constexpr Index kChunkElements = Index{1} << 17U;
@@ -31,6 +28,12 @@ struct PlacedRun {
 
   friend bool operator==(const PlacedRun&, const PlacedRun&) = default;
 };
+
+// Where the run has the elements `part` of the tensor, in the array of its rank.
+template <class T>
+[[nodiscard]] std::span<T> place_of(const PlacedRun& run, const Range& part, T* array) {
+  return {array + run.at + part.begin - run.elements.begin, static_cast<std::size_t>(part.size())};
+}
 
 // Each element where it is owned, in the order of the tensor: in arrays like Parameter::values, and
 // in arrays of what a rank owns alone, like those of OptimizerState. Where replicas have copies of

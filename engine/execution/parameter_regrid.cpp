@@ -27,11 +27,6 @@ void for_each_message(const std::vector<PlacedRun>& from,
   }
 }
 
-template <class T>
-std::span<T> place_of(const PlacedRun& run, const Range& part, T* array) {
-  return {array + run.at + part.begin - run.elements.begin, static_cast<std::size_t>(part.size())};
-}
-
 }  // namespace
 
 template <class T>

@@ -212,8 +212,8 @@ void ParameterSet<T>::finish_statistics() {
 
 template <class T>
 void ParameterSet<T>::reduce_gradients(BatchNormMode mode) {
-  partitioner::expects(compression_ == partitioner::Compression::Exact,
-                       "what compression leaves is made up for by a whole step");
+  expects(compression_ == partitioner::Compression::Exact,
+          "what compression leaves is made up for by a whole step");
   for (int bucket = 0; bucket < buckets(); ++bucket) {
     start_gradients(bucket, mode != BatchNormMode::Sync);
   }

@@ -130,12 +130,11 @@ void Execution<T>::expect_restored(const Performance& performance) const {
                      ? 1
                      : 0;
   }
-  partitioner::expects(performed == std::count_if(arena_.restored.begin(),
-                                                  arena_.restored.end(),
-                                                  [](const partitioner::MemorySlot& slot) {
-                                                    return slot.bytes > 0;
-                                                  }),
-                       "each map that is restored has an action of its own");
+  expects(performed ==
+              std::count_if(arena_.restored.begin(),
+                            arena_.restored.end(),
+                            [](const partitioner::MemorySlot& slot) { return slot.bytes > 0; }),
+          "each map that is restored has an action of its own");
 }
 
 template <class T>

@@ -1,8 +1,3 @@
-// 64-bit file offsets on 32-bit machines; before any header of the system.
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
-#endif
-
 #include "engine/files/atomic_file.h"
 
 #include <algorithm>
@@ -16,6 +11,7 @@
 
 #include "engine/files/file_error.h"
 #include "engine/files/sync_folder.h"
+#include "engine/files/written_bytes.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -23,9 +19,6 @@ namespace tessera::engine {
 static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
 
 namespace {
-
-constexpr std::size_t kLargestWrite = std::size_t{1} << 28U;  // bytes for one call of the system
-constexpr mode_t kMode = 0666;                                // less the user's umask
 
 // The file that a chain of symbolic links ends at; `path` itself where there is none or it cannot
 // be followed.
@@ -44,15 +37,13 @@ void check_target(const std::filesystem::path& target) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(target, error);
   if (std::filesystem::is_directory(status)) {
-    throw partitioner::InputError(
-        target.string(), 0, "is a folder; give the path of a file to write");
+    throw InputError(target.string(), 0, "is a folder; give the path of a file to write");
   }
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw partitioner::InputError(
-        target.string(), 0, "is not a regular file; give the path of a file to write");
+    throw InputError(target.string(), 0, "is not a regular file; give the path of a file to write");
   }
   if (target.filename().empty()) {
-    throw partitioner::InputError(target.string(), 0, "names no file; give the path of a file");
+    throw InputError(target.string(), 0, "names no file; give the path of a file");
   }
 }
 
@@ -84,18 +75,17 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::open_temporary() {
   while (true) {
-    const int descriptor =
-        ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode);
+    const int descriptor = ::open(
+        temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kNewFileMode);
     if (descriptor < 0) {
       throw_file_error(target_, "cannot be written", errno);
     }
     // Where the file system has no locks, do without.
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(descriptor);
-      throw partitioner::InputError(
-          target_.string(),
-          0,
-          "is being written by another run; wait for it or choose another folder");
+      throw InputError(target_.string(),
+                       0,
+                       "is being written by another run; wait for it or choose another folder");
     }
     if (names_open_file(temporary_, descriptor)) {
       descriptor_ = descriptor;
@@ -122,16 +112,9 @@ void AtomicFile::fail(std::string_view action, int error_number) {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  partitioner::expects(descriptor_ >= 0, "nothing is written after commit or an error");
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), std::min(bytes.size(), kLargestWrite));
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count < 0) {
-      fail("cannot be written, the old file is kept", errno);
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  expects(descriptor_ >= 0, "nothing is written after commit or an error");
+  if (const int error = write_all(descriptor_, bytes); error != 0) {
+    fail("cannot be written, the old file is kept", error);
   }
 }
 
@@ -140,23 +123,14 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::overwrite(std::int64_t offset, std::span<const std::byte> bytes) {
-  partitioner::expects(descriptor_ >= 0, "nothing is written after commit or an error");
-  while (!bytes.empty()) {
-    const ssize_t count =
-        ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kLargestWrite), offset);
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count < 0) {
-      fail("cannot be written, the old file is kept", errno);
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-    offset += count;
+  expects(descriptor_ >= 0, "nothing is written after commit or an error");
+  if (const int error = write_all(descriptor_, bytes, offset); error != 0) {
+    fail("cannot be written, the old file is kept", error);
   }
 }
 
 void AtomicFile::commit() {
-  partitioner::expects(descriptor_ >= 0, "a file is committed once, and not after an error");
+  expects(descriptor_ >= 0, "a file is committed once, and not after an error");
   // Closing a duplicate reports what closing would (a network's full disk), while the lock stays.
   if (::fsync(descriptor_) != 0 || ::close(::dup(descriptor_)) != 0) {
     fail("cannot be written, the old file is kept", errno);

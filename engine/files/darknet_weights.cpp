@@ -18,8 +18,6 @@
 
 namespace tessera::engine {
 
-using partitioner::expects;
-using partitioner::InputError;
 using partitioner::LayerParameters;
 using partitioner::Network;
 using partitioner::ParameterShape;
@@ -76,7 +74,7 @@ std::string layer_text(const Network& network, int layer) {
   return fmt::format("layer {} ({})", layer, kind_name(network.layer(layer).operation));
 }
 
-Header read_header(const InputFile& file) {
+Header read_weights_header(const InputFile& file) {
   std::array<std::int32_t, 3> version = {};
   const Index version_bytes = sizeof(version);
   Header header;
@@ -279,7 +277,7 @@ DarknetWeightsReader::DarknetWeightsReader(const std::filesystem::path& path,
                                            bool allow_partial)
     : file_(path), network_(&network), batch_norm_epsilon_(batch_norm_epsilon) {
   expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
-  const Header header = read_header(file_);
+  const Header header = read_weights_header(file_);
   seen_ = header.seen;
   transposed_ = header.transposed;
   LayersPresent present = layers_present(file_, network, header.bytes, allow_partial);
@@ -335,7 +333,7 @@ void DarknetWeightsReader::read_weight(int layer, Index begin, std::span<float> 
 }
 
 std::uint64_t darknet_images_seen(const std::filesystem::path& path) {
-  return read_header(InputFile(path)).seen;
+  return read_weights_header(InputFile(path)).seen;
 }
 
 DarknetWeights read_darknet_weights(const std::filesystem::path& path,

@@ -41,7 +41,7 @@ void throw_file_error(const std::filesystem::path& path,
   message += ": ";
   message += std::generic_category().message(error_number);
   message += hint(error_number);
-  throw partitioner::InputError(path.string(), 0, message);
+  throw InputError(path.string(), 0, message);
 }
 
 }  // namespace tessera::engine

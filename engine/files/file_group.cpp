@@ -1,8 +1,3 @@
-// 64-bit file offsets on 32-bit machines; before any header of the system.
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
-#endif
-
 #include "engine/files/file_group.h"
 
 #include <algorithm>
@@ -14,6 +9,7 @@
 
 #include "engine/files/file_error.h"
 #include "engine/files/sync_folder.h"
+#include "engine/files/written_bytes.h"
 
 namespace tessera::engine {
 
@@ -21,24 +17,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kLargestWrite = std::size_t{1} << 28U;  // bytes for one call of the system
-constexpr std::size_t kMostOpen = 128;                        // files
-constexpr mode_t kMode = 0666;                                // less the user's umask
+constexpr std::size_t kMostOpen = 128;  // files
 
 fs::path partial(const fs::path& target) {
   fs::path path = target;
   path += ".partial";
   return path;
-}
-
-void write_all(int descriptor, std::span<const std::byte> bytes, const fs::path& target) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor, bytes.data(), std::min(bytes.size(), kLargestWrite));
-    if (count < 0 && errno != EINTR) {
-      throw_file_error(target, "cannot be written", errno);
-    }
-    bytes = bytes.subspan(count > 0 ? static_cast<std::size_t>(count) : 0);
-  }
 }
 
 }  // namespace
@@ -68,13 +52,15 @@ void FileGroup::add(const fs::path& target, std::span<const std::byte> bytes) {
     commit();
   }
   make_folder(target.parent_path());
-  const int descriptor =
-      ::open(partial(target).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kMode);
+  const int descriptor = ::open(
+      partial(target).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kNewFileMode);
   if (descriptor < 0) {
     throw_file_error(target, "cannot be written", errno);
   }
   members_.push_back({target, descriptor});
-  write_all(descriptor, bytes, target);
+  if (const int error = write_all(descriptor, bytes); error != 0) {
+    throw_file_error(target, "cannot be written", error);
+  }
 }
 
 void FileGroup::commit() {

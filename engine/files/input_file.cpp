@@ -1,8 +1,3 @@
-// 64-bit file offsets on 32-bit machines; before any header of the system.
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
-#endif
-
 #include "engine/files/input_file.h"
 
 #include <algorithm>
@@ -42,10 +37,9 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   const bool known = ::fstat(descriptor_, &status) == 0;
   if (!known || !S_ISREG(status.st_mode)) {
     close_if_open(descriptor_);
-    throw partitioner::InputError(
-        path_.string(),
-        0,
-        "is not a regular file; give the path of a file, not of a folder or device");
+    throw InputError(path_.string(),
+                     0,
+                     "is not a regular file; give the path of a file, not of a folder or device");
   }
   size_ = status.st_size;
 }
@@ -80,12 +74,11 @@ void InputFile::read(Index offset, std::span<std::byte> out) const {
       throw_file_error(path_, "cannot be read", errno);
     }
     if (count == 0) {
-      throw partitioner::InputError(
-          path_.string(),
-          0,
-          fmt::format("ends at byte {}, {} bytes earlier than expected; copy it again",
-                      offset,
-                      out.size()));
+      throw InputError(path_.string(),
+                       0,
+                       fmt::format("ends at byte {}, {} bytes earlier than expected; copy it again",
+                                   offset,
+                                   out.size()));
     }
     out = out.subspan(static_cast<std::size_t>(count));
     offset += count;

@@ -11,8 +11,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 class InputFile {
  public:
   // Throws InputError when the file cannot be opened or is no regular file.

@@ -1,8 +1,3 @@
-// 64-bit file offsets on 32-bit machines; before any header of the system.
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
-#endif
-
 #include "engine/files/json_lines.h"
 
 #include <algorithm>
@@ -18,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/written_bytes.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/regular_file.h"
 
@@ -56,24 +52,12 @@ std::int64_t keep_lines(const std::filesystem::path& path,
   return bytes;
 }
 
-// 0 or the error's number.
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count < 0 && errno != EINTR) {
-      return errno;
-    }
-    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  }
-  return 0;
-}
-
 }  // namespace
 
 JsonLines::JsonLines(const std::filesystem::path& path, Index resumed_step, const Kept& kept)
     : path_(path) {
-  if (const std::string_view kind = partitioner::irregular_kind(path); !kind.empty()) {
-    throw partitioner::InputError(
+  if (const std::string_view kind = irregular_kind(path); !kind.empty()) {
+    throw InputError(
         path.string(), 0, fmt::format("is {}, not a file of a run: move it away", kind));
   }
   AtomicFile file(path);
@@ -92,16 +76,16 @@ JsonLines::~JsonLines() {
 }
 
 void JsonLines::fail(const char* action, int error_number) const {
-  throw partitioner::InputError(
-      path_.string(),
-      0,
-      fmt::format("{} ({}): free space there or give another folder with --run",
-                  action,
-                  std::generic_category().message(error_number)));
+  throw InputError(path_.string(),
+                   0,
+                   fmt::format("{} ({}): free space there or give another folder with --run",
+                               action,
+                               std::generic_category().message(error_number)));
 }
 
 void JsonLines::add_line(const std::string& line) {
-  const int error = write_all(descriptor_, line + '\n');
+  const std::string text = line + '\n';
+  const int error = write_all(descriptor_, std::as_bytes(std::span(text)));
   if (error != 0) {
     // Where this fails half a line stays, which who resumes leaves out.
     (void)!::ftruncate(descriptor_, bytes_);

@@ -16,8 +16,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 class JsonLines {
  public:
   // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on and tells

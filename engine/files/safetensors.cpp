@@ -13,9 +13,6 @@
 
 namespace tessera::engine {
 
-using partitioner::expects;
-using partitioner::InputError;
-
 static_assert(std::endian::native == std::endian::little,
               "elements are stored as they lie in memory");
 
@@ -101,7 +98,7 @@ std::string nearest_names(const std::string& name, const std::vector<StoredTenso
 }
 
 // The header's text; `file` must hold it.
-std::string read_header(const InputFile& file) {
+std::string read_header_text(const InputFile& file) {
   const std::string name = file.path().string();
   if (file.size() < kLengthBytes) {
     throw InputError(
@@ -126,7 +123,7 @@ std::string read_header(const InputFile& file) {
 }  // namespace
 
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : file_(path) {
-  const std::string text = read_header(file_);
+  const std::string text = read_header_text(file_);
   const Index data_begin = kLengthBytes + static_cast<Index>(text.size());
   SafetensorsHeader header =
       parse_safetensors_header(text, file_.path().string(), file_.size() - data_begin);

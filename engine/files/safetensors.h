@@ -26,8 +26,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 enum class ElementType { F32, F64, I64, U8 };
 
 [[nodiscard]] const char* element_type_name(ElementType type);

@@ -14,8 +14,7 @@
 namespace tessera::engine {
 
 using Json = nlohmann::json;
-using partitioner::expects;
-using partitioner::InputError;
+using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
@@ -53,13 +52,14 @@ std::optional<ElementType> type_named(const std::string& name) {
   return std::nullopt;
 }
 
-[[noreturn]] void refuse(const std::string& file, const std::string& message) {
+[[noreturn]] void refuse_header(const std::string& file, const std::string& message) {
   throw InputError(file, 0, message);
 }
 
 [[noreturn]] void refuse_json(const std::string& file, std::size_t byte) {
-  refuse(file,
-         fmt::format("the header is not JSON from byte {} on; is this a safetensors file?", byte));
+  refuse_header(
+      file,
+      fmt::format("the header is not JSON from byte {} on; is this a safetensors file?", byte));
 }
 
 // The JSON library keeps the last of two equal keys, takes any depth and ends at a zero; the format
@@ -72,7 +72,7 @@ Json parse_json(std::string_view text, const std::string& file) {
   const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
     using Event = Json::parse_event_t;
     if (depth >= kDeepest && (event == Event::object_start || event == Event::array_start)) {
-      refuse(file, "the header is nested too deeply; is this a safetensors file?");
+      refuse_header(file, "the header is nested too deeply; is this a safetensors file?");
     }
     if (event == Event::object_start) {
       keys_of_open_objects.emplace_back();
@@ -81,7 +81,8 @@ Json parse_json(std::string_view text, const std::string& file) {
     } else if (event == Event::key) {
       const auto& key = value.get_ref<const std::string&>();
       if (!keys_of_open_objects.back().insert(key).second) {
-        refuse(file, fmt::format("the header has {} twice; names must differ", in_quotes(key)));
+        refuse_header(file,
+                      fmt::format("the header has {} twice; names must differ", in_quotes(key)));
       }
     }
     return true;
@@ -91,18 +92,18 @@ Json parse_json(std::string_view text, const std::string& file) {
   } catch (const Json::parse_error& error) {
     refuse_json(file, 8 + error.byte);
   } catch (const Json::exception&) {
-    refuse(file, "the header has a number out of range; is this a safetensors file?");
+    refuse_header(file, "the header has a number out of range; is this a safetensors file?");
   }
 }
 
 std::map<std::string, std::string> parse_metadata(const Json& json, const std::string& file) {
   if (!json.is_object()) {
-    refuse(file, "__metadata__ is not an object; expected {\"key\": \"text\", ...}");
+    refuse_header(file, "__metadata__ is not an object; expected {\"key\": \"text\", ...}");
   }
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string()) {
-      refuse(file, fmt::format("__metadata__ {} is not a string", in_quotes(key)));
+      refuse_header(file, fmt::format("__metadata__ {} is not a string", in_quotes(key)));
     }
     metadata[key] = value.get<std::string>();
   }
@@ -113,12 +114,12 @@ std::vector<Index> parse_indices(const Json& json,
                                  const std::string& file,
                                  const std::string& what) {
   if (!json.is_array()) {
-    refuse(file, what + " is not a list of numbers");
+    refuse_header(file, what + " is not a list of numbers");
   }
   std::vector<Index> indices;
   for (const Json& value : json) {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{INT64_MAX}) {
-      refuse(file, what + " has an entry that is not an integer of at least 0");
+      refuse_header(file, what + " has an entry that is not an integer of at least 0");
     }
     indices.push_back(value.get<Index>());
   }
@@ -146,16 +147,16 @@ Entry parse_entry(const std::string& name, const Json& json, const std::string& 
   const std::string who = "tensor " + in_quotes(name);
   if (!json.is_object() || json.size() != 3 || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets")) {
-    refuse(file, who + ": expected exactly dtype, shape and data_offsets");
+    refuse_header(file, who + ": expected exactly dtype, shape and data_offsets");
   }
   const Json& dtype = json["dtype"];
   const std::string type_name = dtype.is_string() ? dtype.get<std::string>() : "";
   const std::optional<ElementType> type = type_named(type_name);
   if (!type) {
-    refuse(file,
-           fmt::format("{} is of type {}; expected F32, F64, I64 or U8: convert it",
-                       who,
-                       in_quotes(type_name)));
+    refuse_header(file,
+                  fmt::format("{} is of type {}; expected F32, F64, I64 or U8: convert it",
+                              who,
+                              in_quotes(type_name)));
   }
   Entry entry;
   entry.tensor = {
@@ -163,17 +164,18 @@ Entry parse_entry(const std::string& name, const Json& json, const std::string& 
   const std::vector<Index> offsets =
       parse_indices(json["data_offsets"], file, who + ": data_offsets");
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-    refuse(file, who + ": data_offsets must be [begin, end] with begin <= end");
+    refuse_header(file, who + ": data_offsets must be [begin, end] with begin <= end");
   }
   entry.begin = offsets[0];
   entry.end = offsets[1];
   const Index bytes = byte_count(entry.tensor);
   if (bytes != entry.end - entry.begin) {
-    refuse(file,
-           fmt::format("{} has {} bytes, but its shape and type need {}; the file is damaged",
-                       who,
-                       entry.end - entry.begin,
-                       bytes < 0 ? "more than any file has" : std::to_string(bytes)));
+    refuse_header(
+        file,
+        fmt::format("{} has {} bytes, but its shape and type need {}; the file is damaged",
+                    who,
+                    entry.end - entry.begin,
+                    bytes < 0 ? "more than any file has" : std::to_string(bytes)));
   }
   return entry;
 }
@@ -183,22 +185,23 @@ void check_order(const std::vector<Entry>& entries, const std::string& file, Ind
   Index end = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != end) {
-      refuse(file,
-             fmt::format("tensor {} begins at byte {} of the data, expected {}: {}",
-                         in_quotes(entry.tensor.name),
-                         entry.begin,
-                         end,
-                         entry.begin < end ? "tensors overlap" : "there is a hole before it"));
+      refuse_header(
+          file,
+          fmt::format("tensor {} begins at byte {} of the data, expected {}: {}",
+                      in_quotes(entry.tensor.name),
+                      entry.begin,
+                      end,
+                      entry.begin < end ? "tensors overlap" : "there is a hole before it"));
     }
     end = entry.end;
   }
   if (end != data_bytes) {
-    refuse(file,
-           fmt::format("the tensors need {} bytes of data, the file has {}: {}",
-                       end,
-                       data_bytes,
-                       end > data_bytes ? "it is cut short; copy it again"
-                                        : "something follows the last tensor"));
+    refuse_header(file,
+                  fmt::format("the tensors need {} bytes of data, the file has {}: {}",
+                              end,
+                              data_bytes,
+                              end > data_bytes ? "it is cut short; copy it again"
+                                               : "something follows the last tensor"));
   }
 }
 
@@ -245,7 +248,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text,
                                            Index data_bytes) {
   const Json json = parse_json(text, name);
   if (!json.is_object()) {
-    refuse(name, "the header is not an object; is this a safetensors file?");
+    refuse_header(name, "the header is not an object; is this a safetensors file?");
   }
   SafetensorsHeader header;
   std::vector<Entry> entries;
@@ -274,7 +277,6 @@ std::map<std::string, std::string> as_stored(const std::map<std::string, std::st
 
 std::string safetensors_header(const std::vector<StoredTensor>& tensors,
                                const std::map<std::string, std::string>& metadata) {
-  using OrderedJson = nlohmann::ordered_json;
   OrderedJson json = OrderedJson::object();
   if (!metadata.empty()) {
     json[kMetadata] = metadata;

@@ -13,8 +13,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 namespace {
 
 constexpr Index kChunkBytes = Index{1} << 16U;  // a multiple of every element

@@ -12,14 +12,13 @@
 
 namespace tessera::engine {
 
-using Json = nlohmann::ordered_json;
-using partitioner::InputError;
+using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
 constexpr const char* kBlank = "00000000000000000000000000000000";
 
-[[noreturn]] void refuse(const std::string& file, const std::string& what) {
+[[noreturn]] void refuse_digest(const std::string& file, const std::string& what) {
   throw InputError(
       file,
       0,
@@ -86,8 +85,9 @@ std::string metadata_digest(const std::map<std::string, std::string>& metadata,
 }
 
 std::string digests_text(const FileDigests& digests) {
-  return Json{{"kind", "XXH3-128"}, {"metadata", digests.metadata}, {"tensors", digests.tensors}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return OrderedJson{
+      {"kind", "XXH3-128"}, {"metadata", digests.metadata}, {"tensors", digests.tensors}}
+      .dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 FileDigests blank_digests(const std::vector<StoredTensor>& tensors) {
@@ -104,24 +104,24 @@ FileDigests parse_digests(const std::string& text,
                           const std::string& file) {
   FileDigests digests;
   try {
-    const Json json = Json::parse(text);
+    const OrderedJson json = OrderedJson::parse(text);
     digests.metadata = json.at("metadata").get<std::string>();
     digests.tensors = json.at("tensors").get<std::map<std::string, std::string>>();
-  } catch (const Json::exception&) {
-    refuse(file, "its digests cannot be read");
+  } catch (const OrderedJson::exception&) {
+    refuse_digest(file, "its digests cannot be read");
   }
   for (const StoredTensor& tensor : tensors) {
     if (digests.tensors.count(tensor.name) == 0) {
-      refuse(file, fmt::format("tensor {} has no digest", in_quotes(tensor.name)));
+      refuse_digest(file, fmt::format("tensor {} has no digest", in_quotes(tensor.name)));
     }
   }
   if (digests.tensors.size() != tensors.size()) {
-    refuse(file, "it has digests of tensors that do not exist");
+    refuse_digest(file, "it has digests of tensors that do not exist");
   }
   // Whatever else the text holds would be none of our writing.
   if (digests_text(digests) != text ||
       digests.metadata != metadata_digest(metadata, digests.tensors)) {
-    refuse(file, "its metadata is not what was written");
+    refuse_digest(file, "its metadata is not what was written");
   }
   return digests;
 }

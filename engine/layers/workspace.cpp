@@ -70,14 +70,14 @@ std::vector<ConvolutionKernel> smaller_kernels(ConvolutionKernel kernel) {
 
 void expect_workspace(const partitioner::Network& network, int layer, Index needed, Index bytes) {
   if (needed > bytes) {
-    throw partitioner::InputError(
+    throw InputError(
         "--workspace",
         0,
         fmt::format("layer {} ({}) needs at least {}: give more than {}, or cut it into more tiles",
                     layer,
                     kind_name(network.layer(layer).operation),
-                    partitioner::readable_bytes(needed),
-                    partitioner::readable_bytes(bytes)));
+                    readable_bytes(needed),
+                    readable_bytes(bytes)));
   }
 }
 

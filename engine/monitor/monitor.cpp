@@ -181,7 +181,7 @@ void Monitor::write(const std::string& lines) {
   }
   try {
     log_->lines().add_line(lines.substr(0, lines.size() - 1));
-  } catch (const partitioner::InputError& error) {
+  } catch (const InputError& error) {
     log_works_ = false;
     warn(fmt::format("{}; devices are not recorded any more", error.what()));
   }

@@ -30,7 +30,7 @@ std::optional<NetworkCounters> interface_counters(const std::filesystem::path& r
   return std::nullopt;
 }
 
-double counted(double before, double now) {
+double counter_growth(double before, double now) {
   constexpr double kWrap = 4294967296.0;
   if (now >= before) {
     return now - before;
@@ -53,7 +53,7 @@ std::optional<NetworkCounters> NetworkUse::look() {
                        &NetworkCounters::rx_packets,
                        &NetworkCounters::tx_bytes,
                        &NetworkCounters::tx_packets}) {
-    sum_.*counter += counted((*last_).*counter, (*now).*counter);
+    sum_.*counter += counter_growth((*last_).*counter, (*now).*counter);
   }
   last_ = now;
   return sum_;

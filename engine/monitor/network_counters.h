@@ -39,6 +39,6 @@ class NetworkUse {
 };
 
 // What a counter has counted between two looks at it.
-[[nodiscard]] double counted(double before, double now);
+[[nodiscard]] double counter_growth(double before, double now);
 
 }  // namespace tessera::engine

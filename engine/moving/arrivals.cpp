@@ -12,7 +12,6 @@
 namespace tessera::engine {
 
 namespace fs = std::filesystem;
-using partitioner::InputError;
 
 namespace {
 
@@ -102,8 +101,8 @@ void Arrivals::add_to(BytePictures& pictures) const {
   const auto volume = static_cast<std::size_t>(pictures.shape.volume());
   for (const MovedFile& file : files_) {
     const std::vector<std::byte> content = content_of(path_of(file));
-    partitioner::expects(content.size() == (volume + 1) * (file.end - file.begin),
-                         "whole samples of the shape that all ranks have");
+    expects(content.size() == (volume + 1) * (file.end - file.begin),
+            "whole samples of the shape that all ranks have");
     for (std::size_t at = 0; at < content.size(); at += volume + 1) {
       pictures.labels.push_back(std::to_integer<std::uint8_t>(content[at]));
       const auto* pixels = reinterpret_cast<const std::uint8_t*>(content.data() + at + 1);

@@ -9,7 +9,6 @@
 namespace tessera::engine {
 
 using partitioner::DataMap;
-using partitioner::InputError;
 using partitioner::MappedSamples;
 
 namespace {
@@ -36,7 +35,7 @@ class CountedItems {
               "samples {} to {} of class {} move from device {}, whose data set has {} of it",
               move.begin,
               move.end - 1,
-              partitioner::printable_start(move.of_class),
+              printable_start(move.of_class),
               rank_,
               of_class.size()));
     }
@@ -54,8 +53,7 @@ class CountedItems {
     const auto& names = dataset_.class_names();
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
-      throw InputError(
-          map_, 0, fmt::format("there is no class {}", partitioner::printable_start(name)));
+      throw InputError(map_, 0, fmt::format("there is no class {}", printable_start(name)));
     }
     return by_class_[static_cast<std::size_t>(found - names.begin())];
   }

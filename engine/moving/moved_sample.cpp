@@ -12,9 +12,6 @@
 
 namespace tessera::engine {
 
-using partitioner::expects;
-using partitioner::InputError;
-
 namespace {
 
 constexpr Index kFileBytes = Index{1} << 18U;  // of pictures held as bytes

@@ -32,7 +32,7 @@ void expect_intact(int from,
     std::memcpy(&sum, bytes.data() + (i - file.begin) * sizeof(sum), sizeof(sum));
     const auto sample = rest.first(static_cast<std::size_t>(samples[i].bytes));
     if (checksum(sample) != sum) {
-      throw partitioner::InputError(
+      throw InputError(
           fmt::format("sample {} of rank {} arrived damaged: start again, what has arrived is kept",
                       samples[i].item,
                       from));
@@ -131,8 +131,7 @@ void Shipment::leave_out_what_is_there() {
 std::vector<std::byte> Shipment::wanted_by(int rank, std::span<const std::byte> bytes) const {
   const std::vector<MovedSample>& samples = sent_.at(rank);
   std::vector<std::uint64_t> there(samples.size());
-  partitioner::expects(bytes.size() == there.size() * sizeof(std::uint64_t),
-                       "a checksum for each sample");
+  expects(bytes.size() == there.size() * sizeof(std::uint64_t), "a checksum for each sample");
   std::memcpy(there.data(), bytes.data(), bytes.size());
   const std::vector<MovedFile>& files = files_sent_.at(rank);
   std::vector<std::byte> wanted(files.size(), std::byte{1});
@@ -150,7 +149,7 @@ std::vector<std::byte> Shipment::wanted_by(int rank, std::span<const std::byte> 
   });
   for (const Problem& problem : problems) {
     if (problem) {
-      throw partitioner::InputError(*problem);
+      throw InputError(*problem);
     }
   }
   return wanted;

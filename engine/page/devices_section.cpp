@@ -127,7 +127,7 @@ double highest(const RunDevice& device, double DeviceSample::*value) {
   return most;
 }
 
-Table table_of(const RunData& run) {
+Table device_table(const RunData& run) {
   Table table{{"device",
                "samples",
                "processor time",
@@ -176,7 +176,7 @@ PageSection devices_section(const RunData& run) {
     }
   }
   section.html = "<div class=\"grid-of-2\">\n" + charts + "</div>\n<div class=\"scroll\">" +
-                 table_html(table_of(run)) + "</div>\n";
+                 table_html(device_table(run)) + "</div>\n";
   if (!unknown.empty()) {
     section.missing = fmt::format("Not known of these devices: {}.", fmt::join(unknown, ", "));
   }

@@ -155,7 +155,7 @@ std::string energy_figure(const RunData& run) {
   if (!known(total)) {
     return "";
   }
-  std::string note = partitioner::counted(devices, "device");
+  std::string note = counted(devices, "device");
   note += estimated ? ", estimated" : ", measured";
   return figure("Energy", quantity_text(total, Unit::Joule), note);
 }
@@ -174,13 +174,13 @@ std::string devices_text(const RunData& run) {
     hosts.insert(rank.host);
     threads += rank.threads;
   }
-  std::string text = partitioner::counted(std::ssize(run.info->ranks), "rank") + " on " +
-                     partitioner::counted(std::ssize(hosts), "machine");
+  std::string text =
+      counted(std::ssize(run.info->ranks), "rank") + " on " + counted(std::ssize(hosts), "machine");
   constexpr std::size_t kMost = 8;
   if (hosts.size() <= kMost) {
     text += fmt::format(" ({})", fmt::join(hosts, ", "));
   }
-  return threads > 0 ? text + ", " + partitioner::counted(threads, "thread") : text;
+  return threads > 0 ? text + ", " + counted(threads, "thread") : text;
 }
 
 // "2x2 tiles for layers 0-7, images in 4 for layers 8-12"

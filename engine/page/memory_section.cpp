@@ -10,14 +10,14 @@ using partitioner::MemoryUse;
 
 namespace {
 
-const std::vector<BarPart> kParts = {{"weights", 0},
-                                     {"gradients", 1},
-                                     {"optimizer", 2},
-                                     {"activations", 3},
-                                     {"workspace", 4},
-                                     {"messages", 5},
-                                     {"pictures", 6},
-                                     {"program, data, decoding", 7}};
+const std::vector<BarPart> kMemoryParts = {{"weights", 0},
+                                           {"gradients", 1},
+                                           {"optimizer", 2},
+                                           {"activations", 3},
+                                           {"workspace", 4},
+                                           {"messages", 5},
+                                           {"pictures", 6},
+                                           {"program, data, decoding", 7}};
 
 std::vector<double> parts_of(const MemoryUse& use, double rest_bytes) {
   std::vector<double> values;
@@ -63,7 +63,7 @@ PageSection memory_section(const RunData& run) {
   chart.id = "memory";
   chart.title = "Memory of each device, by kind";
   chart.unit = Unit::Bytes;
-  chart.parts = kParts;
+  chart.parts = kMemoryParts;
   chart.wide = true;
   for (const RankMemory& rank : run.memory) {
     chart.groups.push_back(group_of(run, rank));

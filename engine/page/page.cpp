@@ -50,7 +50,7 @@ std::string header_html(const RunData& run, const PageOptions& options) {
       "<p class=\"state {}\">{}</p>\n", name_of(run.state), escaped(state_text(run, options)));
   std::string line = run.reason;
   if (const int ranks = run.ranks(); line.empty() && ranks > 0) {
-    line = partitioner::counted(ranks, "device");
+    line = counted(ranks, "device");
   }
   return html + (line.empty() ? "" : "<p>" + escaped(line) + "</p>\n") + "</header>\n";
 }
@@ -62,8 +62,8 @@ std::string missing_html(const RunData& run, const std::array<PageSection, 9>& s
     items += section.missing.empty() ? "" : "<li>" + escaped(section.missing) + "</li>\n";
   }
   for (const auto& [file, lines] : run.damaged) {
-    items += fmt::format(
-        "<li>{}: {} could not be read.</li>\n", escaped(file), partitioner::counted(lines, "line"));
+    items +=
+        fmt::format("<li>{}: {} could not be read.</li>\n", escaped(file), counted(lines, "line"));
   }
   return items.empty() ? ""
                        : "<section id=\"missing\">\n<h2>Not shown</h2>\n<ul class=\"missing\">\n" +

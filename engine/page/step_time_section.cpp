@@ -13,12 +13,12 @@ namespace tessera::engine {
 
 namespace {
 
-const std::vector<BarPart> kParts = {{"forward", 0},
-                                     {"backward", 2},
-                                     {"update", 4},
-                                     {"exchanging", 3},
-                                     {"waiting for messages", 1},
-                                     {"waiting for pictures", 6}};
+const std::vector<BarPart> kStepParts = {{"forward", 0},
+                                         {"backward", 2},
+                                         {"update", 4},
+                                         {"exchanging", 3},
+                                         {"waiting for messages", 1},
+                                         {"waiting for pictures", 6}};
 
 constexpr double StepTiming::*kSeconds[] = {&StepTiming::forward_s,
                                             &StepTiming::backward_s,
@@ -53,7 +53,7 @@ BarChart parts_chart(const RunData& run) {
   chart.id = "step-parts";
   chart.title = "A mean step by device and part";
   chart.unit = Unit::Seconds;
-  chart.parts = kParts;
+  chart.parts = kStepParts;
   std::map<int, BarGroup> groups;
   for (const auto& [timings, name, pale] : {std::tuple{&run.predicted, "predicted", true},
                                             std::tuple{&run.timings, "measured", false}}) {

@@ -9,8 +9,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Region;
-
 namespace {
 
 constexpr int kImageMap = -1;
@@ -81,15 +79,13 @@ TileCard card_of(const PlanOutline& plan, const OutlinedGroup& group) {
   card.title = layers_name(group) + ": " + cut_text(group);
   card.maps = {input_of(plan, group), output_of(plan, group)};
   card.notes.push_back(kinds_of(plan, group));
-  std::string costs = group.messages == 0
-                          ? std::string()
-                          : fmt::format("{} in {}",
-                                        partitioner::readable_bytes(group.message_bytes),
-                                        partitioner::counted(group.messages, "message"));
+  std::string costs = group.messages == 0 ? std::string()
+                                          : fmt::format("{} in {}",
+                                                        readable_bytes(group.message_bytes),
+                                                        counted(group.messages, "message"));
   if (group.redundant_multiply_adds > 0) {
     costs += (costs.empty() ? "" : "; ") +
-             partitioner::share_of(group.redundant_multiply_adds, group.multiply_adds) +
-             " computed twice";
+             share_of(group.redundant_multiply_adds, group.multiply_adds) + " computed twice";
   }
   if (group.recomputes) {
     costs += std::string(costs.empty() ? "" : "; ") + "recomputed in the backward pass";

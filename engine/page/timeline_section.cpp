@@ -119,7 +119,7 @@ std::vector<Span> united(std::vector<std::pair<double, double>> flights) {
 }
 
 // Seconds of a mean rank by kind.
-Table table_of(const StepLanes& step) {
+Table lane_table(const StepLanes& step) {
   Table table{{"mean of all ranks", "measured"}, {}};
   if (step.predicted) {
     table.head.emplace_back("predicted");
@@ -158,7 +158,7 @@ std::string timeline_html(const RunData& run, const StepLanes& step) {
       chart.lanes.push_back({"", std::move(flights), true});
     }
   }
-  chart.table = table_of(step);
+  chart.table = lane_table(step);
   return span_chart_html(chart);
 }
 

@@ -9,9 +9,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Range;
-using partitioner::Region;
-
 std::string duration_text(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) {
     return "–";

@@ -13,8 +13,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-
 struct Unit {
   std::string_view name;
   double factor = 1;
@@ -50,7 +48,7 @@ MeterOutput meter_output(std::string_view text) {
     throw InputError(
         fmt::format("\"{}\" is not a number of watts (\"12.3 W\") or of joules "
                     "counted (\"4567 J\"); units are W, mW, J, kJ, Wh, kWh",
-                    partitioner::printable_start(line)));
+                    printable_start(line)));
   }
   return {unit->factor * *number, unit->counts_joules};
 }
@@ -61,8 +59,8 @@ PowerMeter command_meter(const std::string& command, double seconds) {
     try {
       return meter_output(text);
     } catch (const InputError& error) {
-      throw InputError(fmt::format(
-          "the command \"{}\" printed {}", partitioner::printable_start(command), error.what()));
+      throw InputError(
+          fmt::format("the command \"{}\" printed {}", printable_start(command), error.what()));
     }
   };
   MeterDescription description;
@@ -74,7 +72,7 @@ PowerMeter command_meter(const std::string& command, double seconds) {
         const MeterOutput now = output(query.stop);
         if (now.counts_joules != counts_joules) {
           throw InputError(fmt::format("the command \"{}\" printed watts and joules in turn",
-                                       partitioner::printable_start(command)));
+                                       printable_start(command)));
         }
         return now.value;
       });

@@ -20,14 +20,11 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-
 constexpr std::size_t kMostBytes = 65536;
 constexpr int kLook_ms = 20;  // from one look at the clock and at `stop` to the next
 
-[[noreturn]] void fail(const std::string& command, const std::string& message) {
-  throw InputError(
-      fmt::format("the command \"{}\" {}", partitioner::printable_start(command), message));
+[[noreturn]] void refuse_command(const std::string& command, const std::string& message) {
+  throw InputError(fmt::format("the command \"{}\" {}", printable_start(command), message));
 }
 
 // The end of a pipe that the command writes to.
@@ -89,7 +86,7 @@ class Shell {
     ::posix_spawn_file_actions_destroy(&files);
     if (error != 0) {
       process_ = 0;
-      fail(command, fmt::format("cannot be started ({})", std::strerror(error)));
+      refuse_command(command, fmt::format("cannot be started ({})", std::strerror(error)));
     }
   }
   ~Shell() {
@@ -132,7 +129,7 @@ std::string read_all(int file, const std::string& command, const GoOn& go_on) {
     }
     text.append(bytes.data(), static_cast<std::size_t>(count));
     if (text.size() > kMostBytes) {
-      fail(command, "prints more than 64 KiB");
+      refuse_command(command, "prints more than 64 KiB");
     }
   }
   return text;
@@ -146,10 +143,10 @@ std::string command_output(const std::string& command,
   const double end = now_s() + seconds;
   const auto go_on = [&] {
     if (stop.stop_requested()) {
-      fail(command, "was stopped");
+      refuse_command(command, "was stopped");
     }
     if (now_s() > end) {
-      fail(command, fmt::format("took more than {:g} s", seconds));
+      refuse_command(command, fmt::format("took more than {:g} s", seconds));
     }
     return true;
   };
@@ -162,10 +159,10 @@ std::string command_output(const std::string& command,
     ::usleep(1000);
   }
   if (WIFSIGNALED(*status)) {
-    fail(command, fmt::format("was ended by signal {}", WTERMSIG(*status)));
+    refuse_command(command, fmt::format("was ended by signal {}", WTERMSIG(*status)));
   }
   if (WEXITSTATUS(*status) != 0) {
-    fail(command, fmt::format("exits with {}", WEXITSTATUS(*status)));
+    refuse_command(command, fmt::format("exits with {}", WEXITSTATUS(*status)));
   }
   return text;
 }

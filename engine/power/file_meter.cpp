@@ -15,8 +15,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-
 struct Point {
   double time_s = 0;
   std::optional<double> value;  // nothing: looks fail from here on
@@ -60,7 +58,7 @@ class CurveReader {
                      line_,
                      fmt::format("\"{}\" is not \"joules\", \"period SECONDS\", \"SECONDS WATTS\" "
                                  "or \"SECONDS fail\", in the order of time",
-                                 partitioner::printable_start(line)));
+                                 printable_start(line)));
   }
 
   void add(const std::string& line, const std::string& first, const std::string& second) {
@@ -109,10 +107,10 @@ std::optional<double> value_at(const std::vector<Point>& points, double time_s) 
 }  // namespace
 
 PowerMeter file_meter(const std::filesystem::path& path) {
-  constexpr partitioner::Index kMostBytes = partitioner::Index{16} << 20U;
+  constexpr Index kMostBytes = Index{16} << 20U;
   const std::string name = path.string();
-  const Curve curve = CurveReader(name).curve(
-      partitioner::read_regular_file(path, "readings of a meter", kMostBytes));
+  const Curve curve =
+      CurveReader(name).curve(read_regular_file(path, "readings of a meter", kMostBytes));
   MeterDescription description;
   description.source = "file";
   description.period_s = curve.period_s;

@@ -37,10 +37,10 @@ HttpAddress parse_http_address(const std::string& text) {
   constexpr int kMostPort = 65535;
   constexpr int kMostId = 999;
   const auto fail = [&] {
-    throw partitioner::InputError(
+    throw InputError(
         fmt::format("\"{}\" is not the address of a plug: expected http://HOST, http://HOST:PORT "
                     "or, of one of several switches, http://HOST?id=1",
-                    partitioner::printable_start(text)));
+                    printable_start(text)));
   };
   std::string_view rest = text;
   if (rest.substr(0, kScheme.size()) == kScheme) {

@@ -11,8 +11,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 #ifdef TESSERA_HAS_HTTPLIB
 
 std::string http_answer(const HttpAddress& address,

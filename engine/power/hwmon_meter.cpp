@@ -94,7 +94,7 @@ std::optional<PowerMeter> find_hwmon_meter(const std::filesystem::path& root) {
     return std::nullopt;
   }
   if (rails.empty()) {
-    throw partitioner::InputError(names + ": all channels of this sensor are switched off");
+    throw InputError(names + ": all channels of this sensor are switched off");
   }
   const auto supply =
       std::find_if(rails.begin(), rails.end(), [](const Rail& rail) { return rail.feeds_board; });

@@ -14,9 +14,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-using partitioner::printable_start;
-
 constexpr std::string_view kCluster = "cluster";
 
 enum class Argument { Never, Maybe, Always };
@@ -46,7 +43,7 @@ const Kind& kind_of(MeterKind kind) {
       kKinds.begin(), kKinds.end(), [kind](const Kind& known) { return known.kind == kind; });
 }
 
-[[noreturn]] void fail(const std::string& text, const std::string& message) {
+[[noreturn]] void refuse_spec(const std::string& text, const std::string& message) {
   throw InputError(fmt::format("\"{}\": {}", printable_start(text), message));
 }
 
@@ -58,10 +55,10 @@ const Kind& kind_named(const std::string& text, std::string_view name) {
     }
     names.push_back(kind.name);
   }
-  fail(text,
-       fmt::format("there is no such kind of meter{} (expected {})",
-                   partitioner::suggestion(name, names),
-                   fmt::join(names, ", ")));
+  refuse_spec(text,
+              fmt::format("there is no such kind of meter{} (expected {})",
+                          suggestion(name, names),
+                          fmt::join(names, ", ")));
 }
 
 // Whether two meters measure the same.
@@ -91,7 +88,7 @@ void expect_places(const std::vector<MeterSpec>& specs, const std::vector<std::s
       refuse(spec,
              fmt::format("no rank runs on a machine called \"{}\"{}",
                          printable_start(spec.host),
-                         partitioner::suggestion(spec.host, {hosts.begin(), hosts.end()})));
+                         suggestion(spec.host, {hosts.begin(), hosts.end()})));
     }
     if (several && is_one_plug(spec) && spec.host.empty() && !spec.cluster) {
       refuse(spec,
@@ -113,7 +110,7 @@ MeterSpec parse_meter(const std::string& text) {
     spec.host = rest.substr(0, equals);
     rest.remove_prefix(equals + 1);
     if (spec.host.empty()) {
-      fail(text, "no host before \"=\"");
+      refuse_spec(text, "no host before \"=\"");
     }
     if (spec.host == kCluster) {
       spec.cluster = true;
@@ -125,14 +122,15 @@ MeterSpec parse_meter(const std::string& text) {
   spec.kind = kind.kind;
   spec.argument = rest.substr(std::min(colon + 1, rest.size()));
   if (kind.argument == Argument::Never && colon < rest.size()) {
-    fail(text, fmt::format("{} takes no argument", kind.name));
+    refuse_spec(text, fmt::format("{} takes no argument", kind.name));
   }
   if (spec.argument.empty() && (kind.argument == Argument::Always || colon < rest.size())) {
-    fail(text, fmt::format("expected {} after \"{}:\"", kind.what, kind.name));
+    refuse_spec(text, fmt::format("expected {} after \"{}:\"", kind.what, kind.name));
   }
   if (spec.cluster && kind.argument != Argument::Always) {
-    fail(text,
-         "no machine has such a meter of a whole cluster (a command, a plug or a file may be one)");
+    refuse_spec(
+        text,
+        "no machine has such a meter of a whole cluster (a command, a plug or a file may be one)");
   }
   return spec;
 }

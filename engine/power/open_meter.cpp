@@ -13,8 +13,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-
 // A meter of this machine; nothing where there is no such thing.
 std::optional<PowerMeter> find(MeterKind kind, const MeterPlaces& places) {
   switch (kind) {

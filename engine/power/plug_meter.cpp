@@ -12,7 +12,6 @@ namespace tessera::engine {
 namespace {
 
 using nlohmann::json;
-using partitioner::InputError;
 
 // A question to a plug, and where in its answer the watts are.
 struct Question {
@@ -29,10 +28,8 @@ json answer(const HttpAddress& address,
   const std::string text = http_answer(address, path, seconds, stop);
   json value = json::parse(text, nullptr, false);
   if (!value.is_object()) {
-    throw InputError(fmt::format("{}{}: \"{}\" is not a JSON object",
-                                 address.host,
-                                 path,
-                                 partitioner::printable_start(text)));
+    throw InputError(fmt::format(
+        "{}{}: \"{}\" is not a JSON object", address.host, path, printable_start(text)));
   }
   return value;
 }

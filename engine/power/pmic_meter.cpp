@@ -21,8 +21,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-
 constexpr const char* kQuestion = "pmic_read_adc";
 
 // A message of the firmware's property interface with one tag: a command and its answer.
@@ -120,7 +118,7 @@ double pmic_board_w(const std::string& text) {
                                  kQuestion,
                                  complete,
                                  kRails,
-                                 partitioner::printable_start(text)));
+                                 printable_start(text)));
   }
   return 1.1451 * sum + 0.5879;
 }

@@ -30,7 +30,7 @@ std::optional<PowerReading> PowerMeter::read(const MeterQuery& query) {
       return PowerReading{(start + now_s()) / 2, value};
     }
     problem_ = description_.source + ": not a finite number";
-  } catch (const partitioner::InputError& error) {
+  } catch (const InputError& error) {
     problem_ = error.what();
   }
   return std::nullopt;

@@ -20,7 +20,11 @@ PowerSampler::~PowerSampler() {
 
 PowerState PowerSampler::state(double time_s) const {
   const std::scoped_lock lock(mutex_);
-  PowerState state{integral_.total(time_s), integral_.last(), failures_, problem_};
+  PowerState state;
+  state.total = integral_.total(time_s);
+  state.last = integral_.last();
+  state.failures = failures_;
+  state.problem = problem_;
   if (!problem_.empty()) {
     state.total.power_w.reset();
   }

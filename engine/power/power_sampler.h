@@ -18,7 +18,7 @@ namespace tessera::engine {
 struct PowerState {
   EnergyTotal total;                 // since the first reading; of now
   std::optional<PowerReading> last;  // nothing before the first one
-  partitioner::Index failures = 0;   // readings that failed
+  Index failures = 0;                // readings that failed
   std::string problem;               // why the last reading failed; empty where it did not
 };
 
@@ -49,7 +49,7 @@ class PowerSampler {
   std::atomic<double> busy_cores_{0};
   mutable std::mutex mutex_;  // of what follows
   EnergyIntegral integral_;
-  partitioner::Index failures_ = 0;
+  Index failures_ = 0;
   std::string problem_;
   std::condition_variable_any wake_;
   std::jthread thread_;  // last: it uses all others

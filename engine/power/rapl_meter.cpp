@@ -13,8 +13,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-
 // A package's counter, which starts again from 0 after its largest value.
 struct Counter {
   std::filesystem::path file;

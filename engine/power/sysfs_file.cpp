@@ -16,9 +16,7 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::InputError;
-
-[[noreturn]] void fail(const std::filesystem::path& path, int error) {
+[[noreturn]] void throw_sysfs_error(const std::filesystem::path& path, int error) {
   throw InputError(path.string(), 0, fmt::format("cannot be read ({})", std::strerror(error)));
 }
 
@@ -29,14 +27,14 @@ using partitioner::InputError;
 std::string line_of_file(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
-    fail(path, errno);
+    throw_sysfs_error(path, errno);
   }
   std::array<char, 4096> bytes{};
   const ssize_t count = ::read(file, bytes.data(), bytes.size());
   const int error = errno;
   ::close(file);
   if (count < 0) {
-    fail(path, error);
+    throw_sysfs_error(path, error);
   }
   const std::string text(bytes.data(), static_cast<std::size_t>(count));
   return text.substr(0, text.find('\n'));
@@ -46,9 +44,8 @@ double number_of_file(const std::filesystem::path& path) {
   const std::string line = line_of_file(path);
   const auto number = number_in(line);
   if (!number) {
-    throw InputError(path.string(),
-                     0,
-                     fmt::format("\"{}\" is not a number", partitioner::printable_start(line)));
+    throw InputError(
+        path.string(), 0, fmt::format("\"{}\" is not a number", printable_start(line)));
   }
   return *number;
 }

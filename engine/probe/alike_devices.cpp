@@ -16,7 +16,6 @@ using partitioner::ClusterProfile;
 using partitioner::ConvolutionKernel;
 using partitioner::ConvolutionPoint;
 using partitioner::DeviceProfile;
-using partitioner::Index;
 using partitioner::PowerProfile;
 
 constexpr double kOfAKind = 1.0 / 8;
@@ -57,7 +56,7 @@ Shape shape_of(const ConvolutionPoint& point) {
           point.cols};
 }
 
-double seconds_of(const ConvolutionPoint& point) {
+double point_seconds(const ConvolutionPoint& point) {
   return point.forward_s + point.backward_data_s + point.backward_weights_s;
 }
 
@@ -74,7 +73,7 @@ double times_as_fast(const DeviceProfile& a, const DeviceProfile& b) {
   for (const ConvolutionPoint& point : a.convolutions) {
     for (const ConvolutionPoint& other : b.convolutions) {
       if (shape_of(point) == shape_of(other)) {
-        ratios.push_back(seconds_of(other) / seconds_of(point));
+        ratios.push_back(point_seconds(other) / point_seconds(point));
       }
     }
   }

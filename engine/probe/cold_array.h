@@ -41,14 +41,13 @@ class ColdArray {
 
   // Another `size` elements than the last times, as far as there are.
   [[nodiscard]] float* next(Index size) {
-    partitioner::expects(aligned_elements(size) <= values_.size(),
-                         "a trial takes what it asked for");
+    expects(aligned_elements(size) <= values_.size(), "a trial takes what it asked for");
     const Index begin = next_ + aligned_elements(size) <= values_.size() ? next_ : 0;
     next_ = begin + aligned_elements(size);
     return values_.data() + begin;
   }
   [[nodiscard]] View<float> next(const Region& region) {
-    return trial_view(next(partitioner::blocked_volume(region)), region);
+    return trial_view(next(blocked_volume(region)), region);
   }
 
   [[nodiscard]] std::span<float> all() { return values_.span(); }

@@ -34,9 +34,9 @@ ConvolutionTrial::ConvolutionTrial(const ConvolutionPoint& trial, ProbeMaps& map
       scratch_(arena_.take(scratch_size_)),
       weight_(trial.filters * method_.shape.row()),
       weight_gradient_(weight_.size()) {
-  ProbeMaps::fit(maps.in, partitioner::blocked_volume(input_));
-  ProbeMaps::fit(maps.gradient, partitioner::blocked_volume(input_));
-  ProbeMaps::fit(maps.out, partitioner::blocked_volume(output_));
+  ProbeMaps::fit(maps.in, blocked_volume(input_));
+  ProbeMaps::fit(maps.gradient, blocked_volume(input_));
+  ProbeMaps::fit(maps.out, blocked_volume(output_));
   fill_trial(weight_.data(), weight_.size(), 3);
 }
 

@@ -16,9 +16,9 @@ namespace tessera::engine {
 
 namespace {
 
+using partitioner::ConvolutionPass;
 using partitioner::DeviceProfile;
 using partitioner::PassRates;
-using Pass = partitioner::ConvolutionPass;
 
 constexpr Region kMap{{0, 1}, {0, 64}, {0, 104}, {0, 104}};  // 2.6 MiB
 

@@ -61,8 +61,8 @@ class Trial {
         scratch_size_ = std::max(scratch_size_, workspace_of(kernel));
       }
     }
-    const Index in_size = partitioner::blocked_volume(input);
-    const Index out_size = partitioner::blocked_volume(output);
+    const Index in_size = blocked_volume(input);
+    const Index out_size = blocked_volume(output);
     arena_.emplace(std::vector<Index>{in_size, out_size, in_size, scratch_size_});
     in_ = arena_->take(input);
     out_ = arena_->take(output);

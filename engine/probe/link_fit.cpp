@@ -33,7 +33,7 @@ struct Equations {
 partitioner::LinkProfile fit_link(const std::vector<TimedTransfer>& transfers) {
   const Equations equations(transfers);
   const auto bytes = equations.terms.col(1);
-  partitioner::expects(bytes.squaredNorm() > 0, "a rate is fitted to transfers of some bytes");
+  expects(bytes.squaredNorm() > 0, "a rate is fitted to transfers of some bytes");
   const Eigen::RowVector2d scales = equations.terms.colwise().norm();
   Eigen::ColPivHouseholderQR<Eigen::MatrixX2d> line(equations.terms *
                                                     scales.asDiagonal().inverse());

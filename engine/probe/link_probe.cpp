@@ -326,7 +326,7 @@ void measure_stars(const Communicator& communicator,
 }  // namespace
 
 LinkMeasurements measure_links(const Communicator& communicator, double seconds) {
-  partitioner::expects(communicator.size() > 1, "a link is between two ranks");
+  expects(communicator.size() > 1, "a link is between two ranks");
   LinkMeasurements measurements;
   const auto ranks = static_cast<std::size_t>(communicator.size());
   measurements.half_round_trip_s.resize(ranks);

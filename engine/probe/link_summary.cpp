@@ -64,8 +64,8 @@ std::vector<LinkMeasurements> links_of_ranks(const LinkMeasurements& mine,
 
 void describe_links(const std::vector<LinkMeasurements>& ranks,
                     partitioner::ClusterProfile& cluster) {
-  partitioner::expects(ranks.size() > 1 && ranks.size() == cluster.devices.size(),
-                       "each device has measured its links to others");
+  expects(ranks.size() > 1 && ranks.size() == cluster.devices.size(),
+          "each device has measured its links to others");
   std::vector<LinkException> links;
   std::vector<double> latencies;
   std::vector<double> rates;

@@ -75,7 +75,7 @@ ConvolutionPoint tile_of(const Network& network, int layer, const Share& share) 
   const auto& convolution = std::get<partitioner::Convolution>(spec.operation);
   ConvolutionPoint point;
   point.channels = network.shape(spec.inputs[0]).channels;
-  const Index block = partitioner::channel_block(convolution.filters);
+  const Index block = channel_block(convolution.filters);
   const Index blocks = (convolution.filters + block - 1) / block;
   point.filters =
       std::min(convolution.filters, (blocks + share.filter_parts - 1) / share.filter_parts * block);

@@ -31,14 +31,12 @@ class Kernel {
       : method_{trial_shape(trial), partitioner::all_passes(trial.kernel)},
         output_(trial_output(trial)),
         scratch_size_(convolution_workspace(method_, output_, output_)),
-        arena_({partitioner::blocked_volume(trial_input(trial)),
-                partitioner::blocked_volume(output_),
-                scratch_size_}),
+        arena_({blocked_volume(trial_input(trial)), blocked_volume(output_), scratch_size_}),
         in_(arena_.take(trial_input(trial))),
         out_(arena_.take(output_)),
         scratch_(arena_.take(scratch_size_)),
         weight_(trial.filters * method_.shape.row()) {
-    std::fill_n(in_.data, partitioner::blocked_volume(in_.region), 1.0F);
+    std::fill_n(in_.data, blocked_volume(in_.region), 1.0F);
     std::fill_n(weight_.data(), weight_.size(), 0.5F);
   }
 
@@ -58,7 +56,7 @@ class Kernel {
   Array<float> weight_;
 };
 
-double seconds_of(int calls, Kernel& kernel) {
+double kernel_seconds(int calls, Kernel& kernel) {
   const double start = now_s();
   for (int call = 0; call < calls; ++call) {
     kernel.compute();
@@ -100,7 +98,7 @@ std::optional<double> measure_byte_s_of_kernels(const Communicator& communicator
       transfers.post_receive(batch, peer, all.subspan(bytes * static_cast<std::size_t>(i), bytes));
       transfers.post_send(batch, peer, sent);
     }
-    lost_s.push_back(seconds_of(calls, kernel) - calls * alone_s);
+    lost_s.push_back(kernel_seconds(calls, kernel) - calls * alone_s);
     transfers.wait(batch);
   }
   const double moved = 2 * std::max(1.0, static_cast<double>(received.size()));

@@ -20,7 +20,7 @@ namespace tessera::engine {
 
 // Of a map that lies there.
 [[nodiscard]] inline View<float> trial_view(float* cells, const Region& region) {
-  return {cells, region, partitioner::channel_block(region.channels.size())};
+  return {cells, region, channel_block(region.channels.size())};
 }
 
 class TrialArena {
@@ -32,11 +32,11 @@ class TrialArena {
   [[nodiscard]] float* take(Index size) {
     const Index begin = taken_;
     taken_ += aligned_elements(size);
-    partitioner::expects(taken_ <= values_.size(), "a trial takes what it asked for");
+    expects(taken_ <= values_.size(), "a trial takes what it asked for");
     return values_.data() + begin;
   }
   [[nodiscard]] View<float> take(const Region& region) {
-    return trial_view(take(partitioner::blocked_volume(region)), region);
+    return trial_view(take(blocked_volume(region)), region);
   }
 
  private:

@@ -8,8 +8,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 OutcomeRelay::OutcomeRelay(const Communicator& communicator,
                            std::vector<int> peers,
                            Index passes,

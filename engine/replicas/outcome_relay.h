@@ -19,10 +19,7 @@ namespace tessera::engine {
 class OutcomeRelay {
  public:
   // `passes` of a step, which is known `steps` later. The communicator must outlive it.
-  OutcomeRelay(const Communicator& communicator,
-               std::vector<int> peers,
-               partitioner::Index passes,
-               partitioner::Index steps);
+  OutcomeRelay(const Communicator& communicator, std::vector<int> peers, Index passes, Index steps);
   // Takes in what has been sent: all ranks end it together, unless an error does.
   ~OutcomeRelay();
   OutcomeRelay(const OutcomeRelay&) = delete;
@@ -56,11 +53,11 @@ class OutcomeRelay {
   [[nodiscard]] static PassOutcome sum(const std::vector<Message>& of_replicas);
 
   Peers peers_;
-  partitioner::Index passes_;
-  partitioner::Index delay_;
-  partitioner::Index told_ = 0;      // passes
-  partitioner::Index received_ = 0;  // of all others
-  std::deque<Message> mine_;         // that are told and whose others are not received
+  Index passes_;
+  Index delay_;
+  Index told_ = 0;            // passes
+  Index received_ = 0;        // of all others
+  std::deque<Message> mine_;  // that are told and whose others are not received
   std::deque<Sent> sent_;
   std::deque<PassOutcome> known_;      // the last ones that are received
   std::vector<PassOutcome> of_first_;  // of the first step's passes

@@ -50,7 +50,7 @@ void Synchroniser::average_statistics() {
 }
 
 void Synchroniser::meet() {
-  partitioner::expects(own_.empty(), "replicas that meet have parted");
+  expects(own_.empty(), "replicas that meet have parted");
   settle();
   Index bytes = 0;
   for (const Array<float>* array : own_arrays()) {
@@ -105,7 +105,7 @@ std::unique_ptr<Synchroniser> make_synchroniser(ReplicaModel model, const SyncOp
     case partitioner::SyncMode::EveryStep:
       break;
   }
-  partitioner::expects(false, "replicas that are apart are tied by something");
+  expects(false, "replicas that are apart are tied by something");
   return nullptr;
 }
 

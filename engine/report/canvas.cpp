@@ -55,10 +55,10 @@ bool takes_one_column(char32_t code_point) {
 // The characters of a text that is fit for a terminal, one by one.
 template <class Take>
 void for_each_character(std::string_view text, Take take) {
-  const std::string shown = partitioner::printable(text);
+  const std::string shown = printable(text);
   std::string_view rest = shown;
   while (!rest.empty()) {
-    const std::size_t bytes = std::max<std::size_t>(partitioner::utf8_character_bytes(rest), 1);
+    const std::size_t bytes = std::max<std::size_t>(utf8_character_bytes(rest), 1);
     take(rest.substr(0, bytes));
     rest.remove_prefix(bytes);
   }
@@ -77,9 +77,8 @@ void Canvas::set(int column, int line, std::string_view character, Ink ink) {
     return;
   }
   const bool ascii = character.size() == 1;
-  const bool shown =
-      ascii || (style_.unicode && partitioner::utf8_character_bytes(character) != 0 &&
-                takes_one_column(partitioner::utf8_code_point(character)));
+  const bool shown = ascii || (style_.unicode && utf8_character_bytes(character) != 0 &&
+                               takes_one_column(utf8_code_point(character)));
   Cell& cell = cells_[static_cast<std::size_t>(line) * static_cast<std::size_t>(columns_) +
                       static_cast<std::size_t>(column)];
   cell.character = shown ? character : "?";
@@ -134,7 +133,7 @@ std::vector<std::string> Canvas::text() const {
 }
 
 int screen_width(std::string_view text) {
-  return static_cast<int>(partitioner::text_width(partitioner::printable(text)));
+  return static_cast<int>(text_width(printable(text)));
 }
 
 }  // namespace tessera::engine

@@ -100,7 +100,7 @@ std::vector<DeviceColumn> all_columns() {
   };
   return {{"rank", 9, false, plain([](const DeviceNow& of) { return std::to_string(of.rank); })},
           {"host", 5, true, plain([](const DeviceNow& of) {
-             return std::string(partitioner::utf8_prefix(of.host, kMostHost));
+             return std::string(utf8_prefix(of.host, kMostHost));
            })},
           {"tile", 4, true, plain([](const DeviceNow& of) { return of.tile; })},
           {"step s", 8, false, step_entry},

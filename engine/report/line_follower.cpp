@@ -1,8 +1,3 @@
-// 64-bit file offsets on 32-bit machines; before any header of the system.
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
-#endif
-
 #include "engine/report/line_follower.h"
 
 #include <fcntl.h>

@@ -4,16 +4,15 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
 using Json = nlohmann::json;
 
 namespace {
 
-partitioner::Range range(const Json& json) {
+Range range(const Json& json) {
   return {json.at(0).get<Index>(), json.at(1).get<Index>()};
 }
 
-partitioner::Region region(const Json& json) {
+Region region(const Json& json) {
   return {range(json.at("images")),
           range(json.at("channels")),
           range(json.at("rows")),

@@ -14,20 +14,20 @@ namespace tessera::engine {
 
 struct OutlinedLayer {
   std::string kind;
-  partitioner::Index channels = 0;  // of its output
-  partitioner::Index rows = 0;
-  partitioner::Index cols = 0;
+  Index channels = 0;  // of its output
+  Index rows = 0;
+  Index cols = 0;
 };
 
 struct OutlinedTile {
-  partitioner::Region owned;     // of the output of the group's last layer
-  partitioner::Region computed;  // of the output of its first layer
+  Region owned;     // of the output of the group's last layer
+  Region computed;  // of the output of its first layer
 };
 
 // A map from outside that a group reads: another group's output, or the image.
 struct OutlinedRead {
-  int map = -1;                               // the layer whose output it is; -1: the image
-  std::vector<partitioner::Region> required;  // by rank
+  int map = -1;                  // the layer whose output it is; -1: the image
+  std::vector<Region> required;  // by rank
 };
 
 struct OutlinedGroup {
@@ -36,19 +36,19 @@ struct OutlinedGroup {
   bool recomputes = false;
   std::vector<OutlinedTile> tiles;       // by rank
   std::vector<OutlinedRead> reads = {};  // by map; empty where an earlier version does not say
-  partitioner::Index messages = 0;       // between ranks, of one forward pass
-  partitioner::Index message_bytes = 0;
-  partitioner::Index multiply_adds = 0;            // of one forward pass, all ranks
-  partitioner::Index redundant_multiply_adds = 0;  // that another rank computes too
+  Index messages = 0;                    // between ranks, of one forward pass
+  Index message_bytes = 0;
+  Index multiply_adds = 0;            // of one forward pass, all ranks
+  Index redundant_multiply_adds = 0;  // that another rank computes too
 };
 
 struct PlanOutline {
-  partitioner::Index batch = 0;  // images of a pass
+  Index batch = 0;  // images of a pass
   int ranks = 0;
   // Of the network's input; 0 where an earlier version does not say.
-  partitioner::Index image_channels = 0;
-  partitioner::Index image_rows = 0;
-  partitioner::Index image_cols = 0;
+  Index image_channels = 0;
+  Index image_rows = 0;
+  Index image_cols = 0;
   std::vector<OutlinedLayer> layers;
   std::vector<OutlinedGroup> groups;
 };

@@ -21,8 +21,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 [[nodiscard]] inline bool known(double number) {
   return !std::isnan(number);

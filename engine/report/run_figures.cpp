@@ -6,8 +6,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Range;
-
 namespace {
 
 constexpr std::ptrdiff_t kLatestSteps = 100;
@@ -172,7 +170,7 @@ std::string tile_text(const PlanOutline& plan, int rank) {
     return "";
   }
   const OutlinedGroup& group = plan.groups.front();
-  const partitioner::Region& owned = group.tiles[static_cast<std::size_t>(rank)].owned;
+  const Region& owned = group.tiles[static_cast<std::size_t>(rank)].owned;
   if (owned.empty()) {
     return "idle";
   }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "engine/files/run_files.h"
 #include "engine/report/flat_json.h"
 #include "engine/report/line_follower.h"
 #include "engine/report/run_info.h"
@@ -31,7 +32,7 @@ constexpr Index kMostFile = Index{256} << 20U;
 // Whether a process has a lock on a run's folder; nothing where that cannot be asked.
 std::optional<bool> is_locked(const fs::path& folder) {
   const int descriptor =
-      ::open((folder / "run.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+      ::open((folder / run_file::kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) {
     return errno == ENOENT ? std::optional(false) : std::nullopt;
   }
@@ -66,8 +67,8 @@ class WholeFile {
       return std::nullopt;
     }
     try {
-      return partitioner::read_regular_file(path_, "a file of a run", kMostFile);
-    } catch (const partitioner::InputError&) {  // not readable: as good as not there
+      return read_regular_file(path_, "a file of a run", kMostFile);
+    } catch (const InputError&) {  // not readable: as good as not there
       return "";
     }
   }
@@ -87,26 +88,26 @@ class RunReader::Files {
     const fs::file_status status = fs::status(folder, error);
     if (!fs::is_directory(status)) {
       const bool missing = status.type() == fs::file_type::not_found;
-      throw partitioner::InputError(folder.string(),
-                                    0,
-                                    missing ? "does not exist: give the folder of a run, the one "
-                                              "that `train` was given with --run"
-                                    : error ? "cannot be read: " + error.message()
-                                            : "is not a folder: give the folder of a run, the one "
-                                              "that `train` was given with --run");
+      throw InputError(folder.string(),
+                       0,
+                       missing ? "does not exist: give the folder of a run, the one "
+                                 "that `train` was given with --run"
+                       : error ? "cannot be read: " + error.message()
+                               : "is not a folder: give the folder of a run, the one "
+                                 "that `train` was given with --run");
     }
     if (::access(folder.c_str(), R_OK | X_OK) != 0) {
-      throw partitioner::InputError(
+      throw InputError(
           folder.string(), 0, "cannot be read: " + std::generic_category().message(errno));
     }
     add_whole_files(folder);
-    add_lines(folder, "metrics.jsonl", add_metrics_line, [this] {
+    add_lines(folder, run_file::kMetrics, add_metrics_line, [this] {
       data_.steps.clear();
       data_.evaluations.clear();
     });
-    add_lines(folder, "devices.jsonl", add_device_line, [this] { data_.devices.clear(); });
-    add_lines(folder, "events.jsonl", add_event_line, [this] { data_.events.clear(); });
-    add_lines(folder, "timing.jsonl", add_timing_line, [this] {
+    add_lines(folder, run_file::kDevices, add_device_line, [this] { data_.devices.clear(); });
+    add_lines(folder, run_file::kEvents, add_event_line, [this] { data_.events.clear(); });
+    add_lines(folder, run_file::kTiming, add_timing_line, [this] {
       data_.timings.clear();
       data_.predicted.clear();
     });
@@ -150,30 +151,30 @@ class RunReader::Files {
     const auto add = [&](const char* name, std::function<bool(const std::string&)> take) {
       whole_.push_back({name, WholeFile(folder / name), std::move(take)});
     };
-    add("run.json", [this](const std::string& text) {
+    add(run_file::kRun, [this](const std::string& text) {
       run_ = text.empty() ? std::nullopt : run_json(text);
       data_.info = run_ ? std::optional(run_->info) : std::nullopt;
       return run_.has_value();
     });
-    add("memory.json", [this](const std::string& text) {
+    add(run_file::kMemory, [this](const std::string& text) {
       const auto ranks = memory_of_ranks(text);
       data_.memory = ranks.value_or(std::vector<RankMemory>());
       return ranks.has_value();
     });
-    add("plan.json", [this](const std::string& text) {
+    add(run_file::kPlan, [this](const std::string& text) {
       data_.plan = plan_outline(text);
       data_.plan_json = data_.plan ? text : "";
       return data_.plan.has_value();
     });
-    for (const auto& [name, member] : {std::pair{"timeline.json", &RunData::timeline_json},
-                                       {"evaluation.json", &RunData::evaluation_json}}) {
+    for (const auto& [name, member] : {std::pair{run_file::kTimeline, &RunData::timeline_json},
+                                       {run_file::kEvaluation, &RunData::evaluation_json}}) {
       add(name, [this, kept = member](const std::string& text) {
         const bool good = nlohmann::json::accept(text);
         data_.*kept = good ? text : "";
         return good;
       });
     }
-    add("partition.toml", [this](const std::string& text) {
+    add(run_file::kPartition, [this](const std::string& text) {
       data_.partition_toml = text;
       return true;
     });

@@ -8,10 +8,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-using partitioner::Range;
-using partitioner::Region;
-
 namespace {
 
 // Rules that meet in a character, and what they look like together.

@@ -179,7 +179,7 @@ class TopScreen {
                                          info.data,
                                          pictures,
                                          info.batch,
-                                         partitioner::counted(std::max(data_.ranks(), 1), "rank"));
+                                         counted(std::max(data_.ranks(), 1), "rank"));
     const int room = view_.columns - 2;
     const bool fits = screen_width(what) <= room;
     canvas_.write(1,
@@ -188,7 +188,7 @@ class TopScreen {
                        : fmt::format("{}, batch {}, {}",
                                      std::filesystem::path(info.model).filename().string(),
                                      info.batch,
-                                     partitioner::counted(std::max(data_.ranks(), 1), "rank")),
+                                     counted(std::max(data_.ranks(), 1), "rank")),
                   Ink::Plain,
                   room);
   }
@@ -359,7 +359,7 @@ class TopScreen {
   // Broken between words, where there are any; at most a few lines.
   static std::vector<std::string> wrapped_text(const RunEvent& event, int width) {
     constexpr std::size_t kMostLines = 3;
-    std::string text = partitioner::printable(event.text.empty() ? event.kind : event.text);
+    std::string text = printable(event.text.empty() ? event.kind : event.text);
     if (event.rank >= 0) {
       text = fmt::format("rank {}: {}", event.rank, text);
     }
@@ -374,8 +374,7 @@ class TopScreen {
       } else if (screen_width(lines.back()) + 1 + screen_width(word) <= width) {
         lines.back() += ' ' + word;
       } else if (lines.size() == kMostLines) {
-        lines.back() =
-            partitioner::shortened(lines.back() + ' ' + word, static_cast<std::size_t>(width));
+        lines.back() = shortened(lines.back() + ' ' + word, static_cast<std::size_t>(width));
         break;
       } else {
         lines.push_back(word);
@@ -491,7 +490,7 @@ class TopScreen {
     for (const auto& [file, count] : data_.damaged) {
       parts.emplace_back(
           file.ends_with(".jsonl")
-              ? fmt::format("{} of {} left out: damaged", partitioner::counted(count, "line"), file)
+              ? fmt::format("{} of {} left out: damaged", counted(count, "line"), file)
               : fmt::format("{} left out: damaged", file),
           Ink::Warn);
     }

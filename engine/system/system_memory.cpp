@@ -11,7 +11,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::Index;
 using Path = std::filesystem::path;
 
 constexpr Index kKibibyte = 1024;

@@ -12,15 +12,14 @@ namespace tessera::engine {
 // Bytes that programs may still take, as the kernel estimates it (MemAvailable), or what the
 // control groups of this process leave, of version 1 or 2, where that is less. 0 where neither can
 // be read. `root` is the folder that /proc and /sys lie in.
-[[nodiscard]] partitioner::Index free_memory_bytes(const std::filesystem::path& root = "/");
+[[nodiscard]] Index free_memory_bytes(const std::filesystem::path& root = "/");
 
 // What the control groups of this process leave alone; nothing where none has a limit.
-[[nodiscard]] std::optional<partitioner::Index> memory_left_by_groups(
-    const std::filesystem::path& root = "/");
+[[nodiscard]] std::optional<Index> memory_left_by_groups(const std::filesystem::path& root = "/");
 
 // Bytes of this process that are resident, and that were at most (VmRSS, VmHWM); 0 where the kernel
 // does not say.
-[[nodiscard]] partitioner::Index resident_bytes();
-[[nodiscard]] partitioner::Index peak_resident_bytes();
+[[nodiscard]] Index resident_bytes();
+[[nodiscard]] Index peak_resident_bytes();
 
 }  // namespace tessera::engine

@@ -48,7 +48,7 @@ CarriedState::CarriedState(const partitioner::Plan& plan, Trainer* trainer) {
 void CarriedState::give(const partitioner::Plan& plan,
                         Trainer* trainer,
                         const Communicator& communicator) const {
-  partitioner::expects(plan.parameters.size() == tensors_.size(), "plans are of the same network");
+  expects(plan.parameters.size() == tensors_.size(), "plans are of the same network");
   const Index steps = communicator.share(steps_);
   const bool adam = communicator.share(adam_);
   for (std::size_t i = 0; i < tensors_.size(); ++i) {

@@ -17,8 +17,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 namespace {
 
 constexpr const char* kMetric = "metric";  // the name of the one below which its value is

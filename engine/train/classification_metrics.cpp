@@ -40,8 +40,8 @@ ClassificationMetrics::ClassificationMetrics(int classes)
     : scores_(static_cast<std::size_t>(classes)) {}
 
 void ClassificationMetrics::add(std::span<const float> outputs, int label) {
-  partitioner::expects(outputs.size() == scores_.size() && !outputs.empty() && label >= 0,
-                       "a picture has an output for each class, and a label");
+  expects(outputs.size() == scores_.size() && !outputs.empty() && label >= 0,
+          "a picture has an output for each class, and a label");
   const auto predicted =
       static_cast<int>(std::max_element(outputs.begin(), outputs.end()) - outputs.begin());
   ++pictures_;
@@ -68,7 +68,7 @@ void ClassificationMetrics::clear() {
 
 void ClassificationMetrics::accumulate(std::span<const float> outputs, const Targets& targets) {
   const std::size_t each = scores_.size();
-  partitioner::expects(outputs.size() == each * targets.size(), "outputs for each image");
+  expects(outputs.size() == each * targets.size(), "outputs for each image");
   for (std::size_t n = 0; n < targets.size(); ++n) {
     if (targets[n] && targets[n]->label) {
       add(outputs.subspan(n * each, each), *targets[n]->label);
@@ -78,7 +78,7 @@ void ClassificationMetrics::accumulate(std::span<const float> outputs, const Tar
 
 void ClassificationMetrics::merge(const Metric& other) {
   const auto* of = dynamic_cast<const ClassificationMetrics*>(&other);
-  partitioner::expects(of != nullptr && of->classes() == classes(), "metrics of the same classes");
+  expects(of != nullptr && of->classes() == classes(), "metrics of the same classes");
   for (std::size_t i = 0; i < scores_.size(); ++i) {
     scores_[i].pictures += of->scores_[i].pictures;
     scores_[i].predicted += of->scores_[i].predicted;

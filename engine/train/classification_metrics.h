@@ -15,8 +15,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 // A class taken for another one.
 struct Confusion {
   int label = 0;

@@ -21,8 +21,7 @@ std::string percent(double share) {
 }
 
 std::string short_name(const std::vector<std::string>& names, int number) {
-  return partitioner::shortened(
-      partitioner::printable(class_name(names, static_cast<std::size_t>(number))), kNameColumns);
+  return shortened(printable(class_name(names, static_cast<std::size_t>(number))), kNameColumns);
 }
 
 std::vector<std::string> class_cells(const ClassificationMetrics& metrics,
@@ -38,12 +37,11 @@ std::vector<std::string> class_cells(const ClassificationMetrics& metrics,
 // One row per class: the pairs stand beside what is known of the class.
 std::string confusion_table(const ClassificationMetrics& metrics,
                             const std::vector<std::string>& names) {
-  std::vector<partitioner::Column> columns{
-      {"class"}, {"", partitioner::Align::Left}, {"recall"}, {"precision"}, {"as"}};
+  std::vector<Column> columns{{"class"}, {"", Align::Left}, {"recall"}, {"precision"}, {"as"}};
   for (int predicted = 0; predicted < metrics.classes(); ++predicted) {
     columns.push_back({std::to_string(predicted)});
   }
-  partitioner::TextTable table(columns, 1);
+  TextTable table(columns, 1);
   for (int label = 0; label < metrics.classes(); ++label) {
     std::vector<std::string> cells = class_cells(metrics, names, label);
     cells.emplace_back();
@@ -67,8 +65,7 @@ std::string lowest_recall_table(const ClassificationMetrics& metrics,
     return metrics.score(a).recall() < metrics.score(b).recall();
   });
   order.resize(std::min(order.size(), kMostListed));
-  partitioner::TextTable table(
-      {{"class"}, {"", partitioner::Align::Left}, {"recall"}, {"precision"}, {"pictures"}});
+  TextTable table({{"class"}, {"", Align::Left}, {"recall"}, {"precision"}, {"pictures"}});
   for (const int number : order) {
     std::vector<std::string> cells = class_cells(metrics, names, number);
     cells.push_back(std::to_string(metrics.score(number).pictures));
@@ -87,9 +84,7 @@ std::string most_confused(const ClassificationMetrics& metrics,
     return "no class was mistaken for another\n";
   }
   pairs.resize(std::min(pairs.size(), kMostListed));
-  partitioner::TextTable table({{"pictures"},
-                                {"of class", partitioner::Align::Left},
-                                {"taken for", partitioner::Align::Left}});
+  TextTable table({{"pictures"}, {"of class", Align::Left}, {"taken for", Align::Left}});
   for (const Confusion& pair : pairs) {
     table.add_row({fmt::format("{} of {}", pair.pictures, metrics.score(pair.label).pictures),
                    short_name(names, pair.label),

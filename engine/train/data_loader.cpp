@@ -43,8 +43,8 @@ DataLoader::DataLoader(std::shared_ptr<const BatchSource> source,
       communicator_(&communicator),
       exchange_(communicator, plan.targets),
       targets_(static_cast<std::size_t>(plan.batch)) {
-  partitioner::expects((source_ != nullptr) == reads(plan, communicator.rank()),
-                       "a source where the plan reads");
+  expects((source_ != nullptr) == reads(plan, communicator.rank()),
+          "a source where the plan reads");
 }
 
 DataLoader::DataLoader(RandomPictures pictures,

@@ -12,8 +12,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 class EpochTable {
  public:
   // Keeps the rows up to `resumed_step` of a run that goes on, 0: none. `metrics` is that run's

@@ -13,8 +13,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 // Bounds of the design.
 inline constexpr double kDoubleBound =
     1e-10;  // of any difference, relative to the tensor's largest element

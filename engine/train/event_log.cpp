@@ -50,7 +50,7 @@ void EventLog::add(const std::string& kind, const std::string& text, int rank) {
   }
   try {
     lines_->add_line(line);
-  } catch (const partitioner::InputError&) {  // the metrics cannot be written either, and say so
+  } catch (const InputError&) {  // the metrics cannot be written either, and say so
   }
 }
 
@@ -59,7 +59,7 @@ void EventLog::copy_to(const std::filesystem::path& path) {
   if (lock.owns_lock() && lines_) {
     try {
       lines_->copy_to(path);
-    } catch (const partitioner::InputError&) {
+    } catch (const InputError&) {
     }
   }
 }

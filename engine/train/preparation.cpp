@@ -13,8 +13,7 @@
 
 namespace tessera::engine {
 
-using Json = nlohmann::ordered_json;
-using partitioner::InputError;
+using OrderedJson = nlohmann::ordered_json;
 using partitioner::MapShape;
 
 namespace {
@@ -32,7 +31,8 @@ bool are_numbers_in_order(const std::vector<std::string>& names) {
 
 // As it comes back from a file: bytes that are no UTF-8 are replaced there.
 std::string as_stored(const std::string& name) {
-  return Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace))
+  return OrderedJson::parse(
+             OrderedJson(name).dump(-1, ' ', false, OrderedJson::error_handler_t::replace))
       .get<std::string>();
 }
 
@@ -41,21 +41,21 @@ std::string size_text(const MapShape& shape) {
 }
 
 // One number where all channels have the same, which goes with any number of channels.
-std::vector<float> shortened(const std::vector<float>& numbers) {
+std::vector<float> one_if_alike(const std::vector<float>& numbers) {
   const bool alike = std::all_of(
       numbers.begin(), numbers.end(), [&](float number) { return number == numbers.front(); });
   return alike && !numbers.empty() ? std::vector<float>{numbers.front()} : numbers;
 }
 
 std::string numbers_text(const std::vector<float>& numbers) {
-  return fmt::format("{}", fmt::join(shortened(numbers), ", "));
+  return fmt::format("{}", fmt::join(one_if_alike(numbers), ", "));
 }
 
-Json sizes(const MapShape& shape) {
+OrderedJson sizes(const MapShape& shape) {
   return {shape.channels, shape.rows, shape.cols};
 }
 
-MapShape parse_sizes(const Json& json) {
+MapShape parse_sizes(const OrderedJson& json) {
   return {json.at(0).get<Index>(), json.at(1).get<Index>(), json.at(2).get<Index>()};
 }
 
@@ -103,26 +103,26 @@ Preparation preparation_of(const RenderingRules& rules,
 }
 
 std::string to_json(const Preparation& preparation) {
-  return Json{{"mean", preparation.mean},
-              {"std", preparation.stddev},
-              {"classes", preparation.class_names},
-              {"input", sizes(preparation.input)},
-              {"picture", sizes(preparation.picture)},
-              {"resize", preparation.resize}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return OrderedJson{{"mean", preparation.mean},
+                     {"std", preparation.stddev},
+                     {"classes", preparation.class_names},
+                     {"input", sizes(preparation.input)},
+                     {"picture", sizes(preparation.picture)},
+                     {"resize", preparation.resize}}
+      .dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 Preparation parse_preparation(const std::string& json, const std::string& where) {
   Preparation preparation;
   try {
-    const Json record = Json::parse(json);
+    const OrderedJson record = OrderedJson::parse(json);
     preparation.mean = record.at("mean").get<std::vector<float>>();
     preparation.stddev = record.at("std").get<std::vector<float>>();
     preparation.class_names = record.at("classes").get<std::vector<std::string>>();
     preparation.input = parse_sizes(record.at("input"));
     preparation.picture = parse_sizes(record.at("picture"));
     preparation.resize = record.at("resize").get<std::string>();
-  } catch (const Json::exception&) {
+  } catch (const OrderedJson::exception&) {
     throw InputError(
         where, 0, "its record of how pictures are prepared cannot be read: the file is damaged");
   }
@@ -152,10 +152,10 @@ PixelConvention convention_in_effect(const PixelConvention& given,
                                      const std::optional<Preparation>& stored) {
   PixelConvention convention = given;
   if (stored && convention.mean.empty()) {
-    convention.mean = shortened(stored->mean);
+    convention.mean = one_if_alike(stored->mean);
   }
   if (stored && convention.stddev.empty()) {
-    convention.stddev = shortened(stored->stddev);
+    convention.stddev = one_if_alike(stored->stddev);
   }
   return convention;
 }

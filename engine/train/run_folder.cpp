@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/run_files.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -29,14 +30,8 @@
 namespace tessera::engine {
 
 namespace fs = std::filesystem;
-using partitioner::InputError;
 
 namespace {
-
-constexpr const char* kLock = "run.lock";
-constexpr const char* kMetrics = "metrics.jsonl";
-constexpr const char* kCheckpoint = "checkpoint.safetensors";
-constexpr const char* kBest = "best.safetensors";
 
 // Whether a path names the file or folder that is open.
 bool names(const fs::path& path, int descriptor) {
@@ -63,14 +58,13 @@ std::string holder_of(int descriptor) {
   std::array<char, 200> text{};
   const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
   const std::string_view holder(text.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
-  return holder.empty() ? "another process"
-                        : partitioner::printable(holder.substr(0, holder.find('\n')));
+  return holder.empty() ? "another process" : printable(holder.substr(0, holder.find('\n')));
 }
 
 // The last step that a file of metrics has; nothing where it has no line.
 std::optional<std::int64_t> last_step(const fs::path& path) {
   std::optional<std::int64_t> last;
-  if (!partitioner::irregular_kind(path).empty()) {
+  if (!irregular_kind(path).empty()) {
     return last;  // a pipe would wait to be written to
   }
   std::ifstream file(path);
@@ -106,8 +100,8 @@ RunFolder::RunFolder(fs::path path, const fs::path& resume, bool replace)
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) {
-    if (names(path_ / kLock, lock_)) {
-      ::unlink((path_ / kLock).c_str());  // before the lock goes with the descriptor
+    if (names(path_ / run_file::kLock, lock_)) {
+      ::unlink((path_ / run_file::kLock).c_str());  // before the lock goes with the descriptor
     }
     ::close(lock_);
   }
@@ -137,7 +131,7 @@ void RunFolder::lock() {
   // Who looks whether a run is in progress has the lock for a moment, too.
   constexpr int kLooks = 10;
   constexpr std::chrono::milliseconds kBetweenLooks{10};
-  const fs::path file = path_ / kLock;
+  const fs::path file = path_ / run_file::kLock;
   for (int look = 1; lock_ < 0;) {
     const int descriptor =
         ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
@@ -181,11 +175,12 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
     return;
   }
   std::vector<std::string> found;
-  if (const auto step = is_file(path_ / kMetrics) ? last_step(path_ / kMetrics) : std::nullopt) {
-    found.push_back(fmt::format("{} up to step {}", kMetrics, *step));
+  if (const auto step = is_file(path_ / run_file::kMetrics) ? last_step(path_ / run_file::kMetrics)
+                                                            : std::nullopt) {
+    found.push_back(fmt::format("{} up to step {}", run_file::kMetrics, *step));
   }
-  const bool resumable = is_file(path_ / kCheckpoint);
-  for (const char* name : {kCheckpoint, kBest}) {
+  const bool resumable = is_file(path_ / run_file::kCheckpoint);
+  for (const char* name : {run_file::kCheckpoint, run_file::kBest}) {
     if (is_file(path_ / name)) {
       found.emplace_back(name);
     }
@@ -198,39 +193,28 @@ void RunFolder::expect_free(const fs::path& resume, bool replace) {
                     "with --run",
                     fmt::join(found, ", "),
                     resumable ? fmt::format("continue it with --resume {}, ",
-                                            (path_ / kCheckpoint).string())
+                                            (path_ / run_file::kCheckpoint).string())
                               : ""));
   }
 }
 
 void RunFolder::prepare() {
-  for (const char* name : {kCheckpoint,
-                           kBest,
-                           "partition.toml",
-                           "memory.json",
-                           "epochs.csv",
-                           "evaluation.json",
-                           "run.json",
-                           "plan.json",
-                           "timeline.json"}) {
-    const AtomicFile writable(path_ / name);
+  for (const RunFile& file : kRunFiles) {
+    if (file.replaced_whole) {
+      const AtomicFile writable(path_ / file.name);
+    }
   }
   if (goes_on_) {
     return;
   }
-  for (const char* name : {kCheckpoint,
-                           kBest,
-                           "memory.json",
-                           "devices.jsonl",
-                           "epochs.csv",
-                           "evaluation.json",
-                           "timeline.json",
-                           "choice.json",
-                           "data-map.toml"}) {
+  for (const RunFile& file : kRunFiles) {
+    if (!file.of_one_run) {
+      continue;
+    }
     std::error_code error;
-    fs::remove(path_ / name, error);
+    fs::remove(path_ / file.name, error);
     if (error) {
-      throw InputError((path_ / name).string(), 0, "cannot be removed: " + error.message());
+      throw InputError((path_ / file.name).string(), 0, "cannot be removed: " + error.message());
     }
   }
 }

@@ -8,19 +8,13 @@
 #include <utility>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/run_files.h"
 #include "engine/train/classification_report.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
 namespace {
-
-constexpr const char* kCheckpoint = "checkpoint.safetensors";
-constexpr const char* kBest = "best.safetensors";
-constexpr const char* kMetrics = "metrics.jsonl";
-constexpr const char* kDevices = "devices.jsonl";
-constexpr const char* kEpochs = "epochs.csv";
-constexpr const char* kEvaluation = "evaluation.json";
 
 constexpr const char* kGone =
     "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk removed";
@@ -38,8 +32,8 @@ void remove_if_later(const std::filesystem::path& evaluation, Index step) {
 }
 
 // That of rank 0, on all ranks.
-std::optional<BestSoFar> shared(const std::optional<BestSoFar>& mine,
-                                const Communicator& communicator) {
+std::optional<BestSoFar> shared_best(const std::optional<BestSoFar>& mine,
+                                     const Communicator& communicator) {
   struct Numbers {
     bool any = false;
     Index step = 0;
@@ -90,17 +84,17 @@ void RunRecord::begin(const partitioner::Network& network,
   double begun_s = 0;
   on_root(*communicator_, [&] {
     if (folder_->goes_on()) {
-      found = best_so_far(folder_->file(kBest), network, step);
+      found = best_so_far(folder_->file(run_file::kBest), network, step);
     }
     folder_->prepare();
-    metrics_.emplace(folder_->file(kMetrics), step);
+    metrics_.emplace(folder_->file(run_file::kMetrics), step);
     begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
-    since_best = found ? count_evaluations(folder_->file(kMetrics), found->step) : 0;
-    epochs_.emplace(folder_->file(kEpochs), folder_->file(kMetrics), step);
-    remove_if_later(folder_->file(kEvaluation), step);
-    write_atomically(folder_->file("partition.toml"), to_text(partition));
+    since_best = found ? count_evaluations(folder_->file(run_file::kMetrics), found->step) : 0;
+    epochs_.emplace(folder_->file(run_file::kEpochs), folder_->file(run_file::kMetrics), step);
+    remove_if_later(folder_->file(run_file::kEvaluation), step);
+    write_atomically(folder_->file(run_file::kPartition), to_text(partition));
   });
-  best_ = shared(found, *communicator_);
+  best_ = shared_best(found, *communicator_);
   clock_.emplace(*communicator_, begun_s);
   if (options_.monitor) {
     monitor_.emplace(*options_.monitor, *communicator_, *clock_, devices_ ? &*devices_ : nullptr);
@@ -146,13 +140,13 @@ void RunRecord::write(const char* name, const std::string& text) {
 }
 
 std::filesystem::path RunRecord::checkpoint_file() const {
-  return options_.folder / kCheckpoint;
+  return options_.folder / run_file::kCheckpoint;
 }
 
 // Rank 0's. Returns when the last of the lines that are kept was written; 0: none is. Without a
 // monitor lines of steps that are done again go away all the same.
 double RunRecord::open_devices(Index step) {
-  const std::filesystem::path file = folder_->file(kDevices);
+  const std::filesystem::path file = folder_->file(run_file::kDevices);
   if (options_.monitor || std::filesystem::exists(file)) {
     devices_.emplace(file, step);
   }
@@ -196,7 +190,7 @@ bool RunRecord::is_there() const {
 
 void RunRecord::expect_there() const {
   if (!is_there()) {
-    throw partitioner::InputError(options_.folder.string(), 0, kGone);
+    throw InputError(options_.folder.string(), 0, kGone);
   }
 }
 
@@ -241,11 +235,11 @@ void RunRecord::add_evaluation(Trainer& trainer,
     expect_there();
     nlohmann::ordered_json json{{"step", step}, {"epoch", epoch}};
     json.update(evaluation_json(result, class_names_));
-    write_atomically(folder_->file(kEvaluation), json_text(json) + "\n");
+    write_atomically(folder_->file(run_file::kEvaluation), json_text(json) + "\n");
   });
   const BestSoFar now{step, {result.score(), result.loss}};
   if (!best_ || now.tested.better_than(best_->tested)) {
-    save_into(options_.folder / kBest, trainer, begun, now.tested);
+    save_into(options_.folder / run_file::kBest, trainer, begun, now.tested);
     best_ = now;
     since_best_ = 0;
   } else {
@@ -276,13 +270,13 @@ void RunRecord::rescue(Trainer& trainer, const TrainingState& begun) {
         if (options_.rescue) {
           options_.rescue(rescued);
         }
-        metrics_->lines().copy_to(rescued / kMetrics);
+        metrics_->lines().copy_to(rescued / run_file::kMetrics);
         if (devices_) {
-          devices_->lines().copy_to(rescued / kDevices);
+          devices_->lines().copy_to(rescued / run_file::kDevices);
         }
-        epochs_->copy_to(rescued / kEpochs);
+        epochs_->copy_to(rescued / run_file::kEpochs);
       });
-      save_into(rescued / kCheckpoint, trainer, begun, std::nullopt);
+      save_into(rescued / run_file::kCheckpoint, trainer, begun, std::nullopt);
     } catch (const AgreedError&) {
       continue;  // no room there either
     }

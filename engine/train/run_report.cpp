@@ -65,13 +65,13 @@ std::string memory_json(const std::vector<MemoryUse>& planned,
 
 std::string memory_table(const std::string& json) {
   const auto report = nlohmann::ordered_json::parse(json);
-  std::vector<partitioner::Column> columns = {{"rank"}, {"", partitioner::Align::Left}};
+  std::vector<Column> columns = {{"rank"}, {"", Align::Left}};
   for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
     columns.push_back({kind.name});
   }
   columns.push_back({"total"});
   columns.push_back({"resident"});
-  partitioner::TextTable table(columns);
+  TextTable table(columns);
   for (const auto& rank : report["ranks"]) {
     for (const char* which : {"planned", "measured"}) {
       const auto& use = rank[which];
@@ -79,10 +79,10 @@ std::string memory_table(const std::string& json) {
       std::vector<std::string> cells = {measured ? "" : std::to_string(rank["rank"].get<int>()),
                                         which};
       for (const partitioner::MemoryKind& kind : partitioner::kMemoryKinds) {
-        cells.push_back(partitioner::mebibytes(use[kind.name].get<Index>()));
+        cells.push_back(mebibytes(use[kind.name].get<Index>()));
       }
-      cells.push_back(partitioner::mebibytes(use["total"].get<Index>()));
-      cells.push_back(measured ? partitioner::mebibytes(use["peak_resident"].get<Index>()) : "");
+      cells.push_back(mebibytes(use["total"].get<Index>()));
+      cells.push_back(measured ? mebibytes(use["peak_resident"].get<Index>()) : "");
       table.add_row(std::move(cells));
     }
   }

@@ -5,6 +5,7 @@
 
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/files/atomic_file.h"
+#include "engine/files/run_files.h"
 #include "engine/ops/loops/threads.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
@@ -36,7 +37,7 @@ void RunStory::follow(PredictedSteps predicted, Trainer& trainer, Index last_ste
   const Index step = trainer.steps_done();
   timing_.reset();
   on_root(trains, [&] {
-    timing_.emplace(folder_ / "timing.jsonl", step, predicted.of_ranks, clock, trains);
+    timing_.emplace(folder_ / run_file::kTiming, step, predicted.of_ranks, clock, trains);
   });
   if (!timing_) {
     timing_.emplace(std::nullopt, step, std::vector<StepShares>(), clock, trains);
@@ -50,7 +51,7 @@ void RunStory::go_on(const std::string& plan_json,
                      Index last_step) {
   if (communicator_->rank() == 0) {
     attempt([&] { summary_.predict(predicted.step_s); });
-    attempt([&] { write_atomically(folder_ / "plan.json", plan_json + "\n"); });
+    attempt([&] { write_atomically(folder_ / run_file::kPlan, plan_json + "\n"); });
   }
   follow(std::move(predicted), trainer, last_step);
 }
@@ -60,23 +61,24 @@ template <class Work>
 void RunStory::attempt(Work work) {
   try {
     work();
-  } catch (const partitioner::InputError& error) {
+  } catch (const InputError& error) {
     warn(error.what());
   }
 }
 
 void RunStory::open_files(Start& start, Index step) {
-  const std::string ranks = partitioner::counted(communicator_->size(), "rank");
-  events_.open(folder_ / kEvents, step, record_->clock());
+  const std::string ranks = counted(communicator_->size(), "rank");
+  events_.open(folder_ / run_file::kEvents, step, record_->clock());
   if (step > 0) {
     events_.add("resume", fmt::format("resumed after step {} on {}", step, ranks));
   } else {
     events_.add("start", fmt::format("started on {}", ranks));
   }
   start.summary.first_step = step + 1;
-  attempt(
-      [&] { summary_.begin(folder_ / "run.json", std::move(start.summary), record_->goes_on()); });
-  attempt([&] { write_atomically(folder_ / "plan.json", start.plan_json + "\n"); });
+  attempt([&] {
+    summary_.begin(folder_ / run_file::kRun, std::move(start.summary), record_->goes_on());
+  });
+  attempt([&] { write_atomically(folder_ / run_file::kPlan, start.plan_json + "\n"); });
 }
 
 TrainingObserver RunStory::observer() {
@@ -86,7 +88,7 @@ TrainingObserver RunStory::observer() {
                 timing_->add(step, result.times);
                 if (const auto text = timeline_->after(step)) {  // on all ranks
                   if (communicator_->rank() == 0) {
-                    attempt([&] { write_atomically(folder_ / "timeline.json", *text); });
+                    attempt([&] { write_atomically(folder_ / run_file::kTimeline, *text); });
                   }
                 }
               },

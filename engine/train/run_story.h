@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/files/run_files.h"
 #include "engine/train/event_log.h"
 #include "engine/train/run_record.h"
 #include "engine/train/run_summary.h"
@@ -64,11 +65,9 @@ class RunStory {
   void end(const std::string& state, const std::string& reason);
 
   // Saves what happened in another folder.
-  void copy_to(const std::filesystem::path& folder) { events_.copy_to(folder / kEvents); }
+  void copy_to(const std::filesystem::path& folder) { events_.copy_to(folder / run_file::kEvents); }
 
  private:
-  static constexpr const char* kEvents = "events.jsonl";
-
   [[nodiscard]] std::vector<RunSummary::Rank> gather_ranks() const;
   template <class Work>
   void attempt(Work work);

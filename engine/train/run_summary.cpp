@@ -15,7 +15,7 @@
 
 namespace tessera::engine {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
@@ -24,12 +24,12 @@ std::string utc_now() {
 }
 
 // What an earlier start has left; nothing where that is not to be read.
-Json earlier(const std::filesystem::path& path) {
-  if (!partitioner::irregular_kind(path).empty()) {
+OrderedJson earlier(const std::filesystem::path& path) {
+  if (!irregular_kind(path).empty()) {
     return {};
   }
   std::ifstream file(path);
-  return Json::parse(file, nullptr, false);
+  return OrderedJson::parse(file, nullptr, false);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary
   summary_ = std::move(summary);
   started_ = utc_now();
   if (goes_on) {
-    const Json before = earlier(path);
+    const OrderedJson before = earlier(path);
     if (before.is_object() && before.contains("started") && before["started"].is_string()) {
       started_ = before["started"].get<std::string>();
     }
@@ -75,43 +75,44 @@ bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
   }
   try {
     write_atomically(path_, text(state, reason));
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
   }
   return true;
 }
 
 std::string RunSummaryFile::text(const std::string& state, const std::string& reason) const {
-  Json ranks = Json::array();
+  OrderedJson ranks = OrderedJson::array();
   for (const RunSummary::Rank& rank : summary_.ranks) {
     ranks.push_back({{"rank", ranks.size()}, {"host", rank.host}, {"threads", rank.threads}});
   }
-  const Json json{{"state", state},
-                  {"reason", reason},
-                  {"started", started_},
-                  {"ended", state == "running" ? Json() : Json(utc_now())},
-                  {"version", summary_.version},
-                  {"model", summary_.model},
-                  {"data", summary_.data},
-                  {"command", summary_.command},
-                  {"first_step", summary_.first_step},
-                  {"last_step", summary_.last_step},
-                  {"epoch_steps", summary_.epoch_steps},
-                  {"batch", summary_.batch},
-                  {"seed", summary_.seed},
-                  {"replicas", summary_.replicas},
-                  {"sync", summary_.sync},
-                  {"gradient_precision", summary_.gradient_precision},
-                  {"exact", summary_.inexact.empty()},
-                  {"not_exact", summary_.inexact},
-                  {"training_pictures", summary_.training_pictures},
-                  {"testing_pictures", summary_.testing_pictures},
-                  {"class_names", summary_.class_names},
-                  {"ranks", ranks},
-                  {"predicted_step_s", partitioner::or_null<Json>(summary_.predicted_step_s)},
-                  {"memory_limit_bytes", partitioner::or_null<Json>(summary_.memory_limit_bytes)},
-                  {"sent_bytes", partitioner::or_null<Json>(summary_.sent_bytes)}};
+  const OrderedJson json{
+      {"state", state},
+      {"reason", reason},
+      {"started", started_},
+      {"ended", state == "running" ? OrderedJson() : OrderedJson(utc_now())},
+      {"version", summary_.version},
+      {"model", summary_.model},
+      {"data", summary_.data},
+      {"command", summary_.command},
+      {"first_step", summary_.first_step},
+      {"last_step", summary_.last_step},
+      {"epoch_steps", summary_.epoch_steps},
+      {"batch", summary_.batch},
+      {"seed", summary_.seed},
+      {"replicas", summary_.replicas},
+      {"sync", summary_.sync},
+      {"gradient_precision", summary_.gradient_precision},
+      {"exact", summary_.inexact.empty()},
+      {"not_exact", summary_.inexact},
+      {"training_pictures", summary_.training_pictures},
+      {"testing_pictures", summary_.testing_pictures},
+      {"class_names", summary_.class_names},
+      {"ranks", ranks},
+      {"predicted_step_s", partitioner::or_null<OrderedJson>(summary_.predicted_step_s)},
+      {"memory_limit_bytes", partitioner::or_null<OrderedJson>(summary_.memory_limit_bytes)},
+      {"sent_bytes", partitioner::or_null<OrderedJson>(summary_.sent_bytes)}};
   // Names may be any bytes.
-  return json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return json.dump(1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace tessera::engine

@@ -13,8 +13,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 struct RunSummary {
   struct Rank {
     std::string host;

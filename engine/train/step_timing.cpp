@@ -101,7 +101,7 @@ void StepTimingFile::write(int rank, const StepShares& shares, bool predicted) {
   }
   try {
     lines_->add_line(line.dump());
-  } catch (const partitioner::InputError&) {  // the metrics cannot be written either, and say so
+  } catch (const InputError&) {  // the metrics cannot be written either, and say so
   }
 }
 

@@ -10,9 +10,7 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
 using partitioner::Message;
-using partitioner::Range;
 
 namespace {
 

@@ -10,10 +10,9 @@
 namespace tessera::engine {
 
 using partitioner::Action;
-using partitioner::Index;
 using partitioner::Transfer;
 using partitioner::TransferKind;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
@@ -36,7 +35,7 @@ class Trace {
   }
 
  private:
-  void add(const Json& event) {
+  void add(const OrderedJson& event) {
     events_ += events_.empty() ? "" : ",\n";
     events_ += event.dump();
   }
@@ -106,16 +105,16 @@ class Trace {
 
   [[nodiscard]] bool concerns(int number, int rank) const {
     bool found = false;
-    for_each_message(plan_, transfer(number), [&](int from, int to, const partitioner::Region&) {
+    for_each_message(plan_, transfer(number), [&](int from, int to, const Region&) {
       found = found || (from != to && (from == rank || to == rank));
     });
     return found;
   }
 
-  [[nodiscard]] Json arguments(const Action& action,
-                               const PerformedAction& performed,
-                               int rank) const {
-    Json result{{"action", performed.action}, {"pass", performed.pass}};
+  [[nodiscard]] OrderedJson arguments(const Action& action,
+                                      const PerformedAction& performed,
+                                      int rank) const {
+    OrderedJson result{{"action", performed.action}, {"pass", performed.pass}};
     if (action.kind == Action::Kind::Compute) {
       result["phase"] = name_of(action.phase);
       if (action.bucket >= 0) {
@@ -137,7 +136,7 @@ class Trace {
     return result;
   }
 
-  void add_transfer(int number, int rank, Json& result) const {
+  void add_transfer(int number, int rank, OrderedJson& result) const {
     const Transfer& of = transfer(number);
     result["transfer"] = number;
     result["kind"] = name_of(of.kind);
@@ -146,7 +145,7 @@ class Trace {
     }
     Index sent = 0;
     Index received = 0;
-    for_each_message(plan_, of, [&](int from, int to, const partitioner::Region& region) {
+    for_each_message(plan_, of, [&](int from, int to, const Region& region) {
       const Index bytes = from == to ? 0 : message_bytes(plan_, of, region, sizeof(float));
       sent += from == rank ? bytes : 0;
       received += to == rank ? bytes : 0;

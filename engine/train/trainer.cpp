@@ -278,7 +278,7 @@ void Trainer::expect_finite_parameters() {
 }
 
 StepResult Trainer::run_step(DataLoader& loader) {
-  partitioner::expects(has_loss_ || loader.is_random(), "a loss, or nothing to learn");
+  expects(has_loss_ || loader.is_random(), "a loss, or nothing to learn");
   StepResult result;
   StepTimes& times = result.times;
   const ExchangeTimes before = communicator_->exchange_times();

@@ -10,8 +10,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
-
 namespace {
 
 std::vector<Index> map_shape(const partitioner::Network& network, int map, Index batch) {

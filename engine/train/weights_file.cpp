@@ -17,7 +17,6 @@
 
 namespace tessera::engine {
 
-using partitioner::InputError;
 using partitioner::Network;
 using partitioner::ParameterKind;
 
@@ -182,7 +181,7 @@ void expect_any(const std::filesystem::path& path,
 }
 
 // Rank 0's choice, on all ranks.
-std::vector<char> shared(const std::vector<char>& taken, const Communicator& communicator) {
+std::vector<char> shared_flags(const std::vector<char>& taken, const Communicator& communicator) {
   const auto all = communicator.gather_all(bytes_of(taken.data(), std::ssize(taken)));
   std::vector<char> result;
   for (const std::byte flag : all[0]) {
@@ -243,7 +242,7 @@ std::vector<std::string> load_fitting_weights(const std::filesystem::path& path,
     source->expect_sound(parameters, fit.taken);
   });
   root.finish();
-  fill_parameters(source, shared(fit.taken, communicator), parameters, communicator, root);
+  fill_parameters(source, shared_flags(fit.taken, communicator), parameters, communicator, root);
   root.finish();
   return fit.lines;
 }

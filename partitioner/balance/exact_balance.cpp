@@ -15,7 +15,7 @@ namespace {
 // Ends within a second or so, with or without the proof that nothing is better.
 constexpr std::size_t kMostFlowArcs = 8000000;
 constexpr std::size_t kMostCuts = 24;  // that are kept
-constexpr double kRounding = 1e-12;
+constexpr double kBalanceRounding = 1e-12;
 
 // An epoch time, and the least time of moving that it takes.
 struct Point {
@@ -47,7 +47,7 @@ class ExactBalance {
     double bound = kInfiniteRate;
     while (!open_.empty()) {
       const Interval interval = open_.top();
-      if (best_ && interval.bound >= best_->total_s * (1 - kRounding)) {
+      if (best_ && interval.bound >= best_->total_s * (1 - kBalanceRounding)) {
         break;
       }
       if (flow_arcs_ >= kMostFlowArcs) {
@@ -80,13 +80,13 @@ class ExactBalance {
   // The best, or as good a one that moves fewer samples.
   [[nodiscard]] Balance with_fewest_moves() {
     Balance fewest = balance_of(problem_, flow_.fewest_moves(best_times_));
-    return fewest.total_s <= best_->total_s * (1 + kRounding) ? std::move(fewest)
-                                                              : *std::move(best_);
+    return fewest.total_s <= best_->total_s * (1 + kBalanceRounding) ? std::move(fewest)
+                                                                     : *std::move(best_);
   }
 
   void divide(const Point& low, const Point& high) {
     const double next_s = limits_.next_epoch_s(low.epoch_s);
-    if (high.move_s < kInfiniteRate && next_s < high.epoch_s * (1 - kRounding)) {
+    if (high.move_s < kInfiniteRate && next_s < high.epoch_s * (1 - kBalanceRounding)) {
       open_.push({low, high, problem_.epochs * next_s + high.move_s});
     }
   }

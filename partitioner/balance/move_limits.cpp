@@ -10,11 +10,11 @@ namespace {
 
 // Of a number of samples, relative and absolute: a time that was computed from a whole number gives
 // that number again, and of many samples none more.
-constexpr double kRounding = 8 * std::numeric_limits<double>::epsilon();
+constexpr double kLimitRounding = 8 * std::numeric_limits<double>::epsilon();
 constexpr double kLittle = 1e-9;
 
 double rounded_down(double samples) {
-  return std::floor(samples * (1 + kRounding) + kLittle);
+  return std::floor(samples * (1 + kLimitRounding) + kLittle);
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ double MoveLimits::previous_epoch_s(double epoch_s, bool or_equal) const {
     double shards = shards_of(i, held);
     const bool equal =
         static_cast<double>(staying(i)) + shards * static_cast<double>(problem_.shard) >=
-        samples * (1 - kRounding) - kLittle;
+        samples * (1 - kLimitRounding) - kLittle;
     if (!or_equal && equal) {
       shards -= 1;
     }

@@ -2,7 +2,7 @@
 
 #include "partitioner/base/printable.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 namespace {
 
@@ -29,4 +29,4 @@ void expects(bool condition, const char* what_must_hold, const char* file, int l
   }
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

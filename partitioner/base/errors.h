@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 class InputError : public std::runtime_error {
  public:
@@ -28,4 +28,4 @@ void expects(bool condition,
              const char* file = __builtin_FILE(),
              int line = __builtin_LINE());
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

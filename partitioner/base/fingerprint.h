@@ -10,7 +10,7 @@
 
 #include "partitioner/base/region.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 class Fingerprint {
  public:
@@ -34,4 +34,4 @@ class Fingerprint {
   std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

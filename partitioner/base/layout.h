@@ -6,7 +6,7 @@
 
 #include "partitioner/base/region.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 // Channels that lie side by side in a cell of a buffer with `channels` channels in all. Up to four
 // are not padded.
@@ -25,4 +25,4 @@ namespace tessera::partitioner {
   return region.images.size() * padded * region.rows.size() * region.cols.size();
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 OverlapIndex::OverlapIndex(const std::vector<Region>& regions) {
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -26,4 +26,4 @@ OverlapIndex::OverlapIndex(const std::vector<Region>& regions) {
   }
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -7,7 +7,7 @@
 
 #include "partitioner/base/region.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 class OverlapIndex {
  public:
@@ -53,4 +53,4 @@ class OverlapIndex {
   std::vector<Slab> slabs_;
 };
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -6,7 +6,7 @@
 
 #include "partitioner/base/utf8.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 namespace {
 
@@ -67,4 +67,4 @@ std::string printable_start(std::string_view text, std::size_t most_bytes) {
   return printable(start) + (start.size() < text.size() ? "..." : "");
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 // Control characters and bytes that are not UTF-8 as \x1b, characters that reorder or hide text
 // (bidirectional overrides, line separators, invisible marks) as \u202e; all else as it is.
@@ -18,4 +18,4 @@ namespace tessera::partitioner {
 // The same of at most `most_bytes` of the text, with "..." where some of it was left out.
 [[nodiscard]] std::string printable_start(std::string_view text, std::size_t most_bytes = 60);
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

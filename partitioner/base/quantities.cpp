@@ -3,7 +3,7 @@
 #include <array>
 #include <fmt/format.h>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 namespace {
 
@@ -39,8 +39,8 @@ std::string share_of(Index part, Index whole) {
                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string counted(Index count, const char* noun) {
+std::string counted(Index count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

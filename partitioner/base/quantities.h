@@ -3,15 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "partitioner/base/region.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
-[[nodiscard]] std::string readable_bytes(Index bytes);             // B, KiB, MiB, ...
-[[nodiscard]] std::string readable_count(Index count);             // k, M, G, ...: powers of 1000
-[[nodiscard]] std::string mebibytes(Index bytes);                  // without the unit, for columns
-[[nodiscard]] std::string share_of(Index part, Index whole);       // "8.2 %"
-[[nodiscard]] std::string counted(Index count, const char* noun);  // "1 rank", "2 ranks"
+[[nodiscard]] std::string readable_bytes(Index bytes);        // B, KiB, MiB, ...
+[[nodiscard]] std::string readable_count(Index count);        // k, M, G, ...: powers of 1000
+[[nodiscard]] std::string mebibytes(Index bytes);             // without the unit, for columns
+[[nodiscard]] std::string share_of(Index part, Index whole);  // "8.2 %"
+[[nodiscard]] std::string counted(Index count, std::string_view noun);  // "1 rank", "2 ranks"
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 Region hull(const Region& a, const Region& b) {
   if (a.empty()) {
@@ -69,4 +69,4 @@ std::ostream& operator<<(std::ostream& out, const Region& region) {
              << region.rows << " cols " << region.cols;
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -12,7 +12,7 @@
 #include <iosfwd>
 #include <vector>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 using Index = std::int64_t;  // signed: regions reach outside the image; 64 bits also on 32-bit ARM
 
@@ -64,4 +64,4 @@ struct Region {
 std::ostream& operator<<(std::ostream& out, const Range& range);
 std::ostream& operator<<(std::ostream& out, const Region& region);
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -1,8 +1,3 @@
-// 64-bit file offsets on 32-bit machines; before any header of the system.
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64  // NOLINT(bugprone-reserved-identifier)
-#endif
-
 #include "partitioner/base/regular_file.h"
 
 #include <algorithm>
@@ -17,7 +12,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 static_assert(sizeof(off_t) == 8, "files may be larger than 2 GiB");
 
@@ -133,4 +128,4 @@ std::string read_regular_file(const std::filesystem::path& path,
   return text;
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -13,7 +13,7 @@
 
 #include "partitioner/base/region.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 // What this is and cannot be read as a file, "a folder", "a named pipe"; empty for a regular file,
 // a symbolic link to one, and where there is nothing that could be looked at.
@@ -43,4 +43,4 @@ class RegularFile {
                                             std::string_view what,
                                             Index most_bytes);
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

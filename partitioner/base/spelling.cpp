@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 namespace {
 
@@ -64,4 +64,4 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
   return nearest.empty() ? "" : ": did you mean `" + std::string(nearest) + "`?";
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 // The nearest of the known words, of equally near ones the first; empty where none is near. Small
 // and large letters, '-', ' ' and '_' are the same; of up to three letters none may be wrong, of up
@@ -18,4 +18,4 @@ namespace tessera::partitioner {
 [[nodiscard]] std::string suggestion(std::string_view word,
                                      const std::vector<std::string_view>& known);
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

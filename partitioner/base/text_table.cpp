@@ -6,7 +6,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 namespace {
 
@@ -118,4 +118,4 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t width) {
   return text;
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

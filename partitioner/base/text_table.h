@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 enum class Align { Left, Right };
 
@@ -41,4 +41,4 @@ class TextTable {
 // Words joined by ", ", broken into lines of at most `width` letters where that is possible.
 [[nodiscard]] std::string wrapped(const std::vector<std::string>& words, std::size_t width);
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -6,7 +6,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/base/region.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 namespace {
 
@@ -96,4 +96,4 @@ void expect_bounded_toml(std::string_view text, const std::string& name) {
   Walk(text, name).expect_bounds();
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

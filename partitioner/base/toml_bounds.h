@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 // Throws InputError, with `name` as the file and the line, where brackets or keys nest deeper than
 // a profile or partition ever does, or where there are too many values.
 void expect_bounded_toml(std::string_view text, const std::string& name);
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

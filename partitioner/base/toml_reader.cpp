@@ -11,7 +11,7 @@
 #include "partitioner/base/spelling.h"
 #include "partitioner/base/toml_bounds.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 namespace {
 
@@ -217,4 +217,4 @@ std::string toml_quoted(std::string_view text) {
   return result + '"';
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -12,7 +12,7 @@
 
 #include "partitioner/base/region.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 class TomlReader {
  public:
@@ -66,4 +66,4 @@ class TomlReader {
 // A text between quotes, as TOML wants it.
 [[nodiscard]] std::string toml_quoted(std::string_view text);
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

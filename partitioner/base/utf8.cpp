@@ -1,6 +1,6 @@
 #include "partitioner/base/utf8.h"
 
-namespace tessera::partitioner {
+namespace tessera {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::string_view utf8_prefix(std::string_view text, std::size_t most) {
   return text.substr(0, continues(byte_at(text, end)) ? most : end);
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 // How many bytes the character takes that `text` starts with; 0 if it starts with none: where it is
 // empty, not UTF-8, or cut off.
@@ -17,4 +17,4 @@ namespace tessera::partitioner {
 // The first bytes of a text, `most` at most, without half a character at the end.
 [[nodiscard]] std::string_view utf8_prefix(std::string_view text, std::size_t most);
 
-}  // namespace tessera::partitioner
+}  // namespace tessera

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "partitioner/base/slot.h"
 #include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/plan.h"
 #include "partitioner/plan/recomputation.h"
@@ -10,10 +11,6 @@
 namespace tessera::partitioner {
 
 namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 class LayerPlans {
  public:

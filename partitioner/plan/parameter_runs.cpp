@@ -4,15 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "partitioner/plan/transfers.h"
+
 namespace tessera::partitioner {
-
-namespace {
-
-Range channels_of(const Region& region) {
-  return region.empty() ? Range{} : region.channels;
-}
-
-}  // namespace
 
 std::vector<SharedRun> shared_runs(const ParameterShape& shape, const std::vector<Tile>& tiles) {
   std::vector<Index> ends{0, shape.channels};

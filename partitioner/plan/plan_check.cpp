@@ -7,9 +7,9 @@
 #include "partitioner/plan/plan.h"
 
 template <>
-struct fmt::formatter<tessera::partitioner::Region> : ostream_formatter {};
+struct fmt::formatter<tessera::Region> : ostream_formatter {};
 template <>
-struct fmt::formatter<tessera::partitioner::Range> : ostream_formatter {};
+struct fmt::formatter<tessera::Range> : ostream_formatter {};
 
 namespace tessera::partitioner {
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "partitioner/base/slot.h"
 #include "partitioner/network/layer_traits.h"
 #include "partitioner/plan/forward_parts.h"
 #include "partitioner/plan/plan.h"
@@ -15,10 +16,6 @@ namespace tessera::partitioner {
 namespace {
 
 constexpr int kNever = -1;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Whether disjoint regions within `whole` are all of it. Those that overlap count twice.
 bool add_up_to(const std::vector<Region>& regions, const Region& whole) {

@@ -88,13 +88,13 @@ std::optional<Partition> cut_tiles(const Network& network,
   return cut ? std::optional(replicated(*cut, replicas, share)) : std::nullopt;
 }
 
-class Comparison {
+class AlternativesSearch {
  public:
-  Comparison(const Network& network,
-             const ClusterProfile& cluster,
-             const SearchOptions& options,
-             const Partition& chosen,
-             const std::optional<DataLocation>& data)
+  AlternativesSearch(const Network& network,
+                     const ClusterProfile& cluster,
+                     const SearchOptions& options,
+                     const Partition& chosen,
+                     const std::optional<DataLocation>& data)
       : network_(network),
         cluster_(cluster),
         options_(options),
@@ -348,7 +348,7 @@ Alternatives compare_alternatives(const Network& network,
                                   const Partition& chosen,
                                   const std::optional<DataLocation>& data) {
   expects(!data || data->samples.size() == cluster.devices.size(), "samples of each device");
-  return Comparison(network, cluster, options, chosen, data).run();
+  return AlternativesSearch(network, cluster, options, chosen, data).run();
 }
 
 }  // namespace tessera::partitioner

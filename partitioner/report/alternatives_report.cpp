@@ -13,9 +13,9 @@ namespace tessera::partitioner {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr std::size_t kWidth = 100;
+constexpr std::size_t kAlternativesWidth = 100;
 
 std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.4g}", *value) : "";
@@ -40,8 +40,8 @@ std::optional<double> energy_delay_js(const Alternative& alternative) {
 std::string in_lines(const std::string& text) {
   std::string lines;
   std::size_t begin = 0;
-  while (text.size() - begin > kWidth) {
-    const std::size_t blank = text.rfind(' ', begin + kWidth);
+  while (text.size() - begin > kAlternativesWidth) {
+    const std::size_t blank = text.rfind(' ', begin + kAlternativesWidth);
     if (blank == std::string::npos || blank <= begin) {
       break;
     }
@@ -98,29 +98,29 @@ std::string alternatives_table(const Alternatives& alternatives) {
 }
 
 std::string alternatives_json(const Alternatives& alternatives) {
-  Json json{{"alternatives", Json::array()},
-            {"compared", name_of(alternatives.compared)},
-            {"images_by_devices", Json::array()},
-            {"why", alternatives.why}};
+  OrderedJson json{{"alternatives", OrderedJson::array()},
+                   {"compared", name_of(alternatives.compared)},
+                   {"images_by_devices", OrderedJson::array()},
+                   {"why", alternatives.why}};
   for (const Alternative& each : alternatives.all) {
     json["alternatives"].push_back({{"name", each.name},
                                     {"devices", each.devices},
-                                    {"step_s", or_null<Json>(each.step_s)},
-                                    {"epoch_s", or_null<Json>(each.epoch_s)},
-                                    {"power_w", or_null<Json>(power_w(each))},
-                                    {"energy_j", or_null<Json>(energy_j(each))},
-                                    {"edp_js", or_null<Json>(energy_delay_js(each))},
-                                    {"most_bytes", or_null<Json>(each.most_bytes)},
+                                    {"step_s", or_null<OrderedJson>(each.step_s)},
+                                    {"epoch_s", or_null<OrderedJson>(each.epoch_s)},
+                                    {"power_w", or_null<OrderedJson>(power_w(each))},
+                                    {"energy_j", or_null<OrderedJson>(energy_j(each))},
+                                    {"edp_js", or_null<OrderedJson>(energy_delay_js(each))},
+                                    {"most_bytes", or_null<OrderedJson>(each.most_bytes)},
                                     {"fits", each.fits},
                                     {"exact", each.exact},
-                                    {"ratio", or_null<Json>(each.ratio)}});
+                                    {"ratio", or_null<OrderedJson>(each.ratio)}});
   }
   for (const SharedImages& shared : alternatives.shared) {
     json["images_by_devices"].push_back({{"devices", shared.devices},
                                          {"step_s", shared.step_s},
                                          {"limited_by", shared.limited_by}});
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace tessera::partitioner

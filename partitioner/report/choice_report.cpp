@@ -14,7 +14,7 @@ namespace tessera::partitioner {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string with_error(const std::optional<Estimate>& of) {
   if (!of) {
@@ -24,19 +24,19 @@ std::string with_error(const std::optional<Estimate>& of) {
   return fmt::format("{:.4g} +-{:.0f} %", of->value, 100 * share);
 }
 
-Json value(const std::optional<Estimate>& of) {
-  return of ? Json(of->value) : Json();
+OrderedJson value(const std::optional<Estimate>& of) {
+  return of ? OrderedJson(of->value) : OrderedJson();
 }
 
 // Nothing where there is no such limit, or nobody said.
-std::optional<double> limit(const Json& choice, const char* key) {
+std::optional<double> limit(const OrderedJson& choice, const char* key) {
   const auto found = choice.find(key);
   return found == choice.end() || found->is_null() ? std::nullopt
                                                    : std::optional(found->get<double>());
 }
 
-Json error(const std::optional<Estimate>& of) {
-  return of ? Json(of->error) : Json();
+OrderedJson error(const std::optional<Estimate>& of) {
+  return of ? OrderedJson(of->error) : OrderedJson();
 }
 
 const DeviceSet& set_of(const ChoiceReport& report, const SetOutlook& outlook) {
@@ -59,23 +59,24 @@ const char* objective_words(Objective objective) {
   return "";
 }
 
-Json candidate_json(const ChoiceReport& report, const SetOutlook& outlook) {
+OrderedJson candidate_json(const ChoiceReport& report, const SetOutlook& outlook) {
   const DeviceSet& set = set_of(report, outlook);
-  Json devices = Json::array();
+  OrderedJson devices = OrderedJson::array();
   for (const int device : set.devices) {
     devices.push_back(report.devices[static_cast<std::size_t>(device)]);
   }
   const bool fits = set.found.has_value();
-  return {{"devices", devices},
-          {"partition", fits ? Json(to_text(set.found->partition)) : Json()},
-          {"predicted_step_s", fits ? Json(set.found->predicted_s()) : Json()},
-          {"measured_step_s", outlook.tried ? Json(outlook.tried->step_s.value) : Json()},
-          {"time_s", fits ? Json(outlook.time_s.value) : Json()},
-          {"power_w", value(outlook.power_w)},
-          {"energy_j", value(outlook.energy_j)},
-          {"edp_js", value(outlook.energy_delay_js)},
-          {"tried_steps", outlook.tried ? outlook.tried->steps : 0},
-          {"pruned", outlook.pruned.empty() ? Json() : Json(outlook.pruned)}};
+  return {
+      {"devices", devices},
+      {"partition", fits ? OrderedJson(to_text(set.found->partition)) : OrderedJson()},
+      {"predicted_step_s", fits ? OrderedJson(set.found->predicted_s()) : OrderedJson()},
+      {"measured_step_s", outlook.tried ? OrderedJson(outlook.tried->step_s.value) : OrderedJson()},
+      {"time_s", fits ? OrderedJson(outlook.time_s.value) : OrderedJson()},
+      {"power_w", value(outlook.power_w)},
+      {"energy_j", value(outlook.energy_j)},
+      {"edp_js", value(outlook.energy_delay_js)},
+      {"tried_steps", outlook.tried ? outlook.tried->steps : 0},
+      {"pruned", outlook.pruned.empty() ? OrderedJson() : OrderedJson(outlook.pruned)}};
 }
 
 }  // namespace
@@ -147,9 +148,9 @@ std::string choice_line(const ChoiceReport& report) {
 }
 
 std::string choice_json(const ChoiceReport& report) {
-  Json candidates = Json::array();
-  Json uncertainty = Json::array();
-  Json chosen;
+  OrderedJson candidates = OrderedJson::array();
+  OrderedJson uncertainty = OrderedJson::array();
+  OrderedJson chosen;
   for (const SetOutlook& outlook : report.ranking) {
     if (outlook.set == report.chosen) {
       chosen = candidates.size();
@@ -160,31 +161,31 @@ std::string choice_json(const ChoiceReport& report) {
                            {"energy_j", error(outlook.energy_j)},
                            {"edp_js", error(outlook.energy_delay_js)}});
   }
-  const Json json{{"objective", name_of(report.objective)},
-                  {"chosen", chosen},
-                  {"candidates", candidates},
-                  {"uncertainty", uncertainty},
-                  {"steps", report.steps},
-                  {"tried", report.tried},
-                  {"power_estimated", report.estimated},
-                  {"deadline_s", or_null<Json>(report.deadline_s)},
-                  {"power_limit_w", or_null<Json>(report.power_limit_w)}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const OrderedJson json{{"objective", name_of(report.objective)},
+                         {"chosen", chosen},
+                         {"candidates", candidates},
+                         {"uncertainty", uncertainty},
+                         {"steps", report.steps},
+                         {"tried", report.tried},
+                         {"power_estimated", report.estimated},
+                         {"deadline_s", or_null<OrderedJson>(report.deadline_s)},
+                         {"power_limit_w", or_null<OrderedJson>(report.power_limit_w)}};
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 std::optional<EarlierChoice> earlier_choice(const std::string& json) {
-  const Json choice = Json::parse(json, nullptr, false);
+  const OrderedJson choice = OrderedJson::parse(json, nullptr, false);
   try {
     if (!choice.is_object() || !choice.at("tried").get<bool>()) {
       return std::nullopt;
     }
-    const Json& chosen = choice.at("candidates").at(choice.at("chosen").get<std::size_t>());
+    const OrderedJson& chosen = choice.at("candidates").at(choice.at("chosen").get<std::size_t>());
     return EarlierChoice{chosen.at("devices").get<std::vector<std::string>>(),
                          chosen.at("partition").get<std::string>(),
                          choice.at("objective").get<std::string>(),
                          limit(choice, "deadline_s"),
                          limit(choice, "power_limit_w")};
-  } catch (const Json::exception&) {
+  } catch (const OrderedJson::exception&) {
     return std::nullopt;
   }
 }

@@ -83,12 +83,12 @@ std::optional<Partition> without_fusion(const Network& network,
                                    : std::optional(result.candidates.front().partition);
 }
 
-class Comparison {
+class BaselineComparison {
  public:
-  Comparison(const Network& network,
-             const ClusterProfile& cluster,
-             const SearchOptions& options,
-             const Partition& chosen)
+  BaselineComparison(const Network& network,
+                     const ClusterProfile& cluster,
+                     const SearchOptions& options,
+                     const Partition& chosen)
       : network_(network), cluster_(cluster), options_(options), chosen_(chosen) {}
 
   std::vector<ExplainedPlan> run() {
@@ -151,7 +151,7 @@ std::vector<ExplainedPlan> compare_with_baselines(const Network& network,
                                                   const ClusterProfile& cluster,
                                                   const SearchOptions& options,
                                                   const Partition& partition) {
-  return Comparison(network, cluster, options, partition).run();
+  return BaselineComparison(network, cluster, options, partition).run();
 }
 
 ClusterProfile cluster_of_size(const Network& network, const ClusterProfile& cluster, int devices) {

@@ -14,15 +14,15 @@ namespace tessera::partitioner {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-struct Row {
+struct TimeShareRow {
   const char* title;
   const char* key;
   double TimeShares::*part;
 };
 
-constexpr Row kRows[] = {
+constexpr TimeShareRow kTimeShareRows[] = {
     {"forward", "forward_s", &TimeShares::forward_s},
     {"backward data", "backward_data_s", &TimeShares::backward_data_s},
     {"backward weights", "backward_weights_s", &TimeShares::backward_weights_s},
@@ -35,10 +35,11 @@ constexpr Row kRows[] = {
     {"loss", "loss_s", &TimeShares::loss_s},
     {"synchronisation", "synchronisation_s", &TimeShares::synchronisation_s},
     {"idle", "idle_s", &TimeShares::idle_s}};
-constexpr Row kParts[] = {{"of which redundant", "redundant_s", &TimeShares::redundant_s},
-                          {"of which waiting", "waiting_s", &TimeShares::waiting_s}};
+constexpr TimeShareRow kPartRows[] = {
+    {"of which redundant", "redundant_s", &TimeShares::redundant_s},
+    {"of which waiting", "waiting_s", &TimeShares::waiting_s}};
 
-std::string seconds(double value) {
+std::string seconds_number(double value) {
   return value >= 100 ? fmt::format("{:.1f}", value) : fmt::format("{:.4f}", value);
 }
 
@@ -79,18 +80,21 @@ std::string plans_table(const std::vector<ExplainedPlan>& plans) {
     columns.push_back({plan.name});
   }
   TextTable table(columns);
-  for (const Row& row : kRows) {
+  for (const TimeShareRow& row : kTimeShareRows) {
     const auto has_none = [&row](const auto& plan) { return plan.time.*row.part == 0; };
     if (row.part != &TimeShares::synchronisation_s ||
         !std::all_of(plans.begin(), plans.end(), has_none)) {
-      add_row(
-          table, row.title, plans, [&](const auto& plan) { return seconds(plan.time.*row.part); });
+      add_row(table, row.title, plans, [&](const auto& plan) {
+        return seconds_number(plan.time.*row.part);
+      });
     }
   }
-  add_row(table, "step", plans, [](const auto& plan) { return seconds(plan.time.step_s()); });
-  for (const Row& row : kParts) {
-    add_row(
-        table, row.title, plans, [&](const auto& plan) { return seconds(plan.time.*row.part); });
+  add_row(
+      table, "step", plans, [](const auto& plan) { return seconds_number(plan.time.step_s()); });
+  for (const TimeShareRow& row : kPartRows) {
+    add_row(table, row.title, plans, [&](const auto& plan) {
+      return seconds_number(plan.time.*row.part);
+    });
   }
   add_row(table, "groups", plans, [](const auto& plan) { return std::to_string(plan.groups()); });
   add_row(table, "memory, MiB", plans, memory);
@@ -121,7 +125,7 @@ std::string counts_table(const std::vector<ExplainedCount>& counts) {
           "{} devices are more than {:.3g} times as fast: {}\n", count.devices, share, why);
     }
     table.add_row({std::to_string(count.devices),
-                   seconds(step_s),
+                   seconds_number(step_s),
                    fmt::format("{:.2f}", first_s / step_s),
                    memory(*count.best),
                    what_limits(count.best->time)});
@@ -129,12 +133,12 @@ std::string counts_table(const std::vector<ExplainedCount>& counts) {
   return table.text() + reasons;
 }
 
-void add_time(const TimeShares& time, Json& json) {
+void add_time(const TimeShares& time, OrderedJson& json) {
   json["step_s"] = time.step_s();
-  for (const Row& row : kRows) {
+  for (const TimeShareRow& row : kTimeShareRows) {
     json[row.key] = time.*row.part;
   }
-  for (const Row& row : kParts) {
+  for (const TimeShareRow& row : kPartRows) {
     json[row.key] = time.*row.part;
   }
 }
@@ -144,18 +148,18 @@ double first_part_step_s(const ExplainedReplicas& replicas) {
   return replicas.replica_s + replicas.cost.exchange_s;
 }
 
-Json synchronisation_json(const ExplainedPlan& plan) {
+OrderedJson synchronisation_json(const ExplainedPlan& plan) {
   const Replicas& replicas = plan.partition.replicas;
   const SynchronisationCost& cost = plan.replicas->cost;
-  Json json = {{"replicas", replicas.count},
-               {"sync", to_text(replicas.sync)},
-               {"compression", to_text(plan.partition.gradient_reduction.compression)},
-               {"replica_step_s", plan.replicas->replica_s},
-               {"exchange_s", cost.exchange_s},
-               {"period_steps", cost.period_steps},
-               {"hidden", cost.hidden},
-               {"bytes", cost.bytes},
-               {"busiest_bytes", cost.busiest_bytes}};
+  OrderedJson json = {{"replicas", replicas.count},
+                      {"sync", to_text(replicas.sync)},
+                      {"compression", to_text(plan.partition.gradient_reduction.compression)},
+                      {"replica_step_s", plan.replicas->replica_s},
+                      {"exchange_s", cost.exchange_s},
+                      {"period_steps", cost.period_steps},
+                      {"hidden", cost.hidden},
+                      {"bytes", cost.bytes},
+                      {"busiest_bytes", cost.busiest_bytes}};
   if (cost.in_each_step_first) {
     json["first_part_step_s"] = first_part_step_s(*plan.replicas);
   }
@@ -166,22 +170,22 @@ std::string synchronisation_text(const ExplainedPlan& plan) {
   const SynchronisationCost& cost = plan.replicas->cost;
   std::string text =
       fmt::format("\nA replica alone: {} s; {}: {} s {}, {} by or to the busiest",
-                  seconds(plan.replicas->replica_s),
+                  seconds_number(plan.replicas->replica_s),
                   to_text(plan.partition.replicas.sync),
-                  seconds(cost.exchange_s),
+                  seconds_number(cost.exchange_s),
                   cost.hidden              ? "a step while replicas compute"
                   : cost.period_steps == 1 ? std::string("a step")
                                            : fmt::format("every {} steps", cost.period_steps),
                   readable_bytes(cost.busiest_bytes));
   if (cost.in_each_step_first) {
     text += fmt::format("\nA step of the first part of the run: {} s",
-                        seconds(first_part_step_s(*plan.replicas)));
+                        seconds_number(first_part_step_s(*plan.replicas)));
   }
   return text;
 }
 
-Json plan_json(const ExplainedPlan& plan) {
-  Json json;
+OrderedJson plan_json(const ExplainedPlan& plan) {
+  OrderedJson json;
   if (!plan.name.empty()) {
     json["name"] = plan.name;
   }
@@ -214,7 +218,7 @@ Json plan_json(const ExplainedPlan& plan) {
 std::string prediction_text(const ExplainedPlan& plan) {
   std::string text =
       fmt::format("Predicted step: {} s, limited by {}; {:.1f} % of computing redundant",
-                  seconds(plan.time.step_s()),
+                  seconds_number(plan.time.step_s()),
                   what_limits(plan.time),
                   100 * plan.time.redundant_s / plan.time.computing_s());
   if (plan.replicas) {
@@ -239,7 +243,8 @@ std::string explanation_table(const Explanation& explanation) {
   if (!explanation.plans.empty()) {
     text += text.empty() ? "" : "\n";
     text +=
-        "Predicted seconds per step on an average device; waiting counts towards what the message "
+        "Predicted seconds per step on an average device; waiting counts towards what the "
+        "message "
         "carries.\n"
         "Next best: second choice of the search. No joins: one group per layer. One group: all "
         "layers.\n"
@@ -280,7 +285,7 @@ std::string scale_table(const std::vector<ScaledStep>& steps) {
       return fmt::format("{:.1f} %", 100 * part_s / step_s);
     };
     table.add_row({std::to_string(devices),
-                   seconds(step_s),
+                   seconds_number(step_s),
                    fmt::format("{:.1f}", steps.front().time.step_s() / step_s),
                    share(time.computing_s()),
                    share(time.redundant_s),
@@ -294,28 +299,28 @@ std::string scale_table(const std::vector<ScaledStep>& steps) {
 }
 
 std::string scale_json(const ScaledStep& step) {
-  Json json{{"devices", step.devices}};
+  OrderedJson json{{"devices", step.devices}};
   add_time(step.time, json);
   json["planning_s"] = step.planning_s;
   return json.dump();
 }
 
 std::string explanation_json(const Explanation& explanation) {
-  Json json = {{"plans", Json::array()}, {"devices", Json::array()}};
-  json.update(Json::parse(alternatives_json(explanation.alternatives)));
+  OrderedJson json = {{"plans", OrderedJson::array()}, {"devices", OrderedJson::array()}};
+  json.update(OrderedJson::parse(alternatives_json(explanation.alternatives)));
   for (const ExplainedPlan& plan : explanation.plans) {
     json["plans"].push_back(plan_json(plan));
   }
   for (const ExplainedCount& count : explanation.counts) {
-    Json entry = {{"devices", count.devices}};
-    entry["best"] = count.best ? plan_json(*count.best) : Json(nullptr);
+    OrderedJson entry = {{"devices", count.devices}};
+    entry["best"] = count.best ? plan_json(*count.best) : OrderedJson(nullptr);
     json["devices"].push_back(std::move(entry));
   }
-  json["sums"] = Json::array();
+  json["sums"] = OrderedJson::array();
   for (const auto& [algorithm, all_reduce_s] : explanation.all_reduces) {
     json["sums"].push_back({{"algorithm", name_of(algorithm)}, {"seconds", all_reduce_s}});
   }
-  json["measured_sums"] = Json::array();
+  json["measured_sums"] = OrderedJson::array();
   for (const auto& [measured, predicted_s] : explanation.measured_all_reduces) {
     json["measured_sums"].push_back({{"devices", measured.devices},
                                      {"bytes", measured.bytes},

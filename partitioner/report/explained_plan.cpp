@@ -54,7 +54,7 @@ TimeShares modelled_shares(const StepCost& cost, int devices) {
   return time;
 }
 
-double& share_of(TimeShares& time, TransferKind kind) {
+double& part_of(TimeShares& time, TransferKind kind) {
   switch (kind) {
     case TransferKind::FeatureMap:
     case TransferKind::MapGradient:
@@ -73,9 +73,9 @@ double& share_of(TimeShares& time, TransferKind kind) {
 }
 
 // Where the time of an action counts; nullptr for a layer's computing, which the model tells apart.
-double* share_of(TimeShares& time, const Plan& plan, const Action& action) {
+double* part_of(TimeShares& time, const Plan& plan, const Action& action) {
   if (action.kind != Action::Kind::Compute) {
-    return &share_of(time, plan.transfers[static_cast<std::size_t>(action.transfer)].kind);
+    return &part_of(time, plan.transfers[static_cast<std::size_t>(action.transfer)].kind);
   }
   if (action.phase == Phase::Update) {
     return &time.update_s;
@@ -93,7 +93,7 @@ TimeShares simulated_shares(const StepCost& cost,
     for (const TimelineSpan& span : timeline) {
       const double seconds = (span.end_s - span.begin_s) / devices;
       const Action& action = priced.actions[static_cast<std::size_t>(span.action)].action;
-      if (double* share = share_of(time, plan, action)) {
+      if (double* share = part_of(time, plan, action)) {
         *share += seconds;
       }
       time.waiting_s += span.doing == TimelineSpan::Doing::Wait ? seconds : 0;

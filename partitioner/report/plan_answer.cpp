@@ -14,9 +14,9 @@ namespace tessera::partitioner {
 namespace {
 
 constexpr int kMostSearchedLayers = 200;
-constexpr std::size_t kWidth = 96;
+constexpr std::size_t kAnswerWidth = 96;
 
-std::string seconds(double value) {
+std::string seconds_text(double value) {
   return value >= 100 ? fmt::format("{:.1f} s", value) : fmt::format("{:.4f} s", value);
 }
 
@@ -31,7 +31,7 @@ std::string speed_line(const AnsweredStep& of) {
   std::string line =
       fmt::format("Compared with one device: {:.2f} times as fast as its best step, {}\n",
                   factor,
-                  seconds(of.single->time.step_s()));
+                  seconds_text(of.single->time.step_s()));
   if (const std::string why = why_faster(*of.single, of.step, of.devices); !why.empty()) {
     line += fmt::format("  more than {} times: {}\n", of.devices, why);
   }
@@ -92,7 +92,7 @@ std::string advice_line(const std::optional<AnsweredStep>& step, bool searched) 
   if (advice.empty()) {
     return "";
   }
-  std::string text = wrapped(advice, kWidth - 8);
+  std::string text = wrapped(advice, kAnswerWidth - 8);
   for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
     text.insert(at + 1, "        ");
   }
@@ -140,7 +140,7 @@ std::string why_faster(const ExplainedPlan& single, const ExplainedPlan& plan, d
   if (again_s > 0) {
     reasons.push_back(
         fmt::format("one device has to recompute layers for lack of memory ({} of its step)",
-                    seconds(again_s)));
+                    seconds_text(again_s)));
   }
   const double others_s = (alone.computing_s() - alone.recompute_s) -
                           devices * (together.computing_s() - together.recompute_s);
@@ -148,7 +148,7 @@ std::string why_faster(const ExplainedPlan& single, const ExplainedPlan& plan, d
     reasons.push_back(
         fmt::format("by the profile, the same work takes it {} longer: smaller tiles stay in "
                     "caches, or the others are faster",
-                    seconds(others_s)));
+                    seconds_text(others_s)));
   }
   return fmt::format("{}", fmt::join(reasons, "; "));
 }

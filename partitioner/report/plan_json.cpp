@@ -11,20 +11,20 @@ namespace tessera::partitioner {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json range_json(const Range& range) {
+OrderedJson range_json(const Range& range) {
   return {range.begin, range.end};
 }
 
-Json region_json(const Region& region) {
+OrderedJson region_json(const Region& region) {
   return {{"images", range_json(region.images)},
           {"channels", range_json(region.channels)},
           {"rows", range_json(region.rows)},
           {"cols", range_json(region.cols)}};
 }
 
-Json message_json(int map, const Message& message, Index scalar_bytes) {
+OrderedJson message_json(int map, const Message& message, Index scalar_bytes) {
   return {{"map", map},
           {"from", message.from},
           {"to", message.to},
@@ -33,7 +33,7 @@ Json message_json(int map, const Message& message, Index scalar_bytes) {
 }
 
 // Messages to oneself are none.
-void append_messages(const Transfer& transfer, Index scalar_bytes, Json& list) {
+void append_messages(const Transfer& transfer, Index scalar_bytes, OrderedJson& list) {
   for (const Message& message : transfer.messages) {
     if (message.from != message.to) {
       list.push_back(message_json(transfer.subject, message, scalar_bytes));
@@ -41,13 +41,13 @@ void append_messages(const Transfer& transfer, Index scalar_bytes, Json& list) {
   }
 }
 
-Json layers_json(const Network& network) {
-  Json layers = Json::array();
+OrderedJson layers_json(const Network& network) {
+  OrderedJson layers = OrderedJson::array();
   for (int layer = 0; layer < network.size(); ++layer) {
     const LayerSpec& spec = network.layer(layer);
-    Json each{{"index", layer},
-              {"kind", kind_name(spec.operation)},
-              {"output", {spec.output.channels, spec.output.rows, spec.output.cols}}};
+    OrderedJson each{{"index", layer},
+                     {"kind", kind_name(spec.operation)},
+                     {"output", {spec.output.channels, spec.output.rows, spec.output.cols}}};
     if (spec.frozen) {
       each["frozen"] = true;
     }
@@ -57,8 +57,8 @@ Json layers_json(const Network& network) {
 }
 
 // The ranks on which the layer has such a pool.
-Json ranks_with(const Plan& plan, int layer, int LayerPlan::*pool) {
-  Json ranks = Json::array();
+OrderedJson ranks_with(const Plan& plan, int layer, int LayerPlan::*pool) {
+  OrderedJson ranks = OrderedJson::array();
   for (int rank = 0; rank < plan.ranks; ++rank) {
     if (plan.layers[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)].*pool !=
         kNoLayer) {
@@ -68,8 +68,8 @@ Json ranks_with(const Plan& plan, int layer, int LayerPlan::*pool) {
   return ranks;
 }
 
-Json kernels_json(const Network& network, const Plan& plan) {
-  Json kernels = Json::array();
+OrderedJson kernels_json(const Network& network, const Plan& plan) {
+  OrderedJson kernels = OrderedJson::array();
   for (int layer = 0; layer < network.size(); ++layer) {
     if (applies(ConvolutionKernel::Direct, network, layer)) {
       const ConvolutionKernels& of = plan.kernels_of(layer);
@@ -108,10 +108,10 @@ double step_multiply_adds_of_one(const Network& network, const Plan& plan) {
 }
 
 // What the ranks require of each map from outside that a group reads; the image is map -1.
-Json reads_json(const GroupGeometry& group) {
-  Json result = Json::array();
+OrderedJson reads_json(const GroupGeometry& group) {
+  OrderedJson result = OrderedJson::array();
   for (const auto& [map, required] : group.required) {
-    Json regions = Json::array();
+    OrderedJson regions = OrderedJson::array();
     for (const Region& region : required) {
       regions.push_back(region_json(region));
     }
@@ -120,16 +120,16 @@ Json reads_json(const GroupGeometry& group) {
   return result;
 }
 
-Json group_json(const Network& network,
-                const Plan& plan,
-                int group,
-                const LayerRun& layers,
-                const std::vector<Totals>& ranks,
-                Index scalar_bytes) {
-  Json result = {{"layers", {layers.first, layers.last}},
-                 {"recompute", plan.recomputes(group)},
-                 {"reads", reads_json(plan.groups[static_cast<std::size_t>(group)])},
-                 {"ranks", Json::array()}};
+OrderedJson group_json(const Network& network,
+                       const Plan& plan,
+                       int group,
+                       const LayerRun& layers,
+                       const std::vector<Totals>& ranks,
+                       Index scalar_bytes) {
+  OrderedJson result = {{"layers", {layers.first, layers.last}},
+                        {"recompute", plan.recomputes(group)},
+                        {"reads", reads_json(plan.groups[static_cast<std::size_t>(group)])},
+                        {"ranks", OrderedJson::array()}};
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Work& work = ranks[static_cast<std::size_t>(rank)].work;
     result["ranks"].push_back(
@@ -140,8 +140,8 @@ Json group_json(const Network& network,
          {"redundant_multiply_adds", work.redundant},
          {"step_multiply_adds", step_multiply_adds(network, plan, layers, rank)}});
   }
-  result["messages"] = Json::array();
-  result["collapses"] = Json::array();
+  result["messages"] = OrderedJson::array();
+  result["collapses"] = OrderedJson::array();
   for (const Transfer& transfer : plan.transfers) {
     if (transfer.group != group) {
       continue;
@@ -155,8 +155,8 @@ Json group_json(const Network& network,
   return result;
 }
 
-Json gradient_reduction_json(const PlanTotals& totals) {
-  Json result = Json::array();
+OrderedJson gradient_reduction_json(const PlanTotals& totals) {
+  OrderedJson result = OrderedJson::array();
   for (std::size_t rank = 0; rank < totals.gradient_reduction_in.size(); ++rank) {
     result.push_back({{"rank", rank},
                       {"sent", totals.gradient_reduction_out[rank].bytes},
@@ -166,8 +166,8 @@ Json gradient_reduction_json(const PlanTotals& totals) {
 }
 
 // Messages as [from, to, bytes], the way they run; those to oneself are none.
-Json transfer_json(const Plan& plan, const Transfer& transfer, Index scalar_bytes) {
-  Json result = {{"kind", name_of(transfer.kind)}};
+OrderedJson transfer_json(const Plan& plan, const Transfer& transfer, Index scalar_bytes) {
+  OrderedJson result = {{"kind", name_of(transfer.kind)}};
   if (const char* subject = subject_of(transfer.kind)) {
     result[subject] = transfer.subject;
   }
@@ -180,7 +180,7 @@ Json transfer_json(const Plan& plan, const Transfer& transfer, Index scalar_byte
   }
   result["order"] = transfer.adds ? "by rank" : "as it arrives";
   result["priority"] = transfer.yields ? "yields" : "urgent";
-  result["messages"] = Json::array();
+  result["messages"] = OrderedJson::array();
   for_each_message(plan, transfer, [&](int from, int to, const Region& region) {
     if (from != to) {
       result["messages"].push_back({from, to, message_bytes(plan, transfer, region, scalar_bytes)});
@@ -189,16 +189,16 @@ Json transfer_json(const Plan& plan, const Transfer& transfer, Index scalar_byte
   return result;
 }
 
-Json transfers_json(const Plan& plan, Index scalar_bytes) {
-  Json result = Json::array();
+OrderedJson transfers_json(const Plan& plan, Index scalar_bytes) {
+  OrderedJson result = OrderedJson::array();
   for (const Transfer& transfer : plan.transfers) {
     result.push_back(transfer_json(plan, transfer, scalar_bytes));
   }
   return result;
 }
 
-Json action_json(const Action& action, const char* section) {
-  Json result = {{"section", section}, {"action", name_of(action.kind)}};
+OrderedJson action_json(const Action& action, const char* section) {
+  OrderedJson result = {{"section", section}, {"action", name_of(action.kind)}};
   if (action.kind != Action::Kind::Compute) {
     result["transfer"] = action.transfer;
   } else {
@@ -215,8 +215,8 @@ Json action_json(const Action& action, const char* section) {
   return result;
 }
 
-Json schedule_json(const Schedule& schedule) {
-  Json result = Json::array();
+OrderedJson schedule_json(const Schedule& schedule) {
+  OrderedJson result = OrderedJson::array();
   for (const ScheduleSection& of : kScheduleSections) {
     const Section& section = schedule.*of.actions;
     for (int i = section.begin; i < section.end; ++i) {
@@ -226,11 +226,11 @@ Json schedule_json(const Schedule& schedule) {
   return result;
 }
 
-Json memory_json(const std::vector<MemoryUse>& ranks) {
-  Json result = Json::array();
+OrderedJson memory_json(const std::vector<MemoryUse>& ranks) {
+  OrderedJson result = OrderedJson::array();
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const MemoryUse& use = ranks[rank];
-    Json json = {{"rank", rank}};
+    OrderedJson json = {{"rank", rank}};
     for (const MemoryKind& kind : kMemoryKinds) {
       json[kind.name] = use.*kind.bytes;
     }
@@ -240,14 +240,14 @@ Json memory_json(const std::vector<MemoryUse>& ranks) {
   return result;
 }
 
-Json replicas_json(const Plan& plan) {
+OrderedJson replicas_json(const Plan& plan) {
   const Replicas& replicas = plan.replicas;
-  Json result = {{"count", replicas.count},
-                 {"ranks", plan.ranks / replicas.count},
-                 {"sync", to_text(replicas.sync)},
-                 {"compression", to_text(plan.compression_of_decision())}};
+  OrderedJson result = {{"count", replicas.count},
+                        {"ranks", plan.ranks / replicas.count},
+                        {"sync", to_text(replicas.sync)},
+                        {"compression", to_text(plan.compression_of_decision())}};
   if (replicas.apart()) {
-    result["bytes"] = Json::array();
+    result["bytes"] = OrderedJson::array();
     for (int rank = 0; rank < plan.ranks; ++rank) {
       result["bytes"].push_back(all_owned(plan, rank).bytes);  // of a message with all it owns
     }
@@ -260,20 +260,20 @@ Json replicas_json(const Plan& plan) {
 std::string plan_json(const Network& network, const Plan& plan, const ReportOptions& options) {
   const Index scalar_bytes = options.memory.scalar_bytes;
   const PlanTotals totals = plan_totals(network, plan, scalar_bytes);
-  Json result = {
+  OrderedJson result = {
       {"model", options.model},
       {"batch", plan.batch},
       {"ranks", plan.ranks},
       {"replicas", replicas_json(plan)},
       {"exact", inexact_words(network, plan.replicas, plan.compression_of_decision()).empty()},
-      {"reader", plan.reader == kEveryRank ? Json("every") : Json(plan.reader)},
+      {"reader", plan.reader == kEveryRank ? OrderedJson("every") : OrderedJson(plan.reader)},
       {"multiply_adds", totals.sum.work.multiply_adds},
       {"redundant_multiply_adds", totals.sum.work.redundant},
       {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},
       {"image", {network.image.channels, network.image.rows, network.image.cols}},
       {"layers", layers_json(network)},
       {"kernels", kernels_json(network, plan)},
-      {"groups", Json::array()}};
+      {"groups", OrderedJson::array()}};
   const std::vector<LayerRun> groups = groups_of(plan);
   for (std::size_t group = 0; group < groups.size(); ++group) {
     result["groups"].push_back(group_json(network,
@@ -288,7 +288,7 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
   result["schedule"] = schedule_json(plan.schedule);
   result["memory"] = memory_json(planned_memory_of_ranks(network, plan, options));
   // A model's name may be any bytes.
-  return result.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return result.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace tessera::partitioner

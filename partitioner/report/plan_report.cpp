@@ -25,16 +25,16 @@ std::string redundant_share(const Work& work) {
   return share_of(work.redundant, work.multiply_adds);
 }
 
-struct Row {
+struct RankRow {
   int rank = 0;
   std::string label;
 };
 
 // The ranks whose weight is not negative, or where there are many those with the least, the median
 // and the most.
-std::vector<Row> rows_of_ranks(const std::vector<Index>& weights) {
+std::vector<RankRow> rows_of_ranks(const std::vector<Index>& weights) {
   std::vector<int> order;
-  std::vector<Row> rows;
+  std::vector<RankRow> rows;
   for (int rank = 0; rank < static_cast<int>(weights.size()); ++rank) {
     if (weights[static_cast<std::size_t>(rank)] >= 0) {
       order.push_back(rank);
@@ -331,7 +331,7 @@ class Report {
     }
     TextTable table(std::move(columns));
     const std::vector<Totals>& totals = totals_.by_group[index];
-    for (const Row& row : rows_of_ranks(weights_in_group(index))) {
+    for (const RankRow& row : rows_of_ranks(weights_in_group(index))) {
       const Totals& of = totals[static_cast<std::size_t>(row.rank)];
       std::vector<std::string> cells = {row.label};
       owned.add_cells(row.rank, cells);
@@ -362,7 +362,7 @@ class Report {
     for (const Traffic& traffic : totals_.gradient_reduction_in) {
       received.push_back(traffic.bytes);
     }
-    for (const Row& row : rows_of_ranks(received)) {
+    for (const RankRow& row : rows_of_ranks(received)) {
       const auto rank = static_cast<std::size_t>(row.rank);
       table.add_row({row.label,
                      readable_bytes(totals_.gradient_reduction_out[rank].bytes),
@@ -391,7 +391,7 @@ class Report {
     for (const MemoryUse& use : memory_) {
       totals.push_back(use.total());
     }
-    for (const Row& row : rows_of_ranks(totals)) {
+    for (const RankRow& row : rows_of_ranks(totals)) {
       const MemoryUse& use = memory_[static_cast<std::size_t>(row.rank)];
       std::vector<std::string> cells = {row.label};
       for (const MemoryKind& kind : kMemoryKinds) {
@@ -416,7 +416,7 @@ class Report {
                                         .image_gradient = options_.memory.image_gradient}));
       totals.push_back(memory_[static_cast<std::size_t>(rank)].activations);
     }
-    for (const Row& row : rows_of_ranks(totals)) {
+    for (const RankRow& row : rows_of_ranks(totals)) {
       const ActivationKinds& of = kinds[static_cast<std::size_t>(row.rank)];
       table.add_row({row.label,
                      mebibytes(of.maps),

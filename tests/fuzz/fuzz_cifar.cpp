@@ -88,7 +88,7 @@ bool fuzz_cifar(Bytes bytes) {
     read_items(engine::open_dataset(folder, engine::Split::Train, 3));
     read_items(engine::open_dataset(folder, engine::Split::Test, 1));
     return true;
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
     return false;
   }
 }

@@ -15,7 +15,7 @@ namespace tessera::tests {
 namespace {
 
 constexpr std::uint8_t kSeparator = 0x1d;
-constexpr engine::Index kMostItems = 50;  // more only take time
+constexpr Index kMostItems = 50;  // more only take time
 
 // The texts in this order; those that are not there are empty. Returns the .data file's path.
 std::string write_texts(Bytes bytes) {
@@ -32,13 +32,12 @@ std::string write_texts(Bytes bytes) {
 void check_items(const engine::PictureFiles& files) {
   law(files.paths.size() > 0 || !files.problems.empty(), "a list has paths, or it is said why not");
   law(files.line_numbers.size() == files.labels.size(), "each path has a line");
-  law(static_cast<engine::Index>(files.labels.size()) == files.paths.size(),
-      "each path has a label");
+  law(static_cast<Index>(files.labels.size()) == files.paths.size(), "each path has a label");
   for (const int label : files.labels) {
     law(label >= 0 && label < static_cast<int>(files.class_names.size()),
         "a label is one of the classes");
   }
-  for (engine::Index item = 0; item < std::min(files.paths.size(), kMostItems); ++item) {
+  for (Index item = 0; item < std::min(files.paths.size(), kMostItems); ++item) {
     law(!files.paths[item].empty(), "no path is empty");
     (void)picture_path(files, item);
   }
@@ -50,9 +49,9 @@ void check_labels(const engine::PictureFiles& files) {
     return;
   }
   const engine::PictureFiles listed = engine::list_file_pictures(files.list);
-  const engine::Index looked_at = std::min(listed.paths.size(), kMostItems);
-  engine::Index kept = 0;
-  for (engine::Index item = 0; item < looked_at; ++item) {
+  const Index looked_at = std::min(listed.paths.size(), kMostItems);
+  Index kept = 0;
+  for (Index item = 0; item < looked_at; ++item) {
     const std::string_view path = listed.paths[item];
     const int expected = tests::naive_labels::class_of(std::string(path), files.class_names);
     if (expected < 0) {
@@ -71,7 +70,7 @@ void check_labels(const engine::PictureFiles& files) {
 void read_first(const std::string& path) {
   try {
     (void)engine::open_dataset(path, engine::Split::Train, 3).read(0);
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
   }
 }
 
@@ -90,7 +89,7 @@ bool fuzz_darknet_data(Bytes bytes) {
     }
     read_first(path);
     return true;
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
     return false;
   }
 }

@@ -14,7 +14,7 @@ bool fuzz_idx(Bytes bytes) {
   if (bytes.size() < kHead) {
     return false;
   }
-  const engine::Index channels = (bytes[0] & 2U) != 0 ? 3 : 1;
+  const Index channels = (bytes[0] & 2U) != 0 ? 3 : 1;
   const std::size_t length = bytes[1] + std::size_t{256} * bytes[2];
   const Bytes body = bytes.subspan(kHead);
   const Bytes pictures = body.first(std::min(length, body.size()));
@@ -32,7 +32,7 @@ bool fuzz_idx(Bytes bytes) {
       read_items(engine::open_dataset(folder, engine::Split::Test, channels));
     }
     return true;
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
     return false;
   }
 }

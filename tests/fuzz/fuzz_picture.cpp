@@ -9,15 +9,15 @@ namespace tessera::tests {
 
 namespace {
 
-void check(const engine::Picture& picture, engine::Index channels, const engine::Detail& detail) {
+void check(const engine::Picture& picture, Index channels, const engine::Detail& detail) {
   law(picture.shape.channels == channels, "a picture has the channels asked for");
-  law(static_cast<engine::Index>(picture.bytes.size()) ==
+  law(static_cast<Index>(picture.bytes.size()) ==
           picture.held_rows * picture.held_cols * picture.held_channels,
       "a picture has as many bytes as it says");
   law(picture.held_rows >= std::min(detail.rows, picture.shape.rows) &&
           picture.held_cols >= std::min(detail.cols, picture.shape.cols),
       "a picture is not reduced further than asked for");
-  for (engine::Index row = 0; row < picture.held_rows; ++row) {
+  for (Index row = 0; row < picture.held_rows; ++row) {
     const float value = picture.value(channels - 1, row, picture.held_cols - 1);
     law(value >= 0 && value <= 1, "values are 0..1");
   }
@@ -27,14 +27,14 @@ void check(const engine::Picture& picture, engine::Index channels, const engine:
 
 bool fuzz_picture(Bytes bytes) {
   try {
-    for (const engine::Index channels : {1, 3}) {
-      for (const engine::Index least : {1, 5, 10000}) {
+    for (const Index channels : {1, 3}) {
+      for (const Index least : {1, 5, 10000}) {
         const engine::Detail detail{least, least};
         check(engine::decode_picture(bytes, "fuzz.jpg", channels, detail), channels, detail);
       }
     }
     return true;
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
     return false;
   }
 }

@@ -15,7 +15,7 @@ using engine::StoredTensor;
 template <class T>
 void copy(const SafetensorsReader& from, const StoredTensor& tensor, SafetensorsWriter& to) {
   const std::vector<T> values = from.read_all<T>(tensor.name);
-  law(static_cast<engine::Index>(values.size()) == element_count(tensor),
+  law(static_cast<Index>(values.size()) == element_count(tensor),
       "a tensor has as many elements as its shape says");
   to.write<T>(values);
 }
@@ -51,12 +51,12 @@ bool fuzz_safetensors(Bytes bytes) {
     for (const StoredTensor& tensor : reader.tensors()) {
       law(again.find(tensor.name) == tensor, "tensors are the same after writing and reading");
     }
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
     return false;
   }
   try {
     (void)SafetensorsReader(path).find("layers.0.weight");
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
   }
   return true;
 }

@@ -25,7 +25,7 @@ bool fuzz_weights(Bytes bytes) {
       law(again.seen == weights.seen, "the count of images is the same after writing and reading");
     }
     return true;
-  } catch (const partitioner::InputError&) {
+  } catch (const InputError&) {
     return false;
   }
 }

@@ -11,11 +11,11 @@
 namespace tessera::tests {
 
 inline void read_items(const engine::Dataset& data) {
-  constexpr engine::Index kMostItems = 3;
+  constexpr Index kMostItems = 3;
   law(data.size() > 0, "a data set has pictures");
-  for (engine::Index item = 0; item < std::min(data.size(), kMostItems); ++item) {
+  for (Index item = 0; item < std::min(data.size(), kMostItems); ++item) {
     const engine::Picture picture = data.read(item);
-    law(static_cast<engine::Index>(picture.bytes.size()) ==
+    law(static_cast<Index>(picture.bytes.size()) ==
             picture.held_rows * picture.held_cols * picture.held_channels,
         "a picture has as many values as its shape says");
     law(picture.shape.channels == data.channels(), "a picture has the channels asked for");

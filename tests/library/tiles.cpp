@@ -5,6 +5,7 @@
 
 #include "partitioner/plan/plan.h"
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 using namespace tessera::partitioner;
 
 int main() {

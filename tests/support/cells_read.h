@@ -11,10 +11,8 @@
 
 namespace tessera::tests {
 
-using partitioner::Index;
 using partitioner::MapShape;
 using partitioner::Network;
-using partitioner::Region;
 
 struct Cell {
   Index channel = 0;

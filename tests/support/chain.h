@@ -21,9 +21,9 @@ namespace tessera::tests {
 
 // Padded so that an odd size with a stride of 1 keeps the size of the map.
 [[nodiscard]] inline partitioner::Convolution convolution(
-    partitioner::Index filters,
-    partitioner::Index size,
-    partitioner::Index stride = 1,
+    Index filters,
+    Index size,
+    Index stride = 1,
     partitioner::Activation activation = partitioner::Activation::Leaky) {
   return {.filters = filters,
           .size = size,

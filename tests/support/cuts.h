@@ -12,7 +12,6 @@ namespace tessera::tests {
 
 using partitioner::Cut;
 using partitioner::Group;
-using partitioner::Index;
 using partitioner::Network;
 using partitioner::Partition;
 

@@ -12,9 +12,6 @@
 
 namespace tessera::tests {
 
-using engine::Index;
-using engine::Region;
-
 // A whole map (N, C, H, W); cells outside are read as 0.
 struct PlainMap {
   Region region;

@@ -56,7 +56,7 @@ template <class T>
   return magnitude == 0 ? difference : difference / magnitude;
 }
 
-[[nodiscard]] inline engine::Range random_range(Draw& draw, const engine::Range& within) {
+[[nodiscard]] inline Range random_range(Draw& draw, const Range& within) {
   const Index begin = draw.between(within.begin, within.end - 1);
   return {begin, draw.between(begin + 1, within.end)};
 }

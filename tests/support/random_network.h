@@ -17,8 +17,6 @@
 
 namespace tessera::tests {
 
-using partitioner::Index;
-
 // A row of random numbers.
 class Draw {
  public:
@@ -62,6 +60,11 @@ struct RandomCase {
   Index batch = 1;
   partitioner::Partition partition;
 };
+
+// Seeds of tests on several ranks: each number of ranks has cases of its own.
+[[nodiscard]] constexpr std::uint64_t case_seed(int test_case, int ranks) {
+  return static_cast<std::uint64_t>(ranks) * 1000 + static_cast<std::uint64_t>(test_case);
+}
 
 [[nodiscard]] RandomCase random_case(std::uint64_t seed, int ranks, NetworkWishes wishes);
 

@@ -14,7 +14,7 @@ template <class Action>
 [[nodiscard]] std::string input_error_of(const Action& action) {
   try {
     action();
-  } catch (const partitioner::InputError& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
   return {};

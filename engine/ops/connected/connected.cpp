@@ -351,9 +351,9 @@ void connected_backward_data(const MapShape& map,
                              const Region& region,
                              const InputGradient<T>& in_gradient) {
   InputGradient<T> target = in_gradient;
-  const Region wanted = partitioner::intersect(target.map, target.cells.region);
+  const Region wanted = intersect(target.map, target.cells.region);
   const Region reached{region.images, {0, map.channels}, {0, map.rows}, {0, map.cols}};
-  if (target.assign && (region.empty() || !partitioner::contains(reached, wanted))) {
+  if (target.assign && (region.empty() || !contains(reached, wanted))) {
     set_zero(target.cells, wanted);
     target.assign = false;
   }

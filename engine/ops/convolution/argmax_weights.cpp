@@ -10,8 +10,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::intersect;
-
 constexpr Index kCopiedCells = Index{1} << 13U;  // numbers of the input that are copied at once
 constexpr Index kMostParts = 5;
 constexpr Index kReadBeyond = kMostParts * kNarrowChannels;
@@ -43,8 +41,7 @@ class ArgmaxWeights {
         cols_(windows_of(region.cols, argmax_gradient.site.region.cols)),
         parts_(parts_of_row(shape.size.cols * in.block)),
         filter_sums_(shape.size.rows * ((parts_ + 1) / 2) * kBlockChannels) {
-    partitioner::expects(parts_ <= kMostParts && most_cells(1) > 0,
-                         "what a row of taps reads is few numbers");
+    expects(parts_ <= kMostParts && most_cells(1) > 0, "what a row of taps reads is few numbers");
   }
 
   // Adds to the gradients of the region's filters.

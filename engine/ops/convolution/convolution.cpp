@@ -13,8 +13,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::contains;
-using partitioner::intersect;
 using partitioner::winograd_side;
 
 // The cells of the map that windows of `region` meet.

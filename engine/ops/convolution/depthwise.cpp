@@ -13,9 +13,8 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::intersect;
-
-constexpr std::size_t kMostTaps = 16;  // that one call of a row kernel sums up, at any vector width
+constexpr std::size_t kMostRowTaps =
+    16;  // that one call of a row kernel sums up, at any vector width
 
 // The weights of a run of channels, tap by tap, (taps, kMostChannels). `weight` is that of channel
 // `first`; channels beyond the run are left alone.
@@ -217,7 +216,7 @@ void depthwise_backward_weights(const ConvolutionShape& shape,
     const Range& run = runs[static_cast<std::size_t>(i)];
     const Index first_tap = shape.taps() * group / groups;
     const Index taps = shape.taps() * (group + 1) / groups - first_tap;
-    alignas(kAlignment) std::array<T, kMostTaps * kMostChannels> sums{};
+    alignas(kAlignment) std::array<T, kMostRowTaps * kMostChannels> sums{};
     for (Index n = region.images.begin; n < region.images.end; ++n) {
       row_kernels<T>().depthwise_sums(
           {line_start(in,

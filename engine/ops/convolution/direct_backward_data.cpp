@@ -8,8 +8,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::intersect;
-
 constexpr Index kChunkTaps = 12;  // of a chunk of weights: the others are those of enough filters
 constexpr Index kFrameBytes = Index{4} << 20U;  // of output gradient copied at once
 
@@ -33,7 +31,7 @@ struct FrameSize {
   Index out_rows = 0;  // that these may meet
 
   FrameSize(const ConvolutionShape& shape, const Region& output, Index scalar_bytes) {
-    const Index image = partitioner::blocked_volume(framed(shape, output, 1)) * scalar_bytes;
+    const Index image = blocked_volume(framed(shape, output, 1)) * scalar_bytes;
     images = std::clamp<Index>(kFrameBytes / std::max<Index>(image, 1), 1, output.images.size());
     const Index all_rows = output.rows.size() * shape.stride.rows + shape.size.rows;
     const Index row = std::max<Index>(image / std::max<Index>(output.rows.size(), 1), 1);
@@ -126,9 +124,8 @@ class BackwardData {
   // The frame of zeros spares the inner loop any question about edges. It is written once per pass:
   // copies keep off it.
   void copy_frame(View<const T> out_gradient, const Range& images, const Range& outs) {
-    View<T> copy{frame_,
-                 framed(shape_, region_, images.size()),
-                 partitioner::channel_block(region_.channels.size())};
+    View<T> copy{
+        frame_, framed(shape_, region_, images.size()), channel_block(region_.channels.size())};
     copy.region.images = images;
     copy.region.rows = outs;
     read_ = copy;
@@ -347,7 +344,7 @@ Index direct_workspace(const ConvolutionShape& shape, const Region& output) {
   const FrameSize size(shape, output, static_cast<Index>(sizeof(float)));
   Region part = framed(shape, output, size.images);
   part.rows.end = part.rows.begin + size.out_rows;
-  return partitioner::blocked_volume(part);
+  return blocked_volume(part);
 }
 
 template <class T>

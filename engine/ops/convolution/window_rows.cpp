@@ -8,11 +8,9 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::intersect;
-
-constexpr Index kMostTaps = 8;  // of a row of a window
+constexpr Index kMostWindowTaps = 8;  // of a row of a window
 constexpr Index kMostWindowElements =
-    kMostTaps * kNarrowChannels;  // also of what is read for the last
+    kMostWindowTaps * kNarrowChannels;  // also of what is read for the last
 constexpr Index kMostPixels = 16;
 constexpr Index kMostWeights = Index{1} << 16U;  // more would not stay in a near cache
 
@@ -49,9 +47,8 @@ class WindowRows {
                           {0, shape.channels},
                           window_cells(shape.rows(), region.rows),
                           window_cells(shape.cols(), region.cols)})) {
-    partitioner::expects(
-        gradient_.block == kNarrowChannels && gradient_.region.channels == input_.channels,
-        "a narrow block holds all channels");
+    expects(gradient_.block == kNarrowChannels && gradient_.region.channels == input_.channels,
+            "a narrow block holds all channels");
     for (Index k = region.channels.begin; k < region.channels.end; ++k) {
       offsets_.push_back(read_.channel_offset(k));
     }
@@ -88,7 +85,7 @@ class WindowRows {
     if (met.count == 0) {
       return;
     }
-    std::array<Tap<T>, static_cast<std::size_t>(kMostTaps)> rows;
+    std::array<Tap<T>, static_cast<std::size_t>(kMostWindowTaps)> rows;
     for (Index i = 0; i < met.count; ++i) {
       const Index vectors = (met.tap + i * shape_.stride.rows) * vectors_of(shape_);
       rows[static_cast<std::size_t>(i)] = {-i * read_.row_stride(),
@@ -139,7 +136,7 @@ class WindowRows {
 
   // Assigns sums (pixels, kMostWindowElements).
   void sum_windows(const WeightedSum<T>& rows, Index pixels, T* sums) const {
-    std::array<Tap<T>, static_cast<std::size_t>(kMostTaps)> taps;
+    std::array<Tap<T>, static_cast<std::size_t>(kMostWindowTaps)> taps;
     const auto job_of = [&](Index vector) {
       WeightedSum<T> job = rows;
       for (std::size_t i = 0; i < static_cast<std::size_t>(rows.tap_count); ++i) {
@@ -171,8 +168,9 @@ class WindowRows {
 }  // namespace
 
 bool has_window_rows(const ConvolutionShape& shape) {
-  return shape.groups == 1 && partitioner::channel_block(shape.channels) == kNarrowChannels &&
-         shape.taps() > 1 && shape.size.rows <= kMostTaps && shape.size.cols <= kMostTaps &&
+  return shape.groups == 1 && channel_block(shape.channels) == kNarrowChannels &&
+         shape.taps() > 1 && shape.size.rows <= kMostWindowTaps &&
+         shape.size.cols <= kMostWindowTaps &&
          window_rows_workspace(shape, shape.filters) <= kMostWeights;
 }
 

@@ -10,8 +10,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::intersect;
-
 // sums (+)= filters * tiles at every position, for `count` tiles and the tiles' channels `inputs`,
 // which the filters begin with; the sums are assigned where these are the first. Called by all
 // threads of a team.

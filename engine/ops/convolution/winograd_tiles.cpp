@@ -52,7 +52,7 @@ SquareRun TileGrid::run_from(Index first, Index end, const TileSquares& squares)
 TileGrid::Lines TileGrid::lines_of(Index row_number, const Region& region) const {
   const Index first = (rows_.begin + row_number % rows_.size()) * side_;
   return {images_.begin + row_number / rows_.size(),
-          partitioner::intersect({first, first + side_}, region.rows)};
+          intersect({first, first + side_}, region.rows)};
 }
 
 }  // namespace tessera::engine

@@ -24,12 +24,11 @@ std::string_view asked_threads() {
 }
 
 [[noreturn]] void refuse(std::string_view where, std::string_view count) {
-  throw partitioner::InputError(
-      where,
-      0,
-      "\"" + partitioner::printable_start(count) +
-          "\" is not a number of threads for this machine: expected 1 to " +
-          std::to_string(most_threads()));
+  throw InputError(where,
+                   0,
+                   "\"" + printable_start(count) +
+                       "\" is not a number of threads for this machine: expected 1 to " +
+                       std::to_string(most_threads()));
 }
 
 }  // namespace

@@ -9,9 +9,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-using partitioner::Range;
-
 // The most that a rank may have: 16 for each processor of this machine, or 64. OpenMP would take
 // any number, and end the program where the system does not start as many.
 [[nodiscard]] int most_threads();

@@ -7,9 +7,6 @@ namespace tessera::engine {
 
 namespace {
 
-using partitioner::contains;
-using partitioner::intersect;
-
 template <class T>
 auto block_norms_by(const Normalization<T>& by) {
   return [&by](const Range& run) { return block_norms(by, run); };

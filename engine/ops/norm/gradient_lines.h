@@ -64,8 +64,8 @@ class GradientLines {
     if (!fused_ || !is_pooled(window_of(row))) {
       return none;
     }
-    const Range outs = partitioner::intersect(
-        {window_of(cols.begin + site_.pool.size - 1), window_of(cols.end)}, site_.region.cols);
+    const Range outs = intersect({window_of(cols.begin + site_.pool.size - 1), window_of(cols.end)},
+                                 site_.region.cols);
     return outs.empty()
                ? none
                : Range{window_begin(site_.pool, outs.begin), window_begin(site_.pool, outs.end)};
@@ -86,8 +86,7 @@ class GradientLines {
       const Index offset = col - window_begin(pool, out);
       const Index whole = offset == 0 ? (cols.end - col) / pool.size : 0;
       const Index cells = whole > 0 ? pool.size : std::min(pool.size - offset, cols.end - col);
-      const Range wanted =
-          partitioner::intersect({out, out + std::max<Index>(whole, 1)}, site_.region.cols);
+      const Range wanted = intersect({out, out + std::max<Index>(whole, 1)}, site_.region.cols);
       if (!row_pooled || wanted.begin != out || wanted.empty()) {
         for (Index cell = col; cell < col + cells; ++cell) {  // others' channels may follow
           std::fill_n(to.at(at.row, cell), at.channels, T{});

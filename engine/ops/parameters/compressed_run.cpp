@@ -106,7 +106,7 @@ void add_largest(Index kept, const std::byte* from, std::span<T> values) {
   const std::byte* const sent = from + kept * static_cast<Index>(sizeof(std::uint32_t));
   for (Index i = 0; i < kept; ++i) {
     const auto place = number_at<std::uint32_t>(from, i);
-    partitioner::expects(place < values.size(), "a place in the run");
+    expects(place < values.size(), "a place in the run");
     values[place] += static_cast<T>(number_at<float>(sent, i));
   }
 }
@@ -176,8 +176,8 @@ void pack_run(const Compression& compression,
               std::span<T> values,
               std::span<std::byte> to) {
   const ElementRun run{static_cast<Index>(values.size()), row};
-  partitioner::expects(static_cast<Index>(to.size()) == packed_bytes(compression, run, sizeof(T)),
-                       "room for a packed run");
+  expects(static_cast<Index>(to.size()) == packed_bytes(compression, run, sizeof(T)),
+          "room for a packed run");
   if (values.empty()) {
     return;
   }

@@ -11,8 +11,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 // Packs `values` into packed_bytes() of them, and leaves what is not sent: values = values - sent.
 // Requires compression.by_runs(); `row` is that of ElementRun.
 template <class T>

@@ -9,7 +9,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
 using Half = std::uint16_t;
 
 // Rounds to nearest, ties to even; infinite from 65520 on; a number that is none stays none.

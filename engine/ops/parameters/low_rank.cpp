@@ -8,7 +8,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
 using partitioner::LowRankShape;
 
 namespace {
@@ -100,7 +99,7 @@ void orthonormalize(Columns& columns, Index rank) {
   }
 }
 
-std::vector<float> rounded(const Columns& columns) {
+std::vector<float> rounded_columns(const Columns& columns) {
   std::vector<float> result(columns.size());
   std::transform(columns.begin(), columns.end(), result.begin(), [](double number) {
     return static_cast<float>(number);
@@ -119,7 +118,7 @@ LowRankFactors low_rank_factors(const LowRankShape& shape, std::span<const T> ma
     orthonormalize(left, shape.rank);
     right = transposed_times(shape, matrix, left);
   }
-  return {shape, rounded(left), rounded(right)};
+  return {shape, rounded_columns(left), rounded_columns(right)};
 }
 
 template <class T>

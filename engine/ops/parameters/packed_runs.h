@@ -12,8 +12,6 @@
 
 namespace tessera::engine {
 
-using partitioner::Index;
-
 template <class T>
 struct ElementValues {
   std::span<T> values;

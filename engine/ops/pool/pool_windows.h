@@ -18,7 +18,7 @@ using partitioner::MaxPool;
 }
 [[nodiscard]] inline Range window_in(const MaxPool& pool, Index out, const Range& map) {
   const Index begin = window_begin(pool, out);
-  return partitioner::intersect({begin, begin + pool.size}, map);
+  return intersect({begin, begin + pool.size}, map);
 }
 
 // Calls visit(first, count, cells) for windows [outs) in one dimension: runs of whole windows, and

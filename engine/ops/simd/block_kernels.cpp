@@ -64,10 +64,9 @@ void expect_known_vectors() {
   const char* asked = std::getenv("TESSERA_VECTORS");  // NOLINT(concurrency-mt-unsafe)
   const std::string_view name = asked == nullptr ? "generic" : asked;
   if (name != "generic" && name != "avx2" && name != "avx512") {
-    throw partitioner::InputError(
-        "TESSERA_VECTORS",
-        0,
-        "\"" + std::string(name) + "\": expected one of generic, avx2, avx512");
+    throw InputError("TESSERA_VECTORS",
+                     0,
+                     "\"" + std::string(name) + "\": expected one of generic, avx2, avx512");
   }
 }
 

@@ -13,7 +13,7 @@ namespace tessera::engine {
 inline constexpr Index kBlockChannels = 16;
 inline constexpr Index kNarrowChannels = kBlockChannels / 2;  // where that many channels are all
 
-// Throws partitioner::InputError where the environment asks for vectors with TESSERA_VECTORS that
+// Throws InputError where the environment asks for vectors with TESSERA_VECTORS that
 // nobody knows: they are "generic", "avx2" and "avx512".
 void expect_known_vectors();
 

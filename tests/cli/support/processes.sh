@@ -54,11 +54,16 @@ start() {
 # ended: waits for what was started and sets status.
 ended() { status=0; { wait "$started_process" || status=$?; } 2>/dev/null; }
 
-# nothing_left WHAT: no process, no shared memory.
+# nothing_left WHAT: no process, no shared memory. Segments that a process has mapped are those of other programs' ranks.
 shared_memory=$(ls /dev/shm)
-no_shared_memory() { [ -z "$(comm -13 <(printf '%s\n' "$shared_memory") <(ls /dev/shm))" ]; }
+no_shared_memory() {
+  local segment
+  while read -r segment; do
+    grep -qsF "/dev/shm/$segment" /proc/[0-9]*/maps || return 1
+  done < <(comm -13 <(printf '%s\n' "$shared_memory") <(ls /dev/shm))
+}
 nothing_left() {
   wait_until "$1: no process is left" all_are_gone
-  # Others on this machine have some for a moment, too.
+  # A program that starts has some for a moment before it maps it.
   wait_until "$1: no shared memory is left" no_shared_memory
 }

@@ -10,8 +10,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::Index;
-using engine::Region;
 using engine::Tensor;
 using engine::View;
 using tests::Draw;
@@ -19,7 +17,7 @@ using tests::Draw;
 TEST_CASE("a new tensor is zero, aligned, and has room for whole channel blocks") {
   for (const Index channels : {1, 2, 3, 4, 5, 8, 9, 16, 17, 40}) {
     Tensor<float> tensor({{2, 4}, {7, 7 + channels}, {-2, 3}, {-1, 6}});
-    const Index block = partitioner::channel_block(channels);
+    const Index block = channel_block(channels);
     CHECK(tensor.values().size() == Index{2} * 5 * 7 * ((channels + block - 1) / block * block));
     CHECK(reinterpret_cast<std::uintptr_t>(tensor.values().data()) % engine::kAlignment == 0);
     for (const float value : tensor.values().span()) {

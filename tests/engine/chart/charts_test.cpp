@@ -160,8 +160,6 @@ TEST_CASE("spans too short to be seen are drawn together, long ones tell what th
   CHECK(html.size() < 4000);
 }
 
-using partitioner::Region;
-
 constexpr Region kWhole{{0, 2}, {0, 3}, {0, 8}, {0, 8}};
 
 TEST_CASE("what two ranks require is hatched, once for each pair") {

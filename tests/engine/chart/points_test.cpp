@@ -14,7 +14,7 @@ using engine::Point;
 using engine::smoothed;
 using engine::thinned;
 
-constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
+constexpr double kHole = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<Point> noise(int count) {
   std::vector<Point> points;
@@ -46,8 +46,8 @@ TEST_CASE("a long series keeps its first, last, lowest and highest points, in th
 
 TEST_CASE("a gap within a column of a thinned series stays a gap") {
   std::vector<Point> points = noise(1000);
-  points[501].y = kGap;
-  points[502].y = kGap;
+  points[501].y = kHole;
+  points[502].y = kHole;
   const std::vector<Point> few = thinned(points, 10);
   const auto gap =
       std::find_if(few.begin(), few.end(), [](const Point& point) { return std::isnan(point.y); });
@@ -62,7 +62,7 @@ TEST_CASE("points that all have the same x do not multiply") {
 
 TEST_CASE("smoothing keeps a constant from its first point on, and gaps") {
   std::vector<Point> points(50, Point{0, 2.5});
-  points[7].y = kGap;
+  points[7].y = kHole;
   const std::vector<Point> means = smoothed(points, 10);
   CHECK(means.front().y == doctest::Approx(2.5));
   CHECK(std::isnan(means[7].y));

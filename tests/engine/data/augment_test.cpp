@@ -14,9 +14,7 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 using engine::Augmentation;
 using engine::Picture;
 using engine::RenderingRules;
-using partitioner::Index;
 using partitioner::MapShape;
-using partitioner::Region;
 using tests::has;
 using tests::picture_of;
 using tests::random_picture;
@@ -73,7 +71,7 @@ float pixel(const Picture& picture, Index channel, Index row, Index col) {
   return inside ? picture.value(channel, row, col) : 0.0F;
 }
 
-partitioner::Range random_range(Index size, std::uint64_t draw) {
+Range random_range(Index size, std::uint64_t draw) {
   const auto first =
       static_cast<Index>(engine::random_bits(5, draw, 0) % static_cast<std::uint64_t>(size));
   const auto second =

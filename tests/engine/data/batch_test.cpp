@@ -14,9 +14,7 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 using engine::BatchOptions;
 using engine::BatchSource;
-using engine::Index;
 using engine::Split;
-using partitioner::Region;
 
 namespace {
 

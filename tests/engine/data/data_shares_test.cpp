@@ -13,7 +13,6 @@
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
 using engine::DataShares;
-using engine::Index;
 
 namespace {
 
@@ -244,7 +243,7 @@ TEST_CASE("parts read the batch that one source of all of them reads") {
     for (int part = 0; part < 3; ++part) {
       const auto at = static_cast<std::size_t>(part);
       const engine::BatchSource own = source_of(ends[at], ends[at + 1], shares, part);
-      const partitioner::Range mine{first, first + images[at]};
+      const Range mine{first, first + images[at]};
       std::vector<float> cells(static_cast<std::size_t>(mine.size() * 4));
       (void)own.read_region(pass, {mine, {0, 1}, {0, 2}, {0, 2}}, cells);
       CHECK(std::equal(cells.begin(), cells.end(), whole.begin() + first * 4));

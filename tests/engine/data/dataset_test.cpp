@@ -53,8 +53,8 @@ fs::path write_darknet(const TemporaryFolder& folder,
 
 TEST_CASE("PNG pixels arrive in their places, whatever the file's channels") {
   const TemporaryFolder folder;
-  constexpr engine::Index kRows = 5;
-  constexpr engine::Index kCols = 7;
+  constexpr Index kRows = 5;
+  constexpr Index kCols = 7;
   for (int channels = 1; channels <= 4; ++channels) {
     CAPTURE(channels);
     const Bytes pixels = random_bytes(kRows * kCols * channels, 40);
@@ -63,7 +63,7 @@ TEST_CASE("PNG pixels arrive in their places, whatever the file's channels") {
     const engine::Picture grey = engine::read_picture(folder / "a.png", 1);
     REQUIRE(colour.shape == partitioner::MapShape{3, kRows, kCols});
     REQUIRE(grey.shape == partitioner::MapShape{1, kRows, kCols});
-    for (engine::Index i = 0; i < kRows * kCols; ++i) {
+    for (Index i = 0; i < kRows * kCols; ++i) {
       const std::uint8_t* pixel = &pixels[static_cast<std::size_t>(i * channels)];
       const bool coloured = channels >= 3;
       const double r = pixel[0];
@@ -241,7 +241,7 @@ TEST_CASE(
   REQUIRE(test.size() == 2);
   CHECK(test.name(0) == (folder / "x" / "109.png").string());
   CHECK(test.label(1) == 1);
-  for (engine::Index i = 0; i < train.size(); ++i) {
+  for (Index i = 0; i < train.size(); ++i) {
     CHECK(train.name(i) != test.name(0));
     CHECK(train.name(i) != test.name(1));
   }
@@ -386,7 +386,7 @@ TEST_CASE("of a named folder the pictures at all levels are taken, in the order 
   const engine::NamedPictures named = engine::open_named_pictures({(folder / "set").string()}, 3);
   REQUIRE(named.sets.size() == 1);
   REQUIRE(named.size() == std::ssize(order));
-  for (engine::Index i = 0; i < named.size(); ++i) {
+  for (Index i = 0; i < named.size(); ++i) {
     CHECK(named.sets[0].name(i) == (folder / "set" / order[static_cast<std::size_t>(i)]).string());
   }
   CHECK(named.problems.empty());

@@ -42,13 +42,13 @@ void write_idx_set(const fs::path& folder) {
   write_gzip(folder / "t10k-labels-idx1-ubyte.gz", idx_bytes({2}, {4, 0}));
 }
 
-std::string opening(const fs::path& path, Split split = Split::Train) {
+std::string opened_as(const fs::path& path, Split split = Split::Train) {
   return input_error_of([&] { (void)open_dataset(path, split, 1); });
 }
 
 // Opening fails with the path of the damaged file and with `reason`.
 void check_damage(const fs::path& folder, const fs::path& file, const std::string& reason) {
-  const std::string message = opening(folder);
+  const std::string message = opened_as(folder);
   INFO(message);
   CHECK(has(message, file.string() + ":"));
   CHECK(has(message, reason));
@@ -62,7 +62,7 @@ TEST_CASE("IDX files give back the bytes and labels that were written, as 0..1")
   const engine::Dataset data = open_dataset(folder.path(), Split::Train, 1);
   REQUIRE(data.size() == kItems);
   const Bytes pixels = sample_pixels();
-  for (engine::Index item = 0; item < data.size(); ++item) {
+  for (Index item = 0; item < data.size(); ++item) {
     const engine::Picture picture = data.read(item);
     CHECK(data.label(item) == kLabels[static_cast<std::size_t>(item)]);
     REQUIRE(picture.shape == partitioner::MapShape{1, kRows, kCols});
@@ -86,7 +86,7 @@ TEST_CASE(
   tests::write_text(folder / "labels.txt", "a\nb\nc d\ne\nf\n\n");
   CHECK(open_dataset(folder.path(), Split::Train, 1).class_names()[2] == "c d");
   tests::write_text(folder / "labels.txt", "a\nb\nc d\n\ne\nf\n");
-  CHECK(has(opening(folder.path()), "labels.txt:4: this line is blank"));
+  CHECK(has(opened_as(folder.path()), "labels.txt:4: this line is blank"));
 }
 
 TEST_CASE("IDX files are found under dotted names too, and gzipped ones read the same") {
@@ -274,10 +274,10 @@ TEST_CASE("a missing or damaged CIFAR file is named together with what is wrong"
 
 TEST_CASE("what is no data set is refused with what was looked for") {
   const TemporaryFolder folder;
-  CHECK(has(opening(folder.path()), "data_batch_1.bin"));
-  CHECK(has(opening(folder / "nowhere"), (folder / "nowhere").string() + ": no such file"));
+  CHECK(has(opened_as(folder.path()), "data_batch_1.bin"));
+  CHECK(has(opened_as(folder / "nowhere"), (folder / "nowhere").string() + ": no such file"));
   tests::write_text(folder / "list.txt", "a.png\n");
-  CHECK(has(opening(folder / "list.txt"), ".data"));
+  CHECK(has(opened_as(folder / "list.txt"), ".data"));
   write_idx_set(folder.path());
   CHECK(has(input_error_of([&] { (void)open_dataset(folder.path(), Split::Train, 4); }),
             "4 channels"));

@@ -8,7 +8,6 @@
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
 using engine::DataFault;
-using engine::Index;
 using engine::Split;
 using tests::has;
 using tests::input_error_of;

@@ -21,7 +21,7 @@ using engine::Picture;
 using partitioner::MapShape;
 using tests::Bytes;
 using tests::has;
-using tests::Index;
+
 using tests::TemporaryFolder;
 
 namespace {
@@ -399,7 +399,7 @@ TEST_CASE("a header is read from the beginning of a file, and says what decoding
   CHECK(header.cols == 400);
   CHECK(header.orientation == 6);
   CHECK(decoding_bytes(header, {}) > 300 * 400 * 3);
-  CHECK(decoding_bytes(header, {50, 50}) < static_cast<engine::Index>(file.size()) + 100000);
+  CHECK(decoding_bytes(header, {50, 50}) < static_cast<Index>(file.size()) + 100000);
   tests::write_bytes(folder / "b.jpg", Bytes(file.begin(), file.begin() + 100));
   CHECK(has(tests::input_error_of([&] { (void)engine::read_picture_header(folder / "b.jpg"); }),
             "cut off"));

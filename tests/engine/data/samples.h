@@ -12,7 +12,6 @@
 namespace tessera::tests {
 
 using Bytes = std::vector<std::uint8_t>;
-using engine::Index;
 
 // Assigns the bytes to the file, making its folders first.
 void write_bytes(const std::filesystem::path& path, const Bytes& bytes);

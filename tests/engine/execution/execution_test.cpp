@@ -20,7 +20,6 @@ using engine::BatchNormMode;
 using engine::Communicator;
 using engine::Execution;
 using engine::ExecutionOptions;
-using engine::Index;
 using engine::NamedTensors;
 using engine::Pass;
 using partitioner::Activation;
@@ -176,18 +175,16 @@ TEST_CASE("a tensor that is missing or of another shape is refused by its name")
   const Network network = classifier();
   NamedTensors in = tests::random_tensors(network, 2, 1);
   in.erase("layers.0.bn.scale");
-  CHECK_THROWS_WITH_AS(tests::on_one_tile<double>(network, in),
-                       doctest::Contains("layers.0.bn.scale"),
-                       partitioner::InputError);
+  CHECK_THROWS_WITH_AS(
+      tests::on_one_tile<double>(network, in), doctest::Contains("layers.0.bn.scale"), InputError);
   in = tests::random_tensors(network, 2, 1);
   in.at("layers.2.weight").shape[0] = 5;
-  CHECK_THROWS_WITH_AS(tests::on_one_tile<double>(network, in),
-                       doctest::Contains("layers.2.weight"),
-                       partitioner::InputError);
+  CHECK_THROWS_WITH_AS(
+      tests::on_one_tile<double>(network, in), doctest::Contains("layers.2.weight"), InputError);
   in = tests::random_tensors(network, 2, 1);
   in.erase("input");
   CHECK_THROWS_WITH_AS(
-      tests::on_one_tile<double>(network, in), doctest::Contains("input"), partitioner::InputError);
+      tests::on_one_tile<double>(network, in), doctest::Contains("input"), InputError);
 }
 
 }  // namespace

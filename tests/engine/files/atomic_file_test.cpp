@@ -133,10 +133,10 @@ TEST_CASE("a write beyond what the disk takes keeps the old file and leaves no o
 TEST_CASE("a checkpoint that outgrows the disk keeps the last one readable") {
   const TemporaryFolder folder;
   const auto path = folder / "checkpoint.safetensors";
-  const auto save = [&](engine::Index count) {
+  const auto save = [&](Index count) {
     engine::SafetensorsWriter writer(
         path, {{.name = "w", .shape = {count}, .type = engine::ElementType::F64}}, {});
-    for (engine::Index i = 0; i < count; ++i) {
+    for (Index i = 0; i < count; ++i) {
       const double value = 0.5 * static_cast<double>(i);
       writer.write<double>({&value, 1});
     }

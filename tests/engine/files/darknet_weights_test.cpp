@@ -27,7 +27,6 @@ using engine::LayerWeights;
 using engine::read_darknet_weights;
 using engine::write_darknet_weights;
 using partitioner::add_layer;
-using partitioner::InputError;
 using partitioner::kImage;
 using partitioner::Network;
 using tests::bytes_of;
@@ -272,7 +271,7 @@ TEST_CASE("a weight in chunks of any size is the weight at once") {
         std::vector<float> read(expected.size());
         for (std::size_t begin = 0; begin < read.size(); begin += chunk) {
           reader.read_weight(layer,
-                             static_cast<engine::Index>(begin),
+                             static_cast<Index>(begin),
                              std::span(read).subspan(begin, std::min(chunk, read.size() - begin)));
         }
         CHECK(read == expected);
@@ -329,7 +328,7 @@ TEST_CASE("a last layer with another number of outputs counts as one that the fi
     put_bytes(path, others + std::string(outputs * one_output, '\0'));
     const DarknetWeightsReader file(path, small_network(), 1e-5, true);
     CHECK(file.layers_filled() == 4);
-    CHECK(file.other_outputs() == static_cast<engine::Index>(outputs));
+    CHECK(file.other_outputs() == static_cast<Index>(outputs));
     CHECK_FALSE(error_of(path, small_network()).empty());
   }
   put_bytes(path, bytes);

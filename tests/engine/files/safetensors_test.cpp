@@ -18,11 +18,9 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 namespace {
 
 using engine::ElementType;
-using engine::Index;
 using engine::SafetensorsReader;
 using engine::SafetensorsWriter;
 using engine::StoredTensor;
-using partitioner::InputError;
 using tests::bytes_of;
 using tests::has;
 using tests::put_bytes;

@@ -26,7 +26,6 @@ using engine::is_safetensors;
 using engine::Numbers;
 using engine::SafetensorsReader;
 using engine::SafetensorsWriter;
-using partitioner::InputError;
 using tests::bytes_of;
 using tests::has;
 using tests::put_bytes;

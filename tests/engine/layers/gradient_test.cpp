@@ -21,7 +21,6 @@ using engine::NamedTensor;
 using engine::NamedTensors;
 using partitioner::Activation;
 using partitioner::Convolution;
-using partitioner::Index;
 using partitioner::kImage;
 using partitioner::MaxPool;
 using partitioner::Network;

@@ -9,7 +9,6 @@
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
 using engine::Dataset;
-using engine::Index;
 using engine::MovedFile;
 using engine::MovedSample;
 

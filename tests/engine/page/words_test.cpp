@@ -20,9 +20,9 @@ TEST_CASE("durations are said in the two largest units") {
 }
 
 TEST_CASE("a cut is named by the ranges that the ranks own") {
-  const auto group_of = [](std::vector<partitioner::Region> owned) {
+  const auto group_of = [](std::vector<Region> owned) {
     engine::OutlinedGroup group;
-    for (const partitioner::Region& region : owned) {
+    for (const Region& region : owned) {
       group.tiles.push_back({region, region});
     }
     return group;

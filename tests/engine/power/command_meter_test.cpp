@@ -23,7 +23,7 @@ using engine::MeterOutput;
 using tests::has;
 using tests::input_error_of;
 
-constexpr double kLong = 60;  // more than anything here takes on a busy machine
+constexpr double kCommandLimit_s = 60;  // more than anything here takes on a busy machine
 
 TEST_CASE("a command prints watts, or joules with their unit") {
   CHECK(meter_output("12.5\n") == MeterOutput{12.5, false});
@@ -53,8 +53,8 @@ TEST_CASE("what else a command may print is refused and quoted") {
 }
 
 TEST_CASE("a command is a line of the shell, with nothing to read and nobody to complain to") {
-  CHECK(command_output("cat; echo \"$((2 + 3))\" | tr 5 6; echo no >&2", kLong) == "6\n");
-  CHECK(command_output("true", kLong).empty());
+  CHECK(command_output("cat; echo \"$((2 + 3))\" | tr 5 6; echo no >&2", kCommandLimit_s) == "6\n");
+  CHECK(command_output("true", kCommandLimit_s).empty());
 }
 
 TEST_CASE(
@@ -63,14 +63,14 @@ TEST_CASE(
   tree.write("open", "");
   const int open = ::open((tree.root() / "open").c_str(), O_RDONLY);
   REQUIRE(open > 2);
-  CHECK(command_output("ls -l /proc/self/fd | grep -c /open || true", kLong) == "0\n");
+  CHECK(command_output("ls -l /proc/self/fd | grep -c /open || true", kCommandLimit_s) == "0\n");
   ::close(open);
   // The C library keeps two signals beyond the 31 usual ones for itself.
   for (const char* kind : {"SigBlk", "SigIgn"}) {
     CHECK(command_output(fmt::format("set -- $(grep {} /proc/self/status); "
                                      "echo $((0x$2 & 0x7fffffff))",
                                      kind),
-                         kLong) == "0\n");
+                         kCommandLimit_s) == "0\n");
   }
 }
 
@@ -78,10 +78,11 @@ TEST_CASE("a command that fails, hangs, is missing or does not stop says so") {
   const auto refusal = [](const char* command, double seconds) {
     return input_error_of([&] { (void)command_output(command, seconds); });
   };
-  CHECK(has(refusal("exit 3", kLong), "the command \"exit 3\" exits with 3"));
-  CHECK(has(refusal("/nowhere/meter --watts", kLong), "exits with 127"));
-  CHECK(has(refusal("kill -9 $$", kLong), "was ended by signal 9"));
-  CHECK(has(refusal("while :; do echo 12345678; done", kLong), "prints more than 64 KiB"));
+  CHECK(has(refusal("exit 3", kCommandLimit_s), "the command \"exit 3\" exits with 3"));
+  CHECK(has(refusal("/nowhere/meter --watts", kCommandLimit_s), "exits with 127"));
+  CHECK(has(refusal("kill -9 $$", kCommandLimit_s), "was ended by signal 9"));
+  CHECK(
+      has(refusal("while :; do echo 12345678; done", kCommandLimit_s), "prints more than 64 KiB"));
   CHECK(has(refusal("sleep 1000", 0.2), "took more than 0.2 s"));
   CHECK(has(refusal("exec >&-; sleep 1000", 0.2), "took more than 0.2 s"));
 }
@@ -91,18 +92,18 @@ TEST_CASE("what a command that hangs has started is killed with it") {
   const std::string file = (tree.root() / "process").string();
   (void)input_error_of(
       [&] { (void)command_output("sleep 1000 & echo $! > '" + file + "'; wait", 0.5); });
-  const std::string process = command_output("cat '" + file + "'", kLong);
+  const std::string process = command_output("cat '" + file + "'", kCommandLimit_s);
   const std::string gone = "for i in $(seq 500); do grep -q '^State:.[^Z]' /proc/" +
                            process.substr(0, process.find('\n')) +
                            "/status 2>/dev/null || exec echo gone; sleep 0.02; done";
-  CHECK(command_output(gone, kLong) == "gone\n");
+  CHECK(command_output(gone, kCommandLimit_s) == "gone\n");
 }
 
 TEST_CASE("a meter is a command that is run again for each reading") {
   const tests::FakeTree tree;
   const std::string file = (tree.root() / "watts").string();
   tree.write("watts", "4.5 W\n");
-  engine::PowerMeter meter = command_meter("cat '" + file + "'", kLong);
+  engine::PowerMeter meter = command_meter("cat '" + file + "'", kCommandLimit_s);
   CHECK(!meter.description().counts_joules);
   CHECK(meter.read()->value == doctest::Approx(4.5));
   tree.write("watts", "900 J\n");
@@ -113,8 +114,8 @@ TEST_CASE("a meter is a command that is run again for each reading") {
   CHECK(has(meter.problem(), "printed \"not ready\" is not a number"));
   tree.write("watts", "5\n");
   CHECK(meter.read()->value == doctest::Approx(5));
-  CHECK(command_meter("echo 900 J", kLong).description().counts_joules);
-  CHECK(has(input_error_of([] { (void)command_meter("false", kLong); }), "exits with 1"));
+  CHECK(command_meter("echo 900 J", kCommandLimit_s).description().counts_joules);
+  CHECK(has(input_error_of([] { (void)command_meter("false", kCommandLimit_s); }), "exits with 1"));
 }
 
 TEST_CASE("a sampler does not wait for a command that hangs, neither to look nor to end") {

@@ -27,7 +27,7 @@ class File {
   tests::TemporaryFolder folder_;
 };
 
-std::string refusal_of(const std::string& text) {
+std::string refusal_of_file(const std::string& text) {
   const File file(text);
   return tests::input_error_of([&] { (void)engine::file_meter(file.path()); });
 }
@@ -53,13 +53,13 @@ TEST_CASE("a meter of a file fails where the file says so, and says why") {
 }
 
 TEST_CASE("files that are no curves are refused with the line") {
-  CHECK(has(refusal_of("0 1\n0 2\n"), "curve:2: \"0 2\" is not"));
-  CHECK(has(refusal_of("0 watts\n"), "curve:1: "));
-  CHECK(has(refusal_of("0 1 2\n"), "curve:1: "));
-  CHECK(has(refusal_of("0\n"), "curve:1: "));
-  CHECK(has(refusal_of("0 nan\n"), "curve:1: "));
-  CHECK(has(refusal_of("period 0\n0 1\n"), "curve:1: "));
-  CHECK(has(refusal_of("joules\n"), "has no readings"));
+  CHECK(has(refusal_of_file("0 1\n0 2\n"), "curve:2: \"0 2\" is not"));
+  CHECK(has(refusal_of_file("0 watts\n"), "curve:1: "));
+  CHECK(has(refusal_of_file("0 1 2\n"), "curve:1: "));
+  CHECK(has(refusal_of_file("0\n"), "curve:1: "));
+  CHECK(has(refusal_of_file("0 nan\n"), "curve:1: "));
+  CHECK(has(refusal_of_file("period 0\n0 1\n"), "curve:1: "));
+  CHECK(has(refusal_of_file("joules\n"), "has no readings"));
   CHECK(has(tests::input_error_of([] { (void)engine::file_meter("/nowhere/curve"); }),
             "/nowhere/curve"));
 }

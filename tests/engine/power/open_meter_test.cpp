@@ -15,13 +15,13 @@ using engine::parse_meter;
 using tests::FakeTree;
 using tests::has;
 
-constexpr double kLong = 60;
+constexpr double kOpeningLimit_s = 60;
 
 OpenedMeter opened(const std::string& spec, const FakeTree& tree) {
-  return open_meter(parse_meter(spec), MeterPlaces{tree.root(), kLong, kLong});
+  return open_meter(parse_meter(spec), MeterPlaces{tree.root(), kOpeningLimit_s, kOpeningLimit_s});
 }
 
-std::string refusal_of(const std::string& spec, const FakeTree& tree) {
+std::string refusal_to_open(const std::string& spec, const FakeTree& tree) {
   return tests::input_error_of([&] { (void)opened(spec, tree); });
 }
 
@@ -64,16 +64,17 @@ TEST_CASE("a meter that is there but does not work is passed over with a note") 
 
 TEST_CASE("a meter that was asked for by name has to work") {
   const FakeTree tree;
-  CHECK(has(refusal_of("rapl", tree), "--meter rapl: this machine has no such meter"));
-  CHECK(has(refusal_of("hwmon", tree), "no such meter"));
-  CHECK(has(refusal_of("pmic", tree), "no such meter"));
-  CHECK(has(refusal_of("table", tree), "name a board, such as table:pi3b"));
-  CHECK(has(refusal_of("table:pi3", tree), "expected pi3b+, pi3b"));
-  CHECK(has(refusal_of("command:exit 1", tree), "--meter command:exit 1: the command"));
-  CHECK(has(refusal_of("file:/nowhere", tree), "/nowhere"));
-  CHECK(has(refusal_of("pi1=shelly:ftp://x", tree), "--meter pi1=shelly:ftp://x: \"ftp://x\""));
+  CHECK(has(refusal_to_open("rapl", tree), "--meter rapl: this machine has no such meter"));
+  CHECK(has(refusal_to_open("hwmon", tree), "no such meter"));
+  CHECK(has(refusal_to_open("pmic", tree), "no such meter"));
+  CHECK(has(refusal_to_open("table", tree), "name a board, such as table:pi3b"));
+  CHECK(has(refusal_to_open("table:pi3", tree), "expected pi3b+, pi3b"));
+  CHECK(has(refusal_to_open("command:exit 1", tree), "--meter command:exit 1: the command"));
+  CHECK(has(refusal_to_open("file:/nowhere", tree), "/nowhere"));
+  CHECK(
+      has(refusal_to_open("pi1=shelly:ftp://x", tree), "--meter pi1=shelly:ftp://x: \"ftp://x\""));
   add_rapl(tree, "none\n");
-  CHECK(has(refusal_of("rapl", tree), "not a number"));
+  CHECK(has(refusal_to_open("rapl", tree), "not a number"));
 }
 
 TEST_CASE("a meter of the whole cluster says so") {

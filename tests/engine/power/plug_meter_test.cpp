@@ -51,7 +51,7 @@ TEST_CASE("a plug's address is a host, perhaps a port and the number of a switch
 
 #ifdef TESSERA_HAS_HTTPLIB
 
-constexpr double kLong = 60;  // more than anything here takes on a busy machine
+constexpr double kPlugLimit_s = 60;  // more than anything here takes on a busy machine
 
 // A plug that answers on the loopback.
 class Plug {
@@ -89,7 +89,7 @@ TEST_CASE("a Shelly of the first generation shows its watts") {
   Plug plug;
   plug.answer("/shelly", R"({"type":"SHPLG-S","mac":"0","auth":false,"fw":"1","num_meters":1})");
   plug.answer("/meter/0", R"({"power":4.37,"overpower":0,"is_valid":true,"total":12})");
-  engine::PowerMeter meter = shelly_meter(plug.address(), kLong);
+  engine::PowerMeter meter = shelly_meter(plug.address(), kPlugLimit_s);
   CHECK(meter.description().source == "shelly");
   CHECK(!meter.description().counts_joules);
   CHECK(meter.read()->value == doctest::Approx(4.37));
@@ -104,8 +104,9 @@ TEST_CASE("a Shelly since the second generation shows the watts of the switch th
                                                                   : R"({"id":0,"apower":7})",
                              "application/json");
       });
-  CHECK(shelly_meter(plug.address(), kLong).read()->value == doctest::Approx(7));
-  CHECK(shelly_meter(plug.address() + "?id=2", kLong).read()->value == doctest::Approx(31.5));
+  CHECK(shelly_meter(plug.address(), kPlugLimit_s).read()->value == doctest::Approx(7));
+  CHECK(shelly_meter(plug.address() + "?id=2", kPlugLimit_s).read()->value ==
+        doctest::Approx(31.5));
 }
 
 TEST_CASE("a plug with Tasmota shows its watts, one of several switches those of one") {
@@ -118,10 +119,11 @@ TEST_CASE("a plug with Tasmota shows its watts, one of several switches those of
                                    : R"({"StatusSNS":{"ENERGY":{"Total":1.5,"Power":12}}})",
                          "application/json");
   });
-  CHECK(tasmota_meter(plug.address(), kLong).read()->value == doctest::Approx(12));
+  CHECK(tasmota_meter(plug.address(), kPlugLimit_s).read()->value == doctest::Approx(12));
   several = true;
-  CHECK(tasmota_meter(plug.address() + "?id=1", kLong).read()->value == doctest::Approx(4.5));
-  engine::PowerMeter meter = tasmota_meter(plug.address() + "?id=2", kLong);
+  CHECK(tasmota_meter(plug.address() + "?id=1", kPlugLimit_s).read()->value ==
+        doctest::Approx(4.5));
+  engine::PowerMeter meter = tasmota_meter(plug.address() + "?id=2", kPlugLimit_s);
   CHECK(!meter.read());
   CHECK(has(meter.problem(), "no number /StatusSNS/ENERGY/Power/2"));
 }
@@ -131,7 +133,7 @@ std::string problem_of(const std::string& text, int status = 200) {
   Plug plug;
   plug.answer("/shelly", "{}");
   plug.answer("/meter/0", text, status);
-  engine::PowerMeter meter = shelly_meter(plug.address(), kLong);
+  engine::PowerMeter meter = shelly_meter(plug.address(), kPlugLimit_s);
   CHECK(!meter.read());
   return meter.problem();
 }
@@ -151,7 +153,7 @@ TEST_CASE("a plug that is not there or says nothing is given up soon") {
     const Plug plug;
     address = plug.address();
   }
-  CHECK(has(input_error_of([&] { (void)shelly_meter(address, kLong); }), "no answer"));
+  CHECK(has(input_error_of([&] { (void)shelly_meter(address, kPlugLimit_s); }), "no answer"));
   Plug plug;
   std::atomic<bool> over = false;
   plug.server().Get("/shelly", [&](const httplib::Request&, httplib::Response&) {

@@ -12,7 +12,6 @@ using partitioner::ClusterProfile;
 using partitioner::ConvolutionKernel;
 using partitioner::ConvolutionPoint;
 using partitioner::DeviceProfile;
-using partitioner::Index;
 
 using Kinds = std::vector<std::vector<int>>;
 

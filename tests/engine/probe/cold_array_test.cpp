@@ -7,7 +7,6 @@
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
 using engine::ColdArray;
-using engine::Index;
 
 TEST_CASE("a trial goes through all of a cold array before it comes back to a place") {
   constexpr Index kSize = 1000;  // which is not aligned

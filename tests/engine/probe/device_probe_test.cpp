@@ -17,7 +17,6 @@ namespace {
 using engine::choose_trials;
 using engine::ConvolutionKernel;
 using engine::ConvolutionPoint;
-using engine::Index;
 
 const std::vector<ConvolutionKernel> kDirect{ConvolutionKernel::Direct};
 const std::vector<ConvolutionKernel> kBoth{ConvolutionKernel::Direct, ConvolutionKernel::Winograd4};

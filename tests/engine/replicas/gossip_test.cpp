@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace tessera;          // NOLINT(google-build-using-namespace): a test of this project
 using namespace tessera::engine;  // NOLINT(google-build-using-namespace): a test of this project
 
 namespace {

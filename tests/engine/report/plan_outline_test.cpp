@@ -11,7 +11,7 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-constexpr partitioner::Index kBatch = 8;
+constexpr Index kBatch = 8;
 
 partitioner::Network lenet() {
   return partitioner::read_model(TESSERA_SOURCE_DIR "/models/lenet5.cfg").network;

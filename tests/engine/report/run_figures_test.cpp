@@ -81,7 +81,7 @@ TEST_CASE("the text of a tile says what is cut") {
   plan.batch = 8;
   plan.ranks = 5;
   plan.layers = {{"convolutional", 16, 24, 24}};
-  const partitioner::Region whole{{0, 8}, {0, 16}, {0, 24}, {0, 24}};
+  const Region whole{{0, 8}, {0, 16}, {0, 24}, {0, 24}};
   plan.groups = {{0, 0, false, std::vector<engine::OutlinedTile>(5, {whole, whole})}};
   auto& tiles = plan.groups[0].tiles;
   tiles[1].owned.rows = {0, 12};

@@ -75,10 +75,10 @@ TEST_CASE("what is no folder is refused with what to give instead") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH_AS(RunReader(folder / "none"),
                        doctest::Contains("does not exist: give the folder of a run"),
-                       partitioner::InputError);
+                       InputError);
   write(folder / "file", "");
   CHECK_THROWS_WITH_AS(
-      RunReader(folder / "file"), doctest::Contains("is not a folder"), partitioner::InputError);
+      RunReader(folder / "file"), doctest::Contains("is not a folder"), InputError);
 }
 
 TEST_CASE("steps and evaluations are told apart, and what is not said is unknown") {

@@ -18,7 +18,7 @@ using Lines = std::vector<std::string>;
 constexpr engine::ScreenStyle kAscii{.colours = false, .unicode = false};
 constexpr engine::ScreenStyle kPlain{.colours = false, .unicode = true};
 
-partitioner::Region rows(partitioner::Index begin, partitioner::Index end) {
+Region rows(Index begin, Index end) {
   return {{0, 8}, {0, 6}, {begin, end}, {0, 24}};
 }
 

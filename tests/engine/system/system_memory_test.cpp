@@ -76,7 +76,7 @@ TEST_CASE("what groups leave is known apart from what the machine has") {
 }
 
 TEST_CASE("what a process touches is resident, and was at most as much as at its peak") {
-  const partitioner::Index before = engine::resident_bytes();
+  const Index before = engine::resident_bytes();
   const std::vector<char> touched(32 << 20, 1);
   CHECK(before > 1 << 20);
   CHECK(engine::resident_bytes() >= before + (16 << 20));

@@ -37,7 +37,7 @@ std::size_t longest_line(const std::string& text) {
   std::istringstream lines(text);
   std::size_t longest = 0;
   for (std::string line; std::getline(lines, line);) {
-    longest = std::max(longest, partitioner::text_width(line));
+    longest = std::max(longest, text_width(line));
   }
   return longest;
 }

@@ -15,7 +15,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 namespace {
 
 using engine::Communicator;
-using engine::Index;
 using engine::Optimizer;
 using engine::Parameter;
 using partitioner::ParameterKind;

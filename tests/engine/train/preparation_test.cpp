@@ -12,7 +12,6 @@ using engine::convention_in_effect;
 using engine::Preparation;
 using engine::preparation_of;
 using engine::RenderingRules;
-using partitioner::InputError;
 
 namespace {
 

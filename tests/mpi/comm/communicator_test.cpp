@@ -18,8 +18,6 @@ namespace {
 
 using engine::ChannelShares;
 using engine::Communicator;
-using engine::Index;
-using engine::Range;
 
 std::string text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

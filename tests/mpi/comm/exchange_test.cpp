@@ -23,9 +23,6 @@ namespace {
 using engine::BulkTransfers;
 using engine::Communicator;
 using engine::Exchange;
-using engine::Index;
-using engine::Range;
-using engine::Region;
 using engine::Tensor;
 using engine::View;
 using partitioner::Message;
@@ -221,7 +218,7 @@ TEST_CASE("re-gridding sends each cell exactly once, and there and back leaves t
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     INFO("seed ", seed);
     const Regridding regridding = random_regridding(seed, world.size());
-    const auto there = messages_between(regridding.before, regridding.after);
+    const auto there = partitioner::messages_between(regridding.before, regridding.after);
     Index cells = 0;
     for (const Message& message : there) {
       cells += message.region.volume();
@@ -233,7 +230,7 @@ TEST_CASE("re-gridding sends each cell exactly once, and there and back leaves t
     fill(first, seed, world.rank());
     regrid(world, there, View<const double>(first.view()), second.view());
     regrid(world,
-           messages_between(regridding.after, regridding.before),
+           partitioner::messages_between(regridding.after, regridding.before),
            View<const double>(second.view()),
            third.view());
     CHECK(values_of(third) == values_of(first));
@@ -331,8 +328,9 @@ TEST_CASE("exchanges under way at once may be started and finished in any order 
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < kAtOnce; ++i) {
     const Regridding& one = regriddings.emplace_back(random_regridding(500 + i, world.size()));
-    exchanges.emplace_back(
-        world, messages_between(one.before, one.after), kTag + 2 * static_cast<int>(i));
+    exchanges.emplace_back(world,
+                           partitioner::messages_between(one.before, one.after),
+                           kTag + 2 * static_cast<int>(i));
     fill(from.emplace_back(one.before[own]), 500 + i, world.rank());
     to.emplace_back(one.after[own]);
     order.push_back(i);
@@ -354,7 +352,7 @@ TEST_CASE("exchanges under way at once may be started and finished in any order 
   for (std::size_t i = 0; i < kAtOnce; ++i) {
     Tensor<double> expected(regriddings[i].after[own]);
     regrid(world,
-           messages_between(regriddings[i].before, regriddings[i].after),
+           partitioner::messages_between(regriddings[i].before, regriddings[i].after),
            View<const double>(from[i].view()),
            expected.view());
     CHECK(values_of(to[i]) == values_of(expected));

@@ -14,7 +14,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 namespace {
 
 using engine::Communicator;
-using engine::Index;
 using List = std::vector<std::string>;
 
 List numbered(Index count) {

@@ -17,7 +17,7 @@ namespace {
 using engine::Communicator;
 using engine::Mailbox;
 
-std::string text_of(const Mailbox::Letter& letter) {
+std::string letter_text(const Mailbox::Letter& letter) {
   return {reinterpret_cast<const char*>(letter.bytes.data()), letter.bytes.size()};
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("what ranks post is what rank 0 takes, that of one rank in the order o
   while (world.rank() == 0 && taken < next.size() * kLetters) {
     for (const Mailbox::Letter& letter : mailbox.take()) {
       int& number = next[static_cast<std::size_t>(letter.from)];
-      CHECK(text_of(letter) == std::to_string(letter.from) + ":" + std::to_string(number));
+      CHECK(letter_text(letter) == std::to_string(letter.from) + ":" + std::to_string(number));
       ++number;
       ++taken;
     }

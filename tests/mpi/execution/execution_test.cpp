@@ -18,9 +18,7 @@ namespace {
 
 using engine::Communicator;
 using engine::Execution;
-using engine::Index;
 using engine::Pass;
-using engine::Region;
 using partitioner::Activation;
 using partitioner::kImage;
 using partitioner::Network;

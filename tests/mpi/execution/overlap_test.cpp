@@ -25,7 +25,7 @@ using tests::ranks;
 const std::vector<std::pair<int, int>> kApart = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
 
 Network wide_network(bool normalizes) {
-  const auto layer = [normalizes](partitioner::Index size, partitioner::Index stride = 1) {
+  const auto layer = [normalizes](Index size, Index stride = 1) {
     const auto plain = convolution(5, size, stride);
     return normalizes ? normalized(plain) : plain;
   };
@@ -85,7 +85,7 @@ TEST_CASE("beginning early changes no bit of the forward pass") {
 }
 
 TEST_CASE("images that are computed in turn as they arrive are what one tile computes") {
-  constexpr partitioner::Index kImages = 5;
+  constexpr Index kImages = 5;
   for (const bool normalizes : {false, true}) {
     const Network network = wide_network(normalizes);
     Partition partition = in_turn(network);

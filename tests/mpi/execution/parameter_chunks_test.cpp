@@ -19,15 +19,13 @@ namespace {
 using engine::Communicator;
 using engine::gather_chunks;
 using engine::held_values;
-using engine::Index;
 using engine::owned_alone;
 using engine::owned_values;
 using engine::PlacedRun;
-using engine::Range;
 using engine::scatter_chunks;
 using partitioner::ParameterPlan;
 
-constexpr std::uint64_t kCases = 20;
+constexpr std::uint64_t kChunkCases = 20;
 // One element, less than most rows, several rows, all at once.
 constexpr Index kLongest[] = {1, 4, 50, engine::kChunkElements};
 constexpr double kUntouched = -1;
@@ -121,7 +119,7 @@ bool arrives_in_place(const ParameterPlan& plan,
 
 TEST_CASE("chunks of any size from owners of any runs arrive in the tensor's order") {
   const Communicator world = Communicator::world();
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kChunkCases; ++seed) {
     tests::Draw draw(seed);
     const ParameterPlan plan = random_parameter(draw, world.size());
     for (const Index longest : kLongest) {
@@ -133,7 +131,7 @@ TEST_CASE("chunks of any size from owners of any runs arrive in the tensor's ord
 
 TEST_CASE("chunks of any size arrive wherever there is a place for them, and nowhere else") {
   const Communicator world = Communicator::world();
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kChunkCases; ++seed) {
     tests::Draw draw(seed);
     const ParameterPlan plan = random_parameter(draw, world.size());
     for (const Index longest : kLongest) {
@@ -163,7 +161,7 @@ TEST_CASE("what rank 0 has itself is taken from where it lies and written to whe
 
 TEST_CASE("plans place each element once with its owner, where it holds it") {
   const Communicator world = Communicator::world();
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kChunkCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
     const partitioner::Plan plan = make_plan(random.network, random.partition, random.batch);
     engine::ParameterSet<double> set(random.network, plan, world, false);

@@ -22,16 +22,14 @@ namespace {
 
 using engine::BatchNormMode;
 using engine::Communicator;
-using engine::Index;
 using engine::Optimizer;
 using engine::Parameter;
 using engine::ParameterSet;
-using engine::Range;
 using partitioner::Compression;
 using partitioner::GradientReduction;
 using partitioner::Plan;
 
-constexpr std::uint64_t kCases = 20;
+constexpr std::uint64_t kParameterCases = 20;
 
 // Each layer in a bucket of its own, some together, all in one.
 constexpr Index kBucketBytes[] = {1, 2000, Index{1} << 30U};
@@ -123,7 +121,7 @@ bool copies_are_alike(ParameterSet<float>& set, const Communicator& world) {
 
 TEST_CASE("owners add up gradients in rank order, whatever the size of buckets") {
   const Communicator world = Communicator::world();
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kParameterCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
     for (const Index bytes : kBucketBytes) {
       const Plan plan = plan_of(random, {.bucket_bytes = bytes});
@@ -135,17 +133,17 @@ TEST_CASE("owners add up gradients in rank order, whatever the size of buckets")
   }
 }
 
-constexpr Compression kCompressions[] = {Compression::Exact,
-                                         Compression::Half,
-                                         {.kind = Compression::Kind::TopK, .fraction = 0.1},
-                                         {.kind = Compression::Kind::Sign},
-                                         {.kind = Compression::Kind::LowRank, .rank = 2}};
+constexpr Compression kExactCompressions[] = {Compression::Exact,
+                                              Compression::Half,
+                                              {.kind = Compression::Kind::TopK, .fraction = 0.1},
+                                              {.kind = Compression::Kind::Sign},
+                                              {.kind = Compression::Kind::LowRank, .rank = 2}};
 
 TEST_CASE("after an update all ranks hold the same bits, compressed or not") {
   const Communicator world = Communicator::world();
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kParameterCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
-    for (const Compression& compression : kCompressions) {
+    for (const Compression& compression : kExactCompressions) {
       const Plan plan = plan_of(random, {.bucket_bytes = 2000, .compression = compression});
       ParameterSet<float> set(random.network, plan, world, true);
       set.initialize(seed);
@@ -179,9 +177,9 @@ double sum_of_elements(const double* numbers, Index count) {
 TEST_CASE(
     "what owners have got and what senders keep is the sum of all gradients, after each step") {
   const Communicator world = Communicator::world();
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kParameterCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
-    for (const Compression& compression : kCompressions) {
+    for (const Compression& compression : kExactCompressions) {
       if (!compression.by_runs()) {
         continue;
       }
@@ -295,9 +293,9 @@ TEST_CASE("what rounding leaves is made up for, so that errors do not grow from 
 
 TEST_CASE("messages and error feedback take up as much memory as planned") {
   const Communicator world = Communicator::world();
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kParameterCases; ++seed) {
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
-    for (const Compression& compression : kCompressions) {
+    for (const Compression& compression : kExactCompressions) {
       for (const bool training : {true, false}) {
         const Plan plan = plan_of(random, {.bucket_bytes = 2000, .compression = compression});
         engine::Execution<float> execution(random.network, plan, world, {.training = training});

@@ -15,15 +15,11 @@ namespace {
 using engine::Communicator;
 using engine::NamedTensors;
 
-constexpr int kCases = 80;  // per number of ranks: 1, 2, 3, 4 and 7
+constexpr int kRandomCases = 80;  // per number of ranks: 1, 2, 3, 4 and 7
 
 // Products with a dense matrix are a library's: its order of summation depends on the number of
 // images and outputs.
 constexpr double kDense = 1e-5;
-
-std::uint64_t seed_of(int test_case, int ranks) {
-  return static_cast<std::uint64_t>(ranks) * 1000 + static_cast<std::uint64_t>(test_case);
-}
 
 template <class T>
 NamedTensors cut_up(const tests::RandomCase& random,
@@ -36,8 +32,8 @@ NamedTensors cut_up(const tests::RandomCase& random,
 TEST_CASE(
     "in double precision any partition computes what one tile computes, with batch normalisation") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases; ++i) {
-    const std::uint64_t seed = seed_of(i, world.size());
+  for (int i = 0; i < kRandomCases; ++i) {
+    const std::uint64_t seed = tests::case_seed(i, world.size());
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
     const NamedTensors found = cut_up<double>(random, in, world);
@@ -51,8 +47,8 @@ TEST_CASE(
 
 TEST_CASE("in double precision any kernels compute what the direct ones compute on one tile") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases; ++i) {
-    const std::uint64_t seed = seed_of(i, world.size()) + 700;
+  for (int i = 0; i < kRandomCases; ++i) {
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 700;
     tests::RandomCase random = tests::random_case(seed, world.size(), {});
     tests::Draw draw(seed);
     tests::draw_kernels(draw, random);
@@ -71,7 +67,7 @@ TEST_CASE(
   const Communicator world = Communicator::world();
   constexpr int kFewer = 12;
   for (int i = 0; i < kFewer; ++i) {
-    const std::uint64_t seed = seed_of(i, world.size()) + 500;
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 500;
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
     const auto frozen = engine::BatchNormMode::Frozen;
@@ -89,8 +85,8 @@ TEST_CASE(
 
 TEST_CASE("with frozen layers any partition computes what one tile computes") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases; ++i) {
-    const std::uint64_t seed = seed_of(i, world.size()) + 300;
+  for (int i = 0; i < kRandomCases; ++i) {
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 300;
     tests::RandomCase random = tests::random_case(seed, world.size(), {.frozen = 1});
     tests::Draw draw(seed);
     if (i % 2 == 0) {
@@ -109,8 +105,8 @@ TEST_CASE("with frozen layers any partition computes what one tile computes") {
 // With running statistics in all layers, so that only what is frozen makes a difference.
 TEST_CASE("layers that learn get the gradients that they get where nothing is frozen") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases / 2; ++i) {
-    const std::uint64_t seed = seed_of(i, world.size()) + 400;
+  for (int i = 0; i < kRandomCases / 2; ++i) {
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 400;
     const tests::RandomCase random = tests::random_case(seed, world.size(), {.frozen = 1});
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
     const auto running = engine::BatchNormMode::Frozen;
@@ -139,8 +135,8 @@ TEST_CASE(
     "in single precision any partition gives the same bits as one tile, without batch "
     "normalisation") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases; ++i) {
-    const std::uint64_t seed = seed_of(i, world.size()) + 100;
+  for (int i = 0; i < kRandomCases; ++i) {
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 100;
     const tests::RandomCase random =
         tests::random_case(seed, world.size(), {.batch_normalize = false});
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
@@ -161,7 +157,7 @@ TEST_CASE("two runs of the same partition give the same bits") {
   const Communicator world = Communicator::world();
   constexpr int kFew = 5;
   for (int i = 0; i < kFew; ++i) {
-    const std::uint64_t seed = seed_of(i, world.size()) + 200;
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 200;
     const tests::RandomCase random = tests::random_case(seed, world.size(), {});
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
     const NamedTensors first = cut_up<float>(random, in, world);

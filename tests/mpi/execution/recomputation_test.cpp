@@ -17,7 +17,6 @@ namespace {
 
 using engine::Communicator;
 using engine::Execution;
-using engine::Index;
 using engine::NamedTensors;
 using engine::Pass;
 using partitioner::kImage;
@@ -26,10 +25,6 @@ using partitioner::Partition;
 using partitioner::Plan;
 
 constexpr tests::Bounds kSameBits{.relative = 0, .share = 0};
-
-std::uint64_t seed_of(int test_case, int ranks) {
-  return static_cast<std::uint64_t>(ranks) * 1000 + static_cast<std::uint64_t>(test_case);
-}
 
 // Some group at least.
 void recompute_some(tests::Draw& draw, Partition& partition) {
@@ -58,7 +53,7 @@ void check_same_bits(const tests::RandomCase& random,
 template <class T>
 void check_random_cases(int cases, std::uint64_t from, bool with_kernels) {
   for (int i = 0; i < cases; ++i) {
-    const std::uint64_t seed = seed_of(i, tests::ranks()) + from;
+    const std::uint64_t seed = tests::case_seed(i, tests::ranks()) + from;
     tests::RandomCase random = tests::random_case(seed, tests::ranks(), {});
     tests::Draw draw(seed);
     recompute_some(draw, random.partition);
@@ -83,7 +78,7 @@ TEST_CASE("recomputed groups give the same bits of every gradient, in double pre
 
 TEST_CASE("recomputed groups give the same bits with frozen statistics, and those of tiles") {
   for (int i = 0; i < 10; ++i) {
-    const std::uint64_t seed = seed_of(i, tests::ranks()) + 800;
+    const std::uint64_t seed = tests::case_seed(i, tests::ranks()) + 800;
     tests::RandomCase random = tests::random_case(seed, tests::ranks(), {});
     tests::Draw draw(seed);
     recompute_some(draw, random.partition);

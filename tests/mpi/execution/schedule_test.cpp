@@ -30,14 +30,12 @@ using engine::Pass;
 using engine::PerformedAction;
 using partitioner::Action;
 using partitioner::Compression;
-using partitioner::Index;
 using partitioner::Plan;
-using partitioner::Region;
 using partitioner::Schedule;
 using partitioner::Transfer;
 using partitioner::TransferKind;
 
-constexpr int kCases = 24;
+constexpr int kScheduleCases = 24;
 constexpr Index kHeadBytes = 16;  // of what a rank tells the others with its loss
 
 struct Posted {
@@ -294,7 +292,7 @@ constexpr Compression kCompressions[] = {Compression::Exact,
 
 TEST_CASE("each rank performs the schedule, action by action, and sends what it lists") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases; ++i) {
+  for (int i = 0; i < kScheduleCases; ++i) {
     const std::uint64_t seed = 9000 + static_cast<std::uint64_t>(world.size() * 100 + i);
     tests::RandomCase random = tests::random_case(seed, world.size(), {});
     tests::Draw draw(seed);
@@ -317,7 +315,7 @@ TEST_CASE("each rank performs the schedule, action by action, and sends what it 
 TEST_CASE(
     "replicas that are apart perform the same schedule, and send to each other what it lists") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases; ++i) {
+  for (int i = 0; i < kScheduleCases; ++i) {
     const std::uint64_t seed = 19000 + static_cast<std::uint64_t>(world.size() * 100 + i);
     tests::RandomCase random = tests::random_case(seed, 1, {});
     random.partition.reader = partitioner::kEveryRank;

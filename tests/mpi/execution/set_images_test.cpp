@@ -16,10 +16,9 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 namespace {
 
 using engine::Communicator;
-using engine::Index;
 using engine::NamedTensors;
 
-constexpr int kCases = 60;
+constexpr int kImageCases = 60;
 
 struct SharedCase {
   tests::RandomCase random;
@@ -59,7 +58,7 @@ SharedCase shared_case(std::uint64_t seed, int ranks) {
 
 TEST_CASE("whatever images ranks have, loss and gradients are those of one tile with all of them") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases; ++i) {
+  for (int i = 0; i < kImageCases; ++i) {
     const auto seed = static_cast<std::uint64_t>(world.size() * 2000 + i);
     const SharedCase shared = shared_case(seed, world.size());
     const tests::RandomCase& random = shared.random;

@@ -16,7 +16,7 @@ using engine::Communicator;
 using engine::NamedTensors;
 using partitioner::Network;
 
-constexpr int kCases = 40;
+constexpr int kLossCases = 40;
 
 // A random network that is judged in two or three places, perhaps more; or in one, where branches
 // share it.
@@ -69,7 +69,7 @@ NamedTensors sum_of_single_losses(const Network& network,
 
 TEST_CASE("with several losses any partition computes what one tile computes") {
   const Communicator world = Communicator::world();
-  for (int i = 0; i < kCases; ++i) {
+  for (int i = 0; i < kLossCases; ++i) {
     const auto seed = static_cast<std::uint64_t>(world.size() * 1000 + i);
     const tests::RandomCase random = random_branches(seed, world.size());
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
@@ -91,7 +91,7 @@ TEST_CASE("a network's loss and gradients are the sums of those of its losses") 
   if (world.rank() != 0) {
     return;
   }
-  for (int i = 0; i < kCases; ++i) {
+  for (int i = 0; i < kLossCases; ++i) {
     const auto seed = static_cast<std::uint64_t>(world.size() * 1000 + i + 500);
     const tests::RandomCase random = random_branches(seed, 1);
     const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);

@@ -17,7 +17,6 @@ namespace {
 
 using partitioner::Activation;
 using partitioner::Convolution;
-using partitioner::Index;
 using partitioner::MaxPool;
 using partitioner::Network;
 using partitioner::Partition;

@@ -18,7 +18,6 @@ namespace {
 using engine::Communicator;
 using partitioner::Activation;
 using partitioner::Convolution;
-using partitioner::Index;
 using partitioner::MapShape;
 using partitioner::MaxPool;
 using partitioner::Network;

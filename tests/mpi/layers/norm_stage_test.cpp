@@ -19,10 +19,8 @@ namespace {
 
 using engine::Communicator;
 using partitioner::Activation;
-using partitioner::Index;
 using partitioner::MaxPool;
 using partitioner::Partition;
-using partitioner::Range;
 using tests::chain;
 using tests::convolution;
 using tests::Cuts;

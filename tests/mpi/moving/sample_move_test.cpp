@@ -25,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using engine::Communicator;
 using engine::Dataset;
-using engine::Index;
 using engine::MoveProgress;
 using engine::SampleMove;
 using partitioner::DataMap;

@@ -58,7 +58,7 @@ TEST_CASE("a meter that fails on one rank leaves the others' watts, and says why
   const bool fails = world.rank() == 0;
   const PowerMeter meter(counting_meter(), [fails](const MeterQuery&) -> double {
     if (fails) {
-      throw partitioner::InputError("out of order");
+      throw InputError("out of order");
     }
     return 2 * engine::now_s();
   });

@@ -13,7 +13,7 @@ namespace {
 using engine::Communicator;
 using engine::measure_byte_s_of_kernels;
 
-constexpr double kSeconds = 0.1;
+constexpr double kTransferSeconds = 0.1;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ TEST_CASE("what messages cost kernels is a time, and ends, at any rate") {
   const Communicator world = Communicator::world();
   for (const double bytes_per_s : {1e3, 1e8, std::numeric_limits<double>::infinity()}) {
     const std::optional<double> byte_s =
-        measure_byte_s_of_kernels(world, bytes_per_s, kSeconds, true);
+        measure_byte_s_of_kernels(world, bytes_per_s, kTransferSeconds, true);
     if (world.size() == 1) {
       CHECK(!byte_s);  // nobody to send to
       continue;
@@ -34,5 +34,5 @@ TEST_CASE("what messages cost kernels is a time, and ends, at any rate") {
 
 TEST_CASE("where messages do not move beside kernels nothing is measured") {
   const Communicator world = Communicator::world();
-  CHECK(!measure_byte_s_of_kernels(world, 1e8, kSeconds, false));
+  CHECK(!measure_byte_s_of_kernels(world, 1e8, kTransferSeconds, false));
 }

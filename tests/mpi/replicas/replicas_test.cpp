@@ -16,7 +16,6 @@ namespace {
 
 using engine::Communicator;
 using engine::DataLoader;
-using engine::Index;
 using engine::Parameter;
 using engine::RandomPictures;
 using engine::Trainer;

@@ -14,7 +14,6 @@ namespace {
 using engine::CarriedState;
 using engine::Communicator;
 using engine::DataLoader;
-using engine::Index;
 using engine::Parameter;
 using engine::RandomPictures;
 using engine::Trainer;
@@ -22,9 +21,9 @@ using partitioner::kImage;
 using partitioner::Network;
 using partitioner::Partition;
 
-constexpr Index kBatch = 4;
+constexpr Index kCarriedBatch = 4;
 
-Network classifier() {
+Network carried_classifier() {
   Network network;
   network.image = {3, 12, 10};
   add_layer(
@@ -38,9 +37,9 @@ Network classifier() {
   return network;
 }
 
-engine::TrainerOptions options(bool adam) {
+engine::TrainerOptions carried_options(bool adam) {
   engine::TrainerOptions options;
-  options.training.batch = kBatch;
+  options.training.batch = kCarriedBatch;
   options.training.adam = adam;
   options.seed = 5;
   return options;
@@ -65,7 +64,7 @@ class Run {
 
   // Goes on by another partition, on those of its ranks that have a tile, and rank 0.
   void change_to(const Partition& partition) {
-    partitioner::Plan plan = make_plan(network_, partition, kBatch);
+    partitioner::Plan plan = make_plan(network_, partition, kCarriedBatch);
     const CarriedState state(plan_, trainer_.get());
     loader_.reset();
     trainer_.reset();
@@ -82,7 +81,7 @@ class Run {
     takes_part_ = std::find(ranks.begin(), ranks.end(), world_.rank()) != ranks.end();
     members_ = world_.among(ranks);
     if (takes_part_) {
-      trainer_ = std::make_unique<Trainer>(network_, plan_, members_, options(adam_));
+      trainer_ = std::make_unique<Trainer>(network_, plan_, members_, carried_options(adam_));
       loader_ = std::make_unique<DataLoader>(RandomPictures{3}, plan_, members_);
     }
   }
@@ -111,15 +110,15 @@ class Run {
 
 TEST_CASE("training that goes from plan to plan does what one plan does, whoever rests") {
   const Communicator world = Communicator::world();
-  const Network network = classifier();
+  const Network network = carried_classifier();
   constexpr int kSteps = 3;
   for (const bool adam : {false, true}) {
     CAPTURE(adam);
     std::vector<double> alone;
     {
-      const partitioner::Plan plan = make_plan(network, single_tile(network), kBatch);
+      const partitioner::Plan plan = make_plan(network, single_tile(network), kCarriedBatch);
       const Communicator self = Communicator::self();
-      Trainer trainer(network, plan, self, options(adam));
+      Trainer trainer(network, plan, self, carried_options(adam));
       DataLoader loader(RandomPictures{3}, plan, self);
       for (int i = 0; i < 3 * kSteps; ++i) {
         alone.push_back(trainer.step(loader).loss);
@@ -128,7 +127,7 @@ TEST_CASE("training that goes from plan to plan does what one plan does, whoever
     const int few = std::max(1, world.size() / 2);
     const Partition all = tiled(network, world.size(), std::min(world.size(), 4), false);
     Run run(network, world, adam);
-    run.begin(all, make_plan(network, all, kBatch));
+    run.begin(all, make_plan(network, all, kCarriedBatch));
     std::size_t done = 0;
     const auto go_on = [&] {
       for (int i = 0; i < kSteps; ++i, ++done) {
@@ -151,12 +150,12 @@ TEST_CASE("training that goes from plan to plan does what one plan does, whoever
 
 TEST_CASE("what is carried to the same plan is the same to the bit") {
   const Communicator world = Communicator::world();
-  const Network network = classifier();
+  const Network network = carried_classifier();
   const Partition all = tiled(network, world.size(), std::min(world.size(), 4), false);
   Run once(network, world, true);
   Run twice(network, world, true);
-  once.begin(all, make_plan(network, all, kBatch));
-  twice.begin(all, make_plan(network, all, kBatch));
+  once.begin(all, make_plan(network, all, kCarriedBatch));
+  twice.begin(all, make_plan(network, all, kCarriedBatch));
   for (int i = 0; i < 4; ++i) {
     if (i == 2) {
       twice.change_to(all);

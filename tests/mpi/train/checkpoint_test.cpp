@@ -21,7 +21,7 @@ using partitioner::kImage;
 using partitioner::Network;
 using partitioner::Plan;
 
-Network classifier(partitioner::Index outputs) {
+Network saved_classifier(Index outputs) {
   Network network;
   network.image = {3, 12, 10};
   add_layer(
@@ -34,7 +34,7 @@ Network classifier(partitioner::Index outputs) {
   return network;
 }
 
-engine::TrainerOptions options(bool adam) {
+engine::TrainerOptions saved_options(bool adam) {
   engine::TrainerOptions options;
   options.training.batch = 4;
   options.training.adam = adam;
@@ -97,7 +97,7 @@ TrainingState load(const std::filesystem::path& path,
 
 TEST_CASE("a checkpoint read under one partition and written under another has the same bytes") {
   const Communicator world = Communicator::world();
-  const Network network = classifier(4);
+  const Network network = saved_classifier(4);
   const Files files(world);
   for (const bool adam : {false, true}) {
     const Plan tiles = make_plan(
@@ -109,13 +109,13 @@ TEST_CASE("a checkpoint read under one partition and written under another has t
                                       {{0, 0}, {1, 3}},
                                       {tests::grid(world.size()), tests::images_cut(world.size())}),
                   4);
-    Trainer trainer(network, tiles, world, options(adam));
+    Trainer trainer(network, tiles, world, saved_options(adam));
     engine::DataLoader pictures(engine::RandomPictures{}, tiles, world);
     for (int step = 0; step < 3; ++step) {
       (void)trainer.step(pictures);
     }
     save(files / "one", network, trainer, world);
-    Trainer other(network, images, world, options(adam));
+    Trainer other(network, images, world, saved_options(adam));
     const TrainingState state = load(files / "one", network, other, world);
     CHECK(state.step == 3);
     CHECK(state.seed == 5);
@@ -127,7 +127,7 @@ TEST_CASE("a checkpoint read under one partition and written under another has t
 
 TEST_CASE("training goes on from a checkpoint with the same bits as without a pause") {
   const Communicator world = Communicator::world();
-  const Network network = classifier(4);
+  const Network network = saved_classifier(4);
   const Files files(world);
   const Plan plan =
       make_plan(network,
@@ -138,13 +138,13 @@ TEST_CASE("training goes on from a checkpoint with the same bits as without a pa
                 4);
   engine::DataLoader pictures(engine::RandomPictures{}, plan, world);
   {
-    Trainer trainer(network, plan, world, options(true));
+    Trainer trainer(network, plan, world, saved_options(true));
     (void)trainer.step(pictures);
     save(files / "pause", network, trainer, world);
     (void)trainer.step(pictures);
     save(files / "without", network, trainer, world);
   }
-  Trainer trainer(network, plan, world, options(true));
+  Trainer trainer(network, plan, world, saved_options(true));
   (void)load(files / "pause", network, trainer, world);
   (void)trainer.step(pictures);
   save(files / "with", network, trainer, world);
@@ -153,18 +153,18 @@ TEST_CASE("training goes on from a checkpoint with the same bits as without a pa
 
 TEST_CASE("a checkpoint of another network, or without Adam's state, is refused on all ranks") {
   const Communicator world = Communicator::world();
-  const Network network = classifier(4);
+  const Network network = saved_classifier(4);
   const Files files(world);
   const Plan plan = make_plan(
       network, tests::partition_of(network, world.size(), {{0, 3}}, {tests::rows_cut(1)}), 4);
-  Trainer trainer(network, plan, world, options(false));
+  Trainer trainer(network, plan, world, saved_options(false));
   save(files / "momentum", network, trainer, world);
-  Trainer adam(network, plan, world, options(true));
+  Trainer adam(network, plan, world, saved_options(true));
   CHECK_THROWS_AS((void)load(files / "momentum", network, adam, world), engine::AgreedError);
-  const Network wider = classifier(5);
+  const Network wider = saved_classifier(5);
   const Plan wider_plan =
       make_plan(wider, tests::partition_of(wider, world.size(), {{0, 3}}, {tests::rows_cut(1)}), 4);
-  Trainer other(wider, wider_plan, world, options(false));
+  Trainer other(wider, wider_plan, world, saved_options(false));
   CHECK_THROWS_AS((void)load(files / "momentum", wider, other, world), engine::AgreedError);
 }
 

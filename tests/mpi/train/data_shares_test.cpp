@@ -22,20 +22,19 @@ using engine::BatchSource;
 using engine::Communicator;
 using engine::DataLoader;
 using engine::DataShares;
-using engine::Index;
 using engine::Split;
 using engine::Trainer;
 using partitioner::kImage;
 using partitioner::Network;
 
-constexpr partitioner::MapShape kPicture{1, 8, 8};
-constexpr Index kBatch = 12;
+constexpr partitioner::MapShape kSharesPicture{1, 8, 8};
+constexpr Index kSharesBatch = 12;
 constexpr Index kPasses = 2;  // of a step
 constexpr int kSteps = 20;
 
-Network classifier(bool batch_normalize) {
+Network shares_classifier(bool batch_normalize) {
   Network network;
-  network.image = kPicture;
+  network.image = kSharesPicture;
   add_layer(network,
             partitioner::Convolution{
                 .filters = 8, .size = 3, .padding = 1, .batch_normalize = batch_normalize},
@@ -48,13 +47,13 @@ Network classifier(bool batch_normalize) {
 }
 
 // Pictures [begin, end) of a row, of three classes.
-engine::Dataset pictures(Index begin, Index end) {
+engine::Dataset shares_pictures(Index begin, Index end) {
   engine::BytePictures data;
-  data.shape = kPicture;
+  data.shape = kSharesPicture;
   data.class_names = engine::numbered_names(3);
   for (Index i = begin; i < end; ++i) {
     const auto label = static_cast<std::uint8_t>(i % 3);
-    for (Index cell = 0; cell < kPicture.volume(); ++cell) {
+    for (Index cell = 0; cell < kSharesPicture.volume(); ++cell) {
       const double noise = engine::random_uniform(
           3, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(cell));
       data.pixels.push_back(static_cast<std::uint8_t>(80 * noise + 60 * (cell % 3 == label)));
@@ -73,20 +72,20 @@ std::vector<Index> sizes_of(int ranks) {
   return sizes;
 }
 
-BatchSource source(Index begin,
-                   Index end,
-                   const std::shared_ptr<const DataShares>& shares,
-                   int part,
-                   Split split) {
+BatchSource shares_source(Index begin,
+                          Index end,
+                          const std::shared_ptr<const DataShares>& shares,
+                          int part,
+                          Split split) {
   BatchOptions options;
-  options.rules.input = options.rules.picture = kPicture;
+  options.rules.input = options.rules.picture = kSharesPicture;
   options.rules.augmentation.angle = 10;
-  options.batch = kBatch / kPasses;
+  options.batch = kSharesBatch / kPasses;
   options.seed = 9;
   options.split = split;
   options.shares = shares;
   options.part = part;
-  return {pictures(begin, end), options, "net.cfg"};
+  return {shares_pictures(begin, end), options, "net.cfg"};
 }
 
 struct Course {
@@ -101,7 +100,7 @@ Course train(const Network& network,
              BatchSource training,
              BatchSource testing) {
   partitioner::TrainingOptions options;
-  options.batch = kBatch;
+  options.batch = kSharesBatch;
   options.subdivisions = kPasses;
   options.learning_rate = 0.05;
   Trainer trainer(network, plan, communicator, {options, engine::BatchNormMode::Sync, 5});
@@ -125,11 +124,11 @@ TEST_CASE("ranks with data of their own learn what one rank with all of it learn
   const Index first =
       std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank), Index{0});
   const auto shares =
-      std::make_shared<const DataShares>(DataShares::for_training(sizes, kBatch / kPasses));
+      std::make_shared<const DataShares>(DataShares::for_training(sizes, kSharesBatch / kPasses));
   const auto test_shares =
       std::make_shared<const DataShares>(DataShares::for_testing(sizes, shares->most_images()));
   for (const bool batch_normalize : {false, true}) {
-    const Network network = classifier(batch_normalize);
+    const Network network = shares_classifier(batch_normalize);
     const partitioner::Partition partition = with_image_shares(
         tests::partition_of(
             network, world.size(), {{0, 2}, {3, 4}}, {tests::images_cut(world.size())}),
@@ -142,8 +141,8 @@ TEST_CASE("ranks with data of their own learn what one rank with all of it learn
         train(network,
               plan,
               world,
-              source(first, first + sizes[rank], shares, world.rank(), Split::Train),
-              source(first, first + sizes[rank], test_shares, world.rank(), Split::Test));
+              shares_source(first, first + sizes[rank], shares, world.rank(), Split::Train),
+              shares_source(first, first + sizes[rank], test_shares, world.rank(), Split::Test));
     CHECK(found.tested.pictures == all);
     if (world.rank() != 0) {
       continue;
@@ -153,11 +152,12 @@ TEST_CASE("ranks with data of their own learn what one rank with all of it learn
     // One rank with the same global batches: all parts in one data set.
     const auto one_test =
         std::make_shared<const DataShares>(DataShares::for_testing({all}, {plan.batch}));
-    const Course expected = train(network,
-                                  make_plan(network, alone, plan.batch),
-                                  Communicator::self(),
-                                  source(0, all, shares, BatchOptions::kAllParts, Split::Train),
-                                  source(0, all, one_test, BatchOptions::kAllParts, Split::Test));
+    const Course expected =
+        train(network,
+              make_plan(network, alone, plan.batch),
+              Communicator::self(),
+              shares_source(0, all, shares, BatchOptions::kAllParts, Split::Train),
+              shares_source(0, all, one_test, BatchOptions::kAllParts, Split::Test));
     for (int step = 0; step < kSteps; ++step) {
       const auto at = static_cast<std::size_t>(step);
       CHECK(found.losses[at] == doctest::Approx(expected.losses[at]).epsilon(2e-4));

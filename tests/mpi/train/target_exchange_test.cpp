@@ -12,9 +12,7 @@ using engine::Box;
 using engine::Communicator;
 using engine::ImageTargets;
 using engine::Targets;
-using partitioner::Index;
 using partitioner::Message;
-using partitioner::Range;
 
 Message of_images(int from, int to, const Range& images) {
   return {from, to, {images, {0, 1}, {0, 1}, {0, 1}}};

@@ -17,7 +17,6 @@ namespace {
 using engine::BatchNormMode;
 using engine::Communicator;
 using engine::DataLoader;
-using engine::Index;
 using engine::Parameter;
 using engine::ParameterSet;
 using engine::RandomPictures;

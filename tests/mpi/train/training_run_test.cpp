@@ -18,7 +18,6 @@ namespace {
 using engine::AgreedError;
 using engine::Communicator;
 using engine::DataLoader;
-using engine::Index;
 using engine::TrainingObserver;
 using partitioner::kImage;
 using partitioner::Network;
@@ -27,7 +26,7 @@ constexpr partitioner::MapShape kPicture{1, 6, 6};
 constexpr Index kBatch = 4;
 constexpr Index kPictures = 12;  // three batches
 
-Network classifier() {
+Network run_classifier() {
   Network network;
   network.image = kPicture;
   add_layer(network, partitioner::Convolution{.filters = 4, .size = 3, .padding = 1}, {kImage});
@@ -89,7 +88,7 @@ class Recorded {
   }
 
   Communicator world_ = Communicator::world();
-  Network network_ = classifier();
+  Network network_ = run_classifier();
   partitioner::Plan plan_ = make_plan(
       network_,
       tests::partition_of(network_, world_.size(), {{0, 3}}, {tests::images_cut(world_.size())}),

@@ -18,7 +18,6 @@ using partitioner::BalanceProblem;
 using partitioner::ClassBalance;
 using partitioner::ClassMove;
 using partitioner::ClassSamples;
-using partitioner::Index;
 using partitioner::SampleMove;
 
 struct Case {
@@ -50,7 +49,7 @@ Case random_case(tests::Draw& draw, int devices, int classes) {
   return result;
 }
 
-bool is_possible(const ClassSamples& classes, const std::vector<ClassMove>& moves) {
+bool is_possible_by_class(const ClassSamples& classes, const std::vector<ClassMove>& moves) {
   for (const std::vector<Index>& of_device : samples_after(classes, moves)) {
     if (std::any_of(of_device.begin(), of_device.end(), [](Index count) { return count < 0; })) {
       return false;
@@ -89,7 +88,7 @@ TEST_CASE("devices have of each class what it is of all, and nothing could be mu
         draw, static_cast<int>(draw.between(2, 12)), static_cast<int>(draw.between(1, 10)));
     const double tolerance = draw.among({0.0, 0.1, 0.5});
     const ClassBalance found = balance_classes(random.problem, random.classes, tolerance);
-    CHECK(is_possible(random.classes, found.moves));
+    CHECK(is_possible_by_class(random.classes, found.moves));
     CHECK(excess(random.classes, found.moves, tolerance) < 2.5);  // by rounding
     CHECK(found.balance.lower_bound_s <= found.balance.total_s);
     CHECK(found.balance.gap() < 0.02);

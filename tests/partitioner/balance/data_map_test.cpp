@@ -6,6 +6,7 @@
 
 namespace {
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): a test of this
                                        // namespace
 

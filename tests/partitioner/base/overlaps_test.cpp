@@ -14,7 +14,7 @@ using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): 
 
 using tests::Draw;
 
-Region random_region(Draw& draw) {
+Region random_small_region(Draw& draw) {
   const auto range = [&draw] {
     const Index begin = draw.between(-1, 3);
     return Range{begin, begin + draw.between(0, 3)};
@@ -29,9 +29,9 @@ TEST_CASE("an index of overlaps finds what asking every region finds") {
   for (int round = 0; round < 200; ++round) {
     std::vector<Region> regions(static_cast<std::size_t>(draw.between(0, 12)));
     for (Region& region : regions) {
-      region = random_region(draw);
+      region = random_small_region(draw);
     }
-    const Region asked = random_region(draw);
+    const Region asked = random_small_region(draw);
     std::vector<int> met(regions.size());
     OverlapIndex(regions).for_each(asked, [&](int number, const Region& shared) {
       const auto at = static_cast<std::size_t>(number);

@@ -4,6 +4,7 @@
 
 #include "partitioner/base/errors.h"
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 using namespace tessera::partitioner;
 
 TEST_CASE("control characters and bytes that are not UTF-8 are shown as their numbers") {

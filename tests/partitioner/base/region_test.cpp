@@ -9,10 +9,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using partitioner::Index;
-using partitioner::Range;
-using partitioner::Region;
-
 constexpr int kCases = 2000;
 constexpr Index kLeast = -3;  // regions reach outside the map
 constexpr Index kMost = 4;

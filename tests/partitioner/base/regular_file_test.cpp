@@ -12,6 +12,7 @@
 
 #include "partitioner/base/errors.h"
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 using namespace tessera::partitioner;
 
 namespace {

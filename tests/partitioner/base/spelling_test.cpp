@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 using namespace tessera::partitioner;
 
 TEST_CASE("the nearest word is one that could have been meant") {

@@ -20,7 +20,7 @@ PowerProfile power(double idle_w, std::vector<double> busy_w) {
 }
 
 // Links of 1 MB/s.
-ClusterProfile two_devices() {
+ClusterProfile two_metered_devices() {
   ClusterProfile cluster = equal_devices({.count = 2, .link_bits_per_s = 8e6});
   cluster.devices[0].power = power(1, {2, 3});
   cluster.devices[1].power = power(2, {6});
@@ -28,8 +28,8 @@ ClusterProfile two_devices() {
 }
 
 TEST_CASE("energy is computing, handling and idling, each at its power") {
-  const auto energy =
-      step_energy(two_devices(), {{.computing_s = 4, .handling_s = 1}, {.computing_s = 3}}, 10);
+  const auto energy = step_energy(
+      two_metered_devices(), {{.computing_s = 4, .handling_s = 1}, {.computing_s = 3}}, 10);
   REQUIRE(energy);
   CHECK(energy->of_devices_j[0] == doctest::Approx(4 * 3 + 1 * 2 + 5 * 1));
   CHECK(energy->of_devices_j[1] == doctest::Approx(3 * 6 + 7 * 2));
@@ -41,7 +41,7 @@ TEST_CASE("energy is computing, handling and idling, each at its power") {
 
 TEST_CASE(
     "where a link's power was measured its bytes take energy, the processor's part included") {
-  ClusterProfile cluster = two_devices();
+  ClusterProfile cluster = two_metered_devices();
   cluster.devices[0].power->sending_w = 1.5;
   cluster.devices[0].power->receiving_w = 1.25;
   const DeviceActivity activity{
@@ -53,7 +53,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a device without a part is off, or idle where that counts") {
-  const ClusterProfile cluster = two_devices();
+  const ClusterProfile cluster = two_metered_devices();
   const std::vector<DeviceActivity> alone{{.computing_s = 10}, {}};
   CHECK(step_energy(cluster, alone, 10)->energy_j == doctest::Approx(30));
   CHECK(step_energy(cluster, alone, 10, IdleDevices::Counted)->energy_j == doctest::Approx(50));
@@ -61,7 +61,7 @@ TEST_CASE("a device without a part is off, or idle where that counts") {
 
 TEST_CASE(
     "energy is unknown where the power of a device that counts is, and estimated by a table") {
-  ClusterProfile cluster = two_devices();
+  ClusterProfile cluster = two_metered_devices();
   cluster.devices[1].power.reset();
   cluster.devices[1].board = "";
   const std::vector<DeviceActivity> both{{.computing_s = 1}, {.computing_s = 1}};

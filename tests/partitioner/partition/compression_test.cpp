@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): a test of this
                                        // project
 

@@ -21,7 +21,7 @@ using tests::normalized;
 using Groups = std::vector<std::pair<int, int>>;
 using Deferred = std::vector<DeferredWeights>;
 
-constexpr int kRanks = 2;
+constexpr int kDeferringRanks = 2;
 const DeferredWeights kAtOnce = {};
 const Deferred kNone(5, kAtOnce);
 
@@ -34,7 +34,7 @@ DeferredWeights half(int next) {
 }
 
 // A pool between the second and the third convolution, and a layer that sees all cells at the end.
-Network small_network() {
+Network deferring_network() {
   return chain({3, 16, 16},
                {normalized(convolution(8, 3)),
                 normalized(convolution(8, 3)),
@@ -44,7 +44,7 @@ Network small_network() {
 }
 
 Partition cut(const Network& network, const Groups& groups, const tests::Cuts& cuts) {
-  return tests::partition_of(network, kRanks, groups, {cuts});
+  return tests::partition_of(network, kDeferringRanks, groups, {cuts});
 }
 
 Deferred deferred(const Network& network, const Partition& partition) {
@@ -55,48 +55,50 @@ Deferred deferred(const Network& network, const Partition& partition) {
 
 TEST_CASE(
     "weights are deferred for the normalised layer whose gradients come next, pools left out") {
-  const Network network = small_network();
+  const Network network = deferring_network();
   const Deferred all = {kAtOnce, whole(0), kAtOnce, whole(1), whole(3)};
-  CHECK(deferred(network, cut(network, {{0, 4}}, tests::images_cut(kRanks))) == all);
-  CHECK(deferred(network, cut(network, {{0, 0}, {1, 4}}, tests::images_cut(kRanks))) == all);
+  CHECK(deferred(network, cut(network, {{0, 4}}, tests::images_cut(kDeferringRanks))) == all);
+  CHECK(deferred(network, cut(network, {{0, 0}, {1, 4}}, tests::images_cut(kDeferringRanks))) ==
+        all);
 }
 
 TEST_CASE("half of the weights hides messages of maps where there are some as well") {
-  const Network network = small_network();
-  const tests::Cuts rows = tests::rows_cut(kRanks);
+  const Network network = deferring_network();
+  const tests::Cuts rows = tests::rows_cut(kDeferringRanks);
   Partition fused = cut(network, {{0, 3}, {4, 4}}, rows);
   fused.groups[1].rows = {};
-  fused.groups[1].images = {kRanks, {}};
+  fused.groups[1].images = {kDeferringRanks, {}};
   CHECK(deferred(network, fused) == Deferred{kAtOnce, whole(0), kAtOnce, whole(1), half(3)});
   fused.groups[0].reduce_to_owner = {0};
   CHECK(deferred(network, fused) == Deferred{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
   // Of layers apart, 3x3 windows read what the other rank has; a pool and a 1x1 convolution do not.
   Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, rows);
   apart.groups[4].rows = {};
-  apart.groups[4].images = {kRanks, {}};
+  apart.groups[4].images = {kDeferringRanks, {}};
   CHECK(deferred(network, apart) == Deferred{kAtOnce, half(0), kAtOnce, whole(1), half(3)});
 }
 
 TEST_CASE("weights are not deferred while a recomputed group runs again") {
-  const Network network = small_network();
-  Partition partition = cut(network, {{0, 1}, {2, 4}}, tests::images_cut(kRanks));
+  const Network network = deferring_network();
+  Partition partition = cut(network, {{0, 1}, {2, 4}}, tests::images_cut(kDeferringRanks));
   partition.groups[0].recompute = true;
   CHECK(deferred(network, partition) == Deferred{kAtOnce, whole(0), kAtOnce, kAtOnce, whole(3)});
   // Halves stay halves, so that their sum has the same bits.
-  Partition rows = cut(network, {{0, 0}, {1, 4}}, tests::rows_cut(kRanks));
+  Partition rows = cut(network, {{0, 0}, {1, 4}}, tests::rows_cut(kDeferringRanks));
   rows.groups[1].rows = {};
-  rows.groups[1].images = {kRanks, {}};
+  rows.groups[1].images = {kDeferringRanks, {}};
   CHECK(deferred(network, rows)[1] == half(0));
   rows.groups[0].recompute = true;
   CHECK(deferred(network, rows)[1] == DeferredWeights{kNoLayer, true});
 }
 
 TEST_CASE("weights are deferred for nobody where one rank has all, or nothing is normalised") {
-  const Network network = small_network();
+  const Network network = deferring_network();
   CHECK(deferred(network, tests::partition_of(network, 1, {{0, 4}}, {{}})) == kNone);
   const Network plain =
       chain({3, 16, 16}, {convolution(8, 3), convolution(8, 3), convolution(8, 3)});
-  CHECK(deferred(plain, cut(plain, {{0, 2}}, tests::images_cut(kRanks))) == Deferred(3, kAtOnce));
+  CHECK(deferred(plain, cut(plain, {{0, 2}}, tests::images_cut(kDeferringRanks))) ==
+        Deferred(3, kAtOnce));
 }
 
 TEST_CASE("weights are deferred only where a layer reads nothing but the one before") {
@@ -106,7 +108,7 @@ TEST_CASE("weights are deferred only where a layer reads nothing but the one bef
   add_layer(network, normalized(convolution(8, 3)), {0});
   add_layer(network, normalized(convolution(8, 3)), {0});
   add_layer(network, normalized(convolution(8, 3)), {2});
-  CHECK(deferred(network, cut(network, {{0, 3}}, tests::images_cut(kRanks))) ==
+  CHECK(deferred(network, cut(network, {{0, 3}}, tests::images_cut(kDeferringRanks))) ==
         Deferred{kAtOnce, whole(0), kAtOnce, whole(2)});
 }
 
@@ -151,12 +153,13 @@ TEST_CASE(
 }
 
 TEST_CASE("a step computes one half while maps travel, the other while batch statistics do") {
-  const Network network = small_network();
-  Partition apart = cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, tests::rows_cut(kRanks));
+  const Network network = deferring_network();
+  Partition apart =
+      cut(network, {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}, tests::rows_cut(kDeferringRanks));
   apart.groups[4].rows = {};
-  apart.groups[4].images = {kRanks, {}};
+  apart.groups[4].images = {kDeferringRanks, {}};
   const Plan plan = make_plan(network, apart, 2);
-  const ClusterProfile cluster = equal_devices({.count = kRanks});
+  const ClusterProfile cluster = equal_devices({.count = kDeferringRanks});
   int maps = 0;  // transfers of the gradient of layer 0, and of its batch statistics, under way
   int statistics = 0;
   std::vector<double> while_maps;
@@ -191,9 +194,10 @@ TEST_CASE("a step computes one half while maps travel, the other while batch sta
 TEST_CASE(
     "a step computes deferred weights between sending batch statistics and waiting for those of "
     "others") {
-  const Network network = small_network();
-  const Plan plan = make_plan(network, cut(network, {{0, 4}}, tests::images_cut(kRanks)), 2);
-  const ClusterProfile cluster = equal_devices({.count = kRanks});
+  const Network network = deferring_network();
+  const Plan plan =
+      make_plan(network, cut(network, {{0, 4}}, tests::images_cut(kDeferringRanks)), 2);
+  const ClusterProfile cluster = equal_devices({.count = kDeferringRanks});
   using Kind = Action::Kind;
   std::vector<Kind> kinds;  // from the batch statistics of layer 1 being sent to their arrival
   bool on_their_way = false;

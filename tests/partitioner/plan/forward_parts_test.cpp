@@ -12,7 +12,7 @@ using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): 
 
 using tests::Cuts;
 
-struct Case {
+struct PartsCase {
   Index size = 3;
   Index stride = 1;
   Index padding = 1;
@@ -20,7 +20,7 @@ struct Case {
 };
 
 // A layer of one cell each, then the convolution in question, in a group of its own.
-Network two_layers(const Case& of) {
+Network two_layers(const PartsCase& of) {
   Network network;
   network.image = {3, 100, 131};
   add_layer(network, Convolution{.filters = 8, .size = 1}, {kImage});
@@ -30,27 +30,27 @@ Network two_layers(const Case& of) {
   return network;
 }
 
-Plan plan_of(const Network& network, const Cuts& cuts) {
+Plan plan_of_cuts(const Network& network, const Cuts& cuts) {
   constexpr int kRanks = 6;
   return make_plan(network, tests::partition_of(network, kRanks, {{0, 0}, {1, 1}}, {cuts}), 2);
 }
 
-const std::vector<Case> kCases = {{3, 1, 1, tests::rows_cut(2)},
-                                  {3, 1, 1, tests::cols_cut(2)},
-                                  {3, 1, 1, {{}, {}, {2, {}}, {2, {}}}},
-                                  {5, 1, 2, {{}, {}, {3, {}}, {2, {}}}},
-                                  {3, 2, 1, {{}, {}, {2, {}}, {1, {}}}},
-                                  {7, 3, 0, {{}, {}, {2, {}}, {1, {}}}},
-                                  {4, 1, 2, {{}, {}, {3, {}}, {1, {}}}}};
+const std::vector<PartsCase> kPartsCases = {{3, 1, 1, tests::rows_cut(2)},
+                                            {3, 1, 1, tests::cols_cut(2)},
+                                            {3, 1, 1, {{}, {}, {2, {}}, {2, {}}}},
+                                            {5, 1, 2, {{}, {}, {3, {}}, {2, {}}}},
+                                            {3, 2, 1, {{}, {}, {2, {}}, {1, {}}}},
+                                            {7, 3, 0, {{}, {}, {2, {}}, {1, {}}}},
+                                            {4, 1, 2, {{}, {}, {3, {}}, {1, {}}}}};
 
 }  // namespace
 
 TEST_CASE("an interior reads what is there, and interior and border are all of a tile") {
-  for (const Case& of : kCases) {
+  for (const PartsCase& of : kPartsCases) {
     CAPTURE(of.size);
     CAPTURE(of.stride);
     const Network network = two_layers(of);
-    const Plan plan = plan_of(network, of.cuts);
+    const Plan plan = plan_of_cuts(network, of.cuts);
     int found = 0;
     for (int rank = 0; rank < plan.ranks; ++rank) {
       const Region inner = interior(network, plan, 1, rank);
@@ -101,9 +101,9 @@ TEST_CASE("there is no interior where nothing is under way, or little could be c
   const Plan alone = make_plan(network, single_tile(network), 2);
   CHECK(interior(network, alone, 1, 0).empty());
   // Rows of an image that every rank reads itself are there from the start.
-  const Plan halves = plan_of(network, tests::rows_cut(2));
+  const Plan halves = plan_of_cuts(network, tests::rows_cut(2));
   CHECK(interior(network, halves, 0, 5).empty());
-  const Plan narrow = plan_of(network, tests::cols_cut(6));
+  const Plan narrow = plan_of_cuts(network, tests::cols_cut(6));
   CHECK(interior(network, narrow, 1, 3).empty());
 }
 

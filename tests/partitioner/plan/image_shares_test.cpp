@@ -14,11 +14,9 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using partitioner::Index;
 using partitioner::Network;
 using partitioner::Partition;
 using partitioner::Plan;
-using partitioner::Range;
 
 Network classifier() {
   Network network;
@@ -41,7 +39,7 @@ Partition by_images(const Network& network, const std::vector<Index>& most) {
       "--data-map");
 }
 
-Plan plan_of(const Network& network, const std::vector<Index>& most) {
+Plan plan_of_shares(const Network& network, const std::vector<Index>& most) {
   return make_plan(
       network, by_images(network, most), std::accumulate(most.begin(), most.end(), Index{0}));
 }
@@ -51,9 +49,9 @@ Plan plan_of(const Network& network, const std::vector<Index>& most) {
 TEST_CASE("images of fewer than the most that ranks may have are regions of a plan for these") {
   const Network network = classifier();
   const std::vector<Index> images = {2, 1, 4};
-  Plan plan = plan_of(network, {3, 5, 4});
+  Plan plan = plan_of_shares(network, {3, 5, 4});
   set_images(network, images, plan);
-  const Plan expected = plan_of(network, images);
+  const Plan expected = plan_of_shares(network, images);
   CHECK(plan.batch == 7);
   for (int map = partitioner::kImage; map < network.size(); ++map) {
     for (int rank = 0; rank < plan.ranks; ++rank) {
@@ -80,7 +78,7 @@ TEST_CASE("images of fewer than the most that ranks may have are regions of a pl
 
 TEST_CASE("a rank without an image in a pass owns none and computes one that is not its own") {
   const Network network = classifier();
-  Plan plan = plan_of(network, {2, 2, 2});
+  Plan plan = plan_of_shares(network, {2, 2, 2});
   set_images(network, {2, 0, 1}, plan);
   CHECK(plan.tile(0, 1).owned.empty());
   CHECK(plan.tile(0, 1).backward.empty());
@@ -102,7 +100,7 @@ TEST_CASE("a rank without an image in a pass owns none and computes one that is 
 
 TEST_CASE("a rank that never has an image has no tile") {
   const Network network = classifier();
-  Plan plan = plan_of(network, {2, 0, 3});
+  Plan plan = plan_of_shares(network, {2, 0, 3});
   CHECK(cuts_images_alone(network, plan));
   set_images(network, {1, 0, 3}, plan);
   CHECK(plan.tile(0, 1).computed.empty());

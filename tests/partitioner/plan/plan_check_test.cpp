@@ -21,7 +21,6 @@ using partitioner::Network;
 using partitioner::ParameterPlan;
 using partitioner::Partition;
 using partitioner::Plan;
-using partitioner::Region;
 using partitioner::Tile;
 using partitioner::Transfer;
 using partitioner::TransferKind;

@@ -9,7 +9,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 namespace {
 
 using partitioner::fingerprint;
-using partitioner::Index;
 using partitioner::Network;
 using partitioner::Partition;
 using partitioner::Plan;

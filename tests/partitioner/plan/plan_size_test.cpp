@@ -5,6 +5,7 @@
 #include "partitioner/base/errors.h"
 #include "partitioner/cfg/model_file.h"
 
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 using namespace tessera::partitioner;
 
 namespace {

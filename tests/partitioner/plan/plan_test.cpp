@@ -16,15 +16,12 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using partitioner::Index;
 using partitioner::kImage;
 using partitioner::kNoBuffer;
 using partitioner::Message;
 using partitioner::Network;
 using partitioner::ParameterPlan;
 using partitioner::Plan;
-using partitioner::Range;
-using partitioner::Region;
 using partitioner::Transfer;
 using partitioner::TransferKind;
 

@@ -14,16 +14,16 @@ using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): 
 
 namespace {
 
-constexpr std::uint64_t kCases = 60;
+constexpr std::uint64_t kReplicasCases = 60;
 constexpr int kReplicas = 3;
 
-struct Case {
+struct ReplicasCase {
   Network network;
   Plan one;
   Plan all;
 };
 
-Case random_replicas(std::uint64_t seed, const Synchronisation& sync) {
+ReplicasCase random_replicas(std::uint64_t seed, const Synchronisation& sync) {
   tests::RandomCase random = tests::random_case(seed, 1 + static_cast<int>(seed % 3), {});
   random.partition.reader = kEveryRank;
   const Partition all = replicated(random.partition, {kReplicas, sync}, random.batch);
@@ -46,11 +46,11 @@ std::vector<Message> of_replica(const std::vector<Message>& messages, int first,
 }
 
 TEST_CASE("a plan of replicas breaks no invariant, tied in any way") {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kReplicasCases; ++seed) {
     for (const Synchronisation& sync : {Synchronisation{},
                                         Synchronisation{SyncMode::Local, 4},
                                         Synchronisation{SyncMode::ParameterRank, 2}}) {
-      const Case of = random_replicas(seed, sync);
+      const ReplicasCase of = random_replicas(seed, sync);
       const auto violations = check(of.network, of.all);
       CHECK_MESSAGE(violations.empty(),
                     "seed ",
@@ -62,10 +62,10 @@ TEST_CASE("a plan of replicas breaks no invariant, tied in any way") {
 }
 
 TEST_CASE("no message leaves a replica that is apart, but those about the loss") {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kReplicasCases; ++seed) {
     for (const Synchronisation& sync :
          {Synchronisation{SyncMode::Local, 4}, Synchronisation{SyncMode::ParameterRank, 2}}) {
-      const Case of = random_replicas(seed, sync);
+      const ReplicasCase of = random_replicas(seed, sync);
       for (const Transfer& transfer : of.all.transfers) {
         if (transfer.kind == TransferKind::Loss && sync.mode == SyncMode::Local) {
           continue;
@@ -79,8 +79,8 @@ TEST_CASE("no message leaves a replica that is apart, but those about the loss")
 }
 
 TEST_CASE("each replica shares parameters and batch statistics as one that is alone") {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
-    const Case of = random_replicas(seed, {SyncMode::Gossip, 0});
+  for (std::uint64_t seed = 0; seed < kReplicasCases; ++seed) {
+    const ReplicasCase of = random_replicas(seed, {SyncMode::Gossip, 0});
     for (int replica = 0; replica < kReplicas; ++replica) {
       const int first = replica * of.one.ranks;
       for (std::size_t i = 0; i < of.one.parameters.size(); ++i) {

@@ -28,8 +28,8 @@ using Passes = Action::Passes;
 
 // Calls visit(case, plan) for random networks and partitions on 1 to 6 ranks, with all kernels and
 // recomputed groups.
-void for_each_plan(int count,
-                   const std::function<void(const tests::RandomCase&, const Plan&)>& visit) {
+void for_each_scheduled_plan(
+    int count, const std::function<void(const tests::RandomCase&, const Plan&)>& visit) {
   tests::Draw draw(71);
   for (int i = 0; i < count; ++i) {
     tests::RandomCase random =
@@ -99,7 +99,7 @@ using Lines = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("schedules of random partitions break no law, whatever they are made for") {
-  for_each_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
+  for_each_scheduled_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
     CHECK(plan.schedule == make_schedule(random.network, plan, {}));
     CHECK(check(random.network, plan).empty());
     for (const ScheduleOptions& options : all_options()) {
@@ -111,7 +111,7 @@ TEST_CASE("schedules of random partitions break no law, whatever they are made f
 }
 
 TEST_CASE("memory changes hands in the order of a schedule") {
-  for_each_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
+  for_each_scheduled_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
     for (const ScheduleOptions& options : all_options()) {
       const Schedule schedule = make_schedule(random.network, plan, options);
       const std::vector<int> times = arena_times(random.network, plan, schedule);
@@ -159,7 +159,7 @@ void check_brought_back(const Network& network, const Plan& plan, int rank, bool
 }  // namespace
 
 TEST_CASE("what memory keeps in another form is brought back by an action") {
-  for_each_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
+  for_each_scheduled_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
     for (int rank = 0; rank < plan.ranks; ++rank) {
       check_brought_back(random.network, plan, rank, false);
       check_brought_back(random.network, plan, rank, true);
@@ -168,7 +168,7 @@ TEST_CASE("what memory keeps in another form is brought back by an action") {
 }
 
 TEST_CASE("messages are sorted by receiver, then sender, and a transfer brings cells once") {
-  for_each_plan(100, [](const tests::RandomCase&, const Plan& plan) {
+  for_each_scheduled_plan(100, [](const tests::RandomCase&, const Plan& plan) {
     for (const Transfer& transfer : plan.transfers) {
       const std::vector<Message>& messages = messages_of(plan, transfer);
       CHECK(
@@ -254,7 +254,7 @@ std::vector<Index> statistics_bytes(const Network& network, const Plan& plan) {
 }  // namespace
 
 TEST_CASE("transfers carry what statistics and parameters need, and no more") {
-  for_each_plan(100, [](const tests::RandomCase& random, const Plan& plan) {
+  for_each_scheduled_plan(100, [](const tests::RandomCase& random, const Plan& plan) {
     const Bytes parameters = bytes_of(plan, [](const Transfer& of) {
       return of.kind == TransferKind::ParameterValue ||
              (of.kind == TransferKind::ParameterGradient && !of.normalized);
@@ -275,7 +275,7 @@ TEST_CASE("transfers carry what statistics and parameters need, and no more") {
 }
 
 TEST_CASE("gradients of a map run back where its cells have come from") {
-  for_each_plan(100, [](const tests::RandomCase&, const Plan& plan) {
+  for_each_scheduled_plan(100, [](const tests::RandomCase&, const Plan& plan) {
     for (const Transfer& transfer : plan.transfers) {
       if (transfer.kind != TransferKind::MapGradient ||
           transfer.group == plan.group(transfer.subject)) {

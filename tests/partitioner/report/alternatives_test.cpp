@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/support/widest_line.h"
 #include <doctest/doctest.h>
 
 #include "partitioner/balance/balance.h"
@@ -68,15 +69,6 @@ bool says(const Alternatives& alternatives, const std::string& text) {
       alternatives.why.begin(), alternatives.why.end(), [&](const std::string& sentence) {
         return sentence.find(text) != std::string::npos;
       });
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t widest = 0;
-  for (std::string line; std::getline(lines, line);) {
-    widest = std::max(widest, line.size());
-  }
-  return widest;
 }
 
 TEST_CASE("alternatives are times of the chosen partition, which comes first") {
@@ -249,7 +241,7 @@ TEST_CASE("alternatives as text and as JSON") {
   const Alternatives found = alternatives_of(
       shallow_network(), equal_devices({.count = 3}), 16, DataLocation{{100, 10, 10}, 784, 2});
   const std::string text = alternatives_table(found);
-  CHECK(widest_line(text) <= 100);
+  CHECK(tests::widest_line(text) <= 100);
   CHECK(text.find("estimates") != std::string::npos);
   const auto json = nlohmann::json::parse(alternatives_json(found));
   CHECK(json.at("alternatives").size() == found.all.size());

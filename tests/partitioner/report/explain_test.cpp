@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tests/support/random_cluster.h"
+#include "tests/support/widest_line.h"
 #include <doctest/doctest.h>
 
 #include "partitioner/cost/simulation.h"
@@ -30,15 +31,6 @@ Network small_network() {
   add_layer(network, MaxPool{.size = 2, .stride = 2}, {0});
   add_layer(network, convolution, {1});
   return network;
-}
-
-std::size_t widest_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::size_t widest = 0;
-  for (std::string line; std::getline(lines, line);) {
-    widest = std::max(widest, line.size());
-  }
-  return widest;
 }
 
 }  // namespace
@@ -194,7 +186,7 @@ TEST_CASE("another number of devices: what fits, and text and JSON of it") {
   explanation.plans = compare_with_baselines(network, cluster, options, partition);
   explanation.counts = limited;
   const std::string text = explanation_table(explanation);
-  CHECK(widest_line(text) <= 100);
+  CHECK(tests::widest_line(text) <= 100);
   CHECK(text.find("nothing fits") != std::string::npos);
   CHECK(text.find("gradient reduction") != std::string::npos);
   CHECK(explanation_json(explanation).find("\"best\":null") != std::string::npos);
@@ -230,7 +222,7 @@ TEST_CASE("all-reduce algorithms are compared with each other and with what was 
   CHECK(explanation.measured_all_reduces[0].predicted_s ==
         all_reduce_seconds(cluster, AllReduceAlgorithm::Owners, {0, 1}, 4096, kInfiniteRate));
   const std::string text = explanation_table(explanation);
-  CHECK(widest_line(text) <= 100);
+  CHECK(tests::widest_line(text) <= 100);
   CHECK(text.find("owners, as done here") != std::string::npos);
   CHECK(text.find("2000.0") != std::string::npos);
   const std::string json = explanation_json(explanation);

@@ -17,9 +17,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::Index;
-using engine::Range;
-using engine::Region;
 using engine::Tensor;
 using engine::View;
 using partitioner::MapShape;

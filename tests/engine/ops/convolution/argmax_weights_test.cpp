@@ -15,8 +15,6 @@ namespace {
 
 using engine::ArgmaxOffset;
 using engine::ConvolutionMethod;
-using engine::Index;
-using engine::Region;
 using engine::Tensor;
 using partitioner::ConvolutionKernel;
 using partitioner::MaxPool;
@@ -24,7 +22,7 @@ using partitioner::Network;
 using tests::Draw;
 using tests::PlainMap;
 
-constexpr std::uint64_t kCases = 200;
+constexpr std::uint64_t kPairs = 200;
 constexpr Index kImages = 3;
 
 // A convolution of few channels and a max-pool behind it, one that is refused left out.
@@ -126,7 +124,7 @@ void check_weights(const Network& network, std::uint64_t seed, double precision)
 }
 
 TEST_CASE("gradients of weights from a pool's argmax are those of all outputs") {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kPairs; ++seed) {
     Draw draw(seed);
     const Network network = random_pair(draw);
     check_weights<double>(network, seed, 1e-13);

@@ -18,8 +18,6 @@ namespace {
 
 using engine::Array;
 using engine::ConvolutionShape;
-using engine::Index;
-using engine::Region;
 using engine::Tensor;
 using engine::View;
 using tests::Draw;
@@ -157,7 +155,7 @@ Case deep_case(ConvolutionKernel kernel, Index channels, Index filters) {
 constexpr Index kNotKept = 370;
 
 template <class T>
-std::vector<T> rows_of(const std::vector<double>& values, const engine::Range& rows, Index row) {
+std::vector<T> rows_of(const std::vector<double>& values, const Range& rows, Index row) {
   return {values.begin() + rows.begin * row, values.begin() + rows.end * row};
 }
 
@@ -234,7 +232,7 @@ bool same_bits(View<const T> a, View<const T> b, const Region& region) {
 }
 
 // Moves the ends of a range to multiples of `side`, or to the edge of the map.
-engine::Range on_grid(const engine::Range& range, Index side, Index extent) {
+Range on_grid(const Range& range, Index side, Index extent) {
   return {range.begin / side * side, std::min((range.end + side - 1) / side * side, extent)};
 }
 
@@ -290,7 +288,7 @@ template <class T>
 Gradients<T> backward(Case& of, const Region& region, T before, Draw& draw, bool assign = false) {
   Gradients<T> result;
   result.first = draw.between(0, region.channels.begin);
-  const engine::Range held{result.first, of.shape.filters};
+  const Range held{result.first, of.shape.filters};
   const auto weight = rows_of<T>(of.weight, held, of.shape.row());
   result.weight.assign(weight.size(), before);
   result.in = input_for<T>(of, region, draw);
@@ -382,13 +380,11 @@ std::vector<T> weight_gradient(Case& of, const Region& region, bool made, const 
     value *= 2;
   }
   const View<const T> doubled = gradient.view();
-  const auto halve =
-      [&](const engine::Range& run, Index n, Index row, const engine::Range& cols, T* to) {
-        CHECK(contains(region, {{n, n + 1}, run, {row, row + 1}, cols}));
-        const T* from = doubled.cell(n, row, cols.begin) + doubled.channel_offset(run.begin);
-        std::transform(
-            from, from + cols.size() * doubled.block, to, [](T value) { return value / 2; });
-      };
+  const auto halve = [&](const Range& run, Index n, Index row, const Range& cols, T* to) {
+    CHECK(contains(region, {{n, n + 1}, run, {row, row + 1}, cols}));
+    const T* from = doubled.cell(n, row, cols.begin) + doubled.channel_offset(run.begin);
+    std::transform(from, from + cols.size() * doubled.block, to, [](T value) { return value / 2; });
+  };
   convolution_backward_weights<T>(
       of.method(), in.view(), engine::MadeGradient<T>{doubled, halve}, region, 0, weights.data());
   return weights;
@@ -558,7 +554,7 @@ TEST_CASE("a convolution has the same bits with 1 to 4 threads, forward and back
 
 // Every line that a forward pass says is done, with what its cells were then.
 struct DoneLine {
-  engine::Range channels;
+  Range channels;
   Index image;
   Index row;
   std::vector<float> cells;
@@ -570,7 +566,7 @@ std::vector<DoneLine> done_lines(Case& of, Tensor<float>& out) {
   const auto weight = rows_of<float>(of.weight, region.channels, of.shape.row());
   auto workspace = workspace_for<float>(of, region);
   std::vector<DoneLine> lines;
-  const engine::LineDone done = [&](const engine::Range& channels, Index image, Index row) {
+  const engine::LineDone done = [&](const Range& channels, Index image, Index row) {
     DoneLine line{channels, image, row, {}};
     for (Index c = channels.begin; c < channels.end; ++c) {
       for (Index col = region.cols.begin; col < region.cols.end; ++col) {

@@ -13,9 +13,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::Index;
-using engine::Range;
-
 // As many threads as a test asks for, while it runs.
 class Threads {
  public:
@@ -102,8 +99,8 @@ TEST_CASE("one thread alone is no team of OpenMP's") {
 
 TEST_CASE("more threads than a machine could use are refused, and what is not a number") {
   const int before = omp_get_max_threads();
-  CHECK_THROWS_AS(engine::set_threads(engine::most_threads() + 1), partitioner::InputError);
-  CHECK_THROWS_AS(engine::set_threads(0), partitioner::InputError);
+  CHECK_THROWS_AS(engine::set_threads(engine::most_threads() + 1), InputError);
+  CHECK_THROWS_AS(engine::set_threads(0), InputError);
   CHECK(omp_get_max_threads() == before);
   const char* asked = std::getenv("OMP_NUM_THREADS");
   const std::string kept = asked == nullptr ? "" : asked;
@@ -116,7 +113,7 @@ TEST_CASE("more threads than a machine could use are refused, and what is not a 
        {"0", "-2", "four", "2x", "100000", "99999999999999999999", ",2", "\x1b[2J"}) {
     CAPTURE(bad);
     ::setenv("OMP_NUM_THREADS", bad, 1);
-    CHECK_THROWS_AS(engine::expect_usable_threads(), partitioner::InputError);
+    CHECK_THROWS_AS(engine::expect_usable_threads(), InputError);
   }
   if (asked == nullptr) {
     ::unsetenv("OMP_NUM_THREADS");

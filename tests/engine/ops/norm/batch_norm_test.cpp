@@ -11,9 +11,7 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::Index;
 using engine::Moments;
-using engine::Region;
 using engine::Tensor;
 using engine::View;
 using tests::PlainMap;

@@ -16,7 +16,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 namespace {
 
 using engine::Half;
-using engine::Index;
 
 constexpr std::uint32_t kHalves = 65536;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -12,8 +12,6 @@ using namespace tessera;  // NOLINT(google-build-using-namespace): a test of thi
 
 namespace {
 
-using engine::Index;
-using engine::Region;
 using engine::Tensor;
 using engine::View;
 using partitioner::kImage;
