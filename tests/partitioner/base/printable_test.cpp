@@ -5,7 +5,6 @@
 #include "partitioner/base/errors.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
-using namespace tessera::partitioner;
 
 TEST_CASE("control characters and bytes that are not UTF-8 are shown as their numbers") {
   CHECK(printable("a\x1b[2Jb") == "a\\x1b[2Jb");

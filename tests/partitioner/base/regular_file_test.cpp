@@ -13,7 +13,6 @@
 #include "partitioner/base/errors.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
-using namespace tessera::partitioner;
 
 namespace {
 

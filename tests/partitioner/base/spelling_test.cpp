@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
-using namespace tessera::partitioner;
 
 TEST_CASE("the nearest word is one that could have been meant") {
   const std::vector<std::string_view> known{"filters", "size", "steps", "step", "pad", "B1"};
