@@ -95,7 +95,7 @@ run_script() {
   local name=$1 log started=$SECONDS
   shift
   local code=0
-  log=$(timeout 3600 "$@" 2>&1 </dev/null) || code=$?
+  log=$(timeout 900 "$@" 2>&1 </dev/null) || code=$?
   if [ "$code" -eq 0 ]; then
     printf 'passed  %4d s  %s\n' $((SECONDS - started)) "$name"
     passed=$((passed + 1))

@@ -59,7 +59,7 @@ NamedTensors gradients_of(const Network& network, const NamedTensors& in) {
 
 // Of the loss along random directions; off by the square of the step, and by rounding over it.
 void check_central_differences(const Network& network) {
-  constexpr double kAlong = 1e-5;
+  constexpr double kAlongStep = 1e-5;
   constexpr double kAlongTolerance = 2e-8;
   const NamedTensors in = tests::random_tensors(network, kBatch, 5);
   const NamedTensors out = gradients_of(network, in);
@@ -74,12 +74,12 @@ void check_central_differences(const Network& network) {
     for (std::size_t i = 0; i < gradient.values.size(); ++i) {
       const double direction = engine::random_normal(7, i);
       along += gradient.values[i] * direction;
-      ahead.at(moved_name).values[i] += kAlong * direction;
-      behind.at(moved_name).values[i] -= kAlong * direction;
+      ahead.at(moved_name).values[i] += kAlongStep * direction;
+      behind.at(moved_name).values[i] -= kAlongStep * direction;
     }
     const double difference = (gradients_of(network, ahead).at("loss").values.front() -
                                gradients_of(network, behind).at("loss").values.front()) /
-                              (2 * kAlong);
+                              (2 * kAlongStep);
     CHECK_MESSAGE(std::abs(difference - along) <= kAlongTolerance * std::max(1.0, std::abs(along)),
                   name);
   }
