@@ -40,10 +40,15 @@ void spin_briefly(char** argv) {
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
+// As a shell reports a program that a signal ended.
+void end_at_once(int signal) {
+  ::_exit(128 + signal);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   spin_briefly(argv);
-  tessera::engine::take_stop_signals(hangup_ignored);
+  tessera::engine::take_stop_signals(end_at_once, hangup_ignored);
   return tessera::engine::run_program(argc, argv);
 }

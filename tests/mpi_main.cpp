@@ -28,6 +28,7 @@ int own_rank = -1;
 [[noreturn]] void end_all_ranks(const std::string& message) {
   std::fprintf(stderr, "[rank %d] %s\n", own_rank, message.c_str());
   engine::MpiSession::abort(EXIT_FAILURE);
+  std::abort();
 }
 
 class EarlyEnd : public doctest::IReporter {

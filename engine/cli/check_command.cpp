@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/planning.h"
-#include "engine/cli/setup.h"
+#include "engine/cli/messages.h"
 #include "engine/comm/agreement.h"
+#include "engine/session/model_setup.h"
+#include "engine/session/planning.h"
 #include "engine/train/equality.h"
 
 namespace tessera::engine {
@@ -42,13 +43,18 @@ void print_lines(const EqualityReport& report) {
 }  // namespace
 
 bool run_check(const CheckCommand& command, const Communicator& communicator) {
-  const partitioner::ModelFile model = load_model(command.model, communicator);
+  const SessionObserver& messages = printed_messages();
+  const partitioner::ModelFile model = load_model(command.model, communicator, messages);
   const partitioner::Network network = agreed(
       communicator, [&] { return frozen(resized(model.network, command.size), command.freeze); });
-  const partitioner::Partition partition = agreed_partition(
-      network, command.partition, {.model = command.model, .batch = command.batch}, communicator);
+  const partitioner::Partition partition =
+      agreed_partition(network,
+                       command.partition,
+                       {.model = command.model, .batch = command.batch},
+                       communicator,
+                       messages);
   expect_exact_gradients(partition, "check");
-  warn_of_idle_ranks(partition, communicator);
+  warn_of_idle_ranks(partition, communicator, messages);
   const partitioner::Plan plan = make_plan(network, partition, command.batch);
   const std::vector<std::string> violations = check(network, plan);
   const EqualityReport report =

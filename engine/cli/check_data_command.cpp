@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "engine/cli/class_outputs.h"
 #include "engine/cli/commands.h"
-#include "engine/cli/setup.h"
 #include "engine/data/augment.h"
 #include "engine/data/data_summary.h"
+#include "engine/session/class_outputs.h"
+#include "engine/session/model_setup.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"

@@ -17,6 +17,7 @@
 
 #include "engine/cli/command_line.h"
 #include "engine/cli/options.h"
+#include "engine/cli/process_end.h"
 #include "engine/cli/process_settings.h"
 #include "engine/cli/stall_report.h"
 #include "engine/cli/version.h"
@@ -151,7 +152,7 @@ int run_together(ProgramStart& start, const std::function<int(const Communicator
     if (ranks_started() > 1) {
       starting.emplace(start_timeout_s(), give_up_start);
     }
-    session.emplace(start.argc, start.argv);
+    session.emplace(start.argc, start.argv, [] { ::_exit(kStalled); });
     world = Communicator::world(&pulse);
     try {
       expect_same_start(start.line, world);
@@ -169,7 +170,7 @@ int run_together(ProgramStart& start, const std::function<int(const Communicator
   } catch (const std::exception& error) {
     const int exit_code = report(error);
     if (world.size() > 1) {
-      MpiSession::abort(exit_code);
+      end_all_ranks(exit_code);
     }
     return exit_code;
   }

@@ -2,18 +2,13 @@
 
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "engine/cli/commands.h"
-#include "engine/train/checkpoint.h"
+#include "engine/session/training_session.h"
 
 namespace tessera::engine {
 
-// `step` is the last one, whose weights were saved; `since_best`: tests since the best one.
-[[nodiscard]] std::string closing_lines(const TrainCommand& command,
-                                        const std::optional<BestSoFar>& best,
-                                        Index step,
-                                        Index since_best);
+[[nodiscard]] std::string closing_lines(const TrainingRequest& request,
+                                        const TrainingResult& result);
 
 }  // namespace tessera::engine

@@ -120,7 +120,7 @@ struct RankStart {
 };
 
 // Parts end in a zero, which no argument can hold.
-std::string packed(const RankStart& start) {
+std::string packed_start(const RankStart& start) {
   std::string text;
   for (const std::string* part : {&start.host, &start.program, &start.problem}) {
     text += *part + '\0';
@@ -131,7 +131,7 @@ std::string packed(const RankStart& start) {
   return text;
 }
 
-RankStart unpacked(std::span<const std::byte> bytes) {
+RankStart unpacked_start(std::span<const std::byte> bytes) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::istringstream parts(text);
   RankStart start;
@@ -229,6 +229,8 @@ CommandLine read_command_line(CLI::App& program, const HelpPages& help, int argc
     program.exit(asked, answer, answer);
     line.answer = answer.str();
     line.words = {asked.get_name() == "CallForVersion" ? "--version" : "--help"};
+  } catch (const InputError& error) {  // of what an option's text means
+    line.problem = error.what();
   } catch (const CLI::ParseError& error) {
     line.problem = complaint(program, error, words);
   }
@@ -236,10 +238,10 @@ CommandLine read_command_line(CLI::App& program, const HelpPages& help, int argc
 }
 
 void expect_same_start(const CommandLine& mine, const Communicator& communicator) {
-  const std::string text = packed({host_name(), program_sources(), mine.problem, mine.words});
+  const std::string text = packed_start({host_name(), program_sources(), mine.problem, mine.words});
   std::vector<RankStart> starts;
   for (const auto& bytes : communicator.gather_all(bytes_of(text.data(), std::ssize(text)))) {
-    starts.push_back(unpacked(bytes));
+    starts.push_back(unpacked_start(bytes));
   }
   const bool all_alike = std::all_of(starts.begin(), starts.end(), [&](const RankStart& start) {
     return start.program == starts[0].program && start.problem == starts[0].problem;

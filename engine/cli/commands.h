@@ -13,97 +13,21 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/layers/layer.h"
-#include "partitioner/partition/partition.h"
+#include "engine/session/training_request.h"
 
 namespace tessera::engine {
 
-// What --kernels of `plan` takes beside the rules: the fastest of a trial.
-inline constexpr const char* kMeasuredKernels = "measured";
-
-// What --partition takes beside a file: the best that a search finds.
-inline constexpr const char* kAutomatic = "auto";
-
-// How to cut, as the command line says it: a file, a shorthand, or what a search is to look for.
-struct PartitionChoice {
-  std::string file;  // or kAutomatic
-  std::string cluster;
-  Index memory_limit_mib = 0;  // of each device; 0: not said
-  std::string objective;       // see search/objective.h; empty: not said
-  std::string grid;
-  std::string groups;
-  std::string recompute;  // groups as in `groups`, or "all"
-  int data_parallel_from = -1;
-  int filter_parallel_from = -1;
-  std::string reader;   // "every" or a rank; empty: not said
-  std::string kernels;  // name of a rule, or kMeasuredKernels; empty: not said
-  partitioner::KernelRule default_kernels = partitioner::KernelRule::Usual;
-  Index workspace_mib = 0;         // 0: no limit
-  std::string gradient_precision;  // as compression_named() takes it; empty: not said
-  int replicas = 0;                // 0: not said
-  std::string sync;                // as parse_synchronisation() takes it; empty: not said
-
-  [[nodiscard]] bool automatic() const { return file == kAutomatic; }
-
-  // Whether anything is said about how to cut, other than into groups.
-  [[nodiscard]] bool given() const {
-    return !file.empty() || !grid.empty() || filter_parallel_from >= 0 || data_parallel_from >= 0;
-  }
-};
-
-// Of a command whose numbers are to be compared: direct kernels, unless said otherwise.
-[[nodiscard]] inline PartitionChoice comparable() {
-  PartitionChoice choice;
-  choice.default_kernels = partitioner::KernelRule::Direct;
-  return choice;
-}
-
+// `train`, and `choose` where the request asks for devices.
 struct TrainCommand {
-  std::string model;
-  std::string data;
-  std::string data_map;  // each rank has data of its own, and what of it moves; empty: no
-  std::string run;
-  PartitionChoice partition;
-  Index steps = 0;
-  Index epochs = 0;
-  Index batch = 0;
-  Index subdivisions = 0;
-  Index schedule_steps = 0;
-  std::string freeze;  // the last layer that stays as it is; empty: as the model file says
-  Index patience = 0;  // evaluations without a better one after which training ends; 0: no limit
-  std::optional<std::uint64_t> seed;  // else that of the checkpoint to resume, else 1
-  std::string resume;
-  std::string weights;
-  std::string batch_norm = "sync";
-  Index local_after = 0;  // steps of the first part of a post-local run; 0: half of the run
-  std::vector<float> mean;
-  std::vector<float> stddev;
-  Index checkpoint_every = 0;  // steps; 0: once per epoch
-  bool force = false;          // replace an earlier run in the folder
-  bool evaluate = true;
-  bool skip_broken = false;
-  bool rebalance = false;  // go on by another partition where devices change their speed
-  Index rebalance_s = 30;  // of steps that are looked at together
+  TrainingRequest request;
   std::string progress = "auto";
-  std::string monitor = "on";
-  std::vector<std::string> meters;  // as parse_meter() takes them
-  Index stall_timeout_s = 0;        // of other ranks; 0: the usual one
+  Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
 void run_train(const TrainCommand& command, const Communicator& communicator);
 
-class PartitionChooser;
-// With partitions that it chooses while the run goes on; null: with the command's.
-void run_train(const TrainCommand& command,
-               const Communicator& communicator,
-               PartitionChooser* chooser);
-
 struct ChooseCommand {
-  TrainCommand train;
-  std::string objective;     // "time", "power", "energy" or "edp"
-  double deadline_s = 0;     // of the whole run; 0: none
-  double power_limit_w = 0;  // of the devices together; 0: none
-  bool count_idle = false;   // devices without a part in the run count as idle, not as off
-  bool try_all = false;      // every set of devices, whatever is predicted
-  bool dry_run = false;      // plan only
+  TrainCommand train;  // with devices
+  bool dry_run = false;
 };
 void run_choose(const ChooseCommand& command, const Communicator& communicator);
 // By predictions alone, without other ranks.
@@ -113,7 +37,7 @@ struct EvalCommand {
   std::string model;
   std::string data;
   std::string weights;
-  PartitionChoice partition;
+  PartitionRequest partition;
   Index batch = 0;
   std::vector<float> mean;
   std::vector<float> stddev;
@@ -157,7 +81,7 @@ struct PredictCommand {
   std::string out;  // a folder for the pictures with their captions; empty: none are drawn
   Index top = 5;
   Index batch = 0;  // 0: some at once, where there are as many
-  PartitionChoice partition;
+  PartitionRequest partition;
   std::vector<float> mean;
   std::vector<float> stddev;
   bool json = false;
@@ -167,7 +91,8 @@ void run_predict(const PredictCommand& command, const Communicator& communicator
 
 struct PlanCommand {
   std::string model;
-  PartitionChoice partition;
+  PartitionRequest partition;
+  bool measures_kernels = false;  // --kernels measured: the fastest of a trial
   int ranks = 0;
   Index batch = 0;
   std::string size;
@@ -191,7 +116,7 @@ struct TimeCommand {
   Index batch = 1;
   int threads = 0;
   Index steps = 5;
-  PartitionChoice partition;
+  PartitionRequest partition;
   bool parts = false;
   bool layers = false;
   std::string trace;  // file for the actions of the last step; empty: none
@@ -211,7 +136,7 @@ struct ProbeCommand {
   int threads = 0;
   std::vector<std::string> kernels{"direct", "winograd4"};
   Index seconds = 40;
-  std::vector<std::string> meters;  // of electric power, see power/meter_spec.h; none: automatic
+  std::vector<MeterSpec> meters;  // of electric power; none: automatic
   bool json = false;
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
@@ -227,7 +152,7 @@ void run_top(const TopCommand& command);
 
 struct CheckCommand {
   std::string model;
-  PartitionChoice partition = comparable();
+  PartitionRequest partition = partitioner::comparable_request();
   std::string size;
   std::string freeze;
   Index batch = 2;
@@ -242,8 +167,8 @@ struct GradientsCommand {
   std::string in;
   std::string out;
   std::string freeze;
-  PartitionChoice partition = comparable();
-  std::string batch_norm = "sync";
+  PartitionRequest partition = partitioner::comparable_request();
+  BatchNormMode batch_norm = BatchNormMode::Sync;
   std::string precision = "single";
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "engine/power/meter_spec.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -52,6 +51,14 @@ CLI::Option* add_text(CLI::App& app,
                       const char* type,
                       const std::string& help) {
   return app.add_option(name, value, help)->type_name(type);
+}
+
+CLI::Option* add_read(CLI::App& app,
+                      const char* name,
+                      std::function<void(const std::string&)> read,
+                      const char* type,
+                      const std::string& help) {
+  return app.add_option_function<std::string>(name, std::move(read), help)->type_name(type);
 }
 
 void add_choice(CLI::App& app,
@@ -102,6 +109,16 @@ void add_skip_broken(CLI::App& app, bool& skip_broken) {
       "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
 }
 
+void add_batch_norm(CLI::App& app, BatchNormMode& mode, const char* help) {
+  add_choice<BatchNormMode>(app,
+                            "--batch-norm",
+                            mode,
+                            {{"sync", BatchNormMode::Sync},
+                             {"frozen", BatchNormMode::Frozen},
+                             {"tile", BatchNormMode::PerTile}},
+                            help);
+}
+
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {
   app.add_option(
          "--mean", mean, "subtracted from pixel values in 0..1: one number, or one per channel")
@@ -123,12 +140,19 @@ void add_stall_timeout(CLI::App& app, Index& seconds) {
       ->check(whole_number(1, kMostStallTimeout));
 }
 
-void add_meters(CLI::App& app, std::vector<std::string>& meters, const char* example) {
-  app.add_option("--meter",
-                 meters,
-                 fmt::format("meter of electric power, [HOST=]KIND[:ARGUMENT], such as hwmon, "
-                             "command:PROGRAM or {}; can be repeated (default: auto)",
-                             example))
+void add_meters(CLI::App& app, std::vector<MeterSpec>& meters, const char* example) {
+  const auto read = [&meters](const std::vector<std::string>& texts) {
+    meters.clear();
+    for (const std::string& text : texts) {
+      meters.push_back(parse_meter(text));
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--meter",
+         read,
+         fmt::format("meter of electric power, [HOST=]KIND[:ARGUMENT], such as hwmon, "
+                     "command:PROGRAM or {}; can be repeated (default: auto)",
+                     example))
       ->type_name("SPEC")
       ->allow_extra_args(false)
       ->check(accepted_by([](const std::string& text) { (void)parse_meter(text); }));

@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "partitioner/base/region.h"
+#include "engine/layers/layer.h"
+#include "engine/power/meter_spec.h"
 
 namespace tessera::engine {
 
@@ -27,6 +29,14 @@ inline constexpr double kMostQuantity = 1e12;
 CLI::Option* add_text(
     CLI::App& app, const char* name, std::string& value, const char* type, const std::string& help);
 
+// An option whose text `read` turns into a value. What it refuses by an InputError is what is wrong
+// with the command line.
+CLI::Option* add_read(CLI::App& app,
+                      const char* name,
+                      std::function<void(const std::string&)> read,
+                      const char* type,
+                      const std::string& help);
+
 // A number from 1 on; one above 0 that is there already is the default.
 template <class Count>
 CLI::Option* add_count(
@@ -41,6 +51,27 @@ void add_choice(CLI::App& app,
                 std::string& value,
                 const std::vector<std::string>& choices,
                 const char* help);
+
+// The same for words that mean values, the first of which is the default.
+template <class Value>
+CLI::Option* add_choice(CLI::App& app,
+                        const char* name,
+                        Value& value,
+                        const std::vector<std::pair<std::string, Value>>& choices,
+                        const char* help) {
+  const auto read = [&value, choices](const std::string& text) {
+    for (const auto& [word, meaning] : choices) {
+      value = word == text ? meaning : value;
+    }
+  };
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : choices) {
+    words.push_back(word);
+  }
+  return add_read(app, name, read, "HOW", help)
+      ->check(CLI::IsMember(words))
+      ->default_str(words.front());
+}
 
 // A list of numbers, one per device.
 template <class Number>
@@ -70,10 +101,12 @@ void add_freeze(CLI::App& app, std::string& layer);
 void add_json(CLI::App& app, bool& json, const char* help);
 void add_weights(CLI::App& app, std::string& weights);
 void add_skip_broken(CLI::App& app, bool& skip_broken);
+// The statistics by which batches are normalised.
+void add_batch_norm(CLI::App& app, BatchNormMode& mode, const char* help);
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev);
 // See comm/watchdog.h.
 void add_stall_timeout(CLI::App& app, Index& seconds);
 // `example` is one more of a meter.
-void add_meters(CLI::App& app, std::vector<std::string>& meters, const char* example);
+void add_meters(CLI::App& app, std::vector<MeterSpec>& meters, const char* example);
 
 }  // namespace tessera::engine

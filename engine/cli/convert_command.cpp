@@ -5,7 +5,8 @@
 #include <string>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/setup.h"
+#include "engine/cli/messages.h"
+#include "engine/session/model_setup.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/weights_file.h"
 #include "partitioner/base/errors.h"
@@ -16,28 +17,27 @@ namespace {
 
 // Darknet's format has no place for it.
 void warn_of_lost_preparation(const ConvertCommand& command,
-                              const std::optional<Preparation>& preparation,
-                              const Communicator& alone) {
+                              const std::optional<Preparation>& preparation) {
   if (!preparation) {
     return;
   }
   const std::string names = preparation->class_names.empty() ? "" : " and the class names";
-  warn(fmt::format("{} cannot hold how pictures are prepared{}: give --mean {:g} --std {:g}{} with "
-                   "it, as {} says",
-                   command.to,
-                   names,
-                   fmt::join(preparation->mean, ","),
-                   fmt::join(preparation->stddev, ","),
-                   names.empty() ? "" : " and --names",
-                   command.from),
-       alone);
+  print_warning(
+      fmt::format("{} cannot hold how pictures are prepared{}: give --mean {:g} --std {:g}{} with "
+                  "it, as {} says",
+                  command.to,
+                  names,
+                  fmt::join(preparation->mean, ","),
+                  fmt::join(preparation->stddev, ","),
+                  names.empty() ? "" : " and --names",
+                  command.from));
 }
 
 }  // namespace
 
 void run_convert(const ConvertCommand& command) {
   const Communicator alone = Communicator::self();
-  const partitioner::ModelFile model = load_model(command.model, alone);
+  const partitioner::ModelFile model = load_model(command.model, alone, printed_messages());
   const partitioner::Partition partition = partitioner::single_tile(model.network);
   const partitioner::Plan plan = make_plan(model.network, partition, 1);
   ParameterSet<float> parameters(model.network, plan, alone, true);
@@ -47,7 +47,7 @@ void run_convert(const ConvertCommand& command) {
   const std::optional<Preparation> preparation = stored_preparation(command.from, alone);
   if (command.to.ends_with(".weights")) {
     save_darknet_weights(command.to, model.network, epsilon, seen, parameters, alone);
-    warn_of_lost_preparation(command, preparation, alone);
+    warn_of_lost_preparation(command, preparation);
     return;
   }
   if (!command.to.ends_with(".safetensors")) {

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/data_setup.h"
-#include "engine/cli/planning.h"
-#include "engine/cli/setup.h"
+#include "engine/cli/messages.h"
+#include "engine/session/data_setup.h"
+#include "engine/session/model_setup.h"
+#include "engine/session/planning.h"
 #include "engine/train/classification_report.h"
 #include "engine/train/evaluation.h"
 #include "engine/train/inference.h"
@@ -28,7 +29,8 @@ void print_evaluation(const EvaluationResult& result,
 }  // namespace
 
 void run_eval(const EvalCommand& command, const Communicator& communicator) {
-  const partitioner::ModelFile model = load_model(command.model, communicator);
+  const SessionObserver& messages = printed_messages();
+  const partitioner::ModelFile model = load_model(command.model, communicator, messages);
   if (losses(model.network).empty()) {
     throw AgreedError(command.model + ": the network has no [softmax] or [cost] to evaluate");
   }
@@ -39,14 +41,15 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
                        .skip_broken = command.skip_broken},
                       model.network,
                       reads,
-                      communicator);
+                      communicator,
+                      messages);
   };
   std::optional<ListedData> pictures;
   DataNeeds needs;
   if (const auto reads = reads_before_search(command.partition, communicator)) {
     pictures.emplace(listed(*reads));
     needs = pictures->needs(rendering_rules(model));
-    expect_data_fits(needs, command.partition.memory_limit_mib << 20U);
+    expect_data_fits(needs, command.partition.memory_limit_bytes.value_or(0));
   }
   const Index batch = command.batch > 0 ? command.batch : kEvaluationBatch;
   const partitioner::Partition partition = agreed_partition(model.network,
@@ -56,15 +59,20 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
                                                              .training = false,
                                                              .decoding_bytes = needs.decoding_bytes,
                                                              .data_bytes = needs.data_bytes},
-                                                            communicator);
-  warn_of_idle_ranks(partition, communicator);
+                                                            communicator,
+                                                            messages);
+  warn_of_idle_ranks(partition, communicator, messages);
   Inference inference(model, command.model, command.weights, partition, batch, communicator);
   if (!pictures) {
     pictures.emplace(listed(inference.reads()));
   }
   BatchOptions options;
-  options.rules = rules_for_weights(
-      command.weights, inference.stored(), model, {command.mean, command.stddev}, communicator);
+  options.rules = rules_for_weights(command.weights,
+                                    inference.stored(),
+                                    model,
+                                    {command.mean, command.stddev},
+                                    communicator,
+                                    messages);
   OpenedData data = std::move(*pictures).open();
   DataLoader loader = inference.loader(options, [&] { return std::move(*data.testing); });
   inference.expect_its_classes(loader, command.data);

@@ -1,11 +1,12 @@
 #include <utility>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/planning.h"
-#include "engine/cli/setup.h"
+#include "engine/cli/messages.h"
 #include "engine/comm/agreement.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/tensor_check.h"
+#include "engine/session/model_setup.h"
+#include "engine/session/planning.h"
 #include "engine/train/vector_jacobian.h"
 
 namespace tessera::engine {
@@ -38,13 +39,14 @@ void write_tensors(const std::string& path, const NamedTensors& tensors, Element
 
 void run_gradients(const GradientsCommand& command, const Communicator& communicator) {
   const bool root = communicator.rank() == 0;
-  partitioner::ModelFile model = load_model(command.model, communicator);
+  const SessionObserver& messages = printed_messages();
+  partitioner::ModelFile model = load_model(command.model, communicator, messages);
   model.network = agreed(communicator, [&] { return frozen(model.network, command.freeze); });
   const NamedTensors in =
       agreed(communicator, [&] { return root ? read_tensors(command.in) : NamedTensors{}; });
-  PartitionChoice choice = command.partition;
-  if (!choice.given()) {
-    choice.grid = "1x1";
+  PartitionRequest request = command.partition;
+  if (!request.says_how_to_cut()) {
+    request.grid = {1, 1};
   }
   const auto input = in.find("input");
   const bool has_images =
@@ -54,13 +56,13 @@ void run_gradients(const GradientsCommand& command, const Communicator& communic
   const VectorJacobianOptions options{
       model.network,
       agreed_partition(
-          model.network, choice, {.model = command.model, .batch = batch}, communicator),
-      parse_batch_norm(command.batch_norm),
+          model.network, request, {.model = command.model, .batch = batch}, communicator, messages),
+      command.batch_norm,
       model.training.batch_norm_epsilon,
       model.training.batch_norm_rate,
       command.in};
   expect_exact_gradients(options.partition, "gradients");
-  warn_of_idle_ranks(options.partition, communicator);
+  warn_of_idle_ranks(options.partition, communicator, messages);
   const bool in_double = command.precision == "double";
   const NamedTensors out = in_double ? vector_jacobian_product<double>(options, in, communicator)
                                      : vector_jacobian_product<float>(options, in, communicator);

@@ -42,10 +42,6 @@ void MoveReport::say_more(const std::string& text) {
   }
 }
 
-void MoveReport::say_steps_meanwhile(Index steps) {
-  say_more(fmt::format("meanwhile up to {} on what stays where it is", counted(steps, "step")));
-}
-
 void MoveReport::show(const MoveProgress& progress) {
   if (style_ == ProgressStyle::None) {
     return;

@@ -19,9 +19,6 @@ class MoveReport {
   // First with nothing moved.
   void show(const MoveProgress& progress);
 
-  // That up to `steps` of training run meanwhile.
-  void say_steps_meanwhile(Index steps);
-
   // A line of its own.
   void say_more(const std::string& text);
 

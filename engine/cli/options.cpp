@@ -171,7 +171,7 @@ void add_plan(CLI::App& program, PlanCommand& command) {
             "instead of a plan: predicted steps of the best partitions for 1, 2, 4, ... up to this "
             "many devices, ignoring memory limits; with --json one object per line",
             kMostScale);
-  add_partition(app, command.partition, "as square as possible", true);
+  add_partition(app, command.partition, "as square as possible", &command.measures_kernels);
   add_gradient_precision(app, command.partition);
   add_replicas(app, command.partition)->group(kPartitionGroup);
   add_sync(app, command.partition)->group(kPartitionGroup);
@@ -302,11 +302,10 @@ void add_gradients(CLI::App& program, GradientsCommand& command) {
            "safetensors: output, input_gradient, gradients, running statistics")
       ->required();
   add_freeze(app, command.freeze);
-  add_choice(app,
-             "--batch-norm",
-             command.batch_norm,
-             {"sync", "frozen", "tile"},
-             "batch statistics, running statistics as constants, or statistics of each tile alone");
+  add_batch_norm(
+      app,
+      command.batch_norm,
+      "batch statistics, running statistics as constants, or statistics of each tile alone");
   add_choice(app,
              "--precision",
              command.precision,

@@ -9,33 +9,52 @@ namespace tessera::engine {
 
 namespace {
 
-std::vector<std::string> kernel_choices(bool plans) {
+constexpr const char* kAutomatic = "auto";
+
+// What --kernels takes beside the rules where kernels can be timed: the fastest of a trial.
+constexpr const char* kMeasuredKernels = "measured";
+
+std::vector<std::string> kernel_choices(bool may_measure) {
   std::vector<std::string> choices{"direct", "winograd", "usual", "reference"};
-  if (plans) {
+  if (may_measure) {
     choices.emplace_back(kMeasuredKernels);
   }
   return choices;
 }
 
+CLI::Option* add_mebibytes(CLI::App& app,
+                           const char* name,
+                           std::optional<Index>& bytes,
+                           const std::string& help) {
+  const auto read = [&bytes](const Index& mebibytes) { bytes = mebibytes << 20U; };
+  return app.add_option_function<Index>(name, read, help)
+      ->type_name("MIB")
+      ->check(whole_number(1, kMostCount));
+}
+
 // What --partition auto looks for.
-std::vector<CLI::Option*> add_search(CLI::App& app, PartitionChoice& choice) {
+std::vector<CLI::Option*> add_search(CLI::App& app, PartitionRequest& request) {
   auto* cluster = add_text(app,
                            "--cluster",
-                           choice.cluster,
+                           request.cluster,
                            "FILE",
                            "profile of devices and links, for --partition auto and for the "
                            "predictions of `plan` (default: the host file that HYDRA_HOST_FILE "
                            "names, with .cluster.toml appended; else equal devices are assumed)");
   auto* limit = add_memory_limit(
       app,
-      choice,
+      request,
       "with --partition auto: memory that a device may use (default: as in its profile)");
-  auto* objective = app.add_option("--objective",
-                                   choice.objective,
-                                   "with --partition auto: minimise the time of a step, the "
-                                   "largest memory of any device, the energy of a step or its "
-                                   "energy-delay product (default: time)")
-                        ->type_name("HOW")
+  const auto read = [&request](const std::string& name) {
+    request.objective = partitioner::objective_named(name);
+  };
+  auto* objective = add_read(app,
+                             "--objective",
+                             read,
+                             "HOW",
+                             "with --partition auto: minimise the time of a step, the "
+                             "largest memory of any device, the energy of a step or its "
+                             "energy-delay product (default: time)")
                         ->check(CLI::IsMember({"time", "memory", "energy", "edp"}));
   return {cluster, limit, objective};
 }
@@ -54,64 +73,84 @@ CLI::Validator known_compression() {
 
 }  // namespace
 
-CLI::Option* add_memory_limit(CLI::App& app, PartitionChoice& choice, const char* help) {
-  return app.add_option("--memory-limit", choice.memory_limit_mib, help)
-      ->type_name("MIB")
-      ->check(whole_number(1, kMostCount));
+CLI::Option* add_memory_limit(CLI::App& app, PartitionRequest& request, const char* help) {
+  return add_mebibytes(app, "--memory-limit", request.memory_limit_bytes, help);
 }
 
-void add_execution(CLI::App& app, PartitionChoice& choice, bool plans) {
-  auto* reader = add_text(app,
-                          "--reader",
-                          choice.reader,
-                          "RANK",
-                          "the rank that reads pictures for all, or \"every\": each reads its own "
-                          "part (default: every)");
+void add_execution(CLI::App& app, PartitionRequest& request, bool* measures_kernels) {
+  auto* reader = add_read(
+      app,
+      "--reader",
+      [&request](const std::string& text) { request.reader = partitioner::parse_reader(text); },
+      "RANK",
+      "the rank that reads pictures for all, or \"every\": each reads its own part (default: "
+      "every)");
+  const auto read_kernels = [&request, measures_kernels](const std::string& name) {
+    request.kernels = partitioner::kernel_rule_named(name);
+    if (measures_kernels != nullptr) {
+      *measures_kernels = name == kMeasuredKernels;
+    }
+  };
   auto* kernels =
-      app.add_option(
+      app.add_option_function<std::string>(
              "--kernels",
-             choice.kernels,
+             read_kernels,
              fmt::format(
                  "how convolutions are computed: direct (the same bits for any partition), "
                  "winograd (3x3 in fewer multiplications), usual (winograd where it pays), "
                  "reference (slow, for comparison); default: {}, or what the partition file says",
-                 choice.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
-          ->check(CLI::IsMember(kernel_choices(plans)));
-  auto* workspace = app.add_option("--workspace",
-                                   choice.workspace_mib,
-                                   "limit on the kernels' scratch memory: kernels that need more "
-                                   "are replaced by ones that need less (default: no limit)")
-                        ->type_name("MIB")
-                        ->check(whole_number(1, kMostCount));
+                 request.default_kernels == partitioner::KernelRule::Direct ? "direct" : "usual"))
+          ->check(CLI::IsMember(kernel_choices(measures_kernels != nullptr)));
+  auto* workspace = add_mebibytes(app,
+                                  "--workspace",
+                                  request.workspace_bytes,
+                                  "limit on the kernels' scratch memory: kernels that need more "
+                                  "are replaced by ones that need less (default: no limit)");
   for (auto* option : {reader, kernels, workspace}) {
     option->group(kPartitionGroup);
   }
 }
 
-void add_partition(CLI::App& app, PartitionChoice& choice, const char* default_grid, bool plans) {
-  auto* file = add_text(app,
+void add_partition(CLI::App& app,
+                   PartitionRequest& request,
+                   const char* default_grid,
+                   bool* measures_kernels) {
+  const auto read_file = [&request](const std::string& text) {
+    request.automatic = text == kAutomatic;
+    request.file = request.automatic ? "" : text;
+  };
+  auto* file = add_read(app,
                         "--partition",
-                        choice.file,
+                        read_file,
                         "FILE",
                         "partition file (see `tessera plan --save`), or auto: the one predicted to "
                         "be fastest on the cluster");
-  const std::vector<CLI::Option*> search = add_search(app, choice);
-  auto* grid =
-      add_text(app,
-               "--grid",
-               choice.grid,
-               "RxC",
-               fmt::format("rows x columns of tiles, one per rank, for example 2x3 (default: {})",
-                           default_grid));
-  auto* groups =
-      add_text(app,
-               "--groups",
-               choice.groups,
-               "A-B,...",
-               "layers fused into groups, for example 0-3,4-7,8 (default: one group per layer)");
-  auto* recompute = add_text(app,
+  const std::vector<CLI::Option*> search = add_search(app, request);
+  auto* grid = add_read(
+      app,
+      "--grid",
+      [&request](const std::string& text) {
+        request.grid = partitioner::parse_grid(text, "--grid");
+      },
+      "RxC",
+      fmt::format("rows x columns of tiles, one per rank, for example 2x3 (default: {})",
+                  default_grid));
+  auto* groups = add_read(
+      app,
+      "--groups",
+      [&request](const std::string& text) {
+        request.groups = partitioner::parse_groups(text, "--groups");
+      },
+      "A-B,...",
+      "layers fused into groups, for example 0-3,4-7,8 (default: one group per layer)");
+  const auto read_recompute = [&request](const std::string& text) {
+    request.recompute_all = text == "all";
+    request.recompute = request.recompute_all ? partitioner::GroupRanges{}
+                                              : partitioner::parse_groups(text, "--recompute");
+  };
+  auto* recompute = add_read(app,
                              "--recompute",
-                             choice.recompute,
+                             read_recompute,
                              "A-B,...",
                              "groups whose maps are recomputed for the backward pass instead of "
                              "kept, to save memory; or all");
@@ -121,13 +160,13 @@ void add_partition(CLI::App& app, PartitionChoice& choice, const char* default_g
         ->check(whole_number(0, kMostCount));
   };
   auto* data = add_layer("--data-parallel-from",
-                         choice.data_parallel_from,
+                         request.data_parallel_from,
                          "from this layer on, divide images among ranks instead of tiles (default: "
                          "the first layer that cannot be tiled)");
   auto* filter = add_layer("--filter-parallel-from",
-                           choice.filter_parallel_from,
+                           request.filter_parallel_from,
                            "from this layer on, divide output channels among ranks");
-  add_execution(app, choice, plans);
+  add_execution(app, request, measures_kernels);
   for (auto* shorthand : {grid, groups, recompute, data, filter}) {
     file->excludes(shorthand);
   }
@@ -139,39 +178,49 @@ void add_partition(CLI::App& app, PartitionChoice& choice, const char* default_g
   }
 }
 
-void add_gradient_precision(CLI::App& app, PartitionChoice& choice) {
+void add_gradient_precision(CLI::App& app, PartitionRequest& request) {
   const CLI::Validator known = known_compression();
-  auto* option = app.add_option("--gradient-precision",
-                                choice.gradient_precision,
-                                "how gradients and parameters travel: exact, half (16 bits), "
-                                "topk:F (the largest share F), sign (a bit each), low-rank:R "
-                                "(factors of R columns); all but exact with error feedback "
-                                "(default: exact, or what the partition file says)")
-                     ->type_name("HOW")
+  const auto read = [&request](const std::string& text) {
+    request.gradient_precision = partitioner::compression_named(text);
+  };
+  auto* option = add_read(app,
+                          "--gradient-precision",
+                          read,
+                          "HOW",
+                          "how gradients and parameters travel: exact, half (16 bits), topk:F (the "
+                          "largest share F), sign (a bit each), low-rank:R (factors of R columns); "
+                          "all but exact with error feedback (default: exact, or what the "
+                          "partition file says)")
                      ->check(known)
                      ->group(kPartitionGroup);
-  add_alias(app, "--sums", choice.gradient_precision, option)->check(known);
+  app.add_option_function<std::string>("--sums", read)  // an older name
+      ->group("")
+      ->excludes(option)
+      ->check(known);
 }
 
-CLI::Option* add_replicas(CLI::App& app, PartitionChoice& choice) {
+CLI::Option* add_replicas(CLI::App& app, PartitionRequest& request) {
   return app
       .add_option("--replicas",
-                  choice.replicas,
+                  request.replicas,
                   "divide the ranks into R groups of equal size that hold the model each and share "
                   "the images of each pass; the other options say how one is cut (default: 1)")
       ->type_name("R")
       ->check(whole_number(1, partitioner::kMostRanks));
 }
 
-CLI::Option* add_sync(CLI::App& app, PartitionChoice& choice) {
-  return app
-      .add_option("--sync",
-                  choice.sync,
-                  "how replicas are tied: every-step (exact), local:H (parameters averaged every H "
-                  "steps), post-local:H (gradients every step at first, then local:H), "
-                  "parameter-rank:S (updates by the first replica, S steps old), gossip "
-                  "(random pairs); default: every-step")
-      ->type_name("HOW")
+CLI::Option* add_sync(CLI::App& app, PartitionRequest& request) {
+  const auto read = [&request](const std::string& text) {
+    request.sync = partitioner::parse_synchronisation(text);
+  };
+  return add_read(app,
+                  "--sync",
+                  read,
+                  "HOW",
+                  "how replicas are synchronised: every-step (exact), local:H (parameters averaged "
+                  "every H steps), post-local:H (gradients every step at first, then local:H), "
+                  "parameter-rank:S (a parameter server on the first replica, at most S steps "
+                  "stale), gossip (random pairs); default: every-step")
       ->check(accepted_by(
           [](const std::string& text) { (void)partitioner::parse_synchronisation(text); }));
 }

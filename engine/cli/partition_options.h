@@ -9,19 +9,20 @@
 namespace tessera::engine {
 
 // What --partition auto may use of each device.
-CLI::Option* add_memory_limit(CLI::App& app, PartitionChoice& choice, const char* help);
+CLI::Option* add_memory_limit(CLI::App& app, PartitionRequest& request, const char* help);
 
-// Reader, kernels and scratch memory. `plans`: kernels may be measured, too.
-void add_execution(CLI::App& app, PartitionChoice& choice, bool plans);
+// Reader, kernels and scratch memory. `measures_kernels`: where to say that kernels are to be
+// timed; null: they cannot be.
+void add_execution(CLI::App& app, PartitionRequest& request, bool* measures_kernels = nullptr);
 
 // All of how one replica is cut, with add_execution().
 void add_partition(CLI::App& app,
-                   PartitionChoice& choice,
+                   PartitionRequest& request,
                    const char* default_grid = "as square as possible",
-                   bool plans = false);
+                   bool* measures_kernels = nullptr);
 
-void add_gradient_precision(CLI::App& app, PartitionChoice& choice);
-CLI::Option* add_replicas(CLI::App& app, PartitionChoice& choice);
-CLI::Option* add_sync(CLI::App& app, PartitionChoice& choice);
+void add_gradient_precision(CLI::App& app, PartitionRequest& request);
+CLI::Option* add_replicas(CLI::App& app, PartitionRequest& request);
+CLI::Option* add_sync(CLI::App& app, PartitionRequest& request);
 
 }  // namespace tessera::engine

@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/planning.h"
-#include "engine/cli/setup.h"
+#include "engine/cli/messages.h"
 #include "engine/files/atomic_file.h"
 #include "engine/probe/kernel_trial.h"
+#include "engine/session/memory_needs.h"
+#include "engine/session/model_setup.h"
+#include "engine/session/planning.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/report/explain.h"
 #include "partitioner/report/plan_answer.h"
@@ -24,8 +26,8 @@ int ranks_of_replica(const PlanCommand& command) {
   if (!command.partition.file.empty()) {
     return partitioner::read_partition(command.partition.file).ranks;
   }
-  if (!command.partition.grid.empty()) {
-    const auto [rows, cols] = partitioner::parse_grid(command.partition.grid, "--grid");
+  if (command.partition.grid) {
+    const auto [rows, cols] = *command.partition.grid;
     return static_cast<int>(rows * cols);
   }
   return 1;
@@ -36,14 +38,14 @@ int ranks_of(const PlanCommand& command) {
   if (command.ranks > 0) {
     return command.ranks;
   }
-  if (command.partition.automatic()) {
+  if (command.partition.automatic) {
     if (const auto devices = profiled_devices(command.partition)) {
       return *devices;
     }
     throw InputError(
         "--partition auto: for how many devices? Give --ranks N, or describe them with --cluster");
   }
-  return ranks_of_replica(command) * parse_replicas(command.partition).count;
+  return ranks_of_replica(command) * requested_replicas(command.partition).count;
 }
 
 // --batch is that of a step of one pass.
@@ -125,7 +127,7 @@ std::string answer_text(const PlanCommand& command,
                         const std::optional<Prediction>& prediction) {
   const auto memory = planned_memory_of_ranks(network, plan, options);
   const auto step = prediction ? std::optional(prediction->answer) : std::nullopt;
-  std::string text = plan_answer(step, memory, command.partition.automatic()) + "\n" +
+  std::string text = plan_answer(step, memory, command.partition.automatic) + "\n" +
                      (command.regions ? plan_table(network, plan, partition, options)
                                       : plan_overview(network, plan, partition, options));
   if (prediction && prediction->explanation) {
@@ -154,7 +156,7 @@ void print_scale(const PlanCommand& command,
                  const partitioner::Network& network,
                  const Workload& workload) {
   const int described = profiled_devices(command.partition).value_or(1);
-  const auto cluster = described_cluster(command.partition, described);
+  const auto cluster = described_cluster(command.partition, described, printed_messages());
   std::vector<partitioner::ScaledStep> steps;
   for (int devices = 1; devices <= command.scale; devices *= 2) {
     const auto part = cluster_of_size(network, cluster, devices);
@@ -181,7 +183,8 @@ void print_scale(const PlanCommand& command,
 }  // namespace
 
 void run_plan(const PlanCommand& command) {
-  const partitioner::ModelFile model = load_model(command.model, Communicator::self());
+  const partitioner::ModelFile model =
+      load_model(command.model, Communicator::self(), printed_messages());
   const partitioner::Network network = frozen(resized(model.network, command.size), command.freeze);
   const Workload workload = workload_of(command, model);
   if (command.scale > 0) {
@@ -191,15 +194,15 @@ void run_plan(const PlanCommand& command) {
   const Index batch = workload.batch;
   const int ranks = ranks_of(command);
   std::optional<partitioner::ClusterProfile> cluster;
-  if (command.partition.automatic() || command.explain || !command.partition.cluster.empty()) {
-    cluster = described_cluster(command.partition, ranks);
+  if (command.partition.automatic || command.explain || !command.partition.cluster.empty()) {
+    cluster = described_cluster(command.partition, ranks, printed_messages());
   }
   partitioner::Partition partition =
-      command.partition.automatic()
+      command.partition.automatic
           ? search_automatically(network, *cluster, command.partition, workload)
-          : choose_partition(network, command.partition, ranks, batch);
+          : chosen_partition(network, command.partition, ranks, batch);
   partitioner::Plan plan = make_plan(network, partition, batch);
-  if (command.partition.kernels == kMeasuredKernels) {
+  if (command.measures_kernels) {
     partition.kernels = fastest_kernels(network, plan);
     limit_workspace(network, command.partition, batch, partition);
     plan = make_plan(network, partition, batch);

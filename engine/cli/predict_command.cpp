@@ -10,13 +10,14 @@
 #include <set>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/data_setup.h"
-#include "engine/cli/planning.h"
-#include "engine/cli/setup.h"
+#include "engine/cli/messages.h"
 #include "engine/data/captioned_picture.h"
 #include "engine/data/class_names.h"
 #include "engine/data/named_pictures.h"
 #include "engine/files/atomic_file.h"
+#include "engine/session/data_setup.h"
+#include "engine/session/model_setup.h"
+#include "engine/session/planning.h"
 #include "engine/train/classification_report.h"
 #include "engine/train/inference.h"
 #include "partitioner/base/printable.h"
@@ -116,7 +117,7 @@ class PredictRun {
         })) {}
 
   void run() {
-    partitioner::ModelFile model = load_model(command_.model, communicator_);
+    partitioner::ModelFile model = load_model(command_.model, communicator_, messages_);
     NamedPictures pictures = open_named_pictures(command_.pictures, model.network.image.channels);
     const DataNeeds needs = needs_of(pictures, rendering_rules(model));
     const Index batch = batch_for(pictures);
@@ -128,8 +129,9 @@ class PredictRun {
                           .training = false,
                           .decoding_bytes = needs.decoding_bytes,
                           .data_bytes = needs.data_bytes},
-                         communicator_);
-    warn_of_idle_ranks(partition, communicator_);
+                         communicator_,
+                         messages_);
+    warn_of_idle_ranks(partition, communicator_, messages_);
     Inference inference(
         std::move(model), command_.model, command_.weights, partition, batch, communicator_);
     choose_names(inference);
@@ -141,7 +143,8 @@ class PredictRun {
                                                    inference.stored(),
                                                    inference.model(),
                                                    {command_.mean, command_.stddev},
-                                                   communicator_);
+                                                   communicator_,
+                                                   messages_);
     for (Index set = 0; set < sets; ++set) {
       expect_same_everywhere(
           inference.reads(),
@@ -199,13 +202,14 @@ class PredictRun {
     }
     const Index outputs = inference.model().network.shape(last_layer(inference)).volume();
     if (std::ssize(names_) != outputs) {
-      warn(fmt::format("{} names {}, the network has {} outputs: {}",
-                       printable(command_.names),
-                       names_.size() == 1 ? "1 class" : fmt::format("{} classes", names_.size()),
-                       outputs,
-                       std::ssize(names_) < outputs ? "the others are shown by number"
-                                                    : "does it belong to another model?"),
-           communicator_);
+      messages_.warn(
+          fmt::format("{} names {}, the network has {} outputs: {}",
+                      printable(command_.names),
+                      names_.size() == 1 ? "1 class" : fmt::format("{} classes", names_.size()),
+                      outputs,
+                      std::ssize(names_) < outputs ? "the others are shown by number"
+                                                   : "does it belong to another model?"),
+          communicator_);
     }
   }
 
@@ -231,7 +235,7 @@ class PredictRun {
       return unreadable_anywhere(mine, communicator_);
     };
     for (const auto& [number, text] : of_readers(pictures.left_out)) {
-      warn(text, communicator_);
+      messages_.warn(text, communicator_);
     }
     for (const auto& [number, problem] : of_readers(pictures.problems)) {
       add_unreadable(problem);
@@ -304,7 +308,7 @@ class PredictRun {
       throw AgreedError(problem);
     }
     ++unreadable_;
-    warn(problem, communicator_);
+    messages_.warn(problem, communicator_);
   }
 
   void expect_all_read() const {
@@ -319,6 +323,7 @@ class PredictRun {
 
   const PredictCommand& command_;
   const Communicator& communicator_;
+  const SessionObserver& messages_ = printed_messages();
   std::vector<std::string> names_;
   std::optional<DrawnPictures> drawn_;  // rank 0
   Index total_ = 0;                     // pictures, and names that lead to none

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "engine/cli/commands.h"
-#include "engine/cli/setup.h"
+#include "engine/cli/messages.h"
 #include "engine/comm/agreement.h"
 #include "engine/files/atomic_file.h"
 #include "engine/ops/loops/threads.h"
@@ -18,6 +18,7 @@
 #include "engine/probe/power_probe.h"
 #include "engine/probe/transfer_probe.h"
 #include "engine/probe/update_probe.h"
+#include "engine/session/model_setup.h"
 #include "engine/system/host_name.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/printable.h"
@@ -77,7 +78,7 @@ std::vector<ConvolutionPoint> trials_of(const ProbeCommand& command,
   if (command.model.empty()) {
     return standard_trials(kernels_of(command));
   }
-  const partitioner::ModelFile model = load_model(command.model, communicator);
+  const partitioner::ModelFile model = load_model(command.model, communicator, printed_messages());
   const partitioner::Network network =
       agreed(communicator, [&] { return resized(model.network, command.size); });
   return model_trials(network, kernels_of(command));
@@ -154,16 +155,14 @@ ProbeResult gather_devices(const DeviceProfile& mine,
 OpenedMeter meter_of_rank(const ProbeCommand& command, const Communicator& communicator) {
   const std::vector<std::string> hosts = texts_of_ranks(host_name(), communicator);
   return agreed(communicator, [&] {
-    std::vector<MeterSpec> specs;
-    for (const std::string& text : command.meters) {
-      specs.push_back(parse_meter(text));
-      if (specs.back().cluster) {
-        throw InputError("--meter " + text +
+    for (const MeterSpec& meter : command.meters) {
+      if (meter.cluster) {
+        throw InputError("--meter " + to_text(meter) +
                          ": a profile has the power of each device: name meters of boards, "
                          "HOST=METER");
       }
     }
-    const RankMeters meters = meters_of_rank(specs, hosts, communicator.rank());
+    const RankMeters meters = meters_of_rank(command.meters, hosts, communicator.rank());
     if (std::count(hosts.begin(), hosts.end(), host_name()) == 1) {
       return open_meter(meters.board);
     }

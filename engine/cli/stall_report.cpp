@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <fmt/format.h>
 
+#include "engine/cli/process_end.h"
 #include "engine/cli/resume_command.h"
+#include "engine/system/launcher.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -35,13 +37,17 @@ std::string LastCheckpoint::advice(const Stall& stall) const {
 
 Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckpoint* checkpoint) {
   const double limit = limit_s > 0 ? static_cast<double>(limit_s) : kUsualStallTimeout_s;
-  return Watchdog(communicator, limit, [checkpoint](const Stall& stall) {
+  const auto report = [checkpoint](const Stall& stall) {
     fmt::print(stderr, "tessera: {}\n", printable(describe(stall)));
     if (checkpoint != nullptr) {
       fmt::print(stderr, "tessera: {}\n", checkpoint->advice(stall));
       checkpoint->tell_of_stall(describe(stall));
     }
-  });
+  };
+  const auto end = [report, launcher = launcher_process()](const Stall& stall) {
+    end_stalled(stall, launcher, [&] { report(stall); });
+  };
+  return Watchdog(communicator, limit, end);
 }
 
 }  // namespace tessera::engine

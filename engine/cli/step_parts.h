@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/cli/planning.h"
-#include "engine/train/run_story.h"
+#include "engine/session/planning.h"
 #include "engine/train/trainer.h"
 
 namespace tessera::engine {
@@ -29,9 +28,9 @@ struct StepParts {
                                        const std::vector<double>& longest_s,
                                        const Communicator& communicator);
 
-// Of a step without a loss, by the profile that the choice leads to; nothing where there is none.
+// Of a step without a loss, by the profile that the request leads to; nothing where there is none.
 // Throws InputError where it does not describe all ranks.
-[[nodiscard]] std::optional<StepParts> predicted_parts(const PartitionChoice& choice,
+[[nodiscard]] std::optional<StepParts> predicted_parts(const PartitionRequest& request,
                                                        const partitioner::Network& network,
                                                        const Workload& workload,
                                                        const partitioner::Partition& partition);
@@ -53,30 +52,12 @@ struct LayerComputing {
     Index steps,
     const Communicator& communicator);
 
-// Of a mean rank, by the profile that the choice leads to; nothing where there is none.
+// Of a mean rank, by the profile that the request leads to; nothing where there is none.
 [[nodiscard]] std::optional<std::vector<partitioner::PassSeconds>> predicted_layers(
-    const PartitionChoice& choice,
+    const PartitionRequest& request,
     const partitioner::Network& network,
     const Workload& workload,
     const partitioner::Partition& partition);
-
-// What each action of the plan's schedule takes each rank by that profile, [rank][action]: starts
-// and finishes with what a rank waits in them. Negative where nothing is predicted: of the loss,
-// which is no part of the step, and of transfers in steps that are too large to simulate. Empty
-// where there is no profile.
-[[nodiscard]] std::vector<std::vector<double>> predicted_actions(
-    const PartitionChoice& choice,
-    const partitioner::Network& network,
-    const Workload& workload,
-    const partitioner::Partition& partition,
-    const partitioner::Plan& plan);
-
-// All that is predicted for the steps of a run; nothing where there is no profile of all ranks.
-[[nodiscard]] PredictedSteps predicted_steps(const PartitionChoice& choice,
-                                             const partitioner::Network& network,
-                                             const Workload& workload,
-                                             const partitioner::Partition& partition,
-                                             const partitioner::Plan& plan);
 
 // One row per layer.
 [[nodiscard]] std::string layers_table(

@@ -7,14 +7,17 @@
 
 #include "engine/base/median.h"
 #include "engine/cli/commands.h"
-#include "engine/cli/planning.h"
-#include "engine/cli/setup.h"
+#include "engine/cli/messages.h"
 #include "engine/cli/step_parts.h"
 #include "engine/comm/agreement.h"
 #include "engine/comm/run_clock.h"
 #include "engine/files/atomic_file.h"
 #include "engine/monitor/monitor.h"
 #include "engine/ops/loops/threads.h"
+#include "engine/session/memory_needs.h"
+#include "engine/session/model_setup.h"
+#include "engine/session/planning.h"
+#include "engine/session/step_prediction.h"
 #include "engine/system/clock.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/trace.h"
@@ -224,18 +227,19 @@ void print_measurement(const Measurement& measured) {
 }  // namespace
 
 void run_time(const TimeCommand& command, const Communicator& communicator) {
-  partitioner::ModelFile model = load_model(command.model, communicator);
+  const SessionObserver& messages = printed_messages();
+  partitioner::ModelFile model = load_model(command.model, communicator, messages);
   model.network = agreed(
       communicator, [&] { return frozen(resized(model.network, command.size), command.freeze); });
   const Workload workload{
       .model = command.model, .batch = command.batch, .adam = model.training.adam};
   const partitioner::Partition partition =
-      agreed_partition(model.network, command.partition, workload, communicator);
+      agreed_partition(model.network, command.partition, workload, communicator, messages);
   Details details;
   const partitioner::Plan plan = make_plan(model.network, partition, command.batch);
   on_root(communicator,
           [&] { details = details_of(command, model.network, workload, partition, plan); });
-  warn_of_idle_ranks(partition, communicator);
+  warn_of_idle_ranks(partition, communicator, messages);
   on_root(communicator, [&] {
     if (!command.trace.empty()) {
       const AtomicFile writable(command.trace);  // before anything takes long

@@ -1,14 +1,14 @@
 #include "engine/comm/mpi_session.h"
 
 #include <cstdlib>
-#include <unistd.h>
+#include <optional>
+#include <utility>
 
 #include <mpi.h>
 
 #include "engine/comm/communicator.h"
 #include "engine/comm/mailbox.h"
 #include "engine/comm/time_limit.h"
-#include "engine/comm/watchdog.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -20,10 +20,6 @@ int started(const char* name, int alone = 1) {
   const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no threads yet
   return text == nullptr ? alone : std::atoi(text);
 }
-
-// Longer than any of what a rank does last takes, short enough for who waits for it.
-constexpr double kLongestFinish_s = 60;
-constexpr double kLongestAbort_s = 3;
 
 }  // namespace
 
@@ -39,7 +35,8 @@ bool spans_machines() {
   return ranks_started() > started("MPI_LOCALNRANKS");
 }
 
-MpiSession::MpiSession(int& argc, char**& argv) {
+MpiSession::MpiSession(int& argc, char**& argv, std::function<void()> on_late_finish)
+    : on_late_finish_(std::move(on_late_finish)) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
     throw InputError(
@@ -53,7 +50,10 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 
 MpiSession::~MpiSession() {
   // Another rank may have vanished; and MPI_Finalize has been seen to hang.
-  const TimeLimit limit(kLongestFinish_s, [] { ::_exit(kStalled); });
+  std::optional<TimeLimit> limit;
+  if (on_late_finish_) {
+    limit.emplace(kLongestFinish_s, on_late_finish_);
+  }
   Communicator::world().barrier();
   discard_letters();
   MPI_Finalize();
@@ -66,10 +66,7 @@ bool MpiSession::threads_may_call() {
 }
 
 void MpiSession::abort(int exit_code) {
-  // It waits for mpiexec, which may not answer any more.
-  const TimeLimit limit(kLongestAbort_s, [exit_code] { ::_exit(exit_code); });
   MPI_Abort(MPI_COMM_WORLD, exit_code);
-  std::abort();
 }
 
 }  // namespace tessera::engine

@@ -1,17 +1,21 @@
 // MPI from start to end of the program. One lives in main; nothing else starts or ends MPI.
 //
-// Over TCP, MPI_Finalize of Debian's MPICH 4.0 may hang when all ranks are done: the session then
-// ends the process after a minute. The program avoids it by engine/ucx_disconnect.cpp.
+// Over TCP, MPI_Finalize of Debian's MPICH 4.0 may hang when all ranks are done, and it waits for
+// ranks that have vanished: what to do then is the program's decision. The program `tessera` avoids
+// the first by engine/ucx_disconnect.cpp.
 
 #pragma once
+
+#include <functional>
 
 namespace tessera::engine {
 
 class MpiSession {
  public:
   // Throws InputError where the program was started by another MPI's mpiexec, whose ranks would not
-  // find each other.
-  MpiSession(int& argc, char**& argv);
+  // find each other. `on_late_finish` is called in another thread where the end of MPI takes longer
+  // than kLongestFinish_s; it may end the process. None: it takes as long as it takes.
+  MpiSession(int& argc, char**& argv, std::function<void()> on_late_finish = {});
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
@@ -19,9 +23,16 @@ class MpiSession {
   // Whether several threads may call MPI at a time.
   [[nodiscard]] static bool threads_may_call();
 
-  // Ends all ranks at once, for errors that one rank alone met and the others cannot know of.
-  [[noreturn]] static void abort(int exit_code);
+  // Asks mpiexec to end the processes of all ranks, this one included: for a program whose rank met
+  // an error that the others cannot know of. Waits for mpiexec, which may not answer any more.
+  static void abort(int exit_code);
+
+ private:
+  std::function<void()> on_late_finish_;
 };
+
+// Longer than any of what a rank does last takes, short enough for who waits for it.
+inline constexpr double kLongestFinish_s = 60;
 
 // The number of this process among them, as mpiexec says: 0 without it. It needs no MPI.
 [[nodiscard]] int rank_started();

@@ -2,20 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 #include <utility>
 
 #include "engine/comm/heartbeat_socket.h"
-#include "engine/comm/mpi_session.h"
 #include "engine/comm/patience.h"
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/system/clock.h"
-#include "engine/system/launcher.h"
 
 namespace tessera::engine {
 
@@ -32,13 +26,6 @@ double interval_s(double limit_s, int ranks) {
   constexpr double kIntervalsInLimit = 6;
   const double usual = std::max(1.0, ranks / kRanksEachSecond);
   return std::min(usual, limit_s / kIntervalsInLimit);
-}
-
-// The process ends within these seconds even where what it does last does not return, such as
-// writing to a pipe that nobody reads.
-void end_within(unsigned seconds) {
-  std::signal(SIGALRM, [](int) { ::_exit(kStalled); });
-  ::alarm(seconds);
 }
 
 }  // namespace
@@ -62,7 +49,7 @@ class Watchdog::Listener {
  public:
   Listener(const Communicator& communicator,
            double limit_s,
-           std::function<void(const Stall&)> report)
+           std::function<void(const Stall&)> on_stall)
       : socket_(communicator),
         attendance_(communicator.size(), communicator.rank(), now_s()),
         rank_(communicator.rank()),
@@ -70,7 +57,7 @@ class Watchdog::Listener {
         pulse_(communicator.pulse()),
         limit_s_(limit_s),
         interval_s_(interval_s(limit_s, communicator.size())),
-        report_(std::move(report)) {
+        on_stall_(std::move(on_stall)) {
     // Before anything else happens each rank knows whether it hears the others.
     socket_.send(0);
     communicator.barrier();
@@ -125,36 +112,30 @@ class Watchdog::Listener {
     give_up(std::move(silent));
   }
 
-  [[noreturn]] void give_up(std::vector<int> silent) {
-    Stall stall{limit_s_, std::move(silent), {}, hosts_};
+  void give_up(std::vector<int> silent) {
+    Stall stall;
+    stall.limit_s = limit_s_;
+    stall.silent = std::move(silent);
+    stall.hosts = hosts_;
     for (int rank = 0; rank < static_cast<int>(hosts_.size()); ++rank) {
       if (!std::binary_search(stall.silent.begin(), stall.silent.end(), rank)) {
         stall.living.push_back(rank);
       }
     }
-    const double grace_s = std::min(3.0, 3 * interval_s_ + 0.5);
-    end_within(static_cast<unsigned>(grace_s) + 5);
-    if (stall.living.front() == rank_) {
-      report_(stall);
-    } else {
-      // The end of any rank makes mpiexec end the others: the one that reports comes first.
-      std::this_thread::sleep_for(std::chrono::duration<double>(grace_s));
-    }
-    end_launcher_after(launcher_);
-    // By MPI, so that mpiexec learns the exit code; what MPI says of it adds nothing.
-    ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
-    MpiSession::abort(kStalled);
+    stall.grace_s = std::min(3.0, 3 * interval_s_ + 0.5);
+    stall.reports = stall.living.front() == rank_;
+    ending_ = true;
+    on_stall_(stall);
   }
 
   HeartbeatSocket socket_;
   Attendance attendance_;
   int rank_;
   std::vector<std::string> hosts_;
-  int launcher_ = launcher_process();
   Pulse* pulse_;
   double limit_s_;
   double interval_s_;
-  std::function<void(const Stall&)> report_;
+  std::function<void(const Stall&)> on_stall_;
   std::atomic<bool> ending_{false};
   bool noticed_ = false;
   std::uint32_t waits_ended_ = 0;
@@ -163,9 +144,9 @@ class Watchdog::Listener {
 
 Watchdog::Watchdog(const Communicator& communicator,
                    double limit_s,
-                   std::function<void(const Stall&)> report) {
+                   std::function<void(const Stall&)> on_stall) {
   if (communicator.size() > 1) {
-    listener_ = std::make_unique<Listener>(communicator, limit_s, std::move(report));
+    listener_ = std::make_unique<Listener>(communicator, limit_s, std::move(on_stall));
     thread_ = std::thread([this] { listener_->run(); });
   }
 }

@@ -1,10 +1,10 @@
-// Ends this rank where others have vanished: a cable that is out, a device without power, a process
+// Notices where other ranks have vanished: a cable that is out, a device without power, a process
 // that is stopped. MPI would wait for them for ever. A thread tells the other ranks once a second
 // that this one lives, however long it computes or reads, and listens to them.
 //
-// All ranks come to the same end by themselves, also those that nobody reaches any more: whoever
-// hears nothing of another rank for the limit ends its process. The lowest rank among those that
-// hear each other reports it first.
+// All ranks come to the same finding by themselves, also those that nobody reaches any more:
+// whoever hears nothing of another rank for the limit. What it does then is the program's decision;
+// as the thread that waits inside MPI does not come back, it will hardly be anything but to end.
 
 #pragma once
 
@@ -20,9 +20,6 @@
 
 namespace tessera::engine {
 
-// Of a run that cannot go on because of other ranks: "try again later" of sysexits.h.
-inline constexpr int kStalled = 75;
-
 // Seconds of silence, where nobody says otherwise: a step may take longer, heartbeats do not.
 inline constexpr double kUsualStallTimeout_s = 60;
 
@@ -31,6 +28,8 @@ struct Stall {
   std::vector<int> silent;         // ranks; none where all live and wait for each other
   std::vector<int> living;         // the others, this one among them
   std::vector<std::string> hosts;  // of all ranks
+  bool reports = false;            // this rank, the lowest of the living, speaks for them
+  double grace_s = 0;  // in which all others find out: mpiexec ends all when one ends before
 };
 
 // "pi3 (rank 2) has not answered for 60 s"
@@ -38,12 +37,12 @@ struct Stall {
 
 class Watchdog {
  public:
-  // `report` is called in another thread, by one rank, shortly before all end with kStalled. All
-  // ranks call this together, after they have exchanged messages. With one rank there is nothing to
-  // watch.
+  // `on_stall` is called once, in another thread, on each rank that finds out; when it returns
+  // nobody watches any more. All ranks call this together, after they have exchanged messages. With
+  // one rank there is nothing to watch.
   Watchdog(const Communicator& communicator,
            double limit_s,
-           std::function<void(const Stall&)> report);
+           std::function<void(const Stall&)> on_stall);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

@@ -21,6 +21,7 @@ constexpr std::array<std::pair<int, const char*>, 3> kStopSignals{
 constexpr std::uint32_t kSameRequestMs = 100;
 
 // What handlers share with the rest of the program; a handler can be given nothing else.
+std::atomic<void (*)(int)> end_at_once{nullptr};
 std::atomic<int> orderly_stops{0};
 std::atomic<const char*> notice{nullptr};
 std::atomic<int> first_signal{0};
@@ -40,7 +41,7 @@ extern "C" void on_stop_signal(int signal) {
   const int error = errno;
   int none = 0;
   if (orderly_stops.load() == 0) {
-    ::_exit(128 + signal);
+    end_at_once.load()(signal);
   }
   if (first_signal.compare_exchange_strong(none, signal)) {
     first_ms = now_ms();
@@ -49,14 +50,15 @@ extern "C" void on_stop_signal(int signal) {
       [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
     }
   } else if (now_ms() - first_ms.load() > kSameRequestMs) {
-    ::_exit(128 + signal);
+    end_at_once.load()(signal);
   }
   errno = error;
 }
 
 }  // namespace
 
-void take_stop_signals(bool hangup_ignored) {
+void take_stop_signals(void (*end)(int signal), bool hangup_ignored) {
+  end_at_once = end;
   for (const auto& [signal, name] : kStopSignals) {
     struct sigaction action {};
     action.sa_handler = signal == SIGHUP && hangup_ignored ? SIG_IGN : on_stop_signal;

@@ -1,8 +1,8 @@
 // Signals that ask the program to end: Ctrl-C (SIGINT), SIGTERM, and SIGHUP of a terminal that
-// closes. Unless told otherwise they end the process at once, with exit code 128 + signal, as a
-// shell reports a program that a signal ended. While an OrderlyStop lives the first one is only
-// noted: who works on something worth saving looks at stop_signal() where it can stop, tells the
-// other ranks, and throws Stopped on all of them. A second one ends the process at once.
+// closes. A program that has taken them says how it ends at once. While an OrderlyStop lives the
+// first one is only noted: who works on something worth saving looks at stop_signal() where it can
+// stop, tells the other ranks, and throws Stopped on all of them. A second one ends the program at
+// once.
 
 #pragma once
 
@@ -11,9 +11,11 @@
 
 namespace tessera::engine {
 
-// Called once, before other threads exist. SIGHUP is ignored where the parent process had it so, as
-// nohup does: the caller knows, since by then libraries may have made it their own.
-void take_stop_signals(bool hangup_ignored);
+// Called once, by a program, before other threads exist. `end_at_once` is called by the handler of
+// a signal, so it may only call what signal handlers may, such as _exit(); it does not return.
+// SIGHUP is ignored where the parent process had it so, as nohup does: the caller knows, since by
+// then libraries may have made it their own. Without this call signals do what they did before.
+void take_stop_signals(void (*end_at_once)(int signal), bool hangup_ignored);
 
 // The first signal that came while an OrderlyStop lived; 0: none.
 [[nodiscard]] int stop_signal();

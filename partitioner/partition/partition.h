@@ -120,6 +120,9 @@ struct GridUnit {
 inline constexpr GridUnit kTiles{"tiles", "2x3", kMostRanks};
 inline constexpr GridUnit kPixels{"pixels", "224x224", 1'000'000'000};
 
+// Rows and columns of the squarest grid of so many tiles, no more rows than columns.
+[[nodiscard]] std::pair<Index, Index> squarest_grid(int tiles);
+
 // "2x3" -> rows, columns. Throws InputError that names `option`.
 [[nodiscard]] std::pair<Index, Index> parse_grid(const std::string& text,
                                                  const std::string& option,

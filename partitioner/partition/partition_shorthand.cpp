@@ -313,6 +313,14 @@ class Maker {
 
 }  // namespace
 
+std::pair<Index, Index> squarest_grid(int tiles) {
+  Index rows = 1;
+  for (Index candidate = 1; candidate * candidate <= tiles; ++candidate) {
+    rows = tiles % candidate == 0 ? candidate : rows;
+  }
+  return {rows, tiles / rows};
+}
+
 std::pair<Index, Index> parse_grid(const std::string& text,
                                    const std::string& option,
                                    const GridUnit& unit) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
 #include "partitioner/partition/partition.h"
 
 namespace tessera::partitioner {
@@ -97,6 +98,34 @@ Synchronisation parse_synchronisation(const std::string& text) {
   }
   throw InputError(fmt::format(
       "\"{}\" is none of every-step, local:H, post-local:H, parameter-rank:S, gossip", text));
+}
+
+void expect_even_replicas(int replicas, int ranks, Index batch) {
+  constexpr const char* kOption = "--replicas";
+  if (ranks % replicas != 0) {
+    const int fewer = ranks / replicas * replicas;
+    throw InputError(
+        kOption,
+        0,
+        fmt::format("{} cannot be divided into {} replicas of equal size: start {} with "
+                    "mpiexec.mpich -n {}",
+                    counted(ranks, "rank"),
+                    replicas,
+                    fewer == 0 ? std::to_string(replicas)
+                               : fmt::format("{} or {}", fewer, fewer + replicas),
+                    std::max(fewer, replicas)));
+  }
+  if (batch % replicas != 0) {
+    const Index fewer = batch / replicas * replicas;
+    throw InputError(kOption,
+                     0,
+                     fmt::format("{} images per pass cannot be divided among {} replicas: give a "
+                                 "multiple of {} (--batch), such as {}",
+                                 batch,
+                                 replicas,
+                                 replicas,
+                                 fewer + replicas));
+  }
 }
 
 Partition replicated(const Partition& one, const Replicas& replicas, Index batch) {

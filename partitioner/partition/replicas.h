@@ -56,6 +56,10 @@ struct Replicas {
   friend bool operator==(const Replicas&, const Replicas&) = default;
 };
 
+// Throws InputError where so many replicas cannot have equal shares of the ranks, or of the images
+// of a pass.
+void expect_even_replicas(int replicas, int ranks, Index batch);
+
 struct Partition;
 
 // The partition of `replicas.count` replicas that are each cut as `one` is, for passes of `batch`

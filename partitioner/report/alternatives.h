@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "partitioner/report/explained_plan.h"
+#include "partitioner/search/explained_plan.h"
 #include "partitioner/search/search.h"
 
 namespace tessera::partitioner {

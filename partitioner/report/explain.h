@@ -5,12 +5,11 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "partitioner/report/alternatives.h"
 #include "partitioner/report/explain_all_reduce.h"
-#include "partitioner/report/explained_plan.h"
+#include "partitioner/search/explained_plan.h"
 #include "partitioner/search/search.h"
 
 namespace tessera::partitioner {
@@ -19,15 +18,6 @@ struct ExplainedCount {
   int devices = 0;
   std::optional<ExplainedPlan> best;  // nothing where nothing fits
 };
-
-// What a partition stands against, by name, where there is such a thing: the best without fused
-// groups, the best single group, a grid of tiles, shares of images. Kernels, reader and gradient
-// reduction are those of `like`.
-[[nodiscard]] std::vector<std::pair<std::string, Partition>> simple_baselines(
-    const Network& network,
-    const ClusterProfile& cluster,
-    const SearchOptions& options,
-    const Partition& like);
 
 // The partition, the next best of a search, and the simple baselines.
 [[nodiscard]] std::vector<ExplainedPlan> compare_with_baselines(const Network& network,

@@ -143,7 +143,10 @@ class GroupBytes {
   void compute(int layer, std::size_t rank, bool outlives) {
     const Tile& tile = group_.tiles_of(layer)[rank];
     if (options_.workspace.of_layer) {
-      scratch_[rank] = std::max(scratch_[rank], options_.workspace.of_layer(layer, tile));
+      const auto at = static_cast<std::size_t>(layer);
+      const ConvolutionKernels kernels =
+          at < options_.kernels.size() ? options_.kernels[at] : ConvolutionKernels{};
+      scratch_[rank] = std::max(scratch_[rank], options_.workspace.of_layer(layer, kernels, tile));
     }
     if (options_.memory.training) {
       hold(layer, rank, blocked_volume(tile.computed), outlives);

@@ -1,6 +1,10 @@
 #include "partitioner/search/objective.h"
 
+#include <fmt/format.h>
 #include <utility>
+
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
 
 namespace tessera::partitioner {
 
@@ -54,6 +58,15 @@ std::optional<int> device_of_unknown_power(const ClusterProfile& cluster) {
     }
   }
   return std::nullopt;
+}
+
+void expect_known_powers(const ClusterProfile& cluster) {
+  if (const auto device = device_of_unknown_power(cluster)) {
+    throw InputError(fmt::format(
+        "the power of {} is unknown: `tessera probe --meter` measures it, or its profile names "
+        "its kind, such as board = \"pi3b\"",
+        printable(cluster.device(*device).name)));
+  }
 }
 
 }  // namespace tessera::partitioner

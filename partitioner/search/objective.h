@@ -28,5 +28,7 @@ enum class Objective { Time, Memory, Power, Energy, EnergyDelay };
 
 // The first device whose power nobody knows.
 [[nodiscard]] std::optional<int> device_of_unknown_power(const ClusterProfile& cluster);
+// Throws InputError that names such a device.
+void expect_known_powers(const ClusterProfile& cluster);
 
 }  // namespace tessera::partitioner

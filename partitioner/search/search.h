@@ -50,7 +50,9 @@ namespace tessera::partitioner {
 struct WorkspaceNeeds {
   std::function<std::vector<Index>(const Plan&)> of_ranks;
   // Of one layer on a tile, at least: a plan needs no less than any of its layers.
-  std::function<Index(int layer, const Tile& tile)> of_layer;
+  std::function<Index(int layer, const ConvolutionKernels& kernels, const Tile& tile)> of_layer;
+  // The kernels of a plan, those that take more scratch than is allowed replaced. None: no limit.
+  std::function<std::vector<ConvolutionKernels>(const Plan&)> limited_kernels;
 };
 
 struct SearchOptions {

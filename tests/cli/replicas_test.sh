@@ -125,10 +125,10 @@ refuses_replicas 'cannot be divided into 3 replicas|1 ranks' --replicas 3
 refuses_replicas 'none of every-step, local:H' --replicas 1 --sync often
 refuses_replicas 'local:N with N from 1' --replicas 1 --sync local:0
 refuses_replicas 'parameter-rank:N with N from 0' --replicas 1 --sync parameter-rank:-1
-refuses_replicas 'ties replicas: say how many' --sync gossip
+refuses_replicas '--sync gossip needs --replicas' --sync gossip
 refuses_replicas 'none of exact, half, topk:F, sign, low-rank:R' --gradient-precision topk:2
 refuses_replicas 'none of exact, half, topk:F, sign, low-rank:R' --sums low-rank:0
-refuses_replicas '--local-after is of --sync post-local' --local-after 3
+refuses_replicas '--local-after requires --sync post-local' --local-after 3
 run 4 train models/lenet5.cfg --data "$data" --run "$folder/none" --batch 10 --steps 2 --replicas 4
 expect_refusal '10 images per pass cannot be divided among 4 replicas: give a multiple of 4 .*12'
 run 4 train models/lenet5.cfg --data "$data" --run "$folder/none" --batch 12 --steps 2 --replicas 3

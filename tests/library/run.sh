@@ -29,12 +29,16 @@ build_and_run() {
   shift
   cmake -S tests/library -B "$binaries" -G Ninja "${options[@]}" >/dev/null
   cmake --build "$binaries" -j "$(build_jobs)" --target "$@" >/dev/null
-  local program
+  local program arguments
   for program in "$@"; do
-    OMP_NUM_THREADS=1 timeout 60 "$mpich_launcher" -n 2 "$binaries/$program"
+    arguments=()
+    [ "$program" != choose ] || arguments=(models/lenet5.cfg "$folder/digits" hostfiles/pi3x2.cluster.toml "$folder/run")
+    OMP_NUM_THREADS=1 timeout 60 "$mpich_launcher" -n 2 "$binaries/$program" "${arguments[@]}"
   done
 }
 
+mkdir "$folder/digits"
+perl tests/cli/support/make_idx.pl "$folder/digits" 80 20
 cmake --install "$build" --prefix "$folder/prefix" >/dev/null
-build_and_run installed "-DCMAKE_PREFIX_PATH=$folder/prefix" -- tiles train
+build_and_run installed "-DCMAKE_PREFIX_PATH=$folder/prefix" -- tiles train choose
 build_and_run added "-DTESSERA_SOURCE=$PWD" -- "${added[@]}"

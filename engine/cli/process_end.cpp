@@ -1,0 +1,47 @@
+#include "engine/cli/process_end.h"
+
+#include <chrono>
+#include <csignal>
+#include <fcntl.h>
+#include <thread>
+#include <unistd.h>
+
+#include "engine/comm/mpi_session.h"
+#include "engine/comm/time_limit.h"
+#include "engine/system/launcher.h"
+
+namespace tessera::engine {
+
+namespace {
+
+// The process ends within these seconds even where what it does last does not return, such as
+// writing to a pipe that nobody reads.
+void end_within(unsigned seconds) {
+  std::signal(SIGALRM, [](int) { ::_exit(kStalled); });
+  ::alarm(seconds);
+}
+
+}  // namespace
+
+void end_all_ranks(int exit_code) {
+  constexpr double kLongestAbort_s = 3;
+  const TimeLimit limit(kLongestAbort_s, [exit_code] { ::_exit(exit_code); });
+  MpiSession::abort(exit_code);
+  ::_exit(exit_code);
+}
+
+void end_stalled(const Stall& stall, int launcher, const std::function<void()>& report) {
+  end_within(static_cast<unsigned>(stall.grace_s) + 5);
+  if (stall.reports) {
+    report();
+  } else {
+    // The end of any rank makes mpiexec end the others: the one that reports comes first.
+    std::this_thread::sleep_for(std::chrono::duration<double>(stall.grace_s));
+  }
+  end_launcher_after(launcher);
+  // By MPI, so that mpiexec learns the exit code; what MPI says of it adds nothing.
+  ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+  end_all_ranks(kStalled);
+}
+
+}  // namespace tessera::engine

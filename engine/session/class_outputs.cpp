@@ -1,0 +1,125 @@
+#include "engine/session/class_outputs.h"
+
+#include <fmt/format.h>
+#include <variant>
+
+#include "engine/layers/layer.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/network/layer_traits.h"
+
+namespace tessera::engine {
+
+using partitioner::LayerSpec;
+using partitioner::Network;
+
+namespace {
+
+// The layer with weights that says how many channels a map has; kImage where several layers do.
+// What lies between passes channels on.
+int layer_of_channels(const Network& network, int map) {
+  while (map != partitioner::kImage && !has_weights(network.layer(map).operation)) {
+    const LayerSpec& spec = network.layer(map);
+    const int input = spec.inputs.front();
+    const bool passes_on =
+        spec.inputs.size() == 1 && network.shape(input).channels == spec.output.channels;
+    map = passes_on ? input : partitioner::kImage;
+  }
+  return map;
+}
+
+std::string place(const Network& network, int layer) {
+  const LayerSpec& spec = network.layer(layer);
+  return fmt::format("layer {} ([{}], line {})", layer, kind_name(spec.operation), spec.line);
+}
+
+std::string remedy(const Network& network, int loss, Index classes) {
+  const partitioner::MapShape& shape = network.shape(loss);
+  std::string text;
+  if (shape.channels != classes) {
+    const int layer = layer_of_channels(network, loss);
+    const bool connected = layer >= 0 && std::holds_alternative<partitioner::Connected>(
+                                             network.layer(layer).operation);
+    text = layer < 0 ? fmt::format("make the layers before output {} channels", classes)
+                     : fmt::format("set {}={} in {}",
+                                   connected ? "output" : "filters",
+                                   classes,
+                                   place(network, layer));
+  }
+  if (shape.rows * shape.cols > 1) {
+    text += fmt::format(
+        "{}put an [avgpool] before {}", text.empty() ? "" : ", and ", place(network, loss));
+  }
+  return text;
+}
+
+std::string output_difference(const Network& network,
+                              int loss,
+                              const std::string& model,
+                              const Dataset& dataset) {
+  const partitioner::MapShape& shape = network.shape(loss);
+  const bool one_cell = shape.rows * shape.cols == 1;
+  return fmt::format(
+      "has {} classes, {} gives {}{} outputs: {}",
+      dataset.classes(),
+      model,
+      one_cell ? "" : fmt::format("{}x{}x{} = ", shape.channels, shape.rows, shape.cols),
+      shape.volume(),
+      remedy(network, loss, dataset.classes()));
+}
+
+bool has_spare_outputs(const Network& network, int loss, const Dataset& dataset) {
+  const partitioner::MapShape& shape = network.shape(loss);
+  return shape.rows * shape.cols == 1 && shape.channels > dataset.classes();
+}
+
+}  // namespace
+
+void expect_output_for_each_class(const Network& network,
+                                  const std::string& model,
+                                  const Dataset& dataset,
+                                  const std::string& path) {
+  const std::vector<partitioner::Loss> all = losses(network);
+  expects(!all.empty(), "a network that is trained or evaluated has a loss");
+  for (const partitioner::Loss& of : all) {
+    if (dataset.classes() != network.shape(of.layer).volume() &&
+        !has_spare_outputs(network, of.layer, dataset)) {
+      throw InputError(path, 0, output_difference(network, of.layer, model, dataset));
+    }
+  }
+}
+
+std::optional<std::string> spare_outputs(const Network& network,
+                                         const std::string& model,
+                                         const Dataset& dataset) {
+  for (const partitioner::Loss& of : losses(network)) {
+    if (has_spare_outputs(network, of.layer, dataset)) {
+      return output_difference(network, of.layer, model, dataset) +
+             ", or the spare outputs only learn that they are never right";
+    }
+  }
+  return std::nullopt;
+}
+
+Dataset open_labelled(const std::string& path,
+                      Split split,
+                      const partitioner::Network& network,
+                      const std::string& model) {
+  Dataset dataset = list_dataset(path, split, network.image.channels);
+  expect_outputs(network, model, dataset, path);
+  return dataset;
+}
+
+void expect_outputs(const partitioner::Network& network,
+                    const std::string& model,
+                    const Dataset& dataset,
+                    const std::string& path) {
+  // Where a class is wrong, their number may be.
+  const auto problems = dataset.problems();
+  if (std::none_of(problems.begin(), problems.end(), [](const DataProblem& each) {
+        return is_error(each.fault) && !is_of_picture(each.fault);
+      })) {
+    expect_output_for_each_class(network, model, dataset, path);
+  }
+}
+
+}  // namespace tessera::engine

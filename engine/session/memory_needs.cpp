@@ -1,0 +1,101 @@
+#include "engine/session/memory_needs.h"
+
+#include <array>
+#include <fmt/format.h>
+#include <optional>
+#include <unistd.h>
+
+#include "engine/comm/agreement.h"
+#include "engine/layers/workspace.h"
+#include "engine/system/system_memory.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/cost/cluster_profile.h"
+
+namespace tessera::engine {
+
+std::vector<Index> workspace_bytes_of_ranks(const partitioner::Network& network,
+                                            const partitioner::Plan& plan,
+                                            bool training) {
+  std::vector<Index> bytes;
+  bytes.reserve(static_cast<std::size_t>(plan.ranks));
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    bytes.push_back(workspace_elements(network, plan, rank, {.training = training}) *
+                    partitioner::MemoryOptions{}.scalar_bytes);
+  }
+  return bytes;
+}
+
+partitioner::ReportOptions report_options(const std::string& model,
+                                          const partitioner::Network& network,
+                                          const partitioner::Plan& plan,
+                                          bool adam) {
+  partitioner::ReportOptions options;
+  options.model = model;
+  options.memory.adam = adam;
+  options.memory.picture_batches = 1;
+  options.memory.program_bytes = partitioner::kUsualProgramBytes;
+  options.workspace_bytes = workspace_bytes_of_ranks(network, plan, true);
+  return options;
+}
+
+namespace {
+
+// What the ranks of one machine need and have, as one of them sees it.
+struct MachineShare {
+  std::array<char, 256> machine{};
+  Index needed = 0;
+  Index resident = 0;
+};
+
+// Sums over the ranks on this machine, itself included.
+MachineShare sum_on_this_machine(Index needed, const Communicator& communicator) {
+  MachineShare mine;
+  gethostname(mine.machine.data(), mine.machine.size() - 1);
+  mine.needed = needed;
+  mine.resident = resident_bytes();
+  MachineShare sum;
+  for (const MachineShare& theirs : communicator.of_ranks(mine)) {
+    if (theirs.machine == mine.machine) {
+      sum.needed += theirs.needed;
+      sum.resident += theirs.resident;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+void expect_memory(const partitioner::Network& network,
+                   const partitioner::Plan& plan,
+                   const partitioner::ReportOptions& options,
+                   const Communicator& communicator) {
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  const Index needed = planned_memory_of_ranks(network, plan, options)[rank].total();
+  const MachineShare all = sum_on_this_machine(needed, communicator);
+  const Index machine = static_cast<Index>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  // Ranks of one machine share their control group, and what they have already counts as theirs.
+  const auto left = memory_left_by_groups();
+  std::optional<std::string> there;
+  if (left && all.needed > *left + all.resident) {
+    there = fmt::format("its control group leaves {}", readable_bytes(*left + all.resident));
+  } else if (machine > 0 && all.needed > machine) {
+    there = fmt::format("its machine has {}", readable_bytes(machine));
+  }
+  std::optional<std::string> problem;
+  if (there) {
+    const std::string others =
+        all.needed > needed ? fmt::format(" ({} with the others there)", readable_bytes(all.needed))
+                            : "";
+    problem = fmt::format(
+        "{}: training needs {} on rank {}{}, {}: use fewer images at a time (--batch, "
+        "--subdivisions), or cut it into more tiles",
+        options.model,
+        readable_bytes(needed),
+        rank,
+        others,
+        *there);
+  }
+  throw_agreed(communicator, problem);
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,31 @@
+// What a plan takes of the memory of ranks, and whether their machines have it.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/comm/communicator.h"
+#include "partitioner/report/plan_report.h"
+
+namespace tessera::engine {
+
+// Scratch that the kernels of a plan take on each rank.
+[[nodiscard]] std::vector<Index> workspace_bytes_of_ranks(const partitioner::Network& network,
+                                                          const partitioner::Plan& plan,
+                                                          bool training);
+
+// What reports of a plan need to know of the model's training.
+[[nodiscard]] partitioner::ReportOptions report_options(const std::string& model,
+                                                        const partitioner::Network& network,
+                                                        const partitioner::Plan& plan,
+                                                        bool adam);
+
+// Throws AgreedError on all ranks where those of one machine together need more memory for training
+// than it has, or than their control group leaves.
+void expect_memory(const partitioner::Network& network,
+                   const partitioner::Plan& plan,
+                   const partitioner::ReportOptions& options,
+                   const Communicator& communicator);
+
+}  // namespace tessera::engine

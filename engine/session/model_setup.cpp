@@ -1,0 +1,120 @@
+#include "engine/session/model_setup.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <stdexcept>
+
+#include "engine/comm/agreement.h"
+#include "engine/comm/rank_equality.h"
+#include "partitioner/base/spelling.h"
+#include "partitioner/network/losses.h"
+#include "partitioner/partition/partition.h"
+
+namespace tessera::engine {
+
+partitioner::ModelFile load_model(const std::string& path,
+                                  const Communicator& communicator,
+                                  const SessionObserver& observer) {
+  auto model = agreed(communicator, [&] { return partitioner::read_model(path); });
+  expect_same(model.text, path, communicator);
+  for (const std::string& warning : model.warnings) {
+    observer.warn(warning, communicator);
+  }
+  return model;
+}
+
+partitioner::Network resized(const partitioner::Network& network, const std::string& size) {
+  if (size.empty()) {
+    return network;
+  }
+  const auto [rows, cols] = partitioner::parse_grid(size, "--size", partitioner::kPixels);
+  partitioner::Network result;
+  result.image = {network.image.channels, rows, cols};
+  for (const partitioner::LayerSpec& layer : network.layers) {
+    try {
+      add_layer(result, layer.operation, layer.inputs, layer.line);
+    } catch (const std::invalid_argument& error) {
+      throw InputError(fmt::format("--size {}: layer {} ({}): {}",
+                                   size,
+                                   result.size(),
+                                   kind_name(layer.operation),
+                                   error.what()));
+    }
+  }
+  freeze(result, last_frozen(network));
+  return result;
+}
+
+namespace {
+
+// What may have been meant by a word: the layers of a kind.
+std::string layers_like(const partitioner::Network& network, const std::string& text) {
+  std::vector<std::string_view> kinds;
+  for (const partitioner::LayerSpec& layer : network.layers) {
+    kinds.emplace_back(kind_name(layer.operation));
+  }
+  const std::string_view kind = nearest_word(text, kinds);
+  std::string found;
+  for (int layer = 0; layer < network.size() && !kind.empty(); ++layer) {
+    if (kind == kind_name(network.layer(layer).operation)) {
+      found += fmt::format("{}{}", found.empty() ? "" : ", ", layer);
+    }
+  }
+  return found.empty() ? "" : fmt::format(" ({}: {})", kind, found);
+}
+
+int parse_layer(const partitioner::Network& network, const std::string& text) {
+  constexpr std::string_view kAsInFiles = "layers.";  // names of tensors begin so
+  const std::size_t start = text.starts_with(kAsInFiles) ? kAsInFiles.size() : 0;
+  const char* const end = text.data() + text.size();
+  int layer = 0;
+  const auto [stop, error] = std::from_chars(text.data() + start, end, layer);
+  if (error != std::errc{} || stop != end || layer < 0 || layer >= network.size()) {
+    throw InputError("--freeze",
+                     0,
+                     fmt::format("\"{}\" is not a layer: give the number of the last layer to "
+                                 "freeze, from 0 to {}{}, or none",
+                                 text,
+                                 network.size() - 1,
+                                 layers_like(network, text)));
+  }
+  return layer;
+}
+
+}  // namespace
+
+partitioner::Network frozen(partitioner::Network network, const std::string& layer) {
+  if (layer.empty()) {
+    return network;
+  }
+  try {
+    freeze(network, layer == "none" ? -1 : parse_layer(network, layer));
+  } catch (const std::invalid_argument& error) {
+    throw InputError(fmt::format("--freeze {}: {}", layer, error.what()));
+  }
+  return network;
+}
+
+RenderingRules rules_for_weights(const std::string& weights,
+                                 const std::optional<Preparation>& stored,
+                                 const partitioner::ModelFile& model,
+                                 const PixelConvention& given,
+                                 const Communicator& communicator,
+                                 const SessionObserver& observer) {
+  RenderingRules rules = rendering_rules(model, convention_in_effect(given, stored));
+  if (stored) {
+    if (const auto difference = pixel_difference(*stored, preparation_of(rules, {}))) {
+      observer.warn(fmt::format("{} {}", weights, *difference), communicator);
+    }
+  }
+  return rules;
+}
+
+void expect_loss(const partitioner::Network& network, const std::string& model) {
+  if (losses(network).empty()) {
+    throw InputError(
+        model, 0, "the network has no loss to train with: end it with [softmax] or [cost]");
+  }
+}
+
+}  // namespace tessera::engine

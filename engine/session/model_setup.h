@@ -1,0 +1,42 @@
+// What every session begins with: the model file, its network as it is asked for, and how pictures
+// become inputs for given weights.
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/session/session_observer.h"
+#include "engine/train/preparation.h"
+#include "partitioner/cfg/model_file.h"
+
+namespace tessera::engine {
+
+// Reads a model file on every rank; its warnings are rank 0's. AgreedError where a rank has another
+// file.
+[[nodiscard]] partitioner::ModelFile load_model(const std::string& path,
+                                                const Communicator& communicator,
+                                                const SessionObserver& observer);
+
+// The same network for pictures of another size, "HxW". Throws InputError where layers do not fit
+// it.
+[[nodiscard]] partitioner::Network resized(const partitioner::Network& network,
+                                           const std::string& size);
+
+// The network with the layers frozen up to the given one, or "none"; empty: those that the model
+// file says. Throws InputError where there is no such layer, or where nothing is left to learn.
+[[nodiscard]] partitioner::Network frozen(partitioner::Network network, const std::string& layer);
+
+// Throws InputError where the network of that model file has nothing to learn by.
+void expect_loss(const partitioner::Network& network, const std::string& model);
+
+// How pictures become inputs for the weights in a file, which keeps `stored`: values that are not
+// given are taken from there, and a warning says what is then still another way than in training.
+[[nodiscard]] RenderingRules rules_for_weights(const std::string& weights,
+                                               const std::optional<Preparation>& stored,
+                                               const partitioner::ModelFile& model,
+                                               const PixelConvention& given,
+                                               const Communicator& communicator,
+                                               const SessionObserver& observer);
+
+}  // namespace tessera::engine

@@ -1,0 +1,268 @@
+#include "engine/session/planning.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <set>
+#include <utility>
+
+#include "engine/comm/agreement.h"
+#include "engine/comm/rank_equality.h"
+#include "engine/layers/workspace.h"
+#include "engine/session/memory_needs.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/plan/plan_fingerprint.h"
+#include "partitioner/search/best_partition.h"
+
+namespace tessera::engine {
+
+using partitioner::ClusterProfile;
+using partitioner::Partition;
+
+namespace {
+
+// Of the profile; empty if there is none.
+std::string profile_path(const PartitionRequest& request) {
+  if (!request.cluster.empty()) {
+    return request.cluster;
+  }
+  const char* hosts = std::getenv("HYDRA_HOST_FILE");  // NOLINT(concurrency-mt-unsafe)
+  const std::string beside = hosts == nullptr ? "" : std::string(hosts) + ".cluster.toml";
+  std::error_code error;
+  return !beside.empty() && std::filesystem::exists(beside, error) ? beside : "";
+}
+
+ClusterProfile assumed_cluster(const PartitionRequest& request, int ranks) {
+  partitioner::EqualDevices numbers;
+  numbers.count = ranks;
+  numbers.memory_bytes = request.memory_limit_bytes.value_or(numbers.memory_bytes);
+  return partitioner::equal_devices(numbers);
+}
+
+// Of single layers only convolutions count: others take little.
+Index convolution_scratch_bytes(const partitioner::Network& network,
+                                int layer,
+                                const partitioner::ConvolutionKernels& kernels,
+                                const partitioner::Tile& tile,
+                                bool training) {
+  const partitioner::LayerSpec& spec = network.layer(layer);
+  if (!std::holds_alternative<partitioner::Convolution>(spec.operation) || tile.computed.empty()) {
+    return 0;
+  }
+  const ConvolutionMethod method{convolution_shape(network, layer), kernels};
+  const bool to_data =
+      spec.inputs[0] != partitioner::kImage && network.takes_gradient(spec.inputs[0]);
+  const bool goes_back = training && spec.has_backward;
+  return convolution_workspace(
+             method, tile.computed, goes_back ? tile.backward : Region{}, to_data) *
+         partitioner::MemoryOptions{}.scalar_bytes;
+}
+
+partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
+                                            const PartitionRequest& request,
+                                            bool training) {
+  partitioner::WorkspaceNeeds needs;
+  needs.of_ranks = [&network, training](const partitioner::Plan& plan) {
+    return workspace_bytes_of_ranks(network, plan, training);
+  };
+  needs.of_layer = [&network, training](int layer,
+                                        const partitioner::ConvolutionKernels& kernels,
+                                        const partitioner::Tile& tile) {
+    return convolution_scratch_bytes(network, layer, kernels, tile, training);
+  };
+  if (request.workspace_bytes) {
+    needs.limited_kernels = [&network,
+                             limit = *request.workspace_bytes](const partitioner::Plan& plan) {
+      return kernels_within(network, plan, limit);
+    };
+  }
+  return needs;
+}
+
+}  // namespace
+
+std::optional<int> profiled_devices(const PartitionRequest& request) {
+  const std::string path = profile_path(request);
+  return path.empty() ? std::nullopt
+                      : std::optional(partitioner::read_cluster_profile(path).size());
+}
+
+std::vector<Index> profiled_program_bytes(const PartitionRequest& request, int ranks) {
+  const std::string path = profile_path(request);
+  if (path.empty()) {
+    return {};
+  }
+  const ClusterProfile profile = partitioner::read_cluster_profile(path);
+  return profile.size() >= ranks ? program_bytes(profile) : std::vector<Index>{};
+}
+
+ClusterProfile described_cluster(const PartitionRequest& request,
+                                 int ranks,
+                                 const SessionObserver& observer) {
+  const std::string path = profile_path(request);
+  if (path.empty()) {
+    ClusterProfile cluster = assumed_cluster(request, ranks);
+    observer.warn(fmt::format(
+        "no cluster profile: equal devices assumed, each as fast as a Raspberry Pi 3, with {} of "
+        "memory, on links of 100 Mbit/s; describe yours with --cluster",
+        readable_bytes(cluster.device(0).memory_bytes)));
+    return cluster;
+  }
+  const ClusterProfile profile = partitioner::read_cluster_profile(path);
+  if (profile.size() < ranks) {
+    throw InputError(path,
+                     0,
+                     fmt::format("it describes {}, there are {}: describe the others too, or "
+                                 "start fewer ranks",
+                                 counted(profile.size(), "device"),
+                                 counted(ranks, "rank")));
+  }
+  return first_devices(profile, ranks);
+}
+
+partitioner::SearchOptions search_options(const partitioner::Network& network,
+                                          const PartitionRequest& request,
+                                          const Workload& workload,
+                                          int ranks) {
+  partitioner::SearchOptions options;
+  options.objective = request.objective.value_or(options.objective);
+  options.batch = workload.batch;
+  options.cost.passes = workload.passes;
+  options.cost.has_loss = !losses(network).empty();
+  options.kernels = choose_kernels(network, request.kernels.value_or(request.default_kernels));
+  options.reader = requested_reader(request, ranks);
+  options.gradient_reduction.compression =
+      request.gradient_precision.value_or(options.gradient_reduction.compression);
+  options.memory.training = workload.training;
+  options.memory.adam = workload.adam;
+  options.memory.picture_batches = 1;
+  options.memory.decoding_bytes = workload.decoding_bytes;
+  options.memory.data_bytes = workload.data_bytes;
+  options.workspace = workspace_needs(network, request, workload.training);
+  options.memory_limit_bytes = request.memory_limit_bytes;
+  return options;
+}
+
+partitioner::SearchOptions prediction_options(const partitioner::Network& network,
+                                              const PartitionRequest& request,
+                                              const Workload& workload,
+                                              const Partition& partition) {
+  return options_for(search_options(network, request, workload, partition.ranks), partition);
+}
+
+Partition search_automatically(const partitioner::Network& network,
+                               const ClusterProfile& cluster,
+                               const PartitionRequest& request,
+                               const Workload& workload) {
+  const partitioner::Replicas replicas = requested_replicas(request);
+  return best_partition(
+      network,
+      cluster,
+      search_options(network, request, workload, std::max(cluster.size() / replicas.count, 1)),
+      replicas,
+      workload.model);
+}
+
+void limit_workspace(const partitioner::Network& network,
+                     const PartitionRequest& request,
+                     Index batch,
+                     Partition& partition) {
+  if (request.workspace_bytes) {
+    partition.kernels =
+        kernels_within(network, make_plan(network, partition, batch), *request.workspace_bytes);
+  }
+}
+
+Partition chosen_partition(const partitioner::Network& network,
+                           const PartitionRequest& request,
+                           int ranks,
+                           Index batch) {
+  Partition partition = requested_partition(network, request, ranks, batch);
+  limit_workspace(network, request, batch, partition);
+  return partition;
+}
+
+namespace {
+
+void expect_same_plan(const partitioner::Network& network,
+                      const Partition& partition,
+                      Index batch,
+                      const Communicator& communicator) {
+  if (communicator.size() > 1) {
+    const partitioner::Plan plan = make_plan(network, partition, batch);
+    expect_same(fingerprint(plan), "plan of the same partition", communicator);
+  }
+}
+
+}  // namespace
+
+std::optional<bool> reads_before_search(const PartitionRequest& request,
+                                        const Communicator& communicator) {
+  if (!request.automatic) {
+    return std::nullopt;
+  }
+  const int reader =
+      agreed(communicator, [&] { return requested_reader(request, communicator.size()); });
+  return reader == partitioner::kEveryRank || reader == communicator.rank();
+}
+
+Partition agreed_partition(const partitioner::Network& network,
+                           const PartitionRequest& request,
+                           const Workload& workload,
+                           const Communicator& communicator,
+                           const SessionObserver& observer) {
+  if (!request.automatic) {
+    auto partition = agreed(communicator, [&] {
+      return chosen_partition(network, request, communicator.size(), workload.batch);
+    });
+    expect_same(
+        to_text(partition), request.file.empty() ? "partition" : request.file, communicator);
+    expect_same_plan(network, partition, workload.batch, communicator);
+    return partition;
+  }
+  std::optional<std::string> text;
+  on_root(communicator, [&] {
+    const auto cluster = described_cluster(request, communicator.size(), observer);
+    text = to_text(search_automatically(network, cluster, request, workload));
+    ::malloc_trim(0);  // of what the search freed, for what training takes
+  });
+  auto partition =
+      partitioner::parse_partition(communicator.agree(text).value(), "--partition auto");
+  expect_same_plan(network, partition, workload.batch, communicator);
+  return partition;
+}
+
+void expect_exact_gradients(const Partition& partition, const std::string& command) {
+  const partitioner::Compression& compression = partition.gradient_reduction.compression;
+  if (compression != partitioner::Compression::Exact) {
+    throw AgreedError(
+        fmt::format("`{}` compares exact numbers, but the partition reduces gradients {}: remove "
+                    "`precision = \"{}\"` from its [sums]",
+                    command,
+                    compression == partitioner::Compression::Half ? "in half precision"
+                                                                  : "in compressed messages",
+                    to_text(compression)));
+  }
+  if (partition.replicas.apart()) {
+    throw AgreedError(
+        fmt::format("`{}` compares exact numbers, but the replicas of the partition are "
+                    "synchronised by {}: remove its [replicas]",
+                    command,
+                    to_text(partition.replicas.sync)));
+  }
+}
+
+void warn_of_idle_ranks(const Partition& partition,
+                        const Communicator& communicator,
+                        const SessionObserver& observer) {
+  const int idle = communicator.size() - static_cast<int>(busy_ranks(partition).size());
+  if (idle > 0) {
+    observer.warn(
+        fmt::format("{} of {} ranks have no tile and stay idle", idle, communicator.size()),
+        communicator);
+  }
+}
+
+}  // namespace tessera::engine

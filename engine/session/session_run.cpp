@@ -1,0 +1,259 @@
+#include "engine/session/session_run.h"
+
+#include <fmt/format.h>
+
+#include "engine/comm/agreement.h"
+#include "engine/files/run_files.h"
+#include "engine/session/step_prediction.h"
+#include "engine/session/training_length.h"
+#include "engine/session/training_start.h"
+#include "engine/system/stop_request.h"
+#include "engine/system/system_memory.h"
+#include "engine/train/pass_end.h"
+#include "engine/train/run_report.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/report/plan_report.h"
+
+namespace tessera::engine {
+
+SessionRun::SessionRun(SessionState& state, TrainingSetup& setup, PartitionChooser* chooser)
+    : request_(state.request),
+      observer_(state.observer),
+      messages_(state.observer.messages),
+      communicator_(state.communicator),
+      setup_(setup),
+      story_(state.story),
+      chooser_(chooser),
+      partition_(setup.partition()),
+      phases_(setup.network(), communicator_),
+      record_(record_options(), communicator_) {}
+
+TrainingResult SessionRun::run() {
+  try {
+    train();
+    return {.step = phases_.steps_done(),
+            .best = record_.best(),
+            .tests_since_best = record_.evaluations_since_best()};
+  } catch (const Stopped& stopped) {
+    story_.end("interrupted", stopped.what());
+    throw;
+  } catch (const std::exception& error) {
+    story_.end("failed", error.what());
+    throw;
+  }
+}
+
+void SessionRun::train() {
+  const Index program_bytes = resident_bytes() - setup_.listed_bytes();
+  const PictureSources sources = open_pictures();
+  if (chooser_ != nullptr) {
+    chooser_->expect_feasible(run_size(), communicator_);
+  }
+  begin(sources);
+  if (MappedData* mapped = setup_.mapped()) {
+    if (mapped->is_moving()) {
+      take_steps_while_samples_move(*mapped);
+    }
+    if (!mapped->moved().empty()) {
+      story_.tell("move", mapped->moved());
+    }
+  }
+  if (chooser_ != nullptr) {
+    choose_by_trials();
+    say_plan();
+  }
+  if (!request_.rebalance_window_s || !rebalances_to_the_end()) {
+    take_steps([this](TrainingRun& run) { run.run(stop_notice()); });
+  }
+  if (changes_partition()) {
+    record_.finish_monitor();
+  }
+  end(program_bytes);
+}
+
+PictureSources SessionRun::open_pictures() {
+  OpenedData data = setup_.open_data();
+  MappedData* mapped = setup_.mapped();
+  warn_of_other_data_map(request_.resume,
+                         mapped != nullptr ? mapped->text() : std::string(),
+                         communicator_,
+                         messages_);
+  if (mapped != nullptr) {
+    mapped->make_room(*data.training);
+  }
+  const std::shared_ptr<BatchSource> training =
+      setup_.source(std::move(data.training), Split::Train);
+  if (mapped != nullptr) {
+    mapped->begin_move(request_.run, observer_.moves, training);
+    if (mapped->early_steps() == 0) {
+      mapped->finish_move(0, messages_);
+    }
+    if (data.testing) {
+      mapped->test_on(data.testing->size(), messages_);
+    }
+  }
+  PictureSources sources{.training = training,
+                         .testing = setup_.source(std::move(data.testing), Split::Test),
+                         .tests = request_.evaluate};
+  learn_of_pictures(sources);
+  return sources;
+}
+
+void SessionRun::learn_of_pictures(const PictureSources& sources) {
+  const DataLoader training(sources.training, setup_.plan(), communicator_);
+  training_pictures_ = {training.size(), training.class_names()};
+  if (sources.tests) {
+    const DataLoader testing(sources.testing, setup_.plan(), communicator_);
+    testing_ = {testing.size(), testing.class_names()};
+  }
+  length_ = setup_.settle_length(training_pictures_.count);
+  preparation_ = preparation_of(setup_.rules(), training_pictures_.class_names);
+  compare_classes(request_, setup_.before(), preparation_, communicator_, messages_);
+}
+
+void SessionRun::begin(const PictureSources& sources) {
+  const TrainerOptions options{
+      setup_.training(),
+      request_.batch_norm,
+      setup_.seed(),
+      post_local_steps(request_, partition_.replicas.sync, length_.last_step, communicator_)};
+  phases_.begin(setup_.take_plan(), options, sources);
+  begun_ = begin_training(request_,
+                          setup_.model(),
+                          preparation_,
+                          length_.last_step,
+                          phases_.now()->trainer(),
+                          communicator_,
+                          messages_);
+  if (!request_.resume.empty() && observer_.checkpoint) {
+    observer_.checkpoint(request_.resume, begun_.step);
+  }
+  warn_of_zero_rate(
+      request_, setup_.training(), begun_.step, length_.last_step, communicator_, messages_);
+  record_.begin(setup_.network(), partition_, begun_.step, testing_.class_names);
+  if (setup_.mapped() != nullptr) {
+    record_.write(run_file::kDataMap, setup_.mapped()->text());
+  }
+  if (chooser_ == nullptr) {
+    say_plan();
+  }
+  begin_story();
+}
+
+void SessionRun::end(Index program_bytes) {
+  partitioner::MemoryUse memory = phases_.memory();
+  memory.program = program_bytes;
+  memory.data += setup_.mapped() != nullptr ? setup_.mapped()->moving_bytes() : 0;
+  report_memory(memory);
+  on_root(communicator_, [&] {
+    messages_.say(
+        step_comparison_.line(setup_.network(), request_.partition, setup_.workload(), partition_));
+  });
+  story_.sent_bytes(sum_over_ranks(communicator_, static_cast<double>(phases_.sent_bytes())));
+  story_.end("finished", "");
+  on_root(communicator_, [&] {
+    if (const std::string energy = record_.energy_line(); !energy.empty()) {
+      messages_.say(printable(energy) + "\n");
+    }
+  });
+}
+
+std::string SessionRun::plan_text() {
+  const partitioner::Plan& plan = phases_.plan();
+  return plan_summary(setup_.network(), plan, partition_, setup_.planned_options(plan)) + "\n";
+}
+
+void SessionRun::say_plan() {
+  on_root(communicator_, [&] { messages_.say(plan_text()); });
+}
+
+void SessionRun::change_to(const partitioner::Partition& partition,
+                           const std::optional<double>& predicted_s) {
+  phases_.change_to(partition, setup_.pass_images());
+  partition_ = partition;
+  step_comparison_ = {};
+  if (TrainingPhase* phase = phases_.now()) {
+    PredictedSteps predicted;
+    std::string planned;
+    on_root(phase->communicator(), [&] {
+      predicted = predicted_steps(
+          request_.partition, setup_.network(), setup_.workload(), partition_, phase->plan());
+      predicted.step_s = predicted_s ? predicted_s : predicted.step_s;
+      planned = plan_json(setup_.network(), phase->plan(), setup_.planned_options(phase->plan()));
+    });
+    story_.go_on(planned, std::move(predicted), phase->trainer(), length_.last_step);
+  }
+}
+
+RunSize SessionRun::run_size() const {
+  return {.steps = length_.last_step,
+          .first_step = begun_.step,
+          .epoch_steps = length_.epoch_steps,
+          .testing_steps =
+              static_cast<double>(testing_.count) / static_cast<double>(setup_.training().batch)};
+}
+
+RunRecord::Options SessionRun::record_options() const {
+  return {.folder = request_.run,
+          .resume = request_.resume,
+          .replace = request_.replace,
+          .monitor = monitor_options(),
+          .some_rest = changes_partition(),
+          .rescue = [this](const std::filesystem::path& rescued) { story_.copy_to(rescued); },
+          .resume_advice = observer_.resume_advice_in};
+}
+
+std::optional<MonitorOptions> SessionRun::monitor_options() const {
+  if (!request_.monitor) {
+    return std::nullopt;
+  }
+  MonitorOptions options{.meters = request_.meters};
+  options.warn = [this](const std::string& text) {
+    messages_.warn(text);
+    story_.warn(text);
+  };
+  return options;
+}
+
+void SessionRun::begin_story() {
+  RunStory::Start start;
+  TrainingPhase& phase = *phases_.now();
+  const partitioner::Plan& plan = phase.plan();
+  on_root(communicator_, [&] {
+    start.folder = request_.run;
+    start.predicted =
+        predicted_steps(request_.partition, setup_.network(), setup_.workload(), partition_, plan);
+    start.summary = {.version = request_.program_version,
+                     .model = request_.model,
+                     .data = request_.data,
+                     .command = request_.command,
+                     .last_step = length_.last_step,
+                     .epoch_steps = length_.epoch_steps,
+                     .batch = setup_.training().batch,
+                     .seed = setup_.seed(),
+                     .replicas = plan.replicas.count,
+                     .sync = to_text(plan.replicas.sync),
+                     .gradient_precision = to_text(partition_.gradient_reduction.compression),
+                     .inexact = setup_.inexact(partition_),
+                     .training_pictures = training_pictures_.count,
+                     .testing_pictures = testing_.count,
+                     .class_names = training_pictures_.class_names,
+                     .ranks = {},
+                     .predicted_step_s = start.predicted.step_s,
+                     .memory_limit_bytes = request_.partition.memory_limit_bytes};
+    start.plan_json = plan_json(setup_.network(), plan, setup_.planned_options(plan));
+  });
+  story_.begin(std::move(start), record_, phase.trainer(), length_.last_step);
+}
+
+void SessionRun::report_memory(const partitioner::MemoryUse& measured) {
+  const partitioner::Plan& plan = phases_.plan();
+  const std::string json =
+      memory_json(planned_memory_of_ranks(setup_.network(), plan, setup_.planned_options(plan)),
+                  measured,
+                  communicator_);
+  record_.write(run_file::kMemory, json);
+  on_root(communicator_, [&] { messages_.say(memory_table(json)); });
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,128 @@
+// The run of a training session, from the opening of the data set to the last step, with its
+// records.
+//
+// All ranks call everything here together.
+
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/session/partition_chooser.h"
+#include "engine/session/rebalancer.h"
+#include "engine/session/step_comparison.h"
+#include "engine/session/training_phases.h"
+#include "engine/session/training_session.h"
+#include "engine/session/training_setup.h"
+#include "engine/session/trial_runs.h"
+#include "engine/train/run_record.h"
+#include "engine/train/run_story.h"
+
+namespace tessera::engine {
+
+// What lives as long as a session, during its run and for record_failure().
+struct SessionState {
+  SessionState(TrainingRequest asked, const Communicator& ranks, TrainingSessionObserver told)
+      : request(std::move(asked)), communicator(ranks), observer(std::move(told)), story(ranks) {}
+
+  TrainingRequest request;
+  const Communicator& communicator;
+  TrainingSessionObserver observer;
+  RunStory story;
+};
+
+class SessionRun {
+ public:
+  // With a chooser, it says which partition to train by, after some trials; null: the setup does.
+  SessionRun(SessionState& state, TrainingSetup& setup, PartitionChooser* chooser);
+
+  // Once.
+  TrainingResult run();
+
+ private:
+  void train();
+
+  // Samples are on their way or have moved by then, where a data map says so.
+  [[nodiscard]] PictureSources open_pictures();
+
+  // What loaders tell all ranks of the pictures.
+  void learn_of_pictures(const PictureSources& sources);
+  void begin(const PictureSources& sources);
+  void end(Index program_bytes);
+
+  // Rank 0's.
+  [[nodiscard]] std::string plan_text();
+  void say_plan();
+
+  // Training goes on by another partition.
+  void change_to(const partitioner::Partition& partition, const std::optional<double>& predicted_s);
+  void choose_by_trials();
+
+  // Whether ranks may come to take no part.
+  [[nodiscard]] bool changes_partition() const {
+    return chooser_ != nullptr || request_.rebalance_window_s.has_value();
+  }
+
+  // Whether partitions that follow the speed of devices were enough training; all but the last step
+  // is done then at least.
+  [[nodiscard]] bool rebalances_to_the_end();
+
+  StepWindow take_window(Index steps);
+  void go_on_by(const partitioner::Partition& partition, const std::string& reason);
+
+  [[nodiscard]] RunSize run_size() const;
+
+  // Steps of the run that are timed, all but the first one.
+  TrialMeasurement try_steps(Index steps);
+
+  // Takes steps by those who take part; the others rest meanwhile. `work` is done with the run.
+  void take_steps(const std::function<void(TrainingRun& run)>& work);
+  void add_observers(TrainingRun& run);
+
+  [[nodiscard]] bool is_out_of_patience() const {
+    return request_.patience > 0 && record_.evaluations_since_best() >= request_.patience;
+  }
+
+  [[nodiscard]] std::string what_was_saved(int signal, Index step) const;
+
+  [[nodiscard]] RunRecord::Options record_options() const;
+
+  [[nodiscard]] std::optional<MonitorOptions> monitor_options() const;
+  void begin_story();
+  void take_steps_while_samples_move(MappedData& mapped);
+
+  [[nodiscard]] const char* stop_notice() const {
+    return communicator_.rank() == 0 ? observer_.stop_notice : nullptr;
+  }
+
+  void report_memory(const partitioner::MemoryUse& measured);
+
+  class StepsTold;
+
+  struct Pictures {
+    Index count = 0;
+    std::vector<std::string> class_names;
+  };
+
+  const TrainingRequest& request_;
+  const TrainingSessionObserver& observer_;
+  const SessionObserver& messages_;
+  const Communicator& communicator_;
+  TrainingSetup& setup_;
+  RunStory& story_;
+  PartitionChooser* chooser_;
+  Preparation preparation_;
+  TrainingLength length_;
+  Pictures training_pictures_;
+  Pictures testing_;
+  TrainingState begun_;
+  partitioner::Partition partition_;  // that there is now
+  TrainingPhases phases_;
+  RunRecord record_;
+  StepComparison step_comparison_;  // rank 0
+};
+
+}  // namespace tessera::engine

@@ -1,0 +1,203 @@
+// The steps of a session's run: one part after the other, by one partition each.
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/comm/agreement.h"
+#include "engine/files/run_files.h"
+#include "engine/session/session_run.h"
+#include "engine/system/stop_request.h"
+#include "engine/train/classification_metrics.h"
+#include "partitioner/base/printable.h"
+
+namespace tessera::engine {
+
+// That a part of the steps begins, and that it is over.
+class SessionRun::StepsTold {
+ public:
+  explicit StepsTold(SessionRun& run)
+      : observer_(run.observer_), root_(run.communicator_.rank() == 0) {
+    if (root_ && observer_.steps_begin) {
+      observer_.steps_begin({run.phases_.now()->trainer().steps_done(),
+                             run.length_.last_step,
+                             run.setup_.training().batch});
+    }
+  }
+  ~StepsTold() {
+    if (root_ && observer_.steps_end) {
+      observer_.steps_end();
+    }
+  }
+  StepsTold(const StepsTold&) = delete;
+  StepsTold& operator=(const StepsTold&) = delete;
+
+ private:
+  const TrainingSessionObserver& observer_;
+  bool root_;
+};
+
+void SessionRun::choose_by_trials() {
+  const OrderlyStop orderly(stop_notice());
+  const MeterReading mine = record_.meter_reading();
+  const std::vector<int> metered =
+      communicator_.of_ranks(mine.board.is_there || mine.cluster.is_there ? 1 : 0);
+  TrialRuns runs{
+      .communicator = communicator_,
+      .size = run_size(),
+      .metered = std::find(metered.begin(), metered.end(), 1) != metered.end(),
+      .change_to = [this](const auto& partition,
+                          const auto& predicted_s) { change_to(partition, predicted_s); },
+      .take_steps = [this](Index steps) { return try_steps(steps); },
+      .write = [this](const char* name, const std::string& text) { record_.write(name, text); },
+      .tell = [this](const std::string& kind,
+                     const std::string& text) { story_.tell(kind, text); }};
+  chooser_->choose(runs);
+  record_.write(run_file::kPartition, to_text(partition_));
+}
+
+bool SessionRun::rebalances_to_the_end() {
+  const OrderlyStop orderly(stop_notice());
+  Rebalancer rebalancer(
+      setup_.network(), request_.partition, setup_.workload(), communicator_, messages_);
+  return take_rebalanced_steps(
+      {.first_step = phases_.steps_done(),
+       .last_step = length_.last_step,
+       .window_s = request_.rebalance_window_s.value(),
+       .take_steps = [this](Index steps) { return take_window(steps); },
+       .go_on_by = [this](const auto& partition,
+                          const auto& reason) { go_on_by(partition, reason); }},
+      partition_,
+      rebalancer);
+}
+
+StepWindow SessionRun::take_window(Index steps) {
+  StepWindow window;
+  Index counted = 0;
+  take_steps([&](TrainingRun& run) {
+    const Index first = phases_.now()->trainer().steps_done();
+    run.add({.step = [&](Index step, const StepResult& result) {
+      if (step > first + 1 || steps == 1) {
+        window.computing_s += result.times.computing_s();
+        window.step_s += result.times.step_s;
+        ++counted;
+      }
+    }});
+    run.run_until(first + steps, stop_notice());
+    window.enough = run.is_enough();
+    if (window.enough) {
+      run.run(stop_notice());  // what comes at the end
+    }
+    window.steps_done = phases_.now()->trainer().steps_done();
+  });
+  const StepWindow root = communicator_.share(window);
+  const auto mean = static_cast<double>(std::max<Index>(communicator_.share(counted), 1));
+  return {.steps_done = root.steps_done,
+          .enough = root.enough,
+          .step_s = root.step_s / mean,
+          .computing_s = window.computing_s / mean};
+}
+
+void SessionRun::go_on_by(const partitioner::Partition& partition, const std::string& reason) {
+  change_to(partition, std::nullopt);
+  record_.write(run_file::kPartition, to_text(partition_));
+  on_root(communicator_, [&] {
+    const std::string text = "another partition: " + reason;
+    story_.tell("rebalance", text);
+    messages_.say(printable(text) + "\n" + plan_text());
+  });
+}
+
+TrialMeasurement SessionRun::try_steps(Index steps) {
+  TrialMeasurement mine;
+  MeterReading before = record_.meter_reading();
+  take_steps([&](TrainingRun& run) {
+    const Index first = phases_.now()->trainer().steps_done();
+    StepTimes sum;
+    run.add({.step = [&](Index step, const StepResult& result) {
+      if (step == first + 1 && steps > 1) {
+        before = record_.meter_reading();
+        return;
+      }
+      mine.step_s.push_back(result.times.step_s);
+      sum.step_s += result.times.step_s;
+      sum.waiting_s += result.times.waiting_s;
+    }});
+    run.run_until(first + steps, stop_notice());
+    mine.computing = sum.step_s > 0 ? 1 - sum.waiting_s / sum.step_s : 0;
+  });
+  const MeterReading after = record_.meter_reading();
+  mine.board = measured_power(before.board, after.board);
+  mine.cluster = measured_power(before.cluster, after.cluster);
+  return mine;
+}
+
+void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
+  const auto take = [&] {
+    TrainingPhase& phase = *phases_.now();
+    TrainingRun run(phase.trainer(), phase.training(), length_);
+    ClassificationMetrics metric = class_metric(setup_.network());
+    run.goes_on_from(begun_.step);
+    if (phase.testing() != nullptr) {
+      run.test_on(*phase.testing(), metric);
+    }
+    add_observers(run);
+    const StepsTold told(*this);
+    try {
+      work(run);
+    } catch (const Stopped& stopped) {
+      throw Stopped(stopped.signal(),
+                    what_was_saved(stopped.signal(), phase.trainer().steps_done()));
+    }
+  };
+  try {
+    phases_.take_part(take);
+  } catch (const Stopped&) {
+    if (changes_partition()) {
+      record_.finish_monitor();
+    }
+    throw;
+  }
+}
+
+void SessionRun::add_observers(TrainingRun& run) {
+  if (communicator_.rank() == 0) {
+    run.add({.step = [this](Index /*step*/, const StepResult& result) {
+      step_comparison_.add(result.times.step_s);
+    }});
+    run.add(observer_.steps);
+  }
+  run.add(record_.observer(phases_.now()->trainer(), begun_));
+  run.add(story_.observer());
+  run.add({.checkpoint =
+               [this](Index step) {
+                 if (observer_.checkpoint) {
+                   observer_.checkpoint(record_.checkpoint_file().string(), step);
+                 }
+               },
+           .enough = [this] { return is_out_of_patience(); }});
+}
+
+std::string SessionRun::what_was_saved(int signal, Index step) const {
+  const std::string file = record_.checkpoint_file().string();
+  return fmt::format("{} after step {}: saved in {}; {}",
+                     signal_name(signal),
+                     step,
+                     printable(file),
+                     step == length_.last_step  ? "that was the last one"
+                     : !observer_.resume_advice ? "resume from it to continue"
+                                                : "to continue: " + observer_.resume_advice(file));
+}
+
+void SessionRun::take_steps_while_samples_move(MappedData& mapped) {
+  const Index most = std::min(mapped.early_steps(), length_.last_step - 1);
+  Index step = 0;
+  take_steps([&](TrainingRun& run) {
+    while (step < most && !mapped.look(most)) {
+      run.run_until(++step, stop_notice());
+    }
+  });
+  phases_.now()->training().finish_reading();
+  mapped.finish_move(step, messages_);
+}
+
+}  // namespace tessera::engine

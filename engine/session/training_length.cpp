@@ -1,0 +1,121 @@
+#include "engine/session/training_length.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/comm/agreement.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+partitioner::TrainingOptions training_options(const TrainingRequest& request,
+                                              const partitioner::ModelFile& model) {
+  partitioner::TrainingOptions training = model.training;
+  if (request.batch > 0) {
+    training.batch = request.batch;
+    training.subdivisions = 1;
+  }
+  if (request.subdivisions > 0) {
+    training.subdivisions = request.subdivisions;
+  }
+  if (training.batch % training.subdivisions != 0) {
+    throw InputError(request.model,
+                     0,
+                     fmt::format("a batch of {} images cannot be divided into {} subdivisions: "
+                                 "change --batch or --subdivisions",
+                                 training.batch,
+                                 training.subdivisions));
+  }
+  if (request.schedule_steps > 0) {
+    training.max_batches = request.schedule_steps;
+  }
+  return training;
+}
+
+TrainingLength training_length(const TrainingRequest& request,
+                               Index pictures,
+                               partitioner::TrainingOptions& training) {
+  TrainingLength length;
+  length.epoch_steps = std::max<Index>(1, (pictures + training.batch - 1) / training.batch);
+  length.checkpoint_steps = request.checkpoint_every;
+  length.last_step = request.steps;
+  if (request.epochs > 0) {
+    length.last_step = (request.epochs * pictures + training.batch - 1) / training.batch;
+  }
+  if (length.last_step == 0) {
+    length.last_step = training.max_batches;
+  }
+  if (length.last_step == 0) {
+    throw AgreedError(fmt::format(
+        "{}: no max_batches in [net]: give the length of training with --steps or --epochs",
+        request.model));
+  }
+  if (training.max_batches == 0) {
+    training.max_batches = length.last_step;
+  }
+  return length;
+}
+
+void warn_of_testing_batch(const TrainingRequest& request,
+                           const partitioner::ModelFile& model,
+                           const Communicator& communicator,
+                           const SessionObserver& observer) {
+  if (model.training.batch == 1 && request.batch == 0) {
+    observer.warn(
+        fmt::format("{} has batch=1, as files for testing do: training takes one image per step; "
+                    "give --batch B for more",
+                    request.model),
+        communicator);
+  }
+}
+
+namespace {
+
+// The first step from which on the rate is 0, of those up to `last`, which has rate 0. A rate that
+// has become 0 stays so.
+Index first_without_rate(const partitioner::TrainingOptions& training, Index last) {
+  Index with = 0;
+  Index without = last;
+  while (without - with > 1) {
+    const Index middle = with + (without - with) / 2;
+    (learning_rate(training, middle) > 0 ? with : without) = middle;
+  }
+  return without;
+}
+
+}  // namespace
+
+void warn_of_zero_rate(const TrainingRequest& request,
+                       const partitioner::TrainingOptions& training,
+                       Index first_step,
+                       Index last_step,
+                       const Communicator& communicator,
+                       const SessionObserver& observer) {
+  if (last_step <= first_step || learning_rate(training, last_step) > 0) {
+    return;
+  }
+  const Index from = std::max(first_without_rate(training, last_step), first_step + 1);
+  const bool poly = training.policy == partitioner::RatePolicy::Poly;
+  const bool has_length = poly || training.policy == partitioner::RatePolicy::Cosine;
+  if (poly && from == last_step) {
+    return;  // by its formula the last step of the schedule has none
+  }
+  const std::string remedy =
+      has_length ? fmt::format(
+                       "the schedule has {} steps: give --schedule-steps {} to let it run until "
+                       "the end, or train for fewer steps",
+                       training.max_batches,
+                       last_step)
+                 : "change learning_rate or its policy in [net]";
+  observer.warn(
+      fmt::format("{}: the learning rate is 0 from step {} to the last, {}: nothing is learnt in "
+                  "these {} steps; {}",
+                  request.model,
+                  from,
+                  last_step,
+                  last_step - from + 1,
+                  remedy),
+      communicator);
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,39 @@
+// How long a training run goes on and how its learning rate runs until then, by the model file and
+// the request.
+
+#pragma once
+
+#include <string>
+
+#include "engine/session/session_observer.h"
+#include "engine/session/training_request.h"
+#include "engine/train/training_run.h"
+#include "partitioner/cfg/model_file.h"
+
+namespace tessera::engine {
+
+// What the model file says, as the request changes it. Throws InputError.
+[[nodiscard]] partitioner::TrainingOptions training_options(const TrainingRequest& request,
+                                                            const partitioner::ModelFile& model);
+
+// Sets the length of the schedule to that of training where neither says it. Throws AgreedError
+// where nothing says how long to train; all ranks find that alike.
+[[nodiscard]] TrainingLength training_length(const TrainingRequest& request,
+                                             Index pictures,
+                                             partitioner::TrainingOptions& training);
+
+// Warns on rank 0 where the model file has the batch of a file for testing.
+void warn_of_testing_batch(const TrainingRequest& request,
+                           const partitioner::ModelFile& model,
+                           const Communicator& communicator,
+                           const SessionObserver& observer);
+
+// Warns on rank 0 where steps up to the last would change nothing.
+void warn_of_zero_rate(const TrainingRequest& request,
+                       const partitioner::TrainingOptions& training,
+                       Index first_step,
+                       Index last_step,
+                       const Communicator& communicator,
+                       const SessionObserver& observer);
+
+}  // namespace tessera::engine

@@ -1,0 +1,36 @@
+#include "engine/session/training_session.h"
+
+#include <utility>
+
+#include "engine/session/session_run.h"
+
+namespace tessera::engine {
+
+TrainingSession::TrainingSession(TrainingRequest request,
+                                 const Communicator& communicator,
+                                 TrainingSessionObserver observer)
+    : state_(
+          std::make_unique<SessionState>(std::move(request), communicator, std::move(observer))) {
+  if (state_->request.devices) {
+    state_->request.partition.automatic = true;  // of each set of devices
+  }
+}
+
+TrainingSession::~TrainingSession() = default;
+
+TrainingResult TrainingSession::run() {
+  const SessionObserver& messages = state_->observer.messages;
+  std::optional<PartitionChooser> chooser;
+  if (state_->request.devices) {
+    chooser.emplace(state_->request, messages);
+  }
+  PartitionChooser* const chosen = chooser ? &*chooser : nullptr;
+  TrainingSetup setup(state_->request, state_->communicator, messages, chosen);
+  return SessionRun(*state_, setup, chosen).run();
+}
+
+void TrainingSession::record_failure(const std::string& reason) {
+  state_->story.end("failed", reason);
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,219 @@
+#include "engine/session/training_setup.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
+
+#include "engine/comm/agreement.h"
+#include "engine/session/memory_needs.h"
+#include "engine/session/model_setup.h"
+#include "engine/session/own_data.h"
+#include "engine/session/partition_chooser.h"
+#include "engine/session/training_length.h"
+#include "engine/session/training_start.h"
+#include "engine/train/data_loader.h"
+#include "partitioner/report/plan_words.h"
+
+namespace tessera::engine {
+
+namespace {
+
+void expect_fitting_options(const TrainingRequest& request, bool chooses) {
+  const PartitionRequest& partition = request.partition;
+  if (!request.monitor && !request.meters.empty()) {
+    throw AgreedError("--meter is read by the monitor: leave out --monitor off");
+  }
+  const bool rebalances = request.rebalance_window_s.has_value();
+  if (rebalances && !partition.automatic) {
+    throw AgreedError("--rebalance finds partitions as --partition auto does: give that, too");
+  }
+  if (rebalances && partition.replicas.value_or(1) > 1) {
+    throw AgreedError(
+        "--rebalance cannot be combined with --replicas, whose partition must not change");
+  }
+  const bool post_local =
+      partition.sync && partition.sync->mode == partitioner::SyncMode::PostLocal;
+  if (request.local_after > 0 && !post_local && partition.file.empty()) {
+    throw AgreedError("--local-after requires --sync post-local:H");
+  }
+  const auto precision = partition.gradient_precision.value_or(partitioner::Compression::Exact);
+  if ((rebalances || chooses) && precision.by_runs()) {
+    throw AgreedError(
+        fmt::format("--gradient-precision {}: what its messages leave out cannot be carried to "
+                    "another partition, which {} may go on by",
+                    to_text(precision),
+                    rebalances ? "--rebalance" : "choose"));
+  }
+  if (rebalances && !request.data_map.empty()) {
+    throw AgreedError("--rebalance moves work, but not the data that --data-map ties it to");
+  }
+}
+
+const TrainingRequest& fitting(const TrainingRequest& request, bool chooses) {
+  expect_fitting_options(request, chooses);
+  return request;
+}
+
+void say_what_is_not_exact(const std::vector<std::string>& words,
+                           const Communicator& communicator,
+                           const SessionObserver& observer) {
+  on_root(communicator, [&] {
+    if (!words.empty()) {
+      observer.say(fmt::format("Not exact: {}\n", fmt::join(words, "; ")));
+    }
+  });
+}
+
+}  // namespace
+
+TrainingSetup::TrainingSetup(const TrainingRequest& request,
+                             const Communicator& communicator,
+                             const SessionObserver& observer,
+                             PartitionChooser* chooser)
+    : request_(fitting(request, chooser != nullptr)),
+      communicator_(communicator),
+      observer_(observer),
+      model_(model_to_train(request, communicator, observer)),
+      training_(agreed(communicator, [&] { return training_options(request, model_); })),
+      mapped_(map_of_data()),
+      data_(list_before_choosing()),
+      needs_(data_ ? std::optional(needs()) : std::nullopt),
+      partition_(choose(chooser)),
+      plan_(make_plan(model_.network, partition_, places())),
+      seed_(training_seed(request, communicator)),
+      before_(preparation_before(request, communicator)),
+      rules_(training_rules(request, before_, model_, communicator, observer)) {
+  if (!request.partition.automatic) {  // else it was said before the search
+    say_what_is_not_exact(inexact(partition_), communicator, observer);
+  }
+  if (chooser == nullptr) {
+    warn_of_idle_ranks(partition_, communicator, observer);
+  }
+  warn_of_testing_batch(request, model_, communicator, observer);
+  if (!data_) {
+    data_.emplace(listed_data(DataLoader::reads(plan_, communicator.rank())));
+    needs_ = needs();
+  }
+  expect_memory(model_.network, plan_, planned_options(plan_), communicator);
+}
+
+std::optional<MappedData> TrainingSetup::map_of_data() const {
+  if (request_.data_map.empty()) {
+    return std::nullopt;
+  }
+  return std::optional<MappedData>(
+      std::in_place, request_, pass_images(), training_.subdivisions, communicator_);
+}
+
+// Where a search will choose the partition, also by what pictures take.
+std::optional<ListedData> TrainingSetup::list_before_choosing() const {
+  const auto reads = reads_before_search(request_.partition, communicator_);
+  if (!reads) {
+    return std::nullopt;
+  }
+  const auto replicas =
+      agreed(communicator_, [&] { return requested_replicas(request_.partition); });
+  say_what_is_not_exact(partitioner::inexact_words(model_.network,
+                                                   replicas,
+                                                   request_.partition.gradient_precision.value_or(
+                                                       partitioner::Compression::Exact)),
+                        communicator_,
+                        observer_);
+  return listed_data(*reads);
+}
+
+ListedData TrainingSetup::listed_data(bool reads) const {
+  DataChoice choice{.path = request_.data,
+                    .model = request_.model,
+                    .training = true,
+                    .testing = request_.evaluate,
+                    .skip_broken = request_.skip_broken};
+  if (mapped_) {
+    choice.path = path_of_rank(request_.data, communicator_.rank());
+    choice.own = mapped_->own_part();
+    expect_own_path(choice.path, communicator_);
+  }
+  return ListedData(std::move(choice), model_.network, reads, communicator_, observer_);
+}
+
+DataNeeds TrainingSetup::needs() const {
+  DataNeeds needs = data_->needs(rendering_rules(model_));
+  needs.data_bytes += mapped_ ? mapped_->background_bytes() : 0;
+  expect_data_fits(needs, request_.partition.memory_limit_bytes.value_or(0));
+  return needs;
+}
+
+partitioner::Partition TrainingSetup::choose(PartitionChooser* chooser) const {
+  throw_agreed(communicator_, problem_of([&] { expect_loss(model_.network, request_.model); }));
+  if (chooser != nullptr) {
+    partitioner::TrainingOptions training = training_;
+    const Index steps = training_length(request_, data_->training_pictures(), training).last_step;
+    return chooser->first_partition(model_.network, workload(), steps, communicator_);
+  }
+  return mapped_ ? mapped_partition()
+                 : agreed_partition(model_.network,
+                                    request_.partition,
+                                    workload(pass_images()),
+                                    communicator_,
+                                    observer_);
+}
+
+// Each rank with as many images of a pass as its part of the data set asks for.
+partitioner::Partition TrainingSetup::mapped_partition() const {
+  const PartitionRequest by_images = MappedData::cut_by_images(request_.partition);
+  partitioner::Partition shared = mapped_->shared(agreed_partition(
+      model_.network, by_images, workload(pass_images()), communicator_, observer_));
+  throw_agreed(communicator_, problem_of([&] {
+                 validate(shared, model_.network, places(), "--data-map");
+                 limit_workspace(model_.network, by_images, places(), shared);
+               }));
+  return shared;
+}
+
+std::shared_ptr<BatchSource> TrainingSetup::source(std::optional<Dataset> dataset,
+                                                   Split split) const {
+  return agreed(communicator_, [&]() -> std::shared_ptr<BatchSource> {
+    if (!dataset) {
+      return nullptr;
+    }
+    BatchOptions options{rules_, pass_images(), seed_, split};
+    if (mapped_) {
+      mapped_->share(options, *dataset);
+    }
+    return std::make_shared<BatchSource>(std::move(*dataset), options, request_.model);
+  });
+}
+
+TrainingLength TrainingSetup::settle_length(Index pictures) {
+  return training_length(request_, pictures, training_);
+}
+
+// What the plan has room for: where shares of ranks change from pass to pass, more than a pass has.
+Index TrainingSetup::places() const {
+  return mapped_ ? mapped_->places() : pass_images();
+}
+
+Workload TrainingSetup::workload(Index images) const {
+  return {.model = request_.model,
+          .batch = images,
+          .passes = training_.subdivisions,
+          .adam = training_.adam,
+          .decoding_bytes = needs_ ? needs_->decoding_bytes : 0,
+          .data_bytes = needs_ ? needs_->data_bytes : 0};
+}
+
+partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Plan& plan) const {
+  partitioner::ReportOptions options =
+      report_options(request_.model, model_.network, plan, training_.adam);
+  options.memory.picture_batches += request_.evaluate ? 1 : 0;  // those to test with
+  options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;
+  options.memory.data_bytes = needs_ ? needs_->data_bytes : 0;
+  return options;
+}
+
+std::vector<std::string> TrainingSetup::inexact(const partitioner::Partition& partition) const {
+  return partitioner::inexact_words(
+      model_.network, partition.replicas, partition.gradient_reduction.compression);
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,100 @@
+// What a training run is made of before its first step, as it is asked for: the model,
+// the data set, the partition and its plan, and how pictures are prepared.
+//
+// All ranks make it together, and everything here is the same on all of them but for what a rank
+// has of the data; errors are AgreedErrors.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/data/batch.h"
+#include "engine/session/data_needs.h"
+#include "engine/session/data_setup.h"
+#include "engine/session/mapped_data.h"
+#include "engine/session/planning.h"
+#include "engine/session/training_request.h"
+#include "engine/train/preparation.h"
+#include "engine/train/training_run.h"
+#include "partitioner/cfg/model_file.h"
+#include "partitioner/plan/plan.h"
+#include "partitioner/report/plan_report.h"
+
+namespace tessera::engine {
+
+class PartitionChooser;
+
+class TrainingSetup {
+ public:
+  // With a chooser, it says which partition training begins with; null: the request does. Tells the
+  // observer what is not exact, and finds out whether memory suffices. All must outlive it.
+  TrainingSetup(const TrainingRequest& request,
+                const Communicator& communicator,
+                const SessionObserver& observer,
+                PartitionChooser* chooser);
+
+  [[nodiscard]] const partitioner::ModelFile& model() const { return model_; }
+  [[nodiscard]] const partitioner::Network& network() const { return model_.network; }
+  [[nodiscard]] const partitioner::TrainingOptions& training() const { return training_; }
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  // Of the weights that training begins with; nothing without any.
+  [[nodiscard]] const std::optional<Preparation>& before() const { return before_; }
+  [[nodiscard]] const RenderingRules& rules() const { return rules_; }
+
+  // That training begins with.
+  [[nodiscard]] const partitioner::Partition& partition() const { return partition_; }
+  [[nodiscard]] const partitioner::Plan& plan() const { return plan_; }
+  // Once, to train by.
+  [[nodiscard]] partitioner::Plan take_plan() { return std::move(plan_); }
+
+  // Null without a data map.
+  [[nodiscard]] MappedData* mapped() { return mapped_ ? &*mapped_ : nullptr; }
+  // What the data set takes of this rank's memory before it is opened.
+  [[nodiscard]] Index listed_bytes() const { return data_->bytes(); }
+  // Once.
+  [[nodiscard]] OpenedData open_data() { return std::move(*data_).open(); }
+  // Of a data set, by the batch; nothing on ranks that do not read. All ranks call this together.
+  [[nodiscard]] std::shared_ptr<BatchSource> source(std::optional<Dataset> dataset,
+                                                    Split split) const;
+  // Of the run, with so many pictures; the learning rate follows it from then on.
+  [[nodiscard]] TrainingLength settle_length(Index pictures);
+
+  // Images of a pass.
+  [[nodiscard]] Index pass_images() const { return training_.batch / training_.subdivisions; }
+  [[nodiscard]] Workload workload() const { return workload(places()); }
+  // What reports of a plan have to know.
+  [[nodiscard]] partitioner::ReportOptions planned_options(const partitioner::Plan& plan) const;
+  // What makes training by a partition inexact, in words.
+  [[nodiscard]] std::vector<std::string> inexact(const partitioner::Partition& partition) const;
+
+ private:
+  [[nodiscard]] std::optional<MappedData> map_of_data() const;
+  [[nodiscard]] std::optional<ListedData> list_before_choosing() const;
+  [[nodiscard]] ListedData listed_data(bool reads) const;
+  [[nodiscard]] DataNeeds needs() const;
+  [[nodiscard]] partitioner::Partition choose(PartitionChooser* chooser) const;
+  [[nodiscard]] partitioner::Partition mapped_partition() const;
+  [[nodiscard]] Index places() const;
+  [[nodiscard]] Workload workload(Index images) const;
+
+  const TrainingRequest& request_;
+  const Communicator& communicator_;
+  const SessionObserver& observer_;
+  partitioner::ModelFile model_;
+  partitioner::TrainingOptions training_;
+  std::optional<MappedData> mapped_;
+  std::optional<ListedData> data_;
+  std::optional<DataNeeds> needs_;
+  partitioner::Partition partition_;
+  partitioner::Plan plan_;
+  std::uint64_t seed_;
+  std::optional<Preparation> before_;
+  RenderingRules rules_;
+};
+
+}  // namespace tessera::engine

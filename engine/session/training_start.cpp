@@ -1,0 +1,212 @@
+#include "engine/session/training_start.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string>
+
+#include "engine/comm/agreement.h"
+#include "engine/session/model_setup.h"
+#include "engine/train/weights_file.h"
+
+namespace tessera::engine {
+
+namespace {
+
+void refuse_to_resume(const TrainingRequest& request,
+                      const std::optional<std::string>& difference,
+                      const char* remedy) {
+  if (difference) {
+    throw AgreedError(
+        fmt::format("{}: {}: {}, or start over from its weights with --weights instead of --resume",
+                    request.resume,
+                    *difference,
+                    remedy));
+  }
+}
+
+// "layers 0 to 3 frozen"
+std::string frozen_text(int last) {
+  return last < 0    ? "no layer frozen"
+         : last == 0 ? "layer 0 frozen"
+                     : fmt::format("layers 0 to {} frozen", last);
+}
+
+// Of --weights; without them, random ones stay.
+void take_weights(const TrainingRequest& request,
+                  const partitioner::Network& network,
+                  Trainer& trainer,
+                  const Communicator& communicator,
+                  const SessionObserver& observer) {
+  if (request.weights.empty()) {
+    if (request.resume.empty() && last_frozen(network) >= 0) {
+      observer.warn(
+          "frozen layers keep their random initial weights: give --weights to start with others",
+          communicator);
+    }
+    return;
+  }
+  for (const std::string& line : load_fitting_weights(request.weights,
+                                                      network,
+                                                      trainer.options().training.batch_norm_epsilon,
+                                                      trainer.execution().parameters(),
+                                                      communicator)) {
+    observer.warn(line, communicator);
+  }
+}
+
+}  // namespace
+
+partitioner::ModelFile model_to_train(const TrainingRequest& request,
+                                      const Communicator& communicator,
+                                      const SessionObserver& observer) {
+  partitioner::ModelFile model = load_model(request.model, communicator, observer);
+  model.network = agreed(communicator, [&] { return frozen(model.network, request.freeze); });
+  if (request.resume.empty()) {
+    return model;
+  }
+  const int now = last_frozen(model.network);
+  const int before = checkpoint_last_frozen(request.resume, communicator);
+  if (before == now || before >= model.network.size()) {  // another network, which is said later
+    return model;
+  }
+  const std::string difference =
+      fmt::format("was trained with {}, {} with {}",
+                  frozen_text(before),
+                  request.freeze.empty() ? request.model + " is" : "--freeze " + request.freeze,
+                  frozen_text(now));
+  if (!request.freeze.empty()) {
+    refuse_to_resume(request, difference, "leave out --freeze");
+  }
+  observer.warn(
+      fmt::format("{} {}: it goes on with {}", request.resume, difference, frozen_text(before)),
+      communicator);
+  throw_agreed(communicator, problem_of([&] {
+                 model.network =
+                     frozen(model.network, before < 0 ? "none" : std::to_string(before));
+               }));
+  return model;
+}
+
+std::optional<Preparation> preparation_before(const TrainingRequest& request,
+                                              const Communicator& communicator) {
+  const std::string& file = request.resume.empty() ? request.weights : request.resume;
+  return file.empty() ? std::nullopt : stored_preparation(file, communicator);
+}
+
+RenderingRules training_rules(const TrainingRequest& request,
+                              const std::optional<Preparation>& before,
+                              const partitioner::ModelFile& model,
+                              const Communicator& communicator,
+                              const SessionObserver& observer) {
+  const PixelConvention given{request.mean, request.stddev};
+  if (request.resume.empty()) {
+    return rules_for_weights(request.weights, before, model, given, communicator, observer);
+  }
+  RenderingRules rules = rendering_rules(model, convention_in_effect(given, before));
+  if (before) {
+    refuse_to_resume(request,
+                     pixel_difference(*before, preparation_of(rules, {})),
+                     "leave out --mean and --std and give the model that it was trained with");
+  }
+  return rules;
+}
+
+void compare_classes(const TrainingRequest& request,
+                     const std::optional<Preparation>& before,
+                     const Preparation& now,
+                     const Communicator& communicator,
+                     const SessionObserver& observer) {
+  const auto difference = before ? class_difference(*before, now) : std::nullopt;
+  if (!request.resume.empty()) {
+    refuse_to_resume(request, difference, "give the data set that it was trained on");
+  } else if (difference) {
+    observer.warn(fmt::format("{} {}: training continues with the classes of {}",
+                              request.weights,
+                              *difference,
+                              request.data),
+                  communicator);
+  }
+}
+
+std::uint64_t training_seed(const TrainingRequest& request, const Communicator& communicator) {
+  if (request.seed || request.resume.empty()) {
+    return request.seed.value_or(1);
+  }
+  return checkpoint_seed(request.resume, communicator);
+}
+
+Index post_local_steps(const TrainingRequest& request,
+                       const partitioner::Synchronisation& sync,
+                       Index last_step,
+                       const Communicator& communicator) {
+  if (sync.mode != partitioner::SyncMode::PostLocal) {
+    return 0;
+  }
+  const Index before =
+      request.resume.empty() ? 0 : checkpoint_post_local_steps(request.resume, communicator);
+  if (request.local_after > 0) {
+    if (before > 0 && request.local_after != before) {
+      throw AgreedError(
+          fmt::format("{} is of a run whose replicas part after step {}: leave out --local-after",
+                      request.resume,
+                      before));
+    }
+    return request.local_after;
+  }
+  return before > 0 ? before : std::max<Index>(last_step / 2, 1);
+}
+
+TrainingState begin_training(const TrainingRequest& request,
+                             const partitioner::ModelFile& model,
+                             const Preparation& preparation,
+                             Index last_step,
+                             Trainer& trainer,
+                             const Communicator& communicator,
+                             const SessionObserver& observer) {
+  const TrainerOptions& options = trainer.options();
+  TrainingState begun{.seed = options.seed,
+                      .model = model.text,
+                      .fingerprint = fingerprint(model.network),
+                      .preparation = preparation,
+                      .last_frozen = last_frozen(model.network),
+                      .post_local_steps = options.post_local_steps};
+  take_weights(request, model.network, trainer, communicator, observer);
+  if (request.resume.empty()) {
+    return begun;
+  }
+  const TrainingState state = load_checkpoint(request.resume,
+                                              model.network,
+                                              trainer.execution().parameters(),
+                                              trainer.optimizer(),
+                                              trainer.rank_state(),
+                                              communicator);
+  if (state.seed != options.seed) {
+    observer.warn(
+        fmt::format("the checkpoint was trained with --seed {}, this run has --seed {}: pictures "
+                    "are shuffled differently",
+                    state.seed,
+                    options.seed),
+        communicator);
+  }
+  if (state.step >= last_step) {
+    throw AgreedError(
+        fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
+                    request.resume,
+                    state.step,
+                    last_step));
+  }
+  if (state.rank_states == TrainingState::RankStates::OfAnotherPlan) {
+    observer.warn(
+        fmt::format("{}: what its ranks had of their own is of another partition: all start from "
+                    "the weights that they had in common",
+                    request.resume),
+        communicator);
+  }
+  trainer.resume_at(state.step, state.rank_states == TrainingState::RankStates::Restored);
+  begun.step = state.step;
+  begun.images_seen =
+      state.images_seen > 0 ? state.images_seen : state.step * options.training.batch;
+  return begun;
+}
+
+}  // namespace tessera::engine

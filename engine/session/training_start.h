@@ -1,0 +1,67 @@
+// What training takes over from the weights that it begins with: how pictures are prepared, what
+// the classes are and, of a run to resume, how far it has come. Resumed training goes on with all
+// of these; fine-tuning may have others, which is said.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/session/session_observer.h"
+#include "engine/session/training_request.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/preparation.h"
+#include "engine/train/trainer.h"
+#include "partitioner/cfg/model_file.h"
+
+namespace tessera::engine {
+
+// The model file, with the layers frozen that the request names; without it, of a run to resume
+// those that were frozen in it, which is said where the model file says others. Throws AgreedError
+// where both are given and differ. All ranks call this together.
+[[nodiscard]] partitioner::ModelFile model_to_train(const TrainingRequest& request,
+                                                    const Communicator& communicator,
+                                                    const SessionObserver& observer);
+
+// Of the file of --resume or --weights; nothing without one. All ranks call this together.
+[[nodiscard]] std::optional<Preparation> preparation_before(const TrainingRequest& request,
+                                                            const Communicator& communicator);
+
+// The rules to train by. Throws AgreedError where resumed training would have others.
+[[nodiscard]] RenderingRules training_rules(const TrainingRequest& request,
+                                            const std::optional<Preparation>& before,
+                                            const partitioner::ModelFile& model,
+                                            const Communicator& communicator,
+                                            const SessionObserver& observer);
+
+// Throws AgreedError where resumed training would have other classes; warns of them else.
+void compare_classes(const TrainingRequest& request,
+                     const std::optional<Preparation>& before,
+                     const Preparation& now,
+                     const Communicator& communicator,
+                     const SessionObserver& observer);
+
+// The seed of shuffling: the one that is asked for, else that of the run to resume, else 1. All
+// ranks call this together.
+[[nodiscard]] std::uint64_t training_seed(const TrainingRequest& request,
+                                          const Communicator& communicator);
+
+// Steps in which a post-local run averages gradients; 0: it is not one. A run that goes on keeps to
+// what it had. Throws AgreedError where the request says otherwise. All ranks call this together.
+[[nodiscard]] Index post_local_steps(const TrainingRequest& request,
+                                     const partitioner::Synchronisation& sync,
+                                     Index last_step,
+                                     const Communicator& communicator);
+
+// Gives the trainer the weights that training begins with, and what else a run to resume had come
+// to. Returns the state of the run before its first step. Throws AgreedError where nothing is left
+// to do until `last_step`. All ranks call this together.
+[[nodiscard]] TrainingState begin_training(const TrainingRequest& request,
+                                           const partitioner::ModelFile& model,
+                                           const Preparation& preparation,
+                                           Index last_step,
+                                           Trainer& trainer,
+                                           const Communicator& communicator,
+                                           const SessionObserver& observer);
+
+}  // namespace tessera::engine
