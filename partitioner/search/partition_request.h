@@ -23,28 +23,28 @@ using GroupRanges = std::vector<std::pair<int, int>>;
 struct PartitionRequest {
   // A search chooses; else a file, where one is given; else the shorthand below.
   bool automatic = false;
-  std::string file;
+  std::string file = {};
 
   // A profile of the devices; empty: the one beside the host file, see engine/session/devices.h.
-  std::string cluster;
-  std::optional<Index> memory_limit_bytes;  // of each device
-  std::optional<Objective> objective;
+  std::string cluster = {};
+  std::optional<Index> memory_limit_bytes = {};  // of each device
+  std::optional<Objective> objective = {};
 
   // Shorthand; what is left out is chosen by make_partition().
-  std::optional<std::pair<Index, Index>> grid;  // rows, columns
-  GroupRanges groups;
-  GroupRanges recompute;
+  std::optional<std::pair<Index, Index>> grid = {};  // rows, columns
+  GroupRanges groups = {};
+  GroupRanges recompute = {};
   bool recompute_all = false;
   int data_parallel_from = -1;
   int filter_parallel_from = -1;
 
-  std::optional<int> reader;          // kEveryRank, or a rank; nothing: as the file says
-  std::optional<KernelRule> kernels;  // nothing: as the file says, else `default_kernels`
+  std::optional<int> reader;               // kEveryRank, or a rank = {}; nothing: as the file says
+  std::optional<KernelRule> kernels = {};  // nothing: as the file says, else `default_kernels`
   KernelRule default_kernels = KernelRule::Usual;
-  std::optional<Index> workspace_bytes;  // the most scratch that kernels may take
-  std::optional<Compression> gradient_precision;
-  std::optional<int> replicas;
-  std::optional<Synchronisation> sync;
+  std::optional<Index> workspace_bytes = {};  // the most scratch that kernels may take
+  std::optional<Compression> gradient_precision = {};
+  std::optional<int> replicas = {};
+  std::optional<Synchronisation> sync = {};
 
   // Whether anything is said about how to cut, other than into groups.
   [[nodiscard]] bool says_how_to_cut() const {

@@ -1,0 +1,85 @@
+// How long a request makes training, and what is said of its learning rate.
+
+#include "engine/session/training_length.h"
+
+#include <string>
+#include <vector>
+
+#include "tests/support/refusals.h"
+#include <doctest/doctest.h>
+
+#include "engine/comm/agreement.h"
+#include "partitioner/base/errors.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::TrainingRequest;
+
+partitioner::ModelFile model_with(Index batch, Index subdivisions, Index max_batches) {
+  partitioner::ModelFile model;
+  model.training.batch = batch;
+  model.training.subdivisions = subdivisions;
+  model.training.max_batches = max_batches;
+  return model;
+}
+
+// What warn_of_zero_rate() says of all steps.
+std::vector<std::string> rate_warnings(const partitioner::TrainingOptions& training, Index steps) {
+  std::vector<std::string> warnings;
+  const engine::SessionObserver observer{
+      .warning = [&warnings](const std::string& text) { warnings.push_back(text); }};
+  warn_of_zero_rate(
+      TrainingRequest{.model = "net.cfg"}, training, 0, steps, engine::Communicator(), observer);
+  return warnings;
+}
+
+}  // namespace
+
+TEST_CASE("a batch of the request is one pass unless it says otherwise") {
+  const auto training = training_options(TrainingRequest{.batch = 12}, model_with(64, 16, 100));
+  CHECK(training.batch == 12);
+  CHECK(training.subdivisions == 1);
+  CHECK(training_options(TrainingRequest{.batch = 12, .subdivisions = 3}, model_with(64, 16, 100))
+            .subdivisions == 3);
+}
+
+TEST_CASE("a batch that cannot be divided is refused by the name of the model") {
+  const TrainingRequest request{.model = "net.cfg", .batch = 10, .subdivisions = 3};
+  const std::string refusal =
+      tests::input_error_of([&] { (void)training_options(request, model_with(64, 16, 100)); });
+  CHECK(tests::has(refusal, "net.cfg"));
+  CHECK(tests::has(refusal, "10 images cannot be divided into 3"));
+}
+
+TEST_CASE("epochs become steps, the last of which may be part of a batch") {
+  partitioner::TrainingOptions training = model_with(8, 1, 0).training;
+  const auto length = training_length(TrainingRequest{.epochs = 3}, 20, training);
+  CHECK(length.epoch_steps == 3);    // 20 pictures in batches of 8
+  CHECK(length.last_step == 8);      // 60 pictures
+  CHECK(training.max_batches == 8);  // the schedule lasts as long
+}
+
+TEST_CASE("the request's steps come before the model's, which remain the schedule") {
+  partitioner::TrainingOptions training = model_with(8, 1, 100).training;
+  CHECK(training_length(TrainingRequest{.steps = 30}, 80, training).last_step == 30);
+  CHECK(training.max_batches == 100);
+  CHECK(training_length(TrainingRequest{}, 80, training).last_step == 100);
+}
+
+TEST_CASE("training of no length is refused") {
+  partitioner::TrainingOptions training = model_with(8, 1, 0).training;
+  CHECK_THROWS_AS((void)training_length(TrainingRequest{}, 80, training), engine::AgreedError);
+}
+
+TEST_CASE("steps after the end of a schedule are warned of, its last step is not") {
+  partitioner::TrainingOptions training = model_with(8, 1, 100).training;
+  training.learning_rate = 0.1;
+  training.policy = partitioner::RatePolicy::Poly;
+  CHECK(rate_warnings(training, 100).empty());
+  const auto warnings = rate_warnings(training, 150);
+  CHECK(warnings.size() == 1);
+  CHECK(tests::has(warnings.at(0), "from step 100 to the last, 150"));
+  CHECK(tests::has(warnings.at(0), "--schedule-steps 150"));
+}

@@ -1,0 +1,210 @@
+// Whole training runs as library calls.
+
+#include "engine/session/training_session.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+#include "engine/comm/agreement.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::Communicator;
+using engine::TrainingRequest;
+using engine::TrainingResult;
+using engine::TrainingSession;
+using engine::TrainingSessionObserver;
+
+constexpr Index kSide = 12;
+constexpr Index kPictures = 24;  // for training; half as many for testing
+
+// A folder that all ranks know.
+class FolderOfRanks {
+ public:
+  explicit FolderOfRanks(const Communicator& world) : world_(world) {
+    std::optional<std::string> path;
+    if (world.rank() == 0) {
+      path = own_.emplace().path().string();
+    }
+    path_ = world.agree(path).value();
+  }
+  ~FolderOfRanks() { world_.barrier(); }
+  FolderOfRanks(const FolderOfRanks&) = delete;
+  FolderOfRanks& operator=(const FolderOfRanks&) = delete;
+
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  const Communicator& world_;
+  std::optional<tests::TemporaryFolder> own_;
+  std::string path_;
+};
+
+void write_idx(const std::string& path, const std::vector<Index>& sizes, Index seed) {
+  std::ofstream file(path, std::ios::binary);
+  const std::string begin{0, 0, 8, static_cast<char>(sizes.size())};
+  file << begin;
+  Index count = 1;
+  for (const Index size : sizes) {
+    file << std::string{0, 0, 0, static_cast<char>(size)};
+    count *= size;
+  }
+  for (Index i = 0; i < count; ++i) {
+    const bool labels = sizes.size() == 1;
+    file << static_cast<char>(labels ? i % 2 : (i * 37 + seed) % 251);
+  }
+}
+
+constexpr const char* kModel = R"([net]
+batch=8
+subdivisions=1
+height=12
+width=12
+channels=1
+learning_rate=0.01
+max_batches=100
+[convolutional]
+filters=4
+size=3
+stride=1
+pad=1
+activation=leaky
+[maxpool]
+size=2
+stride=2
+[connected]
+output=2
+activation=linear
+[softmax]
+)";
+
+// A model file, a data set and a request that trains on them.
+class Fixture {
+ public:
+  Fixture() {
+    if (world.rank() == 0) {
+      std::ofstream(folder / "net.cfg") << kModel;
+      std::filesystem::create_directory(folder / "data");
+      write_idx(folder / "data/train-images-idx3-ubyte", {kPictures, kSide, kSide}, 0);
+      write_idx(folder / "data/train-labels-idx1-ubyte", {kPictures}, 0);
+      write_idx(folder / "data/t10k-images-idx3-ubyte", {kPictures / 2, kSide, kSide}, 5);
+      write_idx(folder / "data/t10k-labels-idx1-ubyte", {kPictures / 2}, 0);
+    }
+    world.barrier();
+    request.model = folder / "net.cfg";
+    request.data = folder / "data";
+    request.run = folder / "run";
+    request.steps = 6;
+    request.seed = 7;
+    request.monitor = false;
+  }
+
+  TrainingResult train(const TrainingSessionObserver& observer = {}) const {
+    return TrainingSession(request, world, observer).run();
+  }
+
+  Communicator world = Communicator::world();
+  FolderOfRanks folder{world};
+  TrainingRequest request;
+};
+
+// What rank 0 hears.
+struct Heard {
+  std::map<Index, double> losses;
+  std::string lines;
+  std::vector<std::string> order;
+  std::vector<Index> checkpoints;
+
+  TrainingSessionObserver observer() {
+    return {
+        .messages = {.lines = [this](const std::string& text) { lines += text; }},
+        .steps_begin =
+            [this](const engine::StepsAhead& ahead) {
+              order.push_back("begin " + std::to_string(ahead.done) + " of " +
+                              std::to_string(ahead.last) + ", " + std::to_string(ahead.images));
+            },
+        .steps = {.step = [this](Index step,
+                                 const engine::StepResult& result) { losses[step] = result.loss; },
+                  .evaluation =
+                      [this](Index step, double, const engine::EvaluationResult&) {
+                        order.push_back("test " + std::to_string(step));
+                      }},
+        .steps_end = [this] { order.emplace_back("end"); },
+        .checkpoint = [this](const std::string&, Index step) { checkpoints.push_back(step); }};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a session trains, tells rank 0 of its steps and all ranks of checkpoints") {
+  const Fixture fixture;
+  Heard heard;
+  const TrainingResult result = fixture.train(heard.observer());
+  CHECK(result.step == 6);
+  CHECK(heard.checkpoints == std::vector<Index>{3, 6});
+  if (fixture.world.rank() == 0) {
+    CHECK(heard.order == std::vector<std::string>{"begin 0 of 6, 8", "test 3", "test 6", "end"});
+    CHECK(heard.losses.size() == 6);
+    CHECK(heard.lines.find("36 pictures") != std::string::npos);
+    CHECK(result.best.has_value());
+    CHECK(std::filesystem::exists(fixture.folder / "run/checkpoint.safetensors"));
+  } else {
+    CHECK(heard.order.empty());
+    CHECK(heard.losses.empty());
+    CHECK(heard.lines.empty());
+  }
+}
+
+TEST_CASE("a session that resumes goes on as the first would have") {
+  Fixture fixture;
+  Heard whole;
+  fixture.train(whole.observer());
+  fixture.request.run = fixture.folder / "parts";
+  fixture.request.steps = 4;
+  Heard first;
+  fixture.train(first.observer());
+  fixture.request.steps = 6;
+  fixture.request.seed.reset();
+  fixture.request.resume = fixture.folder / "parts/checkpoint.safetensors";
+  Heard second;
+  const TrainingResult result = fixture.train(second.observer());
+  CHECK(result.step == 6);
+  CHECK(second.checkpoints.front() == 4);  // the one that it goes on from
+  first.losses.insert(second.losses.begin(), second.losses.end());
+  CHECK(first.losses == whole.losses);
+}
+
+TEST_CASE("a session refuses on all ranks what cannot be trained") {
+  Fixture fixture;
+  fixture.request.rebalance_window_s = 10;  // needs a search
+  CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
+  fixture.request.rebalance_window_s.reset();
+  fixture.request.data = fixture.folder / "none";
+  CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
+  fixture.request.data = fixture.folder / "data";
+  fixture.request.partition.grid = {5, 5};  // more tiles than ranks
+  CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
+  fixture.request.partition.grid.reset();
+  fixture.request.model = fixture.folder / "none.cfg";
+  CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
+}
+
+TEST_CASE("an error of an observer ends the steps, and they are said to end") {
+  const Fixture fixture;
+  Heard heard;
+  TrainingSessionObserver observer = heard.observer();
+  observer.checkpoint = [](const std::string&, Index) { throw engine::AgreedError("enough"); };
+  CHECK_THROWS_WITH_AS(fixture.train(observer), "enough", engine::AgreedError);
+  if (fixture.world.rank() == 0) {
+    CHECK(heard.order.back() == "end");
+  }
+}
