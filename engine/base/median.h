@@ -6,7 +6,7 @@
 
 namespace tessera::engine {
 
-// Of an even number: half way between the two in the middle. Requires at least one.
+// Half way between the two in the middle where there is an even number. Requires at least one.
 [[nodiscard]] double median(std::vector<double> values);
 
 }  // namespace tessera::engine

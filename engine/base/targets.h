@@ -17,7 +17,8 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-// Of one image. Without a label its class is not known: it has no part in a loss of classes.
+// What one image is judged by. Without a label its class is not known: it has no part in a loss of
+// classes.
 struct ImageTargets {
   std::optional<int> label = {};  // the class of the image
   std::vector<Box> boxes = {};
@@ -27,7 +28,7 @@ struct ImageTargets {
 // By place in the batch; nothing at places that no picture is left for.
 using Targets = std::vector<std::optional<ImageTargets>>;
 
-// Of images that each have one class.
+// The targets of images that each have one class.
 [[nodiscard]] inline Targets class_targets(const std::vector<int>& labels) {
   Targets targets;
   targets.reserve(labels.size());

@@ -19,7 +19,7 @@ struct MatrixChart {
   std::string note = {};
 };
 
-// Of so many rows at most; more could not be told apart.
+// The most rows; more could not be told apart.
 inline constexpr std::size_t kMostMatrixRows = 100;
 
 // Whether there is nothing to draw: no cells, too many, or all 0.

@@ -41,7 +41,7 @@ Ticks linear_ticks(double low, double high, int most) {
   if (!usable(low, high) || most < 1) {
     return {};
   }
-  // Of n steps in between there may be n + 1 ticks.
+  // With n steps in between there may be n + 1 ticks.
   double step = nice_step((high - low) / most);
   Ticks ticks = multiples_of_step(low, high, step);
   while (static_cast<int>(ticks.values.size()) > most) {

@@ -47,7 +47,7 @@ std::span<const ScaledUnit> scaled_units(Unit unit) {
   return kNumbers;
 }
 
-// Of minutes and hours there are to be two at least: 90 s is more familiar than 1.5 min.
+// Minutes and hours begin at two: 90 s is more familiar than 1.5 min.
 double least_of(const ScaledUnit& multiple) {
   return multiple.size >= 60 && (multiple.name == std::string_view("min") ||
                                  multiple.name == std::string_view("h"))

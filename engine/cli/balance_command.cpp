@@ -120,13 +120,13 @@ void print_rows(const std::vector<Row>& rows) {
              "gap, %",
              "solved, ms");
   for (const Row& row : rows) {
-    const Balance& of = row.balance;
+    const Balance& balance = row.balance;
     fmt::print("{:<12} {:>12} {:>12.6g} {:>12.6g} {:>8} {:>10}\n",
                row.name,
-               row.solve_s ? fmt::format("{:.6g}", of.move_s) : "",
-               of.epoch_s,
-               of.total_s,
-               row.has_gap ? fmt::format("{:.2f}", 100 * of.gap()) : "",
+               row.solve_s ? fmt::format("{:.6g}", balance.move_s) : "",
+               balance.epoch_s,
+               balance.total_s,
+               row.has_gap ? fmt::format("{:.2f}", 100 * balance.gap()) : "",
                row.solve_s ? fmt::format("{:.1f}", 1000 * *row.solve_s) : "");
   }
 }

@@ -286,7 +286,7 @@ int run_program(int argc, char** argv) {
   const HelpPages help(program);
   ProgramStart start{argc, argv, read_command_line(program, help, argc, argv)};
   const int exit_code = run_command(program, commands, start);
-  // Of training it is the files that matter.
+  // What counts of training is its files, not what it printed.
   const bool chooses = program.got_subcommand("choose") && !commands.choose.dry_run;
   const bool trains = (program.got_subcommand("train") || chooses) && start.line.answer.empty();
   return trains ? exit_code : finish_output(exit_code);

@@ -21,7 +21,7 @@ namespace tessera::engine {
 
 namespace {
 
-// Of one replica, where the number of ranks is not given: as many as the partition wants.
+// The ranks of one replica where their number is not given: as many as the partition wants.
 int ranks_of_replica(const PlanCommand& command) {
   if (!command.partition.file.empty()) {
     return partitioner::read_partition(command.partition.file).ranks;

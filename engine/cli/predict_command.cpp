@@ -225,7 +225,7 @@ class PredictRun {
     on_root(communicator_, [&] { drawn_.emplace(command_.out); });
   }
 
-  // Of names that lead to no picture, and what is left out of folders.
+  // Names that lead to no picture, and what is left out of folders.
   void say_problems(const NamedPictures& pictures, const Inference& inference) {
     const auto of_readers = [&](const std::vector<std::string>& texts) {
       std::vector<UnreadablePicture> mine;

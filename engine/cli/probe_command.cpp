@@ -195,7 +195,7 @@ void add_power(const OpenedMeter& opened,
   note_left_out(problem.empty() ? "" : "power: " + problem, communicator, result);
 }
 
-// Of this rank's machine, its part.
+// This rank's part of its machine's free memory.
 Index free_bytes_of_rank(const Communicator& communicator) {
   return std::clamp<Index>(
       free_memory_bytes() / communicator.ranks_on_this_machine(), 1, partitioner::kMostMemoryBytes);
@@ -218,15 +218,15 @@ void measure_wire(double seconds,
   cluster.all_reduces = measure_all_reduces(communicator, kAllReducePart * seconds);
 }
 
-// Of this process as it is.
+// The memory of this process as it is.
 Index trimmed_resident_bytes() {
   ::malloc_trim(0);  // what was freed
   return resident_bytes();
 }
 
-// Of this process when ranks have exchanged messages, so that connections have their buffers, and
-// of the code and small objects that only training brings: 2 to 4 MiB more, wherever it was looked
-// at.
+// The memory of this process when ranks have exchanged messages, so that connections have their
+// buffers, and of the code and small objects that only training brings: 2 to 4 MiB more, wherever
+// it was looked at.
 Index connected_program_bytes(const Communicator& communicator) {
   constexpr double kSeconds = 0.2;
   constexpr Index kTrainingBytes = Index{3} << 20U;

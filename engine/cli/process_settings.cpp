@@ -10,7 +10,7 @@ namespace tessera::engine {
 
 namespace {
 
-// Of UCX, MPICH's transport.
+// Settings of UCX, MPICH's transport.
 void settle_transport() {
   // NOLINTBEGIN(concurrency-mt-unsafe): no threads yet
   // Between machines. A large message normally waits for the consent of its receiver; what goes

@@ -22,13 +22,13 @@ struct StepParts {
   [[nodiscard]] double step_s() const { return computing_s + exchanges.total_s() + idle_s; }
 };
 
-// Of steps that were measured on all ranks, which call this together; `longest_s` is what each step
-// took the slowest of them.
+// The parts of steps that were measured on all ranks, which call this together; `longest_s` is what
+// each step took the slowest of them.
 [[nodiscard]] StepParts measured_parts(const std::vector<StepTimes>& times,
                                        const std::vector<double>& longest_s,
                                        const Communicator& communicator);
 
-// Of a step without a loss, by the profile that the request leads to; nothing where there is none.
+// The parts of a step without a loss, by the profile that there is; nothing where there is none.
 // Throws InputError where it does not describe all ranks.
 [[nodiscard]] std::optional<StepParts> predicted_parts(const PartitionRequest& request,
                                                        const partitioner::Network& network,
@@ -52,7 +52,7 @@ struct LayerComputing {
     Index steps,
     const Communicator& communicator);
 
-// Of a mean rank, by the profile that the request leads to; nothing where there is none.
+// What a mean rank computes by the profile that there is, by layer; nothing where there is none.
 [[nodiscard]] std::optional<std::vector<partitioner::PassSeconds>> predicted_layers(
     const PartitionRequest& request,
     const partitioner::Network& network,

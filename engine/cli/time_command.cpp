@@ -64,7 +64,7 @@ double most_of_ranks(double mine, const Communicator& communicator) {
   return *std::max_element(all.begin(), all.end());
 }
 
-// Of a step, apart from what handing over its pictures took.
+// Times a step, apart from what handing over its pictures took.
 StepTimes time_step(Trainer& trainer, DataLoader& pictures) {
   StepTimes times = trainer.step(pictures).times;
   times.step_s -= times.load_s;

@@ -53,7 +53,7 @@ Index BatchSource::item(Index step, Index position) const {
   return shuffled_item(size, options_.seed, place / size, place % size);
 }
 
-// Those of the parts one after the other; of other parts than the source's own, -1.
+// The items of the parts one after the other; -1 for other parts than the source's own.
 std::vector<Index> BatchSource::items_of_shares(Index step) const {
   const DataShares& shares = *options_.shares;
   const std::vector<Index> images = shares.images(step);
@@ -96,10 +96,10 @@ Index BatchSource::valid(Index step) const {
 Targets BatchSource::targets(Index step) const {
   Targets targets;
   for (const Index each : items(step)) {
-    std::optional<ImageTargets>& of = targets.emplace_back();
+    std::optional<ImageTargets>& target = targets.emplace_back();
     if (each >= 0) {
       const int label = dataset_.label(each);
-      of = ImageTargets{.label = label < 0 ? std::nullopt : std::optional(label)};
+      target = ImageTargets{.label = label < 0 ? std::nullopt : std::optional(label)};
     }
   }
   return targets;
@@ -137,7 +137,7 @@ BatchSource::Reading BatchSource::read_region(Index step,
   for (Index position = region.images.begin; position < region.images.end; ++position) {
     all.push_back({items[static_cast<std::size_t>(position)], position});
   }
-  // Those of the same picture behind each other, so that one at a time is held.
+  // Cells of the same picture behind each other, so that one at a time is held.
   std::stable_sort(
       all.begin(), all.end(), [](const Wanted& a, const Wanted& b) { return a.item < b.item; });
   Reading reading;

@@ -32,7 +32,8 @@ struct BatchOptions {
   std::uint64_t seed = 0;
   Split split = Split::Train;
   bool passes_unreadable = false;  // goes on past a picture that cannot be read, which is 0 then
-  // Of a data set in parts, which say the batch of each step instead of `batch`; null: it is whole.
+  // The parts of a data set, which say the batch of each step instead of `batch`; null: it is
+  // whole.
   std::shared_ptr<const DataShares> shares = nullptr;
   int part = kAllParts;  // whose items the data set has; kAllParts: those of all, in their order
   // Items of the data set, rising, that are on their way to other parts. What is on its way to this
@@ -66,7 +67,7 @@ class BatchSource {
   // How many of them are items, not -1.
   [[nodiscard]] Index valid(Index step) const;
 
-  // Of items(step); a label is a class index of the data set.
+  // The targets of items(step); a label is a class index of the data set.
   [[nodiscard]] Targets targets(Index step) const;
 
   // What reading a region took.
@@ -80,7 +81,7 @@ class BatchSource {
   // picture once, also one that has several places in the batch.
   Reading read_region(Index step, const Region& region, std::span<float> out) const;
 
-  // Of each picture that the rules need.
+  // The detail of each picture that the rules need.
   [[nodiscard]] const Detail& detail() const { return detail_; }
 
   [[nodiscard]] const Dataset& dataset() const { return dataset_; }

@@ -84,7 +84,7 @@ void DataShares::share_places() {
   }
 }
 
-// Of all windows of a batch that passes begin at.
+// Looks at all windows of a batch that passes begin at.
 void DataShares::find_most_and_fewest() {
   const Index step = std::gcd(size_, batch_);
   std::vector<Index> images = this->images(0);

@@ -28,7 +28,7 @@ struct ReadingRules {
   Index total_bytes = 0;  // the same of their sizes
   // Small sets are read whole.
   [[nodiscard]] bool whole() const { return total_bytes <= Index{256} << 20; }
-  // Of larger ones every picture, or one of as many.
+  // Every picture is read, or one of so many in large data sets.
   [[nodiscard]] Index one_of() const { return whole() ? 1 : 1 + pictures / 50000; }
 };
 
@@ -47,7 +47,7 @@ struct BadPicture {
                                                    const PictureRecords& records,
                                                    bool decode);
 
-// Of pictures whose headers can be read.
+// The sizes of pictures whose headers can be read.
 struct PictureSizes {
   Index pictures = 0;
   Index least_rows = 0;  // of the picture with the fewest pixels, and so on

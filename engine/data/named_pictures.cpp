@@ -15,7 +15,7 @@ void add_paths(const Dataset& dataset, PictureFiles& files) {
   }
 }
 
-// Of a folder.
+// Adds what is wrong with a folder.
 void add_problems(const PictureFiles& files, NamedPictures& pictures) {
   for (const DataProblem& problem : files.problems) {
     auto& texts = is_error(problem.fault) ? pictures.problems : pictures.left_out;

@@ -46,7 +46,7 @@ struct Picture {
   [[nodiscard]] float value(Index channel, Index held_row, Index held_col) const;
 };
 
-// Of `shape.channels` (1 or 3) planes of bytes, (C, H, W), a picture of `channels` (1 or 3).
+// A picture of `channels` (1 or 3) from `shape.channels` (1 or 3) planes of bytes, (C, H, W).
 [[nodiscard]] Picture picture_of_planes(std::span<const std::uint8_t> planes,
                                         const partitioner::MapShape& shape,
                                         Index channels,

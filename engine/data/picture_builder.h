@@ -19,7 +19,7 @@ struct Turn {
   bool exchanged = false;
 };
 
-// Of numbers that EXIF does not have: as it is stored.
+// Numbers that EXIF does not have mean: as it is stored.
 [[nodiscard]] Turn turn_of(int orientation);
 
 // By how much a picture is reduced: of its rows and columns once it is upright.

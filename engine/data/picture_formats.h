@@ -47,7 +47,7 @@ class PictureDamaged : public PictureFault {
 [[nodiscard]] PictureHeader gif_header(FileBytes file);
 [[nodiscard]] PictureHeader bmp_header(FileBytes file);
 
-// Of a picture of `channels` to ask for, reduced by `reduction`.
+// A picture of `channels`, reduced by `reduction`.
 [[nodiscard]] Picture read_jpeg(FileBytes file,
                                 const PictureHeader& header,
                                 Index channels,

@@ -58,7 +58,7 @@ void limit_scans(j_common_ptr state) {
   }
 }
 
-// Of a product of two bytes that stand for 0..1.
+// The product of two bytes that stand for 0..1.
 std::uint8_t product(unsigned a, unsigned b) {
   return static_cast<std::uint8_t>((a * b + 127) / 255);
 }

@@ -37,7 +37,7 @@ class TextLines {
     std::uint32_t size;
     int number;
   };
-  // Of the bytes [begin, end), where they hold something.
+  // Adds the bytes [begin, end) as a line, where they hold something.
   void add_line(std::size_t begin, std::size_t end, int number, const std::filesystem::path& path);
 
   std::vector<std::uint8_t> bytes_;

@@ -14,7 +14,7 @@
 
 namespace tessera::engine {
 
-// Of the metadata; no other text may have it.
+// The key in the metadata; no other text may have it.
 inline constexpr const char* kDigestsKey = "digests";
 
 // Takes a tensor's bytes in chunks of any size.
@@ -40,7 +40,7 @@ struct FileDigests {
   std::map<std::string, std::string> tensors;  // by name
 };
 
-// Of all metadata but the digests, and of the tensors' digests.
+// The digest of all metadata but the digests, and of the tensors' digests.
 [[nodiscard]] std::string metadata_digest(const std::map<std::string, std::string>& metadata,
                                           const std::map<std::string, std::string>& tensors);
 

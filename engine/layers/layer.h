@@ -86,7 +86,7 @@ struct NormState {
   std::optional<LineMoments<T>> lines;
   // (channels of tile().owned, kMomentFields): what this rank contributes to the batch statistics.
   std::vector<double> moments;
-  // Of the channels of tile().computed: what the last activate() normalised with.
+  // What the last activate() normalised the channels of tile().computed with.
   std::vector<ChannelNorm<T>> norms;
   // (channels of tile().backward, kGradientFields): what this rank contributes to the gradients of
   // shift and scale.
@@ -138,7 +138,7 @@ class Layer {
   // there is nothing to prepare.
   [[nodiscard]] virtual bool prepare(const LayerViews<T>& /*views*/) { return false; }
 
-  // Of a normalised layer whose statistics are wanted, before the first part: makes norm->lines,
+  // For a normalised layer whose statistics are wanted, before the first part: makes norm->lines,
   // where forward() can take lines in.
   virtual void begin_statistics(const LayerViews<T>& /*views*/) {}
 
@@ -148,7 +148,7 @@ class Layer {
                        const LayerViews<T>& views,
                        const partitioner::TilePart& part) = 0;
 
-  // Of a normalised layer, when all of its tile is there: assigns norm->moments, and is done with
+  // For a normalised layer, when all of its tile is there: assigns norm->moments, and is done with
   // norm->lines.
   virtual void statistics(const LayerViews<T>& /*views*/) {}
 
@@ -186,7 +186,7 @@ template <class T>
 // their number: cross-entropy of a softmax, half the squared error of a cost, times its weight.
 template <class T>
 [[nodiscard]] double owned_loss(const Site& site,
-                                const partitioner::Loss& of,
+                                const partitioner::Loss& loss,
                                 const Targets& targets,
                                 View<const T> output);
 

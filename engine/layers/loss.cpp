@@ -18,11 +18,11 @@ void for_each_cell(const Site& site, const Targets& targets, Visit visit) {
   const Region& owned = site.tile().owned;
   const partitioner::MapShape& shape = site.spec().output;
   for (Index n = owned.images.begin; n < owned.images.end && !owned.empty(); ++n) {
-    const std::optional<ImageTargets>& of = targets[static_cast<std::size_t>(n)];
-    if (!of || !of->label) {
+    const std::optional<ImageTargets>& target = targets[static_cast<std::size_t>(n)];
+    if (!target || !target->label) {
       continue;
     }
-    const Index label = *of->label;
+    const Index label = *target->label;
     for (Index c = owned.channels.begin; c < owned.channels.end; ++c) {
       for (Index row = owned.rows.begin; row < owned.rows.end; ++row) {
         for (Index col = owned.cols.begin; col < owned.cols.end; ++col) {
@@ -36,15 +36,18 @@ void for_each_cell(const Site& site, const Targets& targets, Visit visit) {
 }  // namespace
 
 template <class T>
-double owned_loss(const Site& site, const Loss& of, const Targets& targets, View<const T> output) {
+double owned_loss(const Site& site,
+                  const Loss& spec,
+                  const Targets& targets,
+                  View<const T> output) {
   double loss = 0;
   for_each_cell(site, targets, [&](Index n, Index c, Index row, Index col, int target) {
     const double value = static_cast<double>(output.at(n, c, row, col));
-    if (of.form == LossForm::SquaredError) {
-      loss += of.weight * 0.5 * (value - target) * (value - target);
+    if (spec.form == LossForm::SquaredError) {
+      loss += spec.weight * 0.5 * (value - target) * (value - target);
     } else if (target == 1) {
       constexpr double kLeast = 1e-30;  // a share that underflowed to 0 costs 69, not infinity
-      loss -= of.weight * std::log(std::max(value, kLeast));
+      loss -= spec.weight * std::log(std::max(value, kLeast));
     }
   });
   return loss;

@@ -20,8 +20,8 @@ void NormStage<T>::statistics(const LayerViews<T>& views) const {
                   : channel_moments(View<const T>(views.forward_output()), site_.tile().owned);
   state.lines.reset();
   state.moments.clear();
-  for (const Moments& of : owned) {
-    state.moments.insert(state.moments.end(), {of.count, of.mean, of.squares});
+  for (const Moments& moments : owned) {
+    state.moments.insert(state.moments.end(), {moments.count, moments.mean, moments.squares});
   }
 }
 
@@ -163,11 +163,12 @@ void NormStage<T>::backward_activation(const LayerViews<T>& views) const {
   if (tile.computed.empty()) {
     return;
   }
-  for (const NormGradient& of : normalize_backward_statistics(View<const T>(views.pre_activations),
-                                                              tile.backward,
-                                                              normalization(views),
-                                                              output_gradients(views))) {
-    gradients.insert(gradients.end(), {of.shift, of.scale});
+  for (const NormGradient& gradient :
+       normalize_backward_statistics(View<const T>(views.pre_activations),
+                                     tile.backward,
+                                     normalization(views),
+                                     output_gradients(views))) {
+    gradients.insert(gradients.end(), {gradient.shift, gradient.scale});
   }
 }
 

@@ -20,7 +20,7 @@ class NormStage {
   void statistics(const LayerViews<T>& views) const;
   void activate(const LayerViews<T>& views) const;
   void restore(const LayerViews<T>& views) const;
-  // Of a fused pool behind an activation, the gradient of the output becomes that of its argmax
+  // With a fused pool behind an activation, the gradient of the output becomes that of its argmax
   // cells, and of the pre-activations where these have a place.
   void backward_activation(const LayerViews<T>& views) const;
   // Adds to the gradients of shift and scale.

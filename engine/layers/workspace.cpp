@@ -106,14 +106,14 @@ std::vector<ConvolutionKernels> kernels_within(const partitioner::Network& netwo
       }
       expect_workspace(network, layer, needed, bytes);
     };
-    ConvolutionKernels& of = kernels[static_cast<std::size_t>(layer)];
-    fit(ConvolutionPass::Forward, of.forward);
+    ConvolutionKernels& chosen = kernels[static_cast<std::size_t>(layer)];
+    fit(ConvolutionPass::Forward, chosen.forward);
     const int input = network.layer(layer).inputs[0];
     if (input != partitioner::kImage && network.takes_gradient(input)) {
-      fit(ConvolutionPass::BackwardData, of.backward_data);
+      fit(ConvolutionPass::BackwardData, chosen.backward_data);
     }
     if (network.layer(layer).has_backward) {
-      fit(ConvolutionPass::BackwardWeights, of.backward_weights);
+      fit(ConvolutionPass::BackwardWeights, chosen.backward_weights);
     }
   }
   return kernels;

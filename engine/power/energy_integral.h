@@ -33,7 +33,7 @@ class EnergyIntegral {
 
   [[nodiscard]] const std::optional<PowerReading>& last() const { return last_; }
 
-  // Of the time from the first reading to `time_s`, which is not before the last one. Since then
+  // Joules from the first reading to `time_s`, which is not before the last one. Since then
   // the power is taken to have been the last one; after kMostPeriods without a reading, that time
   // is a gap, and its energy is taken back until there is one.
   [[nodiscard]] EnergyTotal total(double time_s) const;

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 8> kChips{
     "ina219", "ina220", "ina226", "ina230", "ina231", "ina238", "ina3221", "powerz"};
 
-// Of the rail that all others of a board are fed from (NVIDIA's Jetson).
+// Labels of the rail that feeds all others of a board (NVIDIA's Jetson).
 constexpr std::array<std::string_view, 2> kSupplyLabels{"VDD_IN", "POM_5V_IN"};
 
 struct Rail {

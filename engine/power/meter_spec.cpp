@@ -79,9 +79,9 @@ void expect_places(const std::vector<MeterSpec>& specs, const std::vector<std::s
       std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts[0]; });
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const MeterSpec& spec = specs[i];
-    if (std::any_of(specs.begin(), specs.begin() + static_cast<std::ptrdiff_t>(i), [&](auto& of) {
-          return same_place(of, spec);
-        })) {
+    if (std::any_of(specs.begin(),
+                    specs.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](auto& other) { return same_place(other, spec); })) {
       refuse(spec, "a second meter of the same place");
     }
     if (!spec.host.empty() && std::find(hosts.begin(), hosts.end(), spec.host) == hosts.end()) {

@@ -9,8 +9,9 @@
 
 namespace tessera::engine {
 
-// Of the first generation (/meter/0) and of those since (/rpc/Switch.GetStatus): the plug says
-// which it is. `seconds` is as for http_answer. Both throw InputError where no such plug answers.
+// Reads plugs of the first generation (/meter/0) and later ones (/rpc/Switch.GetStatus): the plug
+// says which it is. `seconds` is as for http_answer. Both throw InputError where no such plug
+// answers.
 [[nodiscard]] PowerMeter shelly_meter(const std::string& address, double seconds);
 
 [[nodiscard]] PowerMeter tasmota_meter(const std::string& address, double seconds);

@@ -54,7 +54,7 @@ class PowerMeter {
       : description_(std::move(description)), look_(std::move(look)) {}
 
   [[nodiscard]] const MeterDescription& description() const { return description_; }
-  // Of a meter that cannot know what it is connected to.
+  // For a meter that cannot know what it is connected to.
   void set_scope(MeterScope scope) { description_.scope = scope; }
 
   // Nothing where it failed: problem() then says why. May take seconds where a meter is a command

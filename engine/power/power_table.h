@@ -12,8 +12,8 @@ namespace tessera::engine {
 using partitioner::board_power;
 using partitioner::BoardPower;
 
-// Of the machine that this runs on, as /proc/device-tree/model below `root` names it; null where
-// the table does not have it.
+// The entry of the machine that this runs on, as /proc/device-tree/model below `root` names it;
+// null where the table does not have it.
 [[nodiscard]] const BoardPower* this_board_power(const std::filesystem::path& root);
 
 // Linear in the busy cores, from none to all.

@@ -113,8 +113,8 @@ std::vector<ConvolutionPoint> median_convolutions(const std::vector<DeviceProfil
                                &ConvolutionPoint::backward_data_s,
                                &ConvolutionPoint::backward_weights_s}) {
       std::vector<double> values;
-      for (const ConvolutionPoint& of : points) {
-        values.push_back(of.*seconds);
+      for (const ConvolutionPoint& each : points) {
+        values.push_back(each.*seconds);
       }
       point.*seconds = median(std::move(values));
     }
@@ -134,8 +134,8 @@ std::optional<double> median_watts(const std::vector<PowerProfile>& powers,
   return values.empty() ? std::nullopt : std::optional(median(std::move(values)));
 }
 
-// Of those devices that measured the same thing as the first that did, estimates only where none
-// did. It is also of those that have no meter.
+// The power of the devices that measured the same thing as the first that did, estimates only where
+// none did. It is also of those that have no meter.
 std::optional<PowerProfile> median_power(const std::vector<DeviceProfile>& devices) {
   std::vector<PowerProfile> powers;
   for (const bool estimated : {false, true}) {
@@ -178,14 +178,16 @@ void describe_kind(const std::vector<int>& kind, ClusterProfile& cluster) {
   DeviceProfile common = devices.front();
   std::size_t number = 0;
   for_each_rate(common, [&](double& rate) {
-    rate = median_of(devices, [&](const DeviceProfile& of) { return rates_of(of)[number]; });
+    rate =
+        median_of(devices, [&](const DeviceProfile& device) { return rates_of(device)[number]; });
     ++number;
   });
-  common.message_s = median_of(devices, [](const DeviceProfile& of) { return of.message_s; });
+  common.message_s =
+      median_of(devices, [](const DeviceProfile& device) { return device.message_s; });
   common.convolutions = median_convolutions(devices);
   common.power = median_power(devices);
   for (const auto rate : kInterfaceRates) {
-    common.*rate = median_of(devices, [&](const DeviceProfile& of) { return of.*rate; });
+    common.*rate = median_of(devices, [&](const DeviceProfile& device) { return device.*rate; });
   }
   for (const int rank : kind) {
     DeviceProfile& device = cluster.devices[static_cast<std::size_t>(rank)];
@@ -207,9 +209,10 @@ void describe_kind(const std::vector<int>& kind, ClusterProfile& cluster) {
 std::vector<std::vector<int>> alike_devices(const ClusterProfile& cluster) {
   std::vector<std::vector<int>> kinds;
   for (int rank = 0; rank < cluster.size(); ++rank) {
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const std::vector<int>& of) {
-      return are_alike(cluster.device(of.front()), cluster.device(rank));
-    });
+    const auto kind =
+        std::find_if(kinds.begin(), kinds.end(), [&](const std::vector<int>& kind_devices) {
+          return are_alike(cluster.device(kind_devices.front()), cluster.device(rank));
+        });
     if (kind == kinds.end()) {
       kinds.push_back({rank});
     } else {

@@ -34,7 +34,7 @@ std::vector<Message> owners_messages(int ranks, Index count) {
   return messages;
 }
 
-// Of the first `ranks`; the others wait.
+// Seconds of an all-reduce of the first `ranks`; the others wait.
 double all_reduce_s(const Communicator& communicator, int ranks, Index count) {
   constexpr int kRepeats = 3;  // after one that connects those that have not met
   Array<float> values(count);

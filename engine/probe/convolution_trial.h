@@ -13,7 +13,7 @@ namespace tessera::engine {
 // being slow.
 void fill_trial(float* values, Index count, std::uint64_t seed);
 
-// Of maps: what a step reads and keeps, what it makes of that, and gradients.
+// Elements of maps: what a step reads and keeps, what it makes of that, and gradients.
 struct ProbeMaps {
   explicit ProbeMaps(Index elements);
 

@@ -44,7 +44,7 @@ class TrialTimer {
  public:
   [[nodiscard]] bool counts_processor_time() const { return counts_processor_time_; }
 
-  // Of a piece of work that is done again and again for about `allowed_s`.
+  // Times a piece of work that is done again and again for about `allowed_s`.
   template <class Work>
   [[nodiscard]] double seconds(double allowed_s, Work work) const {
     return median_seconds(allowed_s, work, counts_processor_time_ ? processor_s : now_s);
@@ -66,7 +66,7 @@ class ProcessorShare {
   double processor_start_ = processor_s();
 };
 
-// Of a thread that got `share` of a processor while it was timed.
+// Corrects rates of a thread that got `share` of a processor while it was timed.
 void share_out(double share, DeviceProfile& profile) {
   for (double* rate : {&profile.memory_bytes_per_s,
                        &profile.copied_bytes_per_s,

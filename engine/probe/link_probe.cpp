@@ -283,7 +283,7 @@ class Star {
   std::size_t bytes_;
 };
 
-// Of the network interface of the hub. The least time counts: where something is lost on the way,
+// The network interface of the hub. The least time counts: where something is lost on the way,
 // such a short transfer waits longer for that than for all the rest.
 double star_bytes_per_s(const Communicator& communicator,
                         int hub,

@@ -47,9 +47,14 @@ std::vector<LinkMeasurements> links_of_ranks(const LinkMeasurements& mine,
     double receive_bytes_per_s;
   };
   std::vector<LinkMeasurements> ranks;
-  for (const Numbers& of : communicator.of_ranks(
+  for (const Numbers& numbers : communicator.of_ranks(
            Numbers{mine.message_s, mine.byte_s, mine.send_bytes_per_s, mine.receive_bytes_per_s})) {
-    ranks.push_back({of.message_s, of.byte_s, of.send_bytes_per_s, of.receive_bytes_per_s, {}, {}});
+    ranks.push_back({numbers.message_s,
+                     numbers.byte_s,
+                     numbers.send_bytes_per_s,
+                     numbers.receive_bytes_per_s,
+                     {},
+                     {}});
   }
   for (std::size_t peer = 0; peer < ranks.size(); ++peer) {
     const auto halves = communicator.of_ranks(mine.half_round_trip_s[peer]);

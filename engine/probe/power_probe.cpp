@@ -139,7 +139,7 @@ std::vector<int> counts_up_to(int all) {
   return counts;
 }
 
-// Of each number of cores, from those that were measured: linear between them.
+// Watts for each number of cores, from those that were measured: linear between them.
 std::vector<double> filled_up(const std::vector<int>& counts, const std::vector<double>& watts) {
   std::vector<double> all{watts.front()};
   for (std::size_t i = 1; i < counts.size(); ++i) {

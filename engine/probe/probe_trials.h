@@ -29,7 +29,7 @@ using partitioner::ConvolutionPoint;
 [[nodiscard]] std::vector<ConvolutionPoint> model_trials(
     const partitioner::Network& network, const std::vector<ConvolutionKernel>& kernels);
 
-// Of what the trial computes in one pass, as compute_model.h counts it.
+// Operations of the trial in one pass, as compute_model.h counts them.
 [[nodiscard]] double trial_flops(const ConvolutionPoint& trial, partitioner::ConvolutionPass pass);
 [[nodiscard]] double trial_flops(const ConvolutionPoint& trial);  // of all three
 
@@ -37,7 +37,7 @@ using partitioner::ConvolutionPoint;
 [[nodiscard]] ConvolutionShape trial_shape(const ConvolutionPoint& trial);
 [[nodiscard]] Region trial_output(const ConvolutionPoint& trial);
 [[nodiscard]] Region trial_input(const ConvolutionPoint& trial);
-// Of maps, gradients, weights and scratch.
+// Bytes of maps, gradients, weights and scratch.
 [[nodiscard]] Index trial_bytes(const ConvolutionPoint& trial);
 
 struct TrialLimits {

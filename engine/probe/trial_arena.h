@@ -12,13 +12,13 @@
 
 namespace tessera::engine {
 
-// Of so many elements: what follows them lies aligned.
+// So many elements, rounded up so that what follows them lies aligned.
 [[nodiscard]] inline Index aligned_elements(Index count) {
   constexpr Index kElements = kAlignment / sizeof(float);
   return (count + kElements - 1) / kElements * kElements;
 }
 
-// Of a map that lies there.
+// A view of the map that lies there.
 [[nodiscard]] inline View<float> trial_view(float* cells, const Region& region) {
   return {cells, region, channel_block(region.channels.size())};
 }

@@ -80,10 +80,10 @@ void expect_output_for_each_class(const Network& network,
                                   const std::string& path) {
   const std::vector<partitioner::Loss> all = losses(network);
   expects(!all.empty(), "a network that is trained or evaluated has a loss");
-  for (const partitioner::Loss& of : all) {
-    if (dataset.classes() != network.shape(of.layer).volume() &&
-        !has_spare_outputs(network, of.layer, dataset)) {
-      throw InputError(path, 0, output_difference(network, of.layer, model, dataset));
+  for (const partitioner::Loss& loss : all) {
+    if (dataset.classes() != network.shape(loss.layer).volume() &&
+        !has_spare_outputs(network, loss.layer, dataset)) {
+      throw InputError(path, 0, output_difference(network, loss.layer, model, dataset));
     }
   }
 }
@@ -91,9 +91,9 @@ void expect_output_for_each_class(const Network& network,
 std::optional<std::string> spare_outputs(const Network& network,
                                          const std::string& model,
                                          const Dataset& dataset) {
-  for (const partitioner::Loss& of : losses(network)) {
-    if (has_spare_outputs(network, of.layer, dataset)) {
-      return output_difference(network, of.layer, model, dataset) +
+  for (const partitioner::Loss& loss : losses(network)) {
+    if (has_spare_outputs(network, loss.layer, dataset)) {
+      return output_difference(network, loss.layer, model, dataset) +
              ", or the spare outputs only learn that they are never right";
     }
   }

@@ -63,7 +63,7 @@ std::vector<Index> items_named(const Dataset& dataset, const std::set<std::strin
   return items;
 }
 
-// Of files that nobody misses among pictures.
+// Whether it is about files that nobody misses among pictures.
 bool is_note(const DataProblem& problem) {
   return problem.fault == DataFault::LeftOut &&
          std::any_of(kNotes.begin(), kNotes.end(), [&](std::string_view ending) {
@@ -190,7 +190,7 @@ class DataOpening {
     }
   }
 
-  // Of lines, as warnings() makes them.
+  // Warns of each line of a text as warnings() makes it.
   void warn_each(const std::string& lines) const {
     for (std::size_t begin = 0; begin < lines.size();) {
       const std::size_t end = lines.find('\n', begin);

@@ -69,7 +69,7 @@ class DeviceChoice {
                                                            const partitioner::Network& network,
                                                            const Workload& workload) const;
   [[nodiscard]] partitioner::PredictedSet predicted(const partitioner::DeviceSet& set) const;
-  // Of the devices that are not listed, where they are idle.
+  // The idle power of the devices that are not listed, where it is known.
   [[nodiscard]] std::optional<double> idle_w_beside(const std::vector<int>& devices) const;
 
   DeviceRequest request_;

@@ -61,7 +61,8 @@ class MappedData {
   // What that took of memory beside steps.
   [[nodiscard]] Index moving_bytes() const { return moving_bytes_; }
 
-  // Of pictures to test with, so many of which lie on this rank. All ranks call this together.
+  // Shares out pictures to test with, so many of which lie on this rank. All ranks call this
+  // together.
   void test_on(Index pictures, const SessionObserver& observer);
 
   // Makes a source of the data set read this rank's share. Throws InputError where the data set has

@@ -50,7 +50,7 @@ std::string described(const Kind& kind) {
                                           kind.shape.cols);
 }
 
-// That of the lowest rank that has one.
+// The kind of the lowest rank that has one.
 std::optional<Kind> common_kind(const Kind& mine, const Communicator& communicator) {
   const std::vector<Kind> kinds = communicator.of_ranks(mine);
   const std::vector<std::string> hosts = hosts_of_ranks(communicator);

@@ -20,7 +20,7 @@ class PartitionChooser {
   PartitionChooser(const TrainingRequest& request, const SessionObserver& observer)
       : request_(request), observer_(observer) {}
 
-  // Of a run of so many steps. Where an earlier choice was made for it, that of that one; else the
+  // The first partition of a run of so many steps: that of an earlier choice for it, else the
   // one that is predicted to be best.
   [[nodiscard]] partitioner::Partition first_partition(const partitioner::Network& network,
                                                        const Workload& workload,

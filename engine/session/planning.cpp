@@ -23,7 +23,7 @@ using partitioner::Partition;
 
 namespace {
 
-// Of the profile; empty if there is none.
+// The file of the profile; empty if there is none.
 std::string profile_path(const PartitionRequest& request) {
   if (!request.cluster.empty()) {
     return request.cluster;
@@ -41,7 +41,7 @@ ClusterProfile assumed_cluster(const PartitionRequest& request, int ranks) {
   return partitioner::equal_devices(numbers);
 }
 
-// Of single layers only convolutions count: others take little.
+// Single layers other than convolutions take little.
 Index convolution_scratch_bytes(const partitioner::Network& network,
                                 int layer,
                                 const partitioner::ConvolutionKernels& kernels,

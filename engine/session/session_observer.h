@@ -26,7 +26,7 @@ struct SessionObserver {
       warning(text);
     }
   }
-  // Of what all ranks know alike: once, on rank 0.
+  // Where all ranks know it alike: once, on rank 0.
   void warn(const std::string& text, const Communicator& communicator) const {
     if (communicator.rank() == 0) {
       warn(text);

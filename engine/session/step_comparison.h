@@ -11,7 +11,7 @@ namespace tessera::engine {
 
 class StepComparison {
  public:
-  // Of one step, seconds.
+  // Adds a step of so many seconds.
   void add(double step_s);
 
   // "step: predicted 1.32 s, measured 1.40 s (median of 120)" with a line break; empty where no

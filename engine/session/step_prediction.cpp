@@ -31,7 +31,7 @@ PlayedStep played_step(const PartitionRequest& request,
   return step;
 }
 
-// Of an action of a played step: its number in the plan's schedule, which always has the loss.
+// The number of an action of a played step in the plan's schedule, which always has the loss.
 int number_of(const PlayedStep& played,
               const partitioner::PricedAction& priced,
               const partitioner::Schedule& schedule) {

@@ -19,7 +19,7 @@ namespace tessera::engine {
 
 class TrainingPhases {
  public:
-  // Of all ranks of the run. Both must outlive it.
+  // `communicator` has all ranks of the run. Both must outlive it.
   TrainingPhases(const partitioner::Network& network, const Communicator& communicator)
       : network_(network), communicator_(communicator) {}
 

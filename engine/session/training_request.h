@@ -50,7 +50,8 @@ struct TrainingRequest {
   std::string weights = {};                // to start with
   BatchNormMode batch_norm = BatchNormMode::Sync;
   Index local_after = 0;  // steps of the first part of a post-local run; 0: half of the run
-  // Of pixels, one number or one per channel; empty: those of the weights, else 0 and 1.
+  // Mean and deviation of pixels, one number or one per channel; empty: those of the weights, else
+  // 0, 1.
   std::vector<float> mean = {};
   std::vector<float> stddev = {};
   Index checkpoint_every = 0;  // steps; 0: once per epoch

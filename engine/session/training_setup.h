@@ -42,7 +42,7 @@ class TrainingSetup {
   [[nodiscard]] const partitioner::Network& network() const { return model_.network; }
   [[nodiscard]] const partitioner::TrainingOptions& training() const { return training_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // Of the weights that training begins with; nothing without any.
+  // How pictures were prepared for the weights that training begins with; nothing without any.
   [[nodiscard]] const std::optional<Preparation>& before() const { return before_; }
   [[nodiscard]] const RenderingRules& rules() const { return rules_; }
 
@@ -58,10 +58,10 @@ class TrainingSetup {
   [[nodiscard]] Index listed_bytes() const { return data_->bytes(); }
   // Once.
   [[nodiscard]] OpenedData open_data() { return std::move(*data_).open(); }
-  // Of a data set, by the batch; nothing on ranks that do not read. All ranks call this together.
+  // A data set by the batch; null on ranks that do not read. All ranks call this together.
   [[nodiscard]] std::shared_ptr<BatchSource> source(std::optional<Dataset> dataset,
                                                     Split split) const;
-  // Of the run, with so many pictures; the learning rate follows it from then on.
+  // The length of the run with so many pictures; the learning rate follows it from then on.
   [[nodiscard]] TrainingLength settle_length(Index pictures);
 
   // Images of a pass.

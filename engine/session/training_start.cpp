@@ -31,7 +31,7 @@ std::string frozen_text(int last) {
                      : fmt::format("layers 0 to {} frozen", last);
 }
 
-// Of --weights; without them, random ones stay.
+// Takes the weights that are asked for; without any, random ones stay.
 void take_weights(const TrainingRequest& request,
                   const partitioner::Network& network,
                   Trainer& trainer,

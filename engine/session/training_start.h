@@ -23,7 +23,8 @@ namespace tessera::engine {
                                                     const Communicator& communicator,
                                                     const SessionObserver& observer);
 
-// Of the file of --resume or --weights; nothing without one. All ranks call this together.
+// What the checkpoint to resume, or the weights, say; nothing without one. All ranks call this
+// together.
 [[nodiscard]] std::optional<Preparation> preparation_before(const TrainingRequest& request,
                                                             const Communicator& communicator);
 

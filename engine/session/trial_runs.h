@@ -36,7 +36,7 @@ struct MeasuredPower {
   return {watts.has_value(), watts.value_or(0), after.relative_error, after.estimated};
 }
 
-// Of this rank. Seconds are of steps that count: rank 0's are those of the run.
+// What this rank measured. Seconds are those of steps that count: rank 0's are those of the run.
 struct TrialMeasurement {
   std::vector<double> step_s;
   double computing = 0;   // the part of a step in which it did not wait for others

@@ -209,7 +209,7 @@ LiveTerminal::Key LiveTerminal::read_key() {
       return sequence.key;
     }
   }
-  // Of a sequence that means nothing here, nothing is left.
+  // A sequence that means nothing here is dropped whole.
   keys.erase(0, keys[0] == '\x1b' ? keys.size() : 1);
   return Key::Other;
 }

@@ -15,7 +15,7 @@ struct TerminalSize {
   int lines = 24;
 };
 
-// Of the terminal at standard output, or of COLUMNS and LINES where it does not say.
+// The size of the terminal at standard output, else what COLUMNS and LINES say.
 [[nodiscard]] TerminalSize terminal_size();
 
 // What the terminal at standard output understands: escape sequences, colours (NO_COLOR and TERM

@@ -22,7 +22,7 @@ namespace {
 using Digraph = lemon::SmartDigraph;
 using Counts = std::vector<std::vector<Index>>;  // [device][class]
 
-// Of a computed number of samples: a whole one is taken as it is.
+// The whole numbers around a computed number of samples: a whole one is taken as it is.
 struct Between {
   Index least = 0;
   Index most = 0;

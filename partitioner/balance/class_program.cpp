@@ -82,7 +82,7 @@ class ClassProgram {
     }
   }
 
-  // Of each class as many arrive as leave.
+  // As many samples of each class arrive as leave.
   void add_classes() {
     for (std::size_t c = 0; c < classes_.classes(); ++c) {
       Terms terms;

@@ -148,8 +148,8 @@ Index ClassSamples::of_device(std::size_t device) const {
 
 Index ClassSamples::of_class(std::size_t at) const {
   return std::accumulate(
-      counts.begin(), counts.end(), Index{0}, [at](Index sum, const std::vector<Index>& of) {
-        return sum + of[at];
+      counts.begin(), counts.end(), Index{0}, [at](Index sum, const std::vector<Index>& of_device) {
+        return sum + of_device[at];
       });
 }
 

@@ -30,8 +30,8 @@ inline constexpr double kMostWhileMoving = 0.25;
 struct DataMap {
   std::vector<Index> before;         // samples of each device
   std::vector<MappedSamples> moves;  // by `from`, then `begin`
-  // Of the first epoch, trained on samples that stay while the others move; from 0 to
-  // kMostWhileMoving.
+  // The share of the first epoch that is trained on samples that stay while the others move; from 0
+  // to kMostWhileMoving.
   double share_while_moving = 0;
   friend bool operator==(const DataMap&, const DataMap&) = default;
 };

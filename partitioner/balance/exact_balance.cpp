@@ -91,7 +91,7 @@ class ExactBalance {
     }
   }
 
-  // Of those inside, at which a device can hold a further sample.
+  // A time inside at which a device can hold a further sample.
   [[nodiscard]] double middle_of(const Interval& interval) const {
     const double next_s = limits_.next_epoch_s(interval.low.epoch_s);
     const double middle_s = (next_s + limits_.previous_epoch_s(interval.high.epoch_s, false)) / 2;

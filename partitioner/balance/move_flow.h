@@ -32,7 +32,7 @@ class MoveFlow {
   [[nodiscard]] std::optional<std::vector<SampleMove>> moves(const BalanceTimes& times,
                                                              MoveCut& cut);
 
-  // Of all moves that keep to the times, some that move the fewest samples; there must be some.
+  // Moves of the fewest samples among all that keep to the times; there must be some.
   [[nodiscard]] std::vector<SampleMove> fewest_moves(const BalanceTimes& times);
 
  private:

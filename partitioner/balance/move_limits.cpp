@@ -8,8 +8,8 @@ namespace tessera::partitioner {
 
 namespace {
 
-// Of a number of samples, relative and absolute: a time that was computed from a whole number gives
-// that number again, and of many samples none more.
+// Tolerance of a number of samples, relative and absolute: a time that was computed from a whole
+// number gives that number again, and of many samples none more.
 constexpr double kLimitRounding = 8 * std::numeric_limits<double>::epsilon();
 constexpr double kLittle = 1e-9;
 
@@ -43,9 +43,9 @@ double MoveLimits::seconds(std::size_t device, double shards) const {
 }
 
 Index MoveLimits::on(std::size_t device, double epoch_s) const {
-  const BalanceDevice& of = problem_.devices[device];
-  const double samples =
-      std::min(static_cast<double>(of.capacity), rounded_down(epoch_s / of.seconds_per_sample));
+  const BalanceDevice& profile = problem_.devices[device];
+  const double samples = std::min(static_cast<double>(profile.capacity),
+                                  rounded_down(epoch_s / profile.seconds_per_sample));
   const double shards = shards_of(device, samples);
   return shards < 0                               ? -1
          : shards >= static_cast<double>(shards_) ? shards_
@@ -62,13 +62,13 @@ bool MoveLimits::is_enough(double epoch_s) const {
 }
 
 Index MoveLimits::out_of(std::size_t device, double move_s) const {
-  const BalanceDevice& of = problem_.devices[device];
-  return move_s > 0 ? whole(move_s * of.send_bytes_per_s / shard_bytes()) : 0;
+  const BalanceDevice& profile = problem_.devices[device];
+  return move_s > 0 ? whole(move_s * profile.send_bytes_per_s / shard_bytes()) : 0;
 }
 
 Index MoveLimits::into(std::size_t device, double move_s) const {
-  const BalanceDevice& of = problem_.devices[device];
-  return move_s > 0 ? whole(move_s * of.receive_bytes_per_s / shard_bytes()) : 0;
+  const BalanceDevice& profile = problem_.devices[device];
+  return move_s > 0 ? whole(move_s * profile.receive_bytes_per_s / shard_bytes()) : 0;
 }
 
 Index MoveLimits::between(std::size_t from, std::size_t to, double move_s) const {

@@ -10,15 +10,16 @@ OverlapIndex::OverlapIndex(const std::vector<Region>& regions) {
     if (region.empty()) {
       continue;
     }
-    auto slab = std::find_if(slabs_.begin(), slabs_.end(), [&region](const Slab& of) {
-      return of.images == region.images && of.channels == region.channels;
+    auto slab = std::find_if(slabs_.begin(), slabs_.end(), [&region](const Slab& other) {
+      return other.images == region.images && other.channels == region.channels;
     });
     if (slab == slabs_.end()) {
       slab = slabs_.insert(slabs_.end(), {region.images, region.channels, {}});
     }
     auto& bands = slab->bands;
-    auto band = std::find_if(
-        bands.begin(), bands.end(), [&region](const Band& of) { return of.rows == region.rows; });
+    auto band = std::find_if(bands.begin(), bands.end(), [&region](const Band& other) {
+      return other.rows == region.rows;
+    });
     if (band == bands.end()) {
       band = bands.insert(bands.end(), {region.rows, {}});
     }

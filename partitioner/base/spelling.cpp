@@ -23,21 +23,21 @@ bool same(char a, char b) {
 
 // Letters to insert, delete, replace or swap with their neighbour (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
-  std::array<std::array<std::size_t, kLongest + 1>, kLongest + 1> of{};  // of prefixes
+  std::array<std::array<std::size_t, kLongest + 1>, kLongest + 1> distance{};  // of prefixes
   for (std::size_t i = 0; i <= a.size(); ++i) {
     for (std::size_t j = 0; j <= b.size(); ++j) {
       if (i == 0 || j == 0) {
-        of[i][j] = i + j;
+        distance[i][j] = i + j;
         continue;
       }
-      const std::size_t replaced = of[i - 1][j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1);
-      of[i][j] = std::min({of[i - 1][j] + 1, of[i][j - 1] + 1, replaced});
+      const std::size_t replaced = distance[i - 1][j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1);
+      distance[i][j] = std::min({distance[i - 1][j] + 1, distance[i][j - 1] + 1, replaced});
       if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1])) {
-        of[i][j] = std::min(of[i][j], of[i - 2][j - 2] + 1);
+        distance[i][j] = std::min(distance[i][j], distance[i - 2][j - 2] + 1);
       }
     }
   }
-  return of[a.size()][b.size()];
+  return distance[a.size()][b.size()];
 }
 
 }  // namespace

@@ -109,20 +109,20 @@ std::vector<Placing> wanted_slots(ActivationArena& arena) {
   return wanted;
 }
 
-// Of each slot. The most of all, which no placing can be below.
+// Finds the peak of each slot. Returns the most of all, which no placing can be below.
 Index find_peaks(std::vector<Placing>& slots) {
   Index most = 0;
   for (const Placing& time : slots) {  // a peak begins where some slot does
     const int now = time.slot->from;
-    const auto is_there = [now](const Placing& of) {
-      return of.slot->from <= now && now <= of.slot->to;
+    const auto is_there = [now](const Placing& placing) {
+      return placing.slot->from <= now && now <= placing.slot->to;
     };
     Index bytes = 0;
-    for (const Placing& of : slots) {
-      bytes += is_there(of) ? of.slot->bytes : 0;
+    for (const Placing& placing : slots) {
+      bytes += is_there(placing) ? placing.slot->bytes : 0;
     }
-    for (Placing& of : slots) {
-      of.peak = is_there(of) ? std::max(of.peak, bytes) : of.peak;
+    for (Placing& placing : slots) {
+      placing.peak = is_there(placing) ? std::max(placing.peak, bytes) : placing.peak;
     }
     most = std::max(most, bytes);
   }
@@ -274,8 +274,8 @@ std::vector<Index> arena_bytes_of_ranks(const Network& network,
   for (int rank = 0; rank < plan.ranks; ++rank) {
     ActivationArena arena = activation_lifetimes(network, plan, rank, options);
     std::vector<Index> wants;
-    for (const Placing& of : wanted_slots(arena)) {
-      wants.insert(wants.end(), {of.slot->bytes, of.slot->from, of.slot->to});
+    for (const Placing& placing : wanted_slots(arena)) {
+      wants.insert(wants.end(), {placing.slot->bytes, placing.slot->from, placing.slot->to});
     }
     const auto [found, is_new] = known.try_emplace(std::move(wants));
     if (is_new) {

@@ -27,9 +27,9 @@ class Lifetimes {
 
   ActivationArena compute() {
     for (int layer = 0; layer < network_.size(); ++layer) {
-      const LayerPlan& of = plan_.layers[slot(rank_)][slot(layer)];
-      arena_.argmax_pool[slot(layer)] = of.argmax_pool;
-      arena_.fused_pool[slot(layer)] = options_.keep_maps ? kNoLayer : of.fused_pool;
+      const LayerPlan& layer_plan = plan_.layers[slot(rank_)][slot(layer)];
+      arena_.argmax_pool[slot(layer)] = layer_plan.argmax_pool;
+      arena_.fused_pool[slot(layer)] = options_.keep_maps ? kNoLayer : layer_plan.fused_pool;
     }
     for (const LayerRun& group : groups_of(plan_)) {
       recompute(group);

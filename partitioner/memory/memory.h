@@ -71,7 +71,8 @@ struct MemoryOptions {
                                        int rank,
                                        const MemoryOptions& options);
 
-// Of all ranks. Workspace and program of each, where they are known; empty: those of `options`.
+// The same for all ranks. Workspace and program of each, where they are known; empty: those of
+// `options`.
 [[nodiscard]] std::vector<MemoryUse> planned_memory_of_ranks(
     const Network& network,
     const Plan& plan,

@@ -29,7 +29,7 @@ struct Loss {
 // By layer; none twice.
 [[nodiscard]] std::vector<Loss> losses(const Network& network);
 
-// That of one layer.
+// The loss of one layer.
 [[nodiscard]] std::optional<Loss> loss_of(const Network& network, int layer);
 
 // The layer whose map is what the network says of an image: that of the last loss; without any, the

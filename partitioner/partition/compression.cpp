@@ -26,7 +26,7 @@ std::optional<Number> number_in(std::string_view text) {
   return good ? std::optional(number) : std::nullopt;
 }
 
-// Of a run that does not travel plain.
+// Bytes of a run that does not travel plain.
 Index compressed_bytes(const Compression& compression, const ElementRun& run) {
   switch (compression.kind) {
     case Kind::TopK:

@@ -14,9 +14,9 @@ Index learnt_elements(const Network& network, int layer) {
   if (network.layer(layer).frozen) {
     return 0;
   }
-  const LayerParameters of = layer_parameters(network, layer);
+  const LayerParameters parameters = layer_parameters(network, layer);
   Index elements = 0;
-  for (const ParameterShape& shape : {of.weight, of.bias, of.scale}) {
+  for (const ParameterShape& shape : {parameters.weight, parameters.bias, parameters.scale}) {
     elements += shape.channels * shape.row;
   }
   return elements;

@@ -34,14 +34,14 @@ struct GradientBucket {
   friend bool operator==(const GradientBucket&, const GradientBucket&) = default;
 };
 
-// Of weight, bias and scale; 0 for a layer that learns nothing.
+// Elements of weight, bias and scale; 0 for a layer that learns nothing.
 [[nodiscard]] Index learnt_elements(const Network& network, int layer);
 
 // All layers that learn, in buckets. The first layer of a bucket has parameters.
 [[nodiscard]] std::vector<GradientBucket> gradient_buckets(
     const Network& network, const GradientReduction& gradient_reduction);
 
-// Of a message of one run of gradients or values; nothing is sent where it is empty.
+// Bytes of a message of one run of gradients or values; nothing is sent where it is empty.
 [[nodiscard]] Index reduction_message_bytes(const Compression& compression,
                                             const ElementRun& run,
                                             Index scalar_bytes);

@@ -39,7 +39,7 @@ inline constexpr ConvolutionKernel kConvolutionKernels[] = {ConvolutionKernel::D
 [[nodiscard]] std::string_view name_of(ConvolutionKernel kernel);
 [[nodiscard]] std::optional<ConvolutionKernel> kernel_named(std::string_view name);
 
-// Of the three passes of one layer.
+// The kernels of the three passes of one layer.
 struct ConvolutionKernels {
   ConvolutionKernel forward = ConvolutionKernel::Direct;
   ConvolutionKernel backward_data = ConvolutionKernel::Direct;

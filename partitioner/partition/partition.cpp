@@ -16,7 +16,7 @@ namespace {
 
 constexpr Index kMostParts = 1'000'000;  // of a cut, and tiles of a group
 
-// Of everything that geometry or the set of parameters depends on.
+// A fingerprint of everything that geometry or the set of parameters depends on.
 class NetworkFingerprint : public Fingerprint {
  public:
   using Fingerprint::add;
@@ -124,9 +124,10 @@ class Validation {
                        network_.layers.size()));
     }
     for (std::size_t layer = 0; layer < partition_.kernels.size(); ++layer) {
-      const ConvolutionKernels& of = partition_.kernels[layer];
-      for (const ConvolutionKernel kernel : {of.forward, of.backward_data, of.backward_weights}) {
-        if (of != ConvolutionKernels{} && !applies(kernel, network_, static_cast<int>(layer))) {
+      const ConvolutionKernels& chosen = partition_.kernels[layer];
+      for (const ConvolutionKernel kernel :
+           {chosen.forward, chosen.backward_data, chosen.backward_weights}) {
+        if (chosen != ConvolutionKernels{} && !applies(kernel, network_, static_cast<int>(layer))) {
           fail(
               fmt::format("layer {} cannot be computed by the kernel {}: winograd2 and winograd4 "
                           "are for 3x3 convolutions of stride 1 without groups",

@@ -292,14 +292,14 @@ std::string replicas_text(const Replicas& replicas) {
 std::string kernels_text(const std::vector<ConvolutionKernels>& kernels) {
   std::string text;
   std::vector<ConvolutionKernels> written{ConvolutionKernels{}};
-  for (const ConvolutionKernels& of : kernels) {
-    if (std::find(written.begin(), written.end(), of) != written.end()) {
+  for (const ConvolutionKernels& chosen : kernels) {
+    if (std::find(written.begin(), written.end(), chosen) != written.end()) {
       continue;
     }
-    written.push_back(of);
+    written.push_back(chosen);
     std::vector<std::size_t> layers;
     for (std::size_t layer = 0; layer < kernels.size(); ++layer) {
-      if (kernels[layer] == of) {
+      if (kernels[layer] == chosen) {
         layers.push_back(layer);
       }
     }
@@ -307,9 +307,9 @@ std::string kernels_text(const std::vector<ConvolutionKernels>& kernels) {
         "\n[[kernels]]\nlayers = [{}]\nforward = \"{}\"\nbackward_data = \"{}\"\n"
         "backward_weights = \"{}\"\n",
         fmt::join(layers, ", "),
-        name_of(of.forward),
-        name_of(of.backward_data),
-        name_of(of.backward_weights));
+        name_of(chosen.forward),
+        name_of(chosen.backward_data),
+        name_of(chosen.backward_weights));
   }
   return text;
 }

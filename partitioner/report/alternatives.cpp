@@ -289,7 +289,8 @@ class AlternativesSearch {
     add({.name = "data moved", .epoch_s = of_epoch(balance_exactly(problem))});
   }
 
-  // Of gradients, once, between all devices: whether there are images for all of them or not.
+  // Seconds of reducing gradients once between all devices, whether there are images for all of
+  // them or not.
   [[nodiscard]] double reduction_seconds() const {
     SearchOptions options = options_;
     options.batch = std::max<Index>(options.batch, cluster_.size());

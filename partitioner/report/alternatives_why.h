@@ -9,7 +9,7 @@
 
 namespace tessera::partitioner {
 
-// Of all but `why`; the chosen partition leaves work to `busy` of so many devices.
+// Reasons from all but `why`; the chosen partition leaves work to `busy` of so many devices.
 [[nodiscard]] std::vector<std::string> why_it_wins(const Alternatives& alternatives,
                                                    Index busy,
                                                    Index devices);

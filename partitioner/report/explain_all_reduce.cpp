@@ -13,7 +13,7 @@ std::string milliseconds(double seconds) {
   return fmt::format("{:.1f}", 1000 * seconds);
 }
 
-// Of what the layer learns, tensor by tensor.
+// Bytes of what the layer learns, tensor by tensor.
 Index layer_bytes(const Network& network, int layer, const Compression& compression) {
   if (learnt_elements(network, layer) == 0) {
     return 0;

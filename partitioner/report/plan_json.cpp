@@ -84,7 +84,7 @@ OrderedJson kernels_json(const Network& network, const Plan& plan) {
   return kernels;
 }
 
-// Of all passes of a step on one rank.
+// Multiply-adds of all passes of a step on one rank.
 double step_multiply_adds(const Network& network,
                           const Plan& plan,
                           const LayerRun& layers,

@@ -16,7 +16,7 @@ namespace tessera::partitioner {
 struct ReportOptions {
   std::string model;  // what the user calls it
   MemoryOptions memory;
-  // Of each rank, where they are known; else those of `memory`.
+  // Scratch of each rank, where it is known; else that of `memory`.
   std::vector<Index> workspace_bytes;
   std::vector<Index> program_bytes;
 };

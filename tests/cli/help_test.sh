@@ -25,6 +25,8 @@ expect 'under mpiexec the help is printed once' test "$(grep -c '^Usage:' "$fold
 refused 'expected a command: train, choose, eval, predict, plan'
 refused 'unknown command "wobble" \(expected one of train, choose, eval, predict, plan' wobble
 refused 'unknown command "trian": did you mean .train.\?' trian models/lenet5.cfg
+refused_together 'unknown command "trian": did you mean .train.\?' trian models/lenet5.cfg
+refused_together 'unknown option --epoch: did you mean .--epochs.\?' train models/lenet5.cfg --data a --run b --epoch 3
 refused 'unknown command "predcit": did you mean .predict.\?' predcit
 
 # Pages: short enough for a screen, with examples; how to cut is a page of its own.

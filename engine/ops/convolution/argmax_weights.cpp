@@ -68,7 +68,7 @@ class ArgmaxWeights {
  private:
   [[nodiscard]] Index filters() const { return region_.channels.size(); }
 
-  // Those of `windows` that have cells of the range.
+  // The windows among `windows` that have cells of the range.
   [[nodiscard]] Range windows_of(const Range& cells, const Range& windows) const {
     const auto window_of = [&](Index cell) { return (cell + pool_.padding / 2) / pool_.stride; };
     return intersect({window_of(cells.begin), window_of(cells.end - 1) + 1}, windows);
@@ -97,7 +97,7 @@ class ArgmaxWeights {
     }
   }
 
-  // Of whole windows, or of one row of them that the region clips.
+  // Sums whole windows, or one row of windows that the region clips.
   void sum_rows(Index n, const Range& rows, T* sums) const {
     for_each_run(rows.size(), rows_at_once(), [&](Index begin, Index count) {
       const Range some{rows.begin + begin, rows.begin + begin + count};
@@ -160,7 +160,7 @@ class ArgmaxWeights {
     for (Index k = 0; k < filters(); ++k) {
       const Index channel = region_.channels.begin + k;
       job.argmax = offsets + argmax_gradient_.argmax.channel_offset(channel);
-      if (argmax_gradient_.of == GradientOf::Windows) {
+      if (argmax_gradient_.kind == GradientOf::Windows) {
         job.gradient = argmax_gradient_.gradient.cell(n, rows.begin, cols.begin) +
                        argmax_gradient_.gradient.channel_offset(channel);
       } else {

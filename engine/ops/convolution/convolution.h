@@ -160,7 +160,7 @@ struct ArgmaxGradient {
   PoolSite site;
   View<const T> gradient;
   View<const ArgmaxOffset> argmax;
-  GradientOf of = GradientOf::Windows;
+  GradientOf kind = GradientOf::Windows;
 };
 
 // As below, of a layer that partitioner::weights_from_argmax(); sums are in another order.

@@ -276,7 +276,7 @@ class BackwardData {
     return offsets;
   }
 
-  // Those of the chunk's taps that a cell meets, from the output that it meets first.
+  // The chunk's taps that read a cell, from the output that reads it first.
   void find_taps(const Chunk& chunk,
                  const MetTaps& rows,
                  const MetTaps& cols,

@@ -235,7 +235,7 @@ class BackwardWeights {
   std::vector<Piece> pieces_;
 };
 
-// Of the first filter of the region.
+// The weights of the region's first filter.
 template <class T>
 T* first_of(const ConvolutionShape& shape, const Region& region, Index first_filter, T* weights) {
   return weights + (region.channels.begin - first_filter) * shape.row();

@@ -109,7 +109,8 @@ class Forward {
     });
   }
 
-  // Of the terms from `first` on that are packed next: they come from far away.
+  // Prefetches the weights of the terms from `first` on, which are packed next: they come from far
+  // away.
   void ask_for_weights(const BlockRun& run, Index first) const {
     constexpr Index kLine = kAlignment / static_cast<Index>(sizeof(T));
     const Index end = std::min(first + kChunkTerms, shape_.row());

@@ -20,7 +20,7 @@ struct MetTaps {
           (outs.end - 1) * axis.stride - axis.padding + axis.size};
 }
 
-// Those of outputs in `outs`.
+// The taps by which outputs in `outs` read the cell.
 [[nodiscard]] inline MetTaps met_taps(const WindowAxis& axis, Index cell, const Range& outs) {
   MetTaps met;
   for (Index tap = axis.size - 1; tap >= 0; --tap) {

@@ -23,7 +23,7 @@ Index vectors_of(const ConvolutionShape& shape) {
   return (window_elements(shape) + kBlockChannels - 1) / kBlockChannels;
 }
 
-// Of which the last one is computed by half where that is enough.
+// Vectors in a row of windows; the last one is computed by half where that is enough.
 Index whole_vectors(const ConvolutionShape& shape) {
   return (window_elements(shape) + kBlockChannels - kNarrowChannels - 1) / kBlockChannels;
 }

@@ -63,7 +63,7 @@ FilterSource<T> filters_forward(const ConvolutionShape& shape, const T* weight) 
   return {weight, shape.row(), shape.taps(), false};
 }
 
-// Of `outs` outputs and `ins` inputs. Called by all threads of a team.
+// Multiplies `outs` outputs by `ins` inputs. Called by all threads of a team.
 template <class T>
 void transform_filters(Index side,
                        Index outs,

@@ -87,7 +87,7 @@ class WinogradScratch {
         in_blocks_(in_blocks),
         blocking_(blocking) {}
 
-  // Of so many arrays of filters and any number of teams that there is room for.
+  // Elements for so many arrays of filters and any number of teams that there is room for.
   [[nodiscard]] Index elements(Index filter_arrays) const {
     const Index per_tile = (in_blocks_ + blocking_.arrays * blocking_.part_blocks) * kBlockChannels;
     const Index padding = most_teams(blocking_) * (1 + blocking_.arrays) * kBlockChannels;
@@ -107,7 +107,7 @@ class WinogradScratch {
     return there;
   }
 
-  // Those of a batch of one of `teams` teams, behind `filter_arrays` arrays of filters.
+  // The tiles of a batch of one of `teams` teams, behind `filter_arrays` arrays of filters.
   [[nodiscard]] TransformedTiles<T> tiles(Index filter_arrays, Index team, Index teams) const {
     const Index batch = blocking_.tiles / teams;
     const Index stride =

@@ -31,7 +31,7 @@ class LineValues {
     });
   }
 
-  // Those of one line, a value for each channel of the run.
+  // The values of one line, one for each channel of the run.
   void put(const Range& run, Index n, Index row, const Value* of_channels) {
     const Index at = (n - region_.images.begin) * region_.rows.size() + row - region_.rows.begin;
     std::copy_n(
@@ -40,7 +40,7 @@ class LineValues {
         values_.begin() + at * region_.channels.size() + run.begin - region_.channels.begin);
   }
 
-  // Of each channel, with `add(total, value)`.
+  // The total of each channel, by `add(total, value)`.
   template <class Add>
   [[nodiscard]] std::vector<Value> total(Add add) const {
     const Index channels = region_.channels.size();

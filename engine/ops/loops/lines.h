@@ -44,7 +44,7 @@ template <class... T>
 template <class Value>
 class RunValues {
  public:
-  // Of make(run); `runs` must outlive it.
+  // Lines of make(run); `runs` must outlive it.
   template <class Make>
   RunValues(const std::vector<Range>& runs, Make make) : runs_(runs.data()) {
     for (const Range& run : runs) {

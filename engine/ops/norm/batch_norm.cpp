@@ -197,12 +197,12 @@ void NormalizedGradient<T>::make(
         return a.begin < b.begin;
       });
   const RunNorms& through = norms_[static_cast<std::size_t>(found - runs_.begin())];
-  const auto apply = [&](const Range& of, const BlockNorms<T>& how) {
-    if (of.empty()) {
+  const auto apply = [&](const Range& part, const BlockNorms<T>& how) {
+    if (part.empty()) {
       return;
     }
     gradient_.for_each_piece(
-        {run, n, row, channels}, of, [&](Index col, Index cells, const T* g, Index step) {
+        {run, n, row, channels}, part, [&](Index col, Index cells, const T* g, Index step) {
           row_kernels<T>().normalize_gradient({line_start(in_, run, n, row, col),
                                                in_.block,
                                                g,

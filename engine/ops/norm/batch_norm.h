@@ -34,7 +34,7 @@ class LineMoments {
   // Takes in a line of some channels, what lies in the region of it. Once for each line.
   void add(const Range& channels, Index n, Index row);
 
-  // Of each channel, when all lines are in.
+  // The moments of each channel, when all lines are in.
   [[nodiscard]] std::vector<Moments> total() const;
 
  private:
@@ -87,7 +87,7 @@ struct NormGradient {
   }
 };
 
-// Of each channel of the region, from the gradients of the output.
+// Sums for each channel of the region, from the gradients of the output.
 template <class T>
 [[nodiscard]] std::vector<NormGradient> normalize_backward_statistics(
     View<const T> in,

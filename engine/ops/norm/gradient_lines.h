@@ -57,8 +57,8 @@ class GradientLines {
     }
   }
 
-  // Those of `cols` that lie in whole windows of a fused pool with a gradient; else none, after the
-  // last.
+  // The part of `cols` that lies in whole windows of a fused pool with a gradient; else none, after
+  // the last.
   [[nodiscard]] Range whole_windows(Index row, const Range& cols) const {
     const Range none{cols.end, cols.end};
     if (!fused_ || !is_pooled(window_of(row))) {

@@ -17,7 +17,7 @@ struct LowRankFactors {
   std::vector<float> right;  // (cols, rank)
 };
 
-// Of a matrix in rows, whose last row may end early: what is missing counts as 0.
+// Factors of a matrix in rows, whose last row may end early: what is missing counts as 0.
 template <class T>
 [[nodiscard]] LowRankFactors low_rank_factors(const partitioner::LowRankShape& shape,
                                               std::span<const T> matrix);

@@ -312,7 +312,7 @@ struct BlockKernels {
   // do that need no planes.
   void (*plane_outer_sum)(const PlaneOuterSum<T>& job, Index filters, Index terms);
 
-  // Of 1, 2, 3 or 5 parts.
+  // Sums 1, 2, 3 or 5 parts.
   void (*argmax_sum)(const ArgmaxSum<T>& job, Index parts);
 
   // 1 <= pixels <= kFewPixels.
@@ -336,7 +336,7 @@ struct BlockKernels {
   void (*transform_filter_gradients[2])(const FilterGradientTransform<T>&);
 };
 
-// Those of the widest vectors that this machine has.
+// The kernels for the widest vectors that this machine has.
 template <class T>
 [[nodiscard]] const BlockKernels<T>& block_kernels();
 

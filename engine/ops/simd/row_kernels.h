@@ -203,7 +203,7 @@ struct RowKernels {
   void (*depthwise_sums)(const DepthwiseSums<T>& job, Index taps);
 };
 
-// Those of the widest vectors that this machine has.
+// The kernels for the widest vectors that this machine has.
 template <class T>
 [[nodiscard]] const RowKernels<T>& row_kernels();
 

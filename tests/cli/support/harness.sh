@@ -64,14 +64,24 @@ expect_refusal() {
   fi
 }
 
-# refused PATTERN ARGUMENT...: the program refuses these on 1 and on 4 ranks.
+# refused PATTERN ARGUMENT...: the program refuses these on 1 and on 4 ranks; what is wrong with the words of the command line
+# is found before there are any other ranks, and tried on one.
 refused() {
-  local pattern=$1 ranks
+  local pattern=$1
   shift
-  for ranks in 1 4; do
-    run "$ranks" "$@"
-    expect_refusal "$pattern"
-  done
+  run 1 "$@"
+  expect_refusal "$pattern"
+  if ! grep -q '(see tessera [a-z-]* *--help)$' "$folder/err"; then
+    refused_together "$pattern" "$@"
+  fi
+}
+
+# refused_together PATTERN ARGUMENT...: the program refuses these on 4 ranks.
+refused_together() {
+  local pattern=$1
+  shift
+  run 4 "$@"
+  expect_refusal "$pattern"
 }
 
 # refused_alone PATTERN ARGUMENT...: the same for commands that do not run on several ranks.
