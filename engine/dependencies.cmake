@@ -10,7 +10,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(tessera_stb REQUIRED IMPORTED_TARGET GLOBAL stb)
 pkg_check_modules(tessera_pictures REQUIRED IMPORTED_TARGET GLOBAL libjpeg libpng libwebp libwebpdemux libexif)
 # Optional: without it no plug on the network can be asked for its watts.
-pkg_check_modules(tessera_http IMPORTED_TARGET GLOBAL cpp-httplib)
+pkg_check_modules(tessera_http IMPORTED_TARGET GLOBAL libcurl)
 pkg_check_modules(tessera_lemon REQUIRED IMPORTED_TARGET GLOBAL lemon)
 # Optional: without it `balance --classes` is not there.
 pkg_check_modules(tessera_clp IMPORTED_TARGET GLOBAL clp)

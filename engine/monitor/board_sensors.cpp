@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <utility>
 
 #include "engine/monitor/sensor_file.h"
 
@@ -111,17 +113,33 @@ BoardSensors::BoardSensors(const fs::path& root)
       flags_(flags_file(root)),
       mailbox_(flags_.empty() && ask_flags(root / "dev/vcio") ? root / "dev/vcio" : fs::path()) {}
 
-std::optional<double> BoardSensors::temperature_c() const {
-  const auto millidegrees = temperature_.empty() ? std::nullopt : sensor_number(temperature_);
-  return millidegrees ? std::optional(1e-3 * *millidegrees) : std::nullopt;
+std::optional<double> BoardSensors::believed(double value, Plausible& range) {
+  if (value >= range.least && value <= range.most) {
+    return value;
+  }
+  if (!std::exchange(range.told, true)) {
+    problems_.push_back(fmt::format(
+        "{} shows {:g} {}, which cannot be: it is left out", range.what, value, range.unit));
+  }
+  return std::nullopt;
 }
 
-std::optional<double> BoardSensors::clock_hz() const {
+std::vector<std::string> BoardSensors::new_problems() {
+  return std::exchange(problems_, {});
+}
+
+std::optional<double> BoardSensors::temperature_c() {
+  const auto millidegrees = temperature_.empty() ? std::nullopt : sensor_number(temperature_);
+  return millidegrees ? believed(1e-3 * *millidegrees, temperatures_) : std::nullopt;
+}
+
+std::optional<double> BoardSensors::clock_hz() {
   double sum = 0;
   int count = 0;
   for (const fs::path& file : clocks_) {
-    if (const auto khz = sensor_number(file)) {  // a processor may be switched off
-      sum += 1e3 * *khz;
+    const auto khz = sensor_number(file);  // a processor may be switched off
+    if (const auto hz = khz ? believed(1e3 * *khz, frequencies_) : std::nullopt) {
+      sum += *hz;
       ++count;
     }
   }

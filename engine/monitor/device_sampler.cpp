@@ -106,7 +106,7 @@ MonitorSample DeviceSampler::take() {
 }
 
 std::vector<std::string> DeviceSampler::new_problems() {
-  std::vector<std::string> problems;
+  std::vector<std::string> problems = board_.new_problems();
   board_meter_.add_problem(problems);
   cluster_meter_.add_problem(problems);
   return problems;

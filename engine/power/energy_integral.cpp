@@ -1,45 +1,62 @@
 #include "engine/power/energy_integral.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::engine {
 
-void EnergyIntegral::add(const PowerReading& reading) {
-  const double seconds = last_ ? reading.time_s - last_->time_s : 0;
-  if (last_ && seconds <= 0) {
-    return;
+bool EnergyIntegral::add(const PowerReading& reading) {
+  if (!last_) {
+    last_ = reading;
+    power_w_ = counts_joules_ ? std::nullopt : std::optional(reading.value);
+    return true;
   }
-  const double before = last_ ? last_->value : reading.value;
-  last_ = reading;
-  if (!counts_joules_) {
-    power_w_ = reading.value;
+  const double seconds = reading.time_s - last_->time_s;
+  if (seconds <= 0) {
+    return true;
   }
-  if (seconds == 0) {
-    return;
-  }
-  const double joules =
-      counts_joules_ ? reading.value - before : (before + reading.value) / 2 * seconds;
-  const bool gap = counts_joules_ ? joules < 0 : seconds > most_s_;
-  if (counts_joules_) {
-    power_w_ = gap ? std::nullopt : std::optional(joules / seconds);
-  }
-  energy_j_ += gap ? 0 : joules;
-  (gap ? gap_s_ : measured_s_) += seconds;
+  const PowerReading before = std::exchange(*last_, reading);
+  return counts_joules_ ? add_counted(before, seconds) : add_shown(before.value, seconds);
 }
 
-EnergyTotal EnergyIntegral::total(double time_s) const {
+bool EnergyIntegral::add_counted(const PowerReading& before, double seconds) {
+  const double joules = last_->value - before.value;
+  if (last_->restarted || joules < 0 || joules > kMostWatts * seconds) {
+    power_w_.reset();
+    gap_s_ += seconds;
+    return false;
+  }
+  power_w_ = joules / seconds;
+  energy_j_ += joules;
+  measured_s_ += seconds;
+  return true;
+}
+
+bool EnergyIntegral::add_shown(double before_w, double seconds) {
+  power_w_ = last_->value;
+  const double measured_s = std::min(seconds, most_s_);
+  const bool gap = seconds > most_s_;
+  energy_j_ += measured_s * (gap ? before_w : (before_w + last_->value) / 2);
+  measured_s_ += measured_s;
+  gap_s_ += seconds - measured_s;
+  return true;
+}
+
+EnergyTotal EnergyIntegral::total(double time_s) {
   EnergyTotal total{energy_j_, measured_s_, gap_s_, power_w_};
-  if (!last_) {
-    return total;
+  if (last_) {
+    const double since_s = std::max(time_s - last_->time_s, 0.0);
+    // What a counter has counted since is known when it is read.
+    const double measured_s = counts_joules_ ? 0 : std::min(since_s, most_s_);
+    total.energy_j += measured_s * power_w_.value_or(0);
+    total.measured_s += measured_s;
+    if (since_s > most_s_) {
+      total.gap_s += since_s - measured_s;
+      total.power_w.reset();
+    }
   }
-  const double since_s = std::max(time_s - last_->time_s, 0.0);
-  if (since_s > most_s_ || !power_w_) {
-    total.gap_s += since_s;
-    total.power_w.reset();
-  } else {
-    total.energy_j += since_s * *power_w_;
-    total.measured_s += since_s;
-  }
+  said_j_ = std::max(said_j_, total.energy_j);
+  total.energy_j = said_j_;
   return total;
 }
 

@@ -1,5 +1,5 @@
 // Joules from the readings of one meter: differences where it counts, the trapezoid rule where it
-// shows watts. No energy is made up for a time that nobody measured: it is a gap, and its length is
+// shows watts. Longer times without readings are gaps without energy, whose length is
 // known.
 
 #pragma once
@@ -27,24 +27,29 @@ class EnergyIntegral {
   EnergyIntegral(bool counts_joules, double period_s)
       : counts_joules_(counts_joules), most_s_(kMostPeriods * period_s) {}
 
-  // In the order of time; two of the same time are one. Of a counter, joules also count if they
-  // were not read for long, unless the counter went back in between: then that time is a gap.
-  void add(const PowerReading& reading);
+  // In the order of time; two of the same time are one. Joules of a counter also count if they were
+  // not read for long. Where the counter went back or began anew in between, or cannot have grown
+  // so much, that time is a gap. Returns whether the reading fits the ones before.
+  bool add(const PowerReading& reading);
 
   [[nodiscard]] const std::optional<PowerReading>& last() const { return last_; }
 
-  // Joules from the first reading to `time_s`, which is not before the last one. Since then
-  // the power is taken to have been the last one; after kMostPeriods without a reading, that time
-  // is a gap, and its energy is taken back until there is one.
-  [[nodiscard]] EnergyTotal total(double time_s) const;
+  // Joules from the first reading to `time_s`, which is not before the last one. Watts are taken to
+  // have stayed the same since, for kMostPeriods, and what comes after them is a gap; what a
+  // counter has counted since is not known yet. Never less than what was said before.
+  [[nodiscard]] EnergyTotal total(double time_s);
 
  private:
+  bool add_counted(const PowerReading& before, double seconds);
+  bool add_shown(double before_w, double seconds);
+
   bool counts_joules_;
   double most_s_;
   double energy_j_ = 0;
   double measured_s_ = 0;
   double gap_s_ = 0;
   std::optional<double> power_w_;
+  double said_j_ = 0;
   std::optional<PowerReading> last_;
 };
 

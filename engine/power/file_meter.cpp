@@ -56,7 +56,8 @@ class CurveReader {
   [[noreturn]] void fail(const std::string& line) const {
     throw InputError(name_,
                      line_,
-                     fmt::format("\"{}\" is not \"joules\", \"period SECONDS\", \"SECONDS WATTS\" "
+                     fmt::format("\"{}\" is not \"joules\", \"period SECONDS\" (0.001 to 86400), "
+                                 "\"SECONDS WATTS\" "
                                  "or \"SECONDS fail\", in the order of time",
                                  printable_start(line)));
   }
@@ -69,7 +70,8 @@ class CurveReader {
     const auto value = number_in(second);
     if (first == "period") {
       constexpr double kShortest = 0.001;
-      if (!value || *value < kShortest) {
+      constexpr double kLongest = 86400;
+      if (!value || *value < kShortest || *value > kLongest) {
         fail(line);
       }
       curve_.period_s = *value;

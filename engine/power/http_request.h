@@ -17,9 +17,10 @@ struct HttpAddress {
 // "http://HOST[:PORT][/][?id=N]"; "http://" may be left out. Throws InputError that says so.
 [[nodiscard]] HttpAddress parse_http_address(const std::string& text);
 
-// The text of the answer, at most 64 KiB, where its status is 200. `seconds` is the limit for
-// connecting, and again for the answer; a name is looked up before that. Throws InputError that
-// names the host and the reason, also where this program is built without an HTTP library.
+// The text of the answer where its status is 200. Header and text together have at most 64 KiB.
+// `seconds` is the limit for connecting, and twice as much for all of it, however the bytes come; a
+// request to stop ends it within a second. Throws InputError that names the host and the reason,
+// also where this program is built without libcurl.
 [[nodiscard]] std::string http_answer(const HttpAddress& address,
                                       const std::string& path,
                                       double seconds,

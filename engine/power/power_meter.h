@@ -37,7 +37,20 @@ struct MeterDescription {
 struct PowerReading {
   double time_s = 0;  // of now_s(), in the middle of the look at the meter
   double value = 0;   // watts; of a meter that counts, joules since some moment
+  // A counter has begun anew since the last reading: what was counted in between is lost.
+  bool restarted = false;
 };
+
+// What a look at a meter brings, as in PowerReading.
+struct MeterValue {
+  // NOLINTNEXTLINE(google-explicit-constructor): most meters show a number
+  MeterValue(double shown, bool began_anew = false) : value(shown), restarted(began_anew) {}
+  double value;
+  bool restarted;
+};
+
+// No board or cluster that this is for takes more: a meter that shows it is mistaken.
+inline constexpr double kMostWatts = 1e5;
 
 // With what a meter is looked at.
 struct MeterQuery {
@@ -48,7 +61,7 @@ struct MeterQuery {
 class PowerMeter {
  public:
   // The value of a reading; throws InputError that says why there is none.
-  using Look = std::function<double(const MeterQuery&)>;
+  using Look = std::function<MeterValue(const MeterQuery&)>;
 
   PowerMeter(MeterDescription description, Look look)
       : description_(std::move(description)), look_(std::move(look)) {}
@@ -57,12 +70,16 @@ class PowerMeter {
   // For a meter that cannot know what it is connected to.
   void set_scope(MeterScope scope) { description_.scope = scope; }
 
-  // Nothing where it failed: problem() then says why. May take seconds where a meter is a command
+  // Nothing where it failed or shows what cannot be, such as negative watts: problem() then says
+  // why. May take seconds where a meter is a command
   // or is asked over a network.
   [[nodiscard]] std::optional<PowerReading> read(const MeterQuery& query = {});
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
+  // Why a value is not to be believed; empty: it may be.
+  [[nodiscard]] std::string doubt(double value) const;
+
   MeterDescription description_;
   Look look_;
   std::string problem_;

@@ -55,8 +55,11 @@ void PowerSampler::take_reading(const std::stop_token& stop) {
   const auto reading = meter_.read({busy_cores_, stop});
   const std::scoped_lock lock(mutex_);
   if (reading) {
-    integral_.add(*reading);
     problem_.clear();
+    if (!integral_.add(*reading)) {
+      ++failures_;
+      problem_ = "its counter began anew or jumped";
+    }
   } else if (!stop.stop_requested()) {
     ++failures_;
     problem_ = meter_.problem();

@@ -47,8 +47,8 @@ class PowerSampler {
   MeterDescription description_;
   PowerMeter meter_;  // of the thread
   std::atomic<double> busy_cores_{0};
-  mutable std::mutex mutex_;  // of what follows
-  EnergyIntegral integral_;
+  mutable std::mutex mutex_;         // of what follows
+  mutable EnergyIntegral integral_;  // remembers what it said
   Index failures_ = 0;
   std::string problem_;
   std::condition_variable_any wake_;

@@ -7,17 +7,34 @@
 #include <vector>
 
 #include "engine/power/sysfs_file.h"
+#include "engine/system/clock.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
 namespace {
 
-// A package's counter, which starts again from 0 after its largest value.
+// More than any package takes, for a little longer than between two looks.
+constexpr double kMostPackageWatts = 5000;
+constexpr double kSlack_s = 0.1;
+
+// A package's counter, which starts again from 0 after its largest value; and whenever the driver
+// is loaded again, or after the machine slept.
 struct Counter {
   std::filesystem::path file;
   double range_uj = 0;
   double last_uj = 0;
+
+  // Microjoules until the counter showed `now_uj`, `seconds` after the last look; nothing where it
+  // has begun anew.
+  [[nodiscard]] std::optional<double> grown_uj(double now_uj, double seconds) const {
+    if (now_uj >= last_uj) {
+      return now_uj - last_uj;
+    }
+    const double wrapped = now_uj - last_uj + range_uj;
+    const bool possible = wrapped >= 0 && wrapped <= 1e6 * kMostPackageWatts * (seconds + kSlack_s);
+    return possible ? std::optional(wrapped) : std::nullopt;
+  }
 };
 
 // "intel-rapl:0", not a part of a package ("intel-rapl:0:0") nor the same package by another way
@@ -64,18 +81,23 @@ std::optional<PowerMeter> find_rapl_meter(const std::filesystem::path& root) {
   description.counts_joules = true;
   constexpr double kPeriod_s = 0.1;  // a look costs little, and steps of training are short
   description.period_s = kPeriod_s;
-  return PowerMeter(description, [counters, total_uj = 0.0](const MeterQuery&) mutable {
+  const auto look = [counters, total_uj = 0.0, last_s = now_s()](const MeterQuery&) mutable {
     std::vector<double> now_uj;  // all or none: a failure loses nothing
     for (const Counter& counter : counters) {
       now_uj.push_back(counter_uj(counter.file));
     }
+    const double time_s = now_s();
+    bool restarted = false;
     for (std::size_t i = 0; i < counters.size(); ++i) {
-      const double grown = now_uj[i] - counters[i].last_uj;
-      total_uj += grown < 0 ? grown + counters[i].range_uj : grown;
+      const auto grown = counters[i].grown_uj(now_uj[i], time_s - last_s);
+      total_uj += grown.value_or(0);
+      restarted = restarted || !grown;
       counters[i].last_uj = now_uj[i];
     }
-    return 1e-6 * total_uj;
-  });
+    last_s = time_s;
+    return MeterValue(1e-6 * total_uj, restarted);
+  };
+  return PowerMeter(description, look);
 }
 
 }  // namespace tessera::engine

@@ -26,7 +26,7 @@ class FakeMachine {
 };
 
 TEST_CASE("a machine without sensors has no temperature, clock or flags") {
-  const BoardSensors sensors = FakeMachine().sensors();
+  BoardSensors sensors = FakeMachine().sensors();
   CHECK_FALSE(sensors.temperature_c());
   CHECK_FALSE(sensors.clock_hz());
   CHECK_FALSE(sensors.throttled());
@@ -60,10 +60,26 @@ TEST_CASE("the clock is the mean of the processors that tell theirs") {
   machine.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "600000\n");
   machine.put("sys/devices/system/cpu/cpu2/online", "0\n");
   machine.put("sys/devices/system/cpu/cpufreq/boost", "1\n");
-  const BoardSensors sensors = machine.sensors();
+  BoardSensors sensors = machine.sensors();
   CHECK(sensors.clock_hz() == doctest::Approx(1e9));
   machine.put("sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "");  // switched off
   CHECK(sensors.clock_hz() == doctest::Approx(1.4e9));
+}
+
+TEST_CASE("what a sensor shows that cannot be is left out, with one problem of each kind") {
+  FakeMachine machine;
+  machine.put("sys/class/thermal/thermal_zone0/type", "cpu-thermal\n");
+  machine.put("sys/class/thermal/thermal_zone0/temp", "-274000\n");
+  machine.put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "-1\n");
+  BoardSensors sensors = machine.sensors();
+  for (int look = 0; look < 3; ++look) {
+    CHECK_FALSE(sensors.temperature_c());
+    CHECK_FALSE(sensors.clock_hz());
+  }
+  CHECK(sensors.new_problems().size() == 2);
+  CHECK(sensors.new_problems().empty());
+  machine.put("sys/class/thermal/thermal_zone0/temp", "45000\n");
+  CHECK(sensors.temperature_c() == doctest::Approx(45));
 }
 
 TEST_CASE("the firmware's flags are hexadecimal, and unknown where they are garbage") {

@@ -60,7 +60,7 @@ TEST_CASE("a counter that goes back leaves a gap, not negative energy") {
   CHECK(total.gap_s == doctest::Approx(1));
 }
 
-TEST_CASE("no energy is made up for a time without readings") {
+TEST_CASE("without readings the last power counts for three periods, and then nothing does") {
   EnergyIntegral integral(false, 1);
   integral.add({0, 10});
   integral.add({1, 10});
@@ -68,9 +68,9 @@ TEST_CASE("no energy is made up for a time without readings") {
   CHECK(integral.total(3.5).energy_j == doctest::Approx(35));
   integral.add({20, 10});
   const engine::EnergyTotal after = integral.total(20);
-  CHECK(after.energy_j == doctest::Approx(35));
-  CHECK(after.gap_s == doctest::Approx(16.5));
-  CHECK(after.measured_s == doctest::Approx(3.5));
+  CHECK(after.energy_j == doctest::Approx(35 + 30));
+  CHECK(after.gap_s == doctest::Approx(13.5));
+  CHECK(after.measured_s == doctest::Approx(6.5));
 }
 
 TEST_CASE("since the last reading the power stays the same, but not for long") {
@@ -79,9 +79,38 @@ TEST_CASE("since the last reading the power stays the same, but not for long") {
   integral.add({0, 4});
   CHECK(integral.total(2).energy_j == doctest::Approx(8));
   const engine::EnergyTotal late = integral.total(10);
-  CHECK(late.energy_j == 0);
-  CHECK(late.gap_s == doctest::Approx(10));
+  CHECK(late.energy_j == doctest::Approx(12));
+  CHECK(late.gap_s == doctest::Approx(7));
   CHECK(!late.power_w);
+}
+
+TEST_CASE("energy never falls: not when a meter stops, nor when its power turns out to be less") {
+  EnergyIntegral integral(false, 1);
+  integral.add({0, 10});
+  double said_j = 0;
+  for (double time_s = 0; time_s < 10; time_s += 0.25) {
+    if (time_s == 1) {
+      integral.add({1, 0});  // 5 J, of which 10 were said before
+    } else if (time_s == 8) {
+      integral.add({8, 1});
+    }
+    const double now_j = integral.total(time_s).energy_j;
+    CHECK(now_j >= said_j);
+    said_j = now_j;
+  }
+}
+
+TEST_CASE("a counter that begins anew above its last reading, or jumps, leaves a gap") {
+  EnergyIntegral integral(true, 1);
+  CHECK(integral.add({0, 100}));
+  CHECK(integral.add({1, 105}));
+  CHECK_FALSE(integral.add({2, 110, true}));
+  CHECK_FALSE(integral.add({3, 262143}));  // 262 kW
+  CHECK(integral.add({4, 262150}));
+  const engine::EnergyTotal total = integral.total(4);
+  CHECK(total.energy_j == doctest::Approx(12));
+  CHECK(total.measured_s == doctest::Approx(2));
+  CHECK(total.gap_s == doctest::Approx(2));
 }
 
 TEST_CASE("two readings of the same time are one") {

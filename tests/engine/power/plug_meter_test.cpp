@@ -165,11 +165,13 @@ TEST_CASE("a plug that is not there or says nothing is given up soon") {
   over = true;
 }
 
-#else
+#endif
+
+#ifndef TESSERA_HAS_CURL
 
 TEST_CASE("without an HTTP library no plug can be asked, and it says what to install") {
   CHECK(has(input_error_of([] { (void)shelly_meter("http://127.0.0.1:1", 1); }),
-            "built without libcpp-httplib-dev"));
+            "built without libcurl"));
 }
 
 #endif

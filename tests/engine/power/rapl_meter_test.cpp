@@ -76,6 +76,22 @@ TEST_CASE("a RAPL counter that starts again from 0 has counted on") {
   CHECK(joules(meter) - start == doctest::Approx(5.199));
 }
 
+TEST_CASE("a RAPL counter that begins anew far from its end has not counted its whole range") {
+  Zones zones;
+  zones.tree().write(Zones::file("intel-rapl:0", "max_energy_range_uj"), "262143328850\n");
+  zones.set("intel-rapl:0", 1000000000);
+  PowerMeter meter = zones.meter();
+  const double start = joules(meter);
+  zones.set("intel-rapl:0", 1004000000);
+  CHECK(joules(meter) - start == doctest::Approx(4));
+  zones.set("intel-rapl:0", 2000000);
+  const auto anew = meter.read();
+  CHECK(anew->restarted);
+  CHECK(anew->value - start == doctest::Approx(4));
+  zones.set("intel-rapl:0", 5000000);
+  CHECK(joules(meter) - start == doctest::Approx(7));
+}
+
 TEST_CASE("a RAPL counter that cannot be read for a while loses no energy") {
   const Zones zones;
   PowerMeter meter = zones.meter();
