@@ -57,10 +57,7 @@ DeviceChoice::DeviceChoice(const ChooseCommand& command,
   if (command.deadline_s > 0) {
     options.limits.seconds = command.deadline_s / static_cast<double>(steps);
   }
-  const int reader = parse_reader(command.train.partition.reader, cluster_.size());
-  if (reader != partitioner::kEveryRank) {
-    options.needed = reader;
-  }
+  options.needed = parse_reader(command.train.partition.reader, cluster_.size()).single_rank();
   const auto find_all = [&](const std::vector<std::vector<int>>& sets) {
     std::vector<std::optional<partitioner::Candidate>> found(sets.size());
     const auto find_one = [&](Index set) {
@@ -83,10 +80,9 @@ std::optional<partitioner::Candidate> DeviceChoice::find(const std::vector<int>&
                                                          const Workload& workload) const {
   PartitionChoice choice = command_.train.partition;
   choice.objective = "time";
-  if (const int reader = parse_reader(choice.reader, cluster_.size());
-      reader != partitioner::kEveryRank) {
+  if (const auto reader = parse_reader(choice.reader, cluster_.size()).single_rank()) {
     choice.reader =
-        std::to_string(std::find(devices.begin(), devices.end(), reader) - devices.begin());
+        std::to_string(std::find(devices.begin(), devices.end(), *reader) - devices.begin());
   }
   partitioner::SearchResult result =
       search_with_baselines(network, devices_of(cluster_, devices), choice, workload);
@@ -141,7 +137,8 @@ partitioner::PredictedSet DeviceChoice::predicted(const DeviceSet& set) const {
   const Partition& partition = set.found->partition;
   const std::vector<int> busy = busy_ranks(partition);
   for (const int device : set.devices) {
-    if (device != partition.reader && !std::binary_search(busy.begin(), busy.end(), device)) {
+    if (partition.reader.single_rank() != device &&
+        !std::binary_search(busy.begin(), busy.end(), device)) {
       predicted.unfit =
           fmt::format("its best partition leaves {} without work", cluster_.device(device).name);
     }

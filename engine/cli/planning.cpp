@@ -295,9 +295,9 @@ std::optional<bool> reads_before_search(const PartitionChoice& choice,
   if (!choice.automatic()) {
     return std::nullopt;
   }
-  const int reader =
+  const partitioner::Reader reader =
       agreed(communicator, [&] { return parse_reader(choice.reader, communicator.size()); });
-  return reader == partitioner::kEveryRank || reader == communicator.rank();
+  return reader.reads(communicator.rank());
 }
 
 partitioner::Partition agreed_partition(const partitioner::Network& network,

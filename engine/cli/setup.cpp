@@ -103,9 +103,9 @@ partitioner::Network frozen(partitioner::Network network, const std::string& lay
   return network;
 }
 
-int parse_reader(const std::string& text, int ranks) {
+partitioner::Reader parse_reader(const std::string& text, int ranks) {
   if (text.empty() || text == "every") {
-    return partitioner::kEveryRank;
+    return partitioner::Reader::every_rank();
   }
   int reader = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), reader);
@@ -115,7 +115,7 @@ int parse_reader(const std::string& text, int ranks) {
         0,
         fmt::format("\"{}\" is not a rank: give one from 0 to {}, or \"every\"", text, ranks - 1));
   }
-  return reader;
+  return partitioner::Reader::rank(reader);
 }
 
 namespace {

@@ -35,7 +35,7 @@ void limit_workspace(const partitioner::Network& network,
                      partitioner::Partition& partition);
 
 // "every", or a rank below `ranks`; empty: every.
-[[nodiscard]] int parse_reader(const std::string& text, int ranks);
+[[nodiscard]] partitioner::Reader parse_reader(const std::string& text, int ranks);
 
 // What --replicas and --sync say. Throws InputError where that is nothing.
 [[nodiscard]] partitioner::Replicas parse_replicas(const PartitionChoice& choice);

@@ -176,9 +176,7 @@ void Execution<T>::make_edges() {
       const int owned = plan_->producer(rank(), transfer.subject);
       const int required =
           plan_->read_from[own][static_cast<std::size_t>(reader)][static_cast<std::size_t>(input)];
-      const bool by_message =
-          transfer.subject != kImage || plan_->reader != partitioner::kEveryRank;
-      edge_of_[i] = &edges_.emplace_back(Edge{exchange(by_message || options_.image_gradient),
+      edge_of_[i] = &edges_.emplace_back(Edge{exchange(transfer.is_sent || options_.image_gradient),
                                               value_view(owned),
                                               value_view(required),
                                               gradient_view(owned),
@@ -281,9 +279,7 @@ Region Execution<T>::image_region(int rank) const {
 
 template <class T>
 View<T> Execution<T>::image() {
-  const auto own = static_cast<std::size_t>(rank());
-  const bool everyone = plan_->reader == partitioner::kEveryRank;
-  return value_view(everyone ? plan_->read_from[own][0][0] : plan_->producer(rank(), kImage));
+  return value_view(partitioner::image_buffer(*plan_, rank()));
 }
 
 template <class T>

@@ -192,7 +192,7 @@ Index DataLoader::size() const {
   const auto all = communicator_->gather_all(bytes_of(&mine, 1));
   Index size = 0;
   std::memcpy(
-      &size, all[static_cast<std::size_t>(std::max(plan_->reader, 0))].data(), sizeof(size));
+      &size, all[static_cast<std::size_t>(plan_->reader.first_rank())].data(), sizeof(size));
   return size;
 }
 
@@ -203,7 +203,7 @@ Index DataLoader::passes() const {
 std::vector<std::string> DataLoader::class_names() const {
   auto of_ranks = lists_of_ranks(
       *communicator_, source_ ? source_->dataset().class_names() : std::vector<std::string>());
-  return std::move(of_ranks[static_cast<std::size_t>(std::max(plan_->reader, 0))]);
+  return std::move(of_ranks[static_cast<std::size_t>(plan_->reader.first_rank())]);
 }
 
 }  // namespace tessera::engine

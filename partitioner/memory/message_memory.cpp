@@ -36,7 +36,7 @@ class MessageBytes {
   void add(const Transfer& transfer) {
     switch (transfer.kind) {
       case TransferKind::FeatureMap:
-        if (is_sent_forward(plan_, transfer.subject) || options_.image_gradient) {
+        if (transfer.is_sent || options_.image_gradient) {
           add_both_ends(transfer);
         }
         break;

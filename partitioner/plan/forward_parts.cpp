@@ -70,7 +70,7 @@ class TileParts {
         awaited_(network.layers.size(), std::vector<Index>(at(plan.ranks))),
         last_part_(network.layers.size()) {
     for (const Transfer& transfer : plan.transfers) {
-      if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
+      if (transfer.kind == TransferKind::FeatureMap && transfer.is_sent) {
         count(transfer);
       }
     }

@@ -83,7 +83,7 @@ struct Plan {
   Index batch = 1;  // images in one pass
   int ranks = 1;
   Replicas replicas;
-  int reader = kEveryRank;
+  Reader reader;
   std::vector<GroupGeometry> groups;
   std::vector<int> group_of;                 // by layer
   std::vector<Tile> image;                   // [rank]
@@ -141,6 +141,9 @@ struct Plan {
 // What `rank` begins a pass with of the image: what it requires where every rank reads its own
 // part, else the whole image on the reader and nothing on the others.
 [[nodiscard]] Region image_region(const Network& network, const Plan& plan, int rank);
+
+// The buffer that this part of the image is put into, or kNoBuffer.
+[[nodiscard]] int image_buffer(const Plan& plan, int rank);
 
 // What each rank owns of a map.
 [[nodiscard]] std::vector<Region> owned_regions(const Plan& plan, int map);

@@ -110,7 +110,7 @@ std::string fingerprint(const Plan& plan) {
   PlanFingerprint print;
   print.add(plan.batch);
   print.add(Index{plan.ranks});
-  print.add(Index{plan.reader});
+  print.add(Index{plan.reader.single_rank().value_or(-1)});
   print.add(plan.image);
   print.add(plan.groups);
   print.add(plan.buffers);

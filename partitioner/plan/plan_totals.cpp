@@ -64,10 +64,6 @@ bool carries_statistics(const Transfer& transfer) {
 
 }  // namespace
 
-bool is_sent_forward(const Plan& plan, int map) {
-  return map != kImage || plan.reader != kEveryRank;
-}
-
 Index batch_statistics_bytes(const Plan& plan, int layer, int rank) {
   Index bytes = 0;
   for (const Transfer& transfer : plan.transfers) {
@@ -89,7 +85,7 @@ PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_by
   totals.gradient_reduction_out.resize(ranks);
   totals.batch_statistics_in_bytes.resize(ranks);
   for (const Transfer& transfer : plan.transfers) {
-    if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
+    if (transfer.kind == TransferKind::FeatureMap && transfer.is_sent) {
       count(plan,
             transfer,
             scalar_bytes,

@@ -49,7 +49,10 @@ struct Transfer {
   // statistics `channels` of the region count, of parameters `cols`: the number of elements; where
   // runs of them are compressed each by itself, `rows`: the number of bytes.
   std::vector<Message> messages = {};
-  int list_of = -1;       // the transfer that holds the messages; -1: this one
+  int list_of = -1;  // the transfer that holds the messages; -1: this one
+  // False: every rank has what it reads already, of the image that it reads for itself. No schedule
+  // runs the transfer; one that wants the image's gradient runs the messages in reverse.
+  bool is_sent = true;
   bool reversed = false;  // messages run from `to` to `from`: gradients of what they copy forward
 
   bool adds = false;            // in the order of senders, when all is there; else as it arrives

@@ -98,6 +98,7 @@ class TransferLists {
     Transfer gradient = forward;
     gradient.messages.clear();
     gradient.list_of = list_of;
+    gradient.is_sent = true;
     gradient.reversed = true;
     gradient.adds = true;
     return gradient;

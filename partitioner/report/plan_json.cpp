@@ -146,7 +146,7 @@ OrderedJson group_json(const Network& network,
     if (transfer.group != group) {
       continue;
     }
-    if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
+    if (transfer.kind == TransferKind::FeatureMap && transfer.is_sent) {
       append_messages(transfer, scalar_bytes, result["messages"]);
     } else if (transfer.kind == TransferKind::MapGradient) {
       append_messages(transfer, scalar_bytes, result["collapses"]);  // within the group, to owners
@@ -266,7 +266,8 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
       {"ranks", plan.ranks},
       {"replicas", replicas_json(plan)},
       {"exact", inexact_words(network, plan.replicas, plan.compression_of_decision()).empty()},
-      {"reader", plan.reader == kEveryRank ? OrderedJson("every") : OrderedJson(plan.reader)},
+      {"reader",
+       plan.reader.is_every_rank() ? OrderedJson("every") : OrderedJson(plan.reader.first_rank())},
       {"multiply_adds", totals.sum.work.multiply_adds},
       {"redundant_multiply_adds", totals.sum.work.redundant},
       {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},

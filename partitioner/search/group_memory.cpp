@@ -129,7 +129,7 @@ class GroupBytes {
   // By all ranks for themselves; what a single reader holds is the same for all partitions.
   void read_pictures() {
     const auto image = group_.required.find(kImage);
-    if (image == group_.required.end() || options_.reader != kEveryRank) {
+    if (image == group_.required.end() || !options_.reader.is_every_rank()) {
       return;
     }
     for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {

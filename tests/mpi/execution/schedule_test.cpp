@@ -318,7 +318,7 @@ TEST_CASE(
   for (int i = 0; i < kScheduleCases; ++i) {
     const std::uint64_t seed = 19000 + static_cast<std::uint64_t>(world.size() * 100 + i);
     tests::RandomCase random = tests::random_case(seed, 1, {});
-    random.partition.reader = partitioner::kEveryRank;
+    random.partition.reader = partitioner::Reader::every_rank();
     const partitioner::SyncMode mode =
         i % 2 == 0 ? partitioner::SyncMode::Local : partitioner::SyncMode::ParameterRank;
     random.partition = replicated(random.partition, {world.size(), {mode, 2}}, random.batch);

@@ -143,7 +143,7 @@ TEST_CASE("pictures are held by those who read them, each what it requires") {
   const Index whole = 4 * whole_map(network, kImage, 3).volume();
   CHECK(pictures(0) < whole);
   CHECK(pictures(0) + pictures(1) > whole);  // both want the rows at the cut
-  partition.reader = 1;
+  partition.reader = Reader::rank(1);
   CHECK(pictures(0) == 0);
   CHECK(pictures(1) == whole);
 }
@@ -162,7 +162,7 @@ TEST_CASE("decoding counts where a rank has a part of a picture, data sets where
   CHECK(use(1).data == 500);
   CHECK(use(1).total() == 500);
   CHECK(use(1).of_network() == 0);
-  partition.reader = 1;
+  partition.reader = Reader::rank(1);
   CHECK(use(0).total() == use(0).of_network());
   CHECK(use(1).decoding == 1000);
 }
@@ -224,7 +224,7 @@ TEST_CASE("what is sent is received, in every group and over all") {
   const Network network = small_network();
   for (int trial = 0; trial < 18; ++trial) {
     Partition partition = tiled(network, 1 + trial % 3, 1 + trial / 3 % 3);
-    partition.reader = trial / 9 == 0 ? kEveryRank : 0;
+    partition.reader = trial / 9 == 0 ? Reader::every_rank() : Reader::rank(0);
     partition.groups[0].reduce_to_owner = trial % 2 == 0 ? std::vector<int>{0} : std::vector<int>{};
     const Plan plan = make_plan(network, partition, 5);
     const PlanTotals totals = plan_totals(network, plan, 4);

@@ -25,7 +25,7 @@ struct ReplicasCase {
 
 ReplicasCase random_replicas(std::uint64_t seed, const Synchronisation& sync) {
   tests::RandomCase random = tests::random_case(seed, 1 + static_cast<int>(seed % 3), {});
-  random.partition.reader = kEveryRank;
+  random.partition.reader = Reader::every_rank();
   const Partition all = replicated(random.partition, {kReplicas, sync}, random.batch);
   return {random.network,
           make_plan(random.network, random.partition, random.batch),
@@ -104,7 +104,7 @@ TEST_CASE("each replica shares parameters and batch statistics as one that is al
 TEST_CASE("peers own the same elements, and a message of them is smaller where it is compressed") {
   const tests::RandomCase random = tests::random_case(7, 2, {});
   Partition one = random.partition;
-  one.reader = kEveryRank;
+  one.reader = Reader::every_rank();
   one.gradient_reduction.compression = {.kind = Compression::Kind::TopK, .fraction = 0.01};
   const Plan plan = make_plan(random.network,
                               replicated(one, {kReplicas, {SyncMode::Local, 2}}, random.batch),

@@ -90,7 +90,7 @@ Network small_network() {
 
 Partition apart(const Network& network) {
   Partition partition = tests::partition_of(network, 2, {{0, 0}, {1, 1}}, {tests::rows_cut(2)});
-  partition.reader = 0;
+  partition.reader = Reader::rank(0);
   return partition;
 }
 

@@ -145,10 +145,10 @@ TEST_CASE("with more than eight ranks the least, the median and the most stand f
 }
 
 TEST_CASE("the JSON form holds every layer, owner, message and byte of the plan") {
-  const Case of =
-      make_case(classifier(),
-                {.grid_rows = 2, .grid_cols = 2, .groups = {{0, 1}}, .ranks = 5, .reader = 0},
-                6);
+  const Case of = make_case(
+      classifier(),
+      {.grid_rows = 2, .grid_cols = 2, .groups = {{0, 1}}, .ranks = 5, .reader = Reader::rank(0)},
+      6);
   const Json json = Json::parse(plan_json(of.network, of.plan, of.options));
   CHECK(json["model"] == "some.cfg");
   CHECK(json["batch"] == 6);
