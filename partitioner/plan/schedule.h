@@ -133,6 +133,7 @@ struct ScheduleOptions {
   bool has_loss = true;
   bool image_gradient = false;  // the gradient of the network's input is wanted too
   bool update = true;           // false: parameters are not changed; gradients are reduced
+  friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
 
 // Requires a plan that is complete but for its schedule.
@@ -140,18 +141,25 @@ struct ScheduleOptions {
                                      const Plan& plan,
                                      const ScheduleOptions& options);
 
-// Whether an action is performed in `pass` of `passes`.
-[[nodiscard]] constexpr bool takes_part(Action::Passes when, Index pass, Index passes) {
-  return when == Action::Passes::Every || (when == Action::Passes::First && pass == 0) ||
-         (when == Action::Passes::Last && pass + 1 == passes);
+// Where a pass stands among those of its step: the only one is first and last.
+struct PassOfStep {
+  bool first = true;
+  bool last = true;
+};
+
+// Whether an action is performed in that pass.
+[[nodiscard]] constexpr bool is_performed(const Action& action, const PassOfStep& pass) {
+  return action.passes == Action::Passes::Every ||
+         (action.passes == Action::Passes::First ? pass.first : pass.last);
 }
 
 // Calls visit(index of an action, pass) for all of a section in one pass.
 template <class Visit>
 void for_each_action(
     const Schedule& schedule, const Section& section, Index pass, Index passes, Visit visit) {
+  const PassOfStep place{.first = pass == 0, .last = pass + 1 == passes};
   for (int i = section.begin; i < section.end; ++i) {
-    if (takes_part(schedule.actions[static_cast<std::size_t>(i)].passes, pass, passes)) {
+    if (is_performed(schedule.actions[static_cast<std::size_t>(i)], place)) {
       visit(i, pass);
     }
   }

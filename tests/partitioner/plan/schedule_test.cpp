@@ -167,6 +167,17 @@ TEST_CASE("what memory keeps in another form is brought back by an action") {
   });
 }
 
+TEST_CASE("an action is performed in every pass of a step, in the first or in the last") {
+  using Passes = partitioner::Action::Passes;
+  for (const bool first : {false, true}) {
+    for (const bool last : {false, true}) {
+      CHECK(is_performed({.passes = Passes::Every}, {first, last}));
+      CHECK(is_performed({.passes = Passes::First}, {first, last}) == first);
+      CHECK(is_performed({.passes = Passes::Last}, {first, last}) == last);
+    }
+  }
+}
+
 TEST_CASE("messages are sorted by receiver, then sender, and a transfer brings cells once") {
   for_each_scheduled_plan(100, [](const tests::RandomCase&, const Plan& plan) {
     for (const Transfer& transfer : plan.transfers) {
