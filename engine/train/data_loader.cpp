@@ -119,7 +119,8 @@ void DataLoader::gather_targets(Index step) {
   std::vector<partitioner::Message> messages;
   for (std::size_t rank = 1; rank < owned.size(); ++rank) {
     if (!owned[rank].owned.empty()) {
-      messages.push_back({static_cast<int>(rank), 0, {owned[rank].owned, {0, 1}, {0, 1}, {0, 1}}});
+      messages.push_back(
+          {static_cast<int>(rank), 0, partitioner::Payload::images(owned[rank].owned)});
     }
   }
   TargetExchange(*communicator_, std::move(messages)).run(targets_);

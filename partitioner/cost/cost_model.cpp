@@ -190,7 +190,7 @@ class GroupCosts::Adder {
   void reduce_to_owners(const OwnerReduction& reduction) {
     load_.clear();
     for (const Message& message : reduction.messages) {
-      load_.add({message.to, message.from, region_bytes(message.region)});
+      load_.add({message.to, message.from, region_bytes(message.payload.cells())});
     }
     if (!load_.empty()) {
       cost_.owner_reduction_s += load_.seconds();

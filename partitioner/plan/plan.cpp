@@ -234,7 +234,7 @@ class PlanMaker {
                        std::vector<Message>& messages) {
     for (const int holder : holders) {
       if (holder != owner) {
-        messages.push_back({owner, holder, {{0, 1}, {0, 1}, {0, 1}, elements}});
+        messages.push_back({owner, holder, Payload::element_run(elements)});
       }
     }
   }
@@ -259,7 +259,7 @@ class PlanMaker {
     }
     for (int to = 0; to < plan_.ranks; ++to) {
       if (to != *reader) {
-        plan_.targets.push_back({*reader, to, {{0, plan_.batch}, {0, 1}, {0, 1}, {0, 1}}});
+        plan_.targets.push_back({*reader, to, Payload::images({0, plan_.batch})});
       }
     }
   }

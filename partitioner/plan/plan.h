@@ -57,7 +57,7 @@ struct ParameterPlan {
   std::vector<Range> required;  // per rank: output channels that it computes with
   std::vector<std::vector<Range>>
       owned;                      // per rank: disjoint runs of elements, together all of a copy
-  std::vector<Message> messages;  // from owners to ranks that require; region.cols are elements
+  std::vector<Message> messages;  // runs of elements, from owners to ranks that require them
 };
 
 // Whether training changes it by gradients, or by the statistics of batches.
@@ -96,7 +96,7 @@ struct Plan {
   std::vector<ConvolutionKernels> kernels;  // by layer
   GradientReduction gradient_reduction;     // among ranks of one copy of the parameters
   Compression sync_compression;             // of what replicas that are apart send each other
-  std::vector<Message> targets;  // labels, from the reader to the other ranks: one cell per image
+  std::vector<Message> targets;             // labels of images, from the reader to the other ranks
   std::vector<std::vector<LayerPlan>> layers;  // [rank][layer]
   std::vector<DeferredWeights> deferred;       // by layer
   std::vector<BucketPlan> buckets;             // in the order of the backward pass

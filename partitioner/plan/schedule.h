@@ -45,9 +45,7 @@ struct Transfer {
   // reduced over all ranks where these share batch statistics.
   bool normalized = true;
 
-  // Sorted by `to`, then `from`. Of maps also from a rank to itself, between two of its buffers. Of
-  // statistics `channels` of the region count, of parameters `cols`: the number of elements; where
-  // runs of them are compressed each by itself, `rows`: the number of bytes.
+  // Sorted by `to`, then `from`. Of maps also from a rank to itself, between two of its buffers.
   std::vector<Message> messages = {};
   int list_of = -1;  // the transfer that holds the messages; -1: this one
   // False: every rank has what it reads already, of the image that it reads for itself. No schedule

@@ -403,7 +403,7 @@ class ScheduleCheck {
         if (transfer.kind == TransferKind::FeatureMap && transfer.subject == map &&
             transfer.group == plan_.group(layer) && is_finished(static_cast<int>(i), place)) {
           for (const Message& message : messages_of(plan_, transfer)) {
-            there += message.to == rank ? intersect(message.region, read).volume() : 0;
+            there += message.to == rank ? intersect(message.payload.cells(), read).volume() : 0;
           }
         }
       }

@@ -28,8 +28,8 @@ OrderedJson message_json(int map, const Message& message, Index scalar_bytes) {
   return {{"map", map},
           {"from", message.from},
           {"to", message.to},
-          {"bytes", message.region.volume() * scalar_bytes},
-          {"region", region_json(message.region)}};
+          {"bytes", cell_bytes(message.payload.cells(), scalar_bytes)},
+          {"region", region_json(message.payload.cells())}};
 }
 
 // Messages to oneself are none.
@@ -181,9 +181,10 @@ OrderedJson transfer_json(const Plan& plan, const Transfer& transfer, Index scal
   result["order"] = transfer.adds ? "by rank" : "as it arrives";
   result["priority"] = transfer.yields ? "yields" : "urgent";
   result["messages"] = OrderedJson::array();
-  for_each_message(plan, transfer, [&](int from, int to, const Region& region) {
+  for_each_message(plan, transfer, [&](int from, int to, const Payload& payload) {
     if (from != to) {
-      result["messages"].push_back({from, to, message_bytes(plan, transfer, region, scalar_bytes)});
+      result["messages"].push_back(
+          {from, to, message_bytes(plan, transfer, payload, scalar_bytes)});
     }
   });
   return result;

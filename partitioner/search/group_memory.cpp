@@ -107,7 +107,7 @@ class GroupBytes {
     read_pictures();
     for (const OwnerReduction& reduction : group.reductions) {
       for (const Message& message : reduction.messages) {
-        const Index packed = message.region.volume() * options.memory.scalar_bytes;
+        const Index packed = cell_bytes(message.payload.cells(), options.memory.scalar_bytes);
         fixed_[static_cast<std::size_t>(message.from)] += packed;
         fixed_[static_cast<std::size_t>(message.to)] += packed;
       }

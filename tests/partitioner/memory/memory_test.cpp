@@ -194,13 +194,13 @@ TEST_CASE("each message has room at both of its ends") {
   for (const Transfer& transfer : plan.transfers) {
     for (const Message& message : transfer.messages) {
       if (transfer.kind == TransferKind::FeatureMap && transfer.subject != kImage) {
-        cells += message.region.volume() * (message.from == message.to ? 1 : 2);
+        cells += message.payload.cells().volume() * (message.from == message.to ? 1 : 2);
       }
     }
   }
   for (const ParameterPlan& parameter : plan.parameters) {
     for (const Message& message : parameter.messages) {
-      cells += message.region.volume() * 2;
+      cells += message.payload.element_run().size() * 2;
     }
   }
   Index bytes = 0;

@@ -70,7 +70,7 @@ TEST_CASE("no message leaves a replica that is apart, but those about the loss")
         if (transfer.kind == TransferKind::Loss && sync.mode == SyncMode::Local) {
           continue;
         }
-        for_each_message(of.all, transfer, [&](int from, int to, const Region&) {
+        for_each_message(of.all, transfer, [&](int from, int to, const partitioner::Payload&) {
           CHECK(of.all.copy_of(from) == of.all.copy_of(to));
         });
       }
@@ -131,8 +131,8 @@ TEST_CASE("compressed gradients and values of a plan take fewer bytes") {
     Index bytes = 0;
     for (const BucketPlan& bucket : plan.buckets) {
       const Transfer& values = plan.transfers[static_cast<std::size_t>(bucket.values)];
-      for_each_message(plan, values, [&](int, int, const Region& region) {
-        bytes += message_bytes(plan, values, region, 4);
+      for_each_message(plan, values, [&](int, int, const partitioner::Payload& payload) {
+        bytes += message_bytes(plan, values, payload, 4);
       });
     }
     return bytes;
