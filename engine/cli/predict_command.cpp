@@ -190,7 +190,7 @@ class PredictRun {
 
   // The number of the first rank that reads pictures.
   [[nodiscard]] Index of_reader(Index mine, Inference& inference) const {
-    const int reader = std::max(inference.execution().plan().reader, 0);
+    const int reader = inference.execution().plan().reader.first_rank();
     return communicator_.of_ranks(mine)[static_cast<std::size_t>(reader)];
   }
 
@@ -217,7 +217,7 @@ class PredictRun {
     if (command_.out.empty()) {
       return;
     }
-    if (inference.execution().plan().reader > 0) {
+    if (!inference.execution().plan().reader.reads(0)) {
       throw AgreedError(
           "--out: rank 0 draws the pictures, so it must read them: use --reader 0 or "
           "--reader every");

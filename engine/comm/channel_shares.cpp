@@ -11,7 +11,7 @@ ChannelShares::ChannelShares(const Communicator& communicator,
                              int tag)
     : communicator_(&communicator), own_(own), fields_(fields), tag_(tag) {
   for (const partitioner::Message& message : messages) {
-    const Range& channels = message.region.channels;
+    const Range& channels = message.payload.channels();
     if (message.to == communicator.rank()) {
       received_.push_back({message.from, channels, Array<double>(channels.size() * fields)});
     } else if (message.from == communicator.rank()) {

@@ -19,7 +19,8 @@ Exchange<T>::Exchange(const Communicator& communicator,
   const int rank = communicator.rank();
   for (const Message& message : messages) {
     const auto parcel = [&](int peer) {
-      return Parcel{peer, message.region, Array<T>(message.region.volume())};
+      const Region& cells = message.payload.cells();
+      return Parcel{peer, cells, Array<T>(cells.volume())};
     };
     if (message.to == rank && message.from == rank) {
       local_.push_back(parcel(rank));

@@ -55,7 +55,7 @@ template <class T>
 void ParameterBucket<T>::add_slices(Parameter<T>& parameter, int rank) {
   const auto& runs = parameter.plan->owned[static_cast<std::size_t>(rank)];
   for (const Message& message : parameter.plan->messages) {
-    const Range& elements = message.region.cols;
+    const Range& elements = message.payload.element_run();
     if (message.from == rank) {
       expects(std::find(runs.begin(), runs.end(), elements) != runs.end(),
               "all of an owned run travels together");

@@ -5,6 +5,7 @@
 namespace tessera::engine {
 
 using partitioner::Message;
+using partitioner::Payload;
 
 template <class T>
 std::vector<T> gather_whole(const Communicator& communicator,
@@ -14,7 +15,7 @@ std::vector<T> gather_whole(const Communicator& communicator,
   std::vector<Message> messages;
   for (std::size_t from = 0; from < owned.size(); ++from) {
     if (!owned[from].empty()) {
-      messages.push_back({static_cast<int>(from), 0, owned[from]});
+      messages.push_back({static_cast<int>(from), 0, Payload::cells(owned[from])});
     }
   }
   const bool collects = communicator.rank() == 0;
@@ -36,7 +37,7 @@ void scatter_whole(const Communicator& communicator,
   std::vector<Message> messages;
   for (std::size_t to = 0; to < regions.size(); ++to) {
     if (!regions[to].empty()) {
-      messages.push_back({0, static_cast<int>(to), regions[to]});
+      messages.push_back({0, static_cast<int>(to), Payload::cells(regions[to])});
     }
   }
   Tensor<T> all(communicator.rank() == 0 ? whole : Region{});

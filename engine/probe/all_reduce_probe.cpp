@@ -27,7 +27,7 @@ std::vector<Message> owners_messages(int ranks, Index count) {
     for (int from = 0; from < ranks; ++from) {
       const Range part{count * from / ranks, count * (from + 1) / ranks};
       if (from != to && !part.empty()) {
-        messages.push_back({from, to, elements(part)});
+        messages.push_back({from, to, partitioner::Payload::cells(elements(part))});
       }
     }
   }

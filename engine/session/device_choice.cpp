@@ -57,10 +57,7 @@ DeviceChoice::DeviceChoice(const DeviceRequest& devices,
   if (request_.deadline_s) {
     options.limits.seconds = *request_.deadline_s / static_cast<double>(steps);
   }
-  const int reader = requested_reader(partition_, cluster_.size());
-  if (reader != partitioner::kEveryRank) {
-    options.needed = reader;
-  }
+  options.needed = requested_reader(partition_, cluster_.size()).single_rank();
   const auto find_all = [&](const std::vector<std::vector<int>>& sets) {
     std::vector<std::optional<partitioner::Candidate>> found(sets.size());
     const auto find_one = [&](Index set) {
@@ -81,9 +78,9 @@ std::optional<partitioner::Candidate> DeviceChoice::find(const std::vector<int>&
                                                          const Workload& workload) const {
   const int ranks = static_cast<int>(devices.size());
   PartitionRequest request = partition_;
-  if (const int reader = requested_reader(partition_, cluster_.size());
-      reader != partitioner::kEveryRank) {
-    request.reader = std::find(devices.begin(), devices.end(), reader) - devices.begin();
+  if (const auto reader = requested_reader(partition_, cluster_.size()).single_rank()) {
+    const auto its_place = std::find(devices.begin(), devices.end(), *reader) - devices.begin();
+    request.reader = partitioner::Reader::rank(static_cast<int>(its_place));
   }
   partitioner::SearchResult result = search_with_baselines(
       network, devices_of(cluster_, devices), search_options(network, request, workload, ranks));
@@ -138,7 +135,8 @@ partitioner::PredictedSet DeviceChoice::predicted(const DeviceSet& set) const {
   const Partition& partition = set.found->partition;
   const std::vector<int> busy = busy_ranks(partition);
   for (const int device : set.devices) {
-    if (device != partition.reader && !std::binary_search(busy.begin(), busy.end(), device)) {
+    if (partition.reader.single_rank() != device &&
+        !std::binary_search(busy.begin(), busy.end(), device)) {
       predicted.unfit =
           fmt::format("its best partition leaves {} without work", cluster_.device(device).name);
     }

@@ -84,8 +84,8 @@ std::optional<std::string> PartitionChooser::earlier_partition(const partitioner
       }
     }
     if (ranks.size() != earlier->devices.size() || devices.size() != ranks.size() ||
-        (before.reader != partitioner::kEveryRank &&
-         !std::binary_search(ranks.begin(), ranks.end(), before.reader))) {
+        (!before.reader.is_every_rank() &&
+         !std::binary_search(ranks.begin(), ranks.end(), before.reader.first_rank()))) {
       observer_.warn(fmt::format(
           "{}: its devices are not all there any more: they are chosen again", file.string()));
       return std::nullopt;

@@ -203,9 +203,9 @@ std::optional<bool> reads_before_search(const PartitionRequest& request,
   if (!request.automatic) {
     return std::nullopt;
   }
-  const int reader =
+  const partitioner::Reader reader =
       agreed(communicator, [&] { return requested_reader(request, communicator.size()); });
-  return reader == partitioner::kEveryRank || reader == communicator.rank();
+  return reader.reads(communicator.rank());
 }
 
 Partition agreed_partition(const partitioner::Network& network,

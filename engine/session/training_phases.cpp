@@ -25,8 +25,8 @@ std::set<int> ranks_with_a_part(const partitioner::Partition& partition) {
   for (const int rank : busy_ranks(partition)) {
     ranks.insert(rank);
   }
-  if (partition.reader != partitioner::kEveryRank) {
-    ranks.insert(partition.reader);
+  if (const auto reader = partition.reader.single_rank()) {
+    ranks.insert(*reader);
   }
   return ranks;
 }

@@ -119,7 +119,8 @@ void DataLoader::gather_targets(Index step) {
   std::vector<partitioner::Message> messages;
   for (std::size_t rank = 1; rank < owned.size(); ++rank) {
     if (!owned[rank].owned.empty()) {
-      messages.push_back({static_cast<int>(rank), 0, {owned[rank].owned, {0, 1}, {0, 1}, {0, 1}}});
+      messages.push_back(
+          {static_cast<int>(rank), 0, partitioner::Payload::images(owned[rank].owned)});
     }
   }
   TargetExchange(*communicator_, std::move(messages)).run(targets_);
@@ -192,7 +193,7 @@ Index DataLoader::size() const {
   const auto all = communicator_->gather_all(bytes_of(&mine, 1));
   Index size = 0;
   std::memcpy(
-      &size, all[static_cast<std::size_t>(std::max(plan_->reader, 0))].data(), sizeof(size));
+      &size, all[static_cast<std::size_t>(plan_->reader.first_rank())].data(), sizeof(size));
   return size;
 }
 
@@ -203,7 +204,7 @@ Index DataLoader::passes() const {
 std::vector<std::string> DataLoader::class_names() const {
   auto of_ranks = lists_of_ranks(
       *communicator_, source_ ? source_->dataset().class_names() : std::vector<std::string>());
-  return std::move(of_ranks[static_cast<std::size_t>(std::max(plan_->reader, 0))]);
+  return std::move(of_ranks[static_cast<std::size_t>(plan_->reader.first_rank())]);
 }
 
 }  // namespace tessera::engine

@@ -49,7 +49,7 @@ class DataLoader {
 
   // Whether this rank reads pictures under the plan.
   [[nodiscard]] static bool reads(const partitioner::Plan& plan, int rank) {
-    return plan.reader == partitioner::kEveryRank || plan.reader == rank;
+    return plan.reader.reads(rank);
   }
 
   // Fills the execution's image with what pass `step` needs of it (the image of other ranks follows

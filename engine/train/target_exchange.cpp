@@ -123,10 +123,10 @@ void TargetExchange::run(Targets& targets) const {
   std::vector<Parcel> outgoing = parcels(&Message::from);
   std::vector<Parcel> incoming = parcels(&Message::to);
   for (Parcel& parcel : outgoing) {
-    pack(targets, parcel.message->region.images, parcel.heads, parcel.boxes);
+    pack(targets, parcel.message->payload.images(), parcel.heads, parcel.boxes);
   }
   for (Parcel& parcel : incoming) {
-    const Index images = parcel.message->region.images.size();
+    const Index images = parcel.message->payload.images().size();
     parcel.heads.resize(static_cast<std::size_t>(images) * sizeof(Head));
   }
   send_all(outgoing, incoming, &Parcel::heads);
@@ -135,7 +135,7 @@ void TargetExchange::run(Targets& targets) const {
   }
   send_all(outgoing, incoming, &Parcel::boxes);
   for (const Parcel& parcel : incoming) {
-    unpack(parcel.heads, parcel.boxes, parcel.message->region.images, targets);
+    unpack(parcel.heads, parcel.boxes, parcel.message->payload.images(), targets);
   }
 }
 

@@ -105,7 +105,7 @@ class Trace {
 
   [[nodiscard]] bool concerns(int number, int rank) const {
     bool found = false;
-    for_each_message(plan_, transfer(number), [&](int from, int to, const Region&) {
+    for_each_message(plan_, transfer(number), [&](int from, int to, const partitioner::Payload&) {
       found = found || (from != to && (from == rank || to == rank));
     });
     return found;
@@ -145,8 +145,8 @@ class Trace {
     }
     Index sent = 0;
     Index received = 0;
-    for_each_message(plan_, of, [&](int from, int to, const Region& region) {
-      const Index bytes = from == to ? 0 : message_bytes(plan_, of, region, sizeof(float));
+    for_each_message(plan_, of, [&](int from, int to, const partitioner::Payload& payload) {
+      const Index bytes = from == to ? 0 : message_bytes(plan_, of, payload, sizeof(float));
       sent += from == rank ? bytes : 0;
       received += to == rank ? bytes : 0;
     });

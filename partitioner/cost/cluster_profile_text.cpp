@@ -87,9 +87,9 @@ double operations(const ConvolutionPoint& point) {
   return product;
 }
 
-class Reader {
+class ClusterReader {
  public:
-  explicit Reader(const std::string& name)
+  explicit ClusterReader(const std::string& name)
       : toml_(name, "a cluster profile", {"link", "device", "between", "all_reduce"}) {}
 
   [[nodiscard]] ClusterProfile cluster(const std::string& text) const {
@@ -444,7 +444,7 @@ std::string to_text(const ClusterProfile& cluster) {
 }
 
 ClusterProfile parse_cluster_profile(const std::string& text, const std::string& name) {
-  return Reader(name).cluster(text);
+  return ClusterReader(name).cluster(text);
 }
 
 ClusterProfile read_cluster_profile(const std::filesystem::path& path) {

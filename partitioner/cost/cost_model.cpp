@@ -190,7 +190,7 @@ class GroupCosts::Adder {
   void reduce_to_owners(const OwnerReduction& reduction) {
     load_.clear();
     for (const Message& message : reduction.messages) {
-      load_.add({message.to, message.from, region_bytes(message.region)});
+      load_.add({message.to, message.from, region_bytes(message.payload.cells())});
     }
     if (!load_.empty()) {
       cost_.owner_reduction_s += load_.seconds();
@@ -292,7 +292,7 @@ class StepCostSum {
   StepCostSum(const Network& network,
               const std::vector<ConvolutionKernels>& kernels,
               const GradientReduction& gradient_reduction,
-              int reader,
+              const Reader& reader,
               const ClusterProfile& cluster,
               const CostOptions& options)
       : network_(network),
@@ -306,7 +306,7 @@ class StepCostSum {
   void add(const GroupGeometry& group, const Owners& owners) {
     GroupCost of_group = costs_.inner(group);
     for (const auto& [map, required] : group.required) {
-      if (map == kImage && reader_ == kEveryRank) {
+      if (!reader_.is_sent(map)) {
         continue;
       }
       const ExchangeSeconds seconds =
@@ -322,7 +322,7 @@ class StepCostSum {
 
  private:
   const Network& network_;
-  int reader_;
+  Reader reader_;
   GroupCosts costs_;
   TransferLoad load_;
   StepCost cost_;
@@ -355,9 +355,8 @@ StepCost step_cost(const Network& network,
   StepCostSum sum(
       network, kernels, partition.gradient_reduction, partition.reader, cluster, options);
   Owners owners(network.layers.size() + 1, std::vector<Region>(cluster.devices.size()));
-  if (partition.reader != kEveryRank) {
-    owners[map_slot(kImage)][static_cast<std::size_t>(partition.reader)] =
-        whole_map(network, kImage, batch);
+  if (const auto reader = partition.reader.single_rank()) {
+    owners[map_slot(kImage)][static_cast<std::size_t>(*reader)] = whole_map(network, kImage, batch);
   }
   for (const Group& group : partition.groups) {
     const GroupGeometry geometry = group_geometry(network, group, cluster.size(), batch);

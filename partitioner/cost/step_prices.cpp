@@ -71,9 +71,9 @@ class StepPrices {
                           .in_order = transfer.adds,
                           .bulk = transfer.yields,
                           .waits_for_sends = transfer.waits_for_sends};
-    for_each_message(plan_, transfer, [&](int from, int to, const Region& region) {
+    for_each_message(plan_, transfer, [&](int from, int to, const Payload& payload) {
       if (from != to) {
-        const Index bytes = message_bytes(plan_, transfer, region, kSingleBytes);
+        const Index bytes = message_bytes(plan_, transfer, payload, kSingleBytes);
         result.parcels.push_back({from, to, static_cast<double>(bytes)});
       }
     });

@@ -52,7 +52,7 @@ std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
     use.messages = messages[own] + synchronisation_bytes(plan, rank, options);
     use.workspace = workspace_bytes.empty() ? options.workspace_bytes : workspace_bytes[own];
     const Index pixels = image_region(network, plan, rank).volume();
-    const bool reads = plan.reader == kEveryRank || plan.reader == rank;
+    const bool reads = plan.reader.reads(rank);
     use.pictures = options.picture_batches * pixels * options.scalar_bytes;
     use.decoding = reads && pixels > 0 ? options.decoding_bytes : 0;
     use.data = reads ? options.data_bytes : 0;

@@ -36,7 +36,7 @@ class MessageBytes {
   void add(const Transfer& transfer) {
     switch (transfer.kind) {
       case TransferKind::FeatureMap:
-        if (is_sent_forward(plan_, transfer.subject) || options_.image_gradient) {
+        if (transfer.is_sent || options_.image_gradient) {
           add_both_ends(transfer);
         }
         break;
@@ -47,8 +47,8 @@ class MessageBytes {
         break;
       case TransferKind::BatchStatistics:
       case TransferKind::StatisticsGradient:
-        for_each_message(plan_, transfer, [&](int, int to, const Region& region) {
-          bytes_[at(to)] += message_bytes(plan_, transfer, region, options_.scalar_bytes);
+        for_each_message(plan_, transfer, [&](int, int to, const Payload& payload) {
+          bytes_[at(to)] += message_bytes(plan_, transfer, payload, options_.scalar_bytes);
         });
         break;
       case TransferKind::ParameterValue:
@@ -66,8 +66,8 @@ class MessageBytes {
   // Each rank keeps what it sends to another, and room for what comes back. What goes from one of
   // its own buffers to another is packed once.
   void add_both_ends(const Transfer& transfer) {
-    for_each_message(plan_, transfer, [&](int from, int to, const Region& region) {
-      const Index packed = message_bytes(plan_, transfer, region, options_.scalar_bytes);
+    for_each_message(plan_, transfer, [&](int from, int to, const Payload& payload) {
+      const Index packed = message_bytes(plan_, transfer, payload, options_.scalar_bytes);
       bytes_[at(from)] += packed;
       bytes_[at(to)] += from != to ? packed : 0;
     });
@@ -79,7 +79,7 @@ class MessageBytes {
       add_shared(plan_.parameters[at(parameter)], travelling);
     }
     for (const Message& message : plan_.transfers[at(bucket.values)].messages) {
-      travelling[at(message.to)].borrowed += message.region.cols.size();
+      travelling[at(message.to)].borrowed += message.payload.element_count().elements;
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       bytes_[at(rank)] += error_feedback_bytes(
@@ -92,7 +92,7 @@ class MessageBytes {
     std::vector<std::vector<bool>> travels(at(plan_.ranks));  // [owner][run]
     for (const Message& message : parameter.messages) {
       const std::vector<Range>& runs = parameter.owned[at(message.from)];
-      const auto run = std::find(runs.begin(), runs.end(), message.region.cols);
+      const auto run = std::find(runs.begin(), runs.end(), message.payload.element_run());
       expects(run != runs.end(), "all of an owned run travels together");
       const auto number = static_cast<std::size_t>(run - runs.begin());
       travels[at(message.from)].resize(runs.size(), false);

@@ -95,9 +95,9 @@ class Validation {
     if (partition_.ranks < 1 || partition_.ranks > kMostParts) {
       fail(fmt::format("{} ranks, expected 1 to {}", partition_.ranks, kMostParts));
     }
-    if (partition_.reader < kEveryRank || partition_.reader >= partition_.ranks) {
+    if (!partition_.reader.is_among(partition_.ranks)) {
       fail(fmt::format("the reader is rank {}, expected \"every\" or a rank from 0 to {}",
-                       partition_.reader,
+                       partition_.reader.first_rank(),
                        partition_.ranks - 1));
     }
     check_cover();
@@ -159,9 +159,9 @@ class Validation {
       fail(fmt::format("replicas that gossip send whole parameters: {} is not for them",
                        to_text(partition_.gradient_reduction.compression)));
     }
-    if (partition_.reader != kEveryRank) {
+    if (const auto reader = partition_.reader.single_rank()) {
       fail(fmt::format("rank {} reads pictures for all: replicas tied by {} read their own",
-                       partition_.reader,
+                       *reader,
                        to_text(replicas.sync)));
     }
     for (std::size_t i = 0; i < partition_.groups.size(); ++i) {
@@ -391,8 +391,8 @@ Partition on_ranks(Partition partition, const std::vector<int>& devices, int ran
   for (Group& group : partition.groups) {
     std::transform(group.ranks.begin(), group.ranks.end(), group.ranks.begin(), place);
   }
-  if (partition.reader != kEveryRank) {
-    partition.reader = place(partition.reader);
+  if (const auto reader = partition.reader.single_rank()) {
+    partition.reader = Reader::rank(place(*reader));
   }
   partition.ranks = ranks;
   return partition;
@@ -407,8 +407,8 @@ Partition of_ranks(Partition partition, const std::vector<int>& devices) {
   for (Group& group : partition.groups) {
     std::transform(group.ranks.begin(), group.ranks.end(), group.ranks.begin(), place);
   }
-  if (partition.reader != kEveryRank) {
-    partition.reader = place(partition.reader);
+  if (const auto reader = partition.reader.single_rank()) {
+    partition.reader = Reader::rank(place(*reader));
   }
   partition.ranks = static_cast<int>(devices.size());
   return partition;

@@ -20,11 +20,10 @@
 #include "partitioner/network/network.h"
 #include "partitioner/partition/gradient_reduction.h"
 #include "partitioner/partition/kernels.h"
+#include "partitioner/partition/reader.h"
 #include "partitioner/partition/replicas.h"
 
 namespace tessera::partitioner {
-
-inline constexpr int kEveryRank = -1;
 
 // How one dimension is cut: into `parts` pieces as equal as can be, or, where there are any, at
 // `boundaries`, which then are parts + 1 numbers that never fall, from 0 to the whole extent. Two
@@ -68,8 +67,7 @@ struct Group {
 struct Partition {
   std::string network;  // fingerprint of the network that it was made for
   int ranks = 1;
-  int reader = kEveryRank;  // the rank that reads pictures and sends each rank its region; or every
-                            // rank reads its own
+  Reader reader;
   std::vector<Group> groups;
   std::vector<ConvolutionKernels> kernels = {};  // by layer; direct ones where the list ends
   GradientReduction gradient_reduction = {};
@@ -103,7 +101,7 @@ struct Shorthand {
   int filter_parallel_from = -1;  // from this layer on output channels are cut; -1: nowhere
   int ranks = 0;                  // 0: as many as the grid has tiles
   KernelRule kernels = KernelRule::Direct;
-  int reader = kEveryRank;
+  Reader reader = {};
   std::vector<std::pair<int, int>> recompute = {};  // groups; each has to be one of the partition's
   bool recompute_all = false;
 };

@@ -70,11 +70,11 @@ class Maker {
     partition.network = fingerprint(network_);
     partition.ranks = std::max(shorthand_.ranks, workers_);
     partition.reader = shorthand_.reader;
-    if (partition.reader < kEveryRank || partition.reader >= partition.ranks) {
+    if (!partition.reader.is_among(partition.ranks)) {
       throw InputError(kReaderOption,
                        0,
                        fmt::format("there is no rank {}: give one from 0 to {}, or \"every\"",
-                                   partition.reader,
+                                   partition.reader.first_rank(),
                                    partition.ranks - 1));
     }
     for (const Span& span : spans()) {

@@ -58,9 +58,9 @@ std::string bands_line(const std::vector<Cut>& bands) {
   return bands.empty() ? "" : fmt::format("bands = [{}]\n", fmt::join(cuts, ", "));
 }
 
-class Reader {
+class PartitionReader {
  public:
-  explicit Reader(const std::string& name)
+  explicit PartitionReader(const std::string& name)
       : toml_(name,
               "a partition",
               {"network", "ranks", "reader", "group", "kernels", "sums", "replicas"}) {}
@@ -71,7 +71,7 @@ class Reader {
     result.network = toml_.text(toml_.required(table, "network"), "network");
     result.ranks = static_cast<int>(toml_.integer(table, "ranks", 1, kMostRanks));
     if (const toml::node* reader = table.get("reader")) {
-      result.reader = reader_rank(*reader);
+      result.reader = read_reader(*reader);
     }
     for (const toml::table* item : toml_.tables(table, "group")) {
       result.groups.push_back(group(*item));
@@ -116,14 +116,14 @@ class Reader {
     return result;
   }
 
-  [[nodiscard]] int reader_rank(const toml::node& node) const {
+  [[nodiscard]] Reader read_reader(const toml::node& node) const {
     if (node.is_integer()) {
-      return static_cast<int>(toml_.integer(node, "reader", 0, kMost));
+      return Reader::rank(static_cast<int>(toml_.integer(node, "reader", 0, kMost)));
     }
     if (!node.is_string() || node.as_string()->get() != "every") {
       toml_.fail(node, "`reader` is neither \"every\" nor the number of a rank");
     }
-    return kEveryRank;
+    return Reader::every_rank();
   }
 
   [[nodiscard]] Cut cut(const toml::table& table, const char* key) const {
@@ -321,8 +321,8 @@ std::string to_text(const Partition& partition) {
   text += fmt::format("\nnetwork = {}  # fingerprint\nranks = {}\n",
                       toml_quoted(partition.network),
                       partition.ranks);
-  text += partition.reader == kEveryRank ? std::string("reader = \"every\"\n")
-                                         : fmt::format("reader = {}\n", partition.reader);
+  const auto reader = partition.reader.single_rank();
+  text += reader ? fmt::format("reader = {}\n", *reader) : std::string("reader = \"every\"\n");
   for (const Group& group : partition.groups) {
     text += fmt::format("\n[[group]]\nlayers = [{}, {}]\n", group.first, group.last);
     text += cut_line("images", group.images) + cut_line("channels", group.channels) +
@@ -338,7 +338,7 @@ std::string to_text(const Partition& partition) {
 }
 
 Partition parse_partition(const std::string& text, const std::string& name) {
-  return Reader(name).partition(text);
+  return PartitionReader(name).partition(text);
 }
 
 Partition read_partition(const std::filesystem::path& path) {

@@ -70,7 +70,7 @@ class TileParts {
         awaited_(network.layers.size(), std::vector<Index>(at(plan.ranks))),
         last_part_(network.layers.size()) {
     for (const Transfer& transfer : plan.transfers) {
-      if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
+      if (transfer.kind == TransferKind::FeatureMap && transfer.is_sent) {
         count(transfer);
       }
     }
@@ -142,7 +142,7 @@ class TileParts {
       const Range& images = plan_.tile(layer, message.to).computed.images;
       const Index parts = parts_of_ranks[at(message.to)];
       for (Index part = 0; part < parts; ++part) {
-        Region region = message.region;
+        Region region = message.payload.cells();
         if (parts > 1) {
           region.images = intersect(region.images, images_of_part(images, part, parts));
         }
@@ -155,7 +155,7 @@ class TileParts {
           added.part = static_cast<int>(result.size()) - 1;
         }
         result[static_cast<std::size_t>(part)].messages.push_back(
-            {message.from, message.to, region});
+            {message.from, message.to, Payload::cells(region)});
       }
     }
     return result;
@@ -195,7 +195,7 @@ class TileParts {
     last_part_[at(reader)] = std::max(last_part_[at(reader)], transfer.part + 1);
     for (const Message& message : transfer.messages) {
       if (message.from != message.to) {
-        awaited_[at(reader)][at(message.to)] += message.region.volume();
+        awaited_[at(reader)][at(message.to)] += message.payload.cells().volume();
       }
     }
   }

@@ -126,7 +126,7 @@ std::vector<Message> messages_between(const std::vector<Region>& owned,
     }
     const auto first = static_cast<std::ptrdiff_t>(messages.size());
     owners.for_each(required[to], [&](int from, const Region& shared) {
-      messages.push_back({from, static_cast<int>(to), shared});
+      messages.push_back({from, static_cast<int>(to), Payload::cells(shared)});
     });
     std::sort(messages.begin() + first, messages.end(), [](const Message& a, const Message& b) {
       return a.from < b.from;

@@ -106,8 +106,8 @@ Partition with_image_shares(Partition partition,
                          ", and each rank trains on its own pictures: only images can be cut; "
                          "leave out what says how to cut, or give --data-parallel-from 0");
   };
-  if (partition.reader != kEveryRank) {
-    refuse(fmt::format("rank {} reads for all", partition.reader));
+  if (const auto reader = partition.reader.single_rank()) {
+    refuse(fmt::format("rank {} reads for all", *reader));
   }
   Cut images{static_cast<Index>(most.size()), {0}};
   for (const Index count : most) {
@@ -129,7 +129,7 @@ Partition with_image_shares(Partition partition,
 }
 
 bool cuts_images_alone(const Network& network, const Plan& plan) {
-  if (plan.reader != kEveryRank) {
+  if (!plan.reader.is_every_rank()) {
     return false;
   }
   for (int map = kImage; map < network.size(); ++map) {

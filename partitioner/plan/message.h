@@ -1,17 +1,17 @@
-// Cells on their way from one rank to another.
+// What travels from one rank to another.
 
 #pragma once
 
-#include "partitioner/base/region.h"
+#include "partitioner/plan/payload.h"
 
 namespace tessera::partitioner {
 
-// Cells that `from` owns and `to` requires. Forward copies them, backward sends their gradients the
-// other way and adds.
+// Of what `from` owns, what `to` requires. Forward copies it, backward sends gradients the other
+// way and adds.
 struct Message {
   int from = 0;
   int to = 0;
-  Region region;
+  Payload payload;
   friend bool operator==(const Message&, const Message&) = default;
 };
 

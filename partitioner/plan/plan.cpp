@@ -81,8 +81,8 @@ class PlanMaker {
   // tiles of the first group.
   void own_image() {
     std::vector<Region> owned(ranks());
-    if (plan_.reader != kEveryRank) {
-      owned[static_cast<std::size_t>(plan_.reader)] = whole_map(network_, kImage, plan_.batch);
+    if (const auto reader = plan_.reader.single_rank()) {
+      owned[static_cast<std::size_t>(*reader)] = whole_map(network_, kImage, plan_.batch);
     } else {
       owned = owned_image(network_, partition_.groups.front(), plan_.ranks, plan_.batch);
     }
@@ -173,6 +173,7 @@ class PlanMaker {
                       .subject = map,
                       .group = group,
                       .messages = messages_between(owned_regions(plan_, map), required),
+                      .is_sent = plan_.reader.is_sent(map),
                       .waits_for_sends = false};
     std::erase_if(transfer.messages, [&](const Message& message) {
       const bool in_place =
@@ -233,7 +234,7 @@ class PlanMaker {
                        std::vector<Message>& messages) {
     for (const int holder : holders) {
       if (holder != owner) {
-        messages.push_back({owner, holder, {{0, 1}, {0, 1}, {0, 1}, elements}});
+        messages.push_back({owner, holder, Payload::element_run(elements)});
       }
     }
   }
@@ -252,12 +253,13 @@ class PlanMaker {
   }
 
   void send_targets() {
-    if (plan_.reader == kEveryRank) {
+    const auto reader = plan_.reader.single_rank();
+    if (!reader) {
       return;
     }
     for (int to = 0; to < plan_.ranks; ++to) {
-      if (to != plan_.reader) {
-        plan_.targets.push_back({plan_.reader, to, {{0, plan_.batch}, {0, 1}, {0, 1}, {0, 1}}});
+      if (to != *reader) {
+        plan_.targets.push_back({*reader, to, Payload::images({0, plan_.batch})});
       }
     }
   }
@@ -281,13 +283,18 @@ bool is_normalized(const Network& network, const ParameterPlan& parameter) {
 }
 
 Region image_region(const Network& network, const Plan& plan, int rank) {
-  if (plan.reader != kEveryRank) {
+  if (!plan.reader.is_every_rank()) {
     return plan.tile(kImage, rank).owned;
   }
-  const int buffer = plan.read_from[static_cast<std::size_t>(rank)][0][0];
+  const int buffer = image_buffer(plan, rank);
   return buffer == kNoBuffer
              ? Region{}
              : intersect(plan.buffer(rank, buffer).region, whole_map(network, kImage, plan.batch));
+}
+
+int image_buffer(const Plan& plan, int rank) {
+  return plan.reader.is_every_rank() ? plan.read_from[static_cast<std::size_t>(rank)][0][0]
+                                     : plan.producer(rank, kImage);
 }
 
 std::vector<Region> owned_regions(const Plan& plan, int map) {

@@ -57,7 +57,7 @@ struct ParameterPlan {
   std::vector<Range> required;  // per rank: output channels that it computes with
   std::vector<std::vector<Range>>
       owned;                      // per rank: disjoint runs of elements, together all of a copy
-  std::vector<Message> messages;  // from owners to ranks that require; region.cols are elements
+  std::vector<Message> messages;  // runs of elements, from owners to ranks that require them
 };
 
 // Whether training changes it by gradients, or by the statistics of batches.
@@ -83,7 +83,7 @@ struct Plan {
   Index batch = 1;  // images in one pass
   int ranks = 1;
   Replicas replicas;
-  int reader = kEveryRank;
+  Reader reader;
   std::vector<GroupGeometry> groups;
   std::vector<int> group_of;                 // by layer
   std::vector<Tile> image;                   // [rank]
@@ -96,7 +96,7 @@ struct Plan {
   std::vector<ConvolutionKernels> kernels;  // by layer
   GradientReduction gradient_reduction;     // among ranks of one copy of the parameters
   Compression sync_compression;             // of what replicas that are apart send each other
-  std::vector<Message> targets;  // labels, from the reader to the other ranks: one cell per image
+  std::vector<Message> targets;             // labels of images, from the reader to the other ranks
   std::vector<std::vector<LayerPlan>> layers;  // [rank][layer]
   std::vector<DeferredWeights> deferred;       // by layer
   std::vector<BucketPlan> buckets;             // in the order of the backward pass
@@ -141,6 +141,9 @@ struct Plan {
 // What `rank` begins a pass with of the image: what it requires where every rank reads its own
 // part, else the whole image on the reader and nothing on the others.
 [[nodiscard]] Region image_region(const Network& network, const Plan& plan, int rank);
+
+// The buffer that this part of the image is put into, or kNoBuffer.
+[[nodiscard]] int image_buffer(const Plan& plan, int rank);
 
 // What each rank owns of a map.
 [[nodiscard]] std::vector<Region> owned_regions(const Plan& plan, int map);

@@ -161,7 +161,7 @@ class PlanCheck {
       }
       for (const Message& message : transfer.messages) {
         if (message.to == rank) {
-          arrivals.push_back(intersect(message.region, inside));
+          arrivals.push_back(intersect(message.payload.cells(), inside));
         }
       }
     }
@@ -194,7 +194,7 @@ class PlanCheck {
         }
         for (const Message& message : transfer.messages) {
           if (message.to == rank) {
-            taken.push_back(intersect(message.region, added));
+            taken.push_back(intersect(message.payload.cells(), added));
           }
         }
       }
@@ -211,19 +211,19 @@ class PlanCheck {
 
   void check_messages(const Transfer& transfer) {
     for (const Message& message : transfer.messages) {
-      if (!contains(plan_.tile(transfer.subject, message.from).owned, message.region)) {
+      const Region& cells = message.payload.cells();
+      if (!contains(plan_.tile(transfer.subject, message.from).owned, cells)) {
         report("map {}: rank {} sends {}, which it does not own",
                transfer.subject,
                message.from,
-               message.region);
+               cells);
       }
       bool held = false;
       for (const Buffer& buffer : plan_.buffers[static_cast<std::size_t>(message.to)]) {
-        held = held || (buffer.map == transfer.subject && contains(buffer.region, message.region));
+        held = held || (buffer.map == transfer.subject && contains(buffer.region, cells));
       }
       if (!held) {
-        report(
-            "map {}: rank {} has no buffer for {}", transfer.subject, message.to, message.region);
+        report("map {}: rank {} has no buffer for {}", transfer.subject, message.to, cells);
       }
     }
   }
@@ -243,18 +243,18 @@ class PlanCheck {
     }
     std::vector<std::vector<Range>> arrivals = parameter.owned;  // by rank
     for (const Message& message : parameter.messages) {
+      const Range& sent = message.payload.element_run();
       if (plan_.copy_of(message.from) != plan_.copy_of(message.to)) {
         report("layer {}: elements of a parameter leave their replica", parameter.layer);
       }
       const auto& runs = parameter.owned[static_cast<std::size_t>(message.from)];
-      if (std::none_of(runs.begin(), runs.end(), [&](const Range& run) {
-            return contains(run, message.region.cols);
-          })) {
+      if (std::none_of(
+              runs.begin(), runs.end(), [&](const Range& run) { return contains(run, sent); })) {
         report("layer {}: rank {} sends elements of a parameter that it does not own",
                parameter.layer,
                message.from);
       }
-      arrivals[static_cast<std::size_t>(message.to)].push_back(message.region.cols);
+      arrivals[static_cast<std::size_t>(message.to)].push_back(sent);
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       check_parameter_on(parameter, rank, arrivals[static_cast<std::size_t>(rank)]);

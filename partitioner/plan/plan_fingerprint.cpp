@@ -31,7 +31,30 @@ class PlanFingerprint : public Fingerprint {
   void add(const Message& message) {
     add(Index{message.from});
     add(Index{message.to});
-    add(message.region);
+    add(message.payload);
+  }
+  void add(const Payload& payload) {
+    add(static_cast<Index>(payload.kind()));
+    switch (payload.kind()) {
+      case Payload::Kind::Cells:
+        add(payload.cells());
+        break;
+      case Payload::Kind::Channels:
+        add(payload.channels());
+        break;
+      case Payload::Kind::ElementRun:
+        add(payload.element_run());
+        break;
+      case Payload::Kind::ElementCount:
+        add(payload.element_count().elements);
+        add(payload.element_count().packed_bytes);
+        break;
+      case Payload::Kind::Images:
+        add(payload.images());
+        break;
+      case Payload::Kind::LossShare:
+        break;
+    }
   }
   void add(const GroupGeometry& group) {
     add(Index{group.first});
@@ -110,7 +133,7 @@ std::string fingerprint(const Plan& plan) {
   PlanFingerprint print;
   print.add(plan.batch);
   print.add(Index{plan.ranks});
-  print.add(Index{plan.reader});
+  print.add(Index{plan.reader.single_rank().value_or(-1)});
   print.add(plan.image);
   print.add(plan.groups);
   print.add(plan.buffers);

@@ -18,7 +18,7 @@ constexpr double kMostOperations = 0x1p60;
 struct Limits {
   double layers;
   double tiles;      // layers times ranks, some hundred bytes each
-  double messages;   // lists of them between all pairs of ranks, 72 bytes a message
+  double messages;   // lists of them between all pairs of ranks, 80 bytes a message
   double lifetimes;  // layers that a layer's maps may live through, on each rank
 };
 constexpr Limits kPlan{.layers = 5000, .tiles = 1e6, .messages = 16e6, .lifetimes = 1.5e8};

@@ -27,9 +27,9 @@ void count(const Plan& plan,
            Traffic Totals::*sent,
            Traffic Totals::*received,
            std::vector<Totals>& ranks) {
-  for_each_message(plan, transfer, [&](int from, int to, const Region& region) {
+  for_each_message(plan, transfer, [&](int from, int to, const Payload& payload) {
     if (from != to) {
-      const Traffic one{1, message_bytes(plan, transfer, region, scalar_bytes)};
+      const Traffic one{1, message_bytes(plan, transfer, payload, scalar_bytes)};
       add(ranks[static_cast<std::size_t>(from)].*sent, one);
       add(ranks[static_cast<std::size_t>(to)].*received, one);
     }
@@ -38,8 +38,8 @@ void count(const Plan& plan,
 
 void count_parameters(const Plan& plan, int transfer, Index scalar_bytes, PlanTotals& totals) {
   const Transfer& of = plan.transfers[static_cast<std::size_t>(transfer)];
-  for_each_message(plan, of, [&](int from, int to, const Region& region) {
-    const Traffic one{1, message_bytes(plan, of, region, scalar_bytes)};
+  for_each_message(plan, of, [&](int from, int to, const Payload& payload) {
+    const Traffic one{1, message_bytes(plan, of, payload, scalar_bytes)};
     add(totals.gradient_reduction_out[static_cast<std::size_t>(from)], one);
     add(totals.gradient_reduction_in[static_cast<std::size_t>(to)], one);
   });
@@ -64,16 +64,12 @@ bool carries_statistics(const Transfer& transfer) {
 
 }  // namespace
 
-bool is_sent_forward(const Plan& plan, int map) {
-  return map != kImage || plan.reader != kEveryRank;
-}
-
 Index batch_statistics_bytes(const Plan& plan, int layer, int rank) {
   Index bytes = 0;
   for (const Transfer& transfer : plan.transfers) {
     if (carries_statistics(transfer) && transfer.subject == layer) {
-      for_each_message(plan, transfer, [&](int, int to, const Region& region) {
-        bytes += to == rank ? message_bytes(plan, transfer, region, 0) : 0;
+      for_each_message(plan, transfer, [&](int, int to, const Payload& payload) {
+        bytes += to == rank ? message_bytes(plan, transfer, payload, 0) : 0;
       });
     }
   }
@@ -89,7 +85,7 @@ PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_by
   totals.gradient_reduction_out.resize(ranks);
   totals.batch_statistics_in_bytes.resize(ranks);
   for (const Transfer& transfer : plan.transfers) {
-    if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
+    if (transfer.kind == TransferKind::FeatureMap && transfer.is_sent) {
       count(plan,
             transfer,
             scalar_bytes,
@@ -104,9 +100,9 @@ PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_by
             &Totals::backward_in,
             totals.by_group[static_cast<std::size_t>(transfer.group)]);
     } else if (carries_statistics(transfer)) {
-      for_each_message(plan, transfer, [&](int, int to, const Region& region) {
+      for_each_message(plan, transfer, [&](int, int to, const Payload& payload) {
         totals.batch_statistics_in_bytes[static_cast<std::size_t>(to)] +=
-            message_bytes(plan, transfer, region, scalar_bytes);
+            message_bytes(plan, transfer, payload, scalar_bytes);
       });
     }
   }

@@ -45,8 +45,4 @@ struct PlanTotals {
 // back, all in double precision.
 [[nodiscard]] Index batch_statistics_bytes(const Plan& plan, int layer, int rank);
 
-// Whether a map is sent to groups that read it at all: pictures that every rank reads itself are
-// not.
-[[nodiscard]] bool is_sent_forward(const Plan& plan, int map);
-
 }  // namespace tessera::partitioner

@@ -53,7 +53,7 @@ class ScheduleMaker {
   void sort_in(int number, const Transfer& transfer) {
     switch (transfer.kind) {
       case TransferKind::FeatureMap:
-        if (transfer.subject != kImage || plan_.reader != kEveryRank) {
+        if (transfer.is_sent) {
           const int reader = first_reader(network_, plan_, transfer.subject, transfer.group);
           copied_[map_slot(transfer.subject)].push_back(number);
           awaited_[at(reader)].push_back(number);

@@ -45,11 +45,12 @@ struct Transfer {
   // reduced over all ranks where these share batch statistics.
   bool normalized = true;
 
-  // Sorted by `to`, then `from`. Of maps also from a rank to itself, between two of its buffers. Of
-  // statistics `channels` of the region count, of parameters `cols`: the number of elements; where
-  // runs of them are compressed each by itself, `rows`: the number of bytes.
+  // Sorted by `to`, then `from`. Of maps also from a rank to itself, between two of its buffers.
   std::vector<Message> messages = {};
-  int list_of = -1;       // the transfer that holds the messages; -1: this one
+  int list_of = -1;  // the transfer that holds the messages; -1: this one
+  // False: every rank has what it reads already, of the image that it reads for itself. No schedule
+  // runs the transfer; one that wants the image's gradient runs the messages in reverse.
+  bool is_sent = true;
   bool reversed = false;  // messages run from `to` to `from`: gradients of what they copy forward
 
   bool adds = false;            // in the order of senders, when all is there; else as it arrives
@@ -130,6 +131,7 @@ struct ScheduleOptions {
   bool has_loss = true;
   bool image_gradient = false;  // the gradient of the network's input is wanted too
   bool update = true;           // false: parameters are not changed; gradients are reduced
+  friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
 
 // Requires a plan that is complete but for its schedule.
@@ -137,18 +139,25 @@ struct ScheduleOptions {
                                      const Plan& plan,
                                      const ScheduleOptions& options);
 
-// Whether an action is performed in `pass` of `passes`.
-[[nodiscard]] constexpr bool takes_part(Action::Passes when, Index pass, Index passes) {
-  return when == Action::Passes::Every || (when == Action::Passes::First && pass == 0) ||
-         (when == Action::Passes::Last && pass + 1 == passes);
+// Where a pass stands among those of its step: the only one is first and last.
+struct PassOfStep {
+  bool first = true;
+  bool last = true;
+};
+
+// Whether an action is performed in that pass.
+[[nodiscard]] constexpr bool is_performed(const Action& action, const PassOfStep& pass) {
+  return action.passes == Action::Passes::Every ||
+         (action.passes == Action::Passes::First ? pass.first : pass.last);
 }
 
 // Calls visit(index of an action, pass) for all of a section in one pass.
 template <class Visit>
 void for_each_action(
     const Schedule& schedule, const Section& section, Index pass, Index passes, Visit visit) {
+  const PassOfStep place{.first = pass == 0, .last = pass + 1 == passes};
   for (int i = section.begin; i < section.end; ++i) {
-    if (takes_part(schedule.actions[static_cast<std::size_t>(i)].passes, pass, passes)) {
+    if (is_performed(schedule.actions[static_cast<std::size_t>(i)], place)) {
       visit(i, pass);
     }
   }

@@ -212,10 +212,10 @@ class ScheduleCheck {
 
   void check_map(int transfer, int start) {
     const Transfer& of = plan_.transfers[at(transfer)];
-    const bool sent = of.subject != kImage || plan_.reader != kEveryRank;
-    if (sent != (start != kNever)) {
-      report(
-          "{} is {}", described(transfer), sent ? "never sent" : "sent, though each has its own");
+    if (of.is_sent != (start != kNever)) {
+      report("{} is {}",
+             described(transfer),
+             of.is_sent ? "never sent" : "sent, though each has its own");
     }
     if (of.subject != kImage) {
       expect_order(last(Phase::Forward, of.subject), start, transfer, "starts too early");
@@ -389,22 +389,21 @@ class ScheduleCheck {
     const auto& inputs = network_.layer(layer).inputs;
     for (std::size_t input = 0; input < inputs.size(); ++input) {
       const int map = inputs[input];
-      const bool every_rank_reads = map == kImage && plan_.reader == kEveryRank;
-      if (plan_.group(map) == plan_.group(layer) || every_rank_reads) {
+      if (plan_.group(map) == plan_.group(layer)) {
         continue;
       }
       const Region read = intersect(required_input(network_, layer, input, region),
                                     whole_map(network_, map, plan_.batch));
       Index there = 0;
-      if (plan_.read_from[at(rank)][at(layer)][input] == plan_.producer(rank, map)) {
-        there += intersect(plan_.tile(map, rank).owned, read).volume();
+      if (plan_.read_from[at(rank)][at(layer)][input] == own_buffer(rank, map)) {
+        there += intersect(own_cells(rank, map), read).volume();
       }
       for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
         const Transfer& transfer = plan_.transfers[i];
         if (transfer.kind == TransferKind::FeatureMap && transfer.subject == map &&
             transfer.group == plan_.group(layer) && is_finished(static_cast<int>(i), place)) {
           for (const Message& message : messages_of(plan_, transfer)) {
-            there += message.to == rank ? intersect(message.region, read).volume() : 0;
+            there += message.to == rank ? intersect(message.payload.cells(), read).volume() : 0;
           }
         }
       }
@@ -413,6 +412,14 @@ class ScheduleCheck {
             "layer {}, rank {}: part of map {} has not come yet when it is read", layer, rank, map);
       }
     }
+  }
+
+  // What a rank has of a map without a message, before a pass or by computing, and where.
+  [[nodiscard]] Region own_cells(int rank, int map) const {
+    return map == kImage ? image_region(network_, plan_, rank) : plan_.tile(map, rank).owned;
+  }
+  [[nodiscard]] int own_buffer(int rank, int map) const {
+    return map == kImage ? image_buffer(plan_, rank) : plan_.producer(rank, map);
   }
 
   [[nodiscard]] bool is_finished(int transfer, int place) const {

@@ -20,10 +20,11 @@ class Elements {
 
   void add(const ParameterPlan& parameter) {
     for (const Message& message : parameter.messages) {
-      Count& of = count(message.from, message.to);
-      const Index elements = message.region.cols.size();
-      of.elements += elements;
-      of.bytes += packed_bytes(compression_, {elements, parameter.shape.row}, kSingleBytes);
+      Payload::ElementCount& sent = count(message.from, message.to);
+      const Index elements = message.payload.element_run().size();
+      sent.elements += elements;
+      sent.packed_bytes +=
+          packed_bytes(compression_, {elements, parameter.shape.row}, kSingleBytes);
     }
   }
 
@@ -32,9 +33,9 @@ class Elements {
     std::vector<Message> result;
     for (int to = 0; to < ranks_; ++to) {
       for (int from = 0; from < ranks_; ++from) {
-        if (const Count& of = count(from, to); of.elements > 0) {
-          const Range rows{0, compression_.by_runs() ? of.bytes : 1};
-          result.push_back({from, to, {{0, 1}, {0, 1}, rows, {0, of.elements}}});
+        if (const auto& [elements, bytes] = count(from, to); elements > 0) {
+          const Index packed = compression_.by_runs() ? bytes : 0;
+          result.push_back({from, to, Payload::element_count({elements, packed})});
         }
       }
     }
@@ -42,29 +43,24 @@ class Elements {
   }
 
  private:
-  struct Count {
-    Index elements = 0;
-    Index bytes = 0;
-  };
-  [[nodiscard]] Count& count(int from, int to) {
+  [[nodiscard]] Payload::ElementCount& count(int from, int to) {
     return counts_[static_cast<std::size_t>(to) * static_cast<std::size_t>(ranks_) +
                    static_cast<std::size_t>(from)];
   }
 
   int ranks_;
   Compression compression_;
-  std::vector<Count> counts_;
+  std::vector<Payload::ElementCount> counts_;
 };
 
 std::vector<Message> statistics_messages(const Plan& plan, int layer, Region Tile::*contributes) {
   std::vector<Message> messages;
   for (int copy = 0; copy < plan.copies(); ++copy) {
-    for_each_statistics_message(
-        tiles_of_copy(plan, layer, copy),
-        contributes,
-        [&](int from, int to, const Range& channels) {
-          messages.push_back({from, to, {{0, 1}, channels, {0, 1}, {0, 1}}});
-        });
+    for_each_statistics_message(tiles_of_copy(plan, layer, copy),
+                                contributes,
+                                [&](int from, int to, const Range& channels) {
+                                  messages.push_back({from, to, Payload::channels(channels)});
+                                });
   }
   return messages;
 }
@@ -98,6 +94,7 @@ class TransferLists {
     Transfer gradient = forward;
     gradient.messages.clear();
     gradient.list_of = list_of;
+    gradient.is_sent = true;
     gradient.reversed = true;
     gradient.adds = true;
     return gradient;
@@ -159,7 +156,7 @@ class TransferLists {
       for (int from = 0; from < plan_.ranks; ++from) {
         const bool waits = !plan_.replicas.run_ahead() || plan_.copy_of(from) == plan_.copy_of(to);
         if (from != to && waits) {
-          first.messages.push_back({from, to, {{0, 1}, {0, 1}, {0, 1}, {0, 1}}});
+          first.messages.push_back({from, to, Payload::loss_share()});
         }
       }
     }
@@ -278,25 +275,27 @@ const char* subject_of(TransferKind kind) {
 
 Index message_bytes(const Plan& plan,
                     const Transfer& transfer,
-                    const Region& region,
+                    const Payload& payload,
                     Index scalar_bytes) {
   switch (transfer.kind) {
     case TransferKind::FeatureMap:
     case TransferKind::MapGradient:
+      return cell_bytes(payload.cells(), scalar_bytes);
     case TransferKind::RunningStatistics:
-      return region.volume() * scalar_bytes;
+      return payload.element_count().elements * scalar_bytes;
     case TransferKind::BatchStatistics:
-      return region.channels.size() * kStatisticsNumbers * kStatisticsNumberBytes;
+      return payload.channels().size() * kStatisticsNumbers * kStatisticsNumberBytes;
     case TransferKind::StatisticsGradient:
-      return region.channels.size() * kStatisticsGradientNumbers * kStatisticsNumberBytes;
+      return payload.channels().size() * kStatisticsGradientNumbers * kStatisticsNumberBytes;
     case TransferKind::Loss:
       return kLossBytes;
     case TransferKind::ParameterGradient:
-    case TransferKind::ParameterValue:
-      return plan.gradient_reduction.compression.by_runs()
-                 ? region.rows.size()
-                 : reduction_message_bytes(
-                       plan.gradient_reduction.compression, {region.cols.size()}, scalar_bytes);
+    case TransferKind::ParameterValue: {
+      const auto& [elements, packed_bytes] = payload.element_count();
+      const Compression& compression = plan.gradient_reduction.compression;
+      return compression.by_runs() ? packed_bytes
+                                   : reduction_message_bytes(compression, {elements}, scalar_bytes);
+    }
   }
   return 0;
 }

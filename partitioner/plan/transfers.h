@@ -46,24 +46,24 @@ void for_each_statistics_message(const std::vector<Tile>& tiles,
                               : plan.transfers[static_cast<std::size_t>(transfer.list_of)].messages;
 }
 
-// Calls visit(sender, receiver, region) for each, messages from a rank to itself included. Each
+// Calls visit(sender, receiver, payload) for each, messages from a rank to itself included. Each
 // rank's own come in the order of receivers, and of senders where it receives.
 template <class Visit>
 void for_each_message(const Plan& plan, const Transfer& transfer, Visit visit) {
   for (const Message& message : messages_of(plan, transfer)) {
     if (transfer.reversed) {
-      visit(message.to, message.from, message.region);
+      visit(message.to, message.from, message.payload);
     } else {
-      visit(message.from, message.to, message.region);
+      visit(message.from, message.to, message.payload);
     }
   }
 }
 
-// What a message of that region takes on the wire. Statistics and losses are in double precision,
+// What a message of the transfer takes on the wire. Statistics and losses are in double precision,
 // all else is `scalar_bytes` a number, or packed as the plan says.
 [[nodiscard]] Index message_bytes(const Plan& plan,
                                   const Transfer& transfer,
-                                  const Region& region,
+                                  const Payload& payload,
                                   Index scalar_bytes);
 
 // Fills plan.buckets, and plan.transfers with all but feature maps. Requires all else but the

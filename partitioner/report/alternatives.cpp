@@ -198,9 +198,7 @@ class AlternativesSearch {
     };
     DeviceSetOptions sets;
     sets.most = kMostSets;
-    if (options_.reader != kEveryRank) {
-      sets.needed = options_.reader;
-    }
+    sets.needed = options_.reader.single_rank();
     const DeviceSetSearch found = search_device_sets(cluster_, sets, one_by_one(find));
     const Candidate* fastest = nullptr;
     const Candidate* frugal = nullptr;
@@ -321,10 +319,9 @@ class AlternativesSearch {
   // As if devices without work were not there: they are not idle.
   [[nodiscard]] TimeShares shares_without_others(const Partition& partition) const {
     std::vector<int> devices = busy_ranks(partition);
-    if (partition.reader != kEveryRank &&
-        !std::binary_search(devices.begin(), devices.end(), partition.reader)) {
-      devices.insert(std::upper_bound(devices.begin(), devices.end(), partition.reader),
-                     partition.reader);
+    const auto reader = partition.reader.single_rank();
+    if (reader && !std::binary_search(devices.begin(), devices.end(), *reader)) {
+      devices.insert(std::upper_bound(devices.begin(), devices.end(), *reader), *reader);
     }
     return time_shares(
         network_, devices_of(cluster_, devices), options_, of_ranks(partition, devices));

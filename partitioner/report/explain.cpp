@@ -81,7 +81,7 @@ std::vector<ExplainedCount> compare_device_counts(const Network& network,
     if (devices > kFew && devices < cluster.size() && !power_of_two) {
       continue;
     }
-    if (options.reader >= devices) {  // it would not be there
+    if (!options.reader.is_among(devices)) {  // it would not be there
       continue;
     }
     const ClusterProfile part = cluster_of_size(network, cluster, devices);

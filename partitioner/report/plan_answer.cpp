@@ -117,7 +117,7 @@ AnsweredStep answered_step(const Network& network,
     return answer;
   }
   SearchOptions alone = options;
-  alone.reader = kEveryRank;
+  alone.reader = Reader::every_rank();
   alone.candidates = 1;
   const ClusterProfile one = cluster_of_size(network, cluster, 1);
   const SearchResult result = search_partition(network, one, alone);

@@ -28,8 +28,8 @@ OrderedJson message_json(int map, const Message& message, Index scalar_bytes) {
   return {{"map", map},
           {"from", message.from},
           {"to", message.to},
-          {"bytes", message.region.volume() * scalar_bytes},
-          {"region", region_json(message.region)}};
+          {"bytes", cell_bytes(message.payload.cells(), scalar_bytes)},
+          {"region", region_json(message.payload.cells())}};
 }
 
 // Messages to oneself are none.
@@ -146,7 +146,7 @@ OrderedJson group_json(const Network& network,
     if (transfer.group != group) {
       continue;
     }
-    if (transfer.kind == TransferKind::FeatureMap && is_sent_forward(plan, transfer.subject)) {
+    if (transfer.kind == TransferKind::FeatureMap && transfer.is_sent) {
       append_messages(transfer, scalar_bytes, result["messages"]);
     } else if (transfer.kind == TransferKind::MapGradient) {
       append_messages(transfer, scalar_bytes, result["collapses"]);  // within the group, to owners
@@ -181,9 +181,10 @@ OrderedJson transfer_json(const Plan& plan, const Transfer& transfer, Index scal
   result["order"] = transfer.adds ? "by rank" : "as it arrives";
   result["priority"] = transfer.yields ? "yields" : "urgent";
   result["messages"] = OrderedJson::array();
-  for_each_message(plan, transfer, [&](int from, int to, const Region& region) {
+  for_each_message(plan, transfer, [&](int from, int to, const Payload& payload) {
     if (from != to) {
-      result["messages"].push_back({from, to, message_bytes(plan, transfer, region, scalar_bytes)});
+      result["messages"].push_back(
+          {from, to, message_bytes(plan, transfer, payload, scalar_bytes)});
     }
   });
   return result;
@@ -266,7 +267,8 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
       {"ranks", plan.ranks},
       {"replicas", replicas_json(plan)},
       {"exact", inexact_words(network, plan.replicas, plan.compression_of_decision()).empty()},
-      {"reader", plan.reader == kEveryRank ? OrderedJson("every") : OrderedJson(plan.reader)},
+      {"reader",
+       plan.reader.is_every_rank() ? OrderedJson("every") : OrderedJson(plan.reader.first_rank())},
       {"multiply_adds", totals.sum.work.multiply_adds},
       {"redundant_multiply_adds", totals.sum.work.redundant},
       {"step_multiply_adds_of_one", step_multiply_adds_of_one(network, plan)},

@@ -217,8 +217,9 @@ class Report {
                    fmt::format("{}, {} per pass, read by {}",
                                shape_text(network_.image),
                                counted(plan_.batch, "image"),
-                               plan_.reader == kEveryRank ? "every rank for itself"
-                                                          : fmt::format("rank {}", plan_.reader))});
+                               plan_.reader.is_every_rank()
+                                   ? "every rank for itself"
+                                   : fmt::format("rank {}", plan_.reader.first_rank()))});
     lines.add_row({"layers",
                    fmt::format("{} in {} on {}",
                                network_.size(),

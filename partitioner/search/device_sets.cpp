@@ -295,10 +295,10 @@ SearchResult search_devices(const Network& network,
                             const SearchOptions& options,
                             const std::vector<int>& devices) {
   SearchOptions of_part = options;
-  if (options.reader != kEveryRank) {
-    const auto reader = std::find(devices.begin(), devices.end(), options.reader);
+  if (const auto single = options.reader.single_rank()) {
+    const auto reader = std::find(devices.begin(), devices.end(), *single);
     expects(reader != devices.end(), "the reader is one of the devices");
-    of_part.reader = static_cast<int>(reader - devices.begin());
+    of_part.reader = Reader::rank(static_cast<int>(reader - devices.begin()));
   }
   SearchResult result = search_partition(network, devices_of(cluster, devices), of_part);
   const auto lift = [&](Candidate& candidate) {

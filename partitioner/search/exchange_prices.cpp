@@ -38,7 +38,7 @@ ExchangePrices::ExchangePrices(const Network& network,
 
 ExchangePrices::Exchange ExchangePrices::of(
     int map, int owned, int required, const SearchPrices& prices, double budget) {
-  if (owned == kNoRegions || !is_sent(map)) {
+  if (owned == kNoRegions || !options_.reader.is_sent(map)) {
     return {};
   }
   const bool comes_from_pre_activations =

@@ -35,11 +35,6 @@ class ExchangePrices {
   [[nodiscard]] Exchange of(
       int map, int owned, int required, const SearchPrices& prices, double budget);
 
-  // Where every rank reads its own part of the image, nothing of it is sent.
-  [[nodiscard]] bool is_sent(int map) const {
-    return map != kImage || options_.reader != kEveryRank;
-  }
-
  private:
   struct Known {
     double least_s = 0;  // at least, of one pass

@@ -107,7 +107,7 @@ class GroupBytes {
     read_pictures();
     for (const OwnerReduction& reduction : group.reductions) {
       for (const Message& message : reduction.messages) {
-        const Index packed = message.region.volume() * options.memory.scalar_bytes;
+        const Index packed = cell_bytes(message.payload.cells(), options.memory.scalar_bytes);
         fixed_[static_cast<std::size_t>(message.from)] += packed;
         fixed_[static_cast<std::size_t>(message.to)] += packed;
       }
@@ -129,7 +129,7 @@ class GroupBytes {
   // By all ranks for themselves; what a single reader holds is the same for all partitions.
   void read_pictures() {
     const auto image = group_.required.find(kImage);
-    if (image == group_.required.end() || options_.reader != kEveryRank) {
+    if (image == group_.required.end() || !options_.reader.is_every_rank()) {
       return;
     }
     for (std::size_t rank = 0; rank < fixed_.size(); ++rank) {

@@ -66,8 +66,8 @@ std::vector<std::size_t> PartitionFigures::slow_to_recompute(const Partition& pa
 
 // What a rank takes of its limit whatever the partition is.
 Index PartitionFigures::taken_anyway(std::size_t rank) const {
-  const bool alone = options_.reader == static_cast<int>(rank);
-  const bool reads = alone || options_.reader == kEveryRank;
+  const bool reads = options_.reader.reads(static_cast<int>(rank));
+  const bool alone = reads && !options_.reader.is_every_rank();
   return cluster_.devices[rank].program_bytes + (reads ? options_.memory.data_bytes : 0) +
          (alone ? options_.memory.decoding_bytes : 0);
 }

@@ -118,9 +118,9 @@ PartitionRequest comparable_request() {
   return request;
 }
 
-int parse_reader(const std::string& text) {
+Reader parse_reader(const std::string& text) {
   if (text == "every") {
-    return kEveryRank;
+    return Reader::every_rank();
   }
   int reader = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), reader);
@@ -130,17 +130,17 @@ int parse_reader(const std::string& text) {
         0,
         fmt::format("\"{}\" is not a rank: give a number from 0 on, or \"every\"", text));
   }
-  return reader;
+  return Reader::rank(reader);
 }
 
-int requested_reader(const PartitionRequest& request, int ranks) {
-  const int reader = request.reader.value_or(kEveryRank);
-  if (reader >= ranks) {
-    throw InputError(
-        "--reader",
-        0,
-        fmt::format(
-            "\"{}\" is not a rank: give one from 0 to {}, or \"every\"", reader, ranks - 1));
+Reader requested_reader(const PartitionRequest& request, int ranks) {
+  const Reader reader = request.reader.value_or(Reader::every_rank());
+  if (!reader.is_among(ranks)) {
+    throw InputError("--reader",
+                     0,
+                     fmt::format("\"{}\" is not a rank: give one from 0 to {}, or \"every\"",
+                                 reader.first_rank(),
+                                 ranks - 1));
   }
   return reader;
 }

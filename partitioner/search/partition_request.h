@@ -25,7 +25,7 @@ struct PartitionRequest {
   bool automatic = false;
   std::string file = {};
 
-  // A profile of the devices; empty: the one beside the host file, see engine/session/devices.h.
+  // A profile of the devices; empty: the one beside the host file, see engine/session/planning.h.
   std::string cluster = {};
   std::optional<Index> memory_limit_bytes = {};  // of each device
   std::optional<Objective> objective = {};
@@ -38,7 +38,7 @@ struct PartitionRequest {
   int data_parallel_from = -1;
   int filter_parallel_from = -1;
 
-  std::optional<int> reader;               // kEveryRank, or a rank = {}; nothing: as the file says
+  std::optional<Reader> reader = {};       // nothing: as the file says, else every rank
   std::optional<KernelRule> kernels = {};  // nothing: as the file says, else `default_kernels`
   KernelRule default_kernels = KernelRule::Usual;
   std::optional<Index> workspace_bytes = {};  // the most scratch that kernels may take
@@ -56,11 +56,11 @@ struct PartitionRequest {
 // The same with direct kernels unless asked otherwise, for numbers that are to be compared.
 [[nodiscard]] PartitionRequest comparable_request();
 
-// "every" or a number -> PartitionRequest::reader. Throws InputError that names --reader.
-[[nodiscard]] int parse_reader(const std::string& text);
+// "every" or the number of a rank. Throws InputError that names --reader.
+[[nodiscard]] Reader parse_reader(const std::string& text);
 
 // The reader among so many ranks. Throws InputError where there is no such rank.
-[[nodiscard]] int requested_reader(const PartitionRequest& request, int ranks);
+[[nodiscard]] Reader requested_reader(const PartitionRequest& request, int ranks);
 
 // Throws InputError where synchronisation is asked for, but not how many replicas.
 [[nodiscard]] Replicas requested_replicas(const PartitionRequest& request);

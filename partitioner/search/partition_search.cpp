@@ -140,11 +140,12 @@ double PartitionSearch::rest_of(int first, const State& state) const {
 // With a reader the image is a map like any other. Where every rank reads its own part, nothing of
 // it is sent.
 PartitionSearch::State PartitionSearch::first_state() {
-  if (options_.reader == kEveryRank) {
+  const auto reader = options_.reader.single_rank();
+  if (!reader) {
     return {};
   }
   RegionsOfRanks owned(cluster_.devices.size());
-  owned[static_cast<std::size_t>(options_.reader)] = whole_map(network_, kImage, options_.batch);
+  owned[static_cast<std::size_t>(*reader)] = whole_map(network_, kImage, options_.batch);
   return {{kImage, choices_.regions().number(owned)}};
 }
 
@@ -219,7 +220,7 @@ ExchangePrices::Exchange PartitionSearch::reads_of(const State& state,
                                                    double budget) {
   ExchangePrices::Exchange sum;
   for (const MapRegions& reads : choice.reads) {
-    if (exchanges_.is_sent(reads.map)) {
+    if (options_.reader.is_sent(reads.map)) {
       const auto found = std::find_if(
           state.begin(), state.end(), [&reads](const auto& of) { return of.first == reads.map; });
       expects(found != state.end(), "a map that is read is live");

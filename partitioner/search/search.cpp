@@ -196,12 +196,12 @@ class Planner {
       return;
     }
     SearchOptions of_part = options_;
-    if (options_.reader != kEveryRank) {
-      const auto reader = std::find(devices.begin(), devices.end(), options_.reader);
+    if (const auto single = options_.reader.single_rank()) {
+      const auto reader = std::find(devices.begin(), devices.end(), *single);
       if (reader == devices.end()) {
         return;
       }
-      of_part.reader = static_cast<int>(reader - devices.begin());
+      of_part.reader = Reader::rank(static_cast<int>(reader - devices.begin()));
     }
     const ClusterProfile part = devices_of(cluster_, devices);
     PartitionSearch search(network_, part, of_part, {});

@@ -60,7 +60,7 @@ struct SearchOptions {
   Index batch = 1;  // images of one pass
   CostOptions cost;
   std::vector<ConvolutionKernels> kernels;  // by layer
-  int reader = kEveryRank;
+  Reader reader;
   GradientReduction gradient_reduction = {};
   bool counts_memory = true;  // false: devices have enough, and nobody wants to know
   MemoryOptions memory;       // what to count; workspace and program are those of each rank

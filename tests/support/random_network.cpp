@@ -286,8 +286,9 @@ Partition random_partition(Draw& draw, const Network& network, Index batch, int 
   Partition partition;
   partition.network = fingerprint(network);
   partition.ranks = ranks;
-  partition.reader =
-      draw.chance(0.5) ? partitioner::kEveryRank : static_cast<int>(draw.between(0, ranks - 1));
+  partition.reader = draw.chance(0.5)
+                         ? partitioner::Reader::every_rank()
+                         : partitioner::Reader::rank(static_cast<int>(draw.between(0, ranks - 1)));
   for (int first = 0; first < network.size(); first = partition.groups.back().last + 1) {
     partition.groups.push_back(random_group(draw, network, batch, ranks, first));
   }

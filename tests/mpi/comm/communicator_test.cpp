@@ -103,7 +103,7 @@ ChannelShares channel_shares(const Communicator& world,
       const Range channels = intersect(contributes[static_cast<std::size_t>(from)],
                                        needs[static_cast<std::size_t>(to)]);
       if (from != to && !channels.empty()) {
-        messages.push_back({from, to, {{0, 1}, channels, {0, 1}, {0, 1}}});
+        messages.push_back({from, to, partitioner::Payload::channels(channels)});
       }
     }
   }

@@ -26,6 +26,7 @@ using engine::Exchange;
 using engine::Tensor;
 using engine::View;
 using partitioner::Message;
+using partitioner::Payload;
 using partitioner::Plan;
 
 constexpr int kTag = 100;
@@ -166,6 +167,18 @@ TEST_CASE("adding backward is the adjoint of copying forward in every reduction 
   });
 }
 
+// Elements of a tensor as the cells of one row.
+Region row_of(const Range& elements) {
+  return {{0, 1}, {0, 1}, {0, 1}, elements};
+}
+
+std::vector<Message> in_a_row(std::vector<Message> messages) {
+  for (Message& message : messages) {
+    message.payload = Payload::cells(row_of(message.payload.element_run()));
+  }
+  return messages;
+}
+
 TEST_CASE("adding backward is the adjoint of copying forward for every parameter") {
   const Communicator world = Communicator::world();
   for_each_plan(world.size(), [&](const tests::RandomCase&, const Plan& plan, std::uint64_t seed) {
@@ -174,8 +187,8 @@ TEST_CASE("adding backward is the adjoint of copying forward for every parameter
       const Range channels = parameter.required[static_cast<std::size_t>(world.rank())];
       const Range elements{channels.begin * parameter.shape.row,
                            channels.end * parameter.shape.row};
-      const Region held{{0, 1}, {0, 1}, {0, 1}, elements};
-      check_adjoint(world, parameter.messages, held, held, seed);
+      const Region held = row_of(elements);
+      check_adjoint(world, in_a_row(parameter.messages), held, held, seed);
     }
   });
 }
@@ -221,7 +234,7 @@ TEST_CASE("re-gridding sends each cell exactly once, and there and back leaves t
     const auto there = partitioner::messages_between(regridding.before, regridding.after);
     Index cells = 0;
     for (const Message& message : there) {
-      cells += message.region.volume();
+      cells += message.payload.cells().volume();
     }
     CHECK(cells == whole_map(regridding.network, 0, regridding.batch).volume());
     Tensor<double> first(regridding.before[own]);
@@ -253,7 +266,7 @@ TEST_CASE("gradients are added in rank order, whichever arrives first") {
   std::vector<Message> messages;
   messages.reserve(static_cast<std::size_t>(world.size()));
   for (int to = 0; to < world.size(); ++to) {
-    messages.push_back({owner, to, all});
+    messages.push_back({owner, to, Payload::cells(all)});
   }
   // Numbers of very different size: another order of adding gives other bits.
   const auto share = [](int rank, std::size_t i) {
@@ -295,7 +308,7 @@ TEST_CASE("who sends and receives nothing goes on before its messages have left"
   BulkTransfers transfers(world, true);
   std::vector<Message> messages;
   for (int to = 1; to < world.size(); ++to) {
-    messages.push_back({0, to, whole});
+    messages.push_back({0, to, Payload::cells(whole)});
   }
   Exchange<double> exchange(world, messages, kTag, &transfers);
   Tensor<double> from(rank == 0 ? whole : Region{});

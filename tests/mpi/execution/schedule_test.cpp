@@ -64,10 +64,10 @@ Messages planned_messages(const Plan& plan, const Action& action, int rank) {
     return messages;
   }
   const Transfer& transfer = plan.transfers[static_cast<std::size_t>(action.transfer)];
-  for_each_message(plan, transfer, [&](int from, int to, const Region& region) {
+  for_each_message(plan, transfer, [&](int from, int to, const partitioner::Payload& payload) {
     const bool last_of_loss = transfer.kind == TransferKind::Loss && transfer.subject == 1;
     const Index bytes =
-        last_of_loss ? kHeadBytes : message_bytes(plan, transfer, region, sizeof(float));
+        last_of_loss ? kHeadBytes : message_bytes(plan, transfer, payload, sizeof(float));
     if (from != to && (from == rank || to == rank) && bytes > 0) {
       messages.emplace_back(from == rank, from == rank ? to : from, bytes);
     }
@@ -318,7 +318,7 @@ TEST_CASE(
   for (int i = 0; i < kScheduleCases; ++i) {
     const std::uint64_t seed = 19000 + static_cast<std::uint64_t>(world.size() * 100 + i);
     tests::RandomCase random = tests::random_case(seed, 1, {});
-    random.partition.reader = partitioner::kEveryRank;
+    random.partition.reader = partitioner::Reader::every_rank();
     const partitioner::SyncMode mode =
         i % 2 == 0 ? partitioner::SyncMode::Local : partitioner::SyncMode::ParameterRank;
     random.partition = replicated(random.partition, {world.size(), {mode, 2}}, random.batch);

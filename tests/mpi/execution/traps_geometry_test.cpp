@@ -210,7 +210,9 @@ TEST_CASE("one rank may read the image for all") {
   const Network network = chain({3, 12, 11}, {normalized(convolution(4, 3)), convolution(3, 3, 2)});
   Partition partition = tests::partition_of(
       network, ranks(), {{0, 0}, {1, 1}}, {tests::grid(ranks()), images_cut(ranks())});
-  for (partition.reader = partitioner::kEveryRank; partition.reader < ranks(); ++partition.reader) {
+  check_like_one_tile(network, partition);  // every rank reads
+  for (int reader = 0; reader < ranks(); ++reader) {
+    partition.reader = partitioner::Reader::rank(reader);
     check_like_one_tile(network, partition);
   }
 }

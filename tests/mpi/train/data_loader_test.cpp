@@ -90,7 +90,7 @@ TEST_CASE("a single reader reads each picture once for all") {
   const int ranks = Communicator::world().size();
   const Network network = loaded_classifier();
   Partition partition = tests::partition_of(network, ranks, {{0, 3}}, {tests::images_cut(ranks)});
-  partition.reader = ranks - 1;
+  partition.reader = partitioner::Reader::rank(ranks - 1);
   const std::vector<Index> read = pictures_read(partition, ranks);
   CHECK(std::accumulate(read.begin(), read.end(), Index{0}) == 2 * ranks);
   CHECK(read.back() == 2 * ranks);
@@ -99,7 +99,8 @@ TEST_CASE("a single reader reads each picture once for all") {
 TEST_CASE("all ranks have the targets of a pass, and none where no picture is left") {
   const Communicator world = Communicator::world();
   const Network network = loaded_classifier();
-  for (const int reader : {partitioner::kEveryRank, world.size() - 1}) {
+  for (const auto& reader :
+       {partitioner::Reader::every_rank(), partitioner::Reader::rank(world.size() - 1)}) {
     Partition partition =
         tests::partition_of(network, world.size(), {{0, 3}}, {tests::images_cut(world.size())});
     partition.reader = reader;

@@ -15,7 +15,7 @@ using engine::Targets;
 using partitioner::Message;
 
 Message of_images(int from, int to, const Range& images) {
-  return {from, to, {images, {0, 1}, {0, 1}, {0, 1}}};
+  return {from, to, partitioner::Payload::images(images)};
 }
 
 // From one rank to all others.

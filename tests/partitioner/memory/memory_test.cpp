@@ -143,7 +143,7 @@ TEST_CASE("pictures are held by those who read them, each what it requires") {
   const Index whole = 4 * whole_map(network, kImage, 3).volume();
   CHECK(pictures(0) < whole);
   CHECK(pictures(0) + pictures(1) > whole);  // both want the rows at the cut
-  partition.reader = 1;
+  partition.reader = Reader::rank(1);
   CHECK(pictures(0) == 0);
   CHECK(pictures(1) == whole);
 }
@@ -162,7 +162,7 @@ TEST_CASE("decoding counts where a rank has a part of a picture, data sets where
   CHECK(use(1).data == 500);
   CHECK(use(1).total() == 500);
   CHECK(use(1).of_network() == 0);
-  partition.reader = 1;
+  partition.reader = Reader::rank(1);
   CHECK(use(0).total() == use(0).of_network());
   CHECK(use(1).decoding == 1000);
 }
@@ -194,13 +194,13 @@ TEST_CASE("each message has room at both of its ends") {
   for (const Transfer& transfer : plan.transfers) {
     for (const Message& message : transfer.messages) {
       if (transfer.kind == TransferKind::FeatureMap && transfer.subject != kImage) {
-        cells += message.region.volume() * (message.from == message.to ? 1 : 2);
+        cells += message.payload.cells().volume() * (message.from == message.to ? 1 : 2);
       }
     }
   }
   for (const ParameterPlan& parameter : plan.parameters) {
     for (const Message& message : parameter.messages) {
-      cells += message.region.volume() * 2;
+      cells += message.payload.element_run().size() * 2;
     }
   }
   Index bytes = 0;
@@ -224,7 +224,7 @@ TEST_CASE("what is sent is received, in every group and over all") {
   const Network network = small_network();
   for (int trial = 0; trial < 18; ++trial) {
     Partition partition = tiled(network, 1 + trial % 3, 1 + trial / 3 % 3);
-    partition.reader = trial / 9 == 0 ? kEveryRank : 0;
+    partition.reader = trial / 9 == 0 ? Reader::every_rank() : Reader::rank(0);
     partition.groups[0].reduce_to_owner = trial % 2 == 0 ? std::vector<int>{0} : std::vector<int>{};
     const Plan plan = make_plan(network, partition, 5);
     const PlanTotals totals = plan_totals(network, plan, 4);

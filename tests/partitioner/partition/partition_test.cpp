@@ -246,7 +246,7 @@ TEST_CASE("a shorthand that does not fit the network is refused with the option'
   CHECK(has(refusal({.groups = {}, .filter_parallel_from = 8}), "--filter-parallel-from"));
   CHECK(
       has(refusal({.groups = {}, .data_parallel_from = 2, .filter_parallel_from = 2}), "layer 2"));
-  CHECK(has(refusal({.groups = {}, .ranks = 2, .reader = 2}), "--reader"));
+  CHECK(has(refusal({.groups = {}, .ranks = 2, .reader = Reader::rank(2)}), "--reader"));
   CHECK(has(refusal({.groups = {{0, 1}}, .recompute = {{0, 2}}}), "--recompute: layers 0 to 2"));
   CHECK(has(refusal({.groups = {}, .recompute = {{0, 1}}}), "--recompute"));
 }
@@ -298,8 +298,8 @@ TEST_CASE("every broken partition is refused, and the message names file and gro
   const std::vector<Fault> faults = {
       {[](Partition& p) { p.network = "0000000000000000"; }, "another network"},
       {[](Partition& p) { p.ranks = 0; }, "0 ranks"},
-      {[](Partition& p) { p.reader = 5; }, "reader"},
-      {[](Partition& p) { p.reader = -2; }, "reader"},
+      {[](Partition& p) { p.reader = Reader::rank(5); }, "reader"},
+      {[](Partition& p) { p.reader = Reader::rank(-2); }, "reader"},
       {[](Partition& p) { p.groups.clear(); }, "the network's last is 6"},
       {[](Partition& p) { p.groups.pop_back(); }, "the network's last is 6"},
       {[](Partition& p) { p.groups.erase(p.groups.begin()); },

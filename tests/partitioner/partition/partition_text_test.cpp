@@ -36,7 +36,8 @@ Cut random_cut(Draw& draw) {
 
 // Two groups of tiles and one of images, on five ranks.
 Partition small_partition() {
-  Partition partition{.network = "00ff00ff00ff00ff", .ranks = 5, .reader = 0, .groups = {}};
+  Partition partition{
+      .network = "00ff00ff00ff00ff", .ranks = 5, .reader = Reader::rank(0), .groups = {}};
   Cut two{.parts = 2, .boundaries = {}};
   Cut uneven{.parts = 2, .boundaries = {0, 3, 16}};
   partition.groups.push_back({0, 3, {}, {}, uneven, two, {0, 1, 2, 3}, {1, 2}});
@@ -53,7 +54,8 @@ TEST_CASE("the text of a partition reads back as the same partition") {
     Partition partition;
     partition.network = trial == 0 ? "a \"text\"\n\\ \t\x7f of any kind" : "00ff00ff00ff00ff";
     partition.ranks = static_cast<int>(draw.between(1, 1000));
-    partition.reader = static_cast<int>(draw.between(kEveryRank, 5));
+    const auto reader = static_cast<int>(draw.between(-1, 5));
+    partition.reader = reader < 0 ? Reader::every_rank() : Reader::rank(reader);
     partition.gradient_reduction.bucket_bytes = draw.among<Index>({1, 262144, Index{1} << 40U});
     partition.gradient_reduction.compression =
         draw.among<Compression>({Compression::Exact,

@@ -26,7 +26,7 @@ Repeated repeated(std::uint64_t seed, const Synchronisation& sync) {
   const int count = static_cast<int>(draw.between(1, 4));
   const int ranks = static_cast<int>(draw.between(1, 4));
   Repeated result{tests::random_case(seed, ranks, {}), {}, 1};
-  result.one.partition.reader = kEveryRank;
+  result.one.partition.reader = Reader::every_rank();
   result.batch = count * result.one.batch;
   result.all = replicated(result.one.partition, {count, sync}, result.one.batch);
   return result;
@@ -96,7 +96,7 @@ TEST_CASE("replicas that are apart are alike, with images of their own, and read
     std::swap(other.groups.back().ranks.front(), other.groups.back().ranks.back());
     CHECK(refused(other, of.batch));
     Partition reader = of.all;
-    reader.reader = 0;
+    reader.reader = Reader::rank(0);
     CHECK(refused(reader, of.batch));
     Partition gossip = of.all;
     gossip.replicas.sync = {SyncMode::Gossip, 0};

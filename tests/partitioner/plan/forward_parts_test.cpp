@@ -166,7 +166,7 @@ Index cells_there(const Plan& plan, int rank, const Region& read, int part) {
     for (const Message& message : transfer.messages) {
       if (transfer.kind == TransferKind::FeatureMap && transfer.subject == 0 &&
           transfer.part < part && message.to == rank) {
-        cells += intersect(message.region, read).volume();
+        cells += intersect(message.payload.cells(), read).volume();
       }
     }
   }

@@ -132,7 +132,7 @@ TEST_CASE("a partition that cuts more than images is refused, and says what to d
   CHECK(tests::has(error_of(cut(tests::rows_cut(2))), "layers 0 to 1 are cut into tiles"));
   CHECK(tests::has(error_of(cut(tests::channels_cut(2))), "layers 0 to 1 are cut by channels"));
   Partition read_by_one = cut(tests::images_cut(2));
-  read_by_one.reader = 1;
+  read_by_one.reader = partitioner::Reader::rank(1);
   CHECK(tests::has(error_of(read_by_one), "rank 1 reads for all"));
   CHECK(tests::has(error_of(read_by_one), "--data-parallel-from 0"));
 }

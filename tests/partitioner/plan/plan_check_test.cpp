@@ -180,9 +180,9 @@ TEST_CASE("a message of cells that its sender does not own is noticed") {
 
 TEST_CASE("a message to a rank without room for it is noticed") {
   Plan plan = sound_plan();
-  const Region& home = tile(plan, 1, 3).owned;
-  exchange_of(plan, 1).messages.push_back({3, 0, home});
-  exchange_of(plan, 1).messages.back().region.channels = {0, 1};
+  Region cells = tile(plan, 1, 3).owned;
+  cells.channels = {0, 1};
+  exchange_of(plan, 1).messages.push_back({3, 0, partitioner::Payload::cells(cells)});
   plan.buffers[0].clear();
   plan.produced_in[0].assign(plan.produced_in[0].size(), kNoBuffer);
   CHECK(is_refused(plan));

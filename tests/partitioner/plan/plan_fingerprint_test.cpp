@@ -25,7 +25,10 @@ TEST_CASE("plans have the same fingerprint where everything in them is the same,
   CHECK(grid != fingerprint(plan_of(tests::grid(4), 3)));
   CHECK(grid != fingerprint(plan_of(tests::rows_cut(4), 2)));
   Plan damaged = plan_of(tests::grid(4), 2);
-  damaged.transfers.front().messages.back().region.rows.end += 1;
+  partitioner::Payload& payload = damaged.transfers.front().messages.back().payload;
+  Region cells = payload.cells();
+  cells.rows.end += 1;
+  payload = partitioner::Payload::cells(cells);
   CHECK(grid != fingerprint(damaged));
 }
 

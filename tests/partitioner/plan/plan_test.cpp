@@ -96,9 +96,9 @@ void check_cells_sent(const tests::RandomCase& random,
     for (const Message& message : transfer.messages) {
       if (transfer.kind == first.kind && transfer.subject == first.subject &&
           transfer.group == first.group && message.to == to) {
-        sent += message.region.volume();
+        sent += message.payload.cells().volume();
         from_itself = from_itself || message.from == to;
-        CHECK(contains(required, message.region));
+        CHECK(contains(required, message.payload.cells()));
       }
     }
   }
@@ -148,7 +148,8 @@ TEST_CASE(
         CHECK((tile.backward == tile.owned || (tile.backward.empty() && tile.owned.empty())));
         for (const Message& message : transfer.messages) {
           CHECK(message.from != message.to);
-          CHECK(contains(plan.tile(transfer.subject, message.to).computed, message.region));
+          CHECK(
+              contains(plan.tile(transfer.subject, message.to).computed, message.payload.cells()));
         }
       }
     }
@@ -166,7 +167,7 @@ TEST_CASE("each parameter arrives whole at every rank that computes with it, onc
           elements += run.size();
         }
         for (const Message& message : parameter.messages) {
-          elements += message.to == to ? message.region.volume() : 0;
+          elements += message.to == to ? message.payload.element_run().size() : 0;
         }
         CHECK(elements == parameter.required[rank].size() * parameter.shape.row);
       }

@@ -25,7 +25,7 @@ struct ReplicasCase {
 
 ReplicasCase random_replicas(std::uint64_t seed, const Synchronisation& sync) {
   tests::RandomCase random = tests::random_case(seed, 1 + static_cast<int>(seed % 3), {});
-  random.partition.reader = kEveryRank;
+  random.partition.reader = Reader::every_rank();
   const Partition all = replicated(random.partition, {kReplicas, sync}, random.batch);
   return {random.network,
           make_plan(random.network, random.partition, random.batch),
@@ -70,7 +70,7 @@ TEST_CASE("no message leaves a replica that is apart, but those about the loss")
         if (transfer.kind == TransferKind::Loss && sync.mode == SyncMode::Local) {
           continue;
         }
-        for_each_message(of.all, transfer, [&](int from, int to, const Region&) {
+        for_each_message(of.all, transfer, [&](int from, int to, const partitioner::Payload&) {
           CHECK(of.all.copy_of(from) == of.all.copy_of(to));
         });
       }
@@ -104,7 +104,7 @@ TEST_CASE("each replica shares parameters and batch statistics as one that is al
 TEST_CASE("peers own the same elements, and a message of them is smaller where it is compressed") {
   const tests::RandomCase random = tests::random_case(7, 2, {});
   Partition one = random.partition;
-  one.reader = kEveryRank;
+  one.reader = Reader::every_rank();
   one.gradient_reduction.compression = {.kind = Compression::Kind::TopK, .fraction = 0.01};
   const Plan plan = make_plan(random.network,
                               replicated(one, {kReplicas, {SyncMode::Local, 2}}, random.batch),
@@ -131,8 +131,8 @@ TEST_CASE("compressed gradients and values of a plan take fewer bytes") {
     Index bytes = 0;
     for (const BucketPlan& bucket : plan.buckets) {
       const Transfer& values = plan.transfers[static_cast<std::size_t>(bucket.values)];
-      for_each_message(plan, values, [&](int, int, const Region& region) {
-        bytes += message_bytes(plan, values, region, 4);
+      for_each_message(plan, values, [&](int, int, const partitioner::Payload& payload) {
+        bytes += message_bytes(plan, values, payload, 4);
       });
     }
     return bytes;

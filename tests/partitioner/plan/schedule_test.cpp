@@ -90,7 +90,7 @@ Network small_network() {
 
 Partition apart(const Network& network) {
   Partition partition = tests::partition_of(network, 2, {{0, 0}, {1, 1}}, {tests::rows_cut(2)});
-  partition.reader = 0;
+  partition.reader = Reader::rank(0);
   return partition;
 }
 
@@ -167,6 +167,39 @@ TEST_CASE("what memory keeps in another form is brought back by an action") {
   });
 }
 
+TEST_CASE("an action is performed in every pass of a step, in the first or in the last") {
+  using Passes = partitioner::Action::Passes;
+  for (const bool first : {false, true}) {
+    for (const bool last : {false, true}) {
+      CHECK(is_performed({.passes = Passes::Every}, {first, last}));
+      CHECK(is_performed({.passes = Passes::First}, {first, last}) == first);
+      CHECK(is_performed({.passes = Passes::Last}, {first, last}) == last);
+    }
+  }
+}
+
+namespace {
+
+bool is_empty(const Payload& payload) {
+  switch (payload.kind()) {
+    case Payload::Kind::Cells:
+      return payload.cells().empty();
+    case Payload::Kind::Channels:
+      return payload.channels().empty();
+    case Payload::Kind::ElementRun:
+      return payload.element_run().empty();
+    case Payload::Kind::ElementCount:
+      return payload.element_count().elements == 0;
+    case Payload::Kind::Images:
+      return payload.images().empty();
+    case Payload::Kind::LossShare:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
 TEST_CASE("messages are sorted by receiver, then sender, and a transfer brings cells once") {
   for_each_scheduled_plan(100, [](const tests::RandomCase&, const Plan& plan) {
     for (const Transfer& transfer : plan.transfers) {
@@ -180,7 +213,7 @@ TEST_CASE("messages are sorted by receiver, then sender, and a transfer brings c
           transfer.kind == TransferKind::FeatureMap || transfer.kind == TransferKind::MapGradient;
       for (const Message& message : messages) {
         CHECK((message.from != message.to || of_map));
-        CHECK(!message.region.empty());
+        CHECK(!is_empty(message.payload));
       }
     }
   });
@@ -200,9 +233,9 @@ Bytes bytes_of(const Plan& plan, const std::function<bool(const Transfer&)>& cou
     if (!counts(transfer)) {
       continue;
     }
-    for_each_message(plan, transfer, [&](int from, int to, const Region& region) {
+    for_each_message(plan, transfer, [&](int from, int to, const Payload& payload) {
       if (from != to) {
-        const Index size = message_bytes(plan, transfer, region, 4);
+        const Index size = message_bytes(plan, transfer, payload, 4);
         bytes.out[static_cast<std::size_t>(from)] += size;
         bytes.in[static_cast<std::size_t>(to)] += size;
       }
@@ -219,9 +252,9 @@ std::vector<Index> parameter_bytes(const Network& network, const Plan& plan) {
                                 layer_parameters(network, parameter.layer).scale.channels > 0;
     for (const Message& message : parameter.messages) {
       if (is_learnt(parameter)) {
-        bytes[static_cast<std::size_t>(message.to)] += message.region.volume() * 4;
+        bytes[static_cast<std::size_t>(message.to)] += message.payload.element_run().size() * 4;
         bytes[static_cast<std::size_t>(message.from)] +=
-            summed_already ? 0 : message.region.volume() * 4;
+            summed_already ? 0 : message.payload.element_run().size() * 4;
       }
     }
   }
@@ -378,8 +411,9 @@ TEST_CASE("gradients of shift and scale are reduced where ranks normalise by the
                                ? nullptr
                                : &plan.transfers[static_cast<std::size_t>(action.transfer)];
       if (action.kind == Kind::Start && of->kind == TransferKind::ParameterGradient) {
-        for_each_message(
-            plan, *of, [&](int, int, const Region& region) { sum += region.volume(); });
+        for_each_message(plan, *of, [&](int, int, const Payload& payload) {
+          sum += payload.element_count().elements;
+        });
       }
     }
     return sum;

@@ -145,10 +145,10 @@ TEST_CASE("with more than eight ranks the least, the median and the most stand f
 }
 
 TEST_CASE("the JSON form holds every layer, owner, message and byte of the plan") {
-  const Case of =
-      make_case(classifier(),
-                {.grid_rows = 2, .grid_cols = 2, .groups = {{0, 1}}, .ranks = 5, .reader = 0},
-                6);
+  const Case of = make_case(
+      classifier(),
+      {.grid_rows = 2, .grid_cols = 2, .groups = {{0, 1}}, .ranks = 5, .reader = Reader::rank(0)},
+      6);
   const Json json = Json::parse(plan_json(of.network, of.plan, of.options));
   CHECK(json["model"] == "some.cfg");
   CHECK(json["batch"] == 6);
@@ -259,9 +259,9 @@ TEST_CASE("the JSON form lists transfers and the schedule") {
     CHECK(listed["order"] == (transfers[i].adds ? "by rank" : "as it arrives"));
     CHECK(listed["priority"] == (transfers[i].yields ? "yields" : "urgent"));
     Json messages = Json::array();
-    for_each_message(of.plan, transfers[i], [&](int from, int to, const Region& region) {
+    for_each_message(of.plan, transfers[i], [&](int from, int to, const Payload& payload) {
       if (from != to) {
-        messages.push_back({from, to, message_bytes(of.plan, transfers[i], region, 4)});
+        messages.push_back({from, to, message_bytes(of.plan, transfers[i], payload, 4)});
       }
     });
     CHECK(listed["messages"] == messages);
@@ -322,9 +322,9 @@ TEST_CASE("the figure of geometry.md shows what the plan says") {
       }
     }
   }
-  CHECK(to_first == std::vector<Message>{{1, 0, box({0, 5}, {6, 8})},
-                                         {2, 0, box({5, 7}, {0, 6})},
-                                         {3, 0, box({5, 7}, {6, 8})}});
+  CHECK(to_first == std::vector<Message>{{1, 0, Payload::cells(box({0, 5}, {6, 8}))},
+                                         {2, 0, Payload::cells(box({5, 7}, {0, 6}))},
+                                         {3, 0, Payload::cells(box({5, 7}, {6, 8}))}});
 }
 
 TEST_CASE("quantities have at most three digits before the point") {

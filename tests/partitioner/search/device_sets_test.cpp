@@ -80,15 +80,15 @@ TEST_CASE("a search of some devices is that of a cluster of these, on their rank
     const ClusterProfile cluster = tests::random_cluster(draw, 4);
     const std::vector<int> devices = {3, 0, 2};
     SearchOptions options = quick(4);
-    options.reader = 2;
+    options.reader = Reader::rank(2);
     const SearchResult found = search_devices(network, cluster, options, devices);
-    options.reader = 2;  // of the part: device 2 is its third
+    options.reader = Reader::rank(2);  // of the part: device 2 is its third
     const SearchResult alone = search_partition(network, devices_of(cluster, devices), options);
     REQUIRE(!found.candidates.empty());
     const Partition& partition = found.candidates.front().partition;
     validate(partition, network, 4, "it");
     CHECK(partition.ranks == 4);
-    CHECK(partition.reader == 2);
+    CHECK(partition.reader == Reader::rank(2));
     CHECK(partition == on_ranks(alone.candidates.front().partition, devices, 4));
     CHECK(found.candidates.front().predicted_s() == alone.candidates.front().predicted_s());
     for (const int rank : busy_ranks(partition)) {

@@ -39,16 +39,16 @@ TEST_CASE("a request that says nothing is a grid as square as can be") {
 }
 
 TEST_CASE("a reader is every rank or one of those that there are") {
-  CHECK(parse_reader("every") == kEveryRank);
-  CHECK(parse_reader("3") == 3);
+  CHECK(parse_reader("every") == Reader::every_rank());
+  CHECK(parse_reader("3") == Reader::rank(3));
   for (const char* text : {"", "-1", "x", "1x", "1.5", "99999999999"}) {
     CAPTURE(text);
     CHECK(tests::has(tests::input_error_of([&] { (void)parse_reader(text); }), "--reader"));
   }
   PartitionRequest request;
-  CHECK(requested_reader(request, 4) == kEveryRank);
-  request.reader = 3;
-  CHECK(requested_reader(request, 4) == 3);
+  CHECK(requested_reader(request, 4) == Reader::every_rank());
+  request.reader = Reader::rank(3);
+  CHECK(requested_reader(request, 4) == Reader::rank(3));
   CHECK(tests::has(refusal_of(request, 3), "from 0 to 2"));
 }
 
@@ -79,13 +79,13 @@ TEST_CASE("what is asked for is in the partition") {
   request.grid = {1, 2};
   request.groups = {{0, 1}};
   request.recompute_all = true;
-  request.reader = 1;
+  request.reader = Reader::rank(1);
   request.gradient_precision = Compression::Half;
   request.kernels = KernelRule::Reference;
   const Partition partition = requested_partition(tiled_network(), request, 2, 4);
   CHECK(partition.groups.front().last == 1);
   CHECK(partition.groups.front().recompute);
-  CHECK(partition.reader == 1);
+  CHECK(partition.reader == Reader::rank(1));
   CHECK(partition.gradient_reduction.compression == Compression::Half);
   CHECK(partition.kernels.front().forward == ConvolutionKernel::Reference);
 }

@@ -49,8 +49,9 @@ Problem random_problem(std::uint64_t seed, std::size_t most_layers = 4) {
   problem.options.kernels =
       choose_kernels(problem.network, draw.chance(0.5) ? KernelRule::Winograd : KernelRule::Direct);
   problem.options.cost.passes = draw.between(1, 2);
-  problem.options.reader =
-      draw.chance(0.5) ? kEveryRank : static_cast<int>(draw.between(0, devices - 1));
+  problem.options.reader = draw.chance(0.5)
+                               ? Reader::every_rank()
+                               : Reader::rank(static_cast<int>(draw.between(0, devices - 1)));
   return problem;
 }
 
