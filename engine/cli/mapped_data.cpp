@@ -13,7 +13,7 @@
 #include "engine/comm/mpi_session.h"
 #include "engine/files/run_files.h"
 #include "engine/moving/move_lists.h"
-#include "engine/train/run_report.h"
+#include "engine/system/say.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/regular_file.h"

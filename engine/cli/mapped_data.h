@@ -11,7 +11,7 @@
 #include "engine/cli/data_setup.h"
 #include "engine/comm/communicator.h"
 #include "engine/data/batch.h"
-#include "engine/train/run_report.h"
+#include "engine/run_log/progress.h"
 #include "partitioner/balance/data_map.h"
 
 namespace tessera::engine {

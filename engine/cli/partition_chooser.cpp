@@ -12,7 +12,7 @@
 #include "engine/comm/texts_of_ranks.h"
 #include "engine/files/run_files.h"
 #include "engine/system/clock.h"
-#include "engine/train/run_report.h"
+#include "engine/system/say.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
 #include "partitioner/report/device_names.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/cli/planning.h"
-#include "engine/train/run_story.h"
+#include "engine/run_log/run_log.h"
 #include "engine/train/trainer.h"
 
 namespace tessera::engine {

@@ -23,14 +23,16 @@
 #include "engine/cli/version.h"
 #include "engine/comm/agreement.h"
 #include "engine/files/run_files.h"
+#include "engine/run_log/memory_record.h"
+#include "engine/run_log/progress.h"
+#include "engine/run_log/run_log.h"
+#include "engine/run_log/run_record.h"
+#include "engine/system/say.h"
 #include "engine/system/stop_request.h"
 #include "engine/system/system_memory.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/classification_metrics.h"
 #include "engine/train/pass_end.h"
-#include "engine/train/run_record.h"
-#include "engine/train/run_report.h"
-#include "engine/train/run_story.h"
 #include "engine/train/training_run.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/report/plan_report.h"
@@ -50,7 +52,7 @@ class TrainRun {
            const Communicator& communicator,
            TrainingSetup& setup,
            LastCheckpoint& saved,
-           RunStory& story,
+           RunLog& story,
            PartitionChooser* chooser)
       : command_(command),
         communicator_(communicator),
@@ -422,7 +424,7 @@ class TrainRun {
   }
 
   void begin_story() {
-    RunStory::Start start;
+    RunLog::Start start;
     TrainingPhase& phase = *phases_.now();
     const partitioner::Plan& plan = phase.plan();
     on_root(communicator_, [&] {
@@ -502,7 +504,7 @@ class TrainRun {
   const Communicator& communicator_;
   TrainingSetup& setup_;
   LastCheckpoint& saved_;
-  RunStory& story_;
+  RunLog& story_;
   PartitionChooser* chooser_;
   Preparation preparation_;
   TrainingLength length_;
@@ -525,7 +527,7 @@ void run_train(const TrainCommand& command,
                const Communicator& communicator,
                PartitionChooser* chooser) {
   LastCheckpoint saved;
-  RunStory story(communicator);
+  RunLog story(communicator);
   saved.on_stall([&story](const std::string& what) { story.end("failed", what); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
   TrainingSetup setup(command, communicator, chooser);

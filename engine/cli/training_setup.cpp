@@ -10,6 +10,7 @@
 #include "engine/cli/training_length.h"
 #include "engine/cli/training_start.h"
 #include "engine/comm/agreement.h"
+#include "engine/system/say.h"
 #include "engine/train/data_loader.h"
 #include "partitioner/report/plan_words.h"
 
