@@ -148,7 +148,7 @@ void Execution<T>::forward(const Pass& pass) {
 template <class T>
 PassOutcome Execution<T>::exchange_loss(const Pass& pass,
                                         int stop_signal,
-                                        const std::optional<std::string>& problem) {
+                                        const std::optional<PassProblem>& problem) {
   const Performance& loss = performance(pass, options_.training);
   outcome_ = {0, stop_signal, problem};
   exchanged_loss_ = pass.training && replica_loss_ ? &*replica_loss_ : &loss_;
@@ -368,7 +368,7 @@ void Execution<T>::finish_sends() {
 template void Execution<float>::forward(const Pass&);
 template PassOutcome Execution<float>::exchange_loss(const Pass&,
                                                      int,
-                                                     const std::optional<std::string>&);
+                                                     const std::optional<PassProblem>&);
 template void Execution<float>::clear_output_gradient();
 template void Execution<float>::backward(const Pass&);
 template void Execution<float>::finish_gradients(const Pass&);
@@ -377,7 +377,7 @@ template const Execution<float>::Performance& Execution<float>::performance(cons
 template void Execution<double>::forward(const Pass&);
 template PassOutcome Execution<double>::exchange_loss(const Pass&,
                                                       int,
-                                                      const std::optional<std::string>&);
+                                                      const std::optional<PassProblem>&);
 template void Execution<double>::clear_output_gradient();
 template void Execution<double>::backward(const Pass&);
 template void Execution<double>::finish_gradients(const Pass&);
