@@ -68,18 +68,6 @@ bool is_sent_forward(const Plan& plan, int map) {
   return map != kImage || plan.reader != kEveryRank;
 }
 
-Index batch_statistics_bytes(const Plan& plan, int layer, int rank) {
-  Index bytes = 0;
-  for (const Transfer& transfer : plan.transfers) {
-    if (carries_statistics(transfer) && transfer.subject == layer) {
-      for_each_message(plan, transfer, [&](int, int to, const Region& region) {
-        bytes += to == rank ? message_bytes(plan, transfer, region, 0) : 0;
-      });
-    }
-  }
-  return bytes;
-}
-
 PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_bytes) {
   const auto ranks = static_cast<std::size_t>(plan.ranks);
   const auto groups = static_cast<std::size_t>(plan.group(network.size() - 1)) + 1;
