@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "partitioner/base/quantities.h"
+
 namespace tessera::engine {
 
 enum class Unit {
@@ -18,13 +20,7 @@ enum class Unit {
   Hertz
 };
 
-// A multiple of a unit: "MiB" is 1048576 bytes, "%" is 0.01 of a share.
-struct ScaledUnit {
-  double size = 1;
-  const char* name = "";
-};
-
-// The multiple in which a value of this magnitude has one to three digits before the point.
+// See fitting_unit().
 [[nodiscard]] ScaledUnit scaled_unit(Unit unit, double magnitude);
 
 // "1.42 s", "512 KiB/s", "97.3 %", with three significant digits; a dash for what is no number.

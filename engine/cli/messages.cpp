@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "engine/train/run_report.h"
+#include "engine/system/say.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {

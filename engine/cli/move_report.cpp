@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/system/clock.h"
+#include "engine/system/say.h"
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {

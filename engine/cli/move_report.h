@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/moving/sample_move.h"
-#include "engine/train/run_report.h"
+#include "engine/run_log/progress.h"
 
 namespace tessera::engine {
 

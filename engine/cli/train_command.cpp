@@ -9,8 +9,9 @@
 #include "engine/cli/terminal.h"
 #include "engine/cli/version.h"
 #include "engine/files/run_files.h"
+#include "engine/run_log/progress.h"
 #include "engine/session/training_session.h"
-#include "engine/train/run_report.h"
+#include "engine/system/say.h"
 
 namespace tessera::engine {
 

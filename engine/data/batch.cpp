@@ -40,10 +40,6 @@ void BatchSource::change(const std::function<void(Dataset&)>& add_arrivals) {
           "all that the part is to have");
 }
 
-Index BatchSource::steps(Index epochs) const {
-  return (epochs * dataset_.size() + options_.batch - 1) / options_.batch;
-}
-
 Index BatchSource::item(Index step, Index position) const {
   const Index size = dataset_.size();
   const Index place = step * options_.batch + position;

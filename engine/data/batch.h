@@ -58,9 +58,6 @@ class BatchSource {
   // rest. Nothing must be read meanwhile.
   void change(const std::function<void(Dataset&)>& add_arrivals);
 
-  // Steps that `epochs` take, the last of which may reach into the next one.
-  [[nodiscard]] Index steps(Index epochs = 1) const;
-
   // The items of step `step`, counted from 0: options.batch of them, or as many as the shares say.
   [[nodiscard]] std::vector<Index> items(Index step) const;
 

@@ -196,16 +196,6 @@ Dataset list_dataset(const fs::path& path, Split split, Index channels, bool is_
   return {open_any(path, split == Split::Train, is_part), path, channels};
 }
 
-Dataset open_dataset(const fs::path& path, Split split, Index channels) {
-  Dataset dataset = list_dataset(path, split, channels);
-  for (const DataProblem& problem : dataset.problems()) {
-    if (is_error(problem.fault)) {
-      throw InputError(problem.where + ": " + problem.what);
-    }
-  }
-  return dataset;
-}
-
 Dataset open_pictures(const fs::path& path, Index channels) {
   require_existing(path);
   if (is_folder(path)) {
@@ -220,19 +210,6 @@ Dataset open_pictures(const fs::path& path, Index channels) {
     return {read_idx_pictures(path), path, channels};
   }
   return {list_file_pictures(path), path, channels};
-}
-
-Picture read_picture(const fs::path& path, Index channels) {
-  require_existing(path);
-  if (is_folder(path)) {
-    throw InputError(path.string(), 0, "this is a folder, expected a picture");
-  }
-  if (!is_picture_name(path) && is_idx_pictures(path)) {
-    return Dataset(read_idx_pictures(path), path, channels).read(0);
-  }
-  PictureFiles files;
-  files.paths.add(path.string());
-  return Dataset(std::move(files), path, channels).read(0);
 }
 
 }  // namespace tessera::engine

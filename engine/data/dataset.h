@@ -90,15 +90,9 @@ class Dataset {
                                    Index channels,
                                    bool is_part = false);
 
-// The same, and InputError where anything is wrong with it.
-[[nodiscard]] Dataset open_dataset(const std::filesystem::path& path, Split split, Index channels);
-
 // Pictures without labels, to be classified: a picture or IDX file, a text file that lists
 // pictures, a folder with those in it and below it. What is wrong with single ones of a folder is
 // left to problems(); then it may have none.
 [[nodiscard]] Dataset open_pictures(const std::filesystem::path& path, Index channels);
-
-// The picture in a JPEG or PNG file, or the first one of an IDX file.
-[[nodiscard]] Picture read_picture(const std::filesystem::path& path, Index channels);
 
 }  // namespace tessera::engine

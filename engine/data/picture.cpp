@@ -215,10 +215,6 @@ Picture picture_of_planes(std::span<const std::uint8_t> planes,
   return builder.finish();
 }
 
-PictureHeader picture_header(FileBytes file, Index file_bytes, const std::string& name) {
-  return named(name, [&] { return checked_header(file, file_bytes); });
-}
-
 PictureHeader read_picture_header(const std::filesystem::path& path) {
   constexpr Index kFirstBytes = Index{1} << 14;
   const RegularFile file(path, "a picture");

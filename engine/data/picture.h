@@ -66,13 +66,8 @@ struct PictureHeader {
   Index least_file_bytes = 0;  // no file of this format holds so many pixels in fewer
 };
 
-// Throws InputError that starts with `name` where the file is of another format or its header
-// cannot be used. `file` may be the beginning of a file of `file_bytes` bytes.
-[[nodiscard]] PictureHeader picture_header(std::span<const std::uint8_t> file,
-                                           Index file_bytes,
-                                           const std::string& name);
-
-// The same of a file, of which no more than needed is read.
+// Reads no more of the file than needed. Throws InputError where it is of another format or its
+// header cannot be used.
 [[nodiscard]] PictureHeader read_picture_header(const std::filesystem::path& path);
 
 // What decoding a picture may take.

@@ -103,7 +103,7 @@ class PngDecoder {
   void read_info() {
     constexpr png_byte kTransparency[] = {'t', 'R', 'N', 'S', 0};
     png_set_read_fn(png_, &source_, read_png_bytes);
-    png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // picture_header has its own
+    png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // checked_header has its own
     png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
     png_set_benign_errors(png_, 0);
     // Notes beside the pixels are not looked at: some unpack to any size.

@@ -30,13 +30,4 @@ Index shuffled_item(Index size, std::uint64_t seed, Index epoch, Index place) {
   return static_cast<Index>(value);
 }
 
-std::vector<Index> shuffled_items(Index size, std::uint64_t seed, Index epoch) {
-  std::vector<Index> order;
-  order.reserve(static_cast<std::size_t>(size));
-  for (Index place = 0; place < size; ++place) {
-    order.push_back(shuffled_item(size, seed, epoch, place));
-  }
-  return order;
-}
-
 }  // namespace tessera::engine

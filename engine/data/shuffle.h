@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "partitioner/base/region.h"
 
@@ -17,8 +16,5 @@ namespace tessera::engine {
 
 // The item at `place` of the epoch, both from 0 to size - 1.
 [[nodiscard]] Index shuffled_item(Index size, std::uint64_t seed, Index epoch, Index place);
-
-// All of them in order.
-[[nodiscard]] std::vector<Index> shuffled_items(Index size, std::uint64_t seed, Index epoch);
 
 }  // namespace tessera::engine

@@ -107,7 +107,7 @@ void Execution<T>::forward(const Pass& pass) {
 template <class T>
 PassOutcome Execution<T>::exchange_loss(const Pass& pass,
                                         int stop_signal,
-                                        const std::optional<std::string>& problem) {
+                                        const std::optional<PassProblem>& problem) {
   const ScheduledPass& loss = scheduled(pass, options_.training);
   performer_.set_outcome({0, stop_signal, problem});
   transfers_.select_loss(pass.training);

@@ -59,7 +59,7 @@ class Execution {
   // tell the others, see PassOutcome.
   [[nodiscard]] PassOutcome exchange_loss(const Pass& pass,
                                           int stop_signal = 0,
-                                          const std::optional<std::string>& problem = {});
+                                          const std::optional<PassProblem>& problem = {});
   void clear_output_gradient() { memory_.clear_output_gradient(); }
   void backward(const Pass& pass);
   // After the pass that ends a step. update_bucket(bucket) updates the elements of its parameters

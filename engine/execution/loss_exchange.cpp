@@ -11,17 +11,17 @@ namespace {
 struct Head {
   double loss = 0;
   int stop_signal = 0;
+  PassProblem::Kind problem_kind = PassProblem::Kind::Images;
 };
 
 }  // namespace
 
 void LossExchange::set(const PassOutcome& mine) {
-  const Head head{mine.loss, mine.stop_signal};
-  std::vector<std::byte> message(sizeof(Head) + (mine.problem ? mine.problem->size() + 1 : 0));
+  const PassProblem problem = mine.problem.value_or(PassProblem());
+  const Head head{mine.loss, mine.stop_signal, problem.kind};
+  std::vector<std::byte> message(sizeof(Head) + (mine.problem ? problem.text.size() + 1 : 0));
   std::memcpy(message.data(), &head, sizeof(Head));
-  if (mine.problem) {
-    std::memcpy(message.data() + sizeof(Head), mine.problem->data(), mine.problem->size());
-  }
+  std::memcpy(message.data() + sizeof(Head), problem.text.data(), problem.text.size());
   gathering_.set(message);
 }
 
@@ -37,7 +37,7 @@ PassOutcome LossExchange::total() const {
     total.stop_signal = total.stop_signal != 0 ? total.stop_signal : head.stop_signal;
     if (theirs.size() > sizeof(Head) && !total.problem) {
       const auto* text = reinterpret_cast<const char*>(theirs.data() + sizeof(Head));
-      total.problem.emplace(text, theirs.size() - sizeof(Head) - 1);
+      total.problem = {head.problem_kind, std::string(text, theirs.size() - sizeof(Head) - 1)};
     }
   }
   return total;

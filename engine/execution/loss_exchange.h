@@ -11,10 +11,19 @@
 
 namespace tessera::engine {
 
+struct PassProblem {
+  enum class Kind : int {
+    Images,   // some of the pass cannot be read
+    Reported  // by an observer of earlier steps
+  };
+  Kind kind = Kind::Images;
+  std::string text;
+};
+
 struct PassOutcome {
   double loss = 0;                     // a sum over images
   int stop_signal = 0;                 // see engine/system/stop_request.h
-  std::optional<std::string> problem;  // what went wrong, if anything did
+  std::optional<PassProblem> problem;  // what went wrong, if anything did
 };
 
 class LossExchange {

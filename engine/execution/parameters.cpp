@@ -211,18 +211,6 @@ void ParameterSet<T>::finish_statistics() {
 }
 
 template <class T>
-void ParameterSet<T>::reduce_gradients(BatchNormMode mode) {
-  expects(compression_ == partitioner::Compression::Exact,
-          "what compression leaves is made up for by a whole step");
-  for (int bucket = 0; bucket < buckets(); ++bucket) {
-    start_gradients(bucket, mode != BatchNormMode::Sync);
-  }
-  for (int bucket = 0; bucket < buckets(); ++bucket) {
-    finish_gradients(bucket);
-  }
-}
-
-template <class T>
 std::vector<Array<T>*> ParameterSet<T>::error_feedback() {
   std::vector<Array<T>*> all;
   for (Bucket& bucket : buckets_) {

@@ -67,9 +67,6 @@ class ParameterSet {
 
   [[nodiscard]] const partitioner::Compression& compression() const { return compression_; }
 
-  // Only the reduction, all at once. Requires that gradients travel exactly.
-  void reduce_gradients(BatchNormMode mode);
-
   // What compression has left of gradients and values, where these travel compressed: of a bucket
   // after the other.
   [[nodiscard]] std::vector<Array<T>*> error_feedback();

@@ -336,25 +336,6 @@ std::uint64_t darknet_images_seen(const std::filesystem::path& path) {
   return read_weights_header(InputFile(path)).seen;
 }
 
-DarknetWeights read_darknet_weights(const std::filesystem::path& path,
-                                    const Network& network,
-                                    double batch_norm_epsilon,
-                                    bool allow_partial) {
-  const DarknetWeightsReader file(path, network, batch_norm_epsilon, allow_partial);
-  DarknetWeights weights;
-  weights.seen = file.seen();
-  weights.layers.resize(static_cast<std::size_t>(network.size()));
-  weights.layers_filled = file.layers_filled();
-  for (int index = 0; index < weights.layers_filled; ++index) {
-    LayerWeights& layer = weights.layers[static_cast<std::size_t>(index)];
-    layer = file.vectors(index);
-    const ParameterShape shape = partitioner::layer_parameters(network, index).weight;
-    layer.weight.resize(static_cast<std::size_t>(element_count(shape)));
-    file.read_weight(index, 0, layer.weight);
-  }
-  return weights;
-}
-
 void write_darknet_weights(const std::filesystem::path& path,
                            const Network& network,
                            const DarknetWeights& weights,

@@ -86,12 +86,6 @@ class DarknetWeightsReader {
 // The images that a file's header says its weights were trained on.
 [[nodiscard]] std::uint64_t darknet_images_seen(const std::filesystem::path& path);
 
-// All that a DarknetWeightsReader reads; layers that a partial file lacks have empty vectors.
-[[nodiscard]] DarknetWeights read_darknet_weights(const std::filesystem::path& path,
-                                                  const partitioner::Network& network,
-                                                  double batch_norm_epsilon = 1e-5,
-                                                  bool allow_partial = false);
-
 // Whole or not at all, see atomic_file.h. `weights` has all layers of the network.
 void write_darknet_weights(const std::filesystem::path& path,
                            const partitioner::Network& network,

@@ -6,19 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "partitioner/base/quantities.h"
+
 namespace tessera::engine {
 
 namespace {
-
-std::string joules(double energy_j) {
-  constexpr double kThousand = 1e3;
-  if (energy_j < kThousand) {
-    return fmt::format("{:.1f} J", energy_j);
-  }
-  return energy_j < kThousand * kThousand
-             ? fmt::format("{:.2f} kJ", energy_j / kThousand)
-             : fmt::format("{:.2f} MJ", energy_j / (kThousand * kThousand));
-}
 
 // A meter, and the hosts that have it.
 struct Source {
@@ -104,7 +96,7 @@ std::string energy_text(double total_j,
     texts.push_back(text_of(source, one_host));
   }
   std::string text =
-      fmt::format("energy of the run: {} ({})", joules(total_j), fmt::join(texts, "; "));
+      fmt::format("energy of the run: {} ({})", readable_energy(total_j), fmt::join(texts, "; "));
   if (!of_cluster && !without.empty()) {
     text += fmt::format(", without {}, which {} no meter",
                         fmt::join(without, ", "),

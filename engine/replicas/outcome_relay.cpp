@@ -27,11 +27,15 @@ OutcomeRelay::~OutcomeRelay() {
 }
 
 PassOutcome OutcomeRelay::exchange(const PassOutcome& mine) {
-  Message message{mine.loss, mine.stop_signal, -1, {}};
+  Message message;
+  message.loss = mine.loss;
+  message.stop_signal = mine.stop_signal;
   if (mine.problem) {
-    const std::size_t size = std::min(mine.problem->size(), message.problem.size());
-    std::copy_n(mine.problem->begin(), size, message.problem.begin());
+    const std::string& text = mine.problem->text;
+    const std::size_t size = std::min(text.size(), message.problem.size());
+    std::copy_n(text.begin(), size, message.problem.begin());
     message.problem_size = static_cast<int>(size);
+    message.problem_kind = mine.problem->kind;
   }
   send(message);
   const Index pass = told_++;
@@ -54,7 +58,7 @@ std::optional<std::string> OutcomeRelay::settle() {
   }
   for (const PassOutcome& known : known_) {
     if (known.problem) {
-      return known.problem;
+      return known.problem->text;
     }
   }
   return std::nullopt;
@@ -100,7 +104,8 @@ PassOutcome OutcomeRelay::sum(const std::vector<Message>& of_replicas) {
     total.loss += theirs.loss;
     total.stop_signal = total.stop_signal != 0 ? total.stop_signal : theirs.stop_signal;
     if (theirs.problem_size >= 0 && !total.problem) {
-      total.problem.emplace(theirs.problem.data(), static_cast<std::size_t>(theirs.problem_size));
+      const auto size = static_cast<std::size_t>(theirs.problem_size);
+      total.problem = {theirs.problem_kind, std::string(theirs.problem.data(), size)};
     }
   }
   return total;

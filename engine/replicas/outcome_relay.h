@@ -39,7 +39,8 @@ class OutcomeRelay {
   struct Message {
     double loss = 0;
     int stop_signal = 0;
-    int problem_size = -1;  // -1: none
+    int problem_size = -1;  // of its text; -1: none
+    PassProblem::Kind problem_kind = PassProblem::Kind::Images;
     std::array<char, 1000> problem{};
   };
   // Messages to the others of one pass.

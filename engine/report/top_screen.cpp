@@ -28,12 +28,6 @@ std::string duration(double seconds) {
                        : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-std::string joules(double energy_j) {
-  constexpr double kWattHour = 3600;
-  return energy_j < 10 * kWattHour ? fmt::format("{:.3g} kJ", energy_j / 1000)
-                                   : fmt::format("{:.4g} Wh", energy_j / kWattHour);
-}
-
 Ink ink_of(RunState state) {
   switch (state) {
     case RunState::Running:
@@ -258,7 +252,7 @@ class TopScreen {
       add("lr", fmt::format("{:.4g}", progress_.learning_rate), "");
     }
     if (known(progress_.energy_j)) {
-      add("energy", joules(progress_.energy_j), "");
+      add("energy", readable_energy(progress_.energy_j), "");
     }
   }
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/run_log/run_log.h"
+#include "engine/run_log/run_record.h"
 #include "engine/session/partition_chooser.h"
 #include "engine/session/rebalancer.h"
 #include "engine/session/step_comparison.h"
@@ -18,20 +20,18 @@
 #include "engine/session/training_session.h"
 #include "engine/session/training_setup.h"
 #include "engine/session/trial_runs.h"
-#include "engine/train/run_record.h"
-#include "engine/train/run_story.h"
 
 namespace tessera::engine {
 
 // What lives as long as a session, during its run and for record_failure().
 struct SessionState {
   SessionState(TrainingRequest asked, const Communicator& ranks, TrainingSessionObserver told)
-      : request(std::move(asked)), communicator(ranks), observer(std::move(told)), story(ranks) {}
+      : request(std::move(asked)), communicator(ranks), observer(std::move(told)), log(ranks) {}
 
   TrainingRequest request;
   const Communicator& communicator;
   TrainingSessionObserver observer;
-  RunStory story;
+  RunLog log;
 };
 
 class SessionRun {
@@ -91,7 +91,7 @@ class SessionRun {
   [[nodiscard]] RunRecord::Options record_options() const;
 
   [[nodiscard]] std::optional<MonitorOptions> monitor_options() const;
-  void begin_story();
+  void begin_log();
   void take_steps_while_samples_move(MappedData& mapped);
 
   [[nodiscard]] const char* stop_notice() const {
@@ -112,7 +112,7 @@ class SessionRun {
   const SessionObserver& messages_;
   const Communicator& communicator_;
   TrainingSetup& setup_;
-  RunStory& story_;
+  RunLog& log_;
   PartitionChooser* chooser_;
   Preparation preparation_;
   TrainingLength length_;

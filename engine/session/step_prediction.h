@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "engine/run_log/run_log.h"
 #include "engine/session/planning.h"
-#include "engine/train/run_story.h"
 
 namespace tessera::engine {
 

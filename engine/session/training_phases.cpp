@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "engine/comm/agreement.h"
+#include "engine/run_log/memory_record.h"
 #include "engine/system/stop_request.h"
 #include "engine/train/carried_state.h"
-#include "engine/train/run_report.h"
 
 namespace tessera::engine {
 

@@ -181,10 +181,6 @@ std::optional<std::string> DataLoader::load(Index step, Execution<float>& execut
   return problem;
 }
 
-DecodingNeed DataLoader::decoding_need() const {
-  return source_ ? most_decoding(source_->dataset(), source_->detail()) : DecodingNeed{};
-}
-
 Index DataLoader::size() const {
   if (shares() != nullptr) {
     return shares()->size();

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "engine/data/batch.h"
-#include "engine/data/decoding_need.h"
 #include "engine/execution/execution.h"
 #include "engine/train/target_exchange.h"
 
@@ -81,10 +80,6 @@ class DataLoader {
 
   // Pictures that were read here for the passes that were loaded.
   [[nodiscard]] Index pictures_read() const { return pictures_read_; }
-
-  // What the headers of all pictures say that decoding one takes at most, and of which. Nothing on
-  // ranks that do not read.
-  [[nodiscard]] DecodingNeed decoding_need() const;
 
   // Pictures of the data set; 0 for random ones. All ranks call this together.
   [[nodiscard]] Index size() const;

@@ -174,30 +174,24 @@ void Trainer::update(int bucket) {
 }
 
 // Of all replicas; where these may be steps apart, of some steps before.
-PassOutcome Trainer::outcome_of(const Pass& pass, std::optional<std::string> problem) {
+PassOutcome Trainer::outcome_of(const Pass& pass,
+                                const std::optional<std::string>& images_problem) {
   if (!relay_) {
-    return exchange_loss(execution_, pass, problem);
+    return exchange_loss(execution_, pass, images_problem);
   }
-  // The replica's ranks tell each other what their problem is of.
-  constexpr char kOfPictures = 'p';
-  constexpr char kReported = 'r';
-  if (problem) {
-    problem->insert(0, 1, kOfPictures);
+  std::optional<PassProblem> problem;
+  if (images_problem) {
+    problem = {PassProblem::Kind::Images, *images_problem};
   } else if (reported_) {
-    problem = kReported + *std::exchange(reported_, std::nullopt);
+    problem = {PassProblem::Kind::Reported, *std::exchange(reported_, std::nullopt)};
   }
   PassOutcome mine = execution_.exchange_loss(pass, stop_signal(), problem);
-  if (mine.problem) {
-    if (mine.problem->front() == kOfPictures) {
-      void_step_ = true;
-      mine.loss = 0;  // of whatever pictures were there
-    }
-    mine.problem->erase(0, 1);
+  if (mine.problem && mine.problem->kind == PassProblem::Kind::Images) {
+    void_step_ = true;
+    mine.loss = 0;  // of whatever images were there
   }
   PassOutcome outcome = relay_->exchange(mine);
-  if (outcome.problem) {
-    throw AgreedError(*outcome.problem);
-  }
+  expect_no_problem(outcome);
   return outcome;
 }
 

@@ -144,7 +144,8 @@ class Trainer {
   void expect_finite_loss(double loss) const;
   // Number `part` of a step's passes.
   [[nodiscard]] Pass training_pass(Index part, const Targets* targets) const;
-  [[nodiscard]] PassOutcome outcome_of(const Pass& pass, std::optional<std::string> problem);
+  [[nodiscard]] PassOutcome outcome_of(const Pass& pass,
+                                       const std::optional<std::string>& images_problem);
   void tie_replicas();
   void begin();
   void settle();

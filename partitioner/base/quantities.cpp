@@ -1,6 +1,7 @@
 #include "partitioner/base/quantities.h"
 
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace tessera {
@@ -18,7 +19,43 @@ std::string readable(double value, double step, const std::array<const char*, 6>
                    : fmt::format("{:.1f}{}", value, units[unit]);
 }
 
+// Minutes and hours begin at two: 90 s is more familiar than 1.5 min.
+double least_of(const ScaledUnit& multiple) {
+  const std::string_view name = multiple.name;
+  return name == "min" || name == "h" ? 2 * multiple.size : multiple.size;
+}
+
 }  // namespace
+
+ScaledUnit fitting_unit(std::span<const ScaledUnit> multiples, double magnitude) {
+  constexpr double kRounding = 0.9995;  // what three digits would show as the next multiple
+  ScaledUnit result = multiples.front();
+  for (const ScaledUnit& multiple : multiples) {
+    const bool fits =
+        magnitude == 0 ? multiple.size == 1 : std::abs(magnitude) >= kRounding * least_of(multiple);
+    result = fits ? multiple : result;
+  }
+  return result;
+}
+
+std::string three_digits(double value) {
+  const double magnitude = std::abs(value);
+  if (magnitude >= 99.95 || value == 0) {
+    return fmt::format("{:.0f}", value);
+  }
+  if (magnitude >= 9.995) {
+    return fmt::format("{:.1f}", value);
+  }
+  if (magnitude >= 0.01) {
+    return fmt::format("{:.{}f}", value, magnitude >= 0.9995 ? 2 : magnitude >= 0.09995 ? 3 : 4);
+  }
+  return fmt::format("{:.2e}", value);
+}
+
+std::string readable_energy(double energy_j) {
+  const ScaledUnit unit = fitting_unit(kJoules, energy_j);
+  return fmt::format("{} {}", three_digits(energy_j / unit.size), unit.name);
+}
 
 std::string readable_bytes(Index bytes) {
   return readable(static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB"});

@@ -33,12 +33,6 @@ namespace tessera::partitioner {
   return gradient_time(network, kImage) + 1;
 }
 
-// When each action of a schedule of the plan happens. Times never fall from one action of a step to
-// the next, but for the values of parameters, which arrive in the step after.
-[[nodiscard]] std::vector<int> arena_times(const Network& network,
-                                           const Plan& plan,
-                                           const Schedule& schedule);
-
 struct MemorySlot {
   Index offset = 0;
   Index bytes = 0;  // 0: not needed

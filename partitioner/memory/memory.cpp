@@ -28,13 +28,6 @@ void add_parameters(const Plan& plan, int rank, const MemoryOptions& options, Me
 
 }  // namespace
 
-MemoryUse planned_memory(const Network& network,
-                         const Plan& plan,
-                         int rank,
-                         const MemoryOptions& options) {
-  return planned_memory_of_ranks(network, plan, options, {}, {})[static_cast<std::size_t>(rank)];
-}
-
 std::vector<MemoryUse> planned_memory_of_ranks(const Network& network,
                                                const Plan& plan,
                                                const MemoryOptions& options,

@@ -66,13 +66,7 @@ struct MemoryOptions {
   Index program_bytes = 0;    // a device's profile says it, of a rank that computes
 };
 
-[[nodiscard]] MemoryUse planned_memory(const Network& network,
-                                       const Plan& plan,
-                                       int rank,
-                                       const MemoryOptions& options);
-
-// The same for all ranks. Workspace and program of each, where they are known; empty: those of
-// `options`.
+// By rank. Workspace and program of each, where they are known; empty: those of `options`.
 [[nodiscard]] std::vector<MemoryUse> planned_memory_of_ranks(
     const Network& network,
     const Plan& plan,

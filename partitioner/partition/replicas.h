@@ -29,9 +29,6 @@ struct Synchronisation {
   SyncMode mode = SyncMode::EveryStep;
   Index steps = 0;  // H or S, where the mode has one
 
-  [[nodiscard]] bool averages_locally() const {
-    return mode == SyncMode::Local || mode == SyncMode::PostLocal;
-  }
   friend bool operator==(const Synchronisation&, const Synchronisation&) = default;
 };
 

@@ -64,18 +64,6 @@ bool carries_statistics(const Transfer& transfer) {
 
 }  // namespace
 
-Index batch_statistics_bytes(const Plan& plan, int layer, int rank) {
-  Index bytes = 0;
-  for (const Transfer& transfer : plan.transfers) {
-    if (carries_statistics(transfer) && transfer.subject == layer) {
-      for_each_message(plan, transfer, [&](int, int to, const Payload& payload) {
-        bytes += to == rank ? message_bytes(plan, transfer, payload, 0) : 0;
-      });
-    }
-  }
-  return bytes;
-}
-
 PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_bytes) {
   const auto ranks = static_cast<std::size_t>(plan.ranks);
   const auto groups = static_cast<std::size_t>(plan.group(network.size() - 1)) + 1;

@@ -34,15 +34,11 @@ struct PlanTotals {
   // back to those who compute with them.
   std::vector<Traffic> gradient_reduction_in;   // [rank]
   std::vector<Traffic> gradient_reduction_out;  // [rank]
-  // Batch statistics received, [rank].
+  // Batch statistics received, [rank], in double precision: count, mean and squares on the way
+  // forward, two sums on the way back.
   std::vector<Index> batch_statistics_in_bytes;
 };
 
 [[nodiscard]] PlanTotals plan_totals(const Network& network, const Plan& plan, Index scalar_bytes);
-
-// Bytes that `rank` receives of the other ranks' batch statistics in a training pass through a
-// layer with batch normalisation: count, mean and squares on the way forward, two sums on the way
-// back, all in double precision.
-[[nodiscard]] Index batch_statistics_bytes(const Plan& plan, int layer, int rank);
 
 }  // namespace tessera::partitioner

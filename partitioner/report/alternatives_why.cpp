@@ -60,10 +60,10 @@ std::string time_difference(const Alternative& other, const Alternative& winner)
 }
 
 std::string energy_difference(const Alternative& other, const Alternative& winner) {
-  return fmt::format(": {:.3g} J in {:.3g} s instead of {:.3g} J in {:.3g} s",
-                     other.energy->energy_j,
+  return fmt::format(": {} in {:.3g} s instead of {} in {:.3g} s",
+                     readable_energy(other.energy->energy_j),
                      *other.step_s,
-                     winner.energy->energy_j,
+                     readable_energy(winner.energy->energy_j),
                      *winner.step_s);
 }
 

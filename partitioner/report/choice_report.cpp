@@ -16,12 +16,14 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::string with_error(const std::optional<Estimate>& of) {
-  if (!of) {
-    return "";
-  }
-  const double share = of->value > 0 ? of->error / of->value : 0;
-  return fmt::format("{:.4g} +-{:.0f} %", of->value, 100 * share);
+// "875 J +-7 %", with the value as it is to be written.
+std::string with_error(const Estimate& estimate, const std::string& value) {
+  const double share = estimate.value > 0 ? estimate.error / estimate.value : 0;
+  return fmt::format("{} +-{:.0f} %", value, 100 * share);
+}
+
+std::string four_digits(const Estimate& estimate, const char* unit = "") {
+  return with_error(estimate, fmt::format("{:.4g}{}", estimate.value, unit));
 }
 
 OrderedJson value(const std::optional<Estimate>& of) {
@@ -102,7 +104,7 @@ std::string choice_table(const ChoiceReport& report) {
          shortened(printable(listed_devices(report.devices, set.devices)), kDevices),
          fits ? fmt::format("{:.4g}", set.found->predicted_s()) : "",
          outlook.tried ? fmt::format("{:.4g}", outlook.tried->step_s.value) : "",
-         fits ? with_error(outlook.time_s) : "",
+         fits ? four_digits(outlook.time_s) : "",
          outlook.power_w ? fmt::format("{:.3g}", outlook.power_w->value) : "",
          outlook.energy_j ? fmt::format("{:.4g}", outlook.energy_j->value) : "",
          outlook.energy_delay_js ? fmt::format("{:.4g}", outlook.energy_delay_js->value) : "",
@@ -124,20 +126,25 @@ std::string choice_line(const ChoiceReport& report) {
   if (chosen == report.ranking.end()) {
     return "none";
   }
+  const auto estimate = [](const std::optional<Estimate>& known) {
+    return known.value_or(Estimate());
+  };
   std::string what;
   switch (report.objective) {
     case Objective::Time:
     case Objective::Memory:
-      what = with_error(chosen->time_s) + " s for the run";
+      what = four_digits(chosen->time_s, " s") + " for the run";
       break;
     case Objective::Power:
-      what = with_error(chosen->power_w) + " W";
+      what = four_digits(estimate(chosen->power_w), " W");
       break;
-    case Objective::Energy:
-      what = with_error(chosen->energy_j) + " J for the run";
+    case Objective::Energy: {
+      const Estimate energy_j = estimate(chosen->energy_j);
+      what = with_error(energy_j, readable_energy(energy_j.value)) + " for the run";
       break;
+    }
     case Objective::EnergyDelay:
-      what = with_error(chosen->energy_delay_js) + " J s for the run";
+      what = four_digits(estimate(chosen->energy_delay_js), " J s") + " for the run";
       break;
   }
   return fmt::format("{} for {}: {}, {}",

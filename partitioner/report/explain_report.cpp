@@ -48,9 +48,9 @@ std::string energy_line(const std::optional<StepEnergy>& energy) {
   if (!energy) {
     return "";
   }
-  return fmt::format("Predicted power: {:.3g} W; {:.3g} J and {:.3g} J s per step{}\n",
+  return fmt::format("Predicted power: {:.3g} W; {} and {:.3g} J s per step{}\n",
                      energy->power_w(),
-                     energy->energy_j,
+                     readable_energy(energy->energy_j),
                      energy->energy_delay_js(),
                      energy->estimated
                          ? fmt::format(" (estimated, +-{:g} %)",

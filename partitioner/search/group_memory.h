@@ -1,5 +1,5 @@
 // How much memory one group takes, as far as that is known without the others: for a search, which
-// checks what it finds with planned_memory().
+// checks what it finds with planned_memory_of_ranks().
 
 #pragma once
 

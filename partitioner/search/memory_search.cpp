@@ -70,8 +70,8 @@ bool MemorySearch::is_faster(const std::vector<Partition>& found,
          (best.empty() || figures_.seconds_of(found.front()) < figures_.seconds_of(best.front()));
 }
 
-// The search counts memory about as planned_memory() does. It is furthest off for long groups, so
-// those of one layer are looked at by themselves as well.
+// The search counts memory about as planned_memory_of_ranks() does. It is furthest off for long
+// groups, so those of one layer are looked at by themselves as well.
 std::vector<Partition> MemorySearch::under_limits(std::vector<Partition> found) {
   std::vector<PartitionSearch*> searches = {&by_limits()};
   if (options_.longest_group > 1) {

@@ -12,10 +12,10 @@
 // which is raised until something fits and lowered again until hardly anything does (Lagrangian
 // relaxation). Ways that take more than the limit in the backward pass of some group are dropped.
 // Both count about what is taken, so all partitions that are found are checked with
-// planned_memory(). Two lower limits of a fixed ladder are searched as well, and where nothing is
-// found, what the search for the smallest partition met, which starts from what the fastest takes
-// and not from the limits. In the end all partitions that are faster than the one found are looked
-// at, where there are few enough; `effort.complete` says whether there were.
+// planned_memory_of_ranks(). Two lower limits of a fixed ladder are searched as well, and where
+// nothing is found, what the search for the smallest partition met, which starts from what the
+// fastest takes and not from the limits. In the end all partitions that are faster than the one
+// found are looked at, where there are few enough; `effort.complete` says whether there were.
 //
 // The best few by the model are simulated, and the best few if a quarter, half, three quarters or
 // all of what may travel while ranks compute costs nothing; the fastest of these is the result.

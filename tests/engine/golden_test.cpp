@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/darknet_weights.h"
 #include "tests/support/random_tensors.h"
 #include <doctest/doctest.h>
 
@@ -139,7 +140,7 @@ std::vector<Index> weight_shape(const partitioner::Network& network, int layer) 
 NamedTensors darknet_parameters(const partitioner::Network& network,
                                 const std::filesystem::path& path) {
   NamedTensors in;
-  const DarknetWeights weights = read_darknet_weights(path, network);
+  const DarknetWeights weights = tests::read_darknet_weights(path, network);
   for (int layer = 0; layer < network.size(); ++layer) {
     const LayerWeights& of_layer = weights.layers[static_cast<std::size_t>(layer)];
     const std::string prefix = "layers." + std::to_string(layer) + ".";

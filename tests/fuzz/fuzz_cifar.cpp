@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/read_items.h"
+#include "tests/support/open_dataset.h"
 
 #include "engine/data/cifar.h"
 #include "engine/data/dataset.h"
@@ -85,8 +86,8 @@ bool fuzz_cifar(Bytes bytes) {
     law(training.pixels.size() ==
             files.training.size() * (records.size() / files.record()) * kPixels,
         "no training file is left out");
-    read_items(engine::open_dataset(folder, engine::Split::Train, 3));
-    read_items(engine::open_dataset(folder, engine::Split::Test, 1));
+    read_items(open_dataset(folder, engine::Split::Train, 3));
+    read_items(open_dataset(folder, engine::Split::Test, 1));
     return true;
   } catch (const InputError&) {
     return false;

@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/harness.h"
 #include "tests/support/naive_path_labels.h"
+#include "tests/support/open_dataset.h"
 
 #include "engine/data/dataset.h"
 #include "engine/data/picture_files.h"
@@ -69,7 +70,7 @@ void check_labels(const engine::PictureFiles& files) {
 // There are no pictures to be found, unless the text names one of this machine's.
 void read_first(const std::string& path) {
   try {
-    (void)engine::open_dataset(path, engine::Split::Train, 3).read(0);
+    (void)open_dataset(path, engine::Split::Train, 3).read(0);
   } catch (const InputError&) {
   }
 }

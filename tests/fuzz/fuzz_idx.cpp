@@ -2,6 +2,7 @@
 
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/read_items.h"
+#include "tests/support/open_dataset.h"
 
 #include "engine/data/dataset.h"
 #include "partitioner/base/errors.h"
@@ -28,8 +29,8 @@ bool fuzz_idx(Bytes bytes) {
       (void)fuzz_file("t10k-images-idx3-ubyte", pictures);
       (void)fuzz_file("t10k-labels-idx1-ubyte", labels);
       const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-      read_items(engine::open_dataset(folder, engine::Split::Train, channels));
-      read_items(engine::open_dataset(folder, engine::Split::Test, channels));
+      read_items(open_dataset(folder, engine::Split::Train, channels));
+      read_items(open_dataset(folder, engine::Split::Test, channels));
     }
     return true;
   } catch (const InputError&) {

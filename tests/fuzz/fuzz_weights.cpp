@@ -1,5 +1,6 @@
 #include "tests/fuzz/fuzz_networks.h"
 #include "tests/fuzz/harness.h"
+#include "tests/support/darknet_weights.h"
 
 #include "engine/files/darknet_weights.h"
 #include "partitioner/base/errors.h"
@@ -16,12 +17,12 @@ bool fuzz_weights(Bytes bytes) {
   const std::string path = fuzz_file("fuzz.weights", bytes.subspan(1));
   try {
     const engine::DarknetWeights weights =
-        engine::read_darknet_weights(path, network, epsilon, allow_partial);
+        read_darknet_weights(path, network, epsilon, allow_partial);
     law(weights.layers.size() == static_cast<std::size_t>(network.size()), "all layers are there");
     if (weights.layers_filled == network.size()) {
       const std::string copy = path + ".copy";
       engine::write_darknet_weights(copy, network, weights, epsilon);
-      const engine::DarknetWeights again = engine::read_darknet_weights(copy, network, epsilon);
+      const engine::DarknetWeights again = read_darknet_weights(copy, network, epsilon);
       law(again.seen == weights.seen, "the count of images is the same after writing and reading");
     }
     return true;

@@ -26,13 +26,26 @@ Region met_by(const ConvolutionShape& shape, const Region& region, const Region&
                     window_cells(shape.cols(), region.cols)});
 }
 
+// Calls work(kernel) with the kernel that computes convolutions of this shape.
+template <class Work>
+auto with_kernel(ConvolutionKernel kernel, const ConvolutionShape& shape, Work work) {
+  if (kernel == ConvolutionKernel::Reference) {
+    return work(ReferenceKernel{shape});
+  }
+  if (const Index side = winograd_side(kernel); side > 0) {
+    return work(WinogradKernel{shape, side});
+  }
+  return is_depthwise(shape) ? work(DepthwiseKernel{shape}) : work(DirectKernel{shape});
+}
+
 // Whether the kernel assigns each wanted cell of an input's gradient itself where it is asked to.
 bool assigns_all(ConvolutionKernel kernel,
                  const ConvolutionShape& shape,
                  const Region& region,
                  const Region& wanted) {
-  const bool can = winograd_side(kernel) > 0 || (kernel == ConvolutionKernel::Direct &&
-                                                 !is_depthwise(shape) && direct_assigns(shape));
+  const bool can =
+      winograd_side(kernel) > 0 || (kernel == ConvolutionKernel::Direct && !is_depthwise(shape) &&
+                                    DirectKernel{shape}.assigns());
   return can && contains(met_by(shape, region, wanted), wanted);
 }
 
@@ -43,10 +56,11 @@ Index convolution_workspace(ConvolutionKernel kernel,
                             const ConvolutionShape& shape,
                             const Region& region) {
   if (const Index side = winograd_side(kernel); side > 0) {
-    return winograd_workspace(WinogradMethod{shape, side}, region, pass);
+    return WinogradKernel{shape, side}.workspace(region, pass);
   }
   const bool is_direct = kernel == ConvolutionKernel::Direct && !is_depthwise(shape);
-  return is_direct && pass == ConvolutionPass::BackwardData ? direct_workspace(shape, region) : 0;
+  return is_direct && pass == ConvolutionPass::BackwardData ? DirectKernel{shape}.workspace(region)
+                                                            : 0;
 }
 
 Index convolution_workspace(const ConvolutionMethod& method,
@@ -70,8 +84,7 @@ bool convolution_prepare(const ConvolutionMethod& method,
                          Index filters,
                          T* workspace) {
   const Index side = winograd_side(method.kernels.forward);
-  return side > 0 &&
-         winograd_prepare(WinogradMethod{method.shape, side}, weight, filters, workspace);
+  return side > 0 && WinogradKernel{method.shape, side}.prepare(weight, filters, workspace);
 }
 
 template <class T>
@@ -80,19 +93,10 @@ void convolution_forward(const ConvolutionMethod& method,
                          const ForwardFilters<T>& filters,
                          const ConvolutionOutput<T>& out,
                          T* workspace) {
-  if (out.region.empty()) {
-    return;
-  }
-  const ConvolutionShape& shape = method.shape;
-  const ConvolutionKernel kernel = method.kernels.forward;
-  if (kernel == ConvolutionKernel::Reference) {
-    reference_forward(shape, in, filters.weight, filters.bias, out);
-  } else if (const Index side = winograd_side(kernel); side > 0) {
-    winograd_forward(WinogradMethod{shape, side}, in, filters, out, workspace);
-  } else if (is_depthwise(shape)) {
-    depthwise_forward(shape, in, filters.weight, filters.bias, out);
-  } else {
-    direct_forward(shape, in, filters.weight, filters.bias, out);
+  if (!out.region.empty()) {
+    with_kernel(method.kernels.forward, method.shape, [&](const auto& kernel) {
+      kernel.forward(ForwardArguments<T>{in, filters, out, workspace});
+    });
   }
 }
 
@@ -111,18 +115,11 @@ void convolution_backward_data(const ConvolutionMethod& method,
     set_zero(target.cells, wanted);
     target.assign = false;
   }
-  if (region.empty()) {
-    return;
-  }
-  if (kernel == ConvolutionKernel::Reference) {
-    reference_backward_data(shape, out_gradient, filters, region, target);
-  } else if (const Index side = winograd_side(kernel); side > 0) {
-    winograd_backward_data(
-        WinogradMethod{shape, side}, out_gradient, filters, region, target, workspace);
-  } else if (is_depthwise(shape)) {
-    depthwise_backward_data(shape, out_gradient, filters, region, target);
-  } else {
-    direct_backward_data(shape, out_gradient, filters, region, target, workspace);
+  if (!region.empty()) {
+    with_kernel(kernel, shape, [&](const auto& chosen) {
+      chosen.backward_data(
+          BackwardDataArguments<T>{out_gradient, filters, region, target, workspace});
+    });
   }
 }
 
@@ -133,7 +130,7 @@ bool takes_made_gradient(const ConvolutionMethod& method,
                          const Region& region) {
   return method.kernels.backward_weights == ConvolutionKernel::Direct &&
          !is_depthwise(method.shape) &&
-         direct_takes_made_gradient(method.shape, in, out_gradient, region);
+         DirectKernel{method.shape}.takes_made_gradient(in, out_gradient, region);
 }
 
 template <class T>
@@ -144,7 +141,10 @@ void convolution_backward_weights(const ConvolutionMethod& method,
                                   Index first_filter,
                                   T* weight_gradient) {
   if (!region.empty()) {
-    direct_backward_weights(method.shape, in, out_gradient, region, first_filter, weight_gradient);
+    DirectKernel{method.shape}.backward_weights(
+        BackwardWeightsArguments<T>{
+            in, out_gradient.cells, region, first_filter, weight_gradient, nullptr},
+        out_gradient.make);
   }
 }
 
@@ -173,25 +173,11 @@ void convolution_backward_weights(const ConvolutionMethod& method,
                                   Index first_filter,
                                   T* weight_gradient,
                                   T* workspace) {
-  if (region.empty()) {
-    return;
-  }
-  const ConvolutionShape& shape = method.shape;
-  const ConvolutionKernel kernel = method.kernels.backward_weights;
-  if (kernel == ConvolutionKernel::Reference) {
-    reference_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
-  } else if (const Index side = winograd_side(kernel); side > 0) {
-    winograd_backward_weights(WinogradMethod{shape, side},
-                              in,
-                              out_gradient,
-                              region,
-                              first_filter,
-                              weight_gradient,
-                              workspace);
-  } else if (is_depthwise(shape)) {
-    depthwise_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
-  } else {
-    direct_backward_weights(shape, in, out_gradient, region, first_filter, weight_gradient);
+  if (!region.empty()) {
+    with_kernel(method.kernels.backward_weights, method.shape, [&](const auto& kernel) {
+      kernel.backward_weights(BackwardWeightsArguments<T>{
+          in, out_gradient, region, first_filter, weight_gradient, workspace});
+    });
   }
 }
 

@@ -106,11 +106,11 @@ std::vector<Index> tap_offsets(const ConvolutionShape& shape, const View<T>& in)
 }  // namespace
 
 template <class T>
-void depthwise_forward(const ConvolutionShape& shape,
-                       View<const T> in,
-                       const T* weight,
-                       const T* bias,
-                       const ConvolutionOutput<T>& out) {
+void DepthwiseKernel::forward(const ForwardArguments<T>& given) const {
+  const View<const T>& in = given.in;
+  const T* weight = given.filters.weight;
+  const T* bias = given.filters.bias;
+  const ConvolutionOutput<T>& out = given.out;
   const Region& region = out.region;
   const auto runs = channel_runs(region.channels, in, out.cells);
   const Index run_count = static_cast<Index>(runs.size());
@@ -162,11 +162,11 @@ void depthwise_forward(const ConvolutionShape& shape,
 }
 
 template <class T>
-void depthwise_backward_data(const ConvolutionShape& shape,
-                             View<const T> out_gradient,
-                             const Filters<T>& filters,
-                             const Region& region,
-                             const InputGradient<T>& in_gradient) {
+void DepthwiseKernel::backward_data(const BackwardDataArguments<T>& given) const {
+  const View<const T>& out_gradient = given.out_gradient;
+  const Filters<T>& filters = given.filters;
+  const Region& region = given.region;
+  const InputGradient<T>& in_gradient = given.in_gradient;
   const View<T>& cells = in_gradient.cells;
   const auto runs = channel_runs(region.channels, out_gradient, cells);
   const Index run_count = static_cast<Index>(runs.size());
@@ -201,12 +201,10 @@ void depthwise_backward_data(const ConvolutionShape& shape,
 }
 
 template <class T>
-void depthwise_backward_weights(const ConvolutionShape& shape,
-                                View<const T> in,
-                                View<const T> out_gradient,
-                                const Region& region,
-                                Index first_filter,
-                                T* weight_gradient) {
+void DepthwiseKernel::backward_weights(const BackwardWeightsArguments<T>& given) const {
+  const View<const T>& in = given.in;
+  const View<const T>& out_gradient = given.out_gradient;
+  const Region& region = given.region;
   const auto runs = channel_runs(region.channels, in, out_gradient);
   const Index run_count = static_cast<Index>(runs.size());
   const auto offsets = tap_offsets(shape, in);
@@ -236,35 +234,17 @@ void depthwise_backward_weights(const ConvolutionShape& shape,
            sums.data()},
           taps);
     }
-    T* to = weight_gradient + (run.begin - first_filter) * shape.taps() + first_tap;
+    T* to = given.weight_gradient + (run.begin - given.first_filter) * shape.taps() + first_tap;
     block_kernels<T>().add_transposed(
         {sums.data(), kMostChannels, to, shape.taps()}, taps, run.size());
   });
 }
 
-template void depthwise_forward<float>(const ConvolutionShape&,
-                                       View<const float>,
-                                       const float*,
-                                       const float*,
-                                       const ConvolutionOutput<float>&);
-template void depthwise_backward_data<float>(const ConvolutionShape&,
-                                             View<const float>,
-                                             const Filters<float>&,
-                                             const Region&,
-                                             const InputGradient<float>&);
-template void depthwise_backward_weights<float>(
-    const ConvolutionShape&, View<const float>, View<const float>, const Region&, Index, float*);
-template void depthwise_forward<double>(const ConvolutionShape&,
-                                        View<const double>,
-                                        const double*,
-                                        const double*,
-                                        const ConvolutionOutput<double>&);
-template void depthwise_backward_data<double>(const ConvolutionShape&,
-                                              View<const double>,
-                                              const Filters<double>&,
-                                              const Region&,
-                                              const InputGradient<double>&);
-template void depthwise_backward_weights<double>(
-    const ConvolutionShape&, View<const double>, View<const double>, const Region&, Index, double*);
+template void DepthwiseKernel::forward(const ForwardArguments<float>&) const;
+template void DepthwiseKernel::backward_data(const BackwardDataArguments<float>&) const;
+template void DepthwiseKernel::backward_weights(const BackwardWeightsArguments<float>&) const;
+template void DepthwiseKernel::forward(const ForwardArguments<double>&) const;
+template void DepthwiseKernel::backward_data(const BackwardDataArguments<double>&) const;
+template void DepthwiseKernel::backward_weights(const BackwardWeightsArguments<double>&) const;
 
 }  // namespace tessera::engine

@@ -1,9 +1,9 @@
 // Direct convolutions of one channel and one filter per group: no sum over channels, so a vector of
-// channels is computed side by side. Arguments are those of convolution.h.
+// channels is computed side by side.
 
 #pragma once
 
-#include "engine/ops/convolution/convolution.h"
+#include "engine/ops/convolution/kernel_passes.h"
 
 namespace tessera::engine {
 
@@ -11,26 +11,16 @@ namespace tessera::engine {
   return shape.groups == shape.channels && shape.groups == shape.filters;
 }
 
-template <class T>
-void depthwise_forward(const ConvolutionShape& shape,
-                       View<const T> in,
-                       const T* weight,
-                       const T* bias,
-                       const ConvolutionOutput<T>& out);
+// A shape that is_depthwise().
+struct DepthwiseKernel {
+  ConvolutionShape shape;
 
-template <class T>
-void depthwise_backward_data(const ConvolutionShape& shape,
-                             View<const T> out_gradient,
-                             const Filters<T>& filters,
-                             const Region& region,
-                             const InputGradient<T>& in_gradient);
-
-template <class T>
-void depthwise_backward_weights(const ConvolutionShape& shape,
-                                View<const T> in,
-                                View<const T> out_gradient,
-                                const Region& region,
-                                Index first_filter,
-                                T* weight_gradient);
+  template <class T>
+  void forward(const ForwardArguments<T>& given) const;
+  template <class T>
+  void backward_data(const BackwardDataArguments<T>& given) const;
+  template <class T>
+  void backward_weights(const BackwardWeightsArguments<T>& given) const;
+};
 
 }  // namespace tessera::engine

@@ -328,13 +328,13 @@ class BackwardData {
 }  // namespace
 
 // All taps of a cell are in one chunk, of which the first filters' begins.
-bool direct_assigns(const ConvolutionShape& shape) {
+bool DirectKernel::assigns() const {
   return has_window_rows(shape) ||
          (shape.taps() <= kChunkTaps && shape.size.rows >= shape.stride.rows &&
           shape.size.cols >= shape.stride.cols);
 }
 
-Index direct_workspace(const ConvolutionShape& shape, const Region& output) {
+Index DirectKernel::workspace(const Region& output) const {
   if (!output.empty() && has_window_rows(shape)) {
     return window_rows_workspace(shape, output.channels.size());
   }
@@ -348,30 +348,16 @@ Index direct_workspace(const ConvolutionShape& shape, const Region& output) {
 }
 
 template <class T>
-void direct_backward_data(const ConvolutionShape& shape,
-                          View<const T> out_gradient,
-                          const Filters<T>& filters,
-                          const Region& region,
-                          const InputGradient<T>& in_gradient,
-                          T* workspace) {
+void DirectKernel::backward_data(const BackwardDataArguments<T>& given) const {
   if (has_window_rows(shape)) {
-    window_rows_backward_data(shape, out_gradient, filters, region, in_gradient, workspace);
+    window_rows_backward_data(shape, given);
     return;
   }
-  BackwardData<T>(shape, region, filters, in_gradient, workspace).run(out_gradient);
+  BackwardData<T>(shape, given.region, given.filters, given.in_gradient, given.workspace)
+      .run(given.out_gradient);
 }
 
-template void direct_backward_data<float>(const ConvolutionShape&,
-                                          View<const float>,
-                                          const Filters<float>&,
-                                          const Region&,
-                                          const InputGradient<float>&,
-                                          float*);
-template void direct_backward_data<double>(const ConvolutionShape&,
-                                           View<const double>,
-                                           const Filters<double>&,
-                                           const Region&,
-                                           const InputGradient<double>&,
-                                           double*);
+template void DirectKernel::backward_data(const BackwardDataArguments<float>&) const;
+template void DirectKernel::backward_data(const BackwardDataArguments<double>&) const;
 
 }  // namespace tessera::engine

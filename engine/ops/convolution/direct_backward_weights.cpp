@@ -235,10 +235,10 @@ class BackwardWeights {
   std::vector<Piece> pieces_;
 };
 
-// The weights of the region's first filter.
+// The gradient of the first filter of the region.
 template <class T>
-T* first_of(const ConvolutionShape& shape, const Region& region, Index first_filter, T* weights) {
-  return weights + (region.channels.begin - first_filter) * shape.row();
+T* first_gradient(const ConvolutionShape& shape, const BackwardWeightsArguments<T>& given) {
+  return given.weight_gradient + (given.region.channels.begin - given.first_filter) * shape.row();
 }
 
 template <class T>
@@ -252,10 +252,9 @@ bool sums_planes(const ConvolutionShape& shape,
 }  // namespace
 
 template <class T>
-bool direct_takes_made_gradient(const ConvolutionShape& shape,
-                                const View<const T>& in,
-                                const View<const T>& out_gradient,
-                                const Region& region) {
+bool DirectKernel::takes_made_gradient(const View<const T>& in,
+                                       const View<const T>& out_gradient,
+                                       const Region& region) const {
   const auto channel_blocks = channel_blocks_of(region.channels, shape.group_filters());
   return !sums_planes(shape, in, out_gradient, region) &&
          std::all_of(
@@ -265,54 +264,33 @@ bool direct_takes_made_gradient(const ConvolutionShape& shape,
 }
 
 template <class T>
-void direct_backward_weights(const ConvolutionShape& shape,
-                             View<const T> in,
-                             const MadeGradient<T>& out_gradient,
-                             const Region& region,
-                             Index first_filter,
-                             T* weight_gradient) {
-  T* first = first_of(shape, region, first_filter, weight_gradient);
-  BackwardWeights<T>(shape, in, out_gradient.cells, out_gradient.make, region, first).run();
+void DirectKernel::backward_weights(const BackwardWeightsArguments<T>& given,
+                                    const typename MadeGradient<T>::Make& make) const {
+  T* first = first_gradient(shape, given);
+  BackwardWeights<T>(shape, given.in, given.out_gradient, make, given.region, first).run();
 }
 
 template <class T>
-void direct_backward_weights(const ConvolutionShape& shape,
-                             View<const T> in,
-                             View<const T> out_gradient,
-                             const Region& region,
-                             Index first_filter,
-                             T* weight_gradient) {
-  T* first = first_of(shape, region, first_filter, weight_gradient);
-  if (sums_planes(shape, in, out_gradient, region)) {
-    plane_backward_weights(shape, in, out_gradient, region, first);
+void DirectKernel::backward_weights(const BackwardWeightsArguments<T>& given) const {
+  if (sums_planes(shape, given.in, given.out_gradient, given.region)) {
+    plane_backward_weights(
+        shape, given.in, given.out_gradient, given.region, first_gradient(shape, given));
   } else {
-    BackwardWeights<T>(shape, in, out_gradient, {}, region, first).run();
+    backward_weights(given, {});
   }
 }
 
-template bool direct_takes_made_gradient<float>(const ConvolutionShape&,
+template bool DirectKernel::takes_made_gradient(const View<const float>&,
                                                 const View<const float>&,
-                                                const View<const float>&,
-                                                const Region&);
-template void direct_backward_weights<float>(const ConvolutionShape&,
-                                             View<const float>,
-                                             const MadeGradient<float>&,
-                                             const Region&,
-                                             Index,
-                                             float*);
-template void direct_backward_weights<float>(
-    const ConvolutionShape&, View<const float>, View<const float>, const Region&, Index, float*);
-template bool direct_takes_made_gradient<double>(const ConvolutionShape&,
-                                                 const View<const double>&,
-                                                 const View<const double>&,
-                                                 const Region&);
-template void direct_backward_weights<double>(const ConvolutionShape&,
-                                              View<const double>,
-                                              const MadeGradient<double>&,
-                                              const Region&,
-                                              Index,
-                                              double*);
-template void direct_backward_weights<double>(
-    const ConvolutionShape&, View<const double>, View<const double>, const Region&, Index, double*);
+                                                const Region&) const;
+template void DirectKernel::backward_weights(const BackwardWeightsArguments<float>&) const;
+template void DirectKernel::backward_weights(const BackwardWeightsArguments<float>&,
+                                             const MadeGradient<float>::Make&) const;
+template bool DirectKernel::takes_made_gradient(const View<const double>&,
+                                                const View<const double>&,
+                                                const Region&) const;
+template void DirectKernel::backward_weights(const BackwardWeightsArguments<double>&) const;
+template void DirectKernel::backward_weights(const BackwardWeightsArguments<double>&,
+                                             const MadeGradient<double>::Make&) const;
 
 }  // namespace tessera::engine

@@ -161,27 +161,15 @@ class Forward {
 }  // namespace
 
 template <class T>
-void direct_forward(const ConvolutionShape& shape,
-                    View<const T> in,
-                    const T* weight,
-                    const T* bias,
-                    const ConvolutionOutput<T>& out) {
-  if (is_plane<T>(shape, in, out.region, out.cells)) {
-    plane_forward(shape, in, weight, bias, out);
+void DirectKernel::forward(const ForwardArguments<T>& given) const {
+  if (is_plane<T>(shape, given.in, given.out.region, given.out.cells)) {
+    plane_forward(shape, given);
   } else {
-    Forward<T>(shape, in, out, weight, bias).run();
+    Forward<T>(shape, given.in, given.out, given.filters.weight, given.filters.bias).run();
   }
 }
 
-template void direct_forward<float>(const ConvolutionShape&,
-                                    View<const float>,
-                                    const float*,
-                                    const float*,
-                                    const ConvolutionOutput<float>&);
-template void direct_forward<double>(const ConvolutionShape&,
-                                     View<const double>,
-                                     const double*,
-                                     const double*,
-                                     const ConvolutionOutput<double>&);
+template void DirectKernel::forward(const ForwardArguments<float>&) const;
+template void DirectKernel::forward(const ForwardArguments<double>&) const;
 
 }  // namespace tessera::engine

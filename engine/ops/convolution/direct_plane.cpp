@@ -78,11 +78,11 @@ bool is_plane(const ConvolutionShape& shape,
 }
 
 template <class T>
-void plane_forward(const ConvolutionShape& shape,
-                   View<const T> in,
-                   const T* weight,
-                   const T* bias,
-                   const ConvolutionOutput<T>& out) {
+void plane_forward(const ConvolutionShape& shape, const ForwardArguments<T>& given) {
+  const View<const T>& in = given.in;
+  const T* weight = given.filters.weight;
+  const T* bias = given.filters.bias;
+  const ConvolutionOutput<T>& out = given.out;
   const Region& region = out.region;
   const Index filters = region.channels.size();
   const std::vector<Index> starts = vector_starts(region.cols.size());
@@ -185,16 +185,8 @@ template bool is_plane<double>(const ConvolutionShape&,
                                const View<const double>&,
                                const Region&,
                                const View<const double>&);
-template void plane_forward<float>(const ConvolutionShape&,
-                                   View<const float>,
-                                   const float*,
-                                   const float*,
-                                   const ConvolutionOutput<float>&);
-template void plane_forward<double>(const ConvolutionShape&,
-                                    View<const double>,
-                                    const double*,
-                                    const double*,
-                                    const ConvolutionOutput<double>&);
+template void plane_forward(const ConvolutionShape&, const ForwardArguments<float>&);
+template void plane_forward(const ConvolutionShape&, const ForwardArguments<double>&);
 template void plane_backward_weights<float>(
     const ConvolutionShape&, View<const float>, View<const float>, const Region&, float*);
 template void plane_backward_weights<double>(

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "engine/ops/convolution/convolution.h"
+#include "engine/ops/convolution/kernel_passes.h"
 
 namespace tessera::engine {
 
@@ -16,11 +16,7 @@ template <class T>
                             const View<const T>& out);
 
 template <class T>
-void plane_forward(const ConvolutionShape& shape,
-                   View<const T> in,
-                   const T* weight,
-                   const T* bias,
-                   const ConvolutionOutput<T>& out);
+void plane_forward(const ConvolutionShape& shape, const ForwardArguments<T>& given);
 
 // Adds to the weights' gradient, of the region's filters. Pixels that are kBlockChannels apart in a
 // row of the output are summed first, then those sums from the left to the right.

@@ -43,11 +43,11 @@ bool holds(const Range& range, Index value) {
 }  // namespace
 
 template <class T>
-void reference_forward(const ConvolutionShape& shape,
-                       View<const T> in,
-                       const T* weight,
-                       const T* bias,
-                       const ConvolutionOutput<T>& out) {
+void ReferenceKernel::forward(const ForwardArguments<T>& given) const {
+  const View<const T>& in = given.in;
+  const T* weight = given.filters.weight;
+  const T* bias = given.filters.bias;
+  const ConvolutionOutput<T>& out = given.out;
   const Region& region = out.region;
   for_each_cell(region, [&](Index n, Index k, Index row, Index col) {
     const Index filter = k - region.channels.begin;
@@ -63,11 +63,11 @@ void reference_forward(const ConvolutionShape& shape,
 }
 
 template <class T>
-void reference_backward_data(const ConvolutionShape& shape,
-                             View<const T> out_gradient,
-                             const Filters<T>& filters,
-                             const Region& region,
-                             const InputGradient<T>& in_gradient) {
+void ReferenceKernel::backward_data(const BackwardDataArguments<T>& given) const {
+  const View<const T>& out_gradient = given.out_gradient;
+  const Filters<T>& filters = given.filters;
+  const Region& region = given.region;
+  const InputGradient<T>& in_gradient = given.in_gradient;
   for_each_cell(region, [&](Index n, Index k, Index row, Index col) {
     const T gradient = out_gradient.at(n, k, row, col);
     const T* weight = filters.weight + (k - filters.first) * shape.row();
@@ -80,44 +80,24 @@ void reference_backward_data(const ConvolutionShape& shape,
 }
 
 template <class T>
-void reference_backward_weights(const ConvolutionShape& shape,
-                                View<const T> in,
-                                View<const T> out_gradient,
-                                const Region& region,
-                                Index first_filter,
-                                T* weight_gradient) {
+void ReferenceKernel::backward_weights(const BackwardWeightsArguments<T>& given) const {
+  const View<const T>& in = given.in;
+  const View<const T>& out_gradient = given.out_gradient;
+  const Region& region = given.region;
   for_each_cell(region, [&](Index n, Index k, Index row, Index col) {
     const T gradient = out_gradient.at(n, k, row, col);
-    T* weight = weight_gradient + (k - first_filter) * shape.row();
+    T* weight = given.weight_gradient + (k - given.first_filter) * shape.row();
     for_each_term(shape, k, row, col, [&](Index c, Index in_row, Index in_col, Index term) {
       weight[term] += gradient * in.at(n, c, in_row, in_col);
     });
   });
 }
 
-template void reference_forward<float>(const ConvolutionShape&,
-                                       View<const float>,
-                                       const float*,
-                                       const float*,
-                                       const ConvolutionOutput<float>&);
-template void reference_backward_data<float>(const ConvolutionShape&,
-                                             View<const float>,
-                                             const Filters<float>&,
-                                             const Region&,
-                                             const InputGradient<float>&);
-template void reference_backward_weights<float>(
-    const ConvolutionShape&, View<const float>, View<const float>, const Region&, Index, float*);
-template void reference_forward<double>(const ConvolutionShape&,
-                                        View<const double>,
-                                        const double*,
-                                        const double*,
-                                        const ConvolutionOutput<double>&);
-template void reference_backward_data<double>(const ConvolutionShape&,
-                                              View<const double>,
-                                              const Filters<double>&,
-                                              const Region&,
-                                              const InputGradient<double>&);
-template void reference_backward_weights<double>(
-    const ConvolutionShape&, View<const double>, View<const double>, const Region&, Index, double*);
+template void ReferenceKernel::forward(const ForwardArguments<float>&) const;
+template void ReferenceKernel::backward_data(const BackwardDataArguments<float>&) const;
+template void ReferenceKernel::backward_weights(const BackwardWeightsArguments<float>&) const;
+template void ReferenceKernel::forward(const ForwardArguments<double>&) const;
+template void ReferenceKernel::backward_data(const BackwardDataArguments<double>&) const;
+template void ReferenceKernel::backward_weights(const BackwardWeightsArguments<double>&) const;
 
 }  // namespace tessera::engine

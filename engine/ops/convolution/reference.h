@@ -1,32 +1,20 @@
-// Convolutions as their definition has them, in plain loops: slow, and easy to believe. Arguments
-// are those of convolution.h.
+// Convolutions as their definition has them, in plain loops: slow, and easy to believe.
 
 #pragma once
 
-#include "engine/ops/convolution/convolution.h"
+#include "engine/ops/convolution/kernel_passes.h"
 
 namespace tessera::engine {
 
-template <class T>
-void reference_forward(const ConvolutionShape& shape,
-                       View<const T> in,
-                       const T* weight,
-                       const T* bias,
-                       const ConvolutionOutput<T>& out);
+struct ReferenceKernel {
+  ConvolutionShape shape;
 
-template <class T>
-void reference_backward_data(const ConvolutionShape& shape,
-                             View<const T> out_gradient,
-                             const Filters<T>& filters,
-                             const Region& region,
-                             const InputGradient<T>& in_gradient);
-
-template <class T>
-void reference_backward_weights(const ConvolutionShape& shape,
-                                View<const T> in,
-                                View<const T> out_gradient,
-                                const Region& region,
-                                Index first_filter,
-                                T* weight_gradient);
+  template <class T>
+  void forward(const ForwardArguments<T>& given) const;
+  template <class T>
+  void backward_data(const BackwardDataArguments<T>& given) const;
+  template <class T>
+  void backward_weights(const BackwardWeightsArguments<T>& given) const;
+};
 
 }  // namespace tessera::engine

@@ -180,27 +180,16 @@ Index window_rows_workspace(const ConvolutionShape& shape, Index filters) {
 
 template <class T>
 void window_rows_backward_data(const ConvolutionShape& shape,
-                               View<const T> out_gradient,
-                               const Filters<T>& filters,
-                               const Region& region,
-                               const InputGradient<T>& in_gradient,
-                               T* workspace) {
-  WindowRows<T> rows(shape, out_gradient, region, in_gradient, workspace);
-  rows.pack(filters.weight + (region.channels.begin - filters.first) * shape.row());
+                               const BackwardDataArguments<T>& given) {
+  const Filters<T>& filters = given.filters;
+  WindowRows<T> rows(shape, given.out_gradient, given.region, given.in_gradient, given.workspace);
+  rows.pack(filters.weight + (given.region.channels.begin - filters.first) * shape.row());
   rows.run();
 }
 
-template void window_rows_backward_data<float>(const ConvolutionShape&,
-                                               View<const float>,
-                                               const Filters<float>&,
-                                               const Region&,
-                                               const InputGradient<float>&,
-                                               float*);
-template void window_rows_backward_data<double>(const ConvolutionShape&,
-                                                View<const double>,
-                                                const Filters<double>&,
-                                                const Region&,
-                                                const InputGradient<double>&,
-                                                double*);
+template void window_rows_backward_data(const ConvolutionShape&,
+                                        const BackwardDataArguments<float>&);
+template void window_rows_backward_data(const ConvolutionShape&,
+                                        const BackwardDataArguments<double>&);
 
 }  // namespace tessera::engine

@@ -10,7 +10,7 @@
 
 #pragma once
 
-#include "engine/ops/convolution/convolution.h"
+#include "engine/ops/convolution/kernel_passes.h"
 
 namespace tessera::engine {
 
@@ -19,14 +19,9 @@ namespace tessera::engine {
 // Elements of scratch, for the weights of so many filters.
 [[nodiscard]] Index window_rows_workspace(const ConvolutionShape& shape, Index filters);
 
-// With the arguments of convolution_backward_data(), of a shape that has_window_rows(); assigns all
-// cells that windows meet if asked to.
+// Of a shape that has_window_rows(); assigns all cells that windows meet if asked to.
 template <class T>
 void window_rows_backward_data(const ConvolutionShape& shape,
-                               View<const T> out_gradient,
-                               const Filters<T>& filters,
-                               const Region& region,
-                               const InputGradient<T>& in_gradient,
-                               T* workspace);
+                               const BackwardDataArguments<T>& given);
 
 }  // namespace tessera::engine

@@ -241,46 +241,41 @@ void convolve(const TiledConvolution<T>& job, const LineDone& done, bool prepare
 
 }  // namespace
 
-Index winograd_workspace(const WinogradMethod& method, const Region& region, ConvolutionPass pass) {
+Index WinogradKernel::workspace(const Region& region, ConvolutionPass pass) const {
   if (region.empty()) {
     return 0;
   }
   const bool to_data = pass == ConvolutionPass::BackwardData;
   const Index filters = region.channels.size();
-  const Index ins = to_data ? filters : method.shape.channels;
-  const Index outs = to_data ? method.shape.channels : filters;
-  const TileGrid grid(method.side, to_data ? window_of(method.shape, region) : region);
-  const Blocking blocking = blocking_of(method.side, ins, outs, grid.count());
+  const Index ins = to_data ? filters : shape.channels;
+  const Index outs = to_data ? shape.channels : filters;
+  const TileGrid grid(side, to_data ? window_of(shape, region) : region);
+  const Blocking blocking = blocking_of(side, ins, outs, grid.count());
   const bool to_weights = pass == ConvolutionPass::BackwardWeights;
   const Index filter_arrays =
-      to_weights && blocking.kept ? sum_runs(blocking, method.side, grid.count()) : blocking.arrays;
-  const WinogradScratch<float> scratch(nullptr, method.side, blocking, blocks_of(ins));
+      to_weights && blocking.kept ? sum_runs(blocking, side, grid.count()) : blocking.arrays;
+  const WinogradScratch<float> scratch(nullptr, side, blocking, blocks_of(ins));
   return scratch.elements(filter_arrays);
 }
 
 template <class T>
-bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filters, T* workspace) {
-  const ConvolutionShape& shape = method.shape;
-  const Blocking blocking = blocking_of(method.side, shape.channels, filters, 1);
+bool WinogradKernel::prepare(const T* weight, Index filters, T* workspace) const {
+  const Blocking blocking = blocking_of(side, shape.channels, filters, 1);
   if (!blocking.kept) {
     return false;
   }
-  const WinogradScratch<T> scratch(workspace, method.side, blocking, blocks_of(shape.channels));
+  const WinogradScratch<T> scratch(workspace, side, blocking, blocks_of(shape.channels));
   const FilterSource<T> from = filters_forward(shape, weight);
-  run_team(
-      [&] { transform_filters(method.side, filters, shape.channels, from, scratch.filters()); });
+  run_team([&] { transform_filters(side, filters, shape.channels, from, scratch.filters()); });
   return true;
 }
 
 template <class T>
-void winograd_forward(const WinogradMethod& method,
-                      View<const T> in,
-                      const ForwardFilters<T>& filters,
-                      const ConvolutionOutput<T>& out,
-                      T* workspace) {
+void WinogradKernel::forward(const ForwardArguments<T>& given) const {
+  const View<const T>& in = given.in;
+  const ForwardFilters<T>& filters = given.filters;
+  const ConvolutionOutput<T>& out = given.out;
   const Region& region = out.region;
-  const ConvolutionShape& shape = method.shape;
-  const Index side = method.side;
   const BlockKernels<T>& kernels = block_kernels<T>();
   const std::size_t number = transform_number(side);
   TiledConvolution<T> job;
@@ -290,18 +285,15 @@ void winograd_forward(const WinogradMethod& method,
             {window_side(side), -shape.padding.rows, window_of(shape, region)}};
   job.filters = filters_forward(shape, filters.weight);
   job.out = {kernels.transform_sums[number], out.cells, region, filters.bias, false};
-  convolve(job, out.done, filters.prepared, workspace);
+  convolve(job, out.done, filters.prepared, given.workspace);
 }
 
 template <class T>
-void winograd_backward_data(const WinogradMethod& method,
-                            View<const T> out_gradient,
-                            const Filters<T>& filters,
-                            const Region& region,
-                            const InputGradient<T>& in_gradient,
-                            T* workspace) {
-  const ConvolutionShape& shape = method.shape;
-  const Index side = method.side;
+void WinogradKernel::backward_data(const BackwardDataArguments<T>& given) const {
+  const View<const T>& out_gradient = given.out_gradient;
+  const Filters<T>& filters = given.filters;
+  const Region& region = given.region;
+  const InputGradient<T>& in_gradient = given.in_gradient;
   const Region inputs = intersect(in_gradient.map, window_of(shape, region));
   if (inputs.empty()) {
     return;
@@ -317,31 +309,14 @@ void winograd_backward_data(const WinogradMethod& method,
   job.filters = {weight, shape.taps(), shape.row(), true};
   job.out = {
       kernels.transform_sums[number], in_gradient.cells, inputs, nullptr, !in_gradient.assign};
-  convolve(job, {}, false, workspace);
+  convolve(job, {}, false, given.workspace);
 }
 
-template bool winograd_prepare<float>(const WinogradMethod&, const float*, Index, float*);
-template void winograd_forward<float>(const WinogradMethod&,
-                                      View<const float>,
-                                      const ForwardFilters<float>&,
-                                      const ConvolutionOutput<float>&,
-                                      float*);
-template bool winograd_prepare<double>(const WinogradMethod&, const double*, Index, double*);
-template void winograd_forward<double>(const WinogradMethod&,
-                                       View<const double>,
-                                       const ForwardFilters<double>&,
-                                       const ConvolutionOutput<double>&,
-                                       double*);
-template void winograd_backward_data<float>(const WinogradMethod&,
-                                            View<const float>,
-                                            const Filters<float>&,
-                                            const Region&,
-                                            const InputGradient<float>&,
-                                            float*);
-template void winograd_backward_data<double>(const WinogradMethod&,
-                                             View<const double>,
-                                             const Filters<double>&,
-                                             const Region&,
-                                             const InputGradient<double>&,
-                                             double*);
+template bool WinogradKernel::prepare(const float*, Index, float*) const;
+template bool WinogradKernel::prepare(const double*, Index, double*) const;
+template void WinogradKernel::forward(const ForwardArguments<float>&) const;
+template void WinogradKernel::backward_data(const BackwardDataArguments<float>&) const;
+template void WinogradKernel::forward(const ForwardArguments<double>&) const;
+template void WinogradKernel::backward_data(const BackwardDataArguments<double>&) const;
+
 }  // namespace tessera::engine

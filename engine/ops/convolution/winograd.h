@@ -8,49 +8,30 @@
 
 #pragma once
 
-#include "engine/ops/convolution/convolution.h"
+#include "engine/ops/convolution/kernel_passes.h"
 
 namespace tessera::engine {
 
 // A convolution of size 3, stride 1 and one group, in tiles of side x side outputs: m is 2 or 4.
-struct WinogradMethod {
+// Assigns gradients of inputs if asked to.
+struct WinogradKernel {
   ConvolutionShape shape;
   Index side = 4;
+
+  // Elements of scratch that a pass over the outputs `region`, or any part of its rows and columns,
+  // needs.
+  [[nodiscard]] Index workspace(const Region& region, ConvolutionPass pass) const;
+
+  // See convolution_prepare().
+  template <class T>
+  bool prepare(const T* weight, Index filters, T* workspace) const;
+
+  template <class T>
+  void forward(const ForwardArguments<T>& given) const;
+  template <class T>
+  void backward_data(const BackwardDataArguments<T>& given) const;
+  template <class T>
+  void backward_weights(const BackwardWeightsArguments<T>& given) const;
 };
-
-// Elements of scratch that a pass over the outputs `region`, or any part of its rows and columns,
-// needs.
-[[nodiscard]] Index winograd_workspace(const WinogradMethod& method,
-                                       const Region& region,
-                                       ConvolutionPass pass);
-
-// The passes, with the arguments of convolution.h.
-
-template <class T>
-bool winograd_prepare(const WinogradMethod& method, const T* weight, Index filters, T* workspace);
-
-template <class T>
-void winograd_forward(const WinogradMethod& method,
-                      View<const T> in,
-                      const ForwardFilters<T>& filters,
-                      const ConvolutionOutput<T>& out,
-                      T* workspace);
-
-template <class T>
-void winograd_backward_data(const WinogradMethod& method,
-                            View<const T> out_gradient,
-                            const Filters<T>& filters,
-                            const Region& region,
-                            const InputGradient<T>& in_gradient,
-                            T* workspace);
-
-template <class T>
-void winograd_backward_weights(const WinogradMethod& method,
-                               View<const T> in,
-                               View<const T> out_gradient,
-                               const Region& region,
-                               Index first_filter,
-                               T* weight_gradient,
-                               T* workspace);
 
 }  // namespace tessera::engine

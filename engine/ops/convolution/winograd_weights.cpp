@@ -174,36 +174,31 @@ void add_runs(const WeightWork<T>& work) {
 }  // namespace
 
 template <class T>
-void winograd_backward_weights(const WinogradMethod& method,
-                               View<const T> in,
-                               View<const T> out_gradient,
-                               const Region& region,
-                               Index first_filter,
-                               T* weight_gradient,
-                               T* workspace) {
-  const ConvolutionShape& shape = method.shape;
+void WinogradKernel::backward_weights(const BackwardWeightsArguments<T>& given) const {
+  const View<const T>& in = given.in;
+  const View<const T>& out_gradient = given.out_gradient;
+  const Region& region = given.region;
   const BlockKernels<T>& kernels = block_kernels<T>();
-  const std::size_t number = transform_number(method.side);
-  const TileGrid grid(method.side, region);
-  const Blocking blocking =
-      blocking_of(method.side, shape.channels, region.channels.size(), grid.count());
-  const SquareSource<T> windows{
-      kernels.transform_input[number],
-      in,
-      {window_side(method.side), -shape.padding.rows, window_of(shape, region)}};
+  const std::size_t number = transform_number(side);
+  const TileGrid grid(side, region);
+  const Blocking blocking = blocking_of(side, shape.channels, region.channels.size(), grid.count());
+  const SquareSource<T> windows{kernels.transform_input[number],
+                                in,
+                                {window_side(side), -shape.padding.rows, window_of(shape, region)}};
   const SquareSource<T> squares{
-      kernels.transform_gradient[number], out_gradient, {method.side, 0, region}};
-  const Index runs = sum_runs(blocking, method.side, grid.count());
+      kernels.transform_gradient[number], out_gradient, {side, 0, region}};
+  const Index runs = sum_runs(blocking, side, grid.count());
   const bool apart = runs % threads() == 0 && threads() <= most_teams(blocking);
-  const WeightWork<T> work{shape,
-                           windows,
-                           squares,
-                           grid,
-                           blocking,
-                           {workspace, method.side, blocking, blocks_of(shape.channels)},
-                           runs,
-                           apart ? threads() : 1,
-                           weight_gradient + (region.channels.begin - first_filter) * shape.row()};
+  const WeightWork<T> work{
+      shape,
+      windows,
+      squares,
+      grid,
+      blocking,
+      {given.workspace, side, blocking, blocks_of(shape.channels)},
+      runs,
+      apart ? threads() : 1,
+      given.weight_gradient + (region.channels.begin - given.first_filter) * shape.row()};
   if (threads() > 1 && threads() <= blocking.arrays) {
     sum_channels(work, threads());
     return;
@@ -219,19 +214,7 @@ void winograd_backward_weights(const WinogradMethod& method,
   }
 }
 
-template void winograd_backward_weights<float>(const WinogradMethod&,
-                                               View<const float>,
-                                               View<const float>,
-                                               const Region&,
-                                               Index,
-                                               float*,
-                                               float*);
-template void winograd_backward_weights<double>(const WinogradMethod&,
-                                                View<const double>,
-                                                View<const double>,
-                                                const Region&,
-                                                Index,
-                                                double*,
-                                                double*);
+template void WinogradKernel::backward_weights(const BackwardWeightsArguments<float>&) const;
+template void WinogradKernel::backward_weights(const BackwardWeightsArguments<double>&) const;
 
 }  // namespace tessera::engine

@@ -50,14 +50,6 @@ inline float restored(Half half) {
 
 }  // namespace
 
-Half to_half(float value) {
-  return rounded(value);
-}
-
-float from_half(Half half) {
-  return restored(half);
-}
-
 template <class T>
 float largest_magnitude(const T* values, Index count, float so_far) {
   // Magnitudes are in the order of their bits, and what is not a number lies beyond the infinite.

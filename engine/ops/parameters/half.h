@@ -9,11 +9,9 @@
 
 namespace tessera::engine {
 
+// Numbers are rounded to the nearest one, ties to even; they are infinite from 65520 on, and one
+// that is none stays none.
 using Half = std::uint16_t;
-
-// Rounds to nearest, ties to even; infinite from 65520 on; a number that is none stays none.
-[[nodiscard]] Half to_half(float value);
-[[nodiscard]] float from_half(Half half);
 
 // The largest magnitude of `count` values and of `so_far`; infinite or no number if one of them is.
 template <class T>

@@ -1,6 +1,7 @@
 #include "engine/data/dataset.h"
 
 #include "tests/engine/data/samples.h"
+#include "tests/support/open_dataset.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
@@ -9,11 +10,11 @@
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
-using engine::open_dataset;
 using engine::Split;
 using tests::Bytes;
 using tests::has;
 using tests::input_error_of;
+using tests::open_dataset;
 using tests::random_bytes;
 using tests::TemporaryFolder;
 using tests::write_bytes;
@@ -59,8 +60,8 @@ TEST_CASE("PNG pixels arrive in their places, whatever the file's channels") {
     CAPTURE(channels);
     const Bytes pixels = random_bytes(kRows * kCols * channels, 40);
     write_png(folder / "a.png", kRows, kCols, channels, pixels);
-    const engine::Picture colour = engine::read_picture(folder / "a.png", 3);
-    const engine::Picture grey = engine::read_picture(folder / "a.png", 1);
+    const engine::Picture colour = engine::open_pictures(folder / "a.png", 3).read(0);
+    const engine::Picture grey = engine::open_pictures(folder / "a.png", 1).read(0);
     REQUIRE(colour.shape == partitioner::MapShape{3, kRows, kCols});
     REQUIRE(grey.shape == partitioner::MapShape{1, kRows, kCols});
     for (Index i = 0; i < kRows * kCols; ++i) {
@@ -84,7 +85,7 @@ TEST_CASE("a JPEG of one colour has that colour") {
     pixels.insert(pixels.end(), {200, 100, 50});
   }
   tests::write_jpeg(folder / "a.JPG", 9, 17, 3, pixels);
-  const engine::Picture picture = engine::read_picture(folder / "a.JPG", 3);
+  const engine::Picture picture = engine::open_pictures(folder / "a.JPG", 3).read(0);
   CHECK(picture.shape == partitioner::MapShape{3, 9, 17});
   CHECK(picture.value(0, 4, 2) == doctest::Approx(200.0 / 255).epsilon(0.02));
   CHECK(picture.value(2, 0, 5) == doctest::Approx(50.0 / 255).epsilon(0.05));
@@ -93,7 +94,7 @@ TEST_CASE("a JPEG of one colour has that colour") {
 TEST_CASE("a damaged picture is named together with what is wrong") {
   const TemporaryFolder folder;
   const auto reading = [&](const fs::path& path) {
-    std::string message = input_error_of([&] { (void)engine::read_picture(path, 3); });
+    std::string message = input_error_of([&] { (void)engine::open_pictures(path, 3).read(0); });
     CHECK(has(message, path.string() + ":"));
     return message;
   };
@@ -131,9 +132,8 @@ TEST_CASE("a damaged picture is named together with what is wrong") {
     write_text(png, "a picture, or so its name says");
     CHECK(has(reading(png), "not a JPEG, PNG"));
   }
-  SUBCASE("missing, or a folder") {
+  SUBCASE("missing") {
     CHECK(has(reading(folder / "none.png"), "no such file"));
-    CHECK(has(reading(folder.path()), "folder"));
   }
 }
 

@@ -1,4 +1,5 @@
 #include "tests/engine/data/samples.h"
+#include "tests/support/open_dataset.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
@@ -7,12 +8,12 @@
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
-using engine::open_dataset;
 using engine::Split;
 using tests::Bytes;
 using tests::has;
 using tests::idx_bytes;
 using tests::input_error_of;
+using tests::open_dataset;
 using tests::random_bytes;
 using tests::TemporaryFolder;
 using tests::write_bytes;
@@ -286,7 +287,7 @@ TEST_CASE("what is no data set is refused with what was looked for") {
 TEST_CASE("the first picture of an IDX file is read alone, and a whole file without labels") {
   const TemporaryFolder folder;
   write_gzip(folder / "some.gz", idx_bytes({kItems, kRows, kCols}, sample_pixels()));
-  CHECK(tests::values_of(engine::read_picture(folder / "some.gz", 1))[3] ==
+  CHECK(tests::values_of(engine::open_pictures(folder / "some.gz", 1).read(0))[3] ==
         static_cast<float>(sample_pixels()[3]) / 255.0F);
   const engine::Dataset data = engine::open_pictures(folder / "some.gz", 1);
   CHECK(data.size() == kItems);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/darknet_weights.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
@@ -24,7 +25,6 @@ namespace {
 using engine::DarknetWeights;
 using engine::DarknetWeightsReader;
 using engine::LayerWeights;
-using engine::read_darknet_weights;
 using engine::write_darknet_weights;
 using partitioner::add_layer;
 using partitioner::kImage;
@@ -32,6 +32,7 @@ using partitioner::Network;
 using tests::bytes_of;
 using tests::has;
 using tests::put_bytes;
+using tests::read_darknet_weights;
 using tests::TemporaryFolder;
 
 // A layer of each kind that has parameters, and two that have none.

@@ -15,7 +15,7 @@ const RankMeter kPlug{"shelly", false, std::nullopt, true};
 
 TEST_CASE("one device: its meter, and how sure that is") {
   CHECK(energy_text(12345, 0, {{kMeasured}}, {"pi1"}) ==
-        "energy of the run: 12.35 kJ (hwmon:ina226, +-2 %)");
+        "energy of the run: 12.3 kJ (hwmon:ina226, +-2 %)");
   CHECK(energy_text(99, 0, {{kEstimated}, {}}, {"pi1", "pi1"}) ==
         "energy of the run: 99.0 J (table:Raspberry Pi 3, estimated, +-25 %)");
 }
@@ -25,17 +25,17 @@ TEST_CASE("several devices: who has which meter, who has none") {
         "energy of the run: 2.50 MJ (hwmon:ina226 of a, +-2 %; table:Raspberry Pi 3 of b, c, "
         "estimated, +-25 %)");
   CHECK(energy_text(5, 0, {{kMeasured}, {}}, {"a", "b"}) ==
-        "energy of the run: 5.0 J (hwmon:ina226 of a, +-2 %), without b, which has no meter");
+        "energy of the run: 5.00 J (hwmon:ina226 of a, +-2 %), without b, which has no meter");
 }
 
 TEST_CASE("a meter of the whole cluster is the only one that counts") {
   CHECK(energy_text(5, 0, {{kMeasured, kPlug}, {kEstimated}, {}}, {"a", "b", "c"}) ==
-        "energy of the run: 5.0 J (shelly of the whole cluster)");
+        "energy of the run: 5.00 J (shelly of the whole cluster)");
 }
 
 TEST_CASE("a time without readings is said") {
   CHECK(energy_text(5, 12.4, {{kMeasured}}, {"a"}) ==
-        "energy of the run: 5.0 J (hwmon:ina226, +-2 %), without 12 s in which a meter could not "
+        "energy of the run: 5.00 J (hwmon:ina226, +-2 %), without 12 s in which a meter could not "
         "be read");
 }
 

@@ -8,6 +8,7 @@
 
 #include "tests/support/cuts.h"
 #include "tests/support/random_network.h"
+#include "tests/support/reduced_gradients.h"
 #include <doctest/doctest.h>
 
 #include "engine/base/random.h"
@@ -158,7 +159,7 @@ std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const engine::T
   run.execution.clear_output_gradient();
   run.execution.parameters().clear_gradients();
   run.execution.backward(pass);
-  run.execution.parameters().reduce_gradients(pass.batch_norm);
+  tests::reduce_gradients(run.execution.parameters(), pass.batch_norm);
   const double mine = run.execution.owned_loss(targets);
   double loss = 0;
   for (const auto& bytes : run.communicator.gather_all(engine::bytes_of(&mine, 1))) {
@@ -221,7 +222,7 @@ std::vector<std::vector<float>> results_of(Run<float>& run) {
   run.execution.clear_output_gradient();
   run.execution.scatter_output_gradient(gradient);
   run.execution.backward({});
-  run.execution.parameters().reduce_gradients({});
+  tests::reduce_gradients(run.execution.parameters(), {});
   results.push_back(run.execution.gather_gradient(kImage));
   for (const auto& parameter : run.execution.parameters().all()) {
     const bool learnt = partitioner::is_learnt(*parameter.plan);

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/support/memory_use.h"
 #include "tests/support/random_network.h"
+#include "tests/support/reduced_gradients.h"
 #include <doctest/doctest.h>
 
 #include "engine/base/random.h"
@@ -127,7 +129,7 @@ TEST_CASE("owners add up gradients in rank order, whatever the size of buckets")
       const Plan plan = plan_of(random, {.bucket_bytes = bytes});
       ParameterSet<float> set(random.network, plan, world, true);
       fill_gradients(set, world.rank(), seed);
-      set.reduce_gradients(BatchNormMode::Frozen);
+      tests::reduce_gradients(set, BatchNormMode::Frozen);
       CHECK_MESSAGE(owned_gradients_are_right(set, world.rank(), seed), "seed ", seed);
     }
   }
@@ -300,7 +302,7 @@ TEST_CASE("messages and error feedback take up as much memory as planned") {
         const Plan plan = plan_of(random, {.bucket_bytes = 2000, .compression = compression});
         engine::Execution<float> execution(random.network, plan, world, {.training = training});
         const auto planned =
-            planned_memory(random.network, plan, world.rank(), {.training = training});
+            tests::planned_memory(random.network, plan, world.rank(), {.training = training});
         // Layers make room for the statistics of a backward pass whether there is one or not.
         CHECK_MESSAGE(execution.memory().messages == planned.messages, "seed ", seed);
       }

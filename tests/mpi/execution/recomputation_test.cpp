@@ -6,6 +6,7 @@
 #include "tests/support/chain.h"
 #include "tests/support/cuts.h"
 #include "tests/support/like_one_tile.h"
+#include "tests/support/reduced_gradients.h"
 #include <doctest/doctest.h>
 
 #include "engine/base/random.h"
@@ -153,7 +154,7 @@ std::vector<std::vector<float>> trained(const Partition& partition, bool keep_ma
       execution.clear_output_gradient();
       execution.backward(pass);
     }
-    execution.parameters().reduce_gradients(pass.batch_norm);
+    tests::reduce_gradients(execution.parameters(), pass.batch_norm);
     for (const auto& parameter : execution.parameters().all()) {
       const bool learnt = partitioner::is_learnt(*parameter.plan);
       results.push_back(execution.parameters().gather(

@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "tests/support/memory_use.h"
 #include <doctest/doctest.h>
 
 #include "partitioner/base/layout.h"
@@ -69,7 +70,7 @@ TEST_CASE("only the last channel block of a buffer is padded, and an empty one t
 TEST_CASE("the memory of a single tile is what its shapes say") {
   const Network network = small_network();
   const Plan plan = make_plan(network, single_tile(network), 2);
-  const MemoryUse use = planned_memory(network, plan, 0, {});
+  const MemoryUse use = tests::planned_memory(network, plan, 0, {});
   constexpr Index kLearnt = Index{28} * 8 + Index{74} * 20 + Index{21} * 5;
   CHECK(learnt_values(network) == kLearnt);
   CHECK(use.weights == 4 * (kLearnt + 40));  // and running mean and variance
@@ -93,8 +94,8 @@ TEST_CASE("the memory of a single tile is what its shapes say") {
 TEST_CASE("without training there are neither gradients nor optimizer state") {
   const Network network = small_network();
   const Plan plan = make_plan(network, single_tile(network), 2);
-  const MemoryUse training = planned_memory(network, plan, 0, {});
-  const MemoryUse forward = planned_memory(network, plan, 0, {.training = false});
+  const MemoryUse training = tests::planned_memory(network, plan, 0, {});
+  const MemoryUse forward = tests::planned_memory(network, plan, 0, {.training = false});
   CHECK(forward.gradients == 0);
   CHECK(forward.optimizer == 0);
   CHECK(forward.weights == training.weights);
@@ -104,19 +105,20 @@ TEST_CASE("without training there are neither gradients nor optimizer state") {
 TEST_CASE("options scale what they are about") {
   const Network network = small_network();
   const Plan plan = make_plan(network, tiled(network, 2, 2), 8);
-  const MemoryUse single = planned_memory(network, plan, 1, {});
-  const MemoryUse twice = planned_memory(network, plan, 1, {.scalar_bytes = 8});
+  const MemoryUse single = tests::planned_memory(network, plan, 1, {});
+  const MemoryUse twice = tests::planned_memory(network, plan, 1, {.scalar_bytes = 8});
   CHECK(twice.weights == 2 * single.weights);
   CHECK(twice.activations == 2 * single.activations);
-  const MemoryUse adam = planned_memory(network, plan, 1, {.adam = true, .workspace_bytes = 100});
+  const MemoryUse adam =
+      tests::planned_memory(network, plan, 1, {.adam = true, .workspace_bytes = 100});
   CHECK(adam.optimizer == 2 * single.optimizer);
   CHECK(adam.total() == single.total() + single.optimizer + 100);
   const MemoryUse process =
-      planned_memory(network, plan, 1, {.picture_batches = 2, .program_bytes = 1000});
+      tests::planned_memory(network, plan, 1, {.picture_batches = 2, .program_bytes = 1000});
   CHECK(process.pictures == 2 * 4 * image_region(network, plan, 1).volume());
   CHECK(process.of_network() == single.total() + process.pictures);
   CHECK(process.total() == process.of_network() + 1000);
-  const MemoryUse image = planned_memory(network, plan, 1, {.image_gradient = true});
+  const MemoryUse image = tests::planned_memory(network, plan, 1, {.image_gradient = true});
   CHECK(image.activations >= single.activations);
 }
 
@@ -138,7 +140,7 @@ TEST_CASE("pictures are held by those who read them, each what it requires") {
   Partition partition = tiled(network, 2, 1);
   const auto pictures = [&](int rank) {
     const Plan plan = make_plan(network, partition, 3);
-    return planned_memory(network, plan, rank, {.picture_batches = 1}).pictures;
+    return tests::planned_memory(network, plan, rank, {.picture_batches = 1}).pictures;
   };
   const Index whole = 4 * whole_map(network, kImage, 3).volume();
   CHECK(pictures(0) < whole);
@@ -154,7 +156,7 @@ TEST_CASE("decoding counts where a rank has a part of a picture, data sets where
   partition.ranks = 2;
   const auto use = [&](int rank) {
     const MemoryOptions options{.decoding_bytes = 1000, .data_bytes = 500};
-    return planned_memory(network, make_plan(network, partition, 3), rank, options);
+    return tests::planned_memory(network, make_plan(network, partition, 3), rank, options);
   };
   CHECK(use(0).decoding == 1000);
   CHECK(use(0).data == 500);
@@ -173,7 +175,7 @@ TEST_CASE("optimizer state is sharded: together the ranks hold that of one devic
     const Plan plan = make_plan(network, tiled(network, rows, cols), 3);
     Index together = 0;
     for (int rank = 0; rank < plan.ranks; ++rank) {
-      together += planned_memory(network, plan, rank, {}).optimizer;
+      together += tests::planned_memory(network, plan, rank, {}).optimizer;
     }
     CHECK(together == 4 * learnt_values(network));
   }
@@ -184,7 +186,7 @@ TEST_CASE("an idle rank uses no memory") {
   Partition partition = tiled(network, 2, 2);
   partition.ranks = 5;
   const Plan plan = make_plan(network, partition, 4);
-  CHECK(planned_memory(network, plan, 4, {}).total() == 0);
+  CHECK(tests::planned_memory(network, plan, 4, {}).total() == 0);
 }
 
 TEST_CASE("each message has room at both of its ends") {
@@ -204,9 +206,10 @@ TEST_CASE("each message has room at both of its ends") {
     }
   }
   Index bytes = 0;
+  const std::vector<Index> statistics = plan_totals(network, plan, 4).batch_statistics_in_bytes;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    bytes += planned_memory(network, plan, rank, {}).messages;
-    bytes -= batch_statistics_bytes(plan, 1, rank);
+    bytes += tests::planned_memory(network, plan, rank, {}).messages;
+    bytes -= statistics[static_cast<std::size_t>(rank)];
   }
   CHECK(bytes == 4 * cells);
 }
@@ -214,10 +217,10 @@ TEST_CASE("each message has room at both of its ends") {
 TEST_CASE("batch statistics come from every other rank, for normalised layers only") {
   const Network network = small_network();
   const Plan plan = make_plan(network, tiled(network, 2, 2), 4);
-  CHECK(batch_statistics_bytes(plan, 0, 0) == 0);
-  CHECK(batch_statistics_bytes(plan, 1, 0) == 3 * 20 * 8 * (3 + 2));
+  // Layer 1 alone is normalised, and has 20 channels.
+  CHECK(plan_totals(network, plan, 4).batch_statistics_in_bytes.front() == 3 * 20 * 8 * (3 + 2));
   const Plan alone = make_plan(network, single_tile(network), 4);
-  CHECK(batch_statistics_bytes(alone, 1, 0) == 0);
+  CHECK(plan_totals(network, alone, 4).batch_statistics_in_bytes.front() == 0);
 }
 
 TEST_CASE("what is sent is received, in every group and over all") {

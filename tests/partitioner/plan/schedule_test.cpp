@@ -10,9 +10,9 @@
 #include "tests/support/cuts.h"
 #include "tests/support/joined.h"
 #include "tests/support/random_network.h"
+#include "tests/support/scheduled_plans.h"
 #include <doctest/doctest.h>
 
-#include "partitioner/memory/activation_arena.h"
 #include "partitioner/plan/plan_totals.h"
 #include "partitioner/plan/transfers.h"
 
@@ -25,38 +25,6 @@ using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): 
 
 using Kind = Action::Kind;
 using Passes = Action::Passes;
-
-// Calls visit(case, plan) for random networks and partitions on 1 to 6 ranks, with all kernels and
-// recomputed groups.
-void for_each_scheduled_plan(
-    int count, const std::function<void(const tests::RandomCase&, const Plan&)>& visit) {
-  tests::Draw draw(71);
-  for (int i = 0; i < count; ++i) {
-    tests::RandomCase random =
-        tests::random_case(static_cast<std::uint64_t>(i), 1 + i % 6, {.frozen = 0.3});
-    tests::draw_kernels(draw, random);
-    tests::draw_recomputation(draw, random.partition);
-    random.partition.gradient_reduction.bucket_bytes = draw.among<Index>({1, 4000, 262144});
-    visit(random, make_plan(random.network, random.partition, random.batch));
-  }
-}
-
-// Every schedule that somebody asks for.
-std::vector<ScheduleOptions> all_options() {
-  std::vector<ScheduleOptions> result;
-  for (const bool training : {true, false}) {
-    for (const Statistics statistics : {Statistics::Batch, Statistics::Tile, Statistics::Running}) {
-      for (const bool has_loss : {true, false}) {
-        for (const bool image_gradient : {true, false}) {
-          for (const bool update : {true, false}) {
-            result.push_back({training, statistics, has_loss, image_gradient, update});
-          }
-        }
-      }
-    }
-  }
-  return result;
-}
 
 std::string described(const Plan& plan, const Action& action) {
   std::string text = name_of(action.kind);
@@ -99,70 +67,13 @@ using Lines = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("schedules of random partitions break no law, whatever they are made for") {
-  for_each_scheduled_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
+  tests::for_each_scheduled_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
     CHECK(plan.schedule == make_schedule(random.network, plan, {}));
     CHECK(check(random.network, plan).empty());
-    for (const ScheduleOptions& options : all_options()) {
+    for (const ScheduleOptions& options : tests::all_schedule_options()) {
       const Schedule schedule = make_schedule(random.network, plan, options);
       const std::string wrong = tests::joined(check_schedule(random.network, plan, schedule));
       CHECK_MESSAGE(wrong.empty(), wrong, tests::describe(random));
-    }
-  });
-}
-
-TEST_CASE("memory changes hands in the order of a schedule") {
-  for_each_scheduled_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
-    for (const ScheduleOptions& options : all_options()) {
-      const Schedule schedule = make_schedule(random.network, plan, options);
-      const std::vector<int> times = arena_times(random.network, plan, schedule);
-      CHECK(times.size() == schedule.actions.size());
-      CHECK(std::is_sorted(times.begin(), times.end()));
-    }
-  });
-}
-
-namespace {
-
-// Whether an action of that phase stands at the time.
-bool happens(
-    const Schedule& schedule, const std::vector<int>& times, Phase phase, int layer, int time) {
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    const Action& action = schedule.actions[i];
-    if (action.kind == Kind::Compute && action.phase == phase && action.layer == layer &&
-        times[i] == time) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void check_brought_back(const Network& network, const Plan& plan, int rank, bool keep_maps) {
-  const auto own = static_cast<std::size_t>(rank);
-  const std::vector<int> times = arena_times(network, plan, plan.schedule);
-  const ActivationArena arena = activation_arena(network, plan, rank, {.keep_maps = keep_maps});
-  for (std::size_t i = 0; i < arena.restored.size(); ++i) {
-    if (arena.restored[i].bytes > 0) {
-      CHECK(happens(
-          plan.schedule, times, Phase::Restore, plan.buffers[own][i].map, arena.restored[i].from));
-    }
-  }
-  const std::vector<LayerRun> groups = groups_of(plan);
-  for (int layer = 0; layer < network.size(); ++layer) {
-    if (arena.again[static_cast<std::size_t>(layer)].runs) {
-      const int last = groups[static_cast<std::size_t>(plan.group(layer))].last;
-      CHECK(happens(
-          plan.schedule, times, Phase::Recompute, layer, recompute_time(network, last, layer)));
-    }
-  }
-}
-
-}  // namespace
-
-TEST_CASE("what memory keeps in another form is brought back by an action") {
-  for_each_scheduled_plan(300, [](const tests::RandomCase& random, const Plan& plan) {
-    for (int rank = 0; rank < plan.ranks; ++rank) {
-      check_brought_back(random.network, plan, rank, false);
-      check_brought_back(random.network, plan, rank, true);
     }
   });
 }
@@ -201,7 +112,7 @@ bool is_empty(const Payload& payload) {
 }  // namespace
 
 TEST_CASE("messages are sorted by receiver, then sender, and a transfer brings cells once") {
-  for_each_scheduled_plan(100, [](const tests::RandomCase&, const Plan& plan) {
+  tests::for_each_scheduled_plan(100, [](const tests::RandomCase&, const Plan& plan) {
     for (const Transfer& transfer : plan.transfers) {
       const std::vector<Message>& messages = messages_of(plan, transfer);
       CHECK(
@@ -287,7 +198,7 @@ std::vector<Index> statistics_bytes(const Network& network, const Plan& plan) {
 }  // namespace
 
 TEST_CASE("transfers carry what statistics and parameters need, and no more") {
-  for_each_scheduled_plan(100, [](const tests::RandomCase& random, const Plan& plan) {
+  tests::for_each_scheduled_plan(100, [](const tests::RandomCase& random, const Plan& plan) {
     const Bytes parameters = bytes_of(plan, [](const Transfer& of) {
       return of.kind == TransferKind::ParameterValue ||
              (of.kind == TransferKind::ParameterGradient && !of.normalized);
@@ -308,7 +219,7 @@ TEST_CASE("transfers carry what statistics and parameters need, and no more") {
 }
 
 TEST_CASE("gradients of a map run back where its cells have come from") {
-  for_each_scheduled_plan(100, [](const tests::RandomCase&, const Plan& plan) {
+  tests::for_each_scheduled_plan(100, [](const tests::RandomCase&, const Plan& plan) {
     for (const Transfer& transfer : plan.transfers) {
       if (transfer.kind != TransferKind::MapGradient ||
           transfer.group == plan.group(transfer.subject)) {

@@ -114,7 +114,7 @@ TEST_CASE("the table marks the chosen set, and no line is wider than 120") {
     marked += line.rfind("*  pi1 ", 0) == 0 ? 1 : 0;
   }
   CHECK(marked == 1);
-  CHECK(choice_line(some_report()) == "pi1 for least energy: 875 +-7 % J for the run, by trials");
+  CHECK(choice_line(some_report()) == "pi1 for least energy: 875 J +-7 % for the run, by trials");
 }
 
 }  // namespace

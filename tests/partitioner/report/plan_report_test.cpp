@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/support/memory_use.h"
 #include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
@@ -185,7 +186,7 @@ TEST_CASE("the JSON form holds every layer, owner, message and byte of the plan"
   }
   REQUIRE(json["memory"].size() == 5);
   for (int rank = 0; rank < 5; ++rank) {
-    const MemoryUse use = planned_memory(of.network, of.plan, rank, {});
+    const MemoryUse use = tests::planned_memory(of.network, of.plan, rank, {});
     const Json& memory = json["memory"][static_cast<std::size_t>(rank)];
     CHECK(memory["activations"] == use.activations);
     CHECK(memory["total"] == use.total());

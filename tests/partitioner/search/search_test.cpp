@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "tests/support/memory_use.h"
 #include "tests/support/random_cluster.h"
 #include <doctest/doctest.h>
 
@@ -135,7 +136,7 @@ Index most_bytes(const Problem& problem, const Partition& partition) {
   const Plan plan = make_plan(problem.network, partition, problem.options.batch);
   Index most = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    MemoryUse use = planned_memory(problem.network, plan, rank, problem.options.memory);
+    MemoryUse use = tests::planned_memory(problem.network, plan, rank, problem.options.memory);
     use.program = problem.cluster.device(rank).program_bytes;
     most = std::max(most, use.total());
   }

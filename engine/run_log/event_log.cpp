@@ -1,4 +1,4 @@
-#include "engine/train/event_log.h"
+#include "engine/run_log/event_log.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
-// What a training run tells about itself beside its metrics, for those who watch it or look at it
-// later: what was started and how it ended, its plan, what happened when, where the time of steps
-// goes, and one step action by action. Files run.json, plan.json, events.jsonl, timing.jsonl and
-// timeline.json of the run folder; engine/report reads them.
+// The log of a training run beside its metrics, for those who watch it or look at it later: what
+// was started and how it ended, its plan, what happened when, where the time of steps goes, and one
+// step action by action. Files run.json, plan.json, events.jsonl, timing.jsonl and timeline.json of
+// the run folder; engine/report reads them.
 //
 // Rank 0 has the files. Where all of them vanish or a disk is full, RunRecord says so.
 
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "engine/files/run_files.h"
-#include "engine/train/event_log.h"
-#include "engine/train/run_record.h"
-#include "engine/train/run_summary.h"
-#include "engine/train/step_timeline.h"
-#include "engine/train/step_timing.h"
+#include "engine/run_log/event_log.h"
+#include "engine/run_log/run_record.h"
+#include "engine/run_log/run_summary.h"
+#include "engine/run_log/step_timeline.h"
+#include "engine/run_log/step_timing.h"
 
 namespace tessera::engine {
 
@@ -28,9 +28,9 @@ struct PredictedSteps {
   std::vector<std::vector<double>> actions_s;  // as in TracedStep
 };
 
-class RunStory {
+class RunLog {
  public:
-  explicit RunStory(const Communicator& communicator) : communicator_(&communicator) {}
+  explicit RunLog(const Communicator& communicator) : communicator_(&communicator) {}
 
   struct Start {
     std::filesystem::path folder;

@@ -1,4 +1,4 @@
-#include "engine/train/run_story.h"
+#include "engine/run_log/run_log.h"
 
 #include <fmt/format.h>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace tessera::engine {
 
-std::vector<RunSummary::Rank> RunStory::gather_ranks() const {
+std::vector<RunSummary::Rank> RunLog::gather_ranks() const {
   const std::vector<std::string> hosts = hosts_of_ranks(*communicator_);
   const std::vector<int> threads_of_ranks = communicator_->of_ranks(threads());
   std::vector<RunSummary::Rank> ranks;
@@ -22,7 +22,7 @@ std::vector<RunSummary::Rank> RunStory::gather_ranks() const {
   return ranks;
 }
 
-void RunStory::begin(Start start, const RunRecord& record, Trainer& trainer, Index last_step) {
+void RunLog::begin(Start start, const RunRecord& record, Trainer& trainer, Index last_step) {
   record_ = &record;
   folder_ = start.folder;
   start.summary.ranks = gather_ranks();
@@ -31,7 +31,7 @@ void RunStory::begin(Start start, const RunRecord& record, Trainer& trainer, Ind
   follow(std::move(start.predicted), trainer, last_step);
 }
 
-void RunStory::follow(PredictedSteps predicted, Trainer& trainer, Index last_step) {
+void RunLog::follow(PredictedSteps predicted, Trainer& trainer, Index last_step) {
   const Communicator& trains = trainer.execution().communicator();
   const RunClock& clock = record_->clock();
   const Index step = trainer.steps_done();
@@ -45,10 +45,10 @@ void RunStory::follow(PredictedSteps predicted, Trainer& trainer, Index last_ste
   timeline_.emplace(trainer, last_step, std::move(predicted.actions_s), clock, trains);
 }
 
-void RunStory::go_on(const std::string& plan_json,
-                     PredictedSteps predicted,
-                     Trainer& trainer,
-                     Index last_step) {
+void RunLog::go_on(const std::string& plan_json,
+                   PredictedSteps predicted,
+                   Trainer& trainer,
+                   Index last_step) {
   if (communicator_->rank() == 0) {
     attempt([&] { summary_.predict(predicted.step_s); });
     attempt([&] { write_atomically(folder_ / run_file::kPlan, plan_json + "\n"); });
@@ -56,9 +56,9 @@ void RunStory::go_on(const std::string& plan_json,
   follow(std::move(predicted), trainer, last_step);
 }
 
-// Rank 0's. A story is worth less than the run: what cannot be written is left out and told of.
+// Rank 0's. The log is worth less than the run: what cannot be written is left out, with a warning.
 template <class Work>
-void RunStory::attempt(Work work) {
+void RunLog::attempt(Work work) {
   try {
     work();
   } catch (const InputError& error) {
@@ -66,7 +66,7 @@ void RunStory::attempt(Work work) {
   }
 }
 
-void RunStory::open_files(Start& start, Index step) {
+void RunLog::open_files(Start& start, Index step) {
   const std::string ranks = counted(communicator_->size(), "rank");
   events_.open(folder_ / run_file::kEvents, step, record_->clock());
   if (step > 0) {
@@ -81,7 +81,7 @@ void RunStory::open_files(Start& start, Index step) {
   attempt([&] { write_atomically(folder_ / run_file::kPlan, start.plan_json + "\n"); });
 }
 
-TrainingObserver RunStory::observer() {
+TrainingObserver RunLog::observer() {
   return {.step =
               [this](Index step, const StepResult& result) {
                 events_.set_step(step);
@@ -105,7 +105,7 @@ TrainingObserver RunStory::observer() {
           .end = [this](Index /*step*/) { timing_->tell(); }};
 }
 
-void RunStory::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
+void RunLog::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
   timing_->tell();
   timeline_->forget();
   if (communicator_->rank() == 0) {
@@ -119,7 +119,7 @@ void RunStory::add_evaluation(Index step, double epoch, const EvaluationResult& 
   }
 }
 
-void RunStory::end(const std::string& state, const std::string& reason) {
+void RunLog::end(const std::string& state, const std::string& reason) {
   if (communicator_->rank() == 0 && summary_.end(state, reason)) {
     const char* kind = state == "finished" ? "finish" : state == "failed" ? "failure" : "signal";
     events_.add(kind, reason.empty() ? state : reason);

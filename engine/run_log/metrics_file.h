@@ -19,10 +19,10 @@ struct EvaluationEnergy {
   RunEnergy run;
 };
 
-class Metrics {
+class MetricsFile {
  public:
   // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on.
-  Metrics(const std::filesystem::path& path, Index resumed_step);
+  MetricsFile(const std::filesystem::path& path, Index resumed_step);
 
   // When the last of the lines that were kept was written, in seconds of the run; 0: none was.
   [[nodiscard]] double kept_until_s() const { return kept_until_s_; }

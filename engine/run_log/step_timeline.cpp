@@ -1,11 +1,11 @@
-#include "engine/train/step_timeline.h"
+#include "engine/run_log/step_timeline.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
 
-#include "engine/train/trace.h"
+#include "engine/run_log/trace.h"
 
 namespace tessera::engine {
 

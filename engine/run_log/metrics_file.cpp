@@ -1,4 +1,4 @@
-#include "engine/train/metrics.h"
+#include "engine/run_log/metrics_file.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,14 +30,17 @@ nlohmann::ordered_json json_of(const std::vector<std::optional<double>>& energie
 
 }  // namespace
 
-Metrics::Metrics(const std::filesystem::path& path, Index resumed_step)
+MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step)
     : lines_(path, resumed_step, [this](const nlohmann::json& line) {
         if (line.contains("t_s") && line["t_s"].is_number()) {
           kept_until_s_ = std::max(kept_until_s_, line["t_s"].get<double>());
         }
       }) {}
 
-void Metrics::add_step(Index step, const StepResult& result, Index images, const Course& course) {
+void MetricsFile::add_step(Index step,
+                           const StepResult& result,
+                           Index images,
+                           const Course& course) {
   lines_.add_line(
       nlohmann::ordered_json{{"step", step},
                              {"loss", result.loss},
@@ -54,11 +57,11 @@ void Metrics::add_step(Index step, const StepResult& result, Index images, const
           .dump());
 }
 
-void Metrics::add_evaluation(Index step,
-                             double epoch,
-                             const EvaluationResult& result,
-                             double t_s,
-                             const EvaluationEnergy& energy) {
+void MetricsFile::add_evaluation(Index step,
+                                 double epoch,
+                                 const EvaluationResult& result,
+                                 double t_s,
+                                 const EvaluationEnergy& energy) {
   lines_.add_line(nlohmann::ordered_json{{"step", step},
                                          {"epoch", epoch},
                                          {result.score().name, result.score().value},

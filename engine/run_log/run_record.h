@@ -16,10 +16,10 @@
 #include "engine/comm/run_clock.h"
 #include "engine/monitor/device_log.h"
 #include "engine/monitor/monitor.h"
+#include "engine/run_log/epoch_table.h"
+#include "engine/run_log/metrics_file.h"
+#include "engine/run_log/run_folder.h"
 #include "engine/train/checkpoint.h"
-#include "engine/train/epoch_table.h"
-#include "engine/train/metrics.h"
-#include "engine/train/run_folder.h"
 #include "engine/train/training_run.h"
 
 namespace tessera::engine {
@@ -96,10 +96,10 @@ class RunRecord {
 
   Options options_;
   const Communicator* communicator_;
-  const Communicator* trains_;        // those who take part in the steps at hand
-  std::optional<RunFolder> folder_;   // rank 0
-  std::optional<Metrics> metrics_;    // rank 0
-  std::optional<DeviceLog> devices_;  // rank 0, where there is a monitor
+  const Communicator* trains_;          // those who take part in the steps at hand
+  std::optional<RunFolder> folder_;     // rank 0
+  std::optional<MetricsFile> metrics_;  // rank 0
+  std::optional<DeviceLog> devices_;    // rank 0, where there is a monitor
   std::optional<RunClock> clock_;
   std::optional<Monitor> monitor_;
   EnergyInterval step_energy_;

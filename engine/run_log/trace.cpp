@@ -1,4 +1,4 @@
-#include "engine/train/trace.h"
+#include "engine/run_log/trace.h"
 
 #include <fmt/format.h>
 #include <map>

@@ -1,4 +1,4 @@
-// The files that a run's story is made of, as engine/report reads them.
+// The files of a run's log, as engine/report reads them.
 
 #include <algorithm>
 #include <fstream>
@@ -10,9 +10,9 @@
 #include <doctest/doctest.h>
 
 #include "engine/report/run_reader.h"
-#include "engine/train/event_log.h"
-#include "engine/train/run_summary.h"
-#include "engine/train/step_timing.h"
+#include "engine/run_log/event_log.h"
+#include "engine/run_log/run_summary.h"
+#include "engine/run_log/step_timing.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 

@@ -1,4 +1,4 @@
-#include "engine/train/run_folder.h"
+#include "engine/run_log/run_folder.h"
 
 #include <array>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "engine/train/epoch_table.h"
+#include "engine/run_log/epoch_table.h"
 
 #include <string>
 

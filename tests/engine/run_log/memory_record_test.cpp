@@ -1,4 +1,4 @@
-#include "engine/train/run_report.h"
+#include "engine/run_log/memory_record.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "engine/train/run_record.h"
+#include "engine/run_log/run_record.h"
 
 #include <algorithm>
 #include <fmt/format.h>

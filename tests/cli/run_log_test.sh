@@ -42,7 +42,7 @@ for ranks in 1 3; do
   expect 'checkpoints are events' test "$(events checkpoint)" -eq 2
 done
 
-# Goes on in its own folder: the story does, too.
+# Goes on in its own folder: the log does, too.
 started=$(grep '"started"' "$run/run.json")
 works 2 "${train[@]}" --steps 18 --resume "$run/checkpoint.safetensors"
 says state '"finished"'
@@ -52,7 +52,7 @@ expect 'its start is the first one' test "$started" = "$(grep '"started"' "$run/
 expect 'what happened before is kept' test "$(events start)$(events resume)" = 11
 expect 'times go on' perl -ne '/"t_s":([0-9.e-]+)/ or next; exit 1 if $1 + 1e-9 < $last; $last = $1' "$run/events.jsonl"
 works 1 "${train[@]}" --steps 2 --force --no-eval
-expect 'a new run has a story of its own' test "$(events start)$(events resume)" = 10
+expect 'a new run has a log of its own' test "$(events start)$(events resume)" = 10
 works 1 top "$run"
 expect 'top knows that it has finished' grep -q finished "$folder/out"
 expect 'and its events' grep -q 'started on 1 rank' "$folder/out"
@@ -63,7 +63,7 @@ cp -r "$data" "$cut_data"
 printf x >"$cut_data/train-labels-idx1-ubyte"
 rm -rf "$run"
 run 2 train models/lenet5.cfg --data "$cut_data" --batch 10 --steps 4 --run "$run"
-expect 'a run that never began leaves no story' test ! -e "$run/run.json"
+expect 'a run that never began leaves no log' test ! -e "$run/run.json"
 
 # Ctrl-C, and a kill.
 start 2

@@ -1,4 +1,4 @@
-#include "engine/train/step_timing.h"
+#include "engine/run_log/step_timing.h"
 
 #include <algorithm>
 #include <cmath>

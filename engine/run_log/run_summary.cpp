@@ -1,4 +1,4 @@
-#include "engine/train/run_summary.h"
+#include "engine/run_log/run_summary.h"
 
 #include <chrono>
 #include <ctime>
