@@ -1,8 +1,5 @@
-#cmake - D ROOT =        \
-    FOLDER - D VERSION = \
-        V - D HEADER =   \
-            FILE - P source_fingerprint.cmake : writes a header with a fingerprint of the
-#sources of the program, by which ranks find out that they run the same.
+# cmake -D ROOT=FOLDER -D VERSION=V -D HEADER=FILE -P source_fingerprint.cmake: writes a header with a fingerprint of the
+# sources of the program, by which ranks find out that they run the same.
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/engine/*.cpp ${ROOT}/engine/*.h ${ROOT}/engine/*.inl
   ${ROOT}/partitioner/*.cpp ${ROOT}/partitioner/*.h)
 list(SORT sources)
