@@ -19,7 +19,7 @@ class MpiSession {
   // Whether several threads may call MPI at a time.
   [[nodiscard]] static bool threads_may_call();
 
-  // Ends all ranks at once, for errors that one rank alone met and the others cannot know of.
+  // Ends all ranks at once, for errors that one rank alone had and the others cannot know of.
   [[noreturn]] static void abort(int exit_code);
 };
 

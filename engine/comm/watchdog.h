@@ -20,7 +20,7 @@
 
 namespace tessera::engine {
 
-// Of a run that cannot go on because of other ranks: "try again later" of sysexits.h.
+// The exit code of a run that cannot go on because of other ranks: "try again later" of sysexits.h.
 inline constexpr int kStalled = 75;
 
 // Seconds of silence, where nobody says otherwise: a step may take longer, heartbeats do not.

@@ -142,8 +142,8 @@ class GroupBytes {
   // `outlives`: later groups' backward passes read the layer's map.
   void compute(int layer, std::size_t rank, bool outlives) {
     const Tile& tile = group_.tiles_of(layer)[rank];
-    if (options_.workspace.of_layer) {
-      scratch_[rank] = std::max(scratch_[rank], options_.workspace.of_layer(layer, tile));
+    if (options_.workspace.per_layer) {
+      scratch_[rank] = std::max(scratch_[rank], options_.workspace.per_layer(layer, tile));
     }
     if (options_.memory.training) {
       hold(layer, rank, blocked_volume(tile.computed), outlives);
