@@ -1,4 +1,4 @@
-// How an error of the user's that one rank meets becomes the same error on all ranks, so that all
+// How an error of the user's that one rank finds becomes the same error on all ranks, so that all
 // end in order.
 
 #pragma once

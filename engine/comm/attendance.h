@@ -15,7 +15,7 @@ struct Heartbeat {
 
 class Attendance {
  public:
-  // Of that many ranks, of which this one is `mine`; all count as heard of at `now_s`.
+  // Watches that many ranks, of which this one is `mine`; all count as heard of at `now_s`.
   Attendance(int ranks, int mine, double now_s);
 
   void heard(const Heartbeat& beat, double now_s);

@@ -36,7 +36,7 @@ class ChannelShares {
   // Instead of both: the share of this rank alone, without messages.
   void keep(const std::vector<double>& mine);
 
-  // Of each contributing rank, in rank order, of the channels that this rank needs.
+  // The shares of each contributing rank, in rank order, of the channels that this rank needs.
   [[nodiscard]] const std::vector<ChannelShare>& all() const { return shares_; }
 
   [[nodiscard]] Index bytes() const;
@@ -52,7 +52,7 @@ class ChannelShares {
     Array<double> values;
   };
 
-  // Of what this rank contributes.
+  // Numbers that this rank contributes.
   [[nodiscard]] const double* own_values(const Range& channels) const;
   void set_own(const std::vector<double>& mine);
   void add_own();

@@ -2,7 +2,7 @@
 // require them, backward sends the gradients of those cells the other way and adds. Packed cells
 // are in (N, C, H, W) order, whatever the blocks of the views.
 //
-// Each direction is started and finished apart. Starting posts all receives before anything is
+// Each direction is started and finished separately. Starting posts all receives before anything is
 // packed; what arrives is copied as it comes, but added in rank order, so that sums have the same
 // bits on every run.
 //
@@ -44,7 +44,7 @@ class Exchange {
   void progress_sends();
   void finish_sends();
 
-  // Of buffers for packed cells.
+  // The size of buffers for packed cells.
   [[nodiscard]] Index bytes() const;
   [[nodiscard]] bool empty() const {
     return incoming_.empty() && outgoing_.empty() && local_.empty();

@@ -1,5 +1,5 @@
 // Each rank's bytes on every rank, or among some ranks that follow each other, in two rounds that
-// are started and finished apart: first how many bytes each rank has, then these.
+// are started and finished separately: first how many bytes each rank has, then these.
 
 #pragma once
 

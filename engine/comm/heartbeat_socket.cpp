@@ -73,7 +73,7 @@ std::vector<Heartbeat> HeartbeatSocket::receive(std::chrono::milliseconds longes
   (void)::poll(files.data(), files.size(), static_cast<int>(longest.count()));
   std::vector<Heartbeat> beats;
   Datagram datagram;
-  // One byte more than there should be, so that a longer datagram is told apart.
+  // One byte more than there should be, so that a longer datagram is recognised.
   std::array<char, sizeof datagram + 1> bytes{};
   constexpr int kMost = 1000;  // whatever strangers send
   for (int i = 0; i < kMost; ++i) {

@@ -14,7 +14,7 @@ constexpr Index kPart = 256;  // entries
 
 using Digests = std::vector<std::uint64_t>;
 
-// Of each part, and of the number of entries.
+// The digest of each part, and of the number of entries.
 Digests digests_of(Index count, const std::function<std::string(Index)>& entry) {
   Digests digests;
   for (Index begin = 0; begin < count; begin += kPart) {

@@ -16,7 +16,7 @@
 
 namespace tessera::engine {
 
-// Of one thread at a time.
+// For one thread at a time.
 class Mailbox {
  public:
   struct Letter {

@@ -15,7 +15,7 @@ namespace tessera::engine {
 
 namespace {
 
-// Of a variable of mpiexec's; `alone` where the program was started without it.
+// The value of a variable of mpiexec's; `alone` where the program was started without it.
 int started(const char* name, int alone = 1) {
   const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no threads yet
   return text == nullptr ? alone : std::atoi(text);

@@ -39,7 +39,7 @@ class Peers {
   void post_send(Requests& requests, int to, std::span<const std::byte> bytes) const;
   void post_receive(Requests& requests, int from, std::span<std::byte> bytes) const;
 
-  // Of what average() works in.
+  // The size of what average() works in.
   [[nodiscard]] std::ptrdiff_t bytes() const {
     return static_cast<std::ptrdiff_t>(arrived_.capacity() * sizeof(float));
   }

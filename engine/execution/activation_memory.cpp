@@ -147,9 +147,10 @@ LayerViews<T> ActivationMemory<T>::views(int layer, Stage stage) {
   const int result = pool == kNoLayer ? layer : pool;
   const int argmax_pool = arena_.argmax_pool[at] == kNoLayer ? result : arena_.argmax_pool[at];
   const Region& computed = plan_->tile(layer, rank_).computed;
-  const auto now = [&](const auto& first, const auto& recomputed, int of) {
-    const auto& again = recomputed[static_cast<std::size_t>(of)];
-    return stage != Stage::Forward && again.bytes > 0 ? again : first[static_cast<std::size_t>(of)];
+  const auto now = [&](const auto& first, const auto& recomputed, int number) {
+    const auto& again = recomputed[static_cast<std::size_t>(number)];
+    return stage != Stage::Forward && again.bytes > 0 ? again
+                                                      : first[static_cast<std::size_t>(number)];
   };
   LayerViews<T> views;
   for (const int buffer : plan_->read_from[static_cast<std::size_t>(rank_)][at]) {

@@ -54,9 +54,9 @@ class Execution {
   // backward() wants targets in the pass, or output_gradient() filled in after
   // clear_output_gradient().
   void forward(const Pass& pass);
-  // The loss of all ranks, 0 where the pass has no targets; of a training pass of replicas that may
-  // be steps apart, that of the own replica. `stop_signal` and `problem` are what this rank has to
-  // tell the others, see PassOutcome.
+  // The loss of all ranks, 0 where the pass has no targets; in a training pass of replicas that
+  // need not be at the same step, that of the own replica. `stop_signal` and `problem` are what
+  // this rank has to tell the others, see PassOutcome.
   [[nodiscard]] PassOutcome exchange_loss(const Pass& pass,
                                           int stop_signal = 0,
                                           const std::optional<PassProblem>& problem = {});

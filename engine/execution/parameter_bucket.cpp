@@ -71,7 +71,7 @@ template <class T>
 typename ParameterBucket<T>::Slice ParameterBucket<T>::share(Parameter<T>& parameter,
                                                              const Range& run) {
   for (const Slice& slice : shared_) {
-    if (slice.of == &parameter && slice.elements == run) {
+    if (slice.parameter == &parameter && slice.elements == run) {
       return slice;
     }
   }
@@ -89,14 +89,14 @@ template <class T>
 typename ParameterBucket<T>::Parcel& ParameterBucket<T>::parcel(std::vector<Parcel>& parcels,
                                                                 int peer) {
   const auto found = std::find_if(
-      parcels.begin(), parcels.end(), [peer](const Parcel& of) { return of.peer == peer; });
+      parcels.begin(), parcels.end(), [peer](const Parcel& known) { return known.peer == peer; });
   return found != parcels.end() ? *found : parcels.emplace_back(Parcel{peer, {}, {}});
 }
 
 template <class T>
 Index ParameterBucket<T>::packed_bytes(const Slice& slice) const {
   return partitioner::packed_bytes(
-      compression_, {slice.elements.size(), slice.of->plan->shape.row}, sizeof(T));
+      compression_, {slice.elements.size(), slice.parameter->plan->shape.row}, sizeof(T));
 }
 
 template <class T>

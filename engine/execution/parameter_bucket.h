@@ -23,7 +23,7 @@ class ParameterBucket {
   // Which gradients have been reduced over ranks without it.
   enum class Already { None, Normalized };
 
-  // Of parameters that stay where they are. `rank` is that of this process.
+  // A bucket of parameters that stay where they are. `rank` is that of this process.
   ParameterBucket(std::vector<Parameter<T>*> parameters,
                   const partitioner::Compression& compression,
                   int rank);
@@ -41,23 +41,25 @@ class ParameterBucket {
     return {&value_errors_, &gradient_errors_};
   }
 
-  // Of packed messages and of what compression leaves.
+  // The size of packed messages and of what compression leaves.
   [[nodiscard]] Index bytes() const;
 
  private:
   struct Slice {
-    Parameter<T>* of = nullptr;
+    Parameter<T>* parameter = nullptr;
     Range elements;       // of the whole tensor
     Index at = 0;         // of the first one, among all shared or all borrowed elements
     Index packed_at = 0;  // of shared ones, in changes_
 
-    [[nodiscard]] T* values() const { return of->values.data() + elements.begin - of->held.begin; }
+    [[nodiscard]] T* values() const {
+      return parameter->values.data() + elements.begin - parameter->held.begin;
+    }
     [[nodiscard]] T* gradient() const {
-      return of->gradient.data() + elements.begin - of->held.begin;
+      return parameter->gradient.data() + elements.begin - parameter->held.begin;
     }
     // So many numbers as the slice has elements.
     [[nodiscard]] ElementValues<T> run(T* numbers) const {
-      return {{numbers, static_cast<std::size_t>(elements.size())}, of->plan->shape.row};
+      return {{numbers, static_cast<std::size_t>(elements.size())}, parameter->plan->shape.row};
     }
   };
   // What one other rank has to do with.
@@ -72,9 +74,9 @@ class ParameterBucket {
   Parcel& parcel(std::vector<Parcel>& parcels, int peer);
   [[nodiscard]] Index packed_bytes(const Slice& slice) const;
   [[nodiscard]] bool is_sent(const Slice& slice) const {
-    return already_ == Already::None || !slice.of->normalized;
+    return already_ == Already::None || !slice.parameter->normalized;
   }
-  // Of all slices, or of the gradients that are sent.
+  // The size of all slices, or of the gradients that are sent.
   [[nodiscard]] Index value_bytes(const Parcel& parcel) const;
   [[nodiscard]] Index gradient_bytes(const Parcel& parcel) const;
   void pack_gradient(Parcel& parcel);

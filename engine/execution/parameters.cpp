@@ -190,7 +190,7 @@ void ParameterSet<T>::finish_values(int bucket) {
   }
 }
 
-// Those of the first layers have been sent first.
+// Values of the first layers have been sent first.
 template <class T>
 void ParameterSet<T>::finish_values() {
   for (int bucket = buckets() - 1; bucket >= 0; --bucket) {

@@ -58,7 +58,7 @@ class ParameterSet {
   // under way: nothing to wait for.
   void start_values(int bucket);
   void finish_values(int bucket);
-  // Of all buckets.
+  // The same for all buckets.
   void finish_values();
 
   // Running statistics, from the owners, where ranks may have different ones.

@@ -40,7 +40,7 @@ class TransferTable {
   void start(int transfer, const NormStates<T>& norms);
   void finish(int transfer);
 
-  // Of a layer that normalises by statistics of the batch: these, and their gradients.
+  // The statistics of a layer that normalises by those of the batch, and their gradients.
   [[nodiscard]] ChannelShares& moments(int layer) { return *statistics(layer).moments; }
   [[nodiscard]] ChannelShares& statistics_gradients(int layer) {
     return *statistics(layer).gradients;
@@ -53,11 +53,12 @@ class TransferTable {
   }
   [[nodiscard]] LossExchange& loss() { return *selected_loss_; }
 
-  // Of maps and their gradients, whose finish does not wait for what the rank itself sends.
+  // Messages of maps and their gradients, whose finish does not wait for what the rank itself
+  // sends.
   void progress_sends();
   void finish_sends();
 
-  // Of buffers for messages, but for those of parameters.
+  // The size of buffers for messages, those of parameters not counted.
   [[nodiscard]] Index bytes() const;
 
  private:

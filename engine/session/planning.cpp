@@ -64,12 +64,12 @@ partitioner::WorkspaceNeeds workspace_needs(const partitioner::Network& network,
                                             const PartitionRequest& request,
                                             bool training) {
   partitioner::WorkspaceNeeds needs;
-  needs.of_ranks = [&network, training](const partitioner::Plan& plan) {
+  needs.per_rank = [&network, training](const partitioner::Plan& plan) {
     return workspace_bytes_of_ranks(network, plan, training);
   };
-  needs.of_layer = [&network, training](int layer,
-                                        const partitioner::ConvolutionKernels& kernels,
-                                        const partitioner::Tile& tile) {
+  needs.per_layer = [&network, training](int layer,
+                                         const partitioner::ConvolutionKernels& kernels,
+                                         const partitioner::Tile& tile) {
     return convolution_scratch_bytes(network, layer, kernels, tile, training);
   };
   if (request.workspace_bytes) {
@@ -245,7 +245,7 @@ void expect_exact_gradients(const Partition& partition, const std::string& comma
                                                                   : "in compressed messages",
                     to_text(compression)));
   }
-  if (partition.replicas.apart()) {
+  if (partition.replicas.independent()) {
     throw AgreedError(
         fmt::format("`{}` compares exact numbers, but the replicas of the partition are "
                     "synchronised by {}: remove its [replicas]",

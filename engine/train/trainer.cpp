@@ -42,7 +42,7 @@ Trainer::Trainer(const partitioner::Network& network,
       optimizer_(options.training, execution_.parameters(), communicator.rank()),
       has_loss_(!losses(network).empty()) {
   execution_.parameters().initialize(options.seed);
-  if (plan.replicas.apart()) {
+  if (plan.replicas.independent()) {
     tie_replicas();
   }
 }

@@ -24,13 +24,14 @@ inline constexpr double kTableError = 0.25;
 // By its key. Throws InputError that lists the keys.
 [[nodiscard]] const BoardPower& board_power(const std::string& key);
 
-// Of the board whose device tree names this model; null where the table does not have it.
+// The power of the board whose device tree names this model; null where the table does not have it.
 [[nodiscard]] const BoardPower* board_power_of_model(std::string_view model);
 
 // Watts with so many busy cores: linear from idle to all of them (PowerPi, LCN 2014).
 [[nodiscard]] double power_w(const BoardPower& board, double busy_cores);
 
-// Of a device that is such a board, marked as an estimate. Nothing is known of its link.
+// The profile of a device that is such a board, marked as an estimate. Nothing is known of its
+// link.
 [[nodiscard]] PowerProfile power_profile(const BoardPower& board);
 
 }  // namespace tessera::partitioner

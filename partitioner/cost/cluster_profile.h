@@ -36,7 +36,7 @@ struct ConvolutionPoint {
   friend bool operator==(const ConvolutionPoint&, const ConvolutionPoint&) = default;
 };
 
-// Of layers that are bound by memory.
+// Rates of layers that are bound by memory.
 struct PassRates {
   double forward_bytes_per_s = kInfiniteRate;
   double backward_bytes_per_s = kInfiniteRate;
@@ -56,7 +56,8 @@ struct DeviceProfile {
   Index program_bytes = 0;  // of these without a network; 0: memory_bytes is without them
   double memory_bytes_per_s = kInfiniteRate;  // read or written
   double message_s = 0;                       // processor time to post or to take in a message
-  // Of messages, processor time: packed and handed to the network, or taken from it and unpacked.
+  // What the processor does with messages: packs them and hands them to the network, or takes them
+  // from it and unpacks them.
   double copied_bytes_per_s = kInfiniteRate;
   double send_bytes_per_s = kInfiniteRate;     // of its network interface, all peers together
   double receive_bytes_per_s = kInfiniteRate;  // likewise

@@ -163,9 +163,9 @@ double seconds_between(const DeviceProfile& device, const ConvolutionTask& task)
   };
   Samples samples;
   ConvolutionTask other = task;
-  for (const auto& [filters, of_cells] : by_filters) {
+  for (const auto& [filters, by_cells] : by_filters) {
     other.output.channels = {0, filters};
-    const double other_s = of_cells.seconds(counted_flops(other));
+    const double other_s = by_cells.seconds(counted_flops(other));
     if (other_s > 0) {
       samples.add({in_whole_blocks(other.output.channels), other_s});
     }
@@ -194,7 +194,7 @@ double touched_bytes(const Network& network, int layer, const Region& output) {
   return bytes;
 }
 
-// Of a convolution's input, inside the map.
+// What a convolution reads of its input, inside the map.
 Region read_cells(const Network& network, int layer, const Region& output) {
   if (output.empty()) {
     return {};
@@ -283,13 +283,14 @@ double step_multiply_adds(const Network& network,
   if (layer_traits(spec.operation).rated_as != RatedAs::Convolution) {
     return 0;
   }
-  const auto of = [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
-    return counted_flops(task_of(network, layer, kernel, pass, output)) / 2;
-  };
-  double sum = of(kernels.forward, ConvolutionPass::Forward, computed) +
-               of(kernels.backward_weights, ConvolutionPass::BackwardWeights, back);
+  const auto pass_multiply_adds =
+      [&](ConvolutionKernel kernel, ConvolutionPass pass, const Region& output) {
+        return counted_flops(task_of(network, layer, kernel, pass, output)) / 2;
+      };
+  double sum = pass_multiply_adds(kernels.forward, ConvolutionPass::Forward, computed) +
+               pass_multiply_adds(kernels.backward_weights, ConvolutionPass::BackwardWeights, back);
   if (wants_input_gradient(network, spec)) {
-    sum += of(kernels.backward_data, ConvolutionPass::BackwardData, back);
+    sum += pass_multiply_adds(kernels.backward_data, ConvolutionPass::BackwardData, back);
   }
   return sum;
 }
@@ -396,10 +397,10 @@ LayerTimes::LayerTimes(const Network& network,
   }
 }
 
-const LayerSeconds& LayerTimes::of(int layer,
-                                   int rank,
-                                   const Region& computed,
-                                   const Region& backward) {
+const LayerSeconds& LayerTimes::seconds(int layer,
+                                        int rank,
+                                        const Region& computed,
+                                        const Region& backward) {
   const auto at = static_cast<std::size_t>(layer);
   const int kind = kinds_[static_cast<std::size_t>(rank)];
   const Tile tile = standard(layer, {kind, computed, backward});

@@ -26,8 +26,8 @@ struct ConvolutionTask {
   ConvolutionKernel kernel = ConvolutionKernel::Direct;
   ConvolutionPass pass = ConvolutionPass::Forward;
   Region output;
-  // That the region's windows meet, inside the map: its gradient is made by BackwardData, the only
-  // pass for which it matters.
+  // Cells that the region's windows cover, inside the map: its gradient is made by BackwardData,
+  // the only pass for which it matters.
   Region input;
 };
 
@@ -68,11 +68,11 @@ struct PassSeconds {
   double weights_s = 0;   // gradients of weights
 };
 
-// Of one layer of a recomputed group that runs again. A fused pool takes its time as if it ran by
-// itself.
-[[nodiscard]] inline double recompute_seconds(const LayerSeconds& of,
+// What one layer of a recomputed group takes when it runs again. A fused pool takes its time as if
+// it ran by itself.
+[[nodiscard]] inline double recompute_seconds(const LayerSeconds& layer,
                                               const RecomputedLayer& again) {
-  return (again.runs ? of.forward_s : 0) + (again.output ? of.other_forward_s : 0);
+  return (again.runs ? layer.forward_s : 0) + (again.output ? layer.other_forward_s : 0);
 }
 
 // Forward over `computed`, backward over `backward`, of the layer's output.
@@ -84,7 +84,7 @@ struct PassSeconds {
                                          const Region& backward);
 
 // The same for the devices of a cluster, worked out once for all tiles and devices that are alike:
-// searches meet the same tiles again and again.
+// searches ask for the same tiles again and again.
 class LayerTimes {
  public:
   // `kernels` of all layers. The arguments must outlive it.
@@ -95,10 +95,10 @@ class LayerTimes {
   LayerTimes& operator=(const LayerTimes&) = delete;
 
   // Valid for as long as this is.
-  [[nodiscard]] const LayerSeconds& of(int layer,
-                                       int rank,
-                                       const Region& computed,
-                                       const Region& backward);
+  [[nodiscard]] const LayerSeconds& seconds(int layer,
+                                            int rank,
+                                            const Region& computed,
+                                            const Region& backward);
 
  private:
   struct Tile {

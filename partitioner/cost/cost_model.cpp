@@ -127,7 +127,7 @@ class GroupCosts::Adder {
     for (std::size_t rank = 0; rank < tiles.size(); ++rank) {
       const Tile& tile = tiles[rank];
       const auto device = static_cast<int>(rank);
-      const LayerSeconds all = costs_.times_.of(layer, device, tile.computed, tile.backward);
+      const LayerSeconds all = costs_.times_.seconds(layer, device, tile.computed, tile.backward);
       RankSeconds& sum = cost_.ranks[rank];
       sum.forward_s += all.forward_s;
       sum.backward_data_s += all.backward_data_s;
@@ -135,7 +135,7 @@ class GroupCosts::Adder {
       sum.other_s += all.other_forward_s + all.other_backward_s;
       sum.recompute_s += recompute_seconds(all, again);
       if (tile.computed != tile.owned) {
-        const LayerSeconds owned = costs_.times_.of(layer, device, tile.owned, tile.owned);
+        const LayerSeconds owned = costs_.times_.seconds(layer, device, tile.owned, tile.owned);
         sum.redundant_s += all.total() - owned.total();
         sum.redundant_s += recompute_seconds(all, again) - recompute_seconds(owned, again);
       }
@@ -182,8 +182,8 @@ class GroupCosts::Adder {
     }
     synchronize_statistics(layer, &Tile::backward, kStatisticsGradientNumbers);
     for (std::size_t rank = 0; rank < seconds(layer).size(); ++rank) {
-      const LayerSeconds& of = seconds(layer)[rank];
-      segments_.work(rank, of.backward_data_s + of.backward_weights_s);
+      const LayerSeconds& spent = seconds(layer)[rank];
+      segments_.work(rank, spent.backward_data_s + spent.backward_weights_s);
     }
   }
 
@@ -304,18 +304,18 @@ class StepCostSum {
   }
 
   void add(const GroupGeometry& group, const Owners& owners) {
-    GroupCost of_group = costs_.inner(group);
+    GroupCost group_cost = costs_.inner(group);
     for (const auto& [map, required] : group.required) {
       if (!reader_.is_sent(map)) {
         continue;
       }
       const ExchangeSeconds seconds =
           exchange_seconds(OverlapIndex(owners[map_slot(map)]), required, load_);
-      of_group.forward_exchange_s += seconds.forward_s;
+      group_cost.forward_exchange_s += seconds.forward_s;
       const bool comes_back = map != kImage && network_.takes_gradient(map);
-      of_group.backward_exchange_s += comes_back ? seconds.backward_s : 0;
+      group_cost.backward_exchange_s += comes_back ? seconds.backward_s : 0;
     }
-    cost_.groups.push_back(std::move(of_group));
+    cost_.groups.push_back(std::move(group_cost));
   }
 
   [[nodiscard]] const StepCost& cost() const { return cost_; }

@@ -1,10 +1,10 @@
-// The predicted time of a training step of a plan on a cluster, its parts kept apart so that they
-// can be explained.
+// The predicted time of a training step of a plan on a cluster, its parts kept separate so that
+// they can be explained.
 //
 // A step is the sum of its groups: of each, the messages that bring its inputs, the segments of
 // computing between synchronisations, each as long as its slowest rank takes, and the messages that
 // add up gradients. So nothing is hidden behind anything else, and groups wait for each other:
-// that makes the time of a step a sum over groups, which a search can take apart. It knows nothing
+// that makes the time of a step a sum over groups, which a search can decompose. It knows nothing
 // of the order of a step: simulation.h plays the plan's schedule through, without such
 // simplifications; tests compare the two.
 //
@@ -14,7 +14,7 @@
 // network, so the order of partitions hardly changes; the few best are then ordered by their
 // simulations, in which they do hide.
 //
-// Of a group, all that depends on other groups is who owns the maps that it reads.
+// All of a group's cost that depends on other groups is who owns the maps that it reads.
 
 #pragma once
 
@@ -36,7 +36,7 @@ struct CostOptions {
   bool has_loss = true;  // all ranks add up the loss after a forward pass
 };
 
-// What one rank computes for one group in one pass, messages apart.
+// What one rank computes for one group in one pass, without messages.
 struct RankSeconds {
   double forward_s = 0;  // layers with weights
   double backward_data_s = 0;
@@ -50,7 +50,7 @@ struct RankSeconds {
   }
 };
 
-// Of one group, in seconds of the whole cluster: what all have to wait for.
+// The cost of one group, in seconds of the whole cluster: what all have to wait for.
 struct GroupCost {
   std::vector<RankSeconds> ranks;
   double compute_s = 0;    // segments, each by its slowest rank
@@ -99,7 +99,7 @@ struct StepCost {
 // Adding up the loss: numbers from each rank to each, twice.
 [[nodiscard]] double loss_seconds(const ClusterProfile& cluster);
 
-// Of each layer of a group: how it runs again.
+// How each layer of a group runs again.
 [[nodiscard]] std::vector<RecomputedLayer> recomputed_work(const Network& network,
                                                            const GroupGeometry& group);
 
@@ -118,7 +118,7 @@ class GroupCosts {
  private:
   class Adder;
 
-  // Of a group's parameters.
+  // What reducing, updating and gathering a group's parameters takes.
   struct ReductionSeconds {
     double gradients_s = 0;
     double update_s = 0;

@@ -31,13 +31,13 @@ std::optional<PowerScope> power_scope_named(const std::string& name) {
 }
 
 double power_w(const PowerProfile& power, double busy_cores) {
-  const auto of = [&](std::size_t cores) {
+  const auto watts = [&](std::size_t cores) {
     return cores == 0 ? power.idle_w : power.busy_w[cores - 1];
   };
   const double cores = std::clamp(busy_cores, 0.0, static_cast<double>(power.busy_w.size()));
   const auto whole = static_cast<std::size_t>(cores);
   const double part = cores - std::floor(cores);
-  return part > 0 ? of(whole) + part * (of(whole + 1) - of(whole)) : of(whole);
+  return part > 0 ? watts(whole) + part * (watts(whole + 1) - watts(whole)) : watts(whole);
 }
 
 }  // namespace tessera::partitioner

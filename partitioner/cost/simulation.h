@@ -28,7 +28,7 @@ struct SimulatedStep {
   double step_s = 0;                                 // until the last rank is done
   std::vector<std::vector<TimelineSpan>> timelines;  // [rank], without gaps
 
-  // Of one rank.
+  // What one rank spends on it.
   [[nodiscard]] double seconds(int rank, TimelineSpan::Doing doing) const;
 };
 

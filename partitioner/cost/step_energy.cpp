@@ -23,7 +23,7 @@ void add_bytes(const PricedTransfer& transfer, std::vector<DeviceActivity>& acti
   }
 }
 
-// Of a byte where `watts` are taken at so many bytes per second.
+// The energy of a byte where `watts` are taken at so many bytes per second.
 double joules_of_byte(const std::optional<double>& watts, double idle_w, double bytes_per_s) {
   return watts && std::isfinite(bytes_per_s) ? std::max(0.0, *watts - idle_w) / bytes_per_s : 0;
 }
@@ -91,7 +91,7 @@ std::optional<StepEnergy> step_energy(const ClusterProfile& cluster,
   expects(activities.size() == cluster.devices.size(), "every device does something or nothing");
   StepEnergy sum;
   sum.step_s = step_s;
-  sum.of_devices_j.resize(activities.size());
+  sum.per_device_j.resize(activities.size());
   for (std::size_t rank = 0; rank < activities.size(); ++rank) {
     if (!activities[rank].takes_part() && idle == IdleDevices::SwitchedOff) {
       continue;
@@ -103,7 +103,7 @@ std::optional<StepEnergy> step_energy(const ClusterProfile& cluster,
     }
     const double joules =
         device_joules(*power, byte_energy(cluster, device, *power), activities[rank], step_s);
-    sum.of_devices_j[rank] = joules;
+    sum.per_device_j[rank] = joules;
     sum.energy_j += joules;
     sum.estimated = sum.estimated || power->estimated;
     if (power->relative_error) {

@@ -33,8 +33,8 @@ struct DeviceActivity {
   }
 };
 
-// Of each rank, as simulated; and as the cost model has it, which knows nothing of single messages.
-// The loss, which all ranks add up, is no part in a step.
+// The activity of each rank, as simulated; and as the cost model has it, which knows nothing of
+// single messages. The loss, which all ranks add up, is no part in a step.
 [[nodiscard]] std::vector<DeviceActivity> device_activities(const Plan& plan,
                                                             const PricedStep& priced,
                                                             const SimulatedStep& step);
@@ -52,7 +52,7 @@ struct ByteEnergy {
 struct StepEnergy {
   double step_s = 0;
   double energy_j = 0;
-  std::vector<double> of_devices_j = {};      // [rank]
+  std::vector<double> per_device_j = {};      // [rank]
   bool estimated = false;                     // of some device that has a part by a table
   std::optional<double> relative_error = {};  // of power, the largest that is known
 

@@ -97,23 +97,25 @@ class StepPrices {
 
   double layer_seconds(const Action& action, int rank) {
     const Tile& tile = plan_.tile(action.layer, rank);
-    const LayerSeconds& of = times_.of(action.layer, rank, tile.computed, tile.backward);
+    const LayerSeconds& priced_layer =
+        times_.seconds(action.layer, rank, tile.computed, tile.backward);
     const bool activates = has_weights(network_.layer(action.layer).operation);
     switch (action.phase) {
       case Phase::Forward:
-        return (of.forward_s + (activates ? 0 : of.other_forward_s)) * forward_share(action, rank);
+        return (priced_layer.forward_s + (activates ? 0 : priced_layer.other_forward_s)) *
+               forward_share(action, rank);
       case Phase::Activate:
-        return of.other_forward_s;
+        return priced_layer.other_forward_s;
       case Phase::Recompute: {
         const RecomputedLayer& runs = recomputed_[at(action.layer)];
-        return runs.runs ? recompute_seconds(of, runs) : 0;
+        return runs.runs ? recompute_seconds(priced_layer, runs) : 0;
       }
       case Phase::BackwardActivation:
-        return of.other_backward_s;
+        return priced_layer.other_backward_s;
       case Phase::BackwardData:
-        return of.backward_data_s + (activates ? 0 : of.other_backward_s);
+        return priced_layer.backward_data_s + (activates ? 0 : priced_layer.other_backward_s);
       case Phase::BackwardWeights:
-        return of.backward_weights_s * weights_share(action, rank);
+        return priced_layer.backward_weights_s * weights_share(action, rank);
       case Phase::Prepare:
       case Phase::Statistics:
       case Phase::BackwardNormalize:  // in those that come before

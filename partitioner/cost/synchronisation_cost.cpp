@@ -31,7 +31,7 @@ class Messages {
       }
     }
   }
-  // Those of one round, which all start together.
+  // The seconds of one round, whose messages all start together.
   double finish_round() {
     const double seconds = load_.empty() ? 0 : load_.seconds();
     load_.clear();
@@ -94,7 +94,7 @@ double parameter_rank_seconds(const Plan& plan, const ClusterProfile& cluster, M
   return seconds + (plan.replicas.run_ahead() ? update_s : 0);  // else it counts as computing
 }
 
-// The pairings of a round-robin tournament, in which each two meet once: their mean.
+// The pairings of a round-robin tournament, in which each two are paired once: their mean.
 double gossip_seconds(const Plan& plan, Messages& messages, int& pairings) {
   const int count = plan.replicas.count;
   const int seats = count + count % 2;  // who sits beside an empty one has a rest

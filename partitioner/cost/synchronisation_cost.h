@@ -1,4 +1,4 @@
-// What it takes to tie replicas that are apart: an exchange of parameters or gradients between
+// What it takes to synchronise independent replicas: an exchange of parameters or gradients between
 // ranks with the same part of each, and how it is spread over steps. See
 // partitioner/partition/replicas.h.
 
@@ -21,7 +21,7 @@ struct SynchronisationCost {
   [[nodiscard]] double added_s(double replica_s) const;
 };
 
-// Of a plan whose replicas are apart. An exchange of gossip is that of a mean pairing.
+// The cost for a plan of independent replicas. An exchange of gossip is that of a mean pairing.
 [[nodiscard]] SynchronisationCost synchronisation_cost(const Plan& plan,
                                                        const ClusterProfile& cluster);
 

@@ -168,9 +168,9 @@ void TransferLoad::add_one_to_all(const std::vector<int>& ranks,
     return;
   }
   Flow all;
-  for (const double of : bytes) {
-    all.bytes += of;
-    all.messages += of > 0 ? 1 : 0;
+  for (const double sent : bytes) {
+    all.bytes += sent;
+    all.messages += sent > 0 ? 1 : 0;
   }
   for (std::size_t one = 0; one < ranks.size() && ranks.size() > 1; ++one) {
     const double peers = bytes[one] > 0 ? static_cast<double>(ranks.size() - 1) : 0;

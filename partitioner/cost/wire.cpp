@@ -76,10 +76,10 @@ void Wire::share_rates() {
     shares_.clear();
     double least = kInfiniteRate;
     for (const int message : open_) {
-      const Flow& of = flow(message);
-      const double out = out_[static_cast<std::size_t>(of.from)].share;
-      const double in = in_[static_cast<std::size_t>(of.to)].share;
-      shares_.push_back(std::min({out, in, of.link_rate}));
+      const Flow& open_flow = flow(message);
+      const double out = out_[static_cast<std::size_t>(open_flow.from)].share;
+      const double in = in_[static_cast<std::size_t>(open_flow.to)].share;
+      shares_.push_back(std::min({out, in, open_flow.link_rate}));
       least = std::min(least, shares_.back());
     }
     constexpr double kRounding = 1 + 1e-12;  // flows that are equal but for rounding go together
@@ -89,10 +89,10 @@ void Wire::share_rates() {
         open_[rest++] = open_[i];
         continue;
       }
-      Flow& of = flow(open_[i]);
-      of.rate = least;
-      for (Interface* interface :
-           {&out_[static_cast<std::size_t>(of.from)], &in_[static_cast<std::size_t>(of.to)]}) {
+      Flow& open_flow = flow(open_[i]);
+      open_flow.rate = least;
+      for (Interface* interface : {&out_[static_cast<std::size_t>(open_flow.from)],
+                                   &in_[static_cast<std::size_t>(open_flow.to)]}) {
         interface->rate =
             std::isinf(interface->rate) ? interface->rate : std::max(interface->rate - least, 0.0);
         --interface->flows;

@@ -14,7 +14,7 @@ namespace tessera::partitioner {
 
 class Wire {
  public:
-  // Of a bulk message, so many bytes have set out before others of its pair come.
+  // `bulk_under_way`: bytes of a bulk message that have set out before others of its pair come.
   explicit Wire(const ClusterProfile& cluster, double bulk_under_way = 0);
 
   enum class Kind { Urgent, Bulk };
@@ -63,7 +63,8 @@ class Wire {
   std::size_t finished_ = 0;
   double time_ = 0;
   bool shared_ = true;  // rates are those of `moving_`
-  // Of each interface while rates are shared out: what is left, among how many, and so for each.
+  // An interface while rates are shared out: what is left, among how many flows, and the share of
+  // each.
   struct Interface {
     double rate = 0;
     int flows = 0;

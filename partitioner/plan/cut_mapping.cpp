@@ -8,7 +8,8 @@ namespace tessera::partitioner {
 namespace {
 
 // Where a boundary of a layer's output lies on one of its inputs, for one dimension. Any monotone
-// answer gives a sound plan; following strides gives one in which tiles meet where windows begin.
+// answer gives a sound plan; following strides gives one in which tiles are adjacent where windows
+// begin.
 using Mapping = Index (*)(Index boundary, Index output_extent, Index input_extent, Index factor);
 
 Index multiply(Index boundary, Index, Index, Index factor) {
@@ -182,9 +183,9 @@ Region tile_region(const MapCut& cut, Index tile) {
   const Boundaries* images = &cut.images;
   if (!cut.bands.empty()) {
     images = cut.bands.data();
-    const Index of_images = parts_of(cut.channels) * parts_of(cut.cols);
-    for (; tile >= parts_of(*images) * of_images; ++images, ++band) {
-      tile -= parts_of(*images) * of_images;
+    const Index tiles_per_part = parts_of(cut.channels) * parts_of(cut.cols);
+    for (; tile >= parts_of(*images) * tiles_per_part; ++images, ++band) {
+      tile -= parts_of(*images) * tiles_per_part;
     }
   }
   Region region;

@@ -22,11 +22,11 @@ struct MapCut {
   std::vector<Boundaries> bands = {};  // of images, in each part of the rows: see Group::bands
 };
 
-// Of the output of the group's last layer.
+// The cut of the output of the group's last layer.
 [[nodiscard]] MapCut cut_of_output(const Network& network, const Group& group, Index batch);
 
 // The cut of a layer's input number `input` that goes with `cut` of its output. It follows strides,
-// so that tiles meet where windows begin; the first and the last tile reach to the edge.
+// so that tiles are adjacent where windows begin; the first and the last tile reach to the edge.
 [[nodiscard]] MapCut cut_of_input(const Network& network,
                                   int layer,
                                   std::size_t input,
@@ -39,7 +39,7 @@ struct MapCut {
                                                 const Group& group,
                                                 Index batch);
 
-// Of the image, that goes with the cut of the first group.
+// The cut of the image that goes with that of the first group.
 [[nodiscard]] MapCut cut_of_image(const Network& network, const Group& first, Index batch);
 
 // Tile number `tile` of a cut, in the order of Group::ranks.

@@ -40,9 +40,9 @@ bool gradients_travel(const Plan& plan, int first, int last) {
     }
   }
   for (int map = first; map <= last; ++map) {
-    for (const OwnerReduction& of :
+    for (const OwnerReduction& reduction :
          plan.groups[static_cast<std::size_t>(plan.group(map))].reductions) {
-      if (of.map == map && travels(of.messages)) {
+      if (reduction.map == map && travels(reduction.messages)) {
         return true;
       }
     }

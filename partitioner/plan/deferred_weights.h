@@ -15,8 +15,8 @@ namespace tessera::partitioner {
 [[nodiscard]] std::vector<DeferredWeights> deferred_weights(const Network& network,
                                                             const Plan& plan);
 
-// Of the layer's tile.backward on a rank. Halves are images or, of a single one, rows, whole tiles
-// of `kernel`; what cannot be halved like that is summed at once.
+// The parts of the layer's tile.backward on a rank. Halves are images or, of a single one, rows,
+// whole tiles of `kernel`; what cannot be halved like that is summed at once.
 [[nodiscard]] WeightParts weight_parts(const DeferredWeights& deferred,
                                        ConvolutionKernel kernel,
                                        const Region& backward);

@@ -24,8 +24,8 @@ constexpr double kCellsPerWeight = 0.04;  // of a filter's window
 constexpr Index kMostParts = 4;             // that images are computed in
 constexpr Index kFewestAwaitedCells = 256;  // of all channels, in each of these parts
 
-Index up_to_multiple(Index value, Index of) {
-  return (value + of - 1) / of * of;
+Index up_to_multiple(Index value, Index factor) {
+  return (value + factor - 1) / factor * factor;
 }
 
 // The outputs of `computed` whose windows lie in `ready` cells of `extent`, or beside these.

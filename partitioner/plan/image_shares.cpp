@@ -62,14 +62,14 @@ class ImageSetter {
   void set_parts(int rank) {
     for (int layer = 0; layer < network_.size(); ++layer) {
       const auto at = static_cast<std::size_t>(layer);
-      LayerPlan& of = plan_.layers[static_cast<std::size_t>(rank)][at];
-      for (TilePart& part : of.forward_parts) {
+      LayerPlan& layer_plan = plan_.layers[static_cast<std::size_t>(rank)][at];
+      for (TilePart& part : layer_plan.forward_parts) {
         part.region.images = shares_[static_cast<std::size_t>(rank)].computed;
       }
       if (learns(network_.layer(layer))) {
-        of.weight_parts = weight_parts(plan_.deferred[at],
-                                       plan_.kernels_of(layer).backward_weights,
-                                       plan_.tile(layer, rank).backward);
+        layer_plan.weight_parts = weight_parts(plan_.deferred[at],
+                                               plan_.kernels_of(layer).backward_weights,
+                                               plan_.tile(layer, rank).backward);
       }
     }
   }

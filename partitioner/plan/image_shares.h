@@ -19,7 +19,7 @@ struct ImageShare {
   friend bool operator==(const ImageShare&, const ImageShare&) = default;
 };
 
-// Of each rank, one after the other; `images` of each, none on ranks that have no tile.
+// The shares of the ranks, one after the other; `images` of each, none on ranks that have no tile.
 [[nodiscard]] std::vector<ImageShare> image_shares(const std::vector<Index>& images,
                                                    const Plan& plan);
 

@@ -32,7 +32,7 @@ class LayerPlans {
         pools(rank, layer);
       }
       for (int layer = 0; layer < network_.size(); ++layer) {
-        of(rank, layer).restores_output = restores(rank, layer);
+        planned(rank, layer).restores_output = restores(rank, layer);
       }
       for (const LayerRun& group : groups_) {
         if (plan_.recomputes(plan_.group(group.first))) {
@@ -43,15 +43,15 @@ class LayerPlans {
   }
 
  private:
-  LayerPlan& of(int rank, int layer) { return plan_.layers[at(rank)][at(layer)]; }
+  LayerPlan& planned(int rank, int layer) { return plan_.layers[at(rank)][at(layer)]; }
 
   void pools(int rank, int layer) {
     const int pool = pool_of_own(rank, layer);
     if (by_argmax_[at(layer)]) {
-      of(rank, layer).argmax_pool = pool;
+      planned(rank, layer).argmax_pool = pool;
     }
     if (stays_with(layer, pool)) {
-      of(rank, layer).fused_pool = pool;
+      planned(rank, layer).fused_pool = pool;
     }
   }
 
@@ -85,21 +85,21 @@ class LayerPlans {
       return last_reader_[at(map)] <= groups_[at(group)].last;
     }
     return map + 1 < network_.size() && plan_.producer(rank, map) != kNoBuffer &&
-           !exchanged_[at(rank)][map_slot(map)] && of(rank, map).fused_pool == kNoLayer;
+           !exchanged_[at(rank)][map_slot(map)] && planned(rank, map).fused_pool == kNoLayer;
   }
 
   // Ranks with the same fused pools do the same.
   void recompute(int rank, const LayerRun& group) {
     std::vector<int> pools(network_.layers.size(), kNoLayer);
     for (int layer = group.first; layer <= group.last; ++layer) {
-      pools[at(layer)] = of(rank, layer).fused_pool;
+      pools[at(layer)] = planned(rank, layer).fused_pool;
     }
     const auto [known, is_new] = recomputed_.try_emplace({group.first, pools});
     if (is_new) {
       known->second = recomputed_layers(network_, group, pools);
     }
     for (int layer = group.first; layer <= group.last; ++layer) {
-      of(rank, layer).recompute = known->second[at(layer - group.first)];
+      planned(rank, layer).recompute = known->second[at(layer - group.first)];
     }
   }
 

@@ -33,7 +33,7 @@ struct DeferredWeights {
   // statistics the gradient is computed. kNoLayer where it is computed at once: on one rank, or
   // where a recomputed group ends in between, since what runs again takes memory.
   int next = kNoLayer;
-  // Of the cells that the gradient is a sum over, the first half is summed at once. Also where
+  // The first half of the cells that the gradient is a sum over is summed at once. Also where
   // nothing is deferred for a recomputed group: recomputing changes no bit.
   bool half = false;
 
@@ -47,7 +47,7 @@ struct RecomputedLayer {
   friend bool operator==(const RecomputedLayer&, const RecomputedLayer&) = default;
 };
 
-// Of one layer on one rank.
+// What is planned for one layer on one rank.
 struct LayerPlan {
   std::vector<TilePart> forward_parts;  // together all that the rank computes
   bool prepares_filters = false;        // once for all parts, before the first of them

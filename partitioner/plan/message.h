@@ -6,7 +6,7 @@
 
 namespace tessera::partitioner {
 
-// Of what `from` owns, what `to` requires. Forward copies it, backward sends gradients the other
+// What `from` owns and `to` requires. Forward copies it, backward sends gradients the other
 // way and adds.
 struct Message {
   int from = 0;

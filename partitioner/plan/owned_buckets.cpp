@@ -29,9 +29,9 @@ OwnedBucket all_owned(const Plan& plan, int rank) {
 }
 
 std::vector<int> peers_of(const Plan& plan, int rank) {
-  const int apart = plan.ranks_of_copy();
+  const int stride = plan.ranks_of_copy();
   std::vector<int> ranks;
-  for (int peer = rank % apart; peer < plan.ranks; peer += apart) {
+  for (int peer = rank % stride; peer < plan.ranks; peer += stride) {
     ranks.push_back(peer);
   }
   return ranks;

@@ -1,4 +1,4 @@
-// What a rank owns of each bucket of parameters, as replicas that are apart send it each other: one
+// What a rank owns of each bucket of parameters, as independent replicas send it to each other: one
 // message for a bucket, whose runs are those that the rank owns.
 
 #pragma once
@@ -17,7 +17,7 @@ struct OwnedBucket {
 // In the order of Plan::buckets.
 [[nodiscard]] std::vector<OwnedBucket> owned_buckets(const Plan& plan, int rank);
 
-// Of all buckets.
+// The sum over all buckets.
 [[nodiscard]] OwnedBucket all_owned(const Plan& plan, int rank);
 
 // The ranks with the same part of each replica as a rank of the first one has, in their order.

@@ -34,7 +34,7 @@ class PlanMaker {
     plan_.kernels.resize(network.layers.size());
     plan_.replicas = partition.replicas;
     plan_.gradient_reduction = partition.gradient_reduction;
-    if (plan_.replicas.apart()) {  // within a replica all is exact
+    if (plan_.replicas.independent()) {  // within a replica all is exact
       plan_.sync_compression =
           std::exchange(plan_.gradient_reduction.compression, Compression::Exact);
     }
@@ -125,8 +125,8 @@ class PlanMaker {
   }
 
   // The producer writes into one buffer; a group elsewhere reads the same one where a hull of both
-  // is no larger than the two apart (the halo around a tile), and a buffer of its own where it is
-  // (another cut).
+  // is no larger than the two separately (the halo around a tile), and a buffer of its own where it
+  // is (another cut).
   void place_map(int map) {
     std::set<int> groups;
     for (const Consumer& reader : consumers_of(map)) {
@@ -136,21 +136,22 @@ class PlanMaker {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       Region produced =
           hull(tile(map, rank).computed, required_by_group(map, plan_.group(map), rank));
-      std::map<int, Region> apart;
+      std::map<int, Region> separate_regions;
       for (const int group : groups) {
         const Region required = required_by_group(map, group, rank);
         const Region both = hull(produced, required);
         if (both.volume() <= produced.volume() + required.volume() && !produced.empty()) {
           produced = both;
         } else if (!required.empty()) {
-          apart[group] = required;
+          separate_regions[group] = required;
         }
       }
       int& home = plan_.produced_in[static_cast<std::size_t>(rank)][map_slot(map)];
       home = produced.empty() ? kNoBuffer : new_buffer(rank, map, produced);
       for (const int group : groups) {
-        const auto separate = apart.find(group);
-        const int buffer = separate == apart.end() ? home : new_buffer(rank, map, separate->second);
+        const auto separate = separate_regions.find(group);
+        const int buffer =
+            separate == separate_regions.end() ? home : new_buffer(rank, map, separate->second);
         buffer_of[group].push_back(buffer);
       }
     }

@@ -53,7 +53,7 @@ struct ParameterPlan {
   ParameterKind kind = ParameterKind::Weight;
   ParameterShape shape;
   bool frozen = false;          // its layer is
-  int copies = 1;               // one on each replica's ranks, where replicas are apart
+  int copies = 1;               // one on each replica's ranks, where replicas are independent
   std::vector<Range> required;  // per rank: output channels that it computes with
   std::vector<std::vector<Range>>
       owned;                      // per rank: disjoint runs of elements, together all of a copy
@@ -95,7 +95,7 @@ struct Plan {
   std::vector<ParameterPlan> parameters;    // by layer, then kind
   std::vector<ConvolutionKernels> kernels;  // by layer
   GradientReduction gradient_reduction;     // among ranks of one copy of the parameters
-  Compression sync_compression;             // of what replicas that are apart send each other
+  Compression sync_compression;             // of what independent replicas send each other
   std::vector<Message> targets;             // labels of images, from the reader to the other ranks
   std::vector<std::vector<LayerPlan>> layers;  // [rank][layer]
   std::vector<DeferredWeights> deferred;       // by layer
@@ -118,14 +118,15 @@ struct Plan {
   [[nodiscard]] const ConvolutionKernels& kernels_of(int layer) const {
     return kernels[static_cast<std::size_t>(layer)];
   }
-  // Copies of the parameters: of replicas that are apart each has one.
-  [[nodiscard]] int copies() const { return replicas.apart() ? replicas.count : 1; }
-  // Of the ranks that share a copy, how many there are, and which of these groups a rank is in.
+  // Copies of the parameters: each independent replica has one.
+  [[nodiscard]] int copies() const { return replicas.independent() ? replicas.count : 1; }
+  // How many ranks share a copy, and the number of the copy that a rank has a share of.
   [[nodiscard]] int ranks_of_copy() const { return ranks / copies(); }
   [[nodiscard]] int copy_of(int rank) const { return rank / ranks_of_copy(); }
-  // Of gradients and values among all ranks, or of what replicas that are apart send each other.
+  // The compression of gradients and values among all ranks, or of what independent replicas send
+  // each other.
   [[nodiscard]] const Compression& compression_of_decision() const {
-    return replicas.apart() ? sync_compression : gradient_reduction.compression;
+    return replicas.independent() ? sync_compression : gradient_reduction.compression;
   }
   // Images that batch statistics are taken of.
   [[nodiscard]] Index statistics_batch() const { return batch / copies(); }

@@ -232,8 +232,8 @@ class PlanCheck {
     std::vector<std::vector<Range>> owned(static_cast<std::size_t>(plan_.copies()));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const auto& runs = parameter.owned[static_cast<std::size_t>(rank)];
-      auto& of_copy = owned[static_cast<std::size_t>(plan_.copy_of(rank))];
-      of_copy.insert(of_copy.end(), runs.begin(), runs.end());
+      auto& copy_runs = owned[static_cast<std::size_t>(plan_.copy_of(rank))];
+      copy_runs.insert(copy_runs.end(), runs.begin(), runs.end());
     }
     for (const std::vector<Range>& runs : owned) {
       if (!covers_once(runs, {0, parameter.shape.channels * parameter.shape.row})) {

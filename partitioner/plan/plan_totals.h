@@ -30,8 +30,8 @@ struct PlanTotals {
   std::vector<Totals> group_totals;  // [group], over ranks
   std::vector<Totals> rank_totals;   // [rank], over groups
   Totals sum;
-  // Of parameters, once per step, one message per bucket: gradients to their owners, then values
-  // back to those who compute with them.
+  // Parameters, once per step, one message per bucket: gradients to their owners, then values back
+  // to those who compute with them.
   std::vector<Traffic> gradient_reduction_in;   // [rank]
   std::vector<Traffic> gradient_reduction_out;  // [rank]
   // Batch statistics received, [rank], in double precision: count, mean and squares on the way

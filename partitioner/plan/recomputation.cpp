@@ -19,10 +19,11 @@ class Recomputation {
   std::vector<RecomputedLayer> layers() {
     for (int layer = group_.last; layer >= group_.first; --layer) {
       if (!is_fused(layer)) {
-        RecomputedLayer& of = at(layer);
-        of.output = output_is_wanted(layer);
+        RecomputedLayer& recomputed = at(layer);
+        recomputed.output = output_is_wanted(layer);
         const LayerSpec& spec = network_.layer(layer);
-        of.runs = of.output || (spec.has_backward && keeps_pre_activations(spec.operation));
+        recomputed.runs =
+            recomputed.output || (spec.has_backward && keeps_pre_activations(spec.operation));
       }
     }
     return std::move(layers_);
@@ -112,9 +113,10 @@ std::vector<RecomputedLayer> recomputed_work(const Network& network,
                                              const LayerRun& group,
                                              const std::vector<OwnerReduction>& reductions) {
   const auto is_reduced = [&reductions](int map) {
-    return std::any_of(reductions.begin(), reductions.end(), [map](const OwnerReduction& of) {
-      return of.map == map && !of.messages.empty();
-    });
+    return std::any_of(
+        reductions.begin(), reductions.end(), [map](const OwnerReduction& reduction) {
+          return reduction.map == map && !reduction.messages.empty();
+        });
   };
   std::vector<int> pools(network.layers.size(), kNoLayer);
   for (int layer = group.first; layer < group.last; ++layer) {

@@ -26,8 +26,8 @@ namespace tessera::partitioner {
 // looked at after the forward pass: the output, and what losses are taken of. kNoLayer if none.
 [[nodiscard]] int last_backward_reader(const Network& network, int map);
 
-// Of each layer of the group. `fused_pool` is by layer of the network, kNoLayer where
-// there is none; a fused pool runs with its convolution.
+// What runs again of each layer of the group. `fused_pool` is by layer of the network, kNoLayer
+// where there is none; a fused pool runs with its convolution.
 [[nodiscard]] std::vector<RecomputedLayer> recomputed_layers(const Network& network,
                                                              const LayerRun& group,
                                                              const std::vector<int>& fused_pool);

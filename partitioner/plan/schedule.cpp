@@ -108,8 +108,8 @@ class ScheduleMaker {
 
   template <class Holds>
   [[nodiscard]] bool on_some_rank(int layer, Holds holds) const {
-    return std::any_of(plan_.layers.begin(), plan_.layers.end(), [&](const auto& of_rank) {
-      return holds(of_rank[at(layer)]);
+    return std::any_of(plan_.layers.begin(), plan_.layers.end(), [&](const auto& layers) {
+      return holds(layers[at(layer)]);
     });
   }
 
@@ -152,7 +152,7 @@ class ScheduleMaker {
   }
 
   void pre_activations(int layer) {
-    if (on_some_rank(layer, [](const LayerPlan& of) { return of.prepares_filters; })) {
+    if (on_some_rank(layer, [](const LayerPlan& planned) { return planned.prepares_filters; })) {
       compute(Phase::Prepare, layer);
     }
     for (int part = 0; part <= last_part_[at(layer)]; ++part) {
@@ -161,10 +161,10 @@ class ScheduleMaker {
           finish(transfer);
         }
       }
-      const bool runs = on_some_rank(layer, [part](const LayerPlan& of) {
-        return std::any_of(of.forward_parts.begin(),
-                           of.forward_parts.end(),
-                           [part](const TilePart& of_tile) { return of_tile.awaits == part; });
+      const bool runs = on_some_rank(layer, [part](const LayerPlan& planned) {
+        return std::any_of(planned.forward_parts.begin(),
+                           planned.forward_parts.end(),
+                           [part](const TilePart& tile_part) { return tile_part.awaits == part; });
       });
       if (runs) {
         compute(Phase::Forward, layer, part);
@@ -227,8 +227,8 @@ class ScheduleMaker {
   }
 
   void weights(int layer, std::vector<Region> WeightParts::*cells, int part) {
-    if (uses_weights(layer) && on_some_rank(layer, [cells](const LayerPlan& of) {
-          return !(of.weight_parts.*cells).empty();
+    if (uses_weights(layer) && on_some_rank(layer, [cells](const LayerPlan& planned) {
+          return !(planned.weight_parts.*cells).empty();
         })) {
       compute(Phase::BackwardWeights, layer, part);
     }
@@ -271,9 +271,9 @@ class ScheduleMaker {
     const auto without_pools = recomputed_layers(network_, layers, no_pools);
     const auto work = recomputed_work(network_, layers, plan_.groups[at(group)].reductions);
     for (int layer = layers.first; layer <= last; ++layer) {
-      const auto runs = [](const LayerPlan& of) { return of.recompute.runs; };
-      const std::size_t of_group = at(layer - layers.first);
-      if (on_some_rank(layer, runs) || without_pools[of_group].runs || work[of_group].runs) {
+      const auto runs = [](const LayerPlan& planned) { return planned.recompute.runs; };
+      const std::size_t in_group = at(layer - layers.first);
+      if (on_some_rank(layer, runs) || without_pools[in_group].runs || work[in_group].runs) {
         restore_for(Phase::Recompute, layer);
         compute(Phase::Recompute, layer);
       }
@@ -284,25 +284,25 @@ class ScheduleMaker {
   // which are kept; those of recomputed groups from pre-activations that are computed again.
   void begin_restoring() {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      Restoring& of = restoring_.emplace_back();
-      of.layers = &plan_.layers[at(rank)];
+      Restoring& rank_restoring = restoring_.emplace_back();
+      rank_restoring.layers = &plan_.layers[at(rank)];
       for (int map = 0; map < network_.size(); ++map) {
-        of.pending.push_back((*of.layers)[at(map)].restores_output);
+        rank_restoring.pending.push_back((*rank_restoring.layers)[at(map)].restores_output);
       }
     }
   }
 
   void restore_for(Phase phase, int layer) {
     std::vector<int> maps;
-    for (Restoring& of : restoring_) {
-      if (!reads_values(*of.layers, phase, layer)) {
+    for (Restoring& restoring : restoring_) {
+      if (!reads_values(*restoring.layers, phase, layer)) {
         continue;
       }
       for (const int map : network_.layer(layer).inputs) {
         // What runs again does not wait for pre-activations of a group that has to run again, too.
         const bool is_kept = phase == Phase::Recompute && plan_.recomputes(plan_.group(map));
-        if (map != kImage && of.pending[at(map)] && !is_kept) {
-          of.pending[at(map)] = false;
+        if (map != kImage && restoring.pending[at(map)] && !is_kept) {
+          restoring.pending[at(map)] = false;
           maps.push_back(map);
         }
       }
@@ -314,10 +314,10 @@ class ScheduleMaker {
     }
   }
 
-  [[nodiscard]] bool reads_values(const std::vector<LayerPlan>& of_rank,
+  [[nodiscard]] bool reads_values(const std::vector<LayerPlan>& layers,
                                   Phase phase,
                                   int layer) const {
-    return phase == Phase::Recompute ? of_rank[at(layer)].recompute.runs
+    return phase == Phase::Recompute ? layers[at(layer)].recompute.runs
                                      : backward_reads_inputs(network_.layer(layer));
   }
 

@@ -36,12 +36,12 @@ enum class TransferKind {
 struct Transfer {
   TransferKind kind = TransferKind::FeatureMap;
   int subject = 0;  // map, layer, bucket, or round of the loss
-  // Of a feature map and its gradient: the group that reads it; of a gradient that is reduced to
-  // its owner, the map's own. Where ranks begin with the first images of a tile while others are
+  // For a feature map and its gradient: the group that reads it; for a gradient that is reduced to
+  // its owner: the map's own. Where ranks begin with the first images of a tile while others are
   // still under way, a map has a transfer for each part.
   int group = -1;
   int part = 0;
-  // Of parameter gradients: with those of shift and scale of normalised layers, which are already
+  // For parameter gradients: with those of shift and scale of normalised layers, which are already
   // reduced over all ranks where these share batch statistics.
   bool normalized = true;
 

@@ -71,16 +71,16 @@ class ScheduleCheck {
   }
 
   [[nodiscard]] std::string described(int transfer) const {
-    const Transfer& of = plan_.transfers[at(transfer)];
-    return fmt::format("transfer {} ({} of {})", transfer, name_of(of.kind), of.subject);
+    const Transfer& planned = plan_.transfers[at(transfer)];
+    return fmt::format("transfer {} ({} of {})", transfer, name_of(planned.kind), planned.subject);
   }
 
   bool sections_are_sound() {
     int end = 0;
-    for (const ScheduleSection& of : kScheduleSections) {
-      const Section& section = schedule_.*of.actions;
+    for (const ScheduleSection& named : kScheduleSections) {
+      const Section& section = schedule_.*named.actions;
       if (section.begin != end || section.end < section.begin) {
-        report("the section {} does not follow the one before", of.name);
+        report("the section {} does not follow the one before", named.name);
       }
       end = section.end;
     }
@@ -109,11 +109,12 @@ class ScheduleCheck {
     return found;
   }
   [[nodiscard]] std::vector<int> places(Kind kind, int transfer) const {
-    return places([=](const Action& of) { return of.kind == kind && of.transfer == transfer; });
+    return places(
+        [=](const Action& action) { return action.kind == kind && action.transfer == transfer; });
   }
   [[nodiscard]] std::vector<int> places(Phase phase, int layer) const {
-    return places([=](const Action& of) {
-      return of.kind == Kind::Compute && of.phase == phase && of.layer == layer;
+    return places([=](const Action& action) {
+      return action.kind == Kind::Compute && action.phase == phase && action.layer == layer;
     });
   }
   [[nodiscard]] int first(Phase phase, int layer) const {
@@ -153,8 +154,8 @@ class ScheduleCheck {
     }
     const Passes start = schedule_.actions[at(starts[0])].passes;
     const Passes finish = schedule_.actions[at(finishes[0])].passes;
-    const bool of_gradient = plan_.transfers[at(transfer)].kind == TransferKind::ParameterGradient;
-    if (start != (of_gradient ? Passes::Last : Passes::Every) ||
+    const bool is_gradient = plan_.transfers[at(transfer)].kind == TransferKind::ParameterGradient;
+    if (start != (is_gradient ? Passes::Last : Passes::Every) ||
         finish != (is_value(transfer) ? Passes::First : Passes::Every)) {
       report("{} starts in {} passes and finishes in {} passes",
              described(transfer),
@@ -176,10 +177,10 @@ class ScheduleCheck {
   // What is sent is complete when a transfer starts; nobody reads what it brings before it is
   // finished.
   void check_place(int transfer) {
-    const Transfer& of = plan_.transfers[at(transfer)];
+    const Transfer& planned = plan_.transfers[at(transfer)];
     const int start = only(Kind::Start, transfer);
     const int finish = only(Kind::Finish, transfer);
-    switch (of.kind) {
+    switch (planned.kind) {
       case TransferKind::FeatureMap:
         check_map(transfer, start);
         break;
@@ -187,14 +188,17 @@ class ScheduleCheck {
         check_gradient(transfer, start, finish);
         break;
       case TransferKind::BatchStatistics:
-        expect_order(last(Phase::Statistics, of.subject), start, transfer, "starts too early");
-        expect_order(finish, first(Phase::Activate, of.subject), transfer, "is finished too late");
+        expect_order(last(Phase::Statistics, planned.subject), start, transfer, "starts too early");
+        expect_order(
+            finish, first(Phase::Activate, planned.subject), transfer, "is finished too late");
         break;
       case TransferKind::StatisticsGradient:
         expect_order(
-            last(Phase::BackwardActivation, of.subject), start, transfer, "starts too early");
-        expect_order(
-            finish, first(Phase::BackwardNormalize, of.subject), transfer, "is finished too late");
+            last(Phase::BackwardActivation, planned.subject), start, transfer, "starts too early");
+        expect_order(finish,
+                     first(Phase::BackwardNormalize, planned.subject),
+                     transfer,
+                     "is finished too late");
         break;
       case TransferKind::Loss:
         expect_order(last(Phase::Loss, kNoLayer), start, transfer, "starts too early");
@@ -211,41 +215,41 @@ class ScheduleCheck {
   }
 
   void check_map(int transfer, int start) {
-    const Transfer& of = plan_.transfers[at(transfer)];
-    if (of.is_sent != (start != kNever)) {
+    const Transfer& planned = plan_.transfers[at(transfer)];
+    if (planned.is_sent != (start != kNever)) {
       report("{} is {}",
              described(transfer),
-             of.is_sent ? "never sent" : "sent, though each has its own");
+             planned.is_sent ? "never sent" : "sent, though each has its own");
     }
-    if (of.subject != kImage) {
-      expect_order(last(Phase::Forward, of.subject), start, transfer, "starts too early");
-      expect_order(last(Phase::Activate, of.subject), start, transfer, "starts too early");
+    if (planned.subject != kImage) {
+      expect_order(last(Phase::Forward, planned.subject), start, transfer, "starts too early");
+      expect_order(last(Phase::Activate, planned.subject), start, transfer, "starts too early");
     }
   }
 
   void check_gradient(int transfer, int start, int finish) {
-    const Transfer& of = plan_.transfers[at(transfer)];
-    if (trains_ && of.subject != kImage && start == kNever) {
+    const Transfer& planned = plan_.transfers[at(transfer)];
+    if (trains_ && planned.subject != kImage && start == kNever) {
       report("{} is never sent", described(transfer));
     }
     for (int layer = 0; layer < network_.size(); ++layer) {
       const auto& inputs = network_.layer(layer).inputs;
-      if (plan_.group(layer) == of.group &&
-          std::find(inputs.begin(), inputs.end(), of.subject) != inputs.end()) {
+      if (plan_.group(layer) == planned.group &&
+          std::find(inputs.begin(), inputs.end(), planned.subject) != inputs.end()) {
         expect_order(last(Phase::BackwardData, layer), start, transfer, "starts too early");
       }
     }
-    if (of.subject != kImage) {
+    if (planned.subject != kImage) {
       for (const Phase phase : {Phase::BackwardActivation, Phase::BackwardData}) {
-        expect_order(finish, first(phase, of.subject), transfer, "is finished too late");
+        expect_order(finish, first(phase, planned.subject), transfer, "is finished too late");
       }
     }
   }
 
   void check_parameter_gradient(int transfer, int start, int finish) {
-    const Transfer& of = plan_.transfers[at(transfer)];
-    const BucketPlan& bucket = plan_.buckets[at(of.subject)];
-    const int other = of.normalized ? bucket.gradients : bucket.all_gradients;
+    const Transfer& planned = plan_.transfers[at(transfer)];
+    const BucketPlan& bucket = plan_.buckets[at(planned.subject)];
+    const int other = planned.normalized ? bucket.gradients : bucket.all_gradients;
     if (trains_ && start == kNever && only(Kind::Start, other) == kNever) {
       report("{} is never sent", described(transfer));
     }
@@ -258,12 +262,13 @@ class ScheduleCheck {
         expect_order(last(phase, layer), start, transfer, "starts too early");
       }
     }
-    expect_order(finish, update_of(of.subject), transfer, "is finished too late");
+    expect_order(finish, update_of(planned.subject), transfer, "is finished too late");
   }
 
   [[nodiscard]] int update_of(int bucket) const {
-    const std::vector<int> all = places([=](const Action& of) {
-      return of.kind == Kind::Compute && of.phase == Phase::Update && of.bucket == bucket;
+    const std::vector<int> all = places([=](const Action& action) {
+      return action.kind == Kind::Compute && action.phase == Phase::Update &&
+             action.bucket == bucket;
     });
     return all.empty() ? kNever : all.front();
   }
@@ -345,7 +350,7 @@ class ScheduleCheck {
   }
 
   void check_parts(int layer, int rank) {
-    const LayerPlan& of = plan_.layers[at(rank)][at(layer)];
+    const LayerPlan& layer_plan = plan_.layers[at(rank)][at(layer)];
     const Tile& tile = plan_.tile(layer, rank);
     std::vector<Region> computed;
     std::set<int> done;
@@ -354,7 +359,7 @@ class ScheduleCheck {
       if (!done.insert(number).second) {
         report("layer {}: part {} is computed twice", layer, number);
       }
-      for (const TilePart& part : of.forward_parts) {
+      for (const TilePart& part : layer_plan.forward_parts) {
         if (part.awaits == number) {
           computed.push_back(part.region);
           check_inputs(layer, rank, part.region, place);
@@ -364,7 +369,7 @@ class ScheduleCheck {
     if (!add_up_to(computed, tile.computed)) {
       report("layer {}, rank {}: its parts are not all that it computes", layer, rank);
     }
-    if (of.prepares_filters && first(Phase::Prepare, layer) == kNever) {
+    if (layer_plan.prepares_filters && first(Phase::Prepare, layer) == kNever) {
       report("layer {}, rank {}: its filters are not prepared", layer, rank);
     }
     if (trains_ && learns(network_.layer(layer))) {

@@ -100,7 +100,8 @@ class TransferLists {
     return gradient;
   }
 
-  // Those of maps are there: their gradients, and those that are reduced within a group.
+  // Feature maps have their transfers already. Adds those of gradients: back along the same lists,
+  // and to owners within a group.
   void map_gradients() {
     const int maps = static_cast<int>(plan_.transfers.size());
     for (int copied = 0; copied < maps; ++copied) {
@@ -148,8 +149,8 @@ class TransferLists {
     add_transfer(std::move(backward));
   }
 
-  // Each rank tells each other: how much it has to say, then what. Replicas that may be steps apart
-  // do not wait for each other here.
+  // Each rank tells each other: how much it has to say, then what. Replicas that need not be at
+  // the same step do not wait for each other here.
   void loss() {
     Transfer first{.kind = TransferKind::Loss, .subject = 0, .adds = true};
     for (int to = 0; to < plan_.ranks; ++to) {

@@ -31,7 +31,7 @@ void ChoiceBounds::begin(const SearchPrices& prices, bool every_variant) {
       // Variants of a group follow each other.
       if (every_variant || choices.empty() || !choice.passes_for(*choices.back())) {
         choices.push_back(&choice);
-      } else if (prices_.of(choice) < prices_.of(*choices.back())) {
+      } else if (prices_.price(choice) < prices_.price(*choices.back())) {
         choices.back() = &choice;
       }
     }
@@ -50,7 +50,7 @@ void ChoiceBounds::drop_above(double limit) {
   for (std::size_t first = 0; first < choices_.size(); ++first) {
     for (const GroupChoice* choice : choices_[first]) {
       double& there = from_start_[next_of(*choice)];
-      there = std::min(there, from_start_[first] + prices_.of(*choice));
+      there = std::min(there, from_start_[first] + prices_.price(*choice));
     }
     std::erase_if(choices_[first], [&](const GroupChoice* choice) {
       return from_start_[first] + through(*choice) > limit;
@@ -81,13 +81,13 @@ double ChoiceBounds::least_with_last_map(std::size_t first,
     if (through(*choice) >= least) {
       break;
     }
-    double price = prices_.of(*choice) + after(*choice);
+    double price = prices_.price(*choice) + after(*choice);
     if (price >= least) {
       continue;
     }
     for (const MapRegions& reads : choice->reads) {
       price += reads.map == map
-                   ? exchanges.of(map, owned, reads.regions, prices_, least - price).price
+                   ? exchanges.priced(map, owned, reads.regions, prices_, least - price).price
                    : 0;
     }
     least = std::min(least, price);

@@ -18,7 +18,7 @@ class ChoiceBounds {
   explicit ChoiceBounds(const std::vector<std::vector<GroupChoice>>& all);
 
   // Prices from the end of the network back, as if exchanges cost nothing. With `every_variant`,
-  // also of those that other groups cannot tell apart; otherwise the cheapest of them will do.
+  // also of those that other groups cannot distinguish; otherwise the cheapest of them will do.
   void begin(const SearchPrices& prices, bool every_variant);
 
   // Leaves out choices of which every partition costs more than `limit`.
@@ -36,7 +36,7 @@ class ChoiceBounds {
 
   // The least price of a choice and all that follows, without exchanges.
   [[nodiscard]] double through(const GroupChoice& choice) const {
-    return prices_.of(choice) + to_end_[next_of(choice)];
+    return prices_.price(choice) + to_end_[next_of(choice)];
   }
 
   // The least price of what follows a choice.

@@ -274,11 +274,11 @@ class SetSearch {
 }  // namespace
 
 std::vector<std::vector<int>> device_kinds(const ClusterProfile& cluster,
-                                           std::optional<int> apart) {
+                                           std::optional<int> alone) {
   std::vector<std::vector<int>> kinds;
   for (int device = 0; device < cluster.size(); ++device) {
     const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
-      return device != apart && kind.front() != apart &&
+      return device != alone && kind.front() != alone &&
              stand_for_each_other(cluster, kind.front(), device);
     });
     if (found == kinds.end()) {
@@ -294,13 +294,13 @@ SearchResult search_devices(const Network& network,
                             const ClusterProfile& cluster,
                             const SearchOptions& options,
                             const std::vector<int>& devices) {
-  SearchOptions of_part = options;
+  SearchOptions part_options = options;
   if (const auto single = options.reader.single_rank()) {
     const auto reader = std::find(devices.begin(), devices.end(), *single);
     expects(reader != devices.end(), "the reader is one of the devices");
-    of_part.reader = Reader::rank(static_cast<int>(reader - devices.begin()));
+    part_options.reader = Reader::rank(static_cast<int>(reader - devices.begin()));
   }
-  SearchResult result = search_partition(network, devices_of(cluster, devices), of_part);
+  SearchResult result = search_partition(network, devices_of(cluster, devices), part_options);
   const auto lift = [&](Candidate& candidate) {
     candidate.partition = on_ranks(std::move(candidate.partition), devices, cluster.size());
   };

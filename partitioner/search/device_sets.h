@@ -18,10 +18,10 @@
 
 namespace tessera::partitioner {
 
-// Devices that may stand for each other, in the order of their first one; `apart`, where it is
+// Devices that may stand for each other, in the order of their first one; `alone`, where it is
 // given, stands for itself.
 [[nodiscard]] std::vector<std::vector<int>> device_kinds(const ClusterProfile& cluster,
-                                                         std::optional<int> apart = std::nullopt);
+                                                         std::optional<int> alone = std::nullopt);
 
 // The best partition for the devices that are listed, in this order, by search_partition(). Those
 // of the result are of all ranks of the cluster; memory is that of the devices, in their order. A
@@ -38,7 +38,7 @@ struct DeviceSet {
   friend bool operator<(const DeviceSet& a, const DeviceSet& b) { return a.devices < b.devices; }
 };
 
-// Of a step, what is too much.
+// What is too much for a step.
 struct StepLimits {
   double seconds = kInfiniteRate;
   double watts = kInfiniteRate;

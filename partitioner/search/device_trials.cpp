@@ -41,9 +41,9 @@ double sensitivity(Objective objective) {
   return 1;
 }
 
-// Of two measurements with these weights: their mean, as far off as they are by themselves and from
+// The mean of two measurements with these weights, as far off as they are by themselves and from
 // each other.
-Estimate together(const Estimate& a, double weight, const Estimate& b, double other_weight) {
+Estimate pooled(const Estimate& a, double weight, const Estimate& b, double other_weight) {
   const double sum = weight + other_weight;
   return {(weight * a.value + other_weight * b.value) / sum,
           std::hypot(weight * a.error / sum,
@@ -70,7 +70,7 @@ class Ratios {
   int count_ = 0;
 };
 
-const char* what(Objective objective) {
+const char* objective_noun(Objective objective) {
   switch (objective) {
     case Objective::Power:
       return "power";
@@ -129,69 +129,73 @@ DeviceTrials::Correction DeviceTrials::correction(std::size_t set) const {
 }
 
 // Energy and its product with time follow from time and power.
-void DeviceTrials::multiply_out(SetOutlook& of) const {
-  if (!of.power_w) {
+void DeviceTrials::derive_energy(SetOutlook& estimate) const {
+  if (!estimate.power_w) {
     return;
   }
-  const double time = of.time_s.error / of.time_s.value;
-  const double power = of.power_w->value > 0 ? of.power_w->error / of.power_w->value : 0;
-  const double energy_j = of.time_s.value * of.power_w->value;
-  const double delay_js = of.time_s.value * energy_j;
-  of.energy_j = {energy_j, energy_j * product_error(time, power)};
-  of.energy_delay_js = {delay_js, delay_js * product_error(2 * time, power)};
+  const double time = estimate.time_s.error / estimate.time_s.value;
+  const double power =
+      estimate.power_w->value > 0 ? estimate.power_w->error / estimate.power_w->value : 0;
+  const double energy_j = estimate.time_s.value * estimate.power_w->value;
+  const double delay_js = estimate.time_s.value * energy_j;
+  estimate.energy_j = {energy_j, energy_j * product_error(time, power)};
+  estimate.energy_delay_js = {delay_js, delay_js * product_error(2 * time, power)};
 }
 
 SetOutlook DeviceTrials::outlook(std::size_t set) const {
-  SetOutlook of{.set = set, .tried = tried_[set]};
+  SetOutlook estimate{.set = set, .tried = tried_[set]};
   if (const auto& tried = tried_[set]) {
-    of.time_s = {options_.steps * tried->step_s.value, options_.steps * tried->step_s.error};
-    of.power_w = tried->power_w;
+    estimate.time_s = {options_.steps * tried->step_s.value, options_.steps * tried->step_s.error};
+    estimate.power_w = tried->power_w;
   } else {
     const Correction by = correction(set);
     const PredictedSet& predicted = sets_[set];
     const double time_s = options_.steps * predicted.step_s * by.step;
-    of.time_s = {time_s, options_.error * time_s};
+    estimate.time_s = {time_s, options_.error * time_s};
     if (predicted.power_w) {
       const double power_w = *predicted.power_w * by.power;
-      of.power_w = {power_w, power_w * std::max(kPowerError, predicted.power_error)};
+      estimate.power_w = {power_w, power_w * std::max(kPowerError, predicted.power_error)};
     }
   }
-  multiply_out(of);
-  of.excess = excess(of);
-  return of;
+  derive_energy(estimate);
+  estimate.excess = excess(estimate);
+  return estimate;
 }
 
 // As if predictions were too pessimistic by these shares.
 SetOutlook DeviceTrials::best_case(std::size_t set, double step_error, double power_error) const {
   const Correction by = correction(set);
   const PredictedSet& predicted = sets_[set];
-  SetOutlook of{.set = set};
-  of.time_s.value = options_.steps * predicted.step_s * by.least_step * (1 - step_error);
+  SetOutlook estimate{.set = set};
+  estimate.time_s.value = options_.steps * predicted.step_s * by.least_step * (1 - step_error);
   if (predicted.power_w) {
-    of.power_w = {*predicted.power_w * by.least_power * std::max(0.0, 1 - power_error), 0};
+    estimate.power_w = {*predicted.power_w * by.least_power * std::max(0.0, 1 - power_error), 0};
   }
-  multiply_out(of);
-  of.excess = excess(of);
-  return of;
+  derive_energy(estimate);
+  estimate.excess = excess(estimate);
+  return estimate;
 }
 
-double DeviceTrials::value(const SetOutlook& of) const {
-  return objective_value(options_.objective, of.time_s.value, of.energy_j ? of.energy_j->value : 0);
+double DeviceTrials::value(const SetOutlook& estimate) const {
+  return objective_value(
+      options_.objective, estimate.time_s.value, estimate.energy_j ? estimate.energy_j->value : 0);
 }
 
-double DeviceTrials::excess(const SetOutlook& of) const {
+double DeviceTrials::excess(const SetOutlook& estimate) const {
   return std::max({0.0,
-                   of.time_s.value / options_.deadline_s - 1,
-                   of.power_w ? of.power_w->value / options_.power_limit_w - 1 : 0});
+                   estimate.time_s.value / options_.deadline_s - 1,
+                   estimate.power_w ? estimate.power_w->value / options_.power_limit_w - 1 : 0});
 }
 
-std::string DeviceTrials::over_limits(const SetOutlook& of) const {
-  if (of.time_s.value > options_.deadline_s) {
-    return fmt::format(
-        "would take {:.4g} s, the deadline is {:.4g} s", of.time_s.value, options_.deadline_s);
+std::string DeviceTrials::over_limits(const SetOutlook& estimate) const {
+  if (estimate.time_s.value > options_.deadline_s) {
+    return fmt::format("would take {:.4g} s, the deadline is {:.4g} s",
+                       estimate.time_s.value,
+                       options_.deadline_s);
   }
-  return fmt::format(
-      "would take {:.3g} W, the limit is {:.3g} W", of.power_w->value, options_.power_limit_w);
+  return fmt::format("would take {:.3g} W, the limit is {:.3g} W",
+                     estimate.power_w->value,
+                     options_.power_limit_w);
 }
 
 bool DeviceTrials::any_tried() const {
@@ -199,15 +203,16 @@ bool DeviceTrials::any_tried() const {
       tried_.begin(), tried_.end(), [](const auto& each) { return each.has_value(); });
 }
 
-// Of what was tried and keeps the limits; of what is predicted where nothing was tried.
+// The least value of what was tried and keeps the limits, or, where nothing was tried, of what is
+// predicted.
 std::optional<double> DeviceTrials::least_value() const {
   const bool any = any_tried();
   std::optional<double> least;
   for (std::size_t set = 0; set < sets_.size(); ++set) {
     if (sets_[set].unfit.empty() && tried_[set].has_value() == any) {
-      const SetOutlook of = outlook(set);
-      if (of.excess == 0) {
-        least = std::min(least.value_or(std::numeric_limits<double>::infinity()), value(of));
+      const SetOutlook estimate = outlook(set);
+      if (estimate.excess == 0) {
+        least = std::min(least.value_or(std::numeric_limits<double>::infinity()), value(estimate));
       }
     }
   }
@@ -294,7 +299,8 @@ std::optional<std::size_t> DeviceTrials::next_again() const {
     return std::nullopt;
   }
   std::vector<SetOutlook> all = ranking();
-  std::erase_if(all, [](const SetOutlook& of) { return !of.tried || of.excess > 0; });
+  std::erase_if(all,
+                [](const SetOutlook& estimate) { return !estimate.tried || estimate.excess > 0; });
   std::optional<std::size_t> least;
   for (std::size_t i = 1; i < all.size(); ++i) {
     const std::size_t best = all.front().set;
@@ -305,7 +311,9 @@ std::optional<std::size_t> DeviceTrials::next_again() const {
       continue;
     }
     for (const std::size_t set : {best, other}) {
-      const auto turn = [this](std::size_t of) { return std::pair(trials_[of], of == last_); };
+      const auto turn = [this](std::size_t candidate) {
+        return std::pair(trials_[candidate], candidate == last_);
+      };
       if (!least || turn(set) < turn(*least)) {
         least = set;
       }
@@ -319,9 +327,10 @@ std::optional<std::size_t> DeviceTrials::next_new() const {
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t set = 0; set < sets_.size(); ++set) {
     if (!tried_[set] && !is_ruled_out(set)) {
-      const SetOutlook of = outlook(set);
+      const SetOutlook estimate = outlook(set);
       // What may exceed a limit comes behind what will not.
-      const double price = value(of) * (of.excess > 0 ? 1e6 * (1 + of.excess) : 1);
+      const double price =
+          value(estimate) * (estimate.excess > 0 ? 1e6 * (1 + estimate.excess) : 1);
       if (price < least) {
         least = price;
         best = set;
@@ -345,27 +354,27 @@ void DeviceTrials::add(std::size_t set, const TriedSet& tried) {
   const auto other = static_cast<double>(std::max<Index>(tried.steps - 1, 1));
   known->steps += tried.steps;
   known->took_s += tried.took_s;
-  known->step_s = together(known->step_s, weight, tried.step_s, other);
+  known->step_s = pooled(known->step_s, weight, tried.step_s, other);
   if (known->power_w && tried.power_w) {
-    known->power_w = together(*known->power_w, weight, *tried.power_w, other);
+    known->power_w = pooled(*known->power_w, weight, *tried.power_w, other);
   }
 }
 
-std::string DeviceTrials::why_pruned(const SetOutlook& of) const {
-  const PredictedSet& set = sets_[of.set];
+std::string DeviceTrials::why_pruned(const SetOutlook& estimate) const {
+  const PredictedSet& set = sets_[estimate.set];
   if (!set.unfit.empty()) {
     return set.unfit;
   }
-  if (of.excess > 0) {
-    return over_limits(of);
+  if (estimate.excess > 0) {
+    return over_limits(estimate);
   }
-  if (of.tried) {
+  if (estimate.tried) {
     return "";
   }
-  if (is_ruled_out(of.set)) {
+  if (is_ruled_out(estimate.set)) {
     return fmt::format("predicted {:.2f} times the {} of the best",
-                       value(of) / least_value().value_or(value(of)),
-                       what(options_.objective));
+                       value(estimate) / least_value().value_or(value(estimate)),
+                       objective_noun(options_.objective));
   }
   return any_tried() ? "there is no time for another trial" : "";
 }
@@ -376,7 +385,9 @@ std::vector<SetOutlook> DeviceTrials::ranking() const {
     all.push_back(outlook(set));
     all.back().pruned = why_pruned(all.back());
   }
-  const auto is_unfit = [this](const SetOutlook& of) { return !sets_[of.set].unfit.empty(); };
+  const auto is_unfit = [this](const SetOutlook& estimate) {
+    return !sets_[estimate.set].unfit.empty();
+  };
   std::stable_sort(all.begin(), all.end(), [&](const SetOutlook& a, const SetOutlook& b) {
     if (is_unfit(a) != is_unfit(b)) {
       return is_unfit(b);
@@ -389,9 +400,10 @@ std::vector<SetOutlook> DeviceTrials::ranking() const {
 std::optional<std::size_t> DeviceTrials::chosen() const {
   const std::vector<SetOutlook> all = ranking();
   for (const bool tried : {true, false}) {
-    for (const SetOutlook& of : all) {
-      if (of.tried.has_value() == tried && of.excess == 0 && sets_[of.set].unfit.empty()) {
-        return of.set;
+    for (const SetOutlook& estimate : all) {
+      if (estimate.tried.has_value() == tried && estimate.excess == 0 &&
+          sets_[estimate.set].unfit.empty()) {
+        return estimate.set;
       }
     }
   }

@@ -45,7 +45,7 @@ struct TriedSet {
 
 struct TrialOptions {
   Objective objective = Objective::Time;
-  // Of the whole run; an evaluation counts as the steps that would take as long.
+  // In the whole run; an evaluation counts as the steps that would take as long.
   double steps = 1;
   double deadline_s = kInfiniteRate;  // of the whole run
   double power_limit_w = kInfiniteRate;
@@ -77,7 +77,7 @@ class DeviceTrials {
   // time for more.
   [[nodiscard]] std::optional<std::size_t> next() const;
 
-  // Steps that a trial of a set takes: the first meets connections and pages that are not there
+  // Steps that a trial of a set takes: the first finds connections and pages that are not there
   // yet, and is not counted.
   [[nodiscard]] Index steps_of(std::size_t set) const;
 
@@ -106,17 +106,17 @@ class DeviceTrials {
   [[nodiscard]] SetOutlook outlook(std::size_t set) const;
   [[nodiscard]] SetOutlook best_case(std::size_t set, double step_error, double power_error) const;
   [[nodiscard]] bool may_keep_limits(std::size_t set) const;
-  void multiply_out(SetOutlook& of) const;
-  [[nodiscard]] double value(const SetOutlook& of) const;
-  [[nodiscard]] double excess(const SetOutlook& of) const;
-  [[nodiscard]] std::string over_limits(const SetOutlook& of) const;
+  void derive_energy(SetOutlook& estimate) const;
+  [[nodiscard]] double value(const SetOutlook& estimate) const;
+  [[nodiscard]] double excess(const SetOutlook& estimate) const;
+  [[nodiscard]] std::string over_limits(const SetOutlook& estimate) const;
   [[nodiscard]] bool any_tried() const;
   [[nodiscard]] std::optional<double> least_value() const;
   [[nodiscard]] bool is_ruled_out(std::size_t set) const;
   [[nodiscard]] std::optional<std::size_t> next_new() const;
   [[nodiscard]] std::optional<std::size_t> next_again() const;
   [[nodiscard]] bool has_time_for(std::size_t set) const;
-  [[nodiscard]] std::string why_pruned(const SetOutlook& of) const;
+  [[nodiscard]] std::string why_pruned(const SetOutlook& estimate) const;
 
   std::vector<PredictedSet> sets_;
   std::vector<std::optional<TriedSet>> tried_;

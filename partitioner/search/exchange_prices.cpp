@@ -36,7 +36,7 @@ ExchangePrices::ExchangePrices(const Network& network,
       limits_(std::move(limits)),
       load_(cluster) {}
 
-ExchangePrices::Exchange ExchangePrices::of(
+ExchangePrices::Exchange ExchangePrices::priced(
     int map, int owned, int required, const SearchPrices& prices, double budget) {
   if (owned == kNoRegions || !options_.reader.is_sent(map)) {
     return {};
@@ -53,9 +53,9 @@ ExchangePrices::Exchange ExchangePrices::of(
     known.least_s = least_exchange_s(owners, readers, cluster_);
   }
   const double least_s = static_cast<double>(options_.cost.passes) * known.least_s;
-  const double of_second = prices.energy.of_second;
-  if (!known.exact && of_second * least_s > budget * (1 + kRounding)) {
-    return {of_second * least_s, 0};
+  const double per_second = prices.energy.per_second;
+  if (!known.exact && per_second * least_s > budget * (1 + kRounding)) {
+    return {per_second * least_s, 0};
   }
   if (!known.exact) {
     known.exact = true;
@@ -68,7 +68,7 @@ ExchangePrices::Exchange ExchangePrices::of(
   const double backward_s = comes_back ? (1 - prices.hidden) * known.seconds.backward_s : 0;
   const double seconds =
       static_cast<double>(options_.cost.passes) * (known.seconds.forward_s + backward_s);
-  return {of_second * seconds + prices.memory.seconds * known.load, known.load};
+  return {per_second * seconds + prices.memory.seconds * known.load, known.load};
 }
 
 }  // namespace tessera::partitioner

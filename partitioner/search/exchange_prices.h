@@ -30,9 +30,9 @@ class ExchangePrices {
     double load = 0;   // share of a device's memory
   };
 
-  // Of the regions with these numbers. If it costs more than `budget`, only a lower bound that does
-  // so, too, may be returned.
-  [[nodiscard]] Exchange of(
+  // What the exchange between the regions with these numbers costs. If it costs more than `budget`,
+  // only a lower bound that does so, too, may be returned.
+  [[nodiscard]] Exchange priced(
       int map, int owned, int required, const SearchPrices& prices, double budget);
 
  private:

@@ -114,7 +114,7 @@ ExplainedPlan explained_step(const Network& network,
                              const ClusterProfile& cluster,
                              const SearchOptions& options,
                              const Partition& partition) {
-  if (partition.replicas.apart()) {
+  if (partition.replicas.independent()) {
     return explained_replicas(network, cluster, options, partition);
   }
   ExplainedPlan plan;

@@ -19,7 +19,7 @@ struct Shortage {
   [[nodiscard]] Index missing_bytes() const { return needed_bytes - limit_bytes; }
 };
 
-// Of the device that lacks the largest share of its limit.
+// The shortage of the device that lacks the largest share of its limit.
 [[nodiscard]] Shortage largest_shortage(const std::vector<MemoryUse>& memory,
                                         const std::vector<Index>& limits);
 

@@ -31,8 +31,8 @@ GroupChoice shifted(GroupChoice choice, int layers) {
     layer += layers;
   }
   for (auto* maps : {&choice.reads, &choice.makes}) {
-    for (MapRegions& of : *maps) {
-      of.map += of.map == kImage ? 0 : layers;
+    for (MapRegions& regions : *maps) {
+      regions.map += regions.map == kImage ? 0 : layers;
     }
   }
   return choice;
@@ -216,7 +216,7 @@ void GroupChoices::add_variants(const Group& group,
   choices.push_back(std::move(recomputed));
 }
 
-// Of a step, for the seconds of a rank that are asked for.
+// The energy of a step, for the seconds of a rank that are asked for.
 template <class Seconds>
 double GroupChoices::joules(const GroupCost& cost, Seconds seconds) const {
   double sum = 0;

@@ -29,7 +29,7 @@ class RegionTable {
   std::vector<std::unique_ptr<RegionsOfRanks>> regions_;
 };
 
-// Of a map: the regions that ranks read of it, or own.
+// The regions of a map that ranks read, or own.
 struct MapRegions {
   int map = kImage;
   int regions = -1;
@@ -38,7 +38,7 @@ struct MapRegions {
 
 struct GroupChoice {
   Group group;
-  double seconds = 0;      // of a step, exchanges of maps apart
+  double seconds = 0;      // of a step, without exchanges of maps
   double reduction_s = 0;  // of it for gradients and values on the wire, which others may hide
   double computing_j = 0;  // of a step, beyond idling; 0 where powers are unknown
   double load =
@@ -48,7 +48,7 @@ struct GroupChoice {
   std::vector<MapRegions> reads;  // of earlier groups
   std::vector<MapRegions> makes;  // that later groups read
 
-  // Whether other groups cannot tell them apart.
+  // Whether other groups cannot distinguish them.
   [[nodiscard]] bool passes_for(const GroupChoice& other) const {
     return group.last == other.group.last && reads == other.reads && makes == other.makes;
   }

@@ -142,11 +142,11 @@ class GroupBytes {
   // `outlives`: later groups' backward passes read the layer's map.
   void compute(int layer, std::size_t rank, bool outlives) {
     const Tile& tile = group_.tiles_of(layer)[rank];
-    if (options_.workspace.of_layer) {
+    if (options_.workspace.per_layer) {
       const auto at = static_cast<std::size_t>(layer);
       const ConvolutionKernels kernels =
           at < options_.kernels.size() ? options_.kernels[at] : ConvolutionKernels{};
-      scratch_[rank] = std::max(scratch_[rank], options_.workspace.of_layer(layer, kernels, tile));
+      scratch_[rank] = std::max(scratch_[rank], options_.workspace.per_layer(layer, kernels, tile));
     }
     if (options_.memory.training) {
       hold(layer, rank, blocked_volume(tile.computed), outlives);

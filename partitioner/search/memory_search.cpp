@@ -29,10 +29,10 @@ MemorySearch::MemorySearch(const Network& network,
     : network_(network),
       cluster_(cluster),
       options_(options),
-      of_single_layers_(options),
+      single_layer_options_(options),
       figures_(figures),
       fastest_s_(fastest_s) {
-  of_single_layers_.longest_group = 1;
+  single_layer_options_.longest_group = 1;
 }
 
 void MemorySearch::add_to(SearchEffort& effort) const {
@@ -59,7 +59,7 @@ std::vector<Partition> MemorySearch::cheapest(PartitionSearch& search, const Mem
 // The partitions that fit among the cheapest, by time.
 std::vector<Partition> MemorySearch::fitting_at(PartitionSearch& search, const MemoryPrice& price) {
   std::vector<Partition> found = cheapest(search, price);
-  std::erase_if(found, [this](const Partition& of) { return !figures_.fits(of); });
+  std::erase_if(found, [this](const Partition& partition) { return !figures_.fits(partition); });
   figures_.sort_by_time(found);
   return found;
 }
@@ -76,7 +76,7 @@ std::vector<Partition> MemorySearch::under_limits(std::vector<Partition> found) 
   std::vector<PartitionSearch*> searches = {&by_limits()};
   if (options_.longest_group > 1) {
     single_layers_ = std::make_unique<PartitionSearch>(
-        network_, cluster_, of_single_layers_, figures_.limits_of_network());
+        network_, cluster_, single_layer_options_, figures_.limits_of_network());
     searches.push_back(single_layers_.get());
   }
   for (PartitionSearch* const search : searches) {
@@ -117,7 +117,7 @@ std::vector<Partition> MemorySearch::at_lowest_price(PartitionSearch& search,
   constexpr int kHalvings = 4;
   double low = 0;
   double high = 0;
-  std::erase_if(best, [this](const Partition& of) { return !figures_.fits(of); });
+  std::erase_if(best, [this](const Partition& partition) { return !figures_.fits(partition); });
   while (best.empty() && high < kHighestPrice * fastest_s_ && !has_tried_enough(search)) {
     low = high;
     high = high == 0 ? fastest_s_ / kFactor : high * kFactor;
@@ -192,9 +192,10 @@ void MemorySearch::add_all_faster(std::vector<Partition>& best) {
   if (!*complete_) {
     return;
   }
-  const auto found = std::find_if(faster.partitions.begin(),
-                                  faster.partitions.end(),
-                                  [this](const Partition& of) { return figures_.fits(of); });
+  const auto found = std::find_if(
+      faster.partitions.begin(), faster.partitions.end(), [this](const Partition& partition) {
+        return figures_.fits(partition);
+      });
   if (found != faster.partitions.end()) {
     best.insert(best.begin(), *found);
   }
@@ -239,11 +240,11 @@ Partition MemorySearch::smallest_by(PartitionSearch& search, const Partition& st
     double price = fastest_s_;
     for (int k = 0; k < prices; ++k, price *= kFactor) {
       for (const Partition& partition : cheapest(search, {price, most})) {
-        const double of = figures_.load_of(partition);
+        const double partition_load = figures_.load_of(partition);
         small_ones_.push_back(partition);
         found = true;
-        if (of < load) {
-          load = of;
+        if (partition_load < load) {
+          load = partition_load;
           best = partition;
         }
       }

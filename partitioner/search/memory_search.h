@@ -29,7 +29,7 @@ class MemorySearch {
   // by what they are to each other.
   [[nodiscard]] const Partition& smallest(const Partition& start);
 
-  // Those that fit of all that turn up in the search for the smallest, the fastest first.
+  // The partitions that fit of all that turn up in the search for the smallest, the fastest first.
   [[nodiscard]] std::vector<Partition> small_ones(const Partition& start);
 
   // Searches under limits are not exact: whether the problem is so small that there is time to look
@@ -62,13 +62,13 @@ class MemorySearch {
   const Network& network_;
   const ClusterProfile& cluster_;
   const SearchOptions& options_;
-  SearchOptions of_single_layers_;
+  SearchOptions single_layer_options_;
   PartitionFigures& figures_;
   double fastest_s_;
   std::unique_ptr<PartitionSearch> by_limits_;
   std::unique_ptr<PartitionSearch> single_layers_;
   std::optional<Partition> smallest_;
-  std::vector<Partition> small_ones_;  // that were met on the way to it
+  std::vector<Partition> small_ones_;  // that were found on the way to it
   std::optional<bool> complete_;       // whether all that is faster than the best was looked at
 };
 

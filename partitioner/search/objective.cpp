@@ -19,8 +19,8 @@ constexpr std::pair<const char*, Objective> kObjectives[] = {{"time", Objective:
 }  // namespace
 
 const char* name_of(Objective objective) {
-  for (const auto& [name, of] : kObjectives) {
-    if (of == objective) {
+  for (const auto& [name, named] : kObjectives) {
+    if (named == objective) {
       return name;
     }
   }

@@ -22,8 +22,8 @@ enum class Objective { Time, Memory, Power, Energy, EnergyDelay };
          objective == Objective::EnergyDelay;
 }
 
-// Of something that takes so long and so much energy, which only objectives of energy ask for; of
-// Memory, its time.
+// The value of something that takes so long and so much energy, which only objectives of energy ask
+// for; for Memory, its time.
 [[nodiscard]] double objective_value(Objective objective, double seconds, double energy_j);
 
 // The first device whose power nobody knows.

@@ -157,13 +157,13 @@ void PartitionSearch::append_groups(int first, const State& state, const std::ve
       break;
     }
     const double rest = bounds_.after(*choice);
-    if (is_too_expensive(least + prices_.of(*choice) + rest)) {
+    if (is_too_expensive(least + prices_.price(*choice) + rest)) {
       continue;
     }
     ++effort_.steps;
-    const double budget = limit() - least - prices_.of(*choice) - rest;
+    const double budget = limit() - least - prices_.price(*choice) - rest;
     const ExchangePrices::Exchange reads = reads_of(state, *choice, budget);
-    const double step = prices_.of(*choice) + reads.price;
+    const double step = prices_.price(*choice) + reads.price;
     if (is_too_expensive(least + step + rest)) {
       continue;
     }
@@ -221,13 +221,14 @@ ExchangePrices::Exchange PartitionSearch::reads_of(const State& state,
   ExchangePrices::Exchange sum;
   for (const MapRegions& reads : choice.reads) {
     if (options_.reader.is_sent(reads.map)) {
-      const auto found = std::find_if(
-          state.begin(), state.end(), [&reads](const auto& of) { return of.first == reads.map; });
+      const auto found = std::find_if(state.begin(), state.end(), [&reads](const auto& live) {
+        return live.first == reads.map;
+      });
       expects(found != state.end(), "a map that is read is live");
-      const ExchangePrices::Exchange of =
-          exchanges_.of(reads.map, found->second, reads.regions, prices_, budget - sum.price);
-      sum.price += of.price;
-      sum.load += of.load;
+      const ExchangePrices::Exchange exchange =
+          exchanges_.priced(reads.map, found->second, reads.regions, prices_, budget - sum.price);
+      sum.price += exchange.price;
+      sum.load += exchange.load;
     }
   }
   return sum;

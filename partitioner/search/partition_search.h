@@ -70,7 +70,7 @@ class PartitionSearch {
   void append_groups(int first, const State& state, const std::vector<int>& ways);
   void add_way(const Way& way, std::vector<int>& there);
   [[nodiscard]] bool is_smallest(const Way& way, const std::vector<int>& there) const;
-  // Of all maps that a group reads.
+  // The price and load of all maps that a group reads.
   [[nodiscard]] ExchangePrices::Exchange reads_of(const State& state,
                                                   const GroupChoice& choice,
                                                   double budget);

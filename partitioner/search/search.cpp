@@ -71,7 +71,8 @@ class Planner {
                                 PartitionSearch& by_time,
                                 MemorySearch& memory) {
     std::vector<Partition> partitions = fastest;
-    std::erase_if(partitions, [this](const Partition& of) { return !figures_.fits(of); });
+    std::erase_if(partitions,
+                  [this](const Partition& partition) { return !figures_.fits(partition); });
     if (options_.objective == Objective::Memory) {
       return fastest_of_smallest(memory.smallest(fastest.front()));
     }
@@ -195,16 +196,16 @@ class Planner {
       }
       return;
     }
-    SearchOptions of_part = options_;
+    SearchOptions part_options = options_;
     if (const auto single = options_.reader.single_rank()) {
       const auto reader = std::find(devices.begin(), devices.end(), *single);
       if (reader == devices.end()) {
         return;
       }
-      of_part.reader = Reader::rank(static_cast<int>(reader - devices.begin()));
+      part_options.reader = Reader::rank(static_cast<int>(reader - devices.begin()));
     }
     const ClusterProfile part = devices_of(cluster_, devices);
-    PartitionSearch search(network_, part, of_part, {});
+    PartitionSearch search(network_, part, part_options, {});
     for (const EnergyPrice& each : {EnergyPrice{}, price}) {
       for (const Partition& partition : search.cheapest({}, kMost, 0, each)) {
         add_new(on_ranks(partition, devices, cluster_.size()), partitions);
@@ -272,7 +273,7 @@ std::vector<MemoryUse> memory_of(const Network& network,
                                  const SearchOptions& options,
                                  const Plan& plan) {
   const std::vector<Index> workspace =
-      options.workspace.of_ranks ? options.workspace.of_ranks(plan) : std::vector<Index>{};
+      options.workspace.per_rank ? options.workspace.per_rank(plan) : std::vector<Index>{};
   return planned_memory_of_ranks(network, plan, options.memory, workspace, program_bytes(cluster));
 }
 

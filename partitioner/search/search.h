@@ -21,7 +21,7 @@
 // all of what may travel while ranks compute costs nothing; the fastest of these is the result.
 // Where that order differs from the model's, only those few are compared.
 //
-// Of energy, what the devices compute has a price in joules, and time one of the power that all
+// For energy, what the devices compute has a price in joules, and time one of the power that all
 // take while they wait. Devices that a partition leaves without work are taken to be off, so the
 // fewer take part the less time costs: the search is run for the idle power of the fastest 1, 2,
 // ... of them, and of the 1, 2, ... that take the least energy for the same work, and all that it
@@ -48,9 +48,9 @@ namespace tessera::partitioner {
 
 // Bytes of scratch that kernels want: the engine knows. None where nobody can tell.
 struct WorkspaceNeeds {
-  std::function<std::vector<Index>(const Plan&)> of_ranks;
-  // Of one layer on a tile, at least: a plan needs no less than any of its layers.
-  std::function<Index(int layer, const ConvolutionKernels& kernels, const Tile& tile)> of_layer;
+  std::function<std::vector<Index>(const Plan&)> per_rank;
+  // The need of one layer on a tile, at least: a plan needs no less than any of its layers.
+  std::function<Index(int layer, const ConvolutionKernels& kernels, const Tile& tile)> per_layer;
   // The kernels of a plan, those that take more scratch than is allowed replaced. None: no limit.
   std::function<std::vector<ConvolutionKernels>(const Plan&)> limited_kernels;
 };
@@ -65,7 +65,7 @@ struct SearchOptions {
   bool counts_memory = true;  // false: devices have enough, and nobody wants to know
   MemoryOptions memory;       // what to count; workspace and program are those of each rank
   WorkspaceNeeds workspace;
-  // Of every device. Without it, each device's memory is the limit.
+  // For every device. Without it, each device's memory is the limit.
   std::optional<Index> memory_limit_bytes;
   int longest_group = 8;            // layers
   int candidates = 5;               // that are simulated
@@ -75,7 +75,7 @@ struct SearchOptions {
 struct Candidate {
   Partition partition;
   double modelled_s = 0;
-  // Of few devices; with many a simulation takes longer than the search.
+  // With few devices; with many a simulation takes longer than the search.
   std::optional<double> simulated_s;
   std::vector<MemoryUse> memory;     // [rank]; empty where it is not counted
   std::optional<StepEnergy> energy;  // nothing where the power of a device is unknown
@@ -103,14 +103,14 @@ struct SearchResult {
                                   const SearchOptions& options,
                                   const Partition& partition);
 
-// Of each rank, as the search counts it: with the workspace that `options` tells of, and what the
-// devices take without a network.
+// The memory of each rank as the search counts it: with the workspace that `options` tells of, and
+// what the devices take without a network.
 [[nodiscard]] std::vector<MemoryUse> searched_memory(const Network& network,
                                                      const ClusterProfile& cluster,
                                                      const SearchOptions& options,
                                                      const Partition& partition);
 
-// Of each device: its memory, or what is asked for if that is less.
+// The limit of each device: its memory, or what is asked for if that is less.
 [[nodiscard]] std::vector<Index> memory_limits(const ClusterProfile& cluster,
                                                const SearchOptions& options);
 

@@ -15,11 +15,11 @@ struct MemoryPrice {
   double most = kInfiniteRate;  // about the share of it that may be taken at any time
 };
 
-// Of the energy that partitions of a cluster take, time * idle power is the part that all have in
-// common: its weight says how many devices are meant.
+// Prices of the energy that partitions take. Time * idle power is the part that all partitions of a
+// cluster have in common: its weight says how many devices are meant.
 struct EnergyPrice {
-  double of_second = 1;
-  double of_joule = 0;  // beyond idling
+  double per_second = 1;
+  double per_joule = 0;  // beyond idling
 };
 
 struct SearchPrices {
@@ -29,10 +29,10 @@ struct SearchPrices {
   double hidden = 0;
   EnergyPrice energy = {};
 
-  // Of a step, exchanges of maps apart.
-  [[nodiscard]] double of(const GroupChoice& choice) const {
-    return energy.of_second * (choice.seconds - hidden * choice.reduction_s) +
-           energy.of_joule * choice.computing_j + memory.seconds * choice.load;
+  // The price of a group in a step, without exchanges of maps.
+  [[nodiscard]] double price(const GroupChoice& choice) const {
+    return energy.per_second * (choice.seconds - hidden * choice.reduction_s) +
+           energy.per_joule * choice.computing_j + memory.seconds * choice.load;
   }
 };
 

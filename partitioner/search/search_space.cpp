@@ -35,12 +35,12 @@ std::vector<Arrangement> shapes(Index tiles, Index batch, bool all) {
     if (tiles % images != 0) {
       continue;
     }
-    const Index of_image = tiles / images;
-    for (Index channels = 1; channels <= of_image; ++channels) {
-      if (of_image % channels != 0 || (!all && channels > 1 && channels < of_image)) {
+    const Index tiles_per_image = tiles / images;
+    for (Index channels = 1; channels <= tiles_per_image; ++channels) {
+      if (tiles_per_image % channels != 0 || (!all && channels > 1 && channels < tiles_per_image)) {
         continue;
       }
-      const Index cells = of_image / channels;
+      const Index cells = tiles_per_image / channels;
       for (Index rows = cells; rows >= 1; --rows) {
         const int cuts = (images > 1 ? 1 : 0) + (rows > 1 ? 1 : 0) + (rows < cells ? 1 : 0);
         if (cells % rows == 0 && (all || rows >= cells / rows) && (channels == 1 || cuts <= 1)) {
@@ -90,7 +90,7 @@ std::vector<double> tile_weights(const Arrangement& arrangement) {
   return arrangement.weights.empty() ? equal : arrangement.weights;
 }
 
-// Of the parts of the rows.
+// The weights of the parts of the rows.
 std::vector<double> row_weights(const Arrangement& arrangement) {
   const std::vector<double> weights = tile_weights(arrangement);
   if (arrangement.bands.empty()) {
@@ -138,8 +138,8 @@ double busiest_part(const std::vector<Index>& boundaries,
   return most;
 }
 
-// Two parts that meet at the multiple of `step`, of those around the one in proportion, that leaves
-// the busiest of them the least.
+// Two parts with their boundary at the multiple of `step`, of those around the one in proportion,
+// that leaves the busiest of them the least.
 Cut fairest_halves(const std::vector<double>& weights, Index extent, Index step) {
   Cut fairest = weighted_cut(weights, extent, step);
   const auto busiest = [&](const Cut& cut) {
@@ -184,12 +184,12 @@ void cut_bands(const Arrangement& arrangement, Index batch, Index rows, Group& g
   auto first = arrangement.weights.begin();
   for (const Index parts : arrangement.bands) {
     const Index tiles = parts * arrangement.cols;
-    std::vector<double> of_band;
+    std::vector<double> band_weights;
     if (!arrangement.weights.empty()) {
-      of_band.assign(first, first + tiles);
+      band_weights.assign(first, first + tiles);
       first += tiles;
     }
-    group.bands.push_back(cut_of(of_band, parts, arrangement.cols, batch));
+    group.bands.push_back(cut_of(band_weights, parts, arrangement.cols, batch));
   }
 }
 
@@ -231,8 +231,9 @@ std::vector<double> device_speeds(const Network& network,
     for (int layer = 0; layer < network.size(); ++layer) {
       const Region whole = whole_map(network, layer, 1);
       const auto at = static_cast<std::size_t>(layer);
-      const ConvolutionKernels of_layer = at < kernels.size() ? kernels[at] : ConvolutionKernels{};
-      seconds += layer_seconds(network, layer, of_layer, device, whole, whole).total();
+      const ConvolutionKernels layer_kernels =
+          at < kernels.size() ? kernels[at] : ConvolutionKernels{};
+      seconds += layer_seconds(network, layer, layer_kernels, device, whole, whole).total();
     }
     speeds.push_back(1 / seconds);
   }
@@ -313,15 +314,15 @@ std::optional<Group> cut_on_tiles(const Network& network,
     return std::nullopt;
   }
   Group result = group;
-  const auto move = [&](Cut& cut, const std::vector<double>& of_parts, Index extent) {
+  const auto move = [&](Cut& cut, const std::vector<double>& weights, Index extent) {
     if (cut.parts == 1) {
       return;
     }
     const auto whole_step = static_cast<Index>(*step);
-    const Cut moved = cut.parts == 2 ? fairest_halves(of_parts, extent, whole_step)
-                                     : weighted_cut(of_parts, extent, whole_step);
-    if (busiest_part(moved.boundaries, of_parts, *step) <
-        busiest_part(cut_boundaries(cut, extent), of_parts, *step)) {
+    const Cut moved = cut.parts == 2 ? fairest_halves(weights, extent, whole_step)
+                                     : weighted_cut(weights, extent, whole_step);
+    if (busiest_part(moved.boundaries, weights, *step) <
+        busiest_part(cut_boundaries(cut, extent), weights, *step)) {
       cut = moved;
     }
   };

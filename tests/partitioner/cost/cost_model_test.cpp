@@ -180,7 +180,7 @@ TEST_CASE("what is worked out once for alike tiles and devices is what each of t
     const Region computed{{0, 2}, part(shape.channels), part(shape.rows), part(shape.cols)};
     const Region backward = draw.between(0, 3) == 0 ? Region{} : computed;
     CAPTURE(layer);
-    const LayerSeconds known = times.of(layer, rank, computed, backward);
+    const LayerSeconds known = times.seconds(layer, rank, computed, backward);
     const LayerSeconds own = layer_seconds(network,
                                            layer,
                                            kernels[static_cast<std::size_t>(layer)],

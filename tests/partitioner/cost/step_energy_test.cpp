@@ -31,8 +31,8 @@ TEST_CASE("energy is computing, handling and idling, each at its power") {
   const auto energy = step_energy(
       two_metered_devices(), {{.computing_s = 4, .handling_s = 1}, {.computing_s = 3}}, 10);
   REQUIRE(energy);
-  CHECK(energy->of_devices_j[0] == doctest::Approx(4 * 3 + 1 * 2 + 5 * 1));
-  CHECK(energy->of_devices_j[1] == doctest::Approx(3 * 6 + 7 * 2));
+  CHECK(energy->per_device_j[0] == doctest::Approx(4 * 3 + 1 * 2 + 5 * 1));
+  CHECK(energy->per_device_j[1] == doctest::Approx(3 * 6 + 7 * 2));
   CHECK(energy->energy_j == doctest::Approx(19 + 32));
   CHECK(energy->power_w() == doctest::Approx(5.1));
   CHECK(energy->energy_delay_js() == doctest::Approx(510));
@@ -48,7 +48,7 @@ TEST_CASE(
       .computing_s = 4, .handling_s = 1, .sent_bytes = 2e6, .received_bytes = 1e6};
   const auto energy = step_energy(cluster, {activity, {}}, 10);
   REQUIRE(energy);
-  CHECK(energy->of_devices_j[0] ==
+  CHECK(energy->per_device_j[0] ==
         doctest::Approx(4 * 3 + 6 * 1 + 2 * 0.5 + 1 * 0.25));  // s at 0.5 W, s at 0.25 W
 }
 
