@@ -73,7 +73,7 @@ void MappedData::expect_fitting_options(const TrainCommand& command) const {
   refuse(command.partition.automatic(),
          "--partition auto: with a data map each rank trains on its own pictures, so only images "
          "can be cut, and the map says how many each rank has: leave out --partition");
-  refuse(parse_replicas(command.partition).apart(),
+  refuse(parse_replicas(command.partition).independent(),
          "--sync: with a data map the shares of a batch differ, and replicas that are apart need "
          "equal ones: leave out --sync or --data-map");
   const std::vector<Index>& fewest = training_->fewest_images();

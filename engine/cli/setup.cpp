@@ -319,7 +319,7 @@ void expect_exact_gradients(const partitioner::Partition& partition, const std::
                                                                   : "in compressed messages",
                     to_text(compression)));
   }
-  if (partition.replicas.apart()) {
+  if (partition.replicas.independent()) {
     throw AgreedError(
         fmt::format("`{}` compares exact numbers, but the partition ties replicas by {}: remove "
                     "its [replicas]",

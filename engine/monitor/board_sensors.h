@@ -1,5 +1,5 @@
-// Temperature, clock and throttling of this machine, where its kernel tells them. Virtual machines
-// mostly have none of them.
+// Temperature, clock and throttling of this machine, where its kernel reports them. Virtual
+// machines mostly have none of them.
 
 #pragma once
 
@@ -14,7 +14,7 @@ class BoardSensors {
   // Looks for sensors in sys and dev below `root`.
   explicit BoardSensors(const std::filesystem::path& root);
 
-  // Of the processor, where its sensor is known by name, else of the first one.
+  // The processor's, where its sensor is known by name, else that of the first sensor.
   [[nodiscard]] std::optional<double> temperature_c() const;
 
   // What processors run at, or were asked to: the mean.

@@ -1,4 +1,4 @@
-// What it takes to tie replicas that are apart: an exchange of parameters or gradients between
+// What it takes to synchronise independent replicas: an exchange of parameters or gradients between
 // ranks with the same part of each, and how it is spread over steps. See
 // partitioner/partition/replicas.h.
 

@@ -37,7 +37,7 @@ Trained trained_by(const Plan& plan, int rank, bool adam) {
 }  // namespace
 
 Index synchronisation_bytes(const Plan& plan, int rank, const MemoryOptions& options) {
-  if (!plan.replicas.apart() || !options.training) {
+  if (!plan.replicas.independent() || !options.training) {
     return 0;
   }
   const Trained trained = trained_by(plan, rank, options.adam);

@@ -145,7 +145,7 @@ class Validation {
                        partition_.ranks,
                        replicas.count));
     }
-    if (!replicas.apart()) {
+    if (!replicas.independent()) {
       return;
     }
     if (batch_ % replicas.count != 0) {

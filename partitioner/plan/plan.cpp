@@ -34,7 +34,7 @@ class PlanMaker {
     plan_.kernels.resize(network.layers.size());
     plan_.replicas = partition.replicas;
     plan_.gradient_reduction = partition.gradient_reduction;
-    if (plan_.replicas.apart()) {  // within a replica all is exact
+    if (plan_.replicas.independent()) {  // within a replica all is exact
       plan_.sync_compression =
           std::exchange(plan_.gradient_reduction.compression, Compression::Exact);
     }

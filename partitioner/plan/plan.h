@@ -119,13 +119,13 @@ struct Plan {
     return kernels[static_cast<std::size_t>(layer)];
   }
   // Copies of the parameters: of replicas that are apart each has one.
-  [[nodiscard]] int copies() const { return replicas.apart() ? replicas.count : 1; }
+  [[nodiscard]] int copies() const { return replicas.independent() ? replicas.count : 1; }
   // Of the ranks that share a copy, how many there are, and which of these groups a rank is in.
   [[nodiscard]] int ranks_of_copy() const { return ranks / copies(); }
   [[nodiscard]] int copy_of(int rank) const { return rank / ranks_of_copy(); }
   // Of gradients and values among all ranks, or of what replicas that are apart send each other.
   [[nodiscard]] const Compression& compression_of_decision() const {
-    return replicas.apart() ? sync_compression : gradient_reduction.compression;
+    return replicas.independent() ? sync_compression : gradient_reduction.compression;
   }
   // Images that batch statistics are taken of.
   [[nodiscard]] Index statistics_batch() const { return batch / copies(); }

@@ -256,7 +256,7 @@ class AlternativesSearch {
   // now and then.
   void add_replicas() {
     const Replicas replicas{cluster_.size(), {SyncMode::Local, kLocalSteps}};
-    if (chosen_.replicas.apart() || options_.batch % replicas.count != 0) {
+    if (chosen_.replicas.independent() || options_.batch % replicas.count != 0) {
       return;
     }
     Partition one = single_tile(network_);

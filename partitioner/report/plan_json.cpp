@@ -246,7 +246,7 @@ OrderedJson replicas_json(const Plan& plan) {
                         {"ranks", plan.ranks / replicas.count},
                         {"sync", to_text(replicas.sync)},
                         {"compression", to_text(plan.compression_of_decision())}};
-  if (replicas.apart()) {
+  if (replicas.independent()) {
     result["bytes"] = OrderedJson::array();
     for (int rank = 0; rank < plan.ranks; ++rank) {
       result["bytes"].push_back(all_owned(plan, rank).bytes);  // of a message with all it owns

@@ -170,10 +170,10 @@ std::vector<std::string> inexact_words(const Network& network,
   const bool waits_for_each_update =
       replicas.sync.mode == SyncMode::ParameterRank && replicas.sync.steps == 0;
   std::vector<std::string> words;
-  if (replicas.apart() && (normalizes || !waits_for_each_update)) {
+  if (replicas.independent() && (normalizes || !waits_for_each_update)) {
     words.push_back(fmt::format("{} ({})", tied_words(replicas), to_text(replicas.sync)));
   }
-  if (replicas.apart() && normalizes) {
+  if (replicas.independent() && normalizes) {
     words.emplace_back("batch statistics of each replica");
   }
   if (compression != Compression::Exact) {
