@@ -52,13 +52,13 @@ class TrainRun {
            const Communicator& communicator,
            TrainingSetup& setup,
            LastCheckpoint& saved,
-           RunLog& story,
+           RunLog& run_log,
            PartitionChooser* chooser)
       : command_(command),
         communicator_(communicator),
         setup_(setup),
         saved_(saved),
-        story_(story),
+        run_log_(run_log),
         chooser_(chooser),
         partition_(setup.partition()),
         phases_(setup.network(), communicator),
@@ -68,10 +68,10 @@ class TrainRun {
     try {
       train();
     } catch (const Stopped& stopped) {
-      story_.end("interrupted", stopped.what());
+      run_log_.end("interrupted", stopped.what());
       throw;
     } catch (const std::exception& error) {
-      story_.end("failed", error.what());
+      run_log_.end("failed", error.what());
       throw;
     }
   }
@@ -89,7 +89,7 @@ class TrainRun {
         take_steps_while_samples_move(*mapped);
       }
       if (!mapped->moved().empty()) {
-        story_.tell("move", mapped->moved());
+        run_log_.tell("move", mapped->moved());
       }
     }
     if (chooser_ != nullptr) {
@@ -166,7 +166,7 @@ class TrainRun {
     if (chooser_ == nullptr) {
       say_plan();
     }
-    begin_story();
+    begin_run_log();
   }
 
   void end(Index program_bytes) {
@@ -178,8 +178,8 @@ class TrainRun {
       say(step_comparison_.line(
           setup_.network(), command_.partition, setup_.workload(), partition_));
     });
-    story_.sent_bytes(sum_over_ranks(communicator_, static_cast<double>(phases_.sent_bytes())));
-    story_.end("finished", "");
+    run_log_.sent_bytes(sum_over_ranks(communicator_, static_cast<double>(phases_.sent_bytes())));
+    run_log_.end("finished", "");
     say_what_is_next(phases_.steps_done());
   }
 
@@ -207,7 +207,7 @@ class TrainRun {
         predicted.step_s = predicted_s ? predicted_s : predicted.step_s;
         planned = plan_json(setup_.network(), phase->plan(), setup_.planned_options(phase->plan()));
       });
-      story_.go_on(planned, std::move(predicted), phase->trainer(), length_.last_step);
+      run_log_.go_on(planned, std::move(predicted), phase->trainer(), length_.last_step);
     }
   }
 
@@ -225,7 +225,7 @@ class TrainRun {
         .take_steps = [this](Index steps) { return try_steps(steps); },
         .write = [this](const char* name, const std::string& text) { record_.write(name, text); },
         .tell = [this](const std::string& kind,
-                       const std::string& text) { story_.tell(kind, text); }};
+                       const std::string& text) { run_log_.tell(kind, text); }};
     chooser_->choose(runs);
     record_.write(run_file::kPartition, to_text(partition_));
   }
@@ -281,7 +281,7 @@ class TrainRun {
     record_.write(run_file::kPartition, to_text(partition_));
     on_root(communicator_, [&] {
       const std::string text = "another partition: " + reason;
-      story_.tell("rebalance", text);
+      run_log_.tell("rebalance", text);
       say(printable(text) + "\n" + plan_text());
     });
   }
@@ -358,7 +358,7 @@ class TrainRun {
       run.add(printing(progress));
     }
     run.add(record_.observer(phases_.now()->trainer(), begun_));
-    run.add(story_.observer());
+    run.add(run_log_.observer());
     run.add(
         {.checkpoint = [this](Index step) { saved_.set(record_.checkpoint_file().string(), step); },
          .enough = [this] { return is_out_of_patience(); }});
@@ -399,7 +399,7 @@ class TrainRun {
             .replace = command_.force,
             .monitor = monitor_options(),
             .some_rest = changes_partition(),
-            .rescue = [this](const std::filesystem::path& rescued) { story_.copy_to(rescued); },
+            .rescue = [this](const std::filesystem::path& rescued) { run_log_.copy_to(rescued); },
             .resume_advice =
                 [this](const std::filesystem::path& rescued) {
                   return command_to_resume_in(rescued.string(),
@@ -415,7 +415,7 @@ class TrainRun {
     }
     MonitorOptions options{.warn = [this](const std::string& text) {
       warn(text);
-      story_.warn(text);
+      run_log_.warn(text);
     }};
     for (const std::string& meter : command_.meters) {
       options.meters.push_back(parse_meter(meter));
@@ -423,7 +423,7 @@ class TrainRun {
     return options;
   }
 
-  void begin_story() {
+  void begin_run_log() {
     RunLog::Start start;
     TrainingPhase& phase = *phases_.now();
     const partitioner::Plan& plan = phase.plan();
@@ -452,7 +452,7 @@ class TrainRun {
                        .memory_limit_bytes = limit > 0 ? std::optional(limit) : std::nullopt};
       start.plan_json = plan_json(setup_.network(), plan, setup_.planned_options(plan));
     });
-    story_.begin(std::move(start), record_, phase.trainer(), length_.last_step);
+    run_log_.begin(std::move(start), record_, phase.trainer(), length_.last_step);
   }
 
   void take_steps_while_samples_move(MappedData& mapped) {
@@ -504,7 +504,7 @@ class TrainRun {
   const Communicator& communicator_;
   TrainingSetup& setup_;
   LastCheckpoint& saved_;
-  RunLog& story_;
+  RunLog& run_log_;
   PartitionChooser* chooser_;
   Preparation preparation_;
   TrainingLength length_;
@@ -527,11 +527,11 @@ void run_train(const TrainCommand& command,
                const Communicator& communicator,
                PartitionChooser* chooser) {
   LastCheckpoint saved;
-  RunLog story(communicator);
-  saved.on_stall([&story](const std::string& what) { story.end("failed", what); });
+  RunLog run_log(communicator);
+  saved.on_stall([&run_log](const std::string& what) { run_log.end("failed", what); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
   TrainingSetup setup(command, communicator, chooser);
-  TrainRun(command, communicator, setup, saved, story, chooser).run();
+  TrainRun(command, communicator, setup, saved, run_log, chooser).run();
 }
 
 }  // namespace tessera::engine
