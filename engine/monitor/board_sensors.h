@@ -1,5 +1,5 @@
-// Temperature, clock and throttling of this machine, where its kernel tells them. Virtual machines
-// mostly have none of them.
+// Temperature, clock and throttling of this machine, where its kernel reports them. Virtual
+// machines mostly have none of them.
 
 #pragma once
 

@@ -17,8 +17,7 @@ class DeviceLog {
   // InputError where it cannot be written.
   DeviceLog(const std::filesystem::path& path, Index resumed_step);
 
-  // Of the lines that were kept: the time of the last one, 0 without any, and the energy until
-  // then.
+  // The time of the last line that was kept, 0 without any, and the energy until then.
   [[nodiscard]] double kept_until_s() const { return kept_.until_s; }
   [[nodiscard]] RunEnergy kept_energy() const;
 
@@ -33,7 +32,7 @@ class DeviceLog {
     void take_in(const nlohmann::json& line);
   };
 
-  Kept kept_;  // before the lines, which tell it
+  Kept kept_;  // set while lines_ is read: so declared before it
   JsonLines lines_;
 };
 

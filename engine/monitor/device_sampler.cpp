@@ -40,11 +40,11 @@ double DeviceSampler::Meter::look(double time_s, double& power_w, double& energy
 }
 
 void DeviceSampler::Meter::add_problem(std::vector<std::string>& problems) {
-  if (sampler == nullptr || told) {
+  if (sampler == nullptr || reported) {
     return;
   }
   if (const PowerState state = sampler->state(); state.failures > 0) {
-    told = true;
+    reported = true;
     problems.push_back(fmt::format("{}: {}; power is unknown while that lasts",
                                    sampler->description().source,
                                    state.problem.empty() ? "a reading failed" : state.problem));

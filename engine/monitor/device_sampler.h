@@ -53,7 +53,7 @@ class DeviceSampler {
   // All but time and step. Meters are not waited for.
   [[nodiscard]] MonitorSample take();
 
-  // What failed and was not told before, a sentence each without a point; of each meter once.
+  // What failed since the last call, a sentence each without a full stop; once for each meter.
   [[nodiscard]] std::vector<std::string> new_problems();
 
   [[nodiscard]] MeterReading meter_reading() const;
@@ -65,7 +65,7 @@ class DeviceSampler {
  private:
   struct Meter {
     std::unique_ptr<PowerSampler> sampler;  // null: there is none
-    bool told = false;                      // that it failed
+    bool reported = false;                  // that it failed
 
     void open(const MeterSpec& spec, const std::filesystem::path& root);
     // Returns for how long nothing was measured so far.

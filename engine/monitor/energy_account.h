@@ -1,4 +1,4 @@
-// The energy of a run, by device and in sum, from what meters have told now and then.
+// The energy of a run, by device and in total, from samples of meters.
 //
 // Between two samples a device is taken to need the power of the last one, for a few seconds:
 // longer ones are a gap. What the next sample says puts it right.
@@ -33,7 +33,7 @@ class EnergyInterval {
 
 class EnergyAccount {
  public:
-  // Of that many ranks. `before`: what was used by a run that goes on.
+  // `before`: what was used before, by a run that is resumed.
   explicit EnergyAccount(int ranks, const RunEnergy& before = {});
 
   // Samples of one rank in the order of their times.

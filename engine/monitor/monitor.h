@@ -62,10 +62,10 @@ class Monitor {
   // Takes the last sample of each rank. All ranks call this together; nothing happens afterwards.
   void finish();
 
-  // Of a core, since this was made, by this rank's thread.
+  // The share of a core that this rank's thread has used so far.
   [[nodiscard]] double processor_share() const { return processor_s_ / (now_s() - made_s_); }
 
-  // Of this rank's meters, as of now. Any thread may ask.
+  // What this rank's meters show now. Any thread may call it.
   [[nodiscard]] MeterReading meter_reading() const { return sampler_.meter_reading(); }
 
   // Rank 0's, as of now or of the last sample.

@@ -30,7 +30,7 @@ class Arrivals {
   [[nodiscard]] const std::vector<MovedSample>& samples() const { return samples_; }
   [[nodiscard]] const std::vector<MovedFile>& files() const { return files_; }
 
-  // Of each sample, 0 where its file is not there or has another size.
+  // For each sample, 0 where its file is not there or has another size.
   [[nodiscard]] std::vector<std::uint64_t> checksums_there() const;
 
   // Adds a file to the group: it is there when the group is committed.

@@ -1,9 +1,8 @@
 // A sample on its way from one device to another: what both ends know of it, its bytes, and how
 // samples are put together to files.
 //
-// Of a picture file the bytes are those of the file. Of a picture that is held as bytes (IDX,
-// CIFAR) they are its class number, one byte, and its pixels, (C, H, W): as in a record of
-// CIFAR-10.
+// The bytes of a picture file are those of the file. Those of a picture that is held as bytes (IDX,
+// CIFAR) are its class number, one byte, and its pixels, (C, H, W): as in a record of CIFAR-10.
 
 #pragma once
 
@@ -25,7 +24,7 @@ struct MovedSample {
   friend bool operator==(const MovedSample&, const MovedSample&) = default;
 };
 
-// Of an item of the sender's. Throws InputError where its file is not there.
+// Describes an item of the sender's. Throws InputError where its file is not there.
 [[nodiscard]] MovedSample moved_sample(const Dataset& dataset, Index item);
 
 // Assigns `out`, sample.bytes of them. Throws InputError where they cannot be read or have changed.

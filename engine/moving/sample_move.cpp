@@ -20,7 +20,7 @@ namespace {
 
 using Problem = std::optional<std::string>;
 
-// Of the busiest device, about.
+// What the busiest device sends or receives in a round, about.
 constexpr Index kRoundBytes = Index{1} << 22U;
 // Rounds that may be performed before the next look: 32 MiB, some seconds of 100 Mbit/s.
 constexpr Index kRoundsAhead = 16;
@@ -44,9 +44,9 @@ Index rounds_of(const ShipmentSize& size, Index round_bytes) {
 
 }  // namespace
 
-// Rounds are performed by a thread, or where there is none by who calls. Ranks meet in them pair by
-// pair: so that all perform as many, whatever happens to one, each performs all rounds that a look,
-// the same on all ranks, has allowed.
+// Rounds are performed by a thread, or where there is none by the caller. In a round ranks exchange
+// samples in pairs: so that all perform as many, whatever happens to one, each performs all rounds
+// that a look, the same on all ranks, has allowed.
 struct SampleMove::State {
   State(const partitioner::DataMap& data_map,
         const SampleMoveOptions& options,
@@ -221,23 +221,23 @@ bool SampleMove::look() {
   return state_->look(kRoundsAhead);
 }
 
-void SampleMove::finish(const std::function<void(const MoveProgress&)>& tell) {
-  const auto say = [&] {
-    if (tell) {
-      tell(state_->progress);
+void SampleMove::finish(const std::function<void(const MoveProgress&)>& report) {
+  const auto show_progress = [&] {
+    if (report) {
+      report(state_->progress);
     }
   };
   const Index ahead = state_->thread.joinable() ? 2 : 1;
   bool over = false;
   while (!over) {
-    say();
+    show_progress();
     over = state_->look(ahead);
     if (!over) {
       state_->perform_what_is_allowed();
     }
   }
   if (state_->rounds > 0) {
-    say();
+    show_progress();
   }
 }
 

@@ -56,14 +56,14 @@ class SampleMove {
   // Up to the last look.
   [[nodiscard]] const MoveProgress& progress() const;
 
-  // Of a move in the background, between other things: looks whether it is over on all ranks, and
+  // For a move in the background, between other things: looks whether it is over on all ranks, and
   // lets it go on for some rounds. Throws AgreedError where a rank cannot read or store samples.
   // All ranks call this together, and of one that is over no more.
   [[nodiscard]] bool look();
 
-  // Moves what is left; also of a move in the background. `tell` is called before and after each
+  // Moves what is left; also of a move in the background. `report` is called before and after each
   // round or so. Throws and is called as look().
-  void finish(const std::function<void(const MoveProgress&)>& tell = {});
+  void finish(const std::function<void(const MoveProgress&)>& report = {});
 
   // What it took at most, of one that is over.
   [[nodiscard]] Index bytes() const;

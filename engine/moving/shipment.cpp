@@ -183,9 +183,9 @@ void Shipment::measure() {
     mine.there += std::ssize(samples);
     mine.sent += parcel.bytes;
     for (const std::size_t file : parcel.files) {
-      const MovedFile& of = files_sent_.at(rank)[file];
-      mine.there -= static_cast<Index>(of.end - of.begin);
-      mine.bytes += of.bytes;
+      const MovedFile& sent = files_sent_.at(rank)[file];
+      mine.there -= static_cast<Index>(sent.end - sent.begin);
+      mine.bytes += sent.bytes;
     }
   }
   for (const auto& [rank, parcel] : parcels_received_) {

@@ -24,7 +24,7 @@
 
 namespace tessera::engine {
 
-// Of all devices together.
+// Totals of all devices.
 struct ShipmentSize {
   Index samples = 0;        // that the map moves
   Index there_before = 0;   // of them, from an earlier attempt

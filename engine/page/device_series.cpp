@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMostBetween_s = 5;   // longer without a sample is a gap
 constexpr std::size_t kColumns = 150;  // of a chart
-constexpr std::size_t kMostLines = 6;  // that can be told apart
+constexpr std::size_t kMostLines = 6;  // that can be distinguished
 
 bool any_known(const std::vector<Point>& points) {
   return std::any_of(

@@ -32,7 +32,7 @@ PageSection events_section(const RunData& run) {
     section.missing = "Events: events.jsonl is missing or empty.";
     return section;
   }
-  // Of many, what happens every epoch is left out, and then what is oldest.
+  // If there are many, what happens every epoch is left out, and then what is oldest.
   constexpr std::size_t kMost = 40;
   std::vector<RunEvent> events = run.events;
   const auto time_of = [](const RunEvent& event) { return known(event.t_s) ? event.t_s : -1; };

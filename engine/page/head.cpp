@@ -206,12 +206,12 @@ std::string choice_text(const RunData& run) {
   return text;
 }
 
-// "2, tied by local:8"
+// "2, synchronised by local:8"
 std::string replicas_text(const RunInfo& info) {
-  return info.replicas > 1 ? fmt::format("{}, tied by {}", info.replicas, info.sync) : "";
+  return info.replicas > 1 ? fmt::format("{}, synchronised by {}", info.replicas, info.sync) : "";
 }
 
-// Of all devices, in steps since the run was last started.
+// Bytes sent by all devices in steps since the run was last started.
 std::string sent_text(const RunInfo& info) {
   return known(info.sent_bytes) && info.sent_bytes > 0
              ? quantity_text(info.sent_bytes, Unit::Bytes) + " by all devices"

@@ -74,7 +74,7 @@ BarChart parts_chart(const RunData& run) {
   return chart;
 }
 
-// Of runs that have no timing by rank: what rank 0 wrote with each step.
+// For runs without timing by rank: what rank 0 wrote with each step.
 BarChart rank_0_chart(const RunData& run) {
   BarChart chart;
   chart.id = "step-parts";

@@ -38,7 +38,7 @@ void Gossip::update(int bucket, Index step, const std::function<void()>& update)
   if (partner == peers().index()) {
     return;
   }
-  const std::span<float> mine = room(bucket);
+  const std::span<float> mine = scratch(bucket);
   const std::span<float> theirs = theirs_.span().first(mine.size());
   elements().copy_values(bucket, mine);
   peers().exchange(partner, std::as_bytes(mine), std::as_writable_bytes(theirs));

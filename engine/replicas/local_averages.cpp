@@ -36,7 +36,7 @@ void LocalAverages::update(int bucket, Index step, const std::function<void()>& 
 
 void LocalAverages::average_gradients(int bucket) {
   const ExchangeTimer timer(communicator(), &ExchangeTimes::reduction_s);
-  const std::span<float> gradients = room(bucket);
+  const std::span<float> gradients = scratch(bucket);
   elements().copy_gradients(bucket, gradients);
   averages_.average(bucket, gradients);
   elements().assign_gradients(bucket, gradients);
@@ -44,7 +44,7 @@ void LocalAverages::average_gradients(int bucket) {
 
 void LocalAverages::average_values(int bucket) {
   const ExchangeTimer timer(communicator(), &ExchangeTimes::reduction_s);
-  const std::span<float> values = room(bucket);
+  const std::span<float> values = scratch(bucket);
   elements().copy_values(bucket, values);
   if (!averages_.is_compressed()) {
     averages_.average(bucket, values);

@@ -1,6 +1,6 @@
-// What replicas that may be steps apart tell each other of their passes: parts of the loss, and
-// whether one has a reason to stop. All learn it a fixed number of passes later, so that none waits
-// for another that is no more than that behind, and all stop after the same pass.
+// What replicas that may run ahead of each other exchange about their passes: parts of the loss,
+// and whether one has a reason to stop. All learn it a fixed number of passes later, so that none
+// waits for another that is no more than that behind, and all stop after the same pass.
 
 #pragma once
 
@@ -25,9 +25,9 @@ class OutcomeRelay {
   OutcomeRelay(const OutcomeRelay&) = delete;
   OutcomeRelay& operator=(const OutcomeRelay&) = delete;
 
-  // Of the next pass on this replica. Returns the sum of all replicas' outcomes of the pass `steps`
-  // before it, or of the first step's, in their order; as PassOutcome has it. A long problem is
-  // cut.
+  // `mine` is that of the next pass on this replica. Returns the sum of all replicas' outcomes of
+  // the pass `steps` before it, or of the first step's, in their order; as PassOutcome has it. A
+  // long problem is cut.
   [[nodiscard]] PassOutcome exchange(const PassOutcome& mine);
 
   // Waits for the outcomes of all passes so far. Returns the problem of the first one that has one
@@ -58,7 +58,7 @@ class OutcomeRelay {
   Index delay_;
   Index told_ = 0;            // passes
   Index received_ = 0;        // of all others
-  std::deque<Message> mine_;  // that are told and whose others are not received
+  std::deque<Message> mine_;  // that are sent and whose others are not received
   std::deque<Sent> sent_;
   std::deque<PassOutcome> known_;      // the last ones that are received
   std::vector<PassOutcome> of_first_;  // of the first step's passes

@@ -40,14 +40,14 @@ std::span<float> OwnedElements::part(int bucket, Array<float>& row) const {
 void OwnedElements::copy_values(int bucket, std::span<float> numbers) const {
   float* to = numbers.data();
   for (const Run& run : at(bucket).runs) {
-    to = std::copy_n(run.of->values.data() + run.held.begin, run.held.size(), to);
+    to = std::copy_n(run.parameter->values.data() + run.held.begin, run.held.size(), to);
   }
 }
 
 void OwnedElements::assign_values(int bucket, std::span<const float> numbers) const {
   const float* from = numbers.data();
   for (const Run& run : at(bucket).runs) {
-    std::copy_n(from, run.held.size(), run.of->values.data() + run.held.begin);
+    std::copy_n(from, run.held.size(), run.parameter->values.data() + run.held.begin);
     from += run.held.size();
   }
 }
@@ -55,14 +55,14 @@ void OwnedElements::assign_values(int bucket, std::span<const float> numbers) co
 void OwnedElements::copy_gradients(int bucket, std::span<float> numbers) const {
   float* to = numbers.data();
   for (const Run& run : at(bucket).runs) {
-    to = std::copy_n(run.of->gradient.data() + run.held.begin, run.held.size(), to);
+    to = std::copy_n(run.parameter->gradient.data() + run.held.begin, run.held.size(), to);
   }
 }
 
 void OwnedElements::assign_gradients(int bucket, std::span<const float> numbers) const {
   const float* from = numbers.data();
   for (const Run& run : at(bucket).runs) {
-    std::copy_n(from, run.held.size(), run.of->gradient.data() + run.held.begin);
+    std::copy_n(from, run.held.size(), run.parameter->gradient.data() + run.held.begin);
     from += run.held.size();
   }
 }
@@ -72,7 +72,7 @@ std::vector<ElementValues<float>> OwnedElements::runs(int bucket, std::span<floa
   std::span<float> rest = numbers;
   for (const Run& run : at(bucket).runs) {
     const auto count = static_cast<std::size_t>(run.held.size());
-    result.push_back({rest.first(count), run.of->plan->shape.row});
+    result.push_back({rest.first(count), run.parameter->plan->shape.row});
     rest = rest.subspan(count);
   }
   return result;

@@ -21,7 +21,7 @@ class OwnedElements {
   [[nodiscard]] std::size_t part_size(int bucket) const {
     return static_cast<std::size_t>(at(bucket).all.size());
   }
-  // Those of a bucket, of a row.
+  // A bucket's part of a row of all elements.
   [[nodiscard]] std::span<float> part(int bucket, Array<float>& row) const;
 
   // `numbers` are those of a bucket.
@@ -30,12 +30,12 @@ class OwnedElements {
   void copy_gradients(int bucket, std::span<float> numbers) const;
   void assign_gradients(int bucket, std::span<const float> numbers) const;
 
-  // Of a bucket: what belongs to one tensor.
-  struct OfParameter {
+  // The part of a bucket that belongs to one tensor.
+  struct ParameterPart {
     std::size_t parameter = 0;  // in ParameterSet::all()
     Range numbers;              // within the bucket
   };
-  [[nodiscard]] const std::vector<OfParameter>& parameters(int bucket) const {
+  [[nodiscard]] const std::vector<ParameterPart>& parameters(int bucket) const {
     return at(bucket).parameters;
   }
   // Its runs, as they are compressed.
@@ -43,13 +43,13 @@ class OwnedElements {
 
  private:
   struct Run {
-    Parameter<float>* of = nullptr;
+    Parameter<float>* parameter = nullptr;
     Range held;  // in arrays like Parameter::values
   };
   struct Bucket {
     Range all;  // in the row
     std::vector<Run> runs;
-    std::vector<OfParameter> parameters;
+    std::vector<ParameterPart> parameters;
   };
   [[nodiscard]] const Bucket& at(int bucket) const {
     return buckets_[static_cast<std::size_t>(bucket)];

@@ -135,11 +135,11 @@ void ParameterRank::update_for_all(const Task& task) {
     number *= share();
   }
   const std::span<float> parameters = elements().part(task.bucket, parameters_);
-  for (const OwnedElements::OfParameter& of : elements().parameters(task.bucket)) {
-    model().update_owned(of.parameter,
+  for (const OwnedElements::ParameterPart& part : elements().parameters(task.bucket)) {
+    model().update_owned(part.parameter,
                          task.step,
-                         gradient.data() + of.numbers.begin,
-                         parameters.data() + of.numbers.begin);
+                         gradient.data() + part.numbers.begin,
+                         parameters.data() + part.numbers.begin);
   }
   publish(task);
 }

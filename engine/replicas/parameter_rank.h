@@ -53,7 +53,7 @@ class ParameterRank final : public Synchroniser {
     return compression_ != partitioner::Compression::Exact;
   }
   [[nodiscard]] std::size_t slot(Index step) const;
-  // Of a bucket, after the update of a step.
+  // A bucket's values after the update of a step.
   [[nodiscard]] std::span<float> values_after(Index step, int bucket);
   void run();
   void wait_for(std::int64_t tasks) const;

@@ -15,10 +15,10 @@ Synchroniser::Synchroniser(ReplicaModel model)
     : model_(std::move(model)),
       elements_(*model_.parameters, model_.communicator->rank()),
       peers_(*model_.communicator, peers_of(*model_.plan, model_.communicator->rank())),
-      room_(elements_.largest_bucket()) {}
+      scratch_(elements_.largest_bucket()) {}
 
-std::span<float> Synchroniser::room(int bucket) {
-  return room_.span().first(elements_.part_size(bucket));
+std::span<float> Synchroniser::scratch(int bucket) {
+  return scratch_.span().first(elements_.part_size(bucket));
 }
 
 void Synchroniser::average(std::span<float> numbers) {
@@ -49,8 +49,8 @@ void Synchroniser::average_statistics() {
   }
 }
 
-void Synchroniser::meet() {
-  expects(own_.empty(), "replicas that meet have parted");
+void Synchroniser::share_model() {
+  expects(own_.empty(), "the model is not shared twice");
   settle();
   Index bytes = 0;
   for (const Array<float>* array : own_arrays()) {
@@ -62,7 +62,7 @@ void Synchroniser::meet() {
   assign_common_model();
 }
 
-void Synchroniser::part() {
+void Synchroniser::restore_own() {
   const std::vector<Array<float>*> arrays = own_arrays();
   for (std::size_t i = 0; i < own_.size(); ++i) {
     std::copy(own_[i].begin(), own_[i].end(), arrays[i]->data());
@@ -87,7 +87,7 @@ std::vector<std::span<float>> Synchroniser::state() {
 }
 
 Index Synchroniser::bytes() const {
-  return room_.bytes() + static_cast<Index>(peers_.bytes()) + own_bytes_;
+  return scratch_.bytes() + static_cast<Index>(peers_.bytes()) + own_bytes_;
 }
 
 std::unique_ptr<Synchroniser> make_synchroniser(ReplicaModel model, const SyncOptions& options) {
@@ -105,7 +105,7 @@ std::unique_ptr<Synchroniser> make_synchroniser(ReplicaModel model, const SyncOp
     case partitioner::SyncMode::EveryStep:
       break;
   }
-  expects(false, "replicas that are apart are tied by something");
+  expects(false, "independent replicas are synchronised in some way");
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
-// What ties replicas that are apart, each with parameters of its own, at the boundaries of steps:
+// Synchronises independent replicas, each with parameters of its own, at the boundaries of steps:
 // see partitioner/partition/replicas.h. Ranks with the same part of each replica, its peers, hold
-// the same elements, and only they talk.
+// the same elements, and only they exchange messages.
 //
 // All ranks call everything here together, unless said otherwise.
 
@@ -52,19 +52,21 @@ class Synchroniser {
   // the replica goes on with; it sends them to its other ranks afterwards.
   virtual void update(int bucket, Index step, const std::function<void()>& update) = 0;
 
-  // From meet() to part() all replicas hold the same model, the one that a checkpoint has and that
-  // is tested: their average, or the newest that there is. Then each goes on with its own, as if
-  // nothing had happened. Values must not be under way. part() is of this rank alone.
-  void meet();
-  void part();
+  // From share_model() to restore_own() all replicas hold the same model, the one that a checkpoint
+  // has and that is tested: their average, or the newest that there is. Then each goes on with its
+  // own, as if nothing had happened. Values must not be under way. A rank calls restore_own()
+  // alone.
+  void share_model();
+  void restore_own();
 
   // What a rank goes on from, beside the model that all have in common: the same arrays in the same
-  // order on every rank of any run of the same plan. Of a rank alone; while replicas meet, too.
+  // order on every rank of any run of the same plan. A rank calls it alone, also while the model is
+  // shared.
   [[nodiscard]] std::vector<std::span<float>> state();
 
   [[nodiscard]] const std::vector<int>& peer_ranks() const { return peers_.ranks(); }
 
-  // Of this rank: of its arrays and copies, at most; and what it has sent beside what its
+  // Bytes of this rank's arrays and copies, at most; and what it has sent beside what its
   // communicator counts.
   [[nodiscard]] virtual Index bytes() const;
   [[nodiscard]] virtual std::int64_t sent_bytes() const { return 0; }
@@ -76,7 +78,7 @@ class Synchroniser {
   virtual void settle() {}
   virtual std::vector<std::span<float>> extra_state() { return {}; }
 
-  // Of all peers, on all of them.
+  // Averages over all peers, on all of them.
   void average(std::span<float> numbers);
   void average_statistics();
   [[nodiscard]] float share() const { return 1 / static_cast<float>(peers_.size()); }
@@ -84,8 +86,8 @@ class Synchroniser {
   [[nodiscard]] const OwnedElements& elements() const { return elements_; }
   [[nodiscard]] ReplicaModel& model() { return model_; }
   [[nodiscard]] const Communicator& communicator() const { return *model_.communicator; }
-  // Numbers of the bucket at hand.
-  [[nodiscard]] std::span<float> room(int bucket);
+  // For the numbers of the bucket at hand.
+  [[nodiscard]] std::span<float> scratch(int bucket);
 
  private:
   [[nodiscard]] std::vector<Array<float>*> own_arrays();
@@ -93,12 +95,12 @@ class Synchroniser {
   ReplicaModel model_;
   OwnedElements elements_;
   Peers peers_;
-  Array<float> room_;                    // for the largest bucket
-  std::vector<std::vector<float>> own_;  // while replicas meet: of own_arrays()
+  Array<float> scratch_;                 // for the largest bucket
+  std::vector<std::vector<float>> own_;  // while the model is shared: of own_arrays()
   Index own_bytes_ = 0;                  // the most that these took
 };
 
-// Of a plan whose replicas are apart.
+// For a plan whose replicas are independent.
 [[nodiscard]] std::unique_ptr<Synchroniser> make_synchroniser(ReplicaModel model,
                                                               const SyncOptions& options);
 

@@ -10,7 +10,7 @@ namespace tessera::engine {
 
 namespace {
 
-// Of the 16 colours that every terminal has, in those that its user has chosen.
+// One of the 16 colours that every terminal has, as its user has set them.
 const char* colour_of(Ink ink) {
   switch (ink) {
     case Ink::Plain:

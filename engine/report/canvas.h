@@ -56,7 +56,7 @@ class Canvas {
   int write(int column, int line, std::string_view text, Ink ink = Ink::Plain, int width = -1);
   // The same, ending before a column.
   void write_left_of(int column, int line, std::string_view text, Ink ink = Ink::Plain);
-  // Of one character of UTF-8 from a column up to another one.
+  // Repeats one character of UTF-8 from a column up to another one.
   void fill(int begin, int end, int line, std::string_view character, Ink ink);
 
   // Lines without blanks at their ends or line breaks, with escape sequences where there are

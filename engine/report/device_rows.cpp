@@ -29,10 +29,10 @@ struct BarPart {
 };
 const std::vector<BarPart>& bar_parts() {
   static const std::vector<BarPart> parts = {
-      {"computing", "█", "#", Ink::Computing, [](const auto& of) { return of.computing_s(); }},
-      {"exchanging", "▓", "=", Ink::Exchanging, [](const auto& of) { return of.exchanging_s; }},
-      {"waiting", "░", ".", Ink::Waiting, [](const auto& of) { return of.waiting_s; }},
-      {"loading", "▒", "%", Ink::Loading, [](const auto& of) { return of.loading_s; }}};
+      {"computing", "█", "#", Ink::Computing, [](const auto& time) { return time.computing_s(); }},
+      {"exchanging", "▓", "=", Ink::Exchanging, [](const auto& time) { return time.exchanging_s; }},
+      {"waiting", "░", ".", Ink::Waiting, [](const auto& time) { return time.waiting_s; }},
+      {"loading", "▒", "%", Ink::Loading, [](const auto& time) { return time.loading_s; }}};
   return parts;
 }
 
@@ -98,20 +98,22 @@ std::vector<DeviceColumn> all_columns() {
       return Entry{text(device)};
     };
   };
-  return {{"rank", 9, false, plain([](const DeviceNow& of) { return std::to_string(of.rank); })},
-          {"host", 5, true, plain([](const DeviceNow& of) {
-             return std::string(utf8_prefix(of.host, kMostHost));
+  return {{"rank", 9, false, plain([](const DeviceNow& device) {
+             return std::to_string(device.rank);
            })},
-          {"tile", 4, true, plain([](const DeviceNow& of) { return of.tile; })},
+          {"host", 5, true, plain([](const DeviceNow& device) {
+             return std::string(utf8_prefix(device.host, kMostHost));
+           })},
+          {"tile", 4, true, plain([](const DeviceNow& device) { return device.tile; })},
           {"step s", 8, false, step_entry},
           {"MiB", 7, false, memory_entry},
           {"C", 6, false, temperature_entry},
-          {"cores", 3, false, plain([](const DeviceNow& of) {
-             return number_or_nothing(of.cores, "{:.1f}");
+          {"cores", 3, false, plain([](const DeviceNow& device) {
+             return number_or_nothing(device.cores, "{:.1f}");
            })},
           {"MB/s", 1, false, network_entry},
-          {"W", 2, false, plain([](const DeviceNow& of) {
-             return number_or_nothing(of.power_w, "{:.1f}");
+          {"W", 2, false, plain([](const DeviceNow& device) {
+             return number_or_nothing(device.power_w, "{:.1f}");
            })}};
 }
 

@@ -23,7 +23,7 @@ class FlatJson {
   // Whether the text is a JSON object.
   bool parse(std::string_view text);
 
-  // Of the last object, in its order.
+  // The members of the last object, in their order.
   [[nodiscard]] const std::vector<JsonMember>& members() const { return members_; }
 
   // The number with that key, or NaN.

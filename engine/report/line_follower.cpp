@@ -49,7 +49,7 @@ void LineFollower::add_half(std::string_view text) {
   }
 }
 
-// Whether a line ended in the chunk. One that is too long is told of as an empty one.
+// Whether a line ended in the chunk. One that is too long counts as an empty one.
 bool LineFollower::take(std::string_view chunk, const std::function<void(std::string_view)>& line) {
   bool any = false;
   for (std::size_t end = chunk.find('\n'); end != std::string_view::npos; end = chunk.find('\n')) {

@@ -17,11 +17,10 @@ class LineFollower {
  public:
   explicit LineFollower(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Tells of the lines that were not told of before, without their line breaks, the last one only
-  // once it is whole. Where the file is another one than at the last call, or shorter, `restart`
-  // comes first and the lines are told of from its start. A file that is missing, or is none, has
-  // no lines; neither has one that vanished: what was told stays true. Returns whether anything was
-  // told.
+  // Calls line() for each new line, without its line break, the last one only once it is whole.
+  // Where the file is another one than at the last call, or shorter, `restart` is called first and
+  // lines are read from its start. A file that is missing, or is not a regular file, has no lines;
+  // neither has one that vanished: earlier lines stay valid. Returns whether anything was called.
   bool read(const std::function<void(std::string_view line)>& line,
             const std::function<void()>& restart);
 

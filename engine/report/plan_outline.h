@@ -45,7 +45,7 @@ struct OutlinedGroup {
 struct PlanOutline {
   Index batch = 0;  // images of a pass
   int ranks = 0;
-  // Of the network's input; 0 where an earlier version does not say.
+  // The network's input; 0 in files of earlier versions.
   Index image_channels = 0;
   Index image_rows = 0;
   Index image_cols = 0;

@@ -55,7 +55,7 @@ struct RunInfo {
   Index batch = 0;        // images of a step
   Index seed = 0;
   Index replicas = 0;                // 0: unknown
-  std::string sync;                  // how these are tied
+  std::string sync;                  // how these are synchronised
   std::string gradient_precision;    // how gradients travel
   std::vector<std::string> inexact;  // why training is not what one device computes
   Index training_pictures = 0;

@@ -226,7 +226,7 @@ class RunReader::Files {
     return data_.state != before || data_.reason != reason;
   }
 
-  // Of earlier versions, which wrote memory.json last.
+  // Runs of earlier versions wrote memory.json last.
   [[nodiscard]] RunState state_without_run_json(bool locked) const {
     if (locked) {
       return RunState::Running;

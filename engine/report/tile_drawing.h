@@ -7,8 +7,8 @@
 
 namespace tessera::engine {
 
-// Of the first group whose map is cut into rows and columns. Where there is none, or no room,
-// nothing is drawn and the result is false.
+// Draws the tiles of the first group whose map is cut into rows and columns. Where there is none,
+// or no room, nothing is drawn and the result is false.
 bool draw_tiles(Canvas& canvas, const CanvasBox& box, const PlanOutline& plan);
 
 // The group that draw_tiles() draws; null: none.

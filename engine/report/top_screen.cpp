@@ -377,7 +377,7 @@ class TopScreen {
     return lines;
   }
 
-  // Of what is known, at most three.
+  // At most three curves, of what is known.
   void draw_more_curves() {
     struct Panel {
       const char* title;

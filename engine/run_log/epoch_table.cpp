@@ -61,8 +61,8 @@ struct EpochSums {
   }
 
   [[nodiscard]] std::string row(Index step, double epoch) const {
-    const auto mean = [](double sum, double of) {
-      return of > 0 ? std::optional(sum / of) : std::nullopt;
+    const auto mean = [](double sum, double count) {
+      return count > 0 ? std::optional(sum / count) : std::nullopt;
     };
     return fmt::format("{},{},{},{},{},{},{},{},{}\n",
                        cell(epoch),

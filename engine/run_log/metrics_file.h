@@ -46,7 +46,7 @@ class MetricsFile {
   [[nodiscard]] const JsonLines& lines() const { return lines_; }
 
  private:
-  double kept_until_s_ = 0;  // before the lines, which tell it
+  double kept_until_s_ = 0;  // set while lines_ is read: so declared before it
   JsonLines lines_;
 };
 

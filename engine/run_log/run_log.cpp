@@ -37,7 +37,7 @@ void RunLog::follow(PredictedSteps predicted, Trainer& trainer, Index last_step)
   const Index step = trainer.steps_done();
   timing_.reset();
   on_root(trains, [&] {
-    timing_.emplace(folder_ / run_file::kTiming, step, predicted.of_ranks, clock, trains);
+    timing_.emplace(folder_ / run_file::kTiming, step, predicted.per_rank, clock, trains);
   });
   if (!timing_) {
     timing_.emplace(std::nullopt, step, std::vector<StepShares>(), clock, trains);
@@ -102,11 +102,11 @@ TrainingObserver RunLog::observer() {
               [this](Index step, double epoch, const EvaluationResult& result) {
                 add_evaluation(step, epoch, result);
               },
-          .end = [this](Index /*step*/) { timing_->tell(); }};
+          .end = [this](Index /*step*/) { timing_->flush(); }};
 }
 
 void RunLog::add_evaluation(Index step, double epoch, const EvaluationResult& result) {
-  timing_->tell();
+  timing_->flush();
   timeline_->forget();
   if (communicator_->rank() == 0) {
     const bool best = record_->best() && record_->best()->step == step;

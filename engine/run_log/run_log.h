@@ -24,7 +24,7 @@ namespace tessera::engine {
 // What a profile of the cluster predicts for steps of a run; empty where there is none.
 struct PredictedSteps {
   std::optional<double> step_s;
-  std::vector<StepShares> of_ranks;
+  std::vector<StepShares> per_rank;
   std::vector<std::vector<double>> actions_s;  // as in TracedStep
 };
 
@@ -52,12 +52,12 @@ class RunLog {
   // To be added after the record's.
   [[nodiscard]] TrainingObserver observer();
 
-  // What somebody should know of. Any thread of any rank may call it; rank 0's are kept.
+  // Adds a warning. Any thread of any rank may call it; rank 0's are kept.
   void warn(const std::string& text) { events_.add("warning", text); }
 
-  // That something happened: `kind` is a word. Rank 0's.
+  // Adds an event: `kind` is a word. On rank 0.
   void tell(const std::string& kind, const std::string& text) { events_.add(kind, text); }
-  // What all ranks have sent in its steps, to be told with how it ends.
+  // What all ranks have sent in the steps, to be written when the run ends.
   void sent_bytes(double bytes) { summary_.set_sent_bytes(bytes); }
 
   // How the run ended: "finished", "interrupted" or "failed", and why. The first end counts. Any

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kGone =
     "the run folder, or metrics.jsonl in it, is gone: deleted, moved, or its disk removed";
 
-// That of an evaluation which a run that goes on from an earlier step has not made yet.
+// Removes an evaluation newer than the step being resumed from.
 void remove_if_later(const std::filesystem::path& evaluation, Index step) {
   std::ifstream file(evaluation);
   const auto json = nlohmann::json::parse(file, nullptr, false);
@@ -31,7 +31,7 @@ void remove_if_later(const std::filesystem::path& evaluation, Index step) {
   }
 }
 
-// That of rank 0, on all ranks.
+// Rank 0's, on all ranks.
 std::optional<BestSoFar> shared_best(const std::optional<BestSoFar>& mine,
                                      const Communicator& communicator) {
   struct Numbers {

@@ -73,7 +73,7 @@ class RunRecord {
   [[nodiscard]] bool goes_on() const { return folder_->goes_on(); }
   [[nodiscard]] std::filesystem::path checkpoint_file() const;
   [[nodiscard]] const std::optional<BestSoFar>& best() const { return best_; }
-  // Of this run and of the one that it goes on from, in the same folder.
+  // In this run and the one that it continues in the same folder.
   [[nodiscard]] Index evaluations_since_best() const { return since_best_; }
 
  private:

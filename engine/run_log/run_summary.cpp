@@ -10,8 +10,8 @@
 
 #include "engine/files/atomic_file.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/json_value.h"
 #include "partitioner/base/regular_file.h"
-#include "partitioner/report/json_value.h"
 
 namespace tessera::engine {
 
@@ -67,8 +67,7 @@ void RunSummaryFile::set_sent_bytes(double bytes) {
 }
 
 bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
-  constexpr std::chrono::seconds kPatience{
-      1};  // whoever tells of it may be about to end the process
+  constexpr std::chrono::seconds kPatience{1};  // whoever calls it may be about to end the process
   const std::unique_lock lock(mutex_, kPatience);
   if (!lock.owns_lock() || path_.empty() || std::exchange(ended_, true)) {
     return false;
@@ -85,32 +84,31 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
   for (const RunSummary::Rank& rank : summary_.ranks) {
     ranks.push_back({{"rank", ranks.size()}, {"host", rank.host}, {"threads", rank.threads}});
   }
-  const OrderedJson json{
-      {"state", state},
-      {"reason", reason},
-      {"started", started_},
-      {"ended", state == "running" ? OrderedJson() : OrderedJson(utc_now())},
-      {"version", summary_.version},
-      {"model", summary_.model},
-      {"data", summary_.data},
-      {"command", summary_.command},
-      {"first_step", summary_.first_step},
-      {"last_step", summary_.last_step},
-      {"epoch_steps", summary_.epoch_steps},
-      {"batch", summary_.batch},
-      {"seed", summary_.seed},
-      {"replicas", summary_.replicas},
-      {"sync", summary_.sync},
-      {"gradient_precision", summary_.gradient_precision},
-      {"exact", summary_.inexact.empty()},
-      {"not_exact", summary_.inexact},
-      {"training_pictures", summary_.training_pictures},
-      {"testing_pictures", summary_.testing_pictures},
-      {"class_names", summary_.class_names},
-      {"ranks", ranks},
-      {"predicted_step_s", partitioner::or_null<OrderedJson>(summary_.predicted_step_s)},
-      {"memory_limit_bytes", partitioner::or_null<OrderedJson>(summary_.memory_limit_bytes)},
-      {"sent_bytes", partitioner::or_null<OrderedJson>(summary_.sent_bytes)}};
+  const OrderedJson json{{"state", state},
+                         {"reason", reason},
+                         {"started", started_},
+                         {"ended", state == "running" ? OrderedJson() : OrderedJson(utc_now())},
+                         {"version", summary_.version},
+                         {"model", summary_.model},
+                         {"data", summary_.data},
+                         {"command", summary_.command},
+                         {"first_step", summary_.first_step},
+                         {"last_step", summary_.last_step},
+                         {"epoch_steps", summary_.epoch_steps},
+                         {"batch", summary_.batch},
+                         {"seed", summary_.seed},
+                         {"replicas", summary_.replicas},
+                         {"sync", summary_.sync},
+                         {"gradient_precision", summary_.gradient_precision},
+                         {"exact", summary_.inexact.empty()},
+                         {"not_exact", summary_.inexact},
+                         {"training_pictures", summary_.training_pictures},
+                         {"testing_pictures", summary_.testing_pictures},
+                         {"class_names", summary_.class_names},
+                         {"ranks", ranks},
+                         {"predicted_step_s", or_null<OrderedJson>(summary_.predicted_step_s)},
+                         {"memory_limit_bytes", or_null<OrderedJson>(summary_.memory_limit_bytes)},
+                         {"sent_bytes", or_null<OrderedJson>(summary_.sent_bytes)}};
   // Names may be any bytes.
   return json.dump(1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }

@@ -29,7 +29,7 @@ struct RunSummary {
   Index batch = 0;
   std::uint64_t seed = 0;
   int replicas = 1;
-  std::string sync;                  // how these are tied
+  std::string sync;                  // how these are synchronised
   std::string gradient_precision;    // how gradients travel
   std::vector<std::string> inexact;  // why training is not what one device computes; empty: it is
   Index training_pictures = 0;
@@ -53,7 +53,7 @@ class RunSummaryFile {
   void set_sent_bytes(double bytes);
 
   // Writes how it ended: "finished", "interrupted" or "failed", and why. The first end counts; any
-  // thread may tell of it. Where the file cannot be written it stays as it was. Returns whether it
+  // thread may call it. Where the file cannot be written it stays as it was. Returns whether it
   // is the first end of a run that had begun.
   bool end(const std::string& state, const std::string& reason);
 

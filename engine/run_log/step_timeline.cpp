@@ -11,7 +11,7 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr Index kSteady = 3;  // the first steps meet pages and connections that are not there yet
+constexpr Index kSteady = 3;  // the first steps have to set up pages and connections
 constexpr std::size_t kMostActions = 100'000;  // of all ranks
 
 }  // namespace
@@ -59,12 +59,12 @@ std::string StepTimeline::text(const std::vector<PerformedAction>& mine) const {
   TracedStep traced{{}, predicted_s_};
   double start_s = std::numeric_limits<double>::infinity();
   for (const auto& bytes : communicator_->gather_all(bytes_of(mine.data(), std::ssize(mine)))) {
-    std::vector<PerformedAction>& theirs = traced.of_ranks.emplace_back();
+    std::vector<PerformedAction>& theirs = traced.per_rank.emplace_back();
     theirs.resize(bytes.size() / sizeof(PerformedAction));
     std::memcpy(theirs.data(), bytes.data(), bytes.size());
     start_s = theirs.empty() ? start_s : std::min(start_s, theirs.front().begin_s);
   }
-  for (std::vector<PerformedAction>& actions : traced.of_ranks) {
+  for (std::vector<PerformedAction>& actions : traced.per_rank) {
     for (PerformedAction& action : actions) {
       action.begin_s -= start_s;
       action.end_s -= start_s;

@@ -13,7 +13,7 @@ namespace tessera::engine {
 
 class StepTimeline {
  public:
-  // Of the third step from here, or of the last one where there are fewer. `predicted_s` as in
+  // Records the third step from here, or the last one where there are fewer. `predicted_s` as in
   // TracedStep, rank 0's. All must outlive this.
   StepTimeline(Trainer& trainer,
                Index last_step,

@@ -65,20 +65,20 @@ void StepTimingFile::add(Index step, const StepTimes& times) {
   }
   step_ = step;
   if (++steps_ >= period_steps_) {
-    tell();
+    flush();
   }
 }
 
-void StepTimingFile::tell() {
+void StepTimingFile::flush() {
   if (steps_ == 0) {
     return;
   }
-  const std::vector<StepShares> of_ranks = communicator_->of_ranks(sum_);
-  const double step_s = of_ranks[0].step_s / static_cast<double>(steps_);
-  for (std::size_t rank = 0; lines_ && rank < of_ranks.size(); ++rank) {
+  const std::vector<StepShares> per_rank = communicator_->of_ranks(sum_);
+  const double step_s = per_rank[0].step_s / static_cast<double>(steps_);
+  for (std::size_t rank = 0; lines_ && rank < per_rank.size(); ++rank) {
     StepShares mean;
     for (const NamedShare& share : kShares) {
-      mean.*share.seconds = of_ranks[rank].*share.seconds / static_cast<double>(steps_);
+      mean.*share.seconds = per_rank[rank].*share.seconds / static_cast<double>(steps_);
     }
     write(static_cast<int>(rank), mean, false);
   }

@@ -35,10 +35,10 @@ class StepTimingFile {
                  const RunClock& clock,
                  const Communicator& communicator);
 
-  // Adds a step of this rank. All ranks call this together; about every ten seconds, and where the
-  // time is said to be `due`, they tell rank 0 the mean since the last time.
+  // Adds a step of this rank. All ranks call this together; about every ten seconds they flush().
   void add(Index step, const StepTimes& times);
-  void tell();
+  // Writes the mean of each rank since the last time. All ranks call this together.
+  void flush();
 
  private:
   void write(int rank, const StepShares& shares, bool predicted);

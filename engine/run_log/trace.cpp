@@ -28,7 +28,7 @@ class Trace {
       : plan_(plan), schedule_(schedule), step_(step) {}
 
   [[nodiscard]] std::string text() {
-    for (std::size_t rank = 0; rank < step_.of_ranks.size(); ++rank) {
+    for (std::size_t rank = 0; rank < step_.per_rank.size(); ++rank) {
       add_rank(static_cast<int>(rank));
     }
     return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events_ + "\n]}\n";
@@ -51,7 +51,7 @@ class Trace {
          {"tid", 0},
          {"args", {{"name", "actions"}}}});
     std::map<int, double> started;  // by transfer: when its Start was over
-    for (const PerformedAction& performed : step_.of_ranks[static_cast<std::size_t>(rank)]) {
+    for (const PerformedAction& performed : step_.per_rank[static_cast<std::size_t>(rank)]) {
       const Action& action = schedule_.actions[static_cast<std::size_t>(performed.action)];
       add({{"name", action_name(action)},
            {"cat", name_of(action.kind)},
@@ -89,18 +89,19 @@ class Trace {
   }
 
   [[nodiscard]] std::string transfer_name(int number) const {
-    const Transfer& of = transfer(number);
-    return of.kind == TransferKind::RunningStatistics
-               ? name_of(of.kind)
-               : fmt::format("{} {}", name_of(of.kind), of.subject);
+    const Transfer& named = transfer(number);
+    return named.kind == TransferKind::RunningStatistics
+               ? name_of(named.kind)
+               : fmt::format("{} {}", name_of(named.kind), named.subject);
   }
 
   [[nodiscard]] std::string action_name(const Action& action) const {
     if (action.kind != Action::Kind::Compute) {
       return fmt::format("{} {}", name_of(action.kind), transfer_name(action.transfer));
     }
-    const int of = action.bucket >= 0 ? action.bucket : action.layer;
-    return of < 0 ? name_of(action.phase) : fmt::format("{} {}", name_of(action.phase), of);
+    const int subject = action.bucket >= 0 ? action.bucket : action.layer;
+    return subject < 0 ? name_of(action.phase)
+                       : fmt::format("{} {}", name_of(action.phase), subject);
   }
 
   [[nodiscard]] bool concerns(int number, int rank) const {
@@ -137,16 +138,16 @@ class Trace {
   }
 
   void add_transfer(int number, int rank, OrderedJson& result) const {
-    const Transfer& of = transfer(number);
+    const Transfer& added = transfer(number);
     result["transfer"] = number;
-    result["kind"] = name_of(of.kind);
-    if (const char* subject = subject_of(of.kind)) {
-      result[subject] = of.subject;
+    result["kind"] = name_of(added.kind);
+    if (const char* subject = subject_of(added.kind)) {
+      result[subject] = added.subject;
     }
     Index sent = 0;
     Index received = 0;
-    for_each_message(plan_, of, [&](int from, int to, const partitioner::Payload& payload) {
-      const Index bytes = from == to ? 0 : message_bytes(plan_, of, payload, sizeof(float));
+    for_each_message(plan_, added, [&](int from, int to, const partitioner::Payload& payload) {
+      const Index bytes = from == to ? 0 : message_bytes(plan_, added, payload, sizeof(float));
       sent += from == rank ? bytes : 0;
       received += to == rank ? bytes : 0;
     });

@@ -13,7 +13,7 @@
 namespace tessera::engine {
 
 struct TracedStep {
-  std::vector<std::vector<PerformedAction>> of_ranks;  // seconds from the start of the step
+  std::vector<std::vector<PerformedAction>> per_rank;  // seconds from the start of the step
   // What each action takes by prediction: [rank][action], negative where nothing is predicted;
   // empty where there is no profile.
   std::vector<std::vector<double>> predicted_s;

@@ -22,7 +22,7 @@ SessionRun::SessionRun(SessionState& state, TrainingSetup& setup, PartitionChoos
       messages_(state.observer.messages),
       communicator_(state.communicator),
       setup_(setup),
-      log_(state.log),
+      run_log_(state.run_log),
       chooser_(chooser),
       partition_(setup.partition()),
       phases_(setup.network(), communicator_),
@@ -35,10 +35,10 @@ TrainingResult SessionRun::run() {
             .best = record_.best(),
             .tests_since_best = record_.evaluations_since_best()};
   } catch (const Stopped& stopped) {
-    log_.end("interrupted", stopped.what());
+    run_log_.end("interrupted", stopped.what());
     throw;
   } catch (const std::exception& error) {
-    log_.end("failed", error.what());
+    run_log_.end("failed", error.what());
     throw;
   }
 }
@@ -55,7 +55,7 @@ void SessionRun::train() {
       take_steps_while_samples_move(*mapped);
     }
     if (!mapped->moved().empty()) {
-      log_.tell("move", mapped->moved());
+      run_log_.tell("move", mapped->moved());
     }
   }
   if (chooser_ != nullptr) {
@@ -137,7 +137,7 @@ void SessionRun::begin(const PictureSources& sources) {
   if (chooser_ == nullptr) {
     say_plan();
   }
-  begin_log();
+  begin_run_log();
 }
 
 void SessionRun::end(Index program_bytes) {
@@ -149,8 +149,8 @@ void SessionRun::end(Index program_bytes) {
     messages_.say(
         step_comparison_.line(setup_.network(), request_.partition, setup_.workload(), partition_));
   });
-  log_.sent_bytes(sum_over_ranks(communicator_, static_cast<double>(phases_.sent_bytes())));
-  log_.end("finished", "");
+  run_log_.sent_bytes(sum_over_ranks(communicator_, static_cast<double>(phases_.sent_bytes())));
+  run_log_.end("finished", "");
   on_root(communicator_, [&] {
     if (const std::string energy = record_.energy_line(); !energy.empty()) {
       messages_.say(printable(energy) + "\n");
@@ -181,7 +181,7 @@ void SessionRun::change_to(const partitioner::Partition& partition,
       predicted.step_s = predicted_s ? predicted_s : predicted.step_s;
       planned = plan_json(setup_.network(), phase->plan(), setup_.planned_options(phase->plan()));
     });
-    log_.go_on(planned, std::move(predicted), phase->trainer(), length_.last_step);
+    run_log_.go_on(planned, std::move(predicted), phase->trainer(), length_.last_step);
   }
 }
 
@@ -199,7 +199,7 @@ RunRecord::Options SessionRun::record_options() const {
           .replace = request_.replace,
           .monitor = monitor_options(),
           .some_rest = changes_partition(),
-          .rescue = [this](const std::filesystem::path& rescued) { log_.copy_to(rescued); },
+          .rescue = [this](const std::filesystem::path& rescued) { run_log_.copy_to(rescued); },
           .resume_advice = observer_.resume_advice_in};
 }
 
@@ -210,12 +210,12 @@ std::optional<MonitorOptions> SessionRun::monitor_options() const {
   MonitorOptions options{.meters = request_.meters};
   options.warn = [this](const std::string& text) {
     messages_.warn(text);
-    log_.warn(text);
+    run_log_.warn(text);
   };
   return options;
 }
 
-void SessionRun::begin_log() {
+void SessionRun::begin_run_log() {
   RunLog::Start start;
   TrainingPhase& phase = *phases_.now();
   const partitioner::Plan& plan = phase.plan();
@@ -243,7 +243,7 @@ void SessionRun::begin_log() {
                      .memory_limit_bytes = request_.partition.memory_limit_bytes};
     start.plan_json = plan_json(setup_.network(), plan, setup_.planned_options(plan));
   });
-  log_.begin(std::move(start), record_, phase.trainer(), length_.last_step);
+  run_log_.begin(std::move(start), record_, phase.trainer(), length_.last_step);
 }
 
 void SessionRun::report_memory(const partitioner::MemoryUse& measured) {

@@ -26,12 +26,12 @@ namespace tessera::engine {
 // What lives as long as a session, during its run and for record_failure().
 struct SessionState {
   SessionState(TrainingRequest asked, const Communicator& ranks, TrainingSessionObserver told)
-      : request(std::move(asked)), communicator(ranks), observer(std::move(told)), log(ranks) {}
+      : request(std::move(asked)), communicator(ranks), observer(std::move(told)), run_log(ranks) {}
 
   TrainingRequest request;
   const Communicator& communicator;
   TrainingSessionObserver observer;
-  RunLog log;
+  RunLog run_log;
 };
 
 class SessionRun {
@@ -91,7 +91,7 @@ class SessionRun {
   [[nodiscard]] RunRecord::Options record_options() const;
 
   [[nodiscard]] std::optional<MonitorOptions> monitor_options() const;
-  void begin_log();
+  void begin_run_log();
   void take_steps_while_samples_move(MappedData& mapped);
 
   [[nodiscard]] const char* stop_notice() const {
@@ -112,7 +112,7 @@ class SessionRun {
   const SessionObserver& messages_;
   const Communicator& communicator_;
   TrainingSetup& setup_;
-  RunLog& log_;
+  RunLog& run_log_;
   PartitionChooser* chooser_;
   Preparation preparation_;
   TrainingLength length_;

@@ -49,7 +49,8 @@ void SessionRun::choose_by_trials() {
                           const auto& predicted_s) { change_to(partition, predicted_s); },
       .take_steps = [this](Index steps) { return try_steps(steps); },
       .write = [this](const char* name, const std::string& text) { record_.write(name, text); },
-      .tell = [this](const std::string& kind, const std::string& text) { log_.tell(kind, text); }};
+      .tell = [this](const std::string& kind,
+                     const std::string& text) { run_log_.tell(kind, text); }};
   chooser_->choose(runs);
   record_.write(run_file::kPartition, to_text(partition_));
 }
@@ -101,7 +102,7 @@ void SessionRun::go_on_by(const partitioner::Partition& partition, const std::st
   record_.write(run_file::kPartition, to_text(partition_));
   on_root(communicator_, [&] {
     const std::string text = "another partition: " + reason;
-    log_.tell("rebalance", text);
+    run_log_.tell("rebalance", text);
     messages_.say(printable(text) + "\n" + plan_text());
   });
 }
@@ -166,7 +167,7 @@ void SessionRun::add_observers(TrainingRun& run) {
     run.add(observer_.steps);
   }
   run.add(record_.observer(phases_.now()->trainer(), begun_));
-  run.add(log_.observer());
+  run.add(run_log_.observer());
   run.add({.checkpoint =
                [this](Index step) {
                  if (observer_.checkpoint) {

@@ -131,7 +131,7 @@ PredictedSteps predicted_steps(const PartitionRequest& request,
                      .step_s();
   steps.actions_s = action_seconds(played, plan);
   for (std::size_t rank = 0; played.simulated && rank < steps.actions_s.size(); ++rank) {
-    steps.of_ranks.push_back(shares_of(played, rank, plan));
+    steps.per_rank.push_back(shares_of(played, rank, plan));
   }
   return steps;
 }

@@ -30,7 +30,7 @@ TrainingResult TrainingSession::run() {
 }
 
 void TrainingSession::record_failure(const std::string& reason) {
-  state_->log.end("failed", reason);
+  state_->run_log.end("failed", reason);
 }
 
 }  // namespace tessera::engine

@@ -13,8 +13,8 @@ namespace tessera::engine {
 
 class CarriedState {
  public:
-  // Of a trainer under `plan`; null on a rank that takes no part. Trainer and plan need not outlive
-  // this. All ranks that take part call it together.
+  // Takes the state of a trainer under `plan`; null on a rank that takes no part. Trainer and plan
+  // need not outlive this. All ranks that take part call it together.
   CarriedState(const partitioner::Plan& plan, Trainer* trainer);
 
   // Gives it to a trainer of the same network and optimizer under another plan; null on a rank that

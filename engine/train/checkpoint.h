@@ -2,10 +2,10 @@
 // "layers.3.weight", optimizer state as "optimizer.layers.3.weight.first" and ".second"; step,
 // seed, images seen, the model's text and how its pictures are prepared are metadata of the file.
 //
-// Of replicas that are apart these are the model that they have in common; what each rank goes on
-// from is there, too, as "ranks.2.state", a row of numbers that says something under the same plan
-// alone, and so is what compression has left of gradients and values. With `half` it is not: a run
-// that goes on after saving forgets what rounding has left.
+// Independent replicas save the model that they have in common; what each rank goes on from is
+// there, too, as "ranks.2.state", a row of numbers that says something under the same plan alone,
+// and so is what compression has left of gradients and values. With `half` it is not: a run that
+// goes on after saving forgets what rounding has left.
 //
 // Rank 0 reads and writes; a chunk of a tensor at a time travels between it and its owners, so that
 // checkpoints take no memory to speak of. All ranks call these functions together unless said
@@ -33,7 +33,7 @@ struct TestResult {
   MetricValue score;  // of the metric by which runs are compared
   double loss = 0;
 
-  // Of two by the same metric; one by another metric says nothing.
+  // Compares two results of the same metric; false for another metric.
   [[nodiscard]] bool better_than(const TestResult& other) const;
 };
 
@@ -48,7 +48,7 @@ struct TrainingState {
   int last_frozen = -1;        // layer; there is no optimizer state up to it. -1: none is frozen
   Index post_local_steps = 0;  // of a post-local run: those of its first part
 
-  // Of what is read: whether it has states of ranks, and whether they are those of this plan.
+  // Whether a file that was read has states of ranks, and whether they are those of this plan.
   enum class RankStates { None, Restored, OfAnotherPlan };
   RankStates rank_states = RankStates::None;
 };
@@ -73,8 +73,8 @@ void save_checkpoint(const std::filesystem::path& path,
 // rank alone.
 [[nodiscard]] Index checkpoint_images_seen(const std::filesystem::path& path);
 
-// Of the best weights so far of a training of this network up to a step, as a checkpoint keeps it;
-// nothing where there is no such file or it is of later steps. Reads on this rank alone.
+// The result of the best weights of a training of this network up to a step, as a checkpoint keeps
+// it; nothing where there is no such file or it is of later steps. Reads on this rank alone.
 struct BestSoFar {
   Index step = 0;
   TestResult tested;

@@ -77,19 +77,19 @@ void ClassificationMetrics::accumulate(std::span<const float> outputs, const Tar
 }
 
 void ClassificationMetrics::merge(const Metric& other) {
-  const auto* of = dynamic_cast<const ClassificationMetrics*>(&other);
-  expects(of != nullptr && of->classes() == classes(), "metrics of the same classes");
+  const auto* added = dynamic_cast<const ClassificationMetrics*>(&other);
+  expects(added != nullptr && added->classes() == classes(), "metrics of the same classes");
   for (std::size_t i = 0; i < scores_.size(); ++i) {
-    scores_[i].pictures += of->scores_[i].pictures;
-    scores_[i].predicted += of->scores_[i].predicted;
-    scores_[i].right += of->scores_[i].right;
+    scores_[i].pictures += added->scores_[i].pictures;
+    scores_[i].predicted += added->scores_[i].predicted;
+    scores_[i].right += added->scores_[i].right;
   }
-  for (const auto& [pair, pictures] : of->pairs_) {
+  for (const auto& [pair, pictures] : added->pairs_) {
     pairs_[pair] += pictures;
   }
-  pictures_ += of->pictures_;
-  right_ += of->right_;
-  in_top5_ += of->in_top5_;
+  pictures_ += added->pictures_;
+  right_ += added->right_;
+  in_top5_ += added->in_top5_;
 }
 
 std::vector<MetricValue> ClassificationMetrics::result() const {

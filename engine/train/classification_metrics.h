@@ -1,4 +1,4 @@
-// How well a network tells classes apart: counted picture by picture from its outputs, then asked
+// How well a network distinguishes classes: counted picture by picture from its outputs, then asked
 // for shares. Nothing here talks to other ranks; rank 0 has the gathered outputs and counts.
 //
 // The predicted class is the first of the largest outputs. An output that is NaN is never right.
@@ -38,9 +38,9 @@ class ClassificationMetrics : public Metric {
   explicit ClassificationMetrics(int classes = 0);
 
   void clear() override;
-  // Of the images whose class is known.
+  // Images whose class is unknown do not count.
   void accumulate(std::span<const float> outputs, const Targets& targets) override;
-  // Of as many classes.
+  // `other` has as many classes.
   void merge(const Metric& other) override;
   // "accuracy", and "top5" where there are more than five classes.
   [[nodiscard]] std::vector<MetricValue> result() const override;
@@ -72,7 +72,7 @@ class ClassificationMetrics : public Metric {
   Index in_top5_ = 0;
 };
 
-// Of as many classes as the network has outputs.
+// For as many classes as the network has outputs.
 [[nodiscard]] ClassificationMetrics class_metric(const partitioner::Network& network);
 
 }  // namespace tessera::engine

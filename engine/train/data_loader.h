@@ -32,14 +32,13 @@ class DataLoader {
   DataLoader(std::optional<BatchSource> source,
              const partitioner::Plan& plan,
              const Communicator& communicator);
-  // Of a source that other loaders have, too; null on ranks that do not read. One that reads ahead
-  // may have it for a moment longer.
+  // Shares a source with other loaders; null on ranks that do not read. A loader that reads ahead
+  // may keep it for a moment longer.
   DataLoader(std::shared_ptr<const BatchSource> source,
              const partitioner::Plan& plan,
              const Communicator& communicator);
 
-  // Of random pictures. They are drawn once and then kept, so that passing them on takes next to no
-  // time.
+  // Random images. They are drawn once and then kept, so that loading them takes next to no time.
   DataLoader(RandomPictures pictures,
              const partitioner::Plan& plan,
              const Communicator& communicator);
@@ -52,16 +51,17 @@ class DataLoader {
   }
 
   // Fills the execution's image with what pass `step` needs of it (the image of other ranks follows
-  // in forward()), and targets(). Of a data set in parts, sets how many images each rank has. What
-  // goes wrong with reading is returned, not thrown: the other ranks go on and must be told. Pass
+  // in forward()), and targets(). Where each rank has a part of the data set, sets how many images
+  // each has. What goes wrong with reading is returned, not thrown: the other ranks go on and have
+  // to learn of it. Pass
   // `step` + 1 is then read ahead, while this one is computed.
   [[nodiscard]] std::optional<std::string> load(Index step, Execution<float>& execution);
 
   // Waits until no pass is being read ahead: the source may then change, up to the next load().
   void finish_reading() const;
 
-  // Of the images of the pass. Of a data set in parts a rank has those of its own images, and rank
-  // 0 in testing those of all.
+  // Targets of the images of the pass. Where each rank has a part of the data set it has the
+  // targets of its own images, and rank 0 in testing those of all.
   [[nodiscard]] const Targets& targets() const { return targets_; }
 
   // Null on ranks that do not read, and where pictures are random.
@@ -110,7 +110,7 @@ class DataLoader {
   [[nodiscard]] const DataShares* shares() const {
     return source_ ? source_->options().shares.get() : nullptr;
   }
-  // Of each rank; where one rank has all parts, theirs together.
+  // For each rank; where one rank has all parts, the sum of theirs.
   [[nodiscard]] std::vector<Index> shared_images(Index step) const;
   // What this rank reads of the pass after `step`, whose region is given.
   [[nodiscard]] Region region_after(Index step, const Region& region) const;

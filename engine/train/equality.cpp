@@ -76,7 +76,7 @@ std::vector<T> draw_map(const partitioner::Network& network,
   return values;
 }
 
-// Of the layers that losses are taken of; 1 where there are none.
+// The smallest output that has a loss; 1 without losses.
 Index fewest_outputs(const partitioner::Network& network,
                      const std::vector<partitioner::Loss>& losses) {
   Index fewest = losses.empty() ? 1 : network.shape(losses.front().layer).volume();
@@ -186,8 +186,8 @@ template <class A, class B>
 double difference(const std::vector<A>& a, const std::vector<B>& b, double scale) {
   double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double apart = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-    most = apart <= most ? most : (apart < INFINITY ? apart : INFINITY);
+    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    most = difference <= most ? most : (difference < INFINITY ? difference : INFINITY);
   }
   if (!std::isfinite(most) || !std::isfinite(scale)) {
     return INFINITY;

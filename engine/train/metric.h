@@ -32,11 +32,11 @@ class Metric {
   // Places without a picture do not count.
   virtual void accumulate(std::span<const float> outputs, const Targets& targets) = 0;
 
-  // Adds what another metric of the same kind has seen: of other images.
+  // Adds what another metric of the same kind has seen, of other images.
   virtual void merge(const Metric& other) = 0;
 
-  // Of all images so far; of none, the values are NaN. The first says which of two networks is
-  // better; there are as many, by the same names, whatever was seen.
+  // The values for all images so far; NaN if there were none. The first says which of two networks
+  // is better; there are as many, by the same names, whatever was seen.
   [[nodiscard]] virtual std::vector<MetricValue> result() const = 0;
 };
 

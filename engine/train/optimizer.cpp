@@ -44,7 +44,7 @@ void Optimizer<T>::update(ParameterSet<T>& parameters, Index step) {
   }
 }
 
-// Of one parameter in one step.
+// The rules for one parameter in one step.
 template <class T>
 struct Optimizer<T>::Rules {
   AdamRule<T> adam;

@@ -20,7 +20,7 @@
 
 namespace tessera::engine {
 
-// Of one learnt parameter: what its owner remembers of the elements it owns, run after run as
+// The state of one learnt parameter, for the elements that a rank owns: run after run, as
 // owned_alone() of parameter_chunks.h places them.
 template <class T>
 struct OptimizerState {

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kRemedy =
     "copy the same data set to all machines, or let one rank read for all with --reader 0";
 
-// What ranks compare of a picture, in the order in which differences are told.
+// What ranks compare of a picture, in the order in which differences are reported.
 struct Entry {
   std::string name;
   std::string bytes;  // empty: not a file of its own

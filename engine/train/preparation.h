@@ -29,7 +29,7 @@ struct Preparation {
   friend bool operator==(const Preparation&, const Preparation&) = default;
 };
 
-// Of the record in a file's metadata.
+// Key of the record in a file's metadata.
 inline constexpr const char* kPreparationKey = "preparation";
 
 [[nodiscard]] Preparation preparation_of(const RenderingRules& rules,

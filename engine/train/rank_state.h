@@ -1,6 +1,5 @@
-// What each rank goes on from beside what all have in common: what replicas that are apart differ
-// in, and what compression has left of gradients. It means something under the very same plan
-// alone.
+// What each rank goes on from beside what all have in common: what independent replicas differ in,
+// and what compression has left of gradients. It means something under the very same plan alone.
 
 #pragma once
 

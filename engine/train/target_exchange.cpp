@@ -14,7 +14,7 @@ using partitioner::Message;
 
 namespace {
 
-// Of one place of the batch.
+// Describes one image of the batch.
 struct Head {
   std::int32_t has_picture = 0;
   std::int32_t has_label = 0;
@@ -36,11 +36,14 @@ Value value_at(const std::vector<std::byte>& bytes, std::size_t i) {
   return value;
 }
 
-Head head_of(const std::optional<ImageTargets>& of) {
-  if (!of) {
+Head head_of(const std::optional<ImageTargets>& image) {
+  if (!image) {
     return {};
   }
-  return {1, of->label ? 1 : 0, of->label.value_or(0), static_cast<std::int32_t>(of->boxes.size())};
+  return {1,
+          image->label ? 1 : 0,
+          image->label.value_or(0),
+          static_cast<std::int32_t>(image->boxes.size())};
 }
 
 std::size_t count_boxes(const std::vector<std::byte>& heads) {
@@ -56,11 +59,11 @@ void pack(const Targets& targets,
           std::vector<std::byte>& heads,
           std::vector<std::byte>& boxes) {
   for (Index n = images.begin; n < images.end; ++n) {
-    const std::optional<ImageTargets>& of = targets[static_cast<std::size_t>(n)];
-    const Head head = head_of(of);
+    const std::optional<ImageTargets>& image = targets[static_cast<std::size_t>(n)];
+    const Head head = head_of(image);
     append(heads, std::span<const Head>(&head, 1));
-    if (of) {
-      append(boxes, std::span<const Box>(of->boxes));
+    if (image) {
+      append(boxes, std::span<const Box>(image->boxes));
     }
   }
 }
@@ -72,17 +75,17 @@ void unpack(const std::vector<std::byte>& heads,
   std::size_t next = 0;
   for (Index i = 0; i < images.size(); ++i) {
     const auto head = value_at<Head>(heads, static_cast<std::size_t>(i));
-    std::optional<ImageTargets>& of = targets[static_cast<std::size_t>(images.begin + i)];
-    of.reset();
+    std::optional<ImageTargets>& image = targets[static_cast<std::size_t>(images.begin + i)];
+    image.reset();
     if (head.has_picture == 0) {
       continue;
     }
-    of.emplace();
+    image.emplace();
     if (head.has_label != 0) {
-      of->label = head.label;
+      image->label = head.label;
     }
     for (std::int32_t box = 0; box < head.boxes; ++box) {
-      of->boxes.push_back(value_at<Box>(boxes, next++));
+      image->boxes.push_back(value_at<Box>(boxes, next++));
     }
   }
 }

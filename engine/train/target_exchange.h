@@ -15,7 +15,7 @@ namespace tessera::engine {
 
 class TargetExchange {
  public:
-  // Of Plan::targets, whose regions say which images.
+  // `messages` are Plan::targets, whose regions say which images.
   TargetExchange(const Communicator& communicator, std::vector<partitioner::Message> messages);
 
   // Assigns what others send to their places. All ranks call this together.

@@ -43,11 +43,11 @@ Trainer::Trainer(const partitioner::Network& network,
       has_loss_(!losses(network).empty()) {
   execution_.parameters().initialize(options.seed);
   if (plan.replicas.independent()) {
-    tie_replicas();
+    prepare_synchroniser();
   }
 }
 
-void Trainer::tie_replicas() {
+void Trainer::prepare_synchroniser() {
   ReplicaModel model{.plan = &execution_.plan(),
                      .communicator = communicator_,
                      .parameters = &execution_.parameters_under_way()};
@@ -83,12 +83,12 @@ Trainer::CommonModel Trainer::common_model() {
     begin();
     settle();
     (void)execution_.parameters();  // values that are under way
-    synchroniser_->meet();
+    synchroniser_->share_model();
   }
   return CommonModel(synchroniser_.get());
 }
 
-// Of replicas that may be steps apart: what all have to learn of the steps so far.
+// Where replicas may run ahead: what all have to learn of the steps so far.
 void Trainer::settle() {
   if (!relay_) {
     return;
@@ -173,7 +173,7 @@ void Trainer::update(int bucket) {
   synchroniser_->update(bucket, steps_ + 1, update_in_place);
 }
 
-// Of all replicas; where these may be steps apart, of some steps before.
+// The sum of all replicas; where these may run ahead, that of some steps before.
 PassOutcome Trainer::outcome_of(const Pass& pass,
                                 const std::optional<std::string>& images_problem) {
   if (!relay_) {

@@ -38,8 +38,8 @@ struct StepTimes {
 };
 
 struct StepResult {
-  // Mean over the images of the step, of the network before the update. Where replicas may be S
-  // steps apart, of S steps before, or of the first step.
+  // Mean over the images of the step, of the network before the update; where replicas may be S
+  // steps ahead of each other, of the step S steps earlier, or of the first step.
   double loss = 0;
   double learning_rate = 0;
   StepTimes times;
@@ -81,15 +81,15 @@ class Trainer {
   // output get the same small gradient, its loss is 0, and the ranks agree on nothing.
   StepResult step(DataLoader& loader);
 
-  // From here until the returned value is gone, replicas that are apart hold the model that they
-  // have in common, which is what a checkpoint has and what is tested; then each its own again. All
+  // From here until the returned value is gone, independent replicas hold the model that they have
+  // in common, which is what a checkpoint has and what is tested; then each its own again. All
   // ranks call this together, also where there are no such replicas.
   class CommonModel {
    public:
     explicit CommonModel(Synchroniser* synchroniser) : synchroniser_(synchroniser) {}
     ~CommonModel() {
       if (synchroniser_ != nullptr) {
-        synchroniser_->part();
+        synchroniser_->restore_own();
       }
     }
     CommonModel(const CommonModel&) = delete;
@@ -98,19 +98,20 @@ class Trainer {
    private:
     Synchroniser* synchroniser_;
   };
-  // Where replicas may be steps apart, throws AgreedError if a picture of a step so far could not
+  // Where replicas may run ahead, throws AgreedError if a picture of a step so far could not
   // be read, or rank 0 has reported a problem: what they have is not worth saving then.
   [[nodiscard]] CommonModel common_model();
 
-  // Whether replicas may be steps apart: then nothing that all ranks do together may come after
-  // each step. What rank 0 has to say of it, all learn within some steps, by an AgreedError.
+  // Whether replicas may be steps ahead of each other: then nothing that all ranks do together may
+  // come after each step. What rank 0 has to say of it, all learn within some steps, by an
+  // AgreedError.
   [[nodiscard]] bool runs_ahead() const { return relay_ != nullptr; }
   void report(std::optional<std::string> problem);
 
   // For a checkpoint, and to be filled from one before resume_at().
   [[nodiscard]] RankState rank_state();
 
-  // Bytes that this rank takes to tie replicas, and that it has sent in steps.
+  // Bytes that this rank takes to synchronise replicas, and that it has sent in steps.
   [[nodiscard]] Index synchronisation_bytes() const {
     return synchroniser_ ? synchroniser_->bytes() : 0;
   }
@@ -146,7 +147,7 @@ class Trainer {
   [[nodiscard]] Pass training_pass(Index part, const Targets* targets) const;
   [[nodiscard]] PassOutcome outcome_of(const Pass& pass,
                                        const std::optional<std::string>& images_problem);
-  void tie_replicas();
+  void prepare_synchroniser();
   void begin();
   void settle();
   void update();
@@ -157,9 +158,9 @@ class Trainer {
   const Communicator* communicator_;
   Execution<float> execution_;
   Optimizer<float> optimizer_;
-  std::unique_ptr<Synchroniser> synchroniser_;  // of replicas that are apart
-  std::unique_ptr<OutcomeRelay> relay_;         // of those that may be steps apart
-  std::optional<std::string> reported_;         // rank 0's, and not told yet
+  std::unique_ptr<Synchroniser> synchroniser_;  // of independent replicas
+  std::unique_ptr<OutcomeRelay> relay_;         // of those that may run ahead
+  std::optional<std::string> reported_;         // rank 0's, and not sent yet
   bool void_step_ = false;  // this replica has no pictures: its gradient counts as 0
   bool begun_ = false;
   bool restored_ = false;

@@ -16,7 +16,7 @@
 
 namespace tessera::engine {
 
-// Of pictures, null on ranks that do not read; they outlast the loaders that use them.
+// Sources of images, null on ranks that do not read; they outlast the loaders that use them.
 struct PictureSources {
   std::shared_ptr<const BatchSource> training;
   std::shared_ptr<const BatchSource> testing;
@@ -43,7 +43,7 @@ class TrainingPhase {
   TrainingPhase& operator=(const TrainingPhase&) = delete;
 
   [[nodiscard]] const partitioner::Plan& plan() const { return plan_; }
-  // Of those who take part.
+  // The ranks that take part.
   [[nodiscard]] const Communicator& communicator() const { return communicator_; }
   [[nodiscard]] Trainer& trainer() { return trainer_; }
   [[nodiscard]] DataLoader& training() { return training_; }

@@ -34,11 +34,11 @@ TrainingRun::TrainingRun(Trainer& trainer, DataLoader& training, const TrainingL
                          trainer.execution().communicator().rank())) {}
 
 template <class... Parameters, class... Arguments>
-void TrainingRun::tell(std::function<void(Parameters...)> TrainingObserver::*event,
-                       const Arguments&... arguments) const {
+void TrainingRun::notify(std::function<void(Parameters...)> TrainingObserver::*event,
+                         const Arguments&... arguments) const {
   for (const TrainingObserver& observer : observers_) {
-    if (const auto& told = observer.*event) {
-      told(arguments...);
+    if (const auto& function = observer.*event) {
+      function(arguments...);
     }
   }
 }
@@ -53,7 +53,7 @@ void TrainingRun::run_in_order(const char* stop_notice, const Work& work) {
   } catch (const AgreedError&) {
     if (trainer_->steps_done() > first_step_ && !trainer_->runs_ahead()) {
       const auto common = trainer_->common_model();
-      tell(&TrainingObserver::failure, trainer_->steps_done());
+      notify(&TrainingObserver::failure, trainer_->steps_done());
     }
     throw;
   }
@@ -64,7 +64,7 @@ void TrainingRun::run(const char* stop_notice) {
     while (trainer_->steps_done() < length_.last_step && !enough_) {
       take_step();
     }
-    tell(&TrainingObserver::end, trainer_->steps_done());
+    notify(&TrainingObserver::end, trainer_->steps_done());
   });
 }
 
@@ -97,7 +97,7 @@ StepResult TrainingRun::timed_step() {
 void TrainingRun::take_step() {
   const StepResult result = timed_step();
   const Index step = trainer_->steps_done();
-  tell(&TrainingObserver::step, step, result);
+  notify(&TrainingObserver::step, step, result);
   const bool last = step == length_.last_step;
   const Index period =
       length_.checkpoint_steps > 0 ? length_.checkpoint_steps : length_.epoch_steps;
@@ -116,7 +116,7 @@ void TrainingRun::checkpoint() {
   step_end_s_.reset();
   checkpoint_step_ = trainer_->steps_done();
   const auto common = trainer_->common_model();
-  tell(&TrainingObserver::checkpoint, checkpoint_step_);
+  notify(&TrainingObserver::checkpoint, checkpoint_step_);
 }
 
 void TrainingRun::end_epoch() {
@@ -127,7 +127,7 @@ void TrainingRun::end_epoch() {
   if (testing_ != nullptr) {
     evaluate_now(step, epoch);
   }
-  tell(&TrainingObserver::epoch, step, epoch);
+  notify(&TrainingObserver::epoch, step, epoch);
   enough_ = testing_ != nullptr && observers_have_enough();
   if (enough_ && checkpoint_step_ != step) {
     checkpoint();
@@ -145,7 +145,7 @@ void TrainingRun::evaluate_now(Index step, double epoch) {
       signal = stopped.signal();
     }
     if (result) {
-      tell(&TrainingObserver::evaluation, step, epoch, *result);
+      notify(&TrainingObserver::evaluation, step, epoch, *result);
     }
   }
   if (!result) {
@@ -165,7 +165,7 @@ void TrainingRun::stop(int signal) {
   if (checkpoint_step_ != trainer_->steps_done()) {
     checkpoint();
   }
-  tell(&TrainingObserver::stopped, trainer_->steps_done());
+  notify(&TrainingObserver::stopped, trainer_->steps_done());
   throw Stopped(signal);
 }
 

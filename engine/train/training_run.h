@@ -41,7 +41,7 @@ struct TrainingObserver {
   // A signal asked for an end; everything else is done, a checkpoint too.
   std::function<void(Index step)> stopped = {};
   // An AgreedError other than Diverged ends a run that has done steps: a picture cannot be read, or
-  // an observer failed. Not where replicas may be steps apart: some have gone on by then, so the
+  // an observer failed. Not where replicas may run ahead: some have gone on by then, so the
   // last checkpoint is what is left. The error is thrown on afterwards, unless this throws another
   // one.
   std::function<void(Index step)> failure = {};
@@ -87,8 +87,8 @@ class TrainingRun {
   [[nodiscard]] bool observers_have_enough() const;
   [[noreturn]] void stop(int signal);
   template <class... Parameters, class... Arguments>
-  void tell(std::function<void(Parameters...)> TrainingObserver::*event,
-            const Arguments&... arguments) const;
+  void notify(std::function<void(Parameters...)> TrainingObserver::*event,
+              const Arguments&... arguments) const;
 
   Trainer* trainer_;
   DataLoader* training_;

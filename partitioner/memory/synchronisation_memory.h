@@ -1,5 +1,5 @@
-// Bytes that a rank takes to tie replicas that are apart: messages, copies of parameters that are
-// not the current ones, and a copy of all that it trains while replicas show what they have in
+// Bytes that a rank takes to synchronise independent replicas: messages, copies of parameters that
+// are not the current ones, and a copy of all that it trains while replicas show what they have in
 // common, for a checkpoint or a test.
 
 #pragma once

@@ -1,13 +1,14 @@
-// Replicas: groups of ranks that each hold the model, and how they are synchronised. Part of the decision.
+// Replicas: groups of ranks that each hold the model, and how they are synchronised. Part of the
+// decision.
 //
 // Of `count` replicas, replica r has ranks [r * ranks / count, (r + 1) * ranks / count) and the
 // same share of the images of each pass. All are cut alike: a partition of several replicas is that
 // of one, repeated along the images.
 //
-// Tied by every step they are one model: its gradients are summed over all ranks and its batch
-// statistics taken of all images, so nothing tells them from tiles. Tied in any other way each has
-// parameters, batch statistics and an optimizer of its own, and no message of a pass leaves a
-// replica: what ties them happens between the gradients of a step and the next step.
+// Synchronised every step they are one model: its gradients are summed over all ranks and its batch
+// statistics taken of all images, so nothing tells them from tiles. Synchronised in any other way
+// each has parameters, batch statistics and an optimizer of its own, and no message of a pass
+// leaves a replica: they are synchronised between the gradients of a step and the next step.
 
 #pragma once
 

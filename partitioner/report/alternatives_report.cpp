@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "partitioner/base/json_value.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/text_table.h"
 #include "partitioner/report/alternatives.h"
-#include "partitioner/report/json_value.h"
 
 namespace tessera::partitioner {
 

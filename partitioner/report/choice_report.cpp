@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "partitioner/base/json_value.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/text_table.h"
 #include "partitioner/report/device_names.h"
-#include "partitioner/report/json_value.h"
 
 namespace tessera::partitioner {
 

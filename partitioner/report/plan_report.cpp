@@ -227,7 +227,7 @@ class Report {
                                ranks_text())});
     if (plan_.replicas.count > 1) {
       lines.add_row({"replicas",
-                     fmt::format("{} of {}, tied by {}",
+                     fmt::format("{} of {}, synchronised by {}",
                                  plan_.replicas.count,
                                  counted(plan_.ranks / plan_.replicas.count, "rank"),
                                  to_text(plan_.replicas.sync))});

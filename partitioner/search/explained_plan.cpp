@@ -134,7 +134,7 @@ ExplainedPlan explained_step(const Network& network,
   return plan;
 }
 
-// A step of the slowest replica, and what ties them.
+// A step of the slowest replica, and its synchronisation.
 ExplainedPlan explained_replicas(const Network& network,
                                  const ClusterProfile& cluster,
                                  const SearchOptions& options,
@@ -163,7 +163,7 @@ ExplainedPlan explained_replicas(const Network& network,
       synchronisation_cost(make_plan(network, partition, options.batch), cluster);
   time.synchronisation_s = cost.added_s(replica_s);
   slowest->replicas = ExplainedReplicas{cost, replica_s};
-  if (slowest->traffic) {  // without what ties them
+  if (slowest->traffic) {  // without synchronisation
     slowest->traffic->sent.messages *= count;
     slowest->traffic->sent.bytes *= count;
   }

@@ -1,4 +1,4 @@
-// A small training of replicas on all ranks, tied in any way.
+// A small training of replicas on all ranks, synchronised in any way.
 
 #pragma once
 

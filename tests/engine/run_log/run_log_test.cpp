@@ -129,8 +129,8 @@ TEST_CASE("parts of a mean step add up to it, and predictions come first") {
   times.step_s = 7.5;
   file.add(1, times);
   file.add(2, times);
-  file.tell();
-  file.tell();  // nothing is new
+  file.flush();
+  file.flush();  // nothing is new
   const engine::RunData data = read_run(folder.path());
   REQUIRE(data.predicted.size() == 1);
   CHECK(data.predicted[0].step_s == 2);

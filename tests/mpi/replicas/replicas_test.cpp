@@ -1,4 +1,4 @@
-// Training on several replicas, tied in each way, beside training on one device.
+// Training on several replicas, synchronised in each way, beside training on one device.
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace tessera::partitioner {
+namespace tessera {
 
 // The value, or null where there is none.
 template <class Json, class Value>
@@ -12,4 +12,4 @@ template <class Json, class Value>
   return value ? Json(*value) : Json();
 }
 
-}  // namespace tessera::partitioner
+}  // namespace tessera
