@@ -1,5 +1,5 @@
-// Chooses which devices of a cluster to train a model on, by predictions and short trials, and trains
-// on them, a rank for each device: mpiexec.mpich -n 2 choose MODEL DATA CLUSTER RUN.
+// Chooses which devices of a cluster to train a model on, by predictions and short trials, and
+// trains on them, a rank for each device: mpiexec.mpich -n 2 choose MODEL DATA CLUSTER RUN.
 
 #include <cstdio>
 
