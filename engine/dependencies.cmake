@@ -11,6 +11,9 @@ pkg_check_modules(tessera_stb REQUIRED IMPORTED_TARGET GLOBAL stb)
 pkg_check_modules(tessera_pictures REQUIRED IMPORTED_TARGET GLOBAL libjpeg libpng libwebp libwebpdemux libexif)
 # Optional: without it no plug on the network can be asked for its watts.
 pkg_check_modules(tessera_http IMPORTED_TARGET GLOBAL libcurl)
+pkg_check_modules(tessera_unicode REQUIRED IMPORTED_TARGET GLOBAL libutf8proc)
+find_path(TESSERA_CSV_INCLUDE_DIR csv.h REQUIRED)
+find_library(TESSERA_CSV_LIBRARY csv REQUIRED)
 pkg_check_modules(tessera_lemon REQUIRED IMPORTED_TARGET GLOBAL lemon)
 # Optional: without it `balance --classes` is not there.
 pkg_check_modules(tessera_clp IMPORTED_TARGET GLOBAL clp)

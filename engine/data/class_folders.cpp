@@ -3,10 +3,12 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 #include <system_error>
 
 #include "engine/data/folder_listing.h"
 #include "engine/data/picture_files.h"
+#include "engine/data/unicode_names.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -126,9 +128,16 @@ void add_loose_pictures(const fs::path& folder, PictureFiles& files) {
 void add_half(const fs::path& half, bool must_be_full, PictureFiles& files) {
   const fs::path folder = half.empty() ? files.base : files.base / half;
   add_loose_pictures(folder, files);
+  for (const std::string& name : foreign_folders_in(folder)) {
+    files.problems.push_back({DataFault::LeftOut,
+                              (folder / name).string(),
+                              "this folder is left out: it is a system's or a training run's"});
+  }
   for (const std::string& name : folders_in(folder)) {
-    const auto known = std::lower_bound(files.class_names.begin(), files.class_names.end(), name);
-    if (known == files.class_names.end() || *known != name) {
+    const std::string class_name = composed(name);
+    const auto known =
+        std::lower_bound(files.class_names.begin(), files.class_names.end(), class_name);
+    if (known == files.class_names.end() || *known != class_name) {
       files.problems.push_back(
           {DataFault::UnknownClass,
            (folder / name).string(),
@@ -176,20 +185,44 @@ void add_emptiness(const Halves& halves, bool training, PictureFiles& files) {
   files.problems.push_back(
       {DataFault::Unusable,
        (half.empty() ? files.base : files.base / half).string(),
-       fmt::format("no picture for {} was found here{}: add some",
-                   training ? "training" : "testing",
-                   divided && !training ? " (every tenth of at least ten)" : "")});
+       fmt::format(
+           "no picture for {} was found here{}: add some",
+           training ? "training" : "testing",
+           divided && !training ? " (a tenth of each class, of at least two pictures)" : "")});
 }
 
-// Every tenth picture, or all others.
+// Every tenth picture of each class and the last one of a class that has fewer, but not its only
+// one; or all others.
 PictureFiles keep_part(const PictureFiles& all, bool training) {
+  std::vector<Index> sizes(all.class_names.size());
+  for (const int label : all.labels) {
+    ++sizes[static_cast<std::size_t>(label)];
+  }
+  std::vector<Index> seen(sizes.size());
   std::vector<Index> others;
   for (Index i = 0; i < all.paths.size(); ++i) {
-    if ((i % kTestEvery != kTestEvery - 1) != training) {
+    const auto label = static_cast<std::size_t>(all.labels[static_cast<std::size_t>(i)]);
+    const Index place = seen[label]++;
+    const bool few = sizes[label] > 1 && sizes[label] < kTestEvery;
+    const bool tests = few ? place == sizes[label] - 1 : place % kTestEvery == kTestEvery - 1;
+    if (tests == training) {
       others.push_back(i);
     }
   }
   return without_items(all, others);
+}
+
+}  // namespace
+
+namespace {
+
+// In the order of classes, each once.
+std::vector<std::string> class_names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const std::string& name : folders_in(folder)) {
+    names.insert(composed(name));
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace
@@ -203,9 +236,9 @@ PictureFiles open_class_folders(const fs::path& folder, bool training, bool is_p
   const bool divided = halves.testing.empty();
   PictureFiles files;
   files.base = folder;
-  files.class_names = folders_in(folder / halves.training);
+  files.class_names = class_names_in(folder / halves.training);
   if (is_part && !divided) {
-    const std::vector<std::string> tested = folders_in(folder / halves.testing);
+    const std::vector<std::string> tested = class_names_in(folder / halves.testing);
     std::vector<std::string> all;
     std::set_union(files.class_names.begin(),
                    files.class_names.end(),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/data/read_file.h"
+#include "engine/data/unicode_names.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -37,7 +38,7 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
                       lines.text(i).size(),
                       kMaxNameBytes));
     }
-    names.emplace_back(lines.text(i));
+    names.push_back(composed(lines.text(i)));
   }
   return names;
 }

@@ -13,8 +13,9 @@
 namespace tessera::engine {
 
 // All names of the file, at least one; UTF-8 or UTF-16, with or without a byte-order mark, lines
-// that end in any system's way, spaces at both ends left out. Throws InputError with path and line
-// where the file is not such a list; no message repeats what a line holds.
+// that end in any system's way, spaces at both ends left out, letters composed (unicode_names.h).
+// Throws InputError with path and line where the file is not such a list; no message repeats what a
+// line holds.
 [[nodiscard]] std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
 }  // namespace tessera::engine

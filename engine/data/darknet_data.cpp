@@ -46,8 +46,15 @@ DataFile read_data_file(const fs::path& file) {
                        lines.number(i),
                        "this line is not `key = value`, as a Darknet .data file has them");
     }
-    values[std::string(without_spaces(line.substr(0, equals)))] = {
-        std::string(without_spaces(line.substr(equals + 1))), lines.number(i)};
+    const std::string key(without_spaces(line.substr(0, equals)));
+    const Value value{std::string(without_spaces(line.substr(equals + 1))), lines.number(i)};
+    if (const auto [before, is_new] = values.emplace(key, value); !is_new) {
+      throw InputError(file.string(),
+                       value.line,
+                       fmt::format("{} is given a second time, after line {}: remove one of them",
+                                   printable_start(key),
+                                   before->second.line));
+    }
   }
   return values;
 }

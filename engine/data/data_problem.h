@@ -23,8 +23,9 @@ enum class DataFault {
   DeeperFolder,  // pictures that lie deeper than in the folder of their class
   Unbalanced,    // classes of very unlike sizes, or without pictures to test with
   SpareOutputs,  // the model has more outputs than there are classes
+  SameName,      // classes that are called alike
 };
-inline constexpr int kDataFaults = 13;
+inline constexpr int kDataFaults = 14;
 
 [[nodiscard]] constexpr bool is_error(DataFault fault) {
   return fault < DataFault::Duplicate;
@@ -49,7 +50,8 @@ inline constexpr int kDataFaults = 13;
                                                     "left out",
                                                     "deeper folder",
                                                     "unbalanced",
-                                                    "spare outputs"};
+                                                    "spare outputs",
+                                                    "same name"};
   return kNames[static_cast<int>(fault)];
 }
 

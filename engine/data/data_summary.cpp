@@ -38,6 +38,25 @@ void add_repeats(const InspectedData& data, std::vector<DataProblem>& problems) 
   }
 }
 
+void add_same_names(const InspectedData& data, std::vector<DataProblem>& problems) {
+  if (data.halves().empty()) {
+    return;
+  }
+  const std::vector<std::string>& names = data.halves().front()->dataset.class_names();
+  std::map<std::string_view, std::size_t> first;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (const auto [before, is_new] = first.emplace(names[i], i); !is_new) {
+      problems.push_back(
+          {DataFault::SameName,
+           data.path,
+           fmt::format("classes {} and {} are both called {}: their pictures count as two classes",
+                       before->second,
+                       i,
+                       printable_start(names[i]))});
+    }
+  }
+}
+
 void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& problems) {
   if (!data.training) {
     return;
@@ -172,6 +191,7 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
   }
   add_repeats(data, problems);
   add_class_sizes(data, problems);
+  add_same_names(data, problems);
   std::stable_sort(problems.begin(), problems.end(), [](const auto& one, const auto& other) {
     return one.fault < other.fault;
   });

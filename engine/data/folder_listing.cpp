@@ -1,6 +1,7 @@
 #include "engine/data/folder_listing.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <fmt/format.h>
 #include <functional>
@@ -144,11 +145,30 @@ FolderListing list_pictures_directly_in(const fs::path& folder) {
   return Listing(folder, false, std::numeric_limits<Index>::max()).take();
 }
 
-std::vector<std::string> folders_in(const fs::path& folder) {
+namespace {
+
+// Made by file systems, network drives and archives.
+constexpr std::array<std::string_view, 8> kSystemFolders{"lost+found",
+                                                         "@eaDir",
+                                                         "#recycle",
+                                                         "#snapshot",
+                                                         "$RECYCLE.BIN",
+                                                         "System Volume Information",
+                                                         "__MACOSX",
+                                                         "RECYCLER"};
+
+bool is_foreign(const fs::path& folder) {
+  std::error_code error;
+  return std::find(kSystemFolders.begin(), kSystemFolders.end(), folder.filename().string()) !=
+             kSystemFolders.end() ||
+         (fs::exists(folder / "run.json", error) && fs::exists(folder / "metrics.jsonl", error));
+}
+
+std::vector<std::string> folders_that(const fs::path& folder, bool are_foreign) {
   std::vector<std::string> names;
   const std::error_code error = for_each_entry(folder, [&](const fs::directory_entry& entry) {
     std::error_code unreadable;
-    if (entry.is_directory(unreadable)) {
+    if (entry.is_directory(unreadable) && is_foreign(entry.path()) == are_foreign) {
       names.push_back(entry.path().filename().string());
     }
   });
@@ -158,6 +178,16 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> folders_in(const fs::path& folder) {
+  return folders_that(folder, false);
+}
+
+std::vector<std::string> foreign_folders_in(const fs::path& folder) {
+  return folders_that(folder, true);
 }
 
 std::string describe(const LeftOutFiles& files) {

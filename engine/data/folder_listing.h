@@ -34,9 +34,13 @@ struct FolderListing {
 // The same without the folders below it.
 [[nodiscard]] FolderListing list_pictures_directly_in(const std::filesystem::path& folder);
 
-// Names of folders in `folder`, or of links to some, sorted, hidden ones left out. Throws
-// InputError where it cannot be listed.
+// Names of folders in `folder`, or of links to some, sorted. Hidden ones are left out, and those of
+// foreign_folders_in(). Throws InputError where it cannot be listed.
 [[nodiscard]] std::vector<std::string> folders_in(const std::filesystem::path& folder);
+
+// Names of folders in it that people do not make for pictures: a system's own, such as "lost+found"
+// of a disk and "@eaDir" of a network drive, and folders of training runs.
+[[nodiscard]] std::vector<std::string> foreign_folders_in(const std::filesystem::path& folder);
 
 // "2 .heic files and 1 file without an ending"; empty where there are none.
 [[nodiscard]] std::string describe(const LeftOutFiles& files);

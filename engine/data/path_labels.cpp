@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "engine/data/unicode_names.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 
@@ -242,7 +243,8 @@ PathLabels::Found PathLabels::find_in_file(const Match& mine,
   return {mine.label, ""};
 }
 
-PathLabels::Found PathLabels::find(std::string_view path) const {
+PathLabels::Found PathLabels::find(std::string_view path_as_written) const {
+  const std::string path = composed(path_as_written);
   const std::vector<std::string_view> parts = parts_of(path);
   const auto folders = std::span(parts).first(parts.empty() ? 0 : parts.size() - 1);
   const std::vector<Match> found =

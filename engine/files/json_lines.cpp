@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/json_text.h"
 #include "engine/files/written_bytes.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/regular_file.h"
@@ -29,11 +29,9 @@ std::int64_t keep_lines(const std::filesystem::path& path,
                         const Kept& kept,
                         AtomicFile& target) {
   constexpr std::size_t kChunk = std::size_t{1} << 16U;
-  std::ifstream file(path);
   std::string chunk;
-  std::string line;
   std::int64_t bytes = 0;
-  while (std::getline(file, line)) {
+  for_each_json_line(path, [&](const std::string& line) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_object() && json.contains("step") && json["step"].is_number_integer() &&
         json["step"].get<Index>() <= resumed_step) {
@@ -47,7 +45,7 @@ std::int64_t keep_lines(const std::filesystem::path& path,
       target.write(chunk);
       chunk.clear();
     }
-  }
+  });
   target.write(chunk);
   return bytes;
 }

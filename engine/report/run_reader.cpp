@@ -13,13 +13,13 @@
 #include <unistd.h>
 #include <utility>
 
+#include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
 #include "engine/report/flat_json.h"
 #include "engine/report/line_follower.h"
 #include "engine/report/run_info.h"
 #include "engine/report/run_lines.h"
 #include "partitioner/base/errors.h"
-#include "partitioner/base/regular_file.h"
 
 namespace tessera::engine {
 
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr Index kMostFile = Index{256} << 20U;
+constexpr const char* kDamaged = "{";  // no JSON
 
 // Whether a process has a lock on a run's folder; nothing where that cannot be asked.
 std::optional<bool> is_locked(const fs::path& folder) {
@@ -66,11 +66,9 @@ class WholeFile {
     if (std::exchange(stamp_, stamp) == stamp) {
       return std::nullopt;
     }
-    try {
-      return read_regular_file(path_, "a file of a run", kMostFile);
-    } catch (const InputError&) {  // not readable: as good as not there
-      return "";
-    }
+    // What cannot be read is as good as not there; what is too much to be one is damaged.
+    const auto text = read_json_text(path_);
+    return text ? text : std::optional<std::string>(what.st_size > 0 ? kDamaged : "");
   }
 
  private:

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/files/json_text.h"
+
 namespace tessera::engine {
 
 namespace {
@@ -76,16 +78,14 @@ void MetricsFile::add_evaluation(Index step,
 }
 
 Index count_evaluations(const std::filesystem::path& path, Index step) {
-  std::ifstream file(path);
-  std::string line;
   Index count = 0;
-  while (std::getline(file, line)) {
+  for_each_json_line(path, [&](const std::string& line) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_object() && json.contains("accuracy") && json.contains("step") &&
         json["step"].is_number_integer() && json["step"].get<Index>() > step) {
       ++count;
     }
-  }
+  });
   return count;
 }
 

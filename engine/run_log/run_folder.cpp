@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
@@ -64,16 +65,12 @@ std::string holder_of(int descriptor) {
 // The last step that a file of metrics has; nothing where it has no line.
 std::optional<std::int64_t> last_step(const fs::path& path) {
   std::optional<std::int64_t> last;
-  if (!irregular_kind(path).empty()) {
-    return last;  // a pipe would wait to be written to
-  }
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
+  for_each_json_line(path, [&](const std::string& line) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     const bool has_step =
         json.is_object() && json.contains("step") && json["step"].is_number_integer();
     last = has_step ? json["step"].get<std::int64_t>() : last.value_or(0);
-  }
+  });
   return last;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/json_text.h"
 #include "engine/files/run_files.h"
 #include "engine/train/classification_report.h"
 #include "partitioner/base/errors.h"
@@ -21,8 +22,7 @@ constexpr const char* kGone =
 
 // Removes an evaluation newer than the step being resumed from.
 void remove_if_later(const std::filesystem::path& evaluation, Index step) {
-  std::ifstream file(evaluation);
-  const auto json = nlohmann::json::parse(file, nullptr, false);
+  const auto json = nlohmann::json::parse(read_json_text(evaluation).value_or(""), nullptr, false);
   const auto its_step = json.is_object() ? json.find("step") : json.end();
   if (its_step != json.end() && its_step->is_number() &&
       its_step->get<double>() > static_cast<double>(step)) {

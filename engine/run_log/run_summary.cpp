@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/json_text.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/json_value.h"
 #include "partitioner/base/regular_file.h"
@@ -25,11 +26,7 @@ std::string utc_now() {
 
 // What an earlier start has left; nothing where that is not to be read.
 OrderedJson earlier(const std::filesystem::path& path) {
-  if (!irregular_kind(path).empty()) {
-    return {};
-  }
-  std::ifstream file(path);
-  return OrderedJson::parse(file, nullptr, false);
+  return OrderedJson::parse(read_json_text(path).value_or(""), nullptr, false);
 }
 
 }  // namespace

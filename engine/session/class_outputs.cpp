@@ -1,10 +1,12 @@
 #include "engine/session/class_outputs.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <variant>
 
 #include "engine/layers/layer.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
 #include "partitioner/network/layer_traits.h"
 
 namespace tessera::engine {
@@ -52,6 +54,15 @@ std::string remedy(const Network& network, int loss, Index classes) {
   return text;
 }
 
+std::string listed_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += (i > 0 ? ", " : "") + printable_start(names[i]);
+  }
+  return text + (names.size() > kMost ? ", ..." : "");
+}
+
 std::string output_difference(const Network& network,
                               int loss,
                               const std::string& model,
@@ -59,12 +70,13 @@ std::string output_difference(const Network& network,
   const partitioner::MapShape& shape = network.shape(loss);
   const bool one_cell = shape.rows * shape.cols == 1;
   return fmt::format(
-      "has {} classes, {} gives {}{} outputs: {}",
+      "has {} classes, {} gives {}{} outputs: {}; the classes are {}",
       dataset.classes(),
       model,
       one_cell ? "" : fmt::format("{}x{}x{} = ", shape.channels, shape.rows, shape.cols),
       shape.volume(),
-      remedy(network, loss, dataset.classes()));
+      remedy(network, loss, dataset.classes()),
+      listed_names(dataset.class_names()));
 }
 
 bool has_spare_outputs(const Network& network, int loss, const Dataset& dataset) {

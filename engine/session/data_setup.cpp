@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <set>
 #include <string_view>
 
@@ -91,8 +92,10 @@ class DataOpening {
     const ReadingRules mine = reading_rules_for(data_);
     inspect(data_, choice_.own ? mine : shared_rules(mine, communicator_), choice_.skip_broken);
     if (choice_.skip_broken) {
+      const std::vector<Index> before = training_sizes();
       drop_everywhere(data_.training);
       drop_everywhere(data_.testing);
+      find_emptied(before);
     }
     refuse_problems();
     compare();
@@ -111,6 +114,20 @@ class DataOpening {
     dropped_.insert(names.begin(), names.end());
   }
 
+  // Pictures of each class; nothing where this rank reads none.
+  [[nodiscard]] std::vector<Index> training_sizes() const {
+    return data_.training ? class_sizes(data_.training->dataset) : std::vector<Index>();
+  }
+
+  void find_emptied(const std::vector<Index>& before) {
+    const std::vector<Index> after = training_sizes();
+    for (std::size_t i = 0; i < after.size() && !choice_.own; ++i) {
+      if (before[i] > 0 && after[i] == 0) {
+        emptied_.push_back(data_.training->dataset.class_names()[i]);
+      }
+    }
+  }
+
   // A part may have no pictures, or none of a class.
   [[nodiscard]] bool stops(const DataProblem& problem) const {
     const bool may_lack =
@@ -123,6 +140,13 @@ class DataOpening {
   [[nodiscard]] std::optional<std::string> refusal() const {
     std::vector<DataProblem> errors = problems_of(data_);
     std::erase_if(errors, [&](const DataProblem& each) { return !stops(each); });
+    if (errors.empty() && !emptied_.empty()) {
+      return fmt::format(
+          "{}: --skip-broken leaves no picture to train on of class {}: mend some, or remove the "
+          "class",
+          choice_.path,
+          fmt::join(emptied_, ", "));
+    }
     if (errors.empty()) {
       for (const InspectedHalf* half : data_.halves()) {
         if (half->dataset.size() == 0 && !choice_.own) {
@@ -238,6 +262,7 @@ class DataOpening {
     warn_first(of_kind(DataFault::LeftOut), 3);
     warn_first(of_kind(DataFault::DeeperFolder), 3);
     warn_first(of_kind(DataFault::InBothHalves), 1);
+    warn_first(of_kind(DataFault::SameName), 1);
     if (choice_.skip_broken) {  // what is not even in the list
       warn_first(of_kind(DataFault::Missing), 3);
       warn_first(of_kind(DataFault::Unreadable), 3);
@@ -263,6 +288,7 @@ class DataOpening {
   const SessionObserver& observer_;
   InspectedData data_;
   std::set<std::string> dropped_;
+  std::vector<std::string> emptied_;  // classes, by what was dropped
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/comm/agreement.h"
+#include "engine/data/unicode_names.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/weights_format.h"
 #include "partitioner/base/errors.h"
@@ -118,7 +119,9 @@ Preparation parse_preparation(const std::string& json, const std::string& where)
     const OrderedJson record = OrderedJson::parse(json);
     preparation.mean = record.at("mean").get<std::vector<float>>();
     preparation.stddev = record.at("std").get<std::vector<float>>();
-    preparation.class_names = record.at("classes").get<std::vector<std::string>>();
+    for (const std::string& name : record.at("classes").get<std::vector<std::string>>()) {
+      preparation.class_names.push_back(composed(name));
+    }
     preparation.input = parse_sizes(record.at("input"));
     preparation.picture = parse_sizes(record.at("picture"));
     preparation.resize = record.at("resize").get<std::string>();

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 #include "partitioner/balance/class_balance.h"
+#include "partitioner/balance/csv_table.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/regular_file.h"
@@ -19,24 +19,6 @@ namespace tessera::partitioner {
 namespace {
 
 constexpr std::size_t kMostClasses = 10000;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr const char* kSpaces = " \t\r";
-  const std::size_t begin = text.find_first_not_of(kSpaces);
-  const std::size_t end = text.find_last_not_of(kSpaces);
-  return begin == std::string_view::npos ? "" : text.substr(begin, end - begin + 1);
-}
-
-std::vector<std::string> cells_of(std::string_view line) {
-  std::vector<std::string> cells;
-  for (bool more = true; more;) {
-    const std::size_t comma = line.find(',');
-    more = comma != std::string_view::npos;
-    cells.emplace_back(trimmed(line.substr(0, comma)));
-    line.remove_prefix(more ? comma + 1 : line.size());
-  }
-  return cells;
-}
 
 std::optional<Index> whole_number(std::string_view text) {
   Index value = 0;
@@ -53,17 +35,12 @@ class ClassTable {
       : name_(std::move(name)), devices_(devices) {}
 
   ClassSamples read(const std::string& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      ++line_;
-      const std::string_view content = trimmed(line);
-      if (content.empty() || content.front() == '#') {
-        continue;
-      }
+    for (const CsvRow& row : parse_csv(text, name_)) {
+      line_ = row.line;
       if (samples_.names.empty()) {
-        read_head(cells_of(content));
+        read_head(row.cells);
       } else {
-        read_device(cells_of(content));
+        read_device(row.cells);
       }
     }
     if (samples_.names.empty()) {

@@ -125,6 +125,10 @@ std::string read_regular_file(const std::filesystem::path& path,
     read += static_cast<std::size_t>(count);
   }
   text.resize(read);
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) {
+    text.erase(0, kByteOrderMark.size());
+  }
   return text;
 }
 

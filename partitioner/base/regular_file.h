@@ -37,8 +37,9 @@ class RegularFile {
   Index bytes_ = 0;
 };
 
-// All of a regular file of at most `most_bytes`, in no more memory than it needs; `what` it should
-// have been is for the message ("a model file"). Throws InputError.
+// All of a regular file of text of at most `most_bytes`, in no more memory than it needs, without
+// the byte-order mark of UTF-8 that some programs begin it with; `what` it should have been is for
+// the message ("a model file"). Throws InputError.
 [[nodiscard]] std::string read_regular_file(const std::filesystem::path& path,
                                             std::string_view what,
                                             Index most_bytes);

@@ -247,6 +247,62 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("without a folder for testing each class is tested, but for one of a single picture") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 20; ++i) {
+    write_sample(folder / "many" / (std::to_string(100 + i) + ".png"));
+  }
+  for (const char* name : {"few/1.png", "few/2.png", "few/3.png", "one/1.png"}) {
+    write_sample(folder / name);
+  }
+  const engine::Dataset test = open_dataset(folder.path(), Split::Test, 3);
+  REQUIRE(test.size() == 3);  // in the order of classes: few, many, one
+  CHECK(test.name(0) == (folder / "few" / "3.png").string());
+  CHECK(test.label(1) == 1);
+  CHECK(test.label(2) == 1);
+  CHECK(open_dataset(folder.path(), Split::Train, 3).size() == 21);
+}
+
+TEST_CASE("folders of a system and of training runs are no classes, and are named") {
+  const TemporaryFolder folder;
+  write_sample(folder / "train/cup/1.png");
+  write_sample(folder / "train/@eaDir/1.png");
+  fs::create_directories(folder / "train/lost+found");
+  write_text(folder / "train/mine/run.json", "{}");
+  write_text(folder / "train/mine/metrics.jsonl", "");
+  write_sample(folder / "test/cup/2.png");
+  const engine::Dataset train = open_dataset(folder.path(), Split::Train, 3);
+  CHECK(train.class_names() == std::vector<std::string>{"cup"});
+  CHECK(train.size() == 1);
+  std::string named;
+  for (const engine::DataProblem& problem : train.problems()) {
+    CHECK(problem.fault == engine::DataFault::LeftOut);
+    named += problem.where + " ";
+  }
+  for (const char* name : {"@eaDir", "lost+found", "mine"}) {
+    CHECK(has(named, name));
+  }
+}
+
+TEST_CASE("a class is the same however its accents are written") {
+  const TemporaryFolder folder;
+  write_sample(folder / "train/caf\xc3\xa9/1.png");
+  write_sample(folder / "train/tea/1.png");
+  write_sample(folder / "test/cafe\xcc\x81/2.png");  // as a Mac writes it
+  const engine::Dataset test = open_dataset(folder.path(), Split::Test, 3);
+  CHECK(test.problems().empty());
+  REQUIRE(test.size() == 1);
+  CHECK(test.label(0) == 0);
+  CHECK(test.class_names() == std::vector<std::string>{"caf\xc3\xa9", "tea"});
+}
+
+TEST_CASE("a key of a .data file that is given twice is refused, with both lines") {
+  const TemporaryFolder folder;
+  write_text(folder / "some.data", "classes = 2\ntrain = a\nclasses = 3\n");
+  CHECK(has(opening(folder / "some.data"),
+            "some.data:3: classes is given a second time, after line 1"));
+}
+
 TEST_CASE("the folder for testing goes by any of its names, in any case") {
   for (const char* name : {"test", "Testing", "val", "VALID", "validation"}) {
     CAPTURE(name);
@@ -291,7 +347,8 @@ TEST_CASE("pictures in deeper folders count for their class, and what is left ou
                            "train/a/day2/late/2.png",
                            "train/a/.cache/3.png",
                            "train/b/1.png",
-                           "train/stray.png"}) {
+                           "train/stray.png",
+                           "test/a/9.png"}) {
     write_sample(folder / name);
   }
   for (const char* name : {"train/a/1.HEIC", "train/b/2.heic", "train/b/day/notes"}) {
@@ -346,6 +403,7 @@ TEST_CASE("class folders that cannot be used are refused with their path") {
   }
   SUBCASE("a link to a picture that is not there") {
     write_sample(folder / "train/a/1.png");
+    write_sample(folder / "test/a/9.png");
     fs::create_symlink(folder / "train/a/1.png", folder / "train/a/2.png");
     CHECK(open_dataset(folder.path(), Split::Train, 3).size() == 2);
     fs::create_symlink(folder / "train/a/0.png", folder / "train/a/3.png");

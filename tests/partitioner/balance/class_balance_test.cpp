@@ -156,6 +156,9 @@ TEST_CASE("a table of classes is read by names or numbers of devices, in any ord
   CHECK(classes.of_class(0) == 13);
   CHECK(classes.of_device(1) == 7);
   CHECK(classes.all() == 17);
+  CHECK(
+      partitioner::parse_class_samples("device,\"cat, striped\"\npi1,1\npi2,2\n", "c.csv", devices)
+          .names == std::vector<std::string>{"cat, striped"});
 }
 
 TEST_CASE("a table of classes that is no such table is refused, with its line") {
