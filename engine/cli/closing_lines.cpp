@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "engine/cli/resume_command.h"
 #include "engine/files/run_files.h"
 #include "engine/session/own_data.h"
 #include "partitioner/base/printable.h"
@@ -21,12 +22,15 @@ std::string closing_lines(const TrainingRequest& request, const TrainingResult& 
                                                best->step,
                                                last_file)
                                  : fmt::format("{} (step {})", last_file, result.step);
+  const Words started = started_command().program;
   const std::string how = fmt::format(
-      "tessera predict {0} PICTURES --weights {1}, or test them: "
-      "tessera eval {0} --data {2} --weights {1}",
-      request.model,
-      best ? best_file : last_file,
-      request.data_map.empty() ? request.data : path_of_rank(request.data, 0));
+      "{0} predict {1} PICTURES --weights {2}, or test them: "
+      "{0} eval {1} --data {3}{4} --weights {2}",
+      shell_word(started.empty() ? "tessera" : started.front()),
+      shell_word(request.model),
+      shell_word(best ? best_file : last_file),
+      shell_word(request.data_map.empty() ? request.data : path_of_rank(request.data, 0)),
+      request.skip_broken ? " --skip-broken" : "");
   const std::string end =
       request.patience > 0 && result.tests_since_best >= request.patience
           ? fmt::format("ended after step {}: the last {} without a better accuracy (--patience)\n",

@@ -168,7 +168,7 @@ struct GradientsCommand {
   std::string out;
   std::string freeze;
   PartitionRequest partition = partitioner::comparable_request();
-  BatchNormMode batch_norm = BatchNormMode::Sync;
+  std::optional<BatchNormMode> batch_norm;  // nothing: Sync
   std::string precision = "single";
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };

@@ -109,14 +109,14 @@ void add_skip_broken(CLI::App& app, bool& skip_broken) {
       "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
 }
 
-void add_batch_norm(CLI::App& app, BatchNormMode& mode, const char* help) {
-  add_choice<BatchNormMode>(app,
-                            "--batch-norm",
-                            mode,
-                            {{"sync", BatchNormMode::Sync},
-                             {"frozen", BatchNormMode::Frozen},
-                             {"tile", BatchNormMode::PerTile}},
-                            help);
+void add_batch_norm(CLI::App& app, std::optional<BatchNormMode>& mode, const char* help) {
+  add_choice<std::optional<BatchNormMode>>(app,
+                                           "--batch-norm",
+                                           mode,
+                                           {{"sync", BatchNormMode::Sync},
+                                            {"frozen", BatchNormMode::Frozen},
+                                            {"tile", BatchNormMode::PerTile}},
+                                           help);
 }
 
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {

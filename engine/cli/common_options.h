@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,7 +103,8 @@ void add_json(CLI::App& app, bool& json, const char* help);
 void add_weights(CLI::App& app, std::string& weights);
 void add_skip_broken(CLI::App& app, bool& skip_broken);
 // The statistics by which batches are normalised.
-void add_batch_norm(CLI::App& app, BatchNormMode& mode, const char* help);
+// Nothing is set where the option is not given.
+void add_batch_norm(CLI::App& app, std::optional<BatchNormMode>& mode, const char* help);
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev);
 // See comm/watchdog.h.
 void add_stall_timeout(CLI::App& app, Index& seconds);

@@ -57,7 +57,7 @@ void run_gradients(const GradientsCommand& command, const Communicator& communic
       model.network,
       agreed_partition(
           model.network, request, {.model = command.model, .batch = batch}, communicator, messages),
-      command.batch_norm,
+      command.batch_norm.value_or(BatchNormMode::Sync),
       model.training.batch_norm_epsilon,
       model.training.batch_norm_rate,
       command.in};

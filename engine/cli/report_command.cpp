@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/cli/commands.h"
+#include "engine/cli/messages.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/run_files.h"
 #include "engine/page/page.h"
@@ -20,13 +21,33 @@ std::string now_text() {
       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
+// "; did you mean runs/a?": folders in this one that hold runs.
+std::string runs_below(const std::filesystem::path& folder) {
+  std::string found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (std::filesystem::exists(entry->path() / run_file::kRun, error)) {
+      found += (found.empty() ? "; did you mean " : " or ") + entry->path().string();
+    }
+  }
+  return found.empty() ? ": give the one that `train` was given with --run" : found + "?";
+}
+
 }  // namespace
 
 void run_report(const ReportCommand& command) {
   const RunData run = read_run(command.run);
+  if (run.state == RunState::Empty) {
+    print_warning(command.run + ": there is no run in this folder" + runs_below(command.run));
+  }
   const std::filesystem::path target = command.out.empty()
                                            ? std::filesystem::path(command.run) / run_file::kReport
                                            : std::filesystem::path(command.out);
+  std::error_code none;  // then writing says what is wrong
+  if (command.out.empty() && std::filesystem::is_symlink(target, none)) {
+    std::filesystem::remove(target, none);  // whoever made the folder chose where it leads
+  }
   write_atomically(target, run_page(run, {.title = command.title, .as_of = now_text()}));
   fmt::print("{} ({})\n", printable(target.string()), name_of(run.state));
 }

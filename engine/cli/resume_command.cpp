@@ -46,23 +46,10 @@ std::string value_of(const Words& words, const std::string& name) {
   return "";
 }
 
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:@%+-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
-    return word;
-  }
-  std::string text = "'";
-  for (const char letter : word) {
-    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  }
-  return text + "'";
-}
-
 std::string command_line_of(const Words& words) {
   Words parts;
   for (const std::string& word : words) {
-    parts.push_back(quoted(word));
+    parts.push_back(shell_word(word));
   }
   return printable(fmt::format("{}", fmt::join(parts, " ")));
 }
@@ -104,6 +91,19 @@ Words launcher_of(const CommandWords& started, int ranks) {
 }
 
 }  // namespace
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:@%+-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+    return word;
+  }
+  std::string text = "'";
+  for (const char letter : word) {
+    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return text + "'";
+}
 
 CommandWords started_command() {
   CommandWords started;

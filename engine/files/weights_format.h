@@ -8,7 +8,8 @@
 
 namespace tessera::engine {
 
-// Throws InputError where the file cannot be read.
+// Throws InputError where the file cannot be read, or is of another known format (PyTorch, ONNX,
+// HDF5), which it names.
 [[nodiscard]] bool is_safetensors(const std::filesystem::path& path);
 
 }  // namespace tessera::engine

@@ -11,10 +11,18 @@ namespace tessera::engine {
 OutcomeRelay::OutcomeRelay(const Communicator& communicator,
                            std::vector<int> peers,
                            Index passes,
-                           Index steps)
+                           Index steps,
+                           std::vector<double> before)
     : peers_(communicator, std::move(peers), kOutcomeTag),
       passes_(passes),
-      delay_(steps * passes) {}
+      delay_(steps * passes),
+      before_(before),
+      losses_(std::move(before)) {}
+
+std::vector<double> OutcomeRelay::latest_losses() const {
+  const auto kept = std::min<std::size_t>(losses_.size(), static_cast<std::size_t>(delay_));
+  return {losses_.end() - static_cast<std::ptrdiff_t>(kept), losses_.end()};
+}
 
 OutcomeRelay::~OutcomeRelay() {
   if (std::uncaught_exceptions() > 0) {
@@ -44,7 +52,13 @@ PassOutcome OutcomeRelay::exchange(const PassOutcome& mine) {
     receive_next();
   }
   if (wanted < 0) {
-    return of_first_[static_cast<std::size_t>(pass % passes_)];
+    PassOutcome first = of_first_[static_cast<std::size_t>(pass % passes_)];
+    if (!before_.empty()) {
+      // Of a run that was short, too, the first step comes again.
+      const Index place = std::ssize(before_) + wanted;
+      first.loss = before_[static_cast<std::size_t>(place >= 0 ? place : pass % passes_)];
+    }
+    return first;
   }
   while (std::ssize(known_) > received_ - wanted) {
     known_.pop_front();
@@ -93,6 +107,10 @@ void OutcomeRelay::receive_next() {
   requests.wait_all();
   mine_.pop_front();
   known_.push_back(sum(of_replicas));
+  losses_.push_back(known_.back().loss);
+  if (std::ssize(losses_) > 2 * delay_) {
+    losses_ = latest_losses();
+  }
   if (received_++ < passes_) {
     of_first_.push_back(known_.back());
   }

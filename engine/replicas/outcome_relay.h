@@ -18,8 +18,13 @@ namespace tessera::engine {
 
 class OutcomeRelay {
  public:
-  // `passes` of a step, which is known `steps` later. The communicator must outlive it.
-  OutcomeRelay(const Communicator& communicator, std::vector<int> peers, Index passes, Index steps);
+  // `passes` of a step, which is known `steps` later. `before`: the latest_losses() of a run that
+  // this one goes on from. The communicator must outlive it.
+  OutcomeRelay(const Communicator& communicator,
+               std::vector<int> peers,
+               Index passes,
+               Index steps,
+               std::vector<double> before = {});
   // Takes in what has been sent: all ranks end it together, unless an error does.
   ~OutcomeRelay();
   OutcomeRelay(const OutcomeRelay&) = delete;
@@ -29,6 +34,10 @@ class OutcomeRelay {
   // the pass `steps` before it, or of the first step's, in their order; as PassOutcome has it. A
   // long problem is cut.
   [[nodiscard]] PassOutcome exchange(const PassOutcome& mine);
+
+  // The losses of the latest passes that exchange() has not returned, the oldest first, as settle()
+  // has found them: what a run that goes on has to begin with.
+  [[nodiscard]] std::vector<double> latest_losses() const;
 
   // Waits for the outcomes of all passes so far. Returns the problem of the first one that has one
   // and that exchange() has not returned. All ranks call this together; exchange() goes on as
@@ -62,6 +71,8 @@ class OutcomeRelay {
   std::deque<Sent> sent_;
   std::deque<PassOutcome> known_;      // the last ones that are received
   std::vector<PassOutcome> of_first_;  // of the first step's passes
+  std::vector<double> before_;         // of a run before
+  std::vector<double> losses_;         // of the latest passes, those of a run before among them
 };
 
 }  // namespace tessera::engine

@@ -215,6 +215,7 @@ void RunRecord::save_into(const std::filesystem::path& file,
   state.step = trainer.steps_done();
   state.images_seen += (state.step - begun.step) * trainer.options().training.batch;
   state.tested = tested;
+  state.latest_losses = trainer.latest_losses();
   save_checkpoint(file,
                   state,
                   trainer.execution().parameters(),

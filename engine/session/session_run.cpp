@@ -114,13 +114,20 @@ void SessionRun::learn_of_pictures(const PictureSources& sources) {
 void SessionRun::begin(const PictureSources& sources) {
   const TrainerOptions options{
       setup_.training(),
-      request_.batch_norm,
+      setup_.batch_norm(),
       setup_.seed(),
       post_local_steps(request_, partition_.replicas.sync, length_.last_step, communicator_)};
   phases_.begin(setup_.take_plan(), options, sources);
+  const TrainingRecord record = setup_.record(training_pictures_.count);
+  if (setup_.record_before()) {
+    for (const std::string& difference : differences(*setup_.record_before(), record)) {
+      messages_.warn(request_.resume + " " + difference, communicator_);
+    }
+  }
   begun_ = begin_training(request_,
                           setup_.model(),
                           preparation_,
+                          record,
                           length_.last_step,
                           phases_.now()->trainer(),
                           communicator_,

@@ -5,14 +5,26 @@
 
 #include "engine/comm/agreement.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
 
 partitioner::TrainingOptions training_options(const TrainingRequest& request,
-                                              const partitioner::ModelFile& model) {
+                                              const partitioner::ModelFile& model,
+                                              const std::optional<TrainingRecord>& before) {
   partitioner::TrainingOptions training = model.training;
-  if (request.batch > 0) {
-    training.batch = request.batch;
+  if (before && request.batch > 0 && request.batch != before->images) {
+    throw InputError(request.resume,
+                     0,
+                     fmt::format("was trained with a batch of {}, and --batch {} would leave out "
+                                 "pictures of this epoch or see some twice: leave out --batch, or "
+                                 "start over from its weights with --weights instead of --resume",
+                                 counted(before->images, "image"),
+                                 request.batch));
+  }
+  const Index batch = request.batch > 0 ? request.batch : before ? before->images : training.batch;
+  if (request.batch > 0 || batch != training.batch) {
+    training.batch = batch;
     training.subdivisions = 1;
   }
   if (request.subdivisions > 0) {
@@ -66,6 +78,27 @@ void warn_of_testing_batch(const TrainingRequest& request,
                     "give --batch B for more",
                     request.model),
         communicator);
+  }
+}
+
+void warn_of_single_values(const TrainingRequest& request,
+                           const partitioner::Network& network,
+                           Index images,
+                           const Communicator& communicator,
+                           const SessionObserver& observer) {
+  for (int layer = 0; layer < network.size(); ++layer) {
+    const partitioner::LayerSpec& spec = network.layer(layer);
+    if (takes_batch_statistics(spec) && spec.output.rows * spec.output.cols * images == 1) {
+      observer.warn(fmt::format("{}: batch normalisation of layer {} ([{}], line {}) takes its "
+                                "statistics of a single value, which makes it 0 whatever it was: "
+                                "give --batch 2 or more, or remove batch_normalize there",
+                                request.model,
+                                layer,
+                                kind_name(spec.operation),
+                                spec.line),
+                    communicator);
+      return;
+    }
   }
 }
 

@@ -3,18 +3,23 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
+#include "engine/train/training_record.h"
 #include "engine/train/training_run.h"
 #include "partitioner/cfg/model_file.h"
 
 namespace tessera::engine {
 
 // What the model file says, as the request changes it. Throws InputError.
-[[nodiscard]] partitioner::TrainingOptions training_options(const TrainingRequest& request,
-                                                            const partitioner::ModelFile& model);
+// `before`: of the checkpoint to resume, whose images of a step stay unless others are asked for.
+[[nodiscard]] partitioner::TrainingOptions training_options(
+    const TrainingRequest& request,
+    const partitioner::ModelFile& model,
+    const std::optional<TrainingRecord>& before = {});
 
 // Sets the length of the schedule to that of training where neither says it. Throws AgreedError
 // where nothing says how long to train; all ranks find that alike.
@@ -25,6 +30,14 @@ namespace tessera::engine {
 // Warns on rank 0 where the model file has the batch of a file for testing.
 void warn_of_testing_batch(const TrainingRequest& request,
                            const partitioner::ModelFile& model,
+                           const Communicator& communicator,
+                           const SessionObserver& observer);
+
+// Warns on rank 0 where a layer normalises a batch of a single value per channel, which becomes 0
+// whatever it was. `images`: of a pass, that statistics are taken of together.
+void warn_of_single_values(const TrainingRequest& request,
+                           const partitioner::Network& network,
+                           Index images,
                            const Communicator& communicator,
                            const SessionObserver& observer);
 

@@ -48,7 +48,8 @@ struct TrainingRequest {
   std::optional<std::uint64_t> seed = {};  // nothing: that of the checkpoint to resume, else 1
   std::string resume = {};                 // checkpoint to go on from
   std::string weights = {};                // to start with
-  BatchNormMode batch_norm = BatchNormMode::Sync;
+  // Nothing: as the checkpoint to resume was trained, else Sync.
+  std::optional<BatchNormMode> batch_norm = {};
   Index local_after = 0;  // steps of the first part of a post-local run; 0: half of the run
   // Mean and deviation of pixels, one number or one per channel; empty: those of the weights, else
   // 0, 1.

@@ -1,5 +1,6 @@
 #include "engine/session/training_setup.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
@@ -17,6 +18,8 @@
 namespace tessera::engine {
 
 namespace {
+
+const std::string kBefore = "earlier in this run: ";
 
 void expect_fitting_options(const TrainingRequest& request, bool chooses) {
   const PartitionRequest& partition = request.partition;
@@ -74,7 +77,10 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
       communicator_(communicator),
       observer_(observer),
       model_(model_to_train(request, communicator, observer)),
-      training_(agreed(communicator, [&] { return training_options(request, model_); })),
+      record_before_(request.resume.empty() ? std::nullopt
+                                            : stored_training_record(request.resume, communicator)),
+      training_(
+          agreed(communicator, [&] { return training_options(request, model_, record_before_); })),
       mapped_(map_of_data()),
       data_(list_before_choosing()),
       needs_(data_ ? std::optional(needs()) : std::nullopt),
@@ -90,6 +96,9 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
     warn_of_idle_ranks(partition_, communicator, observer);
   }
   warn_of_testing_batch(request, model_, communicator, observer);
+  if (batch_norm() != BatchNormMode::Frozen) {
+    warn_of_single_values(request, model_.network, pass_images(), communicator, observer);
+  }
   if (!data_) {
     data_.emplace(listed_data(DataLoader::reads(plan_, communicator.rank())));
     needs_ = needs();
@@ -113,12 +122,10 @@ std::optional<ListedData> TrainingSetup::list_before_choosing() const {
   }
   const auto replicas =
       agreed(communicator_, [&] { return requested_replicas(request_.partition); });
-  say_what_is_not_exact(partitioner::inexact_words(model_.network,
-                                                   replicas,
-                                                   request_.partition.gradient_precision.value_or(
-                                                       partitioner::Compression::Exact)),
-                        communicator_,
-                        observer_);
+  const auto compression =
+      request_.partition.gradient_precision.value_or(partitioner::Compression::Exact);
+  say_what_is_not_exact(
+      inexact(replicas, compression, communicator_.size() > 1), communicator_, observer_);
   return listed_data(*reads);
 }
 
@@ -212,8 +219,50 @@ partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Pla
 }
 
 std::vector<std::string> TrainingSetup::inexact(const partitioner::Partition& partition) const {
-  return partitioner::inexact_words(
-      model_.network, partition.replicas, partition.gradient_reduction.compression);
+  return inexact(partition.replicas,
+                 partition.gradient_reduction.compression,
+                 busy_ranks(partition).size() > 1);
+}
+
+std::vector<std::string> TrainingSetup::inexact(const partitioner::Replicas& replicas,
+                                                const partitioner::Compression& compression,
+                                                bool several_tiles) const {
+  std::vector<std::string> words = partitioner::inexact_words(
+      model_.network, replicas, several_tiles ? compression : partitioner::Compression::Exact);
+  const auto& layers = model_.network.layers;
+  if (batch_norm() == BatchNormMode::PerTile && several_tiles &&
+      std::any_of(layers.begin(), layers.end(), partitioner::takes_batch_statistics)) {
+    words.emplace_back("batch statistics of each tile");
+  }
+  for (const std::string& before :
+       record_before_ ? record_before_->inexact : std::vector<std::string>()) {
+    const bool known = std::find(words.begin(), words.end(), before) != words.end();
+    const bool of_before = before.starts_with(kBefore);
+    if (!known) {
+      words.push_back(of_before ? before : kBefore + before);
+    }
+  }
+  return words;
+}
+
+BatchNormMode TrainingSetup::batch_norm() const {
+  return request_.batch_norm.value_or(record_before_ ? record_before_->batch_norm
+                                                     : BatchNormMode::Sync);
+}
+
+TrainingRecord TrainingSetup::record(Index pictures) const {
+  const bool has_length = training_.policy == partitioner::RatePolicy::Poly ||
+                          training_.policy == partitioner::RatePolicy::Cosine;
+  return {.images = training_.batch,
+          .pictures = pictures,
+          .schedule_steps = has_length ? training_.max_batches : 0,
+          .batch_norm = batch_norm(),
+          // Nothing travels between tiles of one rank.
+          .gradient_precision =
+              to_text(busy_ranks(partition_).size() > 1 ? partition_.gradient_reduction.compression
+                                                        : partitioner::Compression::Exact),
+          .sync = to_text(partition_.replicas.sync),
+          .inexact = inexact(partition_)};
 }
 
 }  // namespace tessera::engine

@@ -20,6 +20,7 @@
 #include "engine/session/planning.h"
 #include "engine/session/training_request.h"
 #include "engine/train/preparation.h"
+#include "engine/train/training_record.h"
 #include "engine/train/training_run.h"
 #include "partitioner/cfg/model_file.h"
 #include "partitioner/plan/plan.h"
@@ -45,6 +46,12 @@ class TrainingSetup {
   // How pictures were prepared for the weights that training begins with; nothing without any.
   [[nodiscard]] const std::optional<Preparation>& before() const { return before_; }
   [[nodiscard]] const RenderingRules& rules() const { return rules_; }
+  // With what this run trains so many pictures, and the one that it goes on from did, if any.
+  [[nodiscard]] TrainingRecord record(Index pictures) const;
+  [[nodiscard]] const std::optional<TrainingRecord>& record_before() const {
+    return record_before_;
+  }
+  [[nodiscard]] BatchNormMode batch_norm() const;
 
   // That training begins with.
   [[nodiscard]] const partitioner::Partition& partition() const { return partition_; }
@@ -69,10 +76,14 @@ class TrainingSetup {
   [[nodiscard]] Workload workload() const { return workload(places()); }
   // What reports of a plan have to know.
   [[nodiscard]] partitioner::ReportOptions planned_options(const partitioner::Plan& plan) const;
-  // What makes training by a partition inexact, in words.
+  // What makes training by a partition inexact, in words: the one place that says so, by all
+  // options and by the run that this one goes on from.
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Partition& partition) const;
 
  private:
+  [[nodiscard]] std::vector<std::string> inexact(const partitioner::Replicas& replicas,
+                                                 const partitioner::Compression& compression,
+                                                 bool several_tiles) const;
   [[nodiscard]] std::optional<MappedData> map_of_data() const;
   [[nodiscard]] std::optional<ListedData> list_before_choosing() const;
   [[nodiscard]] ListedData listed_data(bool reads) const;
@@ -86,6 +97,7 @@ class TrainingSetup {
   const Communicator& communicator_;
   const SessionObserver& observer_;
   partitioner::ModelFile model_;
+  std::optional<TrainingRecord> record_before_;
   partitioner::TrainingOptions training_;
   std::optional<MappedData> mapped_;
   std::optional<ListedData> data_;

@@ -159,6 +159,7 @@ Index post_local_steps(const TrainingRequest& request,
 TrainingState begin_training(const TrainingRequest& request,
                              const partitioner::ModelFile& model,
                              const Preparation& preparation,
+                             const TrainingRecord& record,
                              Index last_step,
                              Trainer& trainer,
                              const Communicator& communicator,
@@ -169,7 +170,8 @@ TrainingState begin_training(const TrainingRequest& request,
                       .fingerprint = fingerprint(model.network),
                       .preparation = preparation,
                       .last_frozen = last_frozen(model.network),
-                      .post_local_steps = options.post_local_steps};
+                      .post_local_steps = options.post_local_steps,
+                      .record = record};
   take_weights(request, model.network, trainer, communicator, observer);
   if (request.resume.empty()) {
     return begun;
@@ -202,7 +204,8 @@ TrainingState begin_training(const TrainingRequest& request,
                     request.resume),
         communicator);
   }
-  trainer.resume_at(state.step, state.rank_states == TrainingState::RankStates::Restored);
+  trainer.resume_at(
+      state.step, state.rank_states == TrainingState::RankStates::Restored, state.latest_losses);
   begun.step = state.step;
   begun.images_seen =
       state.images_seen > 0 ? state.images_seen : state.step * options.training.batch;

@@ -3,10 +3,12 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -24,6 +26,7 @@ constexpr const char* kSmallerIsBetter = "smaller_is_better";
 constexpr const char* kNoShare = "no_share";
 constexpr const char* kFormat = "tessera-checkpoint-2";  // which has digests; 1 has none
 constexpr const char* kRankStates = "rank_states";       // the layout of states of ranks
+constexpr const char* kLatestLosses = "latest_losses";
 constexpr const char* kPostLocalSteps = "post_local_steps";
 
 std::string state_name(const Parameter<float>& parameter, const char* part) {
@@ -169,6 +172,12 @@ std::map<std::string, std::string> metadata_of(const TrainingState& state) {
   if (state.preparation) {
     metadata[kPreparationKey] = to_json(*state.preparation);
   }
+  if (!state.latest_losses.empty()) {
+    metadata[kLatestLosses] = fmt::format("{}", fmt::join(state.latest_losses, " "));
+  }
+  if (state.record) {
+    metadata[kTrainingRecordKey] = to_json(*state.record);
+  }
   if (state.tested) {
     const MetricValue& score = state.tested->score;
     metadata[kMetric] = score.name;
@@ -182,6 +191,15 @@ std::map<std::string, std::string> metadata_of(const TrainingState& state) {
     metadata["test_loss"] = fmt::format("{}", state.tested->loss);
   }
   return metadata;
+}
+
+// Rank 0's, on all ranks.
+std::vector<double> shared_numbers(const std::vector<double>& mine,
+                                   const Communicator& communicator) {
+  const auto bytes = communicator.gather_all(bytes_of(mine.data(), std::ssize(mine))).front();
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
 }
 
 double parse_real(const SafetensorsReader& file, const std::string& key) {
@@ -220,6 +238,15 @@ TrainingState read_state(const SafetensorsReader& file, const partitioner::Netwo
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;
   };
+  std::istringstream losses(text(kLatestLosses));
+  for (std::string word; losses >> word;) {
+    double loss = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), loss);
+    if (error != std::errc() || end != word.data() + word.size()) {
+      throw InputError(file.path().string(), 0, "its metadata has losses that are no numbers");
+    }
+    state.latest_losses.push_back(loss);
+  }
   state.model = text("model");
   state.fingerprint = text("network");
   if (state.fingerprint != fingerprint(network)) {
@@ -419,6 +446,7 @@ TrainingState load_checkpoint(const std::filesystem::path& path,
   state.step = communicator.share(state.step);
   state.seed = communicator.share(state.seed);
   state.images_seen = communicator.share(state.images_seen);
+  state.latest_losses = shared_numbers(state.latest_losses, communicator);
   return state;
 }
 

@@ -25,6 +25,7 @@
 #include "engine/train/optimizer.h"
 #include "engine/train/preparation.h"
 #include "engine/train/rank_state.h"
+#include "engine/train/training_record.h"
 
 namespace tessera::engine {
 
@@ -47,6 +48,8 @@ struct TrainingState {
   std::optional<TestResult> tested = std::nullopt;        // of these very weights, where known
   int last_frozen = -1;        // layer; there is no optimizer state up to it. -1: none is frozen
   Index post_local_steps = 0;  // of a post-local run: those of its first part
+  std::optional<TrainingRecord> record = std::nullopt;  // what old files do not know
+  std::vector<double> latest_losses = {};               // see Trainer::latest_losses()
 
   // Whether a file that was read has states of ranks, and whether they are those of this plan.
   enum class RankStates { None, Restored, OfAnotherPlan };

@@ -74,7 +74,8 @@ void Trainer::begin() {
     relay_ = std::make_unique<OutcomeRelay>(*communicator_,
                                             synchroniser_->peer_ranks(),
                                             options_.training.subdivisions,
-                                            replicas.sync.steps);
+                                            replicas.sync.steps,
+                                            losses_before_);
   }
 }
 
@@ -100,6 +101,10 @@ void Trainer::settle() {
   if (problem) {
     throw AgreedError(*problem);
   }
+}
+
+std::vector<double> Trainer::latest_losses() const {
+  return relay_ ? relay_->latest_losses() : losses_before_;
 }
 
 void Trainer::report(std::optional<std::string> problem) {

@@ -123,11 +123,16 @@ class Trainer {
 
   [[nodiscard]] const TrainerOptions& options() const { return options_; }
   [[nodiscard]] Index steps_done() const { return steps_; }
-  // `restored`: rank_state() has been filled with that of a run that went so far.
-  void resume_at(Index steps, bool restored = false) {
+  // `restored`: rank_state() has been filled with that of a run that went so far, whose
+  // latest_losses() are given, too.
+  void resume_at(Index steps, bool restored = false, std::vector<double> latest_losses = {}) {
     steps_ = steps;
     restored_ = restored;
+    losses_before_ = std::move(latest_losses);
   }
+  // Where replicas may be steps ahead of each other: losses of passes that are known and no step
+  // has returned yet, the oldest first. For a checkpoint, while the common_model() is there.
+  [[nodiscard]] std::vector<double> latest_losses() const;
 
   [[nodiscard]] Execution<float>& execution() { return execution_; }
   [[nodiscard]] Optimizer<float>& optimizer() { return optimizer_; }
@@ -159,6 +164,7 @@ class Trainer {
   Execution<float> execution_;
   Optimizer<float> optimizer_;
   std::unique_ptr<Synchroniser> synchroniser_;  // of independent replicas
+  std::vector<double> losses_before_;           // of a run that this one goes on from
   std::unique_ptr<OutcomeRelay> relay_;         // of those that may run ahead
   std::optional<std::string> reported_;         // rank 0's, and not sent yet
   bool void_step_ = false;  // this replica has no pictures: its gradient counts as 0

@@ -91,6 +91,17 @@ void TomlReader::check_keys(const toml::table& table,
   }
 }
 
+const toml::table& TomlReader::required_table(const toml::table& table, const char* key) const {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) {
+    fail(table, fmt::format("`{0}` is missing: add a table [{0}]", key));
+  }
+  if (!node->is_table()) {
+    fail(*node, fmt::format("`{0}` is not a table: write it under [{0}]", key));
+  }
+  return *node->as_table();
+}
+
 const toml::node& TomlReader::required(const toml::table& table, const char* key) const {
   const toml::node* node = table.get(key);
   if (node == nullptr) {

@@ -29,6 +29,7 @@ class TomlReader {
 
   void check_keys(const toml::table& table, std::initializer_list<std::string_view> known) const;
   [[nodiscard]] const toml::node& required(const toml::table& table, const char* key) const;
+  [[nodiscard]] const toml::table& required_table(const toml::table& table, const char* key) const;
 
   // The tables, each under its own [[key]]; none where there is no such key.
   [[nodiscard]] std::vector<const toml::table*> tables(const toml::table& table,

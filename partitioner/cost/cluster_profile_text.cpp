@@ -102,12 +102,9 @@ class ClusterReader {
     if (result.devices.empty()) {
       toml_.fail(table, "no devices: describe them under [[device]]");
     }
-    const toml::node& link = toml_.required(table, "link");
-    if (!link.is_table()) {
-      toml_.fail(link, "`link` is not a table: write it under [link]");
-    }
-    toml_.check_keys(*link.as_table(), {"latency_s", "bytes_per_s"});
-    result.link = link_of(*link.as_table());
+    const toml::table& link = toml_.required_table(table, "link");
+    toml_.check_keys(link, {"latency_s", "bytes_per_s"});
+    result.link = link_of(link);
     for (const toml::table* pair : toml_.tables(table, "between")) {
       toml_.check_keys(*pair, {"from", "to", "latency_s", "bytes_per_s"});
       result.exceptions.push_back(

@@ -58,7 +58,7 @@ idx 4 50 10
 idx 5 30 10
 for rank in 0 1 2; do mv "$folder/idx-$((3 + rank))" "$folder/while-$rank"; done
 meanwhile=(train models/lenet5.cfg --data "$folder/while-{rank}" --data-map "$folder/meanwhile.toml" --batch 6)
-works 3 "${meanwhile[@]}" --run "$folder/meanwhile" --epochs 2
+works 3 "${meanwhile[@]}" --run "$folder/meanwhile" --epochs 2 --schedule-steps 60
 expect 'steps that run meanwhile are said' grep -qx 'meanwhile up to 5 steps on what stays where it is' "$folder/out"
 expect 'and what they were in the end' grep -qE '^[0-5] steps? ran meanwhile, then [0-9.]+ s of waiting$' "$folder/out"
 expect 'the move is an event of the run' grep -q '"kind":"move","text":"30 samples (23.0 KiB) moved between devices in' "$folder/meanwhile/events.jsonl"

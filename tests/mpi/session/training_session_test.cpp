@@ -183,6 +183,66 @@ TEST_CASE("a session that resumes goes on as the first would have") {
   CHECK(first.losses == whole.losses);
 }
 
+TEST_CASE("a resumed session keeps to the images of a step, and refuses others") {
+  Fixture fixture;
+  fixture.request.batch = 6;
+  fixture.request.steps = 4;
+  fixture.train();
+  fixture.request.resume = fixture.folder / "run/checkpoint.safetensors";
+  fixture.request.steps = 8;
+  fixture.request.batch = 12;
+  CHECK_THROWS_AS(fixture.train(), engine::AgreedError);
+  fixture.request.batch = 0;  // the model file says 8
+  Heard heard;
+  fixture.train(heard.observer());
+  if (fixture.world.rank() == 0) {
+    CHECK(heard.order.front() == "begin 4 of 8, 6");
+  }
+}
+
+TEST_CASE("a resumed session says what it does otherwise, once, and takes over what is not asked") {
+  Fixture fixture;
+  fixture.request.batch_norm = engine::BatchNormMode::Frozen;
+  fixture.train();
+  fixture.request.batch_norm.reset();
+  fixture.request.resume = fixture.folder / "run/checkpoint.safetensors";
+  fixture.request.steps = 9;
+  std::vector<std::string> warnings;
+  TrainingSessionObserver observer;
+  observer.messages.warning = [&](const std::string& text) { warnings.push_back(text); };
+  fixture.train(observer);
+  CHECK(warnings.empty());
+  fixture.request.batch_norm = engine::BatchNormMode::Sync;
+  fixture.request.steps = 12;
+  fixture.train(observer);
+  CHECK(warnings.size() == (fixture.world.rank() == 0 ? 1 : 0));
+}
+
+TEST_CASE("losses of replicas that run ahead are those of a run that was not stopped") {
+  Fixture fixture;
+  if (fixture.world.size() % 2 != 0) {
+    return;
+  }
+  fixture.request.partition.replicas = 2;
+  fixture.request.partition.sync =
+      partitioner::Synchronisation{partitioner::SyncMode::ParameterRank, 2};
+  fixture.request.evaluate = false;
+  fixture.request.checkpoint_every = 4;  // where all wait for each other
+  fixture.request.steps = 8;
+  Heard whole;
+  fixture.train(whole.observer());
+  fixture.request.run = fixture.folder / "parts";
+  fixture.request.steps = 4;
+  Heard parts;
+  fixture.train(parts.observer());
+  fixture.request.steps = 8;
+  fixture.request.resume = fixture.folder / "parts/checkpoint.safetensors";
+  Heard rest;
+  fixture.train(rest.observer());
+  parts.losses.insert(rest.losses.begin(), rest.losses.end());
+  CHECK(parts.losses == whole.losses);
+}
+
 TEST_CASE("a session refuses on all ranks what cannot be trained") {
   Fixture fixture;
   fixture.request.rebalance_window_s = 10;  // needs a search

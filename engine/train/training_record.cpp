@@ -1,0 +1,117 @@
+#include "engine/train/training_record.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/comm/agreement.h"
+#include "engine/files/safetensors.h"
+#include "engine/files/weights_format.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::pair<const char*, BatchNormMode>, 3> kModes{
+    {{"sync", BatchNormMode::Sync},
+     {"frozen", BatchNormMode::Frozen},
+     {"tile", BatchNormMode::PerTile}}};
+
+BatchNormMode mode_named(const std::string& name, const std::string& where) {
+  for (const auto& [known, mode] : kModes) {
+    if (name == known) {
+      return mode;
+    }
+  }
+  throw InputError(where, 0, "its record of how it was trained names unknown batch statistics");
+}
+
+}  // namespace
+
+const char* name_of(BatchNormMode mode) {
+  return std::find_if(
+             kModes.begin(), kModes.end(), [&](const auto& known) { return known.second == mode; })
+      ->first;
+}
+
+std::string to_json(const TrainingRecord& record) {
+  return Json{{"images", record.images},
+              {"pictures", record.pictures},
+              {"schedule_steps", record.schedule_steps},
+              {"batch_norm", name_of(record.batch_norm)},
+              {"gradient_precision", record.gradient_precision},
+              {"sync", record.sync},
+              {"inexact", record.inexact}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+TrainingRecord parse_training_record(const std::string& json, const std::string& where) {
+  try {
+    const Json record = Json::parse(json);
+    return {.images = record.at("images").get<Index>(),
+            .pictures = record.at("pictures").get<Index>(),
+            .schedule_steps = record.at("schedule_steps").get<Index>(),
+            .batch_norm = mode_named(record.at("batch_norm").get<std::string>(), where),
+            .gradient_precision = record.at("gradient_precision").get<std::string>(),
+            .sync = record.at("sync").get<std::string>(),
+            .inexact = record.at("inexact").get<std::vector<std::string>>()};
+  } catch (const Json::exception&) {
+    throw InputError(
+        where, 0, "its record of how it was trained cannot be read: the file is damaged");
+  }
+}
+
+std::optional<TrainingRecord> stored_training_record(const std::filesystem::path& checkpoint,
+                                                     const Communicator& communicator) {
+  std::string record;
+  throw_agreed(communicator, problem_of([&] {
+                 if (communicator.rank() != 0 || !is_safetensors(checkpoint)) {
+                   return;
+                 }
+                 const SafetensorsReader file(checkpoint);
+                 const auto found = file.metadata().find(kTrainingRecordKey);
+                 record = found == file.metadata().end() ? "" : found->second;
+               }));
+  record = communicator.agree(communicator.rank() == 0 ? std::optional(record) : std::nullopt)
+               .value_or("");
+  if (record.empty()) {
+    return std::nullopt;
+  }
+  return agreed(communicator, [&] { return parse_training_record(record, checkpoint.string()); });
+}
+
+std::vector<std::string> differences(const TrainingRecord& before, const TrainingRecord& now) {
+  std::vector<std::string> found;
+  const auto compare = [&](const std::string& what, const auto& then, const auto& here) {
+    if (then != here) {
+      found.push_back(fmt::format("was trained with {} {}, now it is {}", what, then, here));
+    }
+  };
+  if (before.pictures != now.pictures) {
+    found.push_back(
+        fmt::format("was trained on {}, now there are {}: some are seen more or less "
+                    "often in this epoch",
+                    counted(before.pictures, "picture"),
+                    now.pictures));
+  }
+  if (before.schedule_steps != now.schedule_steps) {
+    found.push_back(
+        fmt::format("had a learning rate schedule of {}, now it has {}: the rate jumps "
+                    "here; --schedule-steps {} keeps the old one",
+                    counted(before.schedule_steps, "step"),
+                    now.schedule_steps,
+                    before.schedule_steps));
+  }
+  compare("--batch-norm", std::string(name_of(before.batch_norm)), name_of(now.batch_norm));
+  compare("--gradient-precision", before.gradient_precision, now.gradient_precision);
+  compare("--sync", before.sync, now.sync);
+  return found;
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,49 @@
+// With what a run trains, as far as a run that goes on from its checkpoint should do the same:
+// checkpoints keep it as JSON. What a resumed run is not asked for is taken from there; what it
+// does otherwise is said or refused.
+
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/comm/communicator.h"
+#include "engine/layers/layer.h"
+
+namespace tessera::engine {
+
+// The key of the metadata of a checkpoint.
+inline constexpr const char* kTrainingRecordKey = "training";
+
+struct TrainingRecord {
+  Index images = 0;          // of a step
+  Index pictures = 0;        // of the data set, to train on
+  Index schedule_steps = 0;  // the length of the learning rate schedule
+  BatchNormMode batch_norm = BatchNormMode::Sync;
+  std::string gradient_precision;  // as to_text() writes them
+  std::string sync;
+  std::vector<std::string> inexact;  // what is not exact in any part of the run, a phrase each
+  friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
+};
+
+// "sync", "frozen", "tile"
+[[nodiscard]] const char* name_of(BatchNormMode mode);
+
+// parse_training_record(to_json(record), ...) == record. Throws InputError that names `where`.
+[[nodiscard]] std::string to_json(const TrainingRecord& record);
+[[nodiscard]] TrainingRecord parse_training_record(const std::string& json,
+                                                   const std::string& where);
+
+// Of a checkpoint; nothing in files that do not have it. All ranks call this together; errors are
+// AgreedErrors.
+[[nodiscard]] std::optional<TrainingRecord> stored_training_record(
+    const std::filesystem::path& checkpoint, const Communicator& communicator);
+
+// What a run that goes on does otherwise than before, a phrase each that follows the checkpoint's
+// name: "was trained on 48 pictures, now there are 47".
+[[nodiscard]] std::vector<std::string> differences(const TrainingRecord& before,
+                                                   const TrainingRecord& now);
+
+}  // namespace tessera::engine

@@ -1,0 +1,56 @@
+// What a run that goes on is compared with.
+
+#include "engine/train/training_record.h"
+
+#include "tests/support/refusals.h"
+#include <doctest/doctest.h>
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+namespace {
+
+using engine::TrainingRecord;
+
+TrainingRecord some_record() {
+  return {.images = 8,
+          .pictures = 48,
+          .schedule_steps = 20,
+          .batch_norm = engine::BatchNormMode::Frozen,
+          .gradient_precision = "topk:0.1",
+          .sync = "local:4",
+          .inexact = {"gradients \"in part\"", "batch statistics of each tile"}};
+}
+
+}  // namespace
+
+TEST_CASE("a record of training comes back from its text as it was") {
+  CHECK(engine::parse_training_record(to_json(some_record()), "f") == some_record());
+}
+
+TEST_CASE("a damaged record of training is refused by the name of its file") {
+  for (const char* text : {"", "[]", "{}", R"({"images":"x"})"}) {
+    CAPTURE(text);
+    CHECK(tests::has(
+        tests::input_error_of([&] { (void)engine::parse_training_record(text, "f.safetensors"); }),
+        "f.safetensors: "));
+  }
+  std::string other = to_json(some_record());
+  other.replace(other.find("frozen"), 6, "thawed");
+  CHECK(tests::has(tests::input_error_of([&] { (void)engine::parse_training_record(other, "f"); }),
+                   "unknown batch statistics"));
+}
+
+TEST_CASE("each thing that a run does otherwise is a phrase of its own") {
+  CHECK(differences(some_record(), some_record()).empty());
+  TrainingRecord now = some_record();
+  now.pictures = 47;
+  now.schedule_steps = 40;
+  now.batch_norm = engine::BatchNormMode::Sync;
+  now.gradient_precision = "exact";
+  now.sync = "every-step";
+  const auto found = differences(some_record(), now);
+  REQUIRE(found.size() == 5);
+  CHECK(tests::has(found[0], "48 pictures, now there are 47"));
+  CHECK(tests::has(found[1], "--schedule-steps 20 keeps the old one"));
+  CHECK(tests::has(found[2], "--batch-norm frozen, now it is sync"));
+}
