@@ -198,7 +198,9 @@ std::vector<double> shared_numbers(const std::vector<double>& mine,
                                    const Communicator& communicator) {
   const auto bytes = communicator.gather_all(bytes_of(mine.data(), std::ssize(mine))).front();
   std::vector<double> numbers(bytes.size() / sizeof(double));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  if (!numbers.empty()) {
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  }
   return numbers;
 }
 
