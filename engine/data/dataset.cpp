@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/base/digest.h"
 #include "engine/data/cifar.h"
 #include "engine/data/idx.h"
 #include "partitioner/base/errors.h"
@@ -92,6 +93,28 @@ Index Dataset::bytes() const {
 std::span<const DataProblem> Dataset::problems() const {
   return files() != nullptr ? std::span<const DataProblem>(files()->problems)
                             : std::span<const DataProblem>();
+}
+
+std::uint64_t Dataset::digest() const {
+  Digest digest;
+  for (const std::string& name : class_names()) {
+    digest.add(name);
+  }
+  const PictureFiles* const listed = files();
+  for (Index item = 0; item < size(); ++item) {
+    digest.add(static_cast<std::uint64_t>(label(item)));
+    if (listed == nullptr) {
+      digest.add(content_digest(*byte_pictures(), item));
+      continue;
+    }
+    digest.add(std::string_view(listed->paths[item]));
+    if (item < std::ssize(records_.pictures)) {
+      const PictureRecord& record = records_.pictures[static_cast<std::size_t>(item)];
+      digest.add(static_cast<std::uint64_t>(record.bytes));
+      digest.add(record.has_content ? record.content : 0);
+    }
+  }
+  return digest.value();
 }
 
 void Dataset::expect_files(PictureRecords records) {

@@ -57,6 +57,10 @@ class Dataset {
   // What is wrong with it, as far as listing its files tells.
   [[nodiscard]] std::span<const DataProblem> problems() const;
 
+  // Differs, as far as is known, where classes, names below the data set's folder, labels, sizes or
+  // contents do: contents of files as they were recorded.
+  [[nodiscard]] std::uint64_t digest() const;
+
   // From now on read() expects the picture files as they were then: a record for each item.
   void expect_files(PictureRecords records);
   // Takes items out, given in rising order.

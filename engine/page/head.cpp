@@ -58,13 +58,13 @@ std::string steps_figure(const RunData& run) {
   if (run.info && run.info->last_step > 0) {
     note = fmt::format("of {}", run.info->last_step);
   }
-  if (run.info && run.info->epoch_steps > 0) {
-    const double epochs = static_cast<double>(done) / static_cast<double>(run.info->epoch_steps);
-    note += fmt::format("{}{:.4g} epoch{} of {}",
+  if (const double length = run.info ? run.info->steps_of_epoch() : 0; length > 0) {
+    const double epochs = static_cast<double>(done) / length;
+    note += fmt::format("{}{:.4g} epoch{} of {:.4g}",
                         note.empty() ? "" : "; ",
                         epochs,
                         epochs == 1 ? "" : "s",
-                        run.info->epoch_steps);
+                        length);
   }
   return figure("Steps", fmt::format("{}", done), note);
 }

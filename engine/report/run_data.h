@@ -65,6 +65,13 @@ struct RunInfo {
   double predicted_step_s = kUnknown;    // where there is a profile of the cluster
   double memory_limit_bytes = kUnknown;  // of each rank, where one was given
   double sent_bytes = kUnknown;          // by all ranks in steps
+
+  // How many steps an epoch has, which need not be a whole number; 0: unknown.
+  [[nodiscard]] double steps_of_epoch() const {
+    return training_pictures > 0 && batch > 0
+               ? static_cast<double>(training_pictures) / static_cast<double>(batch)
+               : static_cast<double>(epoch_steps);
+  }
 };
 
 // A line of metrics.jsonl about a step. Seconds are those of rank 0; those of exchanges are part of

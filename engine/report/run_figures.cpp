@@ -118,8 +118,7 @@ RunProgress progress_of(const RunData& data) {
     progress.predicted_step_s = data.info->predicted_step_s;
     progress.left_s = std::max<double>(static_cast<double>(progress.last_step - progress.step), 0) *
                       pace_s(latest, progress.step_s);
-    if (data.info->epoch_steps > 0) {
-      const auto epoch_steps = static_cast<double>(data.info->epoch_steps);
+    if (const double epoch_steps = data.info->steps_of_epoch(); epoch_steps > 0) {
       progress.epoch = static_cast<double>(progress.step) / epoch_steps;
       progress.epochs = static_cast<double>(progress.last_step) / epoch_steps;
     }

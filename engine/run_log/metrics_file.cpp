@@ -77,15 +77,31 @@ void MetricsFile::add_evaluation(Index step,
                       .dump());
 }
 
-Index count_evaluations(const std::filesystem::path& path, Index step) {
-  Index count = 0;
+namespace {
+
+// Calls visit(step) for each evaluation in the file.
+void for_each_evaluation(const std::filesystem::path& path,
+                         const std::function<void(Index step)>& visit) {
   for_each_json_line(path, [&](const std::string& line) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("accuracy") && json.contains("step") &&
-        json["step"].is_number_integer() && json["step"].get<Index>() > step) {
-      ++count;
+    if (json.is_object() && json.contains("test_loss") && json.contains("step") &&
+        json["step"].is_number_integer()) {
+      visit(json["step"].get<Index>());
     }
   });
+}
+
+}  // namespace
+
+bool has_evaluation(const std::filesystem::path& path, Index step) {
+  bool found = false;
+  for_each_evaluation(path, [&](Index its_step) { found = found || its_step == step; });
+  return found;
+}
+
+Index count_evaluations(const std::filesystem::path& path, Index step) {
+  Index count = 0;
+  for_each_evaluation(path, [&](Index its_step) { count += its_step > step ? 1 : 0; });
   return count;
 }
 

@@ -50,6 +50,9 @@ class MetricsFile {
   JsonLines lines_;
 };
 
+// Whether such a file has the evaluation of a step.
+[[nodiscard]] bool has_evaluation(const std::filesystem::path& path, Index step);
+
 // The evaluations in such a file that came after a step.
 [[nodiscard]] Index count_evaluations(const std::filesystem::path& path, Index step);
 

@@ -5,6 +5,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/files/run_files.h"
 #include "engine/run_log/memory_record.h"
+#include "engine/run_log/metrics_file.h"
 #include "engine/session/step_prediction.h"
 #include "engine/session/training_length.h"
 #include "engine/session/training_start.h"
@@ -118,22 +119,27 @@ void SessionRun::begin(const PictureSources& sources) {
       setup_.seed(),
       post_local_steps(request_, partition_.replicas.sync, length_.last_step, communicator_)};
   phases_.begin(setup_.take_plan(), options, sources);
-  const TrainingRecord record = setup_.record(training_pictures_.count);
+  const TrainingRecord record = setup_.record(training_pictures_.count, data_digest(sources));
   if (setup_.record_before()) {
     for (const std::string& difference : differences(*setup_.record_before(), record)) {
       messages_.warn(request_.resume + " " + difference, communicator_);
     }
   }
-  begun_ = begin_training(request_,
-                          setup_.model(),
-                          preparation_,
-                          record,
-                          length_.last_step,
-                          phases_.now()->trainer(),
-                          communicator_,
-                          messages_);
-  if (!request_.resume.empty() && observer_.checkpoint) {
-    observer_.checkpoint(request_.resume, begun_.step);
+  begun_ = begin_training(
+      request_,
+      setup_.model(),
+      preparation_,
+      record,
+      length_.last_step,
+      [this](Index step) { return is_untested(step); },
+      phases_.now()->trainer(),
+      communicator_,
+      messages_);
+  if (!request_.resume.empty()) {
+    owes_test_ = is_untested(begun_.step);
+    if (observer_.checkpoint) {
+      observer_.checkpoint(request_.resume, begun_.step);
+    }
   }
   warn_of_zero_rate(
       request_, setup_.training(), begun_.step, length_.last_step, communicator_, messages_);
@@ -145,6 +151,35 @@ void SessionRun::begin(const PictureSources& sources) {
     say_plan();
   }
   begin_run_log();
+}
+
+// Of all pictures to train on, as one of the ranks that read them sees it; empty where they lie in
+// parts on the ranks, some of which have moved.
+std::string SessionRun::data_digest(const PictureSources& sources) const {
+  if (setup_.mapped() != nullptr) {
+    return "";
+  }
+  const std::uint64_t mine = sources.training ? sources.training->dataset().digest() : 0;
+  for (const std::uint64_t digest : communicator_.of_ranks(mine)) {
+    if (digest != 0) {
+      return fmt::format("{:016x}", digest);
+    }
+  }
+  return "";
+}
+
+// Whether an epoch ended in that step of the run to resume, which was stopped before its test.
+bool SessionRun::is_untested(Index step) const {
+  bool untested = false;
+  on_root(communicator_, [&] {
+    const auto tested_in = [step](const std::filesystem::path& folder) {
+      return has_evaluation(folder / run_file::kMetrics, step);
+    };
+    untested = request_.evaluate && step > 0 && length_.ends_epoch(step) &&
+               !tested_in(std::filesystem::path(request_.resume).parent_path()) &&
+               !tested_in(request_.run);
+  });
+  return communicator_.share(untested);
 }
 
 void SessionRun::end(Index program_bytes) {

@@ -51,6 +51,8 @@ class SessionRun {
   // What loaders tell all ranks of the pictures.
   void learn_of_pictures(const PictureSources& sources);
   void begin(const PictureSources& sources);
+  [[nodiscard]] std::string data_digest(const PictureSources& sources) const;
+  [[nodiscard]] bool is_untested(Index step) const;
   void end(Index program_bytes);
 
   // Rank 0's.
@@ -122,6 +124,7 @@ class SessionRun {
   partitioner::Partition partition_;  // that there is now
   TrainingPhases phases_;
   RunRecord record_;
+  bool owes_test_ = false;          // of the epoch that ended with the run to resume
   StepComparison step_comparison_;  // rank 0
 };
 

@@ -137,6 +137,9 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
     TrainingRun run(phase.trainer(), phase.training(), length_);
     ClassificationMetrics metric = class_metric(setup_.network());
     run.goes_on_from(begun_.step);
+    if (std::exchange(owes_test_, false)) {
+      run.owe_test();
+    }
     if (phase.testing() != nullptr) {
       run.test_on(*phase.testing(), metric);
     }

@@ -49,6 +49,8 @@ TrainingLength training_length(const TrainingRequest& request,
                                partitioner::TrainingOptions& training) {
   TrainingLength length;
   length.epoch_steps = std::max<Index>(1, (pictures + training.batch - 1) / training.batch);
+  length.pictures = pictures;
+  length.images = training.batch;
   length.checkpoint_steps = request.checkpoint_every;
   length.last_step = request.steps;
   if (request.epochs > 0) {

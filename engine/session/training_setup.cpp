@@ -48,7 +48,9 @@ void expect_fitting_options(const TrainingRequest& request, bool chooses) {
                     rebalances ? "--rebalance" : "choose"));
   }
   if (rebalances && !request.data_map.empty()) {
-    throw AgreedError("--rebalance moves work, but not the data that --data-map ties it to");
+    throw AgreedError(
+        "--rebalance moves work between devices, and --data-map keeps it where the data lie: leave "
+        "out one of them");
   }
 }
 
@@ -250,11 +252,12 @@ BatchNormMode TrainingSetup::batch_norm() const {
                                                      : BatchNormMode::Sync);
 }
 
-TrainingRecord TrainingSetup::record(Index pictures) const {
+TrainingRecord TrainingSetup::record(Index pictures, const std::string& data_digest) const {
   const bool has_length = training_.policy == partitioner::RatePolicy::Poly ||
                           training_.policy == partitioner::RatePolicy::Cosine;
   return {.images = training_.batch,
           .pictures = pictures,
+          .data_digest = data_digest,
           .schedule_steps = has_length ? training_.max_batches : 0,
           .batch_norm = batch_norm(),
           // Nothing travels between tiles of one rank.

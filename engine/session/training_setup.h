@@ -47,7 +47,7 @@ class TrainingSetup {
   [[nodiscard]] const std::optional<Preparation>& before() const { return before_; }
   [[nodiscard]] const RenderingRules& rules() const { return rules_; }
   // With what this run trains so many pictures, and the one that it goes on from did, if any.
-  [[nodiscard]] TrainingRecord record(Index pictures) const;
+  [[nodiscard]] TrainingRecord record(Index pictures, const std::string& data_digest) const;
   [[nodiscard]] const std::optional<TrainingRecord>& record_before() const {
     return record_before_;
   }

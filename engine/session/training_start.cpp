@@ -161,6 +161,7 @@ TrainingState begin_training(const TrainingRequest& request,
                              const Preparation& preparation,
                              const TrainingRecord& record,
                              Index last_step,
+                             const std::function<bool(Index step)>& owes_test,
                              Trainer& trainer,
                              const Communicator& communicator,
                              const SessionObserver& observer) {
@@ -190,7 +191,7 @@ TrainingState begin_training(const TrainingRequest& request,
                     options.seed),
         communicator);
   }
-  if (state.step >= last_step) {
+  if (state.step > last_step || (state.step == last_step && !owes_test(state.step))) {
     throw AgreedError(
         fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
                     request.resume,

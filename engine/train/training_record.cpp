@@ -43,6 +43,7 @@ const char* name_of(BatchNormMode mode) {
 std::string to_json(const TrainingRecord& record) {
   return Json{{"images", record.images},
               {"pictures", record.pictures},
+              {"data_digest", record.data_digest},
               {"schedule_steps", record.schedule_steps},
               {"batch_norm", name_of(record.batch_norm)},
               {"gradient_precision", record.gradient_precision},
@@ -56,6 +57,7 @@ TrainingRecord parse_training_record(const std::string& json, const std::string&
     const Json record = Json::parse(json);
     return {.images = record.at("images").get<Index>(),
             .pictures = record.at("pictures").get<Index>(),
+            .data_digest = record.at("data_digest").get<std::string>(),
             .schedule_steps = record.at("schedule_steps").get<Index>(),
             .batch_norm = mode_named(record.at("batch_norm").get<std::string>(), where),
             .gradient_precision = record.at("gradient_precision").get<std::string>(),
@@ -99,6 +101,11 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
                     "often in this epoch",
                     counted(before.pictures, "picture"),
                     now.pictures));
+  } else if (!before.data_digest.empty() && !now.data_digest.empty() &&
+             before.data_digest != now.data_digest) {
+    found.emplace_back(
+        "was trained on other pictures: some have been replaced, renamed or sorted into another "
+        "class since");
   }
   if (before.schedule_steps != now.schedule_steps) {
     found.push_back(

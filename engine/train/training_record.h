@@ -20,6 +20,7 @@ inline constexpr const char* kTrainingRecordKey = "training";
 struct TrainingRecord {
   Index images = 0;          // of a step
   Index pictures = 0;        // of the data set, to train on
+  std::string data_digest;   // of that data set; empty: unknown
   Index schedule_steps = 0;  // the length of the learning rate schedule
   BatchNormMode batch_norm = BatchNormMode::Sync;
   std::string gradient_precision;  // as to_text() writes them

@@ -61,6 +61,7 @@ void TrainingRun::run_in_order(const char* stop_notice, const Work& work) {
 
 void TrainingRun::run(const char* stop_notice) {
   run_in_order(stop_notice, [this] {
+    test_what_is_owed();
     while (trainer_->steps_done() < length_.last_step && !enough_) {
       take_step();
     }
@@ -71,6 +72,7 @@ void TrainingRun::run(const char* stop_notice) {
 void TrainingRun::run_until(Index step, const char* stop_notice) {
   const Index last = std::min(step, length_.last_step - 1);
   run_in_order(stop_notice, [this, last] {
+    test_what_is_owed();
     while (trainer_->steps_done() < last && !enough_) {
       take_step();
     }
@@ -98,16 +100,23 @@ void TrainingRun::take_step() {
   const StepResult result = timed_step();
   const Index step = trainer_->steps_done();
   notify(&TrainingObserver::step, step, result);
-  const bool last = step == length_.last_step;
-  const Index period =
-      length_.checkpoint_steps > 0 ? length_.checkpoint_steps : length_.epoch_steps;
-  if (step % period == 0 || last) {
+  const bool epoch_ends = length_.ends_epoch(step);
+  const bool saves = length_.checkpoint_steps > 0
+                         ? step % length_.checkpoint_steps == 0 || step == length_.last_step
+                         : epoch_ends;
+  if (saves) {
     checkpoint();
   }
   if (result.stop_signal != 0) {
     stop(result.stop_signal);
   }
-  if (step % length_.epoch_steps == 0 || last) {
+  if (epoch_ends) {
+    end_epoch();
+  }
+}
+
+void TrainingRun::test_what_is_owed() {
+  if (std::exchange(owes_test_, false)) {
     end_epoch();
   }
 }

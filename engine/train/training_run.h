@@ -16,9 +16,21 @@
 namespace tessera::engine {
 
 struct TrainingLength {
-  Index epoch_steps = 1;  // steps after which all pictures have been seen once
+  Index epoch_steps = 1;  // steps after which all pictures have been seen once, rounded up
   Index last_step = 0;
   Index checkpoint_steps = 0;  // steps between checkpoints; 0: once per epoch
+  // Where both are given, epochs end where their pictures do, which may be inside a step; else
+  // after every epoch_steps.
+  Index pictures = 0;
+  Index images = 0;  // of a step
+
+  // Whether an epoch ends in that step, or training does.
+  [[nodiscard]] bool ends_epoch(Index step) const {
+    if (step == last_step || pictures <= 0 || images <= 0) {
+      return step == last_step || step % epoch_steps == 0;
+    }
+    return step * images / pictures > (step - 1) * images / pictures;
+  }
 };
 
 // Each function may be empty. Steps count from 1; an exception ends the run.
@@ -58,6 +70,9 @@ class TrainingRun {
     metric_ = &metric;
   }
 
+  // The epoch that ended in the trainer's step is still to be tested, before the next step.
+  void owe_test() { owes_test_ = true; }
+
   // Another run, of the same training, began at that step and ended where this one begins.
   void goes_on_from(Index first_step) { first_step_ = first_step; }
 
@@ -83,6 +98,7 @@ class TrainingRun {
   void take_step();
   void checkpoint();
   void end_epoch();
+  void test_what_is_owed();
   void evaluate_now(Index step, double epoch);
   [[nodiscard]] bool observers_have_enough() const;
   [[noreturn]] void stop(int signal);
@@ -99,6 +115,7 @@ class TrainingRun {
   std::vector<TrainingObserver> observers_;
   Index first_step_;       // done before the run
   Index checkpoint_step_;  // of the last one
+  bool owes_test_ = false;
   bool enough_ = false;
   bool has_work_;                     // this rank computes something
   std::optional<double> step_end_s_;  // of the last step, where nothing else was done since

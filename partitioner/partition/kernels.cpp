@@ -1,6 +1,7 @@
 #include "partitioner/partition/kernels.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "partitioner/base/layout.h"
 
@@ -77,14 +78,29 @@ std::optional<ConvolutionKernel> kernel_named(std::string_view name) {
   return std::nullopt;
 }
 
-bool applies(ConvolutionKernel kernel, const Network& network, int layer) {
+std::optional<std::string> obstacle(ConvolutionKernel kernel, const Network& network, int layer) {
   const auto* convolution = std::get_if<Convolution>(&network.layer(layer).operation);
   if (convolution == nullptr) {
-    return false;
+    return "is no convolution";
   }
-  return winograd_side(kernel) == 0 ||
-         (convolution->size == 3 && convolution->stride == 1 && convolution->padding.is_square() &&
-          convolution->groups == 1);
+  if (winograd_side(kernel) == 0) {
+    return std::nullopt;
+  }
+  const auto differs = [](const char* what, const PerAxis& of_layer) {
+    return fmt::format("has {} of {}x{}", what, of_layer.rows, of_layer.cols);
+  };
+  if (!(convolution->size == 3)) {
+    return differs("filters", convolution->size);
+  }
+  if (!(convolution->stride == 1)) {
+    return differs("a stride", convolution->stride);
+  }
+  if (!convolution->padding.is_square()) {
+    return differs("an unequal padding", convolution->padding);
+  }
+  return convolution->groups == 1
+             ? std::nullopt
+             : std::optional(fmt::format("has {} groups", convolution->groups));
 }
 
 bool weights_from_argmax(ConvolutionKernel backward_weights, const Network& network, int layer) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "partitioner/network/network.h"
@@ -52,8 +53,14 @@ struct ConvolutionKernels {
   return {kernel, kernel, kernel};
 }
 
-// Whether the layer is a convolution that the kernel can compute.
-[[nodiscard]] bool applies(ConvolutionKernel kernel, const Network& network, int layer);
+// Why the kernel cannot compute the layer, words that follow "layer 3": "has a stride of 2x2";
+// nothing where it can.
+[[nodiscard]] std::optional<std::string> obstacle(ConvolutionKernel kernel,
+                                                  const Network& network,
+                                                  int layer);
+[[nodiscard]] inline bool applies(ConvolutionKernel kernel, const Network& network, int layer) {
+  return !obstacle(kernel, network, layer);
+}
 
 // Whether the gradient of the layer's weights, by that kernel, is summed from the argmax of the
 // max-pool behind the layer, where a rank has all of them: with few input channels, and nothing

@@ -127,12 +127,15 @@ class Validation {
       const ConvolutionKernels& chosen = partition_.kernels[layer];
       for (const ConvolutionKernel kernel :
            {chosen.forward, chosen.backward_data, chosen.backward_weights}) {
-        if (chosen != ConvolutionKernels{} && !applies(kernel, network_, static_cast<int>(layer))) {
+        const auto why = obstacle(kernel, network_, static_cast<int>(layer));
+        if (chosen != ConvolutionKernels{} && why) {
           fail(
-              fmt::format("layer {} cannot be computed by the kernel {}: winograd2 and winograd4 "
-                          "are for 3x3 convolutions of stride 1 without groups",
+              fmt::format("layer {} cannot be computed by the kernel {}: it {}; winograd2 and "
+                          "winograd4 are for 3x3 convolutions of stride 1 with equal padding, "
+                          "without groups",
                           layer,
-                          name_of(kernel)));
+                          name_of(kernel),
+                          *why));
         }
       }
     }
@@ -160,7 +163,7 @@ class Validation {
                        to_text(partition_.gradient_reduction.compression)));
     }
     if (const auto reader = partition_.reader.single_rank()) {
-      fail(fmt::format("rank {} reads pictures for all: replicas tied by {} read their own",
+      fail(fmt::format("rank {} reads pictures for all: replicas synchronised by {} read their own",
                        *reader,
                        to_text(replicas.sync)));
     }

@@ -14,6 +14,7 @@ using engine::TrainingRecord;
 TrainingRecord some_record() {
   return {.images = 8,
           .pictures = 48,
+          .data_digest = "0123456789abcdef",
           .schedule_steps = 20,
           .batch_norm = engine::BatchNormMode::Frozen,
           .gradient_precision = "topk:0.1",
@@ -43,6 +44,9 @@ TEST_CASE("a damaged record of training is refused by the name of its file") {
 TEST_CASE("each thing that a run does otherwise is a phrase of its own") {
   CHECK(differences(some_record(), some_record()).empty());
   TrainingRecord now = some_record();
+  now.data_digest = "123";
+  REQUIRE(differences(some_record(), now).size() == 1);
+  CHECK(tests::has(differences(some_record(), now)[0], "on other pictures"));
   now.pictures = 47;
   now.schedule_steps = 40;
   now.batch_norm = engine::BatchNormMode::Sync;

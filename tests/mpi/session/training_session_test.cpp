@@ -183,6 +183,22 @@ TEST_CASE("a session that resumes goes on as the first would have") {
   CHECK(first.losses == whole.losses);
 }
 
+TEST_CASE("a session that was stopped before the test of its last step makes it when resumed") {
+  Fixture fixture;
+  fixture.request.evaluate = false;  // as if a signal had come before the test
+  fixture.train();
+  fixture.request.evaluate = true;
+  fixture.request.resume = fixture.folder / "run/checkpoint.safetensors";
+  Heard heard;
+  const TrainingResult result = fixture.train(heard.observer());
+  CHECK(result.step == 6);
+  if (fixture.world.rank() == 0) {
+    CHECK(heard.order == std::vector<std::string>{"begin 6 of 6, 8", "test 6", "end"});
+    CHECK(result.best.has_value());
+  }
+  CHECK_THROWS_AS(fixture.train(), engine::AgreedError);  // now nothing is left to do
+}
+
 TEST_CASE("a resumed session keeps to the images of a step, and refuses others") {
   Fixture fixture;
   fixture.request.batch = 6;

@@ -101,6 +101,28 @@ class Recorded {
   std::vector<std::string> events_;
 };
 
+TEST_CASE("epochs end where their pictures do, also inside a step") {
+  const engine::TrainingLength length{
+      .epoch_steps = 2, .last_step = 11, .pictures = 24, .images = 23};
+  std::vector<Index> ends;
+  for (Index step = 1; step <= length.last_step; ++step) {
+    if (length.ends_epoch(step)) {
+      ends.push_back(step);
+    }
+  }
+  CHECK(ends == std::vector<Index>{2, 3, 4, 5, 6, 7, 8, 9, 10, 11});  // ten epochs
+}
+
+TEST_CASE("a test that is owed comes before the next step, also after the last one") {
+  for (const Index last : {Index{5}, Index{3}}) {
+    Recorded recorded({.epoch_steps = 3, .last_step = last});
+    recorded.run().run_until(2);
+    recorded.run().owe_test();
+    recorded.run().run_until(3);
+    CHECK(recorded.events()[2].ends_with("epoch 0.67"));
+  }
+}
+
 TEST_CASE("a run saves at its period, tests after each epoch, and does both after its last step") {
   Recorded recorded({.epoch_steps = 3, .last_step = 5, .checkpoint_steps = 2});
   recorded.run().run();

@@ -34,6 +34,21 @@ TEST_CASE("each kernel has a name of its own that reads back") {
   CHECK(kernel_rule_named("fast") == std::nullopt);
 }
 
+TEST_CASE("what keeps a kernel from a layer is named") {
+  const Network network = convolutions({{.filters = 64, .size = 3, .padding = {1, 0}},
+                                        {.filters = 64, .size = {3, 1}},
+                                        {.filters = 64, .size = 3, .stride = 2, .padding = 1},
+                                        {.filters = 64, .size = 3, .padding = 1, .groups = 2}});
+  const auto why = [&](int layer) {
+    return obstacle(ConvolutionKernel::Winograd2, network, layer).value_or("");
+  };
+  CHECK(why(0) == "has an unequal padding of 1x0");
+  CHECK(why(1) == "has filters of 3x1");
+  CHECK(why(2) == "has a stride of 2x2");
+  CHECK(why(3) == "has 2 groups");
+  CHECK_FALSE(obstacle(ConvolutionKernel::Direct, network, 0));
+}
+
 TEST_CASE("Winograd's kernels are for 3x3 convolutions of stride 1 without groups") {
   Network network = convolutions({{.filters = 64, .size = 3, .padding = 1},
                                   {.filters = 64, .size = 3, .stride = 2, .padding = 1},
