@@ -6,8 +6,10 @@
 
 #ifdef TESSERA_HAS_CURL
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <memory>
-#include <mutex>
+#include <optional>
+#include <type_traits>
 #endif
 
 namespace tessera::engine {
@@ -50,6 +52,42 @@ int asks_to_stop(void* answer, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<const Answer*>(answer)->stop.stop_requested() ? 1 : 0;
 }
 
+// libcurl brings libraries of some MiB along: it is loaded when it is wanted.
+struct Curl {
+  decltype(&::curl_easy_init) init = nullptr;
+  decltype(&::curl_easy_setopt) set = nullptr;
+  decltype(&::curl_easy_perform) perform = nullptr;
+  decltype(&::curl_easy_getinfo) info = nullptr;
+  decltype(&::curl_easy_strerror) text_of = nullptr;
+  decltype(&::curl_easy_cleanup) clean_up = nullptr;
+};
+
+std::optional<Curl> load_curl() {
+  void* library = ::dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);  // it stays
+  if (library == nullptr) {
+    library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  }
+  if (library == nullptr) {
+    return std::nullopt;
+  }
+  Curl curl;
+  bool complete = true;
+  const auto find = [&](auto& function, const char* name) {
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    complete = complete && function != nullptr;
+  };
+  decltype(&::curl_global_init) start = nullptr;
+  find(start, "curl_global_init");
+  find(curl.init, "curl_easy_init");
+  find(curl.set, "curl_easy_setopt");
+  find(curl.perform, "curl_easy_perform");
+  find(curl.info, "curl_easy_getinfo");
+  find(curl.text_of, "curl_easy_strerror");
+  find(curl.clean_up, "curl_easy_cleanup");
+  return complete && start(CURL_GLOBAL_DEFAULT) == CURLE_OK ? std::optional(curl) : std::nullopt;
+}
+
 std::string url_of(const HttpAddress& address, const std::string& path) {
   const bool v6 = address.host.find(':') != std::string::npos;
   return fmt::format(
@@ -62,38 +100,39 @@ std::string http_answer(const HttpAddress& address,
                         const std::string& path,
                         double seconds,
                         const std::stop_token& stop) {
-  static std::once_flag initialized;
-  std::call_once(initialized, [] { ::curl_global_init(CURL_GLOBAL_DEFAULT); });
+  static const std::optional<Curl> curl = load_curl();
   const auto fail = [&](const std::string& reason) {
     throw InputError(fmt::format("{}:{}{}: {}", address.host, address.port, path, reason));
   };
-  const std::unique_ptr<CURL, decltype(&::curl_easy_cleanup)> request(::curl_easy_init(),
-                                                                      ::curl_easy_cleanup);
+  if (!curl) {
+    fail("cannot be asked without libcurl: install libcurl3-gnutls");
+  }
+  const std::unique_ptr<CURL, decltype(curl->clean_up)> request(curl->init(), curl->clean_up);
   Answer answer;
   answer.stop = stop;
   const std::string url = url_of(address, path);
   const long limit_ms = static_cast<long>(1e3 * seconds);
-  ::curl_easy_setopt(request.get(), CURLOPT_URL, url.c_str());
-  ::curl_easy_setopt(request.get(), CURLOPT_PROTOCOLS_STR, "http");
-  ::curl_easy_setopt(request.get(), CURLOPT_PROXY, "");  // the plug is in this network
-  ::curl_easy_setopt(request.get(), CURLOPT_NOSIGNAL, 1L);
-  ::curl_easy_setopt(request.get(), CURLOPT_CONNECTTIMEOUT_MS, limit_ms);
-  ::curl_easy_setopt(request.get(), CURLOPT_TIMEOUT_MS, 2 * limit_ms);
-  ::curl_easy_setopt(request.get(), CURLOPT_HEADERFUNCTION, take_header);
-  ::curl_easy_setopt(request.get(), CURLOPT_HEADERDATA, &answer);
-  ::curl_easy_setopt(request.get(), CURLOPT_WRITEFUNCTION, take_body);
-  ::curl_easy_setopt(request.get(), CURLOPT_WRITEDATA, &answer);
-  ::curl_easy_setopt(request.get(), CURLOPT_XFERINFOFUNCTION, asks_to_stop);
-  ::curl_easy_setopt(request.get(), CURLOPT_XFERINFODATA, &answer);
-  ::curl_easy_setopt(request.get(), CURLOPT_NOPROGRESS, 0L);
-  const CURLcode result = ::curl_easy_perform(request.get());
+  curl->set(request.get(), CURLOPT_URL, url.c_str());
+  curl->set(request.get(), CURLOPT_PROTOCOLS_STR, "http");
+  curl->set(request.get(), CURLOPT_PROXY, "");  // the plug is in this network
+  curl->set(request.get(), CURLOPT_NOSIGNAL, 1L);
+  curl->set(request.get(), CURLOPT_CONNECTTIMEOUT_MS, limit_ms);
+  curl->set(request.get(), CURLOPT_TIMEOUT_MS, 2 * limit_ms);
+  curl->set(request.get(), CURLOPT_HEADERFUNCTION, take_header);
+  curl->set(request.get(), CURLOPT_HEADERDATA, &answer);
+  curl->set(request.get(), CURLOPT_WRITEFUNCTION, take_body);
+  curl->set(request.get(), CURLOPT_WRITEDATA, &answer);
+  curl->set(request.get(), CURLOPT_XFERINFOFUNCTION, asks_to_stop);
+  curl->set(request.get(), CURLOPT_XFERINFODATA, &answer);
+  curl->set(request.get(), CURLOPT_NOPROGRESS, 0L);
+  const CURLcode result = curl->perform(request.get());
   if (result != CURLE_OK) {
     fail(answer.too_long() ? "the answer is longer than 64 KiB"
-                           : fmt::format("no answer ({})", ::curl_easy_strerror(result)));
+                           : fmt::format("no answer ({})", curl->text_of(result)));
   }
   constexpr long kOk = 200;
   long status = 0;
-  ::curl_easy_getinfo(request.get(), CURLINFO_RESPONSE_CODE, &status);
+  curl->info(request.get(), CURLINFO_RESPONSE_CODE, &status);
   if (status != kOk) {
     fail(fmt::format("answers with status {}", status));
   }
