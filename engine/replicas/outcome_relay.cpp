@@ -16,12 +16,18 @@ OutcomeRelay::OutcomeRelay(const Communicator& communicator,
     : peers_(communicator, std::move(peers), kOutcomeTag),
       passes_(passes),
       delay_(steps * passes),
-      before_(before),
-      losses_(std::move(before)) {}
+      before_(std::move(before)) {}
 
 std::vector<double> OutcomeRelay::latest_losses() const {
-  const auto kept = std::min<std::size_t>(losses_.size(), static_cast<std::size_t>(delay_));
-  return {losses_.end() - static_cast<std::ptrdiff_t>(kept), losses_.end()};
+  std::vector<double> steps = before_;
+  for (Index pass = 0; pass < std::ssize(losses_); ++pass) {
+    if (pass % passes_ == 0) {
+      steps.push_back(0);
+    }
+    steps.back() += losses_[static_cast<std::size_t>(pass)];
+  }
+  const Index kept = std::min(std::ssize(steps), delay_ / passes_);
+  return {steps.end() - kept, steps.end()};
 }
 
 OutcomeRelay::~OutcomeRelay() {
@@ -54,9 +60,10 @@ PassOutcome OutcomeRelay::exchange(const PassOutcome& mine) {
   if (wanted < 0) {
     PassOutcome first = of_first_[static_cast<std::size_t>(pass % passes_)];
     if (!before_.empty()) {
-      // Of a run that was short, too, the first step comes again.
-      const Index place = std::ssize(before_) + wanted;
-      first.loss = before_[static_cast<std::size_t>(place >= 0 ? place : pass % passes_)];
+      // Where there are not so many steps, the first one comes again.
+      const Index step = std::ssize(before_) + (pass - pass % passes_ - delay_) / passes_;
+      first.loss =
+          pass % passes_ == 0 ? before_[static_cast<std::size_t>(std::max<Index>(step, 0))] : 0;
     }
     return first;
   }
@@ -108,8 +115,8 @@ void OutcomeRelay::receive_next() {
   mine_.pop_front();
   known_.push_back(sum(of_replicas));
   losses_.push_back(known_.back().loss);
-  if (std::ssize(losses_) > 2 * delay_) {
-    losses_ = latest_losses();
+  if (std::ssize(losses_) == 2 * delay_) {
+    losses_.erase(losses_.begin(), losses_.begin() + delay_);
   }
   if (received_++ < passes_) {
     of_first_.push_back(known_.back());

@@ -35,8 +35,9 @@ class OutcomeRelay {
   // long problem is cut.
   [[nodiscard]] PassOutcome exchange(const PassOutcome& mine);
 
-  // The losses of the latest passes that exchange() has not returned, the oldest first, as settle()
-  // has found them: what a run that goes on has to begin with.
+  // The losses of the latest steps that exchange() has not returned, each of all its passes, the
+  // oldest first, as settle() has found them: what a run that goes on has to begin with, whatever
+  // its passes are.
   [[nodiscard]] std::vector<double> latest_losses() const;
 
   // Waits for the outcomes of all passes so far. Returns the problem of the first one that has one
@@ -71,8 +72,8 @@ class OutcomeRelay {
   std::deque<Sent> sent_;
   std::deque<PassOutcome> known_;      // the last ones that are received
   std::vector<PassOutcome> of_first_;  // of the first step's passes
-  std::vector<double> before_;         // of a run before
-  std::vector<double> losses_;         // of the latest passes, those of a run before among them
+  std::vector<double> before_;         // of steps of a run before
+  std::vector<double> losses_;         // of the latest passes
 };
 
 }  // namespace tessera::engine

@@ -130,7 +130,7 @@ class Trainer {
     restored_ = restored;
     losses_before_ = std::move(latest_losses);
   }
-  // Where replicas may be steps ahead of each other: losses of passes that are known and no step
+  // Where replicas may be steps ahead of each other: losses of steps that are known and no step
   // has returned yet, the oldest first. For a checkpoint, while the common_model() is there.
   [[nodiscard]] std::vector<double> latest_losses() const;
 

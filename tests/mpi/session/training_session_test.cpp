@@ -257,6 +257,22 @@ TEST_CASE("losses of replicas that run ahead are those of a run that was not sto
   fixture.train(rest.observer());
   parts.losses.insert(rest.losses.begin(), rest.losses.end());
   CHECK(parts.losses == whole.losses);
+
+  // Steps of more passes begin with the same losses: those of steps before.
+  fixture.request.run = fixture.folder / "passes";
+  fixture.request.subdivisions = 4;
+  fixture.request.resume = fixture.folder / "four/checkpoint.safetensors";
+  TrainingRequest four = fixture.request;
+  four.run = fixture.folder / "four";
+  four.resume.clear();
+  four.steps = 4;
+  four.subdivisions = 1;
+  TrainingSession(four, fixture.world).run();
+  Heard more;
+  fixture.train(more.observer());
+  for (const Index step : {5, 6}) {
+    CHECK(more.losses[step] == whole.losses[step]);
+  }
 }
 
 TEST_CASE("a session refuses on all ranks what cannot be trained") {
