@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "engine/train/training_record.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -110,13 +111,8 @@ void add_skip_broken(CLI::App& app, bool& skip_broken) {
 }
 
 void add_batch_norm(CLI::App& app, std::optional<BatchNormMode>& mode, const char* help) {
-  add_choice<std::optional<BatchNormMode>>(app,
-                                           "--batch-norm",
-                                           mode,
-                                           {{"sync", BatchNormMode::Sync},
-                                            {"frozen", BatchNormMode::Frozen},
-                                            {"tile", BatchNormMode::PerTile}},
-                                           help);
+  add_choice<std::optional<BatchNormMode>>(
+      app, "--batch-norm", mode, {kBatchNormModes.begin(), kBatchNormModes.end()}, help);
 }
 
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev) {

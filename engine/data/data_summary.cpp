@@ -198,18 +198,21 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
   return problems;
 }
 
-std::string described_classes(const Dataset& dataset) {
+std::string listed_classes(const Dataset& dataset) {
   constexpr std::size_t kNamesShown = 10;
   const std::vector<std::string>& classes = dataset.class_names();
   std::string names;
   for (std::size_t i = 0; i < std::min(classes.size(), kNamesShown); ++i) {
     names += (i > 0 ? ", " : "") + printable_start(classes[i]);
   }
-  return fmt::format("{} class{} ({}{})",
+  return names + (classes.size() > kNamesShown ? ", ..." : "");
+}
+
+std::string described_classes(const Dataset& dataset) {
+  return fmt::format("{} class{} ({})",
                      dataset.classes(),
                      dataset.classes() == 1 ? "" : "es",
-                     names,
-                     classes.size() > kNamesShown ? ", ..." : "");
+                     listed_classes(dataset));
 }
 
 std::string summary_of(const InspectedData& data) {

@@ -48,6 +48,9 @@ void inspect(InspectedData& data, const ReadingRules& rules, bool decode);
 // has no class for are.
 [[nodiscard]] std::vector<DataProblem> problems_of(const InspectedData& data);
 
+// The names of its classes, of many the first ones: "cat, dog".
+[[nodiscard]] std::string listed_classes(const Dataset& dataset);
+
 // "3 classes (ball, cup, tent)"
 [[nodiscard]] std::string described_classes(const Dataset& dataset);
 

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/late_library.h"
 
 #ifdef TESSERA_HAS_CURL
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <memory>
 #include <optional>
-#include <type_traits>
 #endif
 
 namespace tessera::engine {
@@ -63,29 +62,18 @@ struct Curl {
 };
 
 std::optional<Curl> load_curl() {
-  void* library = ::dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);  // it stays
-  if (library == nullptr) {
-    library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-  }
-  if (library == nullptr) {
-    return std::nullopt;
-  }
+  LateLibrary library({"libcurl-gnutls.so.4", "libcurl.so.4"});
   Curl curl;
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-    complete = complete && function != nullptr;
-  };
   decltype(&::curl_global_init) start = nullptr;
-  find(start, "curl_global_init");
-  find(curl.init, "curl_easy_init");
-  find(curl.set, "curl_easy_setopt");
-  find(curl.perform, "curl_easy_perform");
-  find(curl.info, "curl_easy_getinfo");
-  find(curl.text_of, "curl_easy_strerror");
-  find(curl.clean_up, "curl_easy_cleanup");
-  return complete && start(CURL_GLOBAL_DEFAULT) == CURLE_OK ? std::optional(curl) : std::nullopt;
+  library.find(start, "curl_global_init");
+  library.find(curl.init, "curl_easy_init");
+  library.find(curl.set, "curl_easy_setopt");
+  library.find(curl.perform, "curl_easy_perform");
+  library.find(curl.info, "curl_easy_getinfo");
+  library.find(curl.text_of, "curl_easy_strerror");
+  library.find(curl.clean_up, "curl_easy_cleanup");
+  return library.is_complete() && start(CURL_GLOBAL_DEFAULT) == CURLE_OK ? std::optional(curl)
+                                                                         : std::nullopt;
 }
 
 std::string url_of(const HttpAddress& address, const std::string& path) {

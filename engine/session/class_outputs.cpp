@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <variant>
 
+#include "engine/data/data_summary.h"
 #include "engine/layers/layer.h"
 #include "partitioner/base/errors.h"
-#include "partitioner/base/printable.h"
 #include "partitioner/network/layer_traits.h"
 
 namespace tessera::engine {
@@ -54,15 +54,6 @@ std::string remedy(const Network& network, int loss, Index classes) {
   return text;
 }
 
-std::string listed_names(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 12;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    text += (i > 0 ? ", " : "") + printable_start(names[i]);
-  }
-  return text + (names.size() > kMost ? ", ..." : "");
-}
-
 std::string output_difference(const Network& network,
                               int loss,
                               const std::string& model,
@@ -70,13 +61,12 @@ std::string output_difference(const Network& network,
   const partitioner::MapShape& shape = network.shape(loss);
   const bool one_cell = shape.rows * shape.cols == 1;
   return fmt::format(
-      "has {} classes, {} gives {}{} outputs: {}; the classes are {}",
+      "has {} classes, {} gives {}{} outputs: {}",
       dataset.classes(),
       model,
       one_cell ? "" : fmt::format("{}x{}x{} = ", shape.channels, shape.rows, shape.cols),
       shape.volume(),
-      remedy(network, loss, dataset.classes()),
-      listed_names(dataset.class_names()));
+      remedy(network, loss, dataset.classes()));
 }
 
 bool has_spare_outputs(const Network& network, int loss, const Dataset& dataset) {
@@ -95,7 +85,11 @@ void expect_output_for_each_class(const Network& network,
   for (const partitioner::Loss& loss : all) {
     if (dataset.classes() != network.shape(loss.layer).volume() &&
         !has_spare_outputs(network, loss.layer, dataset)) {
-      throw InputError(path, 0, output_difference(network, loss.layer, model, dataset));
+      throw InputError(path,
+                       0,
+                       fmt::format("{}; the classes are {}",
+                                   output_difference(network, loss.layer, model, dataset),
+                                   listed_classes(dataset)));
     }
   }
 }

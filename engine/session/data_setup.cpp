@@ -15,7 +15,6 @@
 #include "engine/session/class_outputs.h"
 #include "engine/session/own_data.h"
 #include "engine/system/host_name.h"
-#include "engine/system/say.h"
 #include "engine/train/picture_equality.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"

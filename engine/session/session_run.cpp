@@ -125,18 +125,22 @@ void SessionRun::begin(const PictureSources& sources) {
       messages_.warn(request_.resume + " " + difference, communicator_);
     }
   }
-  begun_ = begin_training(
-      request_,
-      setup_.model(),
-      preparation_,
-      record,
-      length_.last_step,
-      [this](Index step) { return is_untested(step); },
-      phases_.now()->trainer(),
-      communicator_,
-      messages_);
+  begun_ = begin_training(request_,
+                          setup_.model(),
+                          preparation_,
+                          record,
+                          phases_.now()->trainer(),
+                          communicator_,
+                          messages_);
   if (!request_.resume.empty()) {
     owes_test_ = is_untested(begun_.step);
+    if (begun_.step > length_.last_step || (begun_.step == length_.last_step && !owes_test_)) {
+      throw AgreedError(
+          fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
+                      request_.resume,
+                      begun_.step,
+                      length_.last_step));
+    }
     if (observer_.checkpoint) {
       observer_.checkpoint(request_.resume, begun_.step);
     }

@@ -160,8 +160,6 @@ TrainingState begin_training(const TrainingRequest& request,
                              const partitioner::ModelFile& model,
                              const Preparation& preparation,
                              const TrainingRecord& record,
-                             Index last_step,
-                             const std::function<bool(Index step)>& owes_test,
                              Trainer& trainer,
                              const Communicator& communicator,
                              const SessionObserver& observer) {
@@ -190,13 +188,6 @@ TrainingState begin_training(const TrainingRequest& request,
                     state.seed,
                     options.seed),
         communicator);
-  }
-  if (state.step > last_step || (state.step == last_step && !owes_test(state.step))) {
-    throw AgreedError(
-        fmt::format("{}: already at step {} of {}: raise --steps or --epochs to continue",
-                    request.resume,
-                    state.step,
-                    last_step));
   }
   if (state.rank_states == TrainingState::RankStates::OfAnotherPlan) {
     observer.warn(

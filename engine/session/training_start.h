@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "engine/session/session_observer.h"
@@ -56,15 +55,11 @@ void compare_classes(const TrainingRequest& request,
                                      const Communicator& communicator);
 
 // Gives the trainer the weights that training begins with, and what else a run to resume had come
-// to. Returns the state of the run before its first step. Throws AgreedError where nothing is left
-// to do until `last_step`, not even a test, which `owes_test` says of a step. All ranks call this
-// together.
+// to. Returns the state of the run before its first step. All ranks call this together.
 [[nodiscard]] TrainingState begin_training(const TrainingRequest& request,
                                            const partitioner::ModelFile& model,
                                            const Preparation& preparation,
                                            const TrainingRecord& record,
-                                           Index last_step,
-                                           const std::function<bool(Index step)>& owes_test,
                                            Trainer& trainer,
                                            const Communicator& communicator,
                                            const SessionObserver& observer);

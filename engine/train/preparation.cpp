@@ -8,8 +8,7 @@
 
 #include "engine/comm/agreement.h"
 #include "engine/data/unicode_names.h"
-#include "engine/files/safetensors.h"
-#include "engine/files/weights_format.h"
+#include "engine/train/stored_metadata.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -77,12 +76,6 @@ void expect_usable(const Preparation& preparation, const std::string& where) {
   }
 }
 
-// Rank 0's text on all ranks.
-std::string shared_text(const std::string& text, const Communicator& communicator) {
-  const auto all = communicator.gather_all(bytes_of(text.data(), std::ssize(text)));
-  return {reinterpret_cast<const char*>(all[0].data()), all[0].size()};
-}
-
 }  // namespace
 
 Preparation preparation_of(const RenderingRules& rules,
@@ -135,16 +128,7 @@ Preparation parse_preparation(const std::string& json, const std::string& where)
 
 std::optional<Preparation> stored_preparation(const std::filesystem::path& path,
                                               const Communicator& communicator) {
-  std::string record;
-  throw_agreed(communicator, problem_of([&] {
-                 if (communicator.rank() != 0 || !is_safetensors(path)) {
-                   return;
-                 }
-                 const SafetensorsReader file(path);
-                 const auto found = file.metadata().find(kPreparationKey);
-                 record = found == file.metadata().end() ? "" : found->second;
-               }));
-  record = shared_text(record, communicator);
+  const std::string record = stored_metadata(path, kPreparationKey, communicator);
   if (record.empty()) {
     return std::nullopt;
   }

@@ -1,14 +1,11 @@
 #include "engine/train/training_record.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "engine/comm/agreement.h"
-#include "engine/files/safetensors.h"
-#include "engine/files/weights_format.h"
+#include "engine/train/stored_metadata.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
 
@@ -18,13 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<const char*, BatchNormMode>, 3> kModes{
-    {{"sync", BatchNormMode::Sync},
-     {"frozen", BatchNormMode::Frozen},
-     {"tile", BatchNormMode::PerTile}}};
-
 BatchNormMode mode_named(const std::string& name, const std::string& where) {
-  for (const auto& [known, mode] : kModes) {
+  for (const auto& [known, mode] : kBatchNormModes) {
     if (name == known) {
       return mode;
     }
@@ -35,8 +27,9 @@ BatchNormMode mode_named(const std::string& name, const std::string& where) {
 }  // namespace
 
 const char* name_of(BatchNormMode mode) {
-  return std::find_if(
-             kModes.begin(), kModes.end(), [&](const auto& known) { return known.second == mode; })
+  return std::find_if(kBatchNormModes.begin(),
+                      kBatchNormModes.end(),
+                      [&](const auto& known) { return known.second == mode; })
       ->first;
 }
 
@@ -71,17 +64,7 @@ TrainingRecord parse_training_record(const std::string& json, const std::string&
 
 std::optional<TrainingRecord> stored_training_record(const std::filesystem::path& checkpoint,
                                                      const Communicator& communicator) {
-  std::string record;
-  throw_agreed(communicator, problem_of([&] {
-                 if (communicator.rank() != 0 || !is_safetensors(checkpoint)) {
-                   return;
-                 }
-                 const SafetensorsReader file(checkpoint);
-                 const auto found = file.metadata().find(kTrainingRecordKey);
-                 record = found == file.metadata().end() ? "" : found->second;
-               }));
-  record = communicator.agree(communicator.rank() == 0 ? std::optional(record) : std::nullopt)
-               .value_or("");
+  const std::string record = stored_metadata(checkpoint, kTrainingRecordKey, communicator);
   if (record.empty()) {
     return std::nullopt;
   }

@@ -4,9 +4,11 @@
 
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/comm/communicator.h"
@@ -29,7 +31,11 @@ struct TrainingRecord {
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
 };
 
-// "sync", "frozen", "tile"
+// What statistics are called in options and in records; the first is the default.
+inline constexpr std::array<std::pair<const char*, BatchNormMode>, 3> kBatchNormModes{
+    {{"sync", BatchNormMode::Sync},
+     {"frozen", BatchNormMode::Frozen},
+     {"tile", BatchNormMode::PerTile}}};
 [[nodiscard]] const char* name_of(BatchNormMode mode);
 
 // parse_training_record(to_json(record), ...) == record. Throws InputError that names `where`.

@@ -3,11 +3,10 @@
 #include <memory>
 
 #include "partitioner/base/errors.h"
+#include "partitioner/base/late_library.h"
 
 #ifdef TESSERA_HAS_CLP
 #include <Clp_C_Interface.h>
-#include <dlfcn.h>
-#include <type_traits>
 #endif
 
 namespace tessera::partitioner {
@@ -50,27 +49,18 @@ struct Clp {
 };
 
 std::optional<Clp> load_clp() {
-  void* library = ::dlopen("libClp.so.1", RTLD_NOW | RTLD_LOCAL);  // it stays
-  if (library == nullptr) {
-    return std::nullopt;
-  }
+  LateLibrary library({"libClp.so.1"});
   Clp clp;
-  bool complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-    complete = complete && function != nullptr;
-  };
-  find(clp.new_model, "Clp_newModel");
-  find(clp.delete_model, "Clp_deleteModel");
-  find(clp.set_log_level, "Clp_setLogLevel");
-  find(clp.load_problem, "Clp_loadProblem");
-  find(clp.add_rows, "Clp_addRows");
-  find(clp.set_perturbation, "Clp_setPerturbation");
-  find(clp.dual, "Clp_dual");
-  find(clp.status, "Clp_status");
-  find(clp.col_solution, "Clp_getColSolution");
-  return complete ? std::optional(clp) : std::nullopt;
+  library.find(clp.new_model, "Clp_newModel");
+  library.find(clp.delete_model, "Clp_deleteModel");
+  library.find(clp.set_log_level, "Clp_setLogLevel");
+  library.find(clp.load_problem, "Clp_loadProblem");
+  library.find(clp.add_rows, "Clp_addRows");
+  library.find(clp.set_perturbation, "Clp_setPerturbation");
+  library.find(clp.dual, "Clp_dual");
+  library.find(clp.status, "Clp_status");
+  library.find(clp.col_solution, "Clp_getColSolution");
+  return library.is_complete() ? std::optional(clp) : std::nullopt;
 }
 
 const std::optional<Clp>& clp() {
