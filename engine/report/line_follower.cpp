@@ -6,12 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "engine/files/json_text.h"
+
 namespace tessera::engine {
 
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18U;
-constexpr std::size_t kMostLine = std::size_t{1} << 20U;
 
 // A file that is open for as long as this lives; -1 where the path is no regular file.
 class OpenFile {
@@ -41,7 +42,7 @@ class OpenFile {
 }  // namespace
 
 void LineFollower::add_half(std::string_view text) {
-  too_long_ = too_long_ || half_.size() + text.size() > kMostLine;
+  too_long_ = too_long_ || half_.size() + text.size() > kMostJsonLine;
   if (too_long_) {
     half_.clear();
   } else {
