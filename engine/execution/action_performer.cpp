@@ -105,12 +105,16 @@ Site ActionPerformer<T>::site(int layer) const {
 }
 
 template <class T>
-double ActionPerformer<T>::owned_loss(const Targets& targets) {
+LossSum ActionPerformer<T>::owned_loss(const Pass& pass) {
   expects(!losses_.empty(), "a network with a loss");
-  double sum = 0;
+  LossSum sum;
   for (const partitioner::Loss& loss : losses_) {
-    sum += engine::owned_loss(
-        site(loss.layer), loss, targets, View<const T>(memory_->map(loss.layer)));
+    const OwnedLoss owned =
+        engine::owned_loss(site(loss.layer), loss, pass, View<const T>(memory_->map(loss.layer)));
+    sum.sum += owned.sum;
+    if (loss.form == partitioner::LossForm::Boxes) {
+      sum.means.push_back(owned.mean);
+    }
   }
   return sum;
 }
@@ -176,7 +180,7 @@ void ActionPerformer<T>::compute(const Action& action, int time, const Pass& pas
       at(layer).activate(views(layer, Stage::Forward));
       break;
     case Phase::Loss:
-      outcome_.loss = pass.targets == nullptr ? 0 : owned_loss(*pass.targets);
+      outcome_.loss = pass.targets == nullptr ? LossSum{} : owned_loss(pass);
       transfers_->loss().set(outcome_);
       break;
     case Phase::Restore:

@@ -43,7 +43,8 @@ class ActionPerformer {
 
   [[nodiscard]] Site site(int layer) const;
   // The sum of the network's losses over the cells that this rank owns, not yet divided by images.
-  [[nodiscard]] double owned_loss(const Targets& targets);
+  // The pass has targets.
+  [[nodiscard]] LossSum owned_loss(const Pass& pass);
   [[nodiscard]] Index workspace_bytes() const { return workspace_.bytes(); }
 
  private:

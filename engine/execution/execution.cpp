@@ -109,7 +109,7 @@ PassOutcome Execution<T>::exchange_loss(const Pass& pass,
                                         int stop_signal,
                                         const std::optional<PassProblem>& problem) {
   const ScheduledPass& loss = scheduled(pass, options_.training);
-  performer_.set_outcome({0, stop_signal, problem});
+  performer_.set_outcome({{}, stop_signal, problem});
   transfers_.select_loss(pass.training);
   perform(loss, loss.schedule.loss, pass, [](int) {});
   return transfers_.loss().total();

@@ -92,7 +92,8 @@ class Execution {
   void scatter_output_gradient(const std::vector<T>& whole);
 
   // The sum of the network's losses over the cells that this rank owns, not yet divided by images.
-  [[nodiscard]] double owned_loss(const Targets& targets) { return performer_.owned_loss(targets); }
+  // The pass has targets.
+  [[nodiscard]] LossSum owned_loss(const Pass& pass) { return performer_.owned_loss(pass); }
 
   // When the values that other ranks have sent are there.
   [[nodiscard]] ParameterSet<T>& parameters() {

@@ -1,27 +1,40 @@
 #include "engine/execution/loss_exchange.h"
 
+#include <cstdint>
 #include <cstring>
 
 namespace tessera::engine {
 
 namespace {
 
-// The start of a message; the text of a problem follows, and a byte more, so that an empty text is
-// one, too.
+// The start of a message; the means of the loss follow, then the text of a problem, and a byte
+// more, so that an empty text is one, too.
 struct Head {
   double loss = 0;
-  int stop_signal = 0;
+  std::int32_t stop_signal = 0;
   PassProblem::Kind problem_kind = PassProblem::Kind::Images;
+  std::uint64_t means = 0;
 };
+
+std::size_t means_bytes(std::size_t means) {
+  return means * sizeof(LossMean);
+}
 
 }  // namespace
 
 void LossExchange::set(const PassOutcome& mine) {
   const PassProblem problem = mine.problem.value_or(PassProblem());
-  const Head head{mine.loss, mine.stop_signal, problem.kind};
-  std::vector<std::byte> message(sizeof(Head) + (mine.problem ? problem.text.size() + 1 : 0));
+  const std::vector<LossMean>& means = mine.loss.means;
+  const Head head{mine.loss.sum, mine.stop_signal, problem.kind, means.size()};
+  const std::size_t before_text = sizeof(Head) + means_bytes(means.size());
+  std::vector<std::byte> message(before_text + (mine.problem ? problem.text.size() + 1 : 0));
   std::memcpy(message.data(), &head, sizeof(Head));
-  std::memcpy(message.data() + sizeof(Head), problem.text.data(), problem.text.size());
+  if (!means.empty()) {
+    std::memcpy(message.data() + sizeof(Head), means.data(), means_bytes(means.size()));
+  }
+  if (!problem.text.empty()) {
+    std::memcpy(message.data() + before_text, problem.text.data(), problem.text.size());
+  }
   gathering_.set(message);
 }
 
@@ -33,11 +46,16 @@ PassOutcome LossExchange::total() const {
     }
     Head head;
     std::memcpy(&head, theirs.data(), sizeof(Head));
-    total.loss += head.loss;
+    LossSum loss{head.loss, std::vector<LossMean>(head.means)};
+    if (head.means > 0) {
+      std::memcpy(loss.means.data(), theirs.data() + sizeof(Head), means_bytes(head.means));
+    }
+    const std::size_t before_text = sizeof(Head) + means_bytes(head.means);
+    total.loss.add(loss);
     total.stop_signal = total.stop_signal != 0 ? total.stop_signal : head.stop_signal;
-    if (theirs.size() > sizeof(Head) && !total.problem) {
-      const auto* text = reinterpret_cast<const char*>(theirs.data() + sizeof(Head));
-      total.problem = {head.problem_kind, std::string(text, theirs.size() - sizeof(Head) - 1)};
+    if (theirs.size() > before_text && !total.problem) {
+      const auto* text = reinterpret_cast<const char*>(theirs.data() + before_text);
+      total.problem = {head.problem_kind, std::string(text, theirs.size() - before_text - 1)};
     }
   }
   return total;

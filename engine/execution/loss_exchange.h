@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/base/loss_sum.h"
 #include "engine/comm/gathering.h"
 
 namespace tessera::engine {
@@ -21,7 +22,7 @@ struct PassProblem {
 };
 
 struct PassOutcome {
-  double loss = 0;                     // a sum over images
+  LossSum loss;                        // not yet divided by images
   int stop_signal = 0;                 // see engine/system/stop_request.h
   std::optional<PassProblem> problem;  // what went wrong, if anything did
 };

@@ -34,11 +34,17 @@ template <class T>
 std::unique_ptr<Layer<T>> make_space_to_depth(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_crop(const Site& site);
+template <class T>
+std::unique_ptr<Layer<T>> make_detector_head(const Site& site);
 
 // Adds factor * pass.loss_scale * (output - target) on the owned cells: the gradient of half the
 // squared error, and of cross-entropy through the softmax whose values are `output`.
 template <class T>
 void add_loss_gradient(
     const Site& site, const Pass& pass, double factor, View<const T> output, View<T> gradient);
+
+// Subtracts pass.loss_scale times the deltas of a head, on the owned cells of images with targets.
+template <class T>
+void add_head_gradient(const Site& site, const Pass& pass, View<const T> output, View<T> gradient);
 
 }  // namespace tessera::engine

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/base/channel_share.h"
+#include "engine/base/loss_sum.h"
 #include "engine/base/targets.h"
 #include "engine/base/tensor.h"
 #include "engine/ops/convolution/convolution.h"
@@ -40,6 +42,8 @@ struct Pass {
   Index first_image = 0;             // likewise
   const Targets* targets = nullptr;  // of the images of the pass, where there is a loss
   double loss_scale = 1;             // one over the images of a step
+  // Of the training, with those of this pass; after a training: all there could be.
+  Index images_seen = std::numeric_limits<Index>::max();
   bool ends_step = false;  // gradients of parameters are complete after it: their reduction begins
 };
 
@@ -183,11 +187,16 @@ template <class T>
 [[nodiscard]] std::unique_ptr<Layer<T>> make_layer(const Site& site);
 
 // The loss of the cells that the rank owns of its layer, summed over images and not yet divided by
-// their number: cross-entropy of a softmax, half the squared error of a cost, times its weight.
+// their number: cross-entropy of a softmax, half the squared error of a cost, times its weight; the
+// cost of a head, see engine/detection/head.h. The pass has targets.
+struct OwnedLoss {
+  double sum = 0;
+  LossMean mean;
+};
 template <class T>
-[[nodiscard]] double owned_loss(const Site& site,
-                                const partitioner::Loss& loss,
-                                const Targets& targets,
-                                View<const T> output);
+[[nodiscard]] OwnedLoss owned_loss(const Site& site,
+                                   const partitioner::Loss& loss,
+                                   const Pass& pass,
+                                   View<const T> output);
 
 }  // namespace tessera::engine

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/detection/head.h"
 #include "engine/layers/kinds.h"
 #include "engine/layers/layer.h"
 
@@ -36,10 +37,16 @@ void for_each_cell(const Site& site, const Targets& targets, Visit visit) {
 }  // namespace
 
 template <class T>
-double owned_loss(const Site& site,
-                  const Loss& spec,
-                  const Targets& targets,
-                  View<const T> output) {
+OwnedLoss owned_loss(const Site& site, const Loss& spec, const Pass& pass, View<const T> output) {
+  const Targets& targets = *pass.targets;
+  if (spec.form == LossForm::Boxes) {
+    const HeadCost cost = for_each_judged_image(head_site(*site.network, site.layer),
+                                                {*pass.targets, pass.images_seen},
+                                                site.tile().owned,
+                                                output,
+                                                [](const Region&, const std::vector<double>&) {});
+    return {cost.squares, {cost.overlap_losses, static_cast<double>(cost.matches)}};
+  }
   double loss = 0;
   for_each_cell(site, targets, [&](Index n, Index c, Index row, Index col, int target) {
     const double value = static_cast<double>(output.at(n, c, row, col));
@@ -50,7 +57,7 @@ double owned_loss(const Site& site,
       loss -= spec.weight * std::log(std::max(value, kLeast));
     }
   });
-  return loss;
+  return {loss, {}};
 }
 
 template <class T>
@@ -62,8 +69,26 @@ void add_loss_gradient(
   });
 }
 
-template double owned_loss<float>(const Site&, const Loss&, const Targets&, View<const float>);
-template double owned_loss<double>(const Site&, const Loss&, const Targets&, View<const double>);
+template <class T>
+void add_head_gradient(const Site& site, const Pass& pass, View<const T> output, View<T> gradient) {
+  for_each_judged_image(head_site(*site.network, site.layer),
+                        {*pass.targets, pass.images_seen},
+                        site.tile().owned,
+                        output,
+                        [&](const Region& cells, const std::vector<double>& deltas) {
+                          std::vector<T> plain(deltas.size());
+                          std::transform(
+                              deltas.begin(), deltas.end(), plain.begin(), [&](double delta) {
+                                return static_cast<T>(-pass.loss_scale * delta);
+                              });
+                          add_in(plain.data(), cells, gradient);
+                        });
+}
+
+template OwnedLoss owned_loss<float>(const Site&, const Loss&, const Pass&, View<const float>);
+template OwnedLoss owned_loss<double>(const Site&, const Loss&, const Pass&, View<const double>);
+template void add_head_gradient<float>(const Site&, const Pass&, View<const float>, View<float>);
+template void add_head_gradient<double>(const Site&, const Pass&, View<const double>, View<double>);
 template void add_loss_gradient<float>(
     const Site&, const Pass&, double, View<const float>, View<float>);
 template void add_loss_gradient<double>(

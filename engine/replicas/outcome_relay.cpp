@@ -42,7 +42,7 @@ OutcomeRelay::~OutcomeRelay() {
 
 PassOutcome OutcomeRelay::exchange(const PassOutcome& mine) {
   Message message;
-  message.loss = mine.loss;
+  message.loss = mine.loss.total();
   message.stop_signal = mine.stop_signal;
   if (mine.problem) {
     const std::string& text = mine.problem->text;
@@ -62,8 +62,8 @@ PassOutcome OutcomeRelay::exchange(const PassOutcome& mine) {
     if (!before_.empty()) {
       // Where there are not so many steps, the first one comes again.
       const Index step = std::ssize(before_) + (pass - pass % passes_ - delay_) / passes_;
-      first.loss =
-          pass % passes_ == 0 ? before_[static_cast<std::size_t>(std::max<Index>(step, 0))] : 0;
+      first.loss = {
+          pass % passes_ == 0 ? before_[static_cast<std::size_t>(std::max<Index>(step, 0))] : 0};
     }
     return first;
   }
@@ -114,7 +114,7 @@ void OutcomeRelay::receive_next() {
   requests.wait_all();
   mine_.pop_front();
   known_.push_back(sum(of_replicas));
-  losses_.push_back(known_.back().loss);
+  losses_.push_back(known_.back().loss.total());
   if (std::ssize(losses_) == 2 * delay_) {
     losses_.erase(losses_.begin(), losses_.begin() + delay_);
   }
@@ -126,7 +126,7 @@ void OutcomeRelay::receive_next() {
 PassOutcome OutcomeRelay::sum(const std::vector<Message>& of_replicas) {
   PassOutcome total;
   for (const Message& theirs : of_replicas) {
-    total.loss += theirs.loss;
+    total.loss.sum += theirs.loss;
     total.stop_signal = total.stop_signal != 0 ? total.stop_signal : theirs.stop_signal;
     if (theirs.problem_size >= 0 && !total.problem) {
       const auto size = static_cast<std::size_t>(theirs.problem_size);

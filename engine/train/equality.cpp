@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -77,22 +78,45 @@ std::vector<T> draw_map(const partitioner::Network& network,
 }
 
 // The smallest output that has a loss; 1 without losses.
-Index fewest_outputs(const partitioner::Network& network,
+// The classes that all losses of the network know.
+Index fewest_classes(const partitioner::Network& network,
                      const std::vector<partitioner::Loss>& losses) {
-  Index fewest = losses.empty() ? 1 : network.shape(losses.front().layer).volume();
+  Index fewest = std::numeric_limits<int>::max();
   for (const partitioner::Loss& loss : losses) {
-    fewest = std::min(fewest, network.shape(loss.layer).volume());
+    fewest = std::min(fewest, classes_of(network, loss.layer));
   }
   return fewest;
 }
 
-Targets draw_targets(Index batch, Index outputs, std::uint64_t seed) {
-  std::vector<int> labels;
-  for (Index n = 0; n < batch; ++n) {
-    labels.push_back(static_cast<int>(random_bits(seed, 3, static_cast<std::uint64_t>(n)) %
-                                      static_cast<std::uint64_t>(outputs)));
+// From 0 to 4 boxes of all sizes, which reach outside the image as real ones do.
+std::vector<Box> draw_boxes(Index image, Index classes, std::uint64_t seed) {
+  std::vector<Box> boxes;
+  const auto draw = [&](std::uint64_t of_box) {
+    return random_bits(seed, 4, static_cast<std::uint64_t>(image), of_box);
+  };
+  const auto fraction = [&](std::uint64_t of_box) {
+    constexpr std::uint64_t kSteps = 1U << 20U;
+    return static_cast<float>(draw(of_box) % kSteps + 1) / static_cast<float>(kSteps);
+  };
+  const std::uint64_t count = draw(0) % 5;
+  for (std::uint64_t first = 1; boxes.size() < count; first += 5) {
+    boxes.push_back({static_cast<int>(draw(first) % static_cast<std::uint64_t>(classes)),
+                     fraction(first + 1),
+                     fraction(first + 2),
+                     fraction(first + 3),
+                     fraction(first + 4)});
   }
-  return class_targets(labels);
+  return boxes;
+}
+
+Targets draw_targets(Index batch, Index classes, std::uint64_t seed) {
+  Targets targets;
+  for (Index n = 0; n < batch; ++n) {
+    const auto label = static_cast<int>(random_bits(seed, 3, static_cast<std::uint64_t>(n)) %
+                                        static_cast<std::uint64_t>(classes));
+    targets.push_back(ImageTargets{.label = label, .boxes = draw_boxes(n, classes, seed)});
+  }
+  return targets;
 }
 
 template <class T>
@@ -140,7 +164,7 @@ Outcome<T> run(const EqualityOptions& options,
            : std::vector<T>{});
   const std::vector<partitioner::Loss> losses = partitioner::losses(network);
   const Targets targets =
-      draw_targets(options.batch, fewest_outputs(network, losses), options.seed);
+      draw_targets(options.batch, fewest_classes(network, losses), options.seed);
   Pass pass;
   pass.seed = options.seed;
   pass.targets = losses.empty() ? nullptr : &targets;
@@ -152,7 +176,7 @@ Outcome<T> run(const EqualityOptions& options,
   execution.clear_output_gradient();
   if (!losses.empty()) {
     outcome.tensors["loss"] = {
-        static_cast<T>(execution.exchange_loss(pass).loss * pass.loss_scale)};
+        static_cast<T>(execution.exchange_loss(pass).loss.total() * pass.loss_scale)};
   } else {
     execution.scatter_output_gradient(
         root ? draw_map<T>(network, last, options.batch, options.seed + 1) : std::vector<T>{});

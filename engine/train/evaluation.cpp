@@ -23,7 +23,7 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
     pass.targets = &loader.targets();
     execution.forward(pass);
     const PassOutcome outcome = exchange_loss(execution, pass, problem);
-    loss += outcome.loss;
+    loss += outcome.loss.total();
     if (outcome.stop_signal != 0) {
       throw Stopped(outcome.stop_signal);
     }

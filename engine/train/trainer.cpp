@@ -149,6 +149,8 @@ Pass Trainer::training_pass(Index part, const Targets* targets) const {
   pass.first_image = part * execution_.plan().batch;
   pass.ends_step = part + 1 == options_.training.subdivisions;
   pass.targets = targets;
+  pass.images_seen = steps_ * options_.training.batch +
+                     (part + 1) * options_.training.batch / options_.training.subdivisions;
   pass.loss_scale = execution_.plan().copies() / static_cast<double>(options_.training.batch);
   return pass;
 }
@@ -193,7 +195,7 @@ PassOutcome Trainer::outcome_of(const Pass& pass,
   PassOutcome mine = execution_.exchange_loss(pass, stop_signal(), problem);
   if (mine.problem && mine.problem->kind == PassProblem::Kind::Images) {
     void_step_ = true;
-    mine.loss = 0;  // of whatever images were there
+    mine.loss = {};  // of whatever images were there
   }
   PassOutcome outcome = relay_->exchange(mine);
   expect_no_problem(outcome);
@@ -297,7 +299,7 @@ StepResult Trainer::run_step(DataLoader& loader) {
         execution_.forward(pass);
         if (has_loss_) {
           const PassOutcome outcome = outcome_of(pass, problem);
-          loss += outcome.loss;
+          loss += outcome.loss.total();
           result.stop_signal = outcome.stop_signal;
         }
       });

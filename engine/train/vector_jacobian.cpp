@@ -1,12 +1,16 @@
 #include "engine/train/vector_jacobian.h"
 
+#include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
 
 #include "engine/comm/agreement.h"
+#include "engine/detection/head.h"
 #include "engine/execution/execution.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/network/losses.h"
 
 namespace tessera::engine {
 
@@ -71,6 +75,92 @@ void put(NamedTensors& out,
   out[name] = {std::move(shape), std::vector<double>(values.begin(), values.end())};
 }
 
+constexpr const char* kBoxes = "boxes";
+constexpr Index kBoxNumbers = 5;
+
+bool has_boxes(const NamedTensors& in) {
+  return in.find(kBoxes) != in.end();
+}
+
+void check_boxes(const VectorJacobianOptions& options, const NamedTensor& boxes, Index batch) {
+  const std::vector<partitioner::Loss> all = losses(options.network);
+  if (all.empty() || std::any_of(all.begin(), all.end(), [](const partitioner::Loss& loss) {
+        return loss.form != partitioner::LossForm::Boxes;
+      })) {
+    throw InputError(options.source,
+                     0,
+                     "tensor 'boxes' is for networks whose losses are all those of heads "
+                     "([yolo], [region], [detection]): give 'output_gradient' instead");
+  }
+  if (boxes.shape.size() != 3 || boxes.shape[0] != batch || boxes.shape[2] != kBoxNumbers) {
+    throw InputError(options.source,
+                     0,
+                     fmt::format("tensor 'boxes' has shape ({}), expected ({}, M, 5): class, x, y, "
+                                 "width, height of M boxes of each image",
+                                 fmt::join(boxes.shape, ", "),
+                                 batch));
+  }
+}
+
+// The boxes of each image on rank 0, on all ranks.
+Targets share_boxes(const NamedTensors& in, Index batch, const Communicator& communicator) {
+  std::span<const double> mine;
+  if (communicator.rank() == 0) {
+    mine = in.at(kBoxes).values;
+  }
+  const std::vector<std::byte> bytes = communicator.gather_all(std::as_bytes(mine))[0];
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  const auto count = static_cast<Index>(numbers.size());
+  Targets targets(static_cast<std::size_t>(batch), ImageTargets{});
+  const Index of_image = count / batch;
+  for (Index n = 0; n < batch; ++n) {
+    for (Index i = 0; i < of_image; i += kBoxNumbers) {
+      const double* box = numbers.data() + n * of_image + i;
+      if (box[0] < 0) {
+        break;
+      }
+      targets[static_cast<std::size_t>(n)]->boxes.push_back({static_cast<int>(box[0]),
+                                                             static_cast<float>(box[1]),
+                                                             static_cast<float>(box[2]),
+                                                             static_cast<float>(box[3]),
+                                                             static_cast<float>(box[4])});
+    }
+  }
+  return targets;
+}
+
+// Outputs, deltas and the loss of all heads.
+template <class T>
+void put_heads(const partitioner::Network& network,
+               const Pass& pass,
+               Execution<T>& execution,
+               NamedTensors& out) {
+  const Index batch = execution.plan().batch;
+  for (const partitioner::Loss& loss : losses(network)) {
+    const std::string layer = std::to_string(loss.layer);
+    const Region& owned = execution.plan().tile(loss.layer, execution.communicator().rank()).owned;
+    Tensor<T> deltas(owned);
+    for_each_judged_image(head_site(network, loss.layer),
+                          {*pass.targets, pass.images_seen},
+                          owned,
+                          View<const T>(execution.map(loss.layer)),
+                          [&](const Region& cells, const std::vector<double>& values) {
+                            const std::vector<T> plain = converted<T>(values);
+                            copy_in(plain.data(), cells, deltas.view());
+                          });
+    put(out,
+        "output." + layer,
+        map_shape(network, loss.layer, batch),
+        execution.gather_map(loss.layer));
+    put(out,
+        "delta." + layer,
+        map_shape(network, loss.layer, batch),
+        execution.gather_cells(loss.layer, View<const T>(deltas.view())));
+  }
+  put(out, "loss", {1}, std::vector<double>{execution.exchange_loss(pass).loss.total()});
+}
+
 // Checks all tensors on rank 0; what is wrong with them is thrown on all ranks.
 void check_tensors(const VectorJacobianOptions& options,
                    const partitioner::Plan& plan,
@@ -84,10 +174,14 @@ void check_tensors(const VectorJacobianOptions& options,
                             in,
                             "input",
                             map_shape(options.network, partitioner::kImage, plan.batch));
-                 (void)find(options.source,
-                            in,
-                            "output_gradient",
-                            map_shape(options.network, options.network.size() - 1, plan.batch));
+                 if (has_boxes(in)) {
+                   check_boxes(options, in.at(kBoxes), plan.batch);
+                 } else {
+                   (void)find(options.source,
+                              in,
+                              "output_gradient",
+                              map_shape(options.network, options.network.size() - 1, plan.batch));
+                 }
                  for (const partitioner::ParameterPlan& parameter : plan.parameters) {
                    (void)find(options.source,
                               in,
@@ -127,13 +221,24 @@ NamedTensors vector_jacobian_product(const VectorJacobianOptions& options,
   pass.batch_norm = options.batch_norm;
   pass.dropout = false;
   pass.ends_step = true;
+  Targets boxes;
+  if (communicator.share(static_cast<int>(has_boxes(in))) != 0) {
+    boxes = share_boxes(in, batch, communicator);
+    pass.targets = &boxes;
+    pass.images_seen = batch;
+  }
   execution.forward(pass);
+  NamedTensors out;
+  if (pass.targets != nullptr) {
+    put_heads(options.network, pass, execution, out);
+  }
   execution.clear_output_gradient();
-  execution.scatter_output_gradient(whole("output_gradient"));
+  if (pass.targets == nullptr) {
+    execution.scatter_output_gradient(whole("output_gradient"));
+  }
   execution.backward(pass);
   execution.finish_gradients(pass);
 
-  NamedTensors out;
   const int last = options.network.size() - 1;
   put(out, "output", map_shape(options.network, last, batch), execution.gather_map(last));
   if (options.network.takes_gradient(partitioner::kImage)) {

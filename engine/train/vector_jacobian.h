@@ -30,6 +30,13 @@ struct VectorJacobianOptions {
   std::string source = "the input";  // where the tensors are from, for messages
 };
 
+// Of a network with heads, with "boxes" (N, M, 5: class, x, y, width, height, from 0 to 1; a class
+// of -1 ends an image's list) in `in`: no "output_gradient" then, since what is sent back is what
+// the boxes say. Besides the rest, the result has "output.I" and "delta.I" (N, C, H, W; Darknet's,
+// which is where the values are to move) for each head I, a layer's index; "loss", Darknet's cost,
+// added over heads; and gradients are those of a sum over images: what Darknet's updates add up to,
+// with the opposite sign.
+//
 // `in`, of which that of rank 0 counts: "input" (N, C, H, W), "output_gradient" (N, C, H, W of the
 // last layer), and all parameters by parameter_name(). The result, on rank 0: "output",
 // "input_gradient", the gradient of each learnt parameter under its own name, and running

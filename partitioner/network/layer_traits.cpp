@@ -61,6 +61,22 @@ template <>
 constexpr LayerTraits kRow<Crop> = {
     .name = "crop", .channel_slice = ChannelSlice::SameChannels, .passes_input_on = true};
 
+template <>
+constexpr LayerTraits kRow<YoloHead> = {.name = "yolo",
+                                        .channel_slice = ChannelSlice::AllChannels,
+                                        .backward_reads_output = true,
+                                        .loss = LossForm::Boxes};
+template <>
+constexpr LayerTraits kRow<RegionHead> = {.name = "region",
+                                          .channel_slice = ChannelSlice::AllChannels,
+                                          .backward_reads_output = true,
+                                          .loss = LossForm::Boxes};
+template <>
+constexpr LayerTraits kRow<GridHead> = {.name = "detection",
+                                        .channel_slice = ChannelSlice::AllChannels,
+                                        .backward_reads_output = true,
+                                        .loss = LossForm::Boxes};
+
 template <std::size_t... i>
 constexpr auto rows(std::index_sequence<i...> /*kinds*/) {
   return std::array{kRow<std::variant_alternative_t<i, Operation>>...};

@@ -23,7 +23,7 @@ enum class ChannelSlice {
 };
 
 // What a layer makes of targets where it is a loss, see losses.h.
-enum class LossForm { None, CrossEntropy, SquaredError };
+enum class LossForm { None, CrossEntropy, SquaredError, Boxes };
 
 inline constexpr std::size_t kAnyInputs = 0;  // one or more
 
@@ -57,6 +57,11 @@ struct LayerTraits {
 }
 [[nodiscard]] inline bool learns(const LayerSpec& layer) {
   return has_weights(layer.operation) && !layer.frozen;
+}
+
+// Whether the layer says boxes, and ends its branch of the network: see heads.h.
+[[nodiscard]] inline bool is_head(const Operation& operation) {
+  return layer_traits(operation).loss == LossForm::Boxes;
 }
 
 // Whether outputs are normalised pre-activations, and whether by statistics of the batch.

@@ -33,9 +33,8 @@ int judged_layer(const Network& network, int end) {
     cost = is_cost ? layer : cost;
     layer = network.layer(layer).inputs.front();
   }
-  const bool is_softmax =
-      layer != kImage && traits_of(network, layer).loss == LossForm::CrossEntropy;
-  return is_softmax ? layer : cost;
+  const LossForm form = layer == kImage ? LossForm::None : traits_of(network, layer).loss;
+  return form == LossForm::CrossEntropy || form == LossForm::Boxes ? layer : cost;
 }
 
 // Whether all that reads the map passes it on to ends of the network.
@@ -47,8 +46,11 @@ bool only_ends(const Network& network, const Readers& readers, int layer) {
 }
 
 double weight_of(const Operation& operation) {
-  const auto* softmax = std::get_if<Softmax>(&operation);
-  return softmax != nullptr ? softmax->scale : std::get<Cost>(operation).scale;
+  if (const auto* softmax = std::get_if<Softmax>(&operation)) {
+    return softmax->scale;
+  }
+  const auto* cost = std::get_if<Cost>(&operation);
+  return cost == nullptr ? 1 : cost->scale;
 }
 
 }  // namespace
@@ -79,6 +81,18 @@ std::optional<Loss> loss_of(const Network& network, int layer) {
     }
   }
   return std::nullopt;
+}
+
+Index classes_of(const Network& network, int layer) {
+  return std::visit(
+      [&]<class Kind>(const Kind& kind) {
+        if constexpr (requires { kind.classes; }) {
+          return kind.classes;
+        } else {
+          return network.shape(layer).volume();
+        }
+      },
+      network.layer(layer).operation);
 }
 
 int output_layer(const Network& network) {

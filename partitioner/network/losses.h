@@ -3,7 +3,8 @@
 //
 // A map that no layer reads ends a branch of the network. Below it, [cost] and dropout layers
 // aside, stands what the branch is judged by: a softmax by its cross-entropy, else the first of the
-// [cost] layers by half the squared error; a branch with neither has no loss.
+// [cost] layers by half the squared error; a branch with neither has no loss. A head of a detector
+// ends its branch, and is judged by the boxes of an image: see heads.h.
 
 #pragma once
 
@@ -31,6 +32,9 @@ struct Loss {
 
 // The loss of one layer.
 [[nodiscard]] std::optional<Loss> loss_of(const Network& network, int layer);
+
+// The classes that the layer of a loss tells apart: the values of its map, or those of a head.
+[[nodiscard]] Index classes_of(const Network& network, int layer);
 
 // The layer whose map is what the network says of an image: that of the last loss; without any, the
 // last layer.

@@ -251,6 +251,63 @@ MapShape output_shape(const Crop& /*crop*/, const Shapes& inputs) {
   return inputs[0];
 }
 
+void require_anchors(const std::vector<Anchor>& anchors) {
+  for (const Anchor& anchor : anchors) {
+    require(anchor.width > 0 && anchor.height > 0,
+            "anchors must be positive: one is " + std::to_string(anchor.width) + " x " +
+                std::to_string(anchor.height));
+  }
+}
+
+// `boxes` anchors of a head, each with its values for every class.
+void require_head_channels(const MapShape& in, Index boxes, Index classes) {
+  require_number("classes", classes);
+  require(boxes >= 1, "a head needs at least one anchor");
+  const Index expected = saturating_product(boxes, kBoxValues + classes);
+  require(in.channels == expected,
+          "its input has " + text(in.channels) + " channels, but " + text(boxes) + " anchors and " +
+              text(classes) + " classes take " + text(boxes) + " x (5 + " + text(classes) + ") = " +
+              text(expected) + ": set filters=" + text(expected) + " in the layer before it");
+}
+
+MapShape output_shape(const YoloHead& head, const Shapes& inputs) {
+  require_anchors(head.anchors);
+  const auto total = static_cast<int>(head.anchors.size());
+  for (const int anchor : head.mask) {
+    require(anchor >= 0 && anchor < total,
+            "mask has " + std::to_string(anchor) + ", but anchors are numbered from 0 to " +
+                std::to_string(total - 1));
+  }
+  require_head_channels(inputs[0], static_cast<Index>(head.mask.size()), head.classes);
+  require(
+      head.class_weights.empty() || static_cast<Index>(head.class_weights.size()) == head.classes,
+      "counters_per_class has " + std::to_string(head.class_weights.size()) +
+          " numbers for classes=" + text(head.classes));
+  return inputs[0];
+}
+
+MapShape output_shape(const RegionHead& head, const Shapes& inputs) {
+  require_anchors(head.anchors);
+  require_head_channels(inputs[0], static_cast<Index>(head.anchors.size()), head.classes);
+  return inputs[0];
+}
+
+MapShape output_shape(const GridHead& head, const Shapes& inputs) {
+  require_number("side", head.side);
+  require_number("num", head.boxes);
+  require_number("classes", head.classes);
+  require(!head.forced || head.boxes >= 2, "forced=1 needs num=2 or more boxes of each cell");
+  require_tensor("a head", head.side * head.side, head.classes, head.boxes);
+  require(inputs[0].rows == 1 && inputs[0].cols == 1,
+          "[detection] reads one vector: put a [connected] before it");
+  require(inputs[0].volume() == head_values(head),
+          "its input has " + text(inputs[0].volume()) + " values, but side=" + text(head.side) +
+              ", num=" + text(head.boxes) + " and classes=" + text(head.classes) + " take " +
+              text(head_values(head)) + ": set output=" + text(head_values(head)) +
+              " in the layer before it");
+  return inputs[0];
+}
+
 void require_inputs(const Network& network,
                     const Operation& operation,
                     const std::vector<int>& inputs) {
@@ -267,6 +324,14 @@ void require_inputs(const Network& network,
     require(map >= kImage && map < network.size(),
             kind + " at index " + std::to_string(network.size()) + " cannot read layer " +
                 std::to_string(map) + ": only earlier ones");
+  }
+  for (const int map : inputs) {
+    if (map != kImage && is_head(network.layer(map).operation)) {
+      throw std::invalid_argument(
+          kind + " would read the boxes of the [" + kind_name(network.layer(map).operation) +
+          "] before it: a head ends its branch of the network (a [route] leads on from "
+          "an earlier layer)");
+    }
   }
   require(!std::holds_alternative<Crop>(operation) || network.layers.empty(),
           "crop must be the first layer: it is done while the pictures are read");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "partitioner/base/region.h"
+#include "partitioner/network/heads.h"
 
 namespace tessera::partitioner {
 
@@ -174,7 +175,10 @@ using Operation = std::variant<Convolution,
                                Upsample,
                                Reorg,
                                SpaceToDepth,
-                               Crop>;
+                               Crop,
+                               YoloHead,
+                               RegionHead,
+                               GridHead>;
 
 struct LayerSpec {
   Operation operation;

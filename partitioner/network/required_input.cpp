@@ -156,6 +156,19 @@ Region required(const SpaceToDepth& space_to_depth, const Reading& reading, cons
           {output.cols.begin * stride + dx.begin, (output.cols.end - 1) * stride + dx.end}};
 }
 
+// A cell of a head is owned with all of its channels: see cut_mapping.h.
+Region required(const YoloHead& /*head*/, const Reading& reading, const Region& output) {
+  return {output.images, {0, reading.in.channels}, output.rows, output.cols};
+}
+
+Region required(const RegionHead& /*head*/, const Reading& reading, const Region& output) {
+  return {output.images, {0, reading.in.channels}, output.rows, output.cols};
+}
+
+Region required(const GridHead& /*head*/, const Reading& reading, const Region& output) {
+  return whole_images(reading, output.images);
+}
+
 Region required(const Crop& /*crop*/, const Reading& /*reading*/, const Region& output) {
   return output;
 }

@@ -71,6 +71,9 @@ class NetworkFingerprint : public Fingerprint {
     add(static_cast<Index>(layer.reverse));
   }
   void operator()(const SpaceToDepth& layer) { add(layer.stride); }
+  void operator()(const YoloHead& /*layer*/) {}
+  void operator()(const RegionHead& /*layer*/) {}
+  void operator()(const GridHead& /*layer*/) {}
   void operator()(const AvgPool& /*layer*/) {}
   void operator()(const Dropout& /*layer*/) {}
   void operator()(const Cost& /*layer*/) {}

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "partitioner/network/layer_traits.h"
+
 namespace tessera::partitioner {
 
 namespace {
@@ -145,6 +147,14 @@ std::pair<int, std::size_t> first_reader(const Network& network, const Group& gr
   return {-1, 0};
 }
 
+// What is said of a cell by a head takes all of its channels: the first of the parts of the
+// channels owns them.
+void keep_heads_whole(const Network& network, int map, MapCut& cut) {
+  if (is_head(network.layer(map).operation)) {
+    std::fill(cut.channels.begin() + 1, cut.channels.end(), network.shape(map).channels);
+  }
+}
+
 }  // namespace
 
 std::vector<MapCut> cuts_of_group(const Network& network, const Group& group, Index batch) {
@@ -154,10 +164,13 @@ std::vector<MapCut> cuts_of_group(const Network& network, const Group& group, In
     return cuts[static_cast<std::size_t>(map - group.first)];
   };
   cuts.back() = cut_of_output(network, group, batch);
+  keep_heads_whole(network, group.last, cuts.back());
   for (int map = group.last - 1; map >= group.first; --map) {
     const auto [layer, input] = first_reader(network, group, map);
-    cut_of(map) = layer >= 0 ? cut_of_input(network, layer, input, cut_of(layer))
-                             : scaled_cut(cuts.back(), out, network.shape(map));
+    cut_of(map) = layer >= 0
+                      ? cut_of_input(network, layer, input, cut_of(layer))
+                      : scaled_cut(cut_of_output(network, group, batch), out, network.shape(map));
+    keep_heads_whole(network, map, cut_of(map));
   }
   return cuts;
 }

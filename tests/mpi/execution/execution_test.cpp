@@ -160,7 +160,7 @@ std::pair<double, std::vector<T>> loss_and_gradient(Run<T>& run, const engine::T
   run.execution.parameters().clear_gradients();
   run.execution.backward(pass);
   tests::reduce_gradients(run.execution.parameters(), pass.batch_norm);
-  const double mine = run.execution.owned_loss(targets);
+  const double mine = run.execution.owned_loss(pass).total();
   double loss = 0;
   for (const auto& bytes : run.communicator.gather_all(engine::bytes_of(&mine, 1))) {
     double share = 0;

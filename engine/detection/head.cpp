@@ -1,0 +1,175 @@
+#include "engine/detection/head.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/detection/head_cells.h"
+#include "partitioner/base/errors.h"
+
+namespace tessera::engine {
+
+Head head_of(const partitioner::Operation& operation) {
+  if (const auto* yolo = std::get_if<partitioner::YoloHead>(&operation)) {
+    return *yolo;
+  }
+  if (const auto* region = std::get_if<partitioner::RegionHead>(&operation)) {
+    return *region;
+  }
+  const auto* grid = std::get_if<partitioner::GridHead>(&operation);
+  expects(grid != nullptr, "the layer is a head");
+  return *grid;
+}
+
+HeadSite head_site(const partitioner::Network& network, int layer) {
+  return {head_of(network.layer(layer).operation), network.shape(layer), network.image};
+}
+
+Place cell_of(const Box& box, const partitioner::MapShape& map) {
+  const auto cell = [](float centre, Index cells) {
+    return std::clamp<Index>(static_cast<Index>(centre * static_cast<float>(cells)), 0, cells - 1);
+  };
+  return {cell(box.centre_y, map.rows), cell(box.centre_x, map.cols)};
+}
+
+void softmax_in_place(double* values, Index count) {
+  const double largest = *std::max_element(values, values + count);
+  double sum = 0;
+  for (Index i = 0; i < count; ++i) {
+    values[i] = std::exp(values[i] - largest);
+    sum += values[i];
+  }
+  for (Index i = 0; i < count; ++i) {
+    values[i] /= sum;
+  }
+}
+
+void softmax_gradient_in_place(const double* values, double* gradient, Index count) {
+  double mean = 0;
+  for (Index i = 0; i < count; ++i) {
+    mean += values[i] * gradient[i];
+  }
+  for (Index i = 0; i < count; ++i) {
+    gradient[i] = values[i] * (gradient[i] - mean);
+  }
+}
+
+namespace {
+
+template <class T>
+std::vector<double> values_of(View<const T> from, const Region& region) {
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(region.volume()));
+  for (Index c = region.channels.begin; c < region.channels.end; ++c) {
+    for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+      for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+        values.push_back(static_cast<double>(from.at(region.images.begin, c, row, col)));
+      }
+    }
+  }
+  return values;
+}
+
+bool judges_by_overlap(const Head& head) {
+  const auto* yolo = std::get_if<partitioner::YoloHead>(&head);
+  return yolo != nullptr && yolo->box_loss != partitioner::BoxLoss::SquaredError;
+}
+
+// Of the deltas that count, see HeadCost.
+double cost_squares(const HeadSite& site, const HeadCells& cells) {
+  const bool overlap = judges_by_overlap(site.head);
+  const Index cell_count = cells.region().rows.size() * cells.region().cols.size();
+  const auto* yolo = std::get_if<partitioner::YoloHead>(&site.head);
+  const Index values = yolo == nullptr ? 1 : partitioner::kBoxValues + yolo->classes;
+  constexpr Index kObjectness = 4;
+  double sum = 0;
+  Index i = 0;
+  for (const double delta : cells.deltas()) {
+    const Index entry = i++ / cell_count % values;
+    sum += overlap && entry < kObjectness ? 0 : delta * delta;
+  }
+  return overlap ? sum * yolo->object_normalizer : sum;
+}
+
+// Calls visit(n, row, col) for each cell of a region.
+template <class Visit>
+void for_each_cell_of(const Region& region, Visit visit) {
+  for (Index n = region.images.begin; n < region.images.end; ++n) {
+    for (Index row = region.rows.begin; row < region.rows.end; ++row) {
+      for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+        visit(n, row, col);
+      }
+    }
+  }
+}
+
+// All channels of a cell.
+template <class T>
+void read_channels(View<const T> from, Index n, Index row, Index col, std::vector<double>& values) {
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    values[c] = static_cast<double>(from.at(n, static_cast<Index>(c), row, col));
+  }
+}
+
+}  // namespace
+
+template <class T>
+void head_forward(const HeadSite& site, View<const T> input, const Region& region, View<T> output) {
+  std::vector<double> values(static_cast<std::size_t>(region.channels.size()));
+  for_each_cell_of(region, [&](Index n, Index row, Index col) {
+    read_channels(input, n, row, col, values);
+    std::visit([&](const auto& head) { activate(head, values); }, site.head);
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      output.at(n, static_cast<Index>(c), row, col) = static_cast<T>(values[c]);
+    }
+  });
+}
+
+template <class T>
+void head_backward(const HeadSite& site,
+                   View<const T> output,
+                   View<const T> output_gradient,
+                   const Region& region,
+                   View<T> input_gradient) {
+  std::vector<double> values(static_cast<std::size_t>(region.channels.size()));
+  std::vector<double> gradient(values.size());
+  for_each_cell_of(region, [&](Index n, Index row, Index col) {
+    read_channels(output, n, row, col, values);
+    read_channels(output_gradient, n, row, col, gradient);
+    std::visit([&](const auto& head) { activate_backward(head, values, gradient); }, site.head);
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      input_gradient.at(n, static_cast<Index>(c), row, col) += static_cast<T>(gradient[c]);
+    }
+  });
+}
+
+template <class T>
+std::vector<double> head_deltas(const HeadSite& site,
+                                View<const T> output,
+                                const Region& region,
+                                const std::vector<Box>& objects,
+                                Index images_seen,
+                                HeadCost& cost) {
+  HeadCells cells(region, values_of(output, region));
+  if (const auto* yolo = std::get_if<partitioner::YoloHead>(&site.head)) {
+    judge(*yolo, site, objects, cells, cost);
+  } else if (const auto* regions = std::get_if<partitioner::RegionHead>(&site.head)) {
+    judge(*regions, site, objects, images_seen, cells);
+  } else {
+    judge(std::get<partitioner::GridHead>(site.head), objects, cells);
+  }
+  cost.squares += cost_squares(site, cells);
+  return cells.deltas();
+}
+
+template void head_forward(const HeadSite&, View<const float>, const Region&, View<float>);
+template void head_forward(const HeadSite&, View<const double>, const Region&, View<double>);
+template void head_backward(
+    const HeadSite&, View<const float>, View<const float>, const Region&, View<float>);
+template void head_backward(
+    const HeadSite&, View<const double>, View<const double>, const Region&, View<double>);
+template std::vector<double> head_deltas(
+    const HeadSite&, View<const float>, const Region&, const std::vector<Box>&, Index, HeadCost&);
+template std::vector<double> head_deltas(
+    const HeadSite&, View<const double>, const Region&, const std::vector<Box>&, Index, HeadCost&);
+
+}  // namespace tessera::engine

@@ -1,0 +1,96 @@
+// The values and the deltas of some cells of one image of a head, while they are looked at. Only
+// files of this folder include this.
+
+#pragma once
+
+#include <vector>
+
+#include "engine/base/targets.h"
+#include "engine/detection/boxes.h"
+#include "engine/detection/head.h"
+
+namespace tessera::engine {
+
+struct Place {
+  Index row = 0;
+  Index col = 0;
+};
+
+class HeadCells {
+ public:
+  // (C, H, W) of the region's cells.
+  HeadCells(const Region& region, std::vector<double> values)
+      : region_(region), values_(std::move(values)), deltas_(values_.size()) {}
+
+  [[nodiscard]] const Region& region() const { return region_; }
+  [[nodiscard]] double value(Index channel, Place at) const { return values_[index(channel, at)]; }
+  [[nodiscard]] double& delta(Index channel, Place at) { return deltas_[index(channel, at)]; }
+  [[nodiscard]] bool holds(Place at) const {
+    return at.row >= region_.rows.begin && at.row < region_.rows.end &&
+           at.col >= region_.cols.begin && at.col < region_.cols.end;
+  }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (Index row = region_.rows.begin; row < region_.rows.end; ++row) {
+      for (Index col = region_.cols.begin; col < region_.cols.end; ++col) {
+        visit(Place{row, col});
+      }
+    }
+  }
+  [[nodiscard]] const std::vector<double>& deltas() const { return deltas_; }
+
+ private:
+  [[nodiscard]] std::size_t index(Index channel, Place at) const {
+    const Index cells = region_.rows.size() * region_.cols.size();
+    return static_cast<std::size_t>(channel * cells +
+                                    (at.row - region_.rows.begin) * region_.cols.size() + at.col -
+                                    region_.cols.begin);
+  }
+
+  Region region_;
+  std::vector<double> values_;
+  std::vector<double> deltas_;
+};
+
+[[nodiscard]] inline Rectangle rectangle(const Box& box) {
+  return {box.centre_x, box.centre_y, box.width, box.height};
+}
+
+// The cell of `map` that the centre lies in. On the right or the lower border: the last one.
+[[nodiscard]] Place cell_of(const Box& box, const partitioner::MapShape& map);
+
+// One function for each kind: sets all deltas, and adds to the cost what is not a square of theirs.
+void judge(const partitioner::YoloHead& head,
+           const HeadSite& site,
+           const std::vector<Box>& objects,
+           HeadCells& cells,
+           HeadCost& cost);
+void judge(const partitioner::RegionHead& head,
+           const HeadSite& site,
+           const std::vector<Box>& objects,
+           Index images_seen,
+           HeadCells& cells);
+void judge(const partitioner::GridHead& head, const std::vector<Box>& objects, HeadCells& cells);
+
+// What each kind makes of a cell's values, in place; by channel.
+void activate(const partitioner::YoloHead& head, std::vector<double>& values);
+void activate(const partitioner::RegionHead& head, std::vector<double>& values);
+void activate(const partitioner::GridHead& head, std::vector<double>& values);
+
+// The other way: the gradient of a cell's outputs becomes that of its inputs. `values` are the
+// outputs.
+void activate_backward(const partitioner::YoloHead& head,
+                       const std::vector<double>& values,
+                       std::vector<double>& gradient);
+void activate_backward(const partitioner::RegionHead& head,
+                       const std::vector<double>& values,
+                       std::vector<double>& gradient);
+void activate_backward(const partitioner::GridHead& head,
+                       const std::vector<double>& values,
+                       std::vector<double>& gradient);
+
+// Softmax over `count` values, in place, and its gradient.
+void softmax_in_place(double* values, Index count);
+void softmax_gradient_in_place(const double* values, double* gradient, Index count);
+
+}  // namespace tessera::engine
