@@ -213,6 +213,9 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
       run_dry_choose(commands.choose);
     });
   }
+  if (program.got_subcommand("map")) {
+    return run_alone(start, [&] { run_map(commands.map); });
+  }
   if (program.got_subcommand("check-data")) {
     return run_alone(start, [&] { run_check_data(commands.check_data); });
   }

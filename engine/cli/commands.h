@@ -174,6 +174,13 @@ struct GradientsCommand {
 };
 void run_gradients(const GradientsCommand& command, const Communicator& communicator);
 
+struct MapCommand {
+  std::string ground_truth;  // files in the format of COCO
+  std::string detections;
+  bool json = false;
+};
+void run_map(const MapCommand& command);
+
 struct ConvertCommand {
   std::string model;
   std::string from;

@@ -23,7 +23,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 14> kExamples{
+constexpr std::array<Examples, 15> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
@@ -63,6 +63,7 @@ constexpr std::array<Examples, 14> kExamples{
      {"check-data",
       "  tessera check-data photos\n"
       "  tessera check-data photos --model m.cfg\n"},
+     {"map", "  tessera map --ground-truth instances.json --detections results.json\n"},
      {"balance",
       "  tessera balance m.cfg --cluster hosts.cluster.toml --epochs 20 \\\n"
       "    --samples 6000,500,500 --sample-bytes 3072 --out data-map.toml\n"},

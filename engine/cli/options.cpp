@@ -33,6 +33,27 @@ void add_check_data(CLI::App& program, CheckDataCommand& command) {
   add_json(app, command.json, "print JSON: pictures of each class, all problems");
 }
 
+void add_map(CLI::App& program, MapCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "map", "average precision of boxes that a detector found (COCO, VOC, Darknet)");
+  add_text(app,
+           "--ground-truth",
+           command.ground_truth,
+           "FILE",
+           "the objects on the images (JSON, as COCO's instances_val2017.json)")
+      ->required();
+  add_text(app,
+           "--detections",
+           command.detections,
+           "FILE",
+           "what was found (JSON, in COCO's format of results)")
+      ->required();
+  add_json(app,
+           command.json,
+           "print JSON: AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl, "
+           "ap_by_class, ap_by_iou; -1 where there is nothing to be found");
+}
+
 void add_balance(CLI::App& program, BalanceCommand& command) {
   CLI::App& app = *program.add_subcommand(
       "balance", "choose which samples to move between devices before training");
@@ -347,6 +368,7 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_convert(program, commands.convert);
   add_report(program, commands.report);
   add_check_data(program, commands.check_data);
+  add_map(program, commands.map);
   add_balance(program, commands.balance);
 }
 

@@ -21,6 +21,7 @@ struct Commands {
   TopCommand top;
   CheckCommand check;
   GradientsCommand gradients;
+  MapCommand map;
   ConvertCommand convert;
   ReportCommand report;
 };

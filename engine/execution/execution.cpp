@@ -109,7 +109,10 @@ PassOutcome Execution<T>::exchange_loss(const Pass& pass,
                                         int stop_signal,
                                         const std::optional<PassProblem>& problem) {
   const ScheduledPass& loss = scheduled(pass, options_.training);
-  performer_.set_outcome({{}, stop_signal, problem});
+  PassOutcome mine;
+  mine.stop_signal = stop_signal;
+  mine.problem = problem;
+  performer_.set_outcome(mine);
   transfers_.select_loss(pass.training);
   perform(loss, loss.schedule.loss, pass, [](int) {});
   return transfers_.loss().total();

@@ -1,0 +1,239 @@
+#include "engine/data/coco.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/files/json_text.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+#include "partitioner/base/regular_file.h"
+
+namespace tessera::engine {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr Index kMostCocoBytes = Index{2} << 30U;
+
+// A part of a file, and how to say where it is.
+struct CocoPart {
+  const std::filesystem::path& file;
+  const json& value;
+  std::string place;  // "annotations[3]"; empty: the whole file
+
+  [[noreturn]] void fail(const std::string& key, const std::string& message) const {
+    throw InputError(
+        file.string(),
+        0,
+        fmt::format("{}{}{}: {}", place, place.empty() || key.empty() ? "" : ".", key, message));
+  }
+  [[nodiscard]] const json* find(const std::string& key) const {
+    const auto found = value.is_object() ? value.find(key) : value.end();
+    return value.is_object() && found != value.end() ? &*found : nullptr;
+  }
+  [[nodiscard]] const json& at(const std::string& key, const char* what) const {
+    const json* found = find(key);
+    if (found == nullptr) {
+      fail(key, fmt::format("missing: expected {}", what));
+    }
+    return *found;
+  }
+  [[nodiscard]] Index integer(const std::string& key) const {
+    const json& found = at(key, "a whole number");
+    if (!found.is_number_integer() ||
+        (found.is_number_unsigned() &&
+         found.get<std::uint64_t>() >
+             static_cast<std::uint64_t>(std::numeric_limits<Index>::max()))) {
+      fail(key, fmt::format("expected a whole number, found {}", start_of(found)));
+    }
+    return found.get<Index>();
+  }
+  [[nodiscard]] double number(const std::string& key, std::optional<double> otherwise = {}) const {
+    if (otherwise && find(key) == nullptr) {
+      return *otherwise;
+    }
+    return number_of(at(key, "a number"), key);
+  }
+  [[nodiscard]] double number_of(const json& found, const std::string& key) const {
+    if (!found.is_number() || !std::isfinite(found.get<double>())) {
+      fail(key, fmt::format("expected a number, found {}", start_of(found)));
+    }
+    return found.get<double>();
+  }
+  [[nodiscard]] std::string text(const std::string& key, bool needed) const {
+    const json* found = needed ? &at(key, "a text") : find(key);
+    if (found == nullptr) {
+      return "";
+    }
+    if (!found->is_string()) {
+      fail(key, fmt::format("expected a text, found {}", start_of(*found)));
+    }
+    return found->get<std::string>();
+  }
+  [[nodiscard]] bool flag(const std::string& key) const {
+    const json* found = find(key);
+    if (found == nullptr) {
+      return false;
+    }
+    if (found->is_boolean()) {
+      return found->get<bool>();
+    }
+    const Index value_of_key = integer(key);
+    if (value_of_key != 0 && value_of_key != 1) {
+      fail(key, fmt::format("expected 0 or 1, found {}", value_of_key));
+    }
+    return value_of_key == 1;
+  }
+  [[nodiscard]] PixelBox box() const {
+    const json& found = at("bbox", "left, top, width and height in pixels");
+    if (!found.is_array() || found.size() != 4) {
+      fail("bbox", fmt::format("expected four numbers, found {}", start_of(found)));
+    }
+    const PixelBox box{number_of(found[0], "bbox"),
+                       number_of(found[1], "bbox"),
+                       number_of(found[2], "bbox"),
+                       number_of(found[3], "bbox")};
+    if (box.width < 0 || box.height < 0) {
+      fail("bbox", fmt::format("a box of {} x {} pixels", box.width, box.height));
+    }
+    return box;
+  }
+
+  static std::string start_of(const json& found) {
+    constexpr std::size_t kShown = 40;
+    return printable_start(
+        found.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, kShown));
+  }
+};
+
+json parse_coco(const std::filesystem::path& path) {
+  const std::string text = read_regular_file(path, "a JSON file", kMostCocoBytes);
+  if (!is_shallow_json(text)) {
+    throw InputError(
+        path.string(), 0, "not in the format of COCO: arrays lie too deep in each other");
+  }
+  try {
+    return json::parse(text);
+  } catch (const json::exception& error) {
+    throw InputError(path.string(), 0, std::string("not JSON: ") + error.what());
+  }
+}
+
+// Calls take(part) for each element of an array.
+template <class Take>
+void for_each_of(const std::filesystem::path& path,
+                 const json& array,
+                 const std::string& name,
+                 Take take) {
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    take(CocoPart{path, array[i], fmt::format("{}[{}]", name, i)});
+  }
+}
+
+const json& array_of(const CocoPart& whole, const char* name) {
+  const json& array = whole.at(name, "an array");
+  if (!array.is_array()) {
+    whole.fail(name, "expected an array");
+  }
+  return array;
+}
+
+// The places of things in their list, by id.
+class CocoPlaces {
+ public:
+  explicit CocoPlaces(const char* name) : name_(name) {}
+
+  [[nodiscard]] bool add(Index id) {
+    return places_.emplace(id, static_cast<Index>(places_.size())).second;
+  }
+  Index add(const CocoPart& part) {
+    const Index id = part.integer("id");
+    if (!add(id)) {
+      part.fail("id", fmt::format("{} is there a second time", id));
+    }
+    return id;
+  }
+  [[nodiscard]] std::optional<Index> find(Index id) const {
+    const auto found = places_.find(id);
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+  [[nodiscard]] Index at(const CocoPart& part, const char* key) const {
+    const Index id = part.integer(key);
+    const std::optional<Index> place = find(id);
+    if (!place) {
+      part.fail(key, fmt::format("{} is none of the {}", id, name_));
+    }
+    return *place;
+  }
+
+ private:
+  const char* name_;
+  std::map<Index, Index> places_;
+};
+
+template <class Listed>
+CocoPlaces places_of(const char* name, const std::vector<Listed>& listed) {
+  CocoPlaces places(name);
+  for (const Listed& each : listed) {
+    (void)places.add(each.id);
+  }
+  return places;
+}
+
+}  // namespace
+
+CocoSet read_coco_set(const std::filesystem::path& path) {
+  const json file = parse_coco(path);
+  const CocoPart whole{path, file, ""};
+  if (!file.is_object()) {
+    whole.fail("", "expected an object with images, categories and annotations");
+  }
+  CocoSet set;
+  CocoPlaces images("images");
+  for_each_of(path, array_of(whole, "images"), "images", [&](const CocoPart& part) {
+    set.images.push_back({images.add(part),
+                          part.text("file_name", false),
+                          part.number("width", 0),
+                          part.number("height", 0)});
+  });
+  CocoPlaces categories("categories");
+  for_each_of(path, array_of(whole, "categories"), "categories", [&](const CocoPart& part) {
+    set.categories.push_back({categories.add(part), part.text("name", true)});
+  });
+  for_each_of(path, array_of(whole, "annotations"), "annotations", [&](const CocoPart& part) {
+    const PixelBox box = part.box();
+    set.objects.push_back({images.at(part, "image_id"),
+                           categories.at(part, "category_id"),
+                           box,
+                           part.number("area", box.width * box.height),
+                           part.flag("iscrowd")});
+  });
+  return set;
+}
+
+std::vector<FoundBox> read_coco_findings(const std::filesystem::path& path, const CocoSet& set) {
+  const json file = parse_coco(path);
+  if (!file.is_array()) {
+    CocoPart{path, file, ""}.fail(
+        "", "expected an array of findings, each with image_id, category_id, bbox and score");
+  }
+  const CocoPlaces images = places_of("images of the ground truth", set.images);
+  const CocoPlaces categories = places_of("categories", set.categories);
+  std::vector<FoundBox> findings;
+  for_each_of(path, file, "", [&](const CocoPart& part) {
+    const Index image = images.at(part, "image_id");
+    const std::optional<Index> label = categories.find(part.integer("category_id"));
+    const FoundBox found{image, label.value_or(0), part.box(), part.number("score")};
+    if (label) {
+      findings.push_back(found);
+    }
+  });
+  return findings;
+}
+
+}  // namespace tessera::engine

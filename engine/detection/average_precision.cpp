@@ -1,0 +1,203 @@
+#include "engine/detection/average_precision.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tessera::engine {
+
+namespace {
+
+// One point for each box, from the highest score on.
+struct PrecisionCurve {
+  std::vector<double> recalls;
+  std::vector<double> precisions;
+};
+
+enum class Counted { Right, Wrong, Not };
+
+// `judge(box)` says what a box counts as. The order of boxes with one score is that in which they
+// are given.
+template <class Judge>
+PrecisionCurve precision_curve(const JudgedClass& judged, Index true_boxes, Judge judge) {
+  std::vector<const JudgedBox*> order;
+  for (const JudgedBox& box : judged.boxes) {
+    order.push_back(&box);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const JudgedBox* a, const JudgedBox* b) {
+    return a->score > b->score;
+  });
+  PrecisionCurve curve;
+  double right = 0;
+  double wrong = 0;
+  for (const JudgedBox* box : order) {
+    const Counted counted = judge(*box);
+    if (counted == Counted::Not) {
+      continue;
+    }
+    (counted == Counted::Right ? right : wrong) += 1;
+    curve.recalls.push_back(right / static_cast<double>(true_boxes));
+    curve.precisions.push_back(right / (right + wrong + std::numeric_limits<double>::epsilon()));
+  }
+  // At least what a higher recall has.
+  for (std::size_t i = curve.precisions.size(); i-- > 1;) {
+    curve.precisions[i - 1] = std::max(curve.precisions[i - 1], curve.precisions[i]);
+  }
+  return curve;
+}
+
+// The mean of the precisions at recalls of 0 to 1 in so many equal steps; 0 where a recall is not
+// reached.
+double mean_precision(const PrecisionCurve& curve, int steps) {
+  const double step = 1.0 / steps;
+  double sum = 0;
+  for (int i = 0; i <= steps; ++i) {
+    const double recall = i == steps ? 1 : i * step;
+    const auto at = std::lower_bound(curve.recalls.begin(), curve.recalls.end(), recall);
+    sum += at == curve.recalls.end()
+               ? 0
+               : curve.precisions[static_cast<std::size_t>(at - curve.recalls.begin())];
+  }
+  return sum / (steps + 1);
+}
+
+double area_under(const PrecisionCurve& curve) {
+  double area = 0;
+  double before = 0;
+  for (std::size_t i = 0; i < curve.recalls.size(); ++i) {
+    area += (curve.recalls[i] - before) * curve.precisions[i];
+    before = curve.recalls[i];
+  }
+  return area;
+}
+
+class Mean {
+ public:
+  void add(const std::optional<double>& value) {
+    sum_ += value.value_or(0);
+    count_ += value ? 1 : 0;
+  }
+  [[nodiscard]] std::optional<double> value() const {
+    return count_ > 0 ? std::optional(sum_ / count_) : std::nullopt;
+  }
+
+ private:
+  double sum_ = 0;
+  double count_ = 0;
+};
+
+struct CocoPoint {
+  std::optional<double> precision;
+  std::optional<double> recall;
+};
+
+CocoPoint coco_point(const JudgedClass& judged, BoxSize of_size, std::size_t overlap, Index most) {
+  const auto size = static_cast<std::size_t>(of_size);
+  const Index true_boxes = judged.truth[size];
+  if (true_boxes == 0) {
+    return {};
+  }
+  const auto bit = static_cast<std::uint16_t>(1U << overlap);
+  const PrecisionCurve curve = precision_curve(judged, true_boxes, [&](const JudgedBox& box) {
+    if (box.rank >= most || (box.ignored[size] & bit) != 0) {
+      return Counted::Not;
+    }
+    return (box.matched[size] & bit) != 0 ? Counted::Right : Counted::Wrong;
+  });
+  constexpr int kRecallSteps = 100;
+  return {mean_precision(curve, kRecallSteps), curve.recalls.empty() ? 0 : curve.recalls.back()};
+}
+
+// Means over classes and overlaps, of one size.
+struct CocoMeans {
+  std::optional<double> precision;
+  std::optional<double> recall;
+};
+
+CocoMeans coco_means(const std::vector<JudgedClass>& judged, BoxSize size, Index most) {
+  Mean precision;
+  Mean recall;
+  for (const JudgedClass& each : judged) {
+    for (std::size_t overlap = 0; overlap < kOverlaps; ++overlap) {
+      const CocoPoint point = coco_point(each, size, overlap, most);
+      precision.add(point.precision);
+      recall.add(point.recall);
+    }
+  }
+  return {precision.value(), recall.value()};
+}
+
+Counted counted(JudgedBox::Verdict verdict) {
+  switch (verdict) {
+    case JudgedBox::Verdict::Right:
+      return Counted::Right;
+    case JudgedBox::Verdict::Wrong:
+      return Counted::Wrong;
+    case JudgedBox::Verdict::Ignored:
+      break;
+  }
+  return Counted::Not;
+}
+
+}  // namespace
+
+CocoFigures coco_figures(const std::vector<JudgedClass>& judged) {
+  constexpr Index kMost = 100;
+  constexpr std::size_t kAt75 = 5;
+  CocoFigures figures;
+  for (std::size_t overlap = 0; overlap < kOverlaps; ++overlap) {
+    Mean mean;
+    for (const JudgedClass& each : judged) {
+      mean.add(coco_point(each, BoxSize::All, overlap, kMost).precision);
+    }
+    figures.ap_at_overlaps[overlap] = mean.value();
+  }
+  for (const JudgedClass& each : judged) {
+    figures.ap_of_classes.push_back(coco_means({each}, BoxSize::All, kMost).precision);
+  }
+  const CocoMeans all = coco_means(judged, BoxSize::All, kMost);
+  const CocoMeans small = coco_means(judged, BoxSize::Small, kMost);
+  const CocoMeans medium = coco_means(judged, BoxSize::Medium, kMost);
+  const CocoMeans large = coco_means(judged, BoxSize::Large, kMost);
+  figures.ap = all.precision;
+  figures.ap_at_50 = figures.ap_at_overlaps[0];
+  figures.ap_at_75 = figures.ap_at_overlaps[kAt75];
+  figures.ap_small = small.precision;
+  figures.ap_medium = medium.precision;
+  figures.ap_large = large.precision;
+  figures.recall_1 = coco_means(judged, BoxSize::All, 1).recall;
+  figures.recall_10 = coco_means(judged, BoxSize::All, 10).recall;
+  figures.recall_100 = all.recall;
+  figures.recall_small = small.recall;
+  figures.recall_medium = medium.recall;
+  figures.recall_large = large.recall;
+  return figures;
+}
+
+PlainFigures plain_figures(const std::vector<JudgedClass>& judged) {
+  constexpr int kElevenPoints = 10;
+  Mean eleven;
+  Mean all;
+  Mean darknet;
+  PlainFigures figures;
+  for (const JudgedClass& each : judged) {
+    figures.darknet_of_classes.emplace_back();
+    if (each.true_boxes() == 0) {
+      continue;
+    }
+    const auto curve = [&](JudgedBox::Verdict JudgedBox::*verdict) {
+      return precision_curve(
+          each, each.true_boxes(), [&](const JudgedBox& box) { return counted(box.*verdict); });
+    };
+    const PrecisionCurve voc = curve(&JudgedBox::voc);
+    eleven.add(mean_precision(voc, kElevenPoints));
+    all.add(area_under(voc));
+    figures.darknet_of_classes.back() = area_under(curve(&JudgedBox::darknet));
+    darknet.add(figures.darknet_of_classes.back());
+  }
+  figures.voc_11_points = eleven.value();
+  figures.voc_all_points = all.value();
+  figures.darknet = darknet.value();
+  return figures;
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,45 @@
+// Average precision of boxes that were judged. Three programs have three numbers of that name:
+// COCO's takes precision at 101 recalls, over ten overlaps, from at most 100 boxes an image, and
+// has the sizes of objects; VOC's is at one overlap, 0.5, measured on whole pixels, from 11 recalls
+// (up to 2009) or from all; Darknet's is the latter, with overlaps of plain areas.
+
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/detection/judged_boxes.h"
+
+namespace tessera::engine {
+
+// Nothing where there is nothing to be found.
+struct CocoFigures {
+  std::optional<double> ap;  // the mean over overlaps and classes
+  std::optional<double> ap_at_50;
+  std::optional<double> ap_at_75;
+  std::optional<double> ap_small;
+  std::optional<double> ap_medium;
+  std::optional<double> ap_large;
+  std::optional<double> recall_1;  // with at most so many boxes an image
+  std::optional<double> recall_10;
+  std::optional<double> recall_100;
+  std::optional<double> recall_small;
+  std::optional<double> recall_medium;
+  std::optional<double> recall_large;
+  std::vector<std::optional<double>> ap_of_classes;
+  std::array<std::optional<double>, kOverlaps> ap_at_overlaps;
+};
+
+[[nodiscard]] CocoFigures coco_figures(const std::vector<JudgedClass>& judged);
+
+// Means over classes that have boxes to be found.
+struct PlainFigures {
+  std::optional<double> voc_11_points;
+  std::optional<double> voc_all_points;
+  std::optional<double> darknet;
+  std::vector<std::optional<double>> darknet_of_classes;
+};
+
+[[nodiscard]] PlainFigures plain_figures(const std::vector<JudgedClass>& judged);
+
+}  // namespace tessera::engine

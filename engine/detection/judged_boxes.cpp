@@ -1,0 +1,221 @@
+#include "engine/detection/judged_boxes.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace tessera::engine {
+
+namespace {
+
+constexpr Index kMostCocoBoxes = 100;  // of an image and a class, those of the highest scores
+
+// From, up to.
+constexpr std::array<std::pair<double, double>, kBoxSizes> kSizeBounds = {
+    {{0, 1e10}, {0, 32.0 * 32}, {32.0 * 32, 96.0 * 96}, {96.0 * 96, 1e10}}};
+
+bool is_outside(double area, std::size_t size) {
+  return area < kSizeBounds[size].first || area > kSizeBounds[size].second;
+}
+
+// `pixel` is 1 where coordinates name pixels that belong to the box, as VOC's do, else 0.
+double common_area(const PixelBox& a, const PixelBox& b, double pixel) {
+  const double width = std::min(a.left + a.width, b.left + b.width) - std::max(a.left, b.left);
+  const double height = std::min(a.top + a.height, b.top + b.height) - std::max(a.top, b.top);
+  return width + pixel <= 0 || height + pixel <= 0 ? 0 : (width + pixel) * (height + pixel);
+}
+
+double area_of(const PixelBox& box, double pixel) {
+  return (box.width + pixel) * (box.height + pixel);
+}
+
+// The part of either that both cover; for a crowd, the part of the found box that lies in it.
+double coco_overlap(const PixelBox& found, const TrueBox& truth) {
+  const double both = common_area(found, truth.box, 0);
+  const double of_found = area_of(found, 0);
+  const double all = truth.crowd ? of_found : of_found + area_of(truth.box, 0) - both;
+  return all > 0 ? both / all : 0;
+}
+
+double plain_overlap(const PixelBox& found, const PixelBox& truth, double pixel) {
+  const double both = common_area(found, truth, pixel);
+  const double all = area_of(found, pixel) + area_of(truth, pixel) - both;
+  return all > 0 ? both / all : 0;
+}
+
+// The boxes of one class on one image, those that were found by falling score.
+class ImageJudge {
+ public:
+  ImageJudge(const std::vector<const TrueBox*>& truth, const std::vector<const FoundBox*>& found)
+      : truth_(truth), found_(found), judged_(found.size()) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      judged_[i].score = found[i]->score;
+      judged_[i].rank = static_cast<Index>(i);
+    }
+  }
+
+  std::vector<JudgedBox> run() {
+    measure();
+    for (std::size_t size = 0; size < kBoxSizes; ++size) {
+      judge_size(size);
+    }
+    judge_greedily(1, &JudgedBox::voc);
+    judge_greedily(0, &JudgedBox::darknet);
+    return std::move(judged_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t coco_count() const {
+    return std::min(found_.size(), static_cast<std::size_t>(kMostCocoBoxes));
+  }
+
+  void measure() {
+    for (std::size_t i = 0; i < coco_count(); ++i) {
+      for (const TrueBox* truth : truth_) {
+        overlaps_.push_back(coco_overlap(found_[i]->box, *truth));
+      }
+    }
+  }
+  [[nodiscard]] double measured(std::size_t found, std::size_t truth) const {
+    return overlaps_[found * truth_.size() + truth];
+  }
+
+  // Those that count first, each kind in its order.
+  void judge_size(std::size_t size) {
+    std::vector<std::size_t> order;
+    std::vector<bool> ignored(truth_.size());
+    for (const bool wanted : {false, true}) {
+      for (std::size_t i = 0; i < truth_.size(); ++i) {
+        ignored[i] = truth_[i]->crowd || is_outside(truth_[i]->area, size);
+        if (ignored[i] == wanted) {
+          order.push_back(i);
+        }
+      }
+    }
+    const std::array<double, kOverlaps> thresholds = coco_overlaps();
+    for (std::size_t threshold = 0; threshold < kOverlaps; ++threshold) {
+      const auto bit = static_cast<std::uint16_t>(1U << threshold);
+      std::vector<bool> taken(truth_.size());
+      for (std::size_t i = 0; i < coco_count(); ++i) {
+        const std::optional<std::size_t> match =
+            best_match(i, order, ignored, taken, thresholds[threshold]);
+        if (match) {
+          taken[*match] = true;
+          judged_[i].matched[size] |= bit;
+        }
+        if (match ? ignored[*match] : is_outside(area_of(found_[i]->box, 0), size)) {
+          judged_[i].ignored[size] |= bit;
+        }
+      }
+    }
+  }
+
+  // The box that overlaps most, of those that are left; one that does not count only where no other
+  // is left.
+  [[nodiscard]] std::optional<std::size_t> best_match(std::size_t found,
+                                                      const std::vector<std::size_t>& order,
+                                                      const std::vector<bool>& ignored,
+                                                      const std::vector<bool>& taken,
+                                                      double threshold) const {
+    constexpr double kAlmostOne = 1 - 1e-10;
+    double best = std::min(threshold, kAlmostOne);
+    std::optional<std::size_t> match;
+    for (const std::size_t i : order) {
+      if (taken[i] && !truth_[i]->crowd) {
+        continue;
+      }
+      if (match && !ignored[*match] && ignored[i]) {
+        break;
+      }
+      if (measured(found, i) >= best) {
+        best = measured(found, i);
+        match = i;
+      }
+    }
+    return match;
+  }
+
+  // Each box is that of the object that it overlaps with most; where that is taken, it is wrong.
+  void judge_greedily(double pixel, JudgedBox::Verdict JudgedBox::*verdict) {
+    constexpr double kThreshold = 0.5;
+    std::vector<bool> taken(truth_.size());
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      double best = kThreshold;
+      std::optional<std::size_t> match;
+      for (std::size_t t = 0; t < truth_.size(); ++t) {
+        const double overlap = plain_overlap(found_[i]->box, truth_[t]->box, pixel);
+        if (overlap > best) {
+          best = overlap;
+          match = t;
+        }
+      }
+      if (match && truth_[*match]->crowd) {
+        judged_[i].*verdict = JudgedBox::Verdict::Ignored;
+      } else if (match && !taken[*match]) {
+        taken[*match] = true;
+        judged_[i].*verdict = JudgedBox::Verdict::Right;
+      }
+    }
+  }
+
+  const std::vector<const TrueBox*>& truth_;
+  const std::vector<const FoundBox*>& found_;
+  std::vector<JudgedBox> judged_;
+  std::vector<double> overlaps_;  // [found][truth]
+};
+
+struct ImageBoxes {
+  std::vector<const TrueBox*> truth;
+  std::vector<const FoundBox*> found;
+};
+
+}  // namespace
+
+std::array<double, kOverlaps> coco_overlaps() {
+  constexpr double kFirst = 0.5;
+  constexpr double kLast = 0.95;
+  std::array<double, kOverlaps> overlaps = {};
+  const double step = (kLast - kFirst) / (kOverlaps - 1);
+  for (std::size_t i = 0; i < kOverlaps; ++i) {
+    overlaps[i] = kFirst + static_cast<double>(i) * step;
+  }
+  overlaps.back() = kLast;
+  return overlaps;
+}
+
+std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
+                                     const std::vector<FoundBox>& found,
+                                     Index classes) {
+  std::vector<std::map<Index, ImageBoxes>> by_class(static_cast<std::size_t>(classes));
+  const auto is_known = [&](Index label) { return label >= 0 && label < classes; };
+  for (const TrueBox& box : truth) {
+    if (is_known(box.label)) {
+      by_class[static_cast<std::size_t>(box.label)][box.image].truth.push_back(&box);
+    }
+  }
+  for (const FoundBox& box : found) {
+    if (is_known(box.label)) {
+      by_class[static_cast<std::size_t>(box.label)][box.image].found.push_back(&box);
+    }
+  }
+  std::vector<JudgedClass> judged(by_class.size());
+  for (std::size_t label = 0; label < judged.size(); ++label) {
+    for (auto& [image, boxes] : by_class[label]) {
+      std::stable_sort(boxes.found.begin(),
+                       boxes.found.end(),
+                       [](const FoundBox* a, const FoundBox* b) { return a->score > b->score; });
+      for (const TrueBox* box : boxes.truth) {
+        for (std::size_t size = 0; size < kBoxSizes; ++size) {
+          judged[label].truth[size] += box->crowd || is_outside(box->area, size) ? 0 : 1;
+        }
+      }
+      const std::vector<JudgedBox> of_image = ImageJudge(boxes.truth, boxes.found).run();
+      judged[label].boxes.insert(judged[label].boxes.end(), of_image.begin(), of_image.end());
+    }
+  }
+  return judged;
+}
+
+}  // namespace tessera::engine

@@ -1,0 +1,47 @@
+// Boxes that people have drawn and boxes that a network has found, and which of these are right: by
+// COCO's rules, at all of its thresholds and sizes, and by those of VOC and of Darknet, from one
+// pass over the overlaps of each image and class.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/pixel_box.h"
+#include "partitioner/base/region.h"
+
+namespace tessera::engine {
+
+// COCO's: overlaps that a box must reach, 0.50, 0.55 ... 0.95.
+inline constexpr std::size_t kOverlaps = 10;
+[[nodiscard]] std::array<double, kOverlaps> coco_overlaps();
+
+// COCO's: areas in pixels that are looked at.
+enum class BoxSize { All, Small, Medium, Large };
+inline constexpr std::size_t kBoxSizes = 4;
+
+// A box that was found. By size, a bit for each of COCO's overlaps.
+struct JudgedBox {
+  double score = 0;
+  Index rank = 0;  // by score among those of its image and class, from 0
+  std::array<std::uint16_t, kBoxSizes> matched = {};
+  std::array<std::uint16_t, kBoxSizes> ignored = {};
+  enum class Verdict : std::uint8_t { Wrong, Right, Ignored };
+  Verdict voc = Verdict::Wrong;      // at an overlap of 0.5
+  Verdict darknet = Verdict::Wrong;  // likewise
+  friend bool operator==(const JudgedBox&, const JudgedBox&) = default;
+};
+
+struct JudgedClass {
+  std::vector<JudgedBox> boxes;             // by image; of an image by score
+  std::array<Index, kBoxSizes> truth = {};  // boxes to be found, crowds not counted
+  [[nodiscard]] Index true_boxes() const { return truth[0]; }
+};
+
+// By class; boxes of classes that are not from 0 to `classes` - 1 do not count.
+[[nodiscard]] std::vector<JudgedClass> judge_boxes(const std::vector<TrueBox>& truth,
+                                                   const std::vector<FoundBox>& found,
+                                                   Index classes);
+
+}  // namespace tessera::engine
