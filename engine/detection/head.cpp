@@ -8,7 +8,7 @@
 
 namespace tessera::engine {
 
-Head head_of(const partitioner::Operation& operation) {
+DetectorHead head_of(const partitioner::Operation& operation) {
   if (const auto* yolo = std::get_if<partitioner::YoloHead>(&operation)) {
     return *yolo;
   }
@@ -69,7 +69,7 @@ std::vector<double> values_of(View<const T> from, const Region& region) {
   return values;
 }
 
-bool judges_by_overlap(const Head& head) {
+bool judges_by_overlap(const DetectorHead& head) {
   const auto* yolo = std::get_if<partitioner::YoloHead>(&head);
   return yolo != nullptr && yolo->box_loss != partitioner::BoxLoss::SquaredError;
 }

@@ -18,13 +18,13 @@
 
 namespace tessera::engine {
 
-using Head = std::variant<partitioner::YoloHead, partitioner::RegionHead, partitioner::GridHead>;
+using DetectorHead = std::variant<partitioner::YoloHead, partitioner::RegionHead, partitioner::GridHead>;
 
 // The head of such a layer. `operation` is one.
-[[nodiscard]] Head head_of(const partitioner::Operation& operation);
+[[nodiscard]] DetectorHead head_of(const partitioner::Operation& operation);
 
 struct HeadSite {
-  Head head;
+  DetectorHead head;
   partitioner::MapShape map;    // of the head
   partitioner::MapShape image;  // the network's input
 };

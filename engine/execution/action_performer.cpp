@@ -180,7 +180,9 @@ void ActionPerformer<T>::compute(const Action& action, int time, const Pass& pas
       at(layer).activate(views(layer, Stage::Forward));
       break;
     case Phase::Loss:
-      outcome_.loss = pass.targets == nullptr ? LossSum{} : owned_loss(pass);
+      if (pass.targets != nullptr) {
+        outcome_.loss = owned_loss(pass);
+      }
       transfers_->loss().set(outcome_);
       break;
     case Phase::Restore:

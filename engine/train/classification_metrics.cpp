@@ -66,12 +66,13 @@ void ClassificationMetrics::clear() {
   *this = ClassificationMetrics(classes());
 }
 
-void ClassificationMetrics::accumulate(std::span<const float> outputs, const Targets& targets) {
+void ClassificationMetrics::accumulate(const Outputs& outputs, const Targets& targets) {
   const std::size_t each = scores_.size();
-  expects(outputs.size() == each * targets.size(), "outputs for each image");
+  expects(outputs.size() == 1 && outputs[0].size() == each * targets.size(),
+          "outputs for each image");
   for (std::size_t n = 0; n < targets.size(); ++n) {
     if (targets[n] && targets[n]->label) {
-      add(outputs.subspan(n * each, each), *targets[n]->label);
+      add(std::span(outputs[0]).subspan(n * each, each), *targets[n]->label);
     }
   }
 }

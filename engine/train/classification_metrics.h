@@ -39,7 +39,7 @@ class ClassificationMetrics : public Metric {
 
   void clear() override;
   // Images whose class is unknown do not count.
-  void accumulate(std::span<const float> outputs, const Targets& targets) override;
+  void accumulate(const Outputs& outputs, const Targets& targets) override;
   // `other` has as many classes.
   void merge(const Metric& other) override;
   // "accuracy", and "top5" where there are more than five classes.

@@ -14,7 +14,7 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
   metric.clear();
   EvaluationResult result{.pictures = loader.size(), .metric = &metric};
   const Index passes = loader.passes();
-  const int judged = output_layer(execution.network());
+  const std::vector<int> judged = output_layers(execution.network());
   double loss = 0;
   Pass pass;
   pass.training = false;
@@ -27,9 +27,12 @@ EvaluationResult evaluate(Execution<float>& execution, DataLoader& loader, Metri
     if (outcome.stop_signal != 0) {
       throw Stopped(outcome.stop_signal);
     }
-    const std::vector<float> output = execution.gather_map(judged);
+    Outputs outputs;
+    for (const int layer : judged) {
+      outputs.push_back(execution.gather_map(layer));
+    }
     if (execution.communicator().rank() == 0) {
-      metric.accumulate(output, loader.targets());
+      metric.accumulate(outputs, loader.targets());
     }
   }
   if (std::isnan(loss)) {

@@ -20,9 +20,9 @@ struct EvaluationResult {
 };
 
 // All pictures of the loader once, with running statistics. The metric starts afresh; it judges the
-// map of output_layer(). All ranks call this together; AgreedError where a picture cannot be read.
-// Throws Stopped on all ranks where one of them gets a signal that asks it to end, after the batch
-// at hand.
+// maps of output_layers(). All ranks call this together; AgreedError where a picture cannot be
+// read. Throws Stopped on all ranks where one of them gets a signal that asks it to end, after the
+// batch at hand.
 [[nodiscard]] EvaluationResult evaluate(Execution<float>& execution,
                                         DataLoader& loader,
                                         Metric& metric);

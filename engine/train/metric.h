@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,10 @@ struct MetricValue {
 // For people: "accuracy 84.57 %".
 [[nodiscard]] std::string described(const MetricValue& value);
 
+// Of the judged layers of a network, see output_layers(): values of the images of a batch in (N, C,
+// H, W) order.
+using Outputs = std::vector<std::vector<float>>;
+
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -28,9 +31,8 @@ class Metric {
   // Forgets all that it has seen.
   virtual void clear() = 0;
 
-  // A batch: the outputs of each image in (N, C, H, W) order, and what is to be said of them.
-  // Places without a picture do not count.
-  virtual void accumulate(std::span<const float> outputs, const Targets& targets) = 0;
+  // A batch: its outputs, and what is to be said of them. Places without a picture do not count.
+  virtual void accumulate(const Outputs& outputs, const Targets& targets) = 0;
 
   // Adds what another metric of the same kind has seen, of other images.
   virtual void merge(const Metric& other) = 0;

@@ -100,4 +100,22 @@ int output_layer(const Network& network) {
   return all.empty() ? network.size() - 1 : all.back().layer;
 }
 
+std::vector<int> output_layers(const Network& network) {
+  if (!is_detector(network)) {
+    return {output_layer(network)};
+  }
+  std::vector<int> heads;
+  for (const Loss& loss : losses(network)) {
+    heads.push_back(loss.layer);
+  }
+  return heads;
+}
+
+bool is_detector(const Network& network) {
+  const std::vector<Loss> all = losses(network);
+  return !all.empty() && std::all_of(all.begin(), all.end(), [](const Loss& loss) {
+    return loss.form == LossForm::Boxes;
+  });
+}
+
 }  // namespace tessera::partitioner

@@ -40,4 +40,10 @@ struct Loss {
 // last layer.
 [[nodiscard]] int output_layer(const Network& network);
 
+// All layers that say something of an image: the heads of a detector, else the one above.
+[[nodiscard]] std::vector<int> output_layers(const Network& network);
+
+// Whether the network finds objects: its losses are those of heads, of which there is one at least.
+[[nodiscard]] bool is_detector(const Network& network);
+
 }  // namespace tessera::partitioner

@@ -282,6 +282,79 @@ void add_losses(Draw& draw, Network& network) {
   }
 }
 
+namespace {
+
+partitioner::YoloHead random_yolo(Draw& draw, Index classes) {
+  partitioner::YoloHead head{
+      .classes = classes, .anchors = {{3, 5}, {8, 6}, {15, 12}}, .mask = {draw.among({0, 1}), 2}};
+  head.ignore_threshold = draw.among({0.2, 0.7});
+  head.truth_threshold = draw.among({0.6, 1.0});
+  head.iou_threshold = draw.among({0.3, 1.0});
+  head.box_loss = draw.among({partitioner::BoxLoss::SquaredError,
+                              partitioner::BoxLoss::Iou,
+                              partitioner::BoxLoss::Giou,
+                              partitioner::BoxLoss::Diou,
+                              partitioner::BoxLoss::Ciou});
+  head.scale_xy = draw.among({1.0, 1.1});
+  head.new_coords = draw.chance(0.2);
+  head.objectness_smooth = draw.chance(0.3);
+  head.focal_loss = draw.chance(0.2);
+  return head;
+}
+
+partitioner::RegionHead random_region(Draw& draw, Index classes) {
+  return {.classes = classes,
+          .anchors = {{1, 1.5}, {3, 2}},
+          .softmax = draw.chance(0.5),
+          .match_anchors = draw.chance(0.5),
+          .rescore = draw.chance(0.5),
+          .threshold = 0.3,
+          .object_scale = 5};
+}
+
+}  // namespace
+
+void add_heads(Draw& draw, Network& network) {
+  const auto trunk = Index{network.size()};
+  const Index branches = draw.between(1, 3);
+  for (Index branch = 0; branch < branches; ++branch) {
+    const auto map = static_cast<int>(draw.between(0, trunk - 1));
+    const Index classes = draw.between(1, 4);
+    const auto convolution = [&](Index filters, Activation activation = Activation::Linear) {
+      add_layer(network, Convolution{.filters = filters, .activation = activation}, {map});
+    };
+    const auto end = [&](const Operation& operation) {
+      add_layer(network, operation, {network.size() - 1});
+    };
+    switch (draw.between(0, 3)) {
+      case 0: {
+        const partitioner::RegionHead head = random_region(draw, classes);
+        convolution(head_channels(head));
+        end(head);
+        break;
+      }
+      case 1: {
+        const partitioner::GridHead head{.side = draw.between(1, 3),
+                                         .boxes = draw.between(1, 2),
+                                         .classes = classes,
+                                         .softmax = draw.chance(0.5),
+                                         .square_roots = draw.chance(0.5),
+                                         .rescore = draw.chance(0.5)};
+        add_layer(
+            network, partitioner::Connected{head_values(head), false, Activation::Linear}, {map});
+        end(head);
+        break;
+      }
+      default: {
+        const partitioner::YoloHead head = random_yolo(draw, classes);
+        convolution(head_channels(head),
+                    head.new_coords ? Activation::Logistic : Activation::Linear);
+        end(head);
+      }
+    }
+  }
+}
+
 Partition random_partition(Draw& draw, const Network& network, Index batch, int ranks) {
   Partition partition;
   partition.network = fingerprint(network);

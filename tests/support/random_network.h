@@ -48,6 +48,9 @@ struct NetworkWishes {
 // Two or three branches more, from random maps, that end in a softmax or a cost of random weight.
 void add_losses(Draw& draw, partitioner::Network& network);
 
+// One to three branches more, from random maps, that end in the head of a detector.
+void add_heads(Draw& draw, partitioner::Network& network);
+
 // One that validate() accepts.
 [[nodiscard]] partitioner::Partition random_partition(Draw& draw,
                                                       const partitioner::Network& network,

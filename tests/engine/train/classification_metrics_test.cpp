@@ -26,11 +26,13 @@ TEST_CASE("metrics of two halves, merged, are those of all images") {
   const std::vector<float> outputs = random_outputs(10, 3);
   const Targets targets = class_targets({0, 1, 2, 3, 4, 5, 6, 0, 1, 2});
   ClassificationMetrics all(kClasses);
-  all.accumulate(outputs, targets);
+  all.accumulate({outputs}, targets);
   ClassificationMetrics first(kClasses);
-  first.accumulate(std::span(outputs).first(4 * kClasses), {targets.begin(), targets.begin() + 4});
+  first.accumulate({{outputs.begin(), outputs.begin() + 4 * kClasses}},
+                   {targets.begin(), targets.begin() + 4});
   ClassificationMetrics second(kClasses);
-  second.accumulate(std::span(outputs).subspan(4 * kClasses), {targets.begin() + 4, targets.end()});
+  second.accumulate({{outputs.begin() + 4 * kClasses, outputs.end()}},
+                    {targets.begin() + 4, targets.end()});
   first.merge(second);
   CHECK(first.result() == all.result());
   CHECK(first.pictures() == all.pictures());
@@ -45,7 +47,7 @@ TEST_CASE("metrics of two halves, merged, are those of all images") {
 TEST_CASE("empty places and images of unknown class do not count") {
   const std::vector<float> outputs = random_outputs(3, 4);
   ClassificationMetrics metrics(kClasses);
-  metrics.accumulate(outputs, {ImageTargets{.label = 2}, std::nullopt, ImageTargets{}});
+  metrics.accumulate({outputs}, {ImageTargets{.label = 2}, std::nullopt, ImageTargets{}});
   CHECK(metrics.pictures() == 1);
   CHECK(metrics.score(2).pictures == 1);
 }
@@ -63,7 +65,7 @@ TEST_CASE("the first value is the accuracy, top-5 follows where there are more t
 
 TEST_CASE("a metric that was cleared has seen nothing") {
   ClassificationMetrics metrics(kClasses);
-  metrics.accumulate(random_outputs(1, 5), class_targets({1}));
+  metrics.accumulate({random_outputs(1, 5)}, class_targets({1}));
   metrics.clear();
   CHECK(metrics.classes() == kClasses);
   CHECK(metrics.pictures() == 0);

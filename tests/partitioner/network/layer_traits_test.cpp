@@ -32,6 +32,11 @@ std::vector<Network> one_of_each() {
   add(Reorg{2, false});
   add(SpaceToDepth{2});
   add(Crop{});
+  add(YoloHead{.classes = 3, .anchors = {{10, 20}}, .mask = {0}});
+  add(RegionHead{.classes = 3, .anchors = {{1, 2}}});
+  Network& vector = networks.emplace_back();
+  vector.image = {8, 1, 1};  // one cell of a grid, with one box and three classes
+  add_layer(vector, GridHead{.side = 1, .boxes = 1, .classes = 3}, {kImage});
   return networks;
 }
 

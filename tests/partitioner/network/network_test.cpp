@@ -39,6 +39,11 @@ class Draws {
 
 constexpr Index kImages = 2;
 
+// So many that the channels of a head are those that the layer before it may have.
+Index draw_classes(Draws& draws) {
+  return draws.between(1, 7);
+}
+
 Operation draw_operation(Draws& draws, std::size_t kind) {
   const Index size = draws.between(1, 5);
   const Index stride = draws.between(1, 4);
@@ -74,12 +79,18 @@ Operation draw_operation(Draws& draws, std::size_t kind) {
       return Reorg{stride, draws.between(0, 1) == 1};
     case 12:
       return SpaceToDepth{stride};
-    default:
+    case 13:
       return Crop{};
+    case 14:
+      return YoloHead{.classes = draw_classes(draws), .anchors = {{10, 20}}, .mask = {0}};
+    case 15:
+      return RegionHead{.classes = draw_classes(draws), .anchors = {{1, 2}}};
+    default:
+      return GridHead{.side = 1, .boxes = 1, .classes = draw_classes(draws)};
   }
 }
 
-constexpr std::size_t kKinds = 14;
+constexpr std::size_t kKinds = 17;
 
 // A network whose last layer is of the given kind: layers 0 and 1 make maps of different shapes for
 // it to read.

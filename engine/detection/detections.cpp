@@ -1,0 +1,184 @@
+#include "engine/detection/detections.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::Anchor;
+using partitioner::GridHead;
+using partitioner::kBoxValues;
+using partitioner::RegionHead;
+using partitioner::Suppression;
+using partitioner::YoloHead;
+
+// The outputs of one image of a head.
+struct HeadOutput {
+  const HeadSite& site;
+  std::span<const float> values;
+
+  [[nodiscard]] double at(Index channel, Index row, Index col) const {
+    const partitioner::MapShape& map = site.map;
+    return static_cast<double>(
+        values[static_cast<std::size_t>((channel * map.rows + row) * map.cols + col)]);
+  }
+};
+
+// Adds a box for each class that reaches the score.
+template <class ClassShare>
+void add_classes(const Rectangle& box,
+                 double objectness,
+                 Index classes,
+                 double least_score,
+                 ClassShare share,
+                 std::vector<Detection>& found) {
+  for (Index label = 0; label < classes && objectness >= least_score; ++label) {
+    const double score = objectness * share(label);
+    if (score >= least_score) {
+      found.push_back({box, static_cast<int>(label), score});
+    }
+  }
+}
+
+// Of heads whose channels are values of the boxes of a cell. `size(anchor, width, height)` is that
+// of the box.
+template <class Size>
+void add_cells(const HeadOutput& output,
+               const std::vector<Anchor>& anchors,
+               Index classes,
+               double least_score,
+               Size size,
+               std::vector<Detection>& found) {
+  const partitioner::MapShape& map = output.site.map;
+  for (std::size_t i = 0; i < anchors.size(); ++i) {
+    const Index first = static_cast<Index>(i) * (kBoxValues + classes);
+    for (Index row = 0; row < map.rows; ++row) {
+      for (Index col = 0; col < map.cols; ++col) {
+        const auto value = [&](Index entry) { return output.at(first + entry, row, col); };
+        const double objectness = value(4);
+        if (!(objectness >= least_score)) {
+          continue;
+        }
+        const Anchor of_box = size(anchors[i], value(2), value(3));
+        const Rectangle box{(static_cast<double>(col) + value(0)) / static_cast<double>(map.cols),
+                            (static_cast<double>(row) + value(1)) / static_cast<double>(map.rows),
+                            of_box.width,
+                            of_box.height};
+        add_classes(
+            box,
+            objectness,
+            classes,
+            least_score,
+            [&](Index label) { return value(kBoxValues + label); },
+            found);
+      }
+    }
+  }
+}
+
+void add_boxes(const YoloHead& head,
+               const HeadOutput& output,
+               double least_score,
+               std::vector<Detection>& found) {
+  std::vector<Anchor> anchors;
+  for (const int anchor : head.mask) {
+    anchors.push_back(head.anchors[static_cast<std::size_t>(anchor)]);
+  }
+  const auto size = [&](const Anchor& anchor, double width, double height) {
+    const auto across = static_cast<double>(output.site.image.cols);
+    const auto down = static_cast<double>(output.site.image.rows);
+    return head.new_coords ? Anchor{4 * width * width * anchor.width / across,
+                                    4 * height * height * anchor.height / down}
+                           : Anchor{std::exp(width) * anchor.width / across,
+                                    std::exp(height) * anchor.height / down};
+  };
+  add_cells(output, anchors, head.classes, least_score, size, found);
+}
+
+void add_boxes(const RegionHead& head,
+               const HeadOutput& output,
+               double least_score,
+               std::vector<Detection>& found) {
+  const auto size = [&](const Anchor& anchor, double width, double height) {
+    return Anchor{std::exp(width) * anchor.width / static_cast<double>(output.site.map.cols),
+                  std::exp(height) * anchor.height / static_cast<double>(output.site.map.rows)};
+  };
+  add_cells(output, head.anchors, head.classes, least_score, size, found);
+}
+
+void add_boxes(const GridHead& head,
+               const HeadOutput& output,
+               double least_score,
+               std::vector<Detection>& found) {
+  const Index cells = head.side * head.side;
+  const auto side = static_cast<double>(head.side);
+  const auto value = [&](Index channel) { return output.at(channel, 0, 0); };
+  const auto size = [&](double said) { return head.square_roots ? said * said : said; };
+  for (Index cell = 0; cell < cells; ++cell) {
+    for (Index box = 0; box < head.boxes; ++box) {
+      const double objectness = value(cells * head.classes + cell * head.boxes + box);
+      const Index first = cells * (head.classes + head.boxes) + (cell * head.boxes + box) * 4;
+      const Rectangle place{(static_cast<double>(cell % head.side) + value(first)) / side,
+                            (static_cast<double>(cell / head.side) + value(first + 1)) / side,
+                            size(value(first + 2)),
+                            size(value(first + 3))};
+      add_classes(
+          place,
+          objectness,
+          head.classes,
+          least_score,
+          [&](Index label) { return value(cell * head.classes + label); },
+          found);
+    }
+  }
+}
+
+// How much two boxes say the same, by the head's rule.
+double likeness(const std::vector<HeadSite>& sites, const Rectangle& a, const Rectangle& b) {
+  const auto* yolo = std::get_if<YoloHead>(&sites.front().head);
+  if (yolo != nullptr && yolo->suppression == Suppression::DistanceOverlap) {
+    return distance_overlap(a, b, yolo->beta_nms);
+  }
+  return overlap(a, b);
+}
+
+}  // namespace
+
+std::vector<Detection> boxes_of_head(const HeadSite& site,
+                                     std::span<const float> output,
+                                     double least_score) {
+  std::vector<Detection> found;
+  std::visit(
+      [&](const auto& head) {
+        add_boxes(head, HeadOutput{site, output}, least_score, found);
+      },
+      site.head);
+  return found;
+}
+
+std::vector<Detection> detections(const std::vector<HeadSite>& sites,
+                                  const std::vector<std::span<const float>>& outputs,
+                                  const DetectionRules& rules) {
+  std::vector<Detection> all;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const std::vector<Detection> of_head = boxes_of_head(sites[i], outputs[i], rules.least_score);
+    all.insert(all.end(), of_head.begin(), of_head.end());
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Detection& a, const Detection& b) {
+    return a.score > b.score;
+  });
+  std::vector<Detection> kept;
+  for (const Detection& each : all) {
+    const bool is_new = std::none_of(kept.begin(), kept.end(), [&](const Detection& other) {
+      return other.label == each.label && likeness(sites, other.box, each.box) > rules.most_overlap;
+    });
+    if (is_new && kept.size() < rules.most) {
+      kept.push_back(each);
+    }
+  }
+  return kept;
+}
+
+}  // namespace tessera::engine

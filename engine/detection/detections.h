@@ -1,0 +1,40 @@
+// From the outputs of heads to boxes, each with a class and a score: the boxes that say something,
+// without those that say the same.
+
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/detection/boxes.h"
+#include "engine/detection/head.h"
+
+namespace tessera::engine {
+
+struct Detection {
+  Rectangle box;  // fractions of the network's input
+  int label = 0;
+  double score = 0;  // objectness times the share of the class
+  friend bool operator==(const Detection&, const Detection&) = default;
+};
+
+struct DetectionRules {
+  double least_score = 0.25;
+  // Boxes of one class that overlap more than this with one of a higher score are left out.
+  double most_overlap = 0.45;
+  std::size_t most = 300;  // of an image, those of the highest scores
+};
+
+// All boxes of one image that reach the score, by head, cell and class. `output` is (C, H, W) of
+// the head's map.
+[[nodiscard]] std::vector<Detection> boxes_of_head(const HeadSite& site,
+                                                   std::span<const float> output,
+                                                   double least_score);
+
+// The boxes of all heads of one image, by falling score. `outputs` are (C, H, W), in the order of
+// `sites`.
+[[nodiscard]] std::vector<Detection> detections(const std::vector<HeadSite>& sites,
+                                                const std::vector<std::span<const float>>& outputs,
+                                                const DetectionRules& rules);
+
+}  // namespace tessera::engine
