@@ -1,7 +1,6 @@
 // Average precision against pycocotools: tests/golden/map.
 
 #include "engine/detection/average_precision.h"
-#include "partitioner/base/errors.h"
 
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/data/coco.h"
+#include "partitioner/base/errors.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 

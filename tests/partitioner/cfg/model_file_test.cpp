@@ -278,9 +278,7 @@ TEST_CASE("of a key given twice the first counts, with a warning") {
 }
 
 TEST_CASE("layers and options that this program does not train are refused by name") {
-  for (const char* name : {"region",
-                           "yolo",
-                           "detection",
+  for (const char* name : {"Gaussian_yolo",
                            "local",
                            "rnn",
                            "lstm",
@@ -303,6 +301,40 @@ TEST_CASE("layers and options that this program does not train are refused by na
   check_refused(kNet + "[cost]\ntype=L1\n", "m.cfg:6", {"L1", "sse"});
   check_refused(kNet + "[reorg]\nextra=1\n", "m.cfg:6", {"extra"});
   check_refused(kNet + "[upsample]\nstride=-2\n", "m.cfg:6", {"stride=-2"});
+}
+
+TEST_CASE("a [yolo] has the anchors of all heads, and those of its mask") {
+  const std::string text = kNet +
+                           "[conv]\nfilters=16\n[yolo]\nclasses=3\nnum=3\nmask=0,2\n"
+                           "anchors=1,2, 3,4, 5,6\niou_loss=ciou\nmax_delta=5\n"
+                           "counters_per_class=100,50,1\nscale_x_y=1.05\n";
+  const auto head = std::get<YoloHead>(parse_model(text, "m.cfg").network.layer(1).operation);
+  CHECK(head.anchors == std::vector<Anchor>{{1, 2}, {3, 4}, {5, 6}});
+  CHECK(head.mask == std::vector<int>{0, 2});
+  CHECK(head.box_loss == BoxLoss::Ciou);
+  CHECK(head.class_weights == std::vector<double>{1, 2, 5});
+  CHECK(head.scale_xy == 1.05);
+  CHECK(head.iou_normalizer == 0.75);
+}
+
+TEST_CASE("heads of detectors are refused where their input or their keys do not fit") {
+  const std::string conv = kNet + "[conv]\nfilters=16\n";
+  const std::string anchors = "num=2\nanchors=1,2,3,4\n";
+  check_refused(
+      conv + "[yolo]\nclasses=4\n" + anchors, "m.cfg:7", {"set filters=18", "16 channels"});
+  check_refused(
+      conv + "[yolo]\nclasses=3\nnum=3\nanchors=1,2\n", "m.cfg:10", {"expected num=3 pairs"});
+  check_refused(conv + "[yolo]\nclasses=3\nmask=0,2\n" + anchors, "m.cfg:9", {"from 0 to 1"});
+  check_refused(conv + "[yolo]\nclasses=3\niou_loss=l1\n" + anchors, "m.cfg:9", {"giou"});
+  check_refused(
+      conv + "[yolo]\nclasses=3\nnum=2\nanchors=1,2,0,4\n", "m.cfg:7", {"must be positive"});
+  check_refused(
+      conv + "[region]\nclasses=3\ntree=a.tree\n" + anchors, "m.cfg:9", {"tree", "not supported"});
+  check_refused(conv + "[region]\nclasses=3\n" + anchors + "[avg]\n", "m.cfg:11", {"[route]"});
+  check_refused(conv + "[detection]\ncoords=4\nside=1\nclasses=3\n", "m.cfg:7", {"[connected]"});
+  check_refused(kNet + "[connected]\noutput=9\n[detection]\ncoords=4\nside=1\nclasses=3\n",
+                "m.cfg:7",
+                {"set output=8"});
 }
 
 TEST_CASE("layers up to the last with stopbackward=1 are frozen") {
@@ -424,7 +456,7 @@ TEST_CASE("for a misspelt key or section the nearest one is suggested") {
   }
   check_refused(kNet + "[convolution]\n", "m.cfg:5", {"did you mean `convolutional`?"});
   check_refused(kNet + "[MaxPool]\n", "m.cfg:5", {"did you mean `maxpool`?"});
-  check_refused(kNet + "[yolo]\n", "m.cfg:5", {"a layer of Darknet that this program does not"});
+  check_refused(kNet + "[iseg]\n", "m.cfg:5", {"a layer of Darknet that this program does not"});
 }
 
 TEST_CASE("of a file that does not begin as a model does nothing is quoted") {
