@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+void axpy_cpu(int n, float alpha, float *x, int x_step, float *y, int y_step); /* of the library */
+
 static float *read_floats(const char *path, size_t count) {
   FILE *file = fopen(path, "rb");
   float *values = calloc(count, sizeof(float));
@@ -46,6 +48,12 @@ int main(int argc, char **argv) {
   net->train = 1;
   *net->seen = net->batch;
   forward_network(net);
+  for (int i = 1; i < net->n; ++i) {
+    /* On a CPU this layer's backward pass is empty; on a GPU it is this. */
+    if (net->layers[i].type == REGION) {
+      axpy_cpu(net->layers[i].outputs * net->batch, 1, net->layers[i].delta, 1, net->layers[i - 1].delta, 1);
+    }
+  }
   backward_network(net);
   for (int i = 0; i < net->n; ++i) {
     const layer l = net->layers[i];
