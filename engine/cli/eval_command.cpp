@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <memory>
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
@@ -6,8 +7,10 @@
 #include "engine/session/model_setup.h"
 #include "engine/session/planning.h"
 #include "engine/train/classification_report.h"
+#include "engine/train/detection_report.h"
 #include "engine/train/evaluation.h"
 #include "engine/train/inference.h"
+#include "engine/train/make_metric.h"
 
 namespace tessera::engine {
 
@@ -15,11 +18,14 @@ namespace {
 
 constexpr Index kEvaluationBatch = 32;  // images looked at together, where the user does not say
 
-void print_evaluation(const EvaluationResult& result,
-                      const ClassificationMetrics& classes,
-                      const std::vector<std::string>& names) {
+void print_evaluation(const EvaluationResult& result, const std::vector<std::string>& names) {
   fmt::print(
       "{}, loss {:.4f}, {} pictures\n", described(result.score()), result.loss, result.pictures);
+  if (const auto* objects = dynamic_cast<const DetectionMetrics*>(result.metric)) {
+    fmt::print("\n{}", detection_table(*objects, names));
+    return;
+  }
+  const auto& classes = dynamic_cast<const ClassificationMetrics&>(*result.metric);
   if (classes.classes() > 5) {
     fmt::print("top-5 accuracy {:.2f} %\n", 100 * classes.top5());
   }
@@ -32,7 +38,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   const SessionObserver& messages = printed_messages();
   const partitioner::ModelFile model = load_model(command.model, communicator, messages);
   if (losses(model.network).empty()) {
-    throw AgreedError(command.model + ": the network has no [softmax] or [cost] to evaluate");
+    throw AgreedError(command.model + ": the network has no [softmax], [cost] or head of a detector to evaluate");
   }
   const auto listed = [&](bool reads) {
     return ListedData({.path = command.data,
@@ -76,8 +82,8 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   OpenedData data = std::move(*pictures).open();
   DataLoader loader = inference.loader(options, [&] { return std::move(*data.testing); });
   inference.expect_its_classes(loader, command.data);
-  ClassificationMetrics classes = class_metric(model.network);
-  const EvaluationResult result = evaluate(inference.execution(), loader, classes);
+  const std::unique_ptr<Metric> metric = make_metric(model.network);
+  const EvaluationResult result = evaluate(inference.execution(), loader, *metric);
   const std::vector<std::string> names = loader.class_names();
   if (communicator.rank() != 0) {
     return;
@@ -85,7 +91,7 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   if (command.json) {
     fmt::print("{}\n", json_text(evaluation_json(result, names)));
   } else {
-    print_evaluation(result, classes, names);
+    print_evaluation(result, names);
   }
 }
 

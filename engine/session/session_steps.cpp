@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <memory>
 
 #include "engine/comm/agreement.h"
 #include "engine/files/run_files.h"
 #include "engine/session/session_run.h"
 #include "engine/system/stop_request.h"
-#include "engine/train/classification_metrics.h"
+#include "engine/train/make_metric.h"
 #include "partitioner/base/printable.h"
 
 namespace tessera::engine {
@@ -135,13 +136,13 @@ void SessionRun::take_steps(const std::function<void(TrainingRun& run)>& work) {
   const auto take = [&] {
     TrainingPhase& phase = *phases_.now();
     TrainingRun run(phase.trainer(), phase.training(), length_);
-    ClassificationMetrics metric = class_metric(setup_.network());
+    const std::unique_ptr<Metric> metric = make_metric(setup_.network());
     run.goes_on_from(begun_.step);
     if (std::exchange(owes_test_, false)) {
       run.owe_test();
     }
     if (phase.testing() != nullptr) {
-      run.test_on(*phase.testing(), metric);
+      run.test_on(*phase.testing(), *metric);
     }
     add_observers(run);
     const StepsTold told(*this);

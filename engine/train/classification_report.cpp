@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "engine/train/detection_report.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/text_table.h"
 
@@ -147,6 +148,8 @@ nlohmann::ordered_json evaluation_json(const EvaluationResult& result,
                               {"pictures", result.pictures}};
   if (const auto* classes = dynamic_cast<const ClassificationMetrics*>(result.metric)) {
     add_classification(json, *classes, names);
+  } else if (const auto* objects = dynamic_cast<const DetectionMetrics*>(result.metric)) {
+    add_detection(json, *objects, names);
   }
   return json;
 }

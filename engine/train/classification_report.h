@@ -28,7 +28,7 @@ void add_classification(nlohmann::ordered_json& json,
                         const std::vector<std::string>& names);
 
 // Rank 0's: the metric's first value, "loss" and "pictures"; of classes what add_classification()
-// adds, too.
+// adds, too, of a detector what add_detection() does.
 [[nodiscard]] nlohmann::ordered_json evaluation_json(const EvaluationResult& result,
                                                      const std::vector<std::string>& names);
 

@@ -1,0 +1,16 @@
+#include "engine/train/make_metric.h"
+
+#include "engine/train/classification_metrics.h"
+#include "engine/train/detection_metrics.h"
+#include "partitioner/network/losses.h"
+
+namespace tessera::engine {
+
+std::unique_ptr<Metric> make_metric(const partitioner::Network& network) {
+  if (is_detector(network)) {
+    return std::make_unique<DetectionMetrics>(network);
+  }
+  return std::make_unique<ClassificationMetrics>(class_metric(network));
+}
+
+}  // namespace tessera::engine
