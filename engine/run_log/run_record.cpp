@@ -198,13 +198,6 @@ void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   trainer.expect_finite_parameters();
   on_root(*trains_, [&] { metrics_->lines().sync(); });
   save_into(checkpoint_file(), trainer, begun, std::nullopt);
-  ParameterSet<float>& parameters = trainer.execution().parameters();
-  if (!parameters.compression().by_runs()) {
-    // They are not saved: so training goes on from here as it would from the checkpoint.
-    for (Array<float>* errors : parameters.error_feedback()) {
-      std::fill_n(errors->data(), errors->size(), 0.0F);
-    }
-  }
 }
 
 void RunRecord::save_into(const std::filesystem::path& file,

@@ -1,5 +1,6 @@
 #include "engine/train/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
@@ -77,6 +78,13 @@ void add_rank_states(const ArraySizes& sizes, std::vector<StoredTensor>& tensors
     const Index all = std::accumulate(sizes[rank].begin(), sizes[rank].end(), Index{0});
     tensors.push_back({rank_state_name(rank), {all}, ElementType::F32});
   }
+}
+
+// Nothing where no rank has a number of its own, as on one rank alone.
+bool is_empty(const ArraySizes& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](const std::vector<Index>& of_rank) {
+    return std::all_of(of_rank.begin(), of_rank.end(), [](Index size) { return size == 0; });
+  });
 }
 
 // Calls visit(where the numbers of an array lie, numbers of its rank before it, array of this rank)
@@ -291,6 +299,8 @@ void save_checkpoint(const std::filesystem::path& path,
   ArraySizes sizes;
   if (!rank_state.layout.empty()) {
     sizes = sizes_of_ranks(rank_state, communicator);
+  }
+  if (!is_empty(sizes)) {
     add_rank_states(sizes, tensors);
     metadata[kRankStates] = rank_state.layout;
   }

@@ -32,6 +32,33 @@ resumes batch-norm models/fashion-resnet.cfg 3 --grid 3x1 --groups 0-4
 resumes filters models/lenet5.cfg 3 --filter-parallel-from 2
 resumes half-gradients models/lenet5.cfg 4 --grid 2x2 --gradient-precision half
 
+# checkpoints_change_nothing NAME RANKS ARGUMENT...: a run learns the same, however often it is saved, and when it is resumed.
+checkpoints_change_nothing() {
+  local name=$1 ranks=$2 every
+  shift 2
+  local run=(train models/lenet5.cfg --data "$data" --batch 12 --seed 3 --no-eval "$@")
+  works "$ranks" "${run[@]}" --steps 8 --run "$folder/$name"
+  for every in 1 3; do
+    works "$ranks" "${run[@]}" --steps 8 --run "$folder/$name-$every" --checkpoint-every "$every"
+  done
+  works "$ranks" "${run[@]}" --steps 4 --run "$folder/$name-resumed"
+  works "$ranks" "${run[@]}" --steps 8 --run "$folder/$name-resumed" \
+    --resume "$folder/$name-resumed/checkpoint.safetensors"
+  for run in "$name"-{1,3,resumed}; do
+    expect "$run: the same losses" same_losses "$folder/$name" "$folder/$run" 0
+    [[ $run == *resumed ]] || expect "$run: the same checkpoint" same_bytes "$folder/$name/checkpoint.safetensors" "$folder/$run/checkpoint.safetensors"
+  done
+}
+
+checkpoints_change_nothing every-half 4 --grid 2x2 --gradient-precision half
+checkpoints_change_nothing every-topk 4 --grid 2x2 --gradient-precision topk:0.1
+checkpoints_change_nothing every-replicas 4 --replicas 2 --sync parameter-rank:2 --gradient-precision half
+
+# What compression has left is of one partition: it is said that it is dropped.
+train 2 models/lenet5.cfg every-half-1 --steps 10 --resume "$folder/every-half-1/checkpoint.safetensors" \
+  --grid 1x2 --gradient-precision half
+expect 'what is dropped is said' grep -q 'warning: .*what compressed messages had left out, is of another partition and is dropped' "$folder/err"
+
 # Under another partition, and into another folder: only the new steps are there.
 train 1 models/lenet5.cfg half --steps 10 --seed 3
 train 3 models/lenet5.cfg other --steps 20 --resume "$folder/half/checkpoint.safetensors" --grid 1x3
