@@ -78,6 +78,15 @@ expect 'no step is there twice' test "$(losses "$folder/one" | wc -l)" -eq 15
 train 1 models/lenet5.cfg half --steps 12 --resume "$folder/half/checkpoint.safetensors" --seed 4
 expect 'another seed is warned of' grep -q 'warning: .*--seed 3.*--seed 4' "$folder/err"
 
+# What a model file says otherwise than before is said, in one line; --subdivisions is taken over.
+sed 's/^momentum=.*/&\nangle=7/; s/^decay=.*/decay=0.25/' models/lenet5.cfg >"$folder/other.cfg"
+train 1 models/lenet5.cfg keys --steps 3 --subdivisions 3
+train 1 "$folder/other.cfg" keys --steps 6 --resume "$folder/keys/checkpoint.safetensors"
+expect 'other keys are said' grep -q 'warning: .*was trained with angle=0, decay=[0-9.]*, now the model file has angle=7, decay=0.25$' "$folder/err"
+expect 'and nothing else' test "$(grep -c 'warning: .*was trained' "$folder/err")" -eq 1
+train 1 "$folder/other.cfg" keys --steps 9 --resume "$folder/keys/checkpoint.safetensors" --subdivisions 1
+expect 'other passes are said' grep -q 'warning: .*was trained with --subdivisions 3, now it is 1' "$folder/err"
+
 # only_its_own NAME MODEL PATTERN: a run does not go on with a model file that asks for the other optimizer, and all that
 # is in its folder stays as it was.
 only_its_own() {
