@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
+#include "engine/files/own_file.h"
 #include "engine/files/written_bytes.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/regular_file.h"
@@ -61,7 +61,7 @@ JsonLines::JsonLines(const std::filesystem::path& path, Index resumed_step, cons
   AtomicFile file(path);
   bytes_ = resumed_step > 0 ? keep_lines(path, resumed_step, kept, file) : 0;
   file.commit();
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor_ < 0) {
     fail("cannot be written", errno);
   }
@@ -99,10 +99,7 @@ void JsonLines::sync() {
 }
 
 bool JsonLines::is_there() const {
-  struct stat by_name = {};
-  struct stat open = {};
-  return ::stat(path_.c_str(), &by_name) == 0 && ::fstat(descriptor_, &open) == 0 &&
-         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
+  return names_open_file(path_, descriptor_);
 }
 
 void JsonLines::copy_to(const std::filesystem::path& path) const {
