@@ -136,8 +136,9 @@ void expect_digests(const SafetensorsReader& file) {
   if (format != file.metadata().end() && format->second == kFormat && file.digests().empty()) {
     throw InputError(file.path().string(),
                      0,
-                     "its digests are missing: the file has been damaged or changed since it was "
-                     "written; use another copy");
+                     "its digests are missing: an earlier version of this program wrote it without "
+                     "any, or it has been damaged or changed since; use another copy, or go on "
+                     "with the version that wrote it");
   }
 }
 

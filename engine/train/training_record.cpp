@@ -23,7 +23,10 @@ BatchNormMode mode_named(const std::string& name, const std::string& where) {
       return mode;
     }
   }
-  throw InputError(where, 0, "its record of how it was trained names unknown batch statistics");
+  throw InputError(where,
+                   0,
+                   "its record of how it was trained names unknown batch statistics: "
+                   "another version of this program wrote the file, or it is damaged");
 }
 
 }  // namespace
@@ -53,7 +56,10 @@ std::string to_json(const TrainingRecord& record) {
 TrainingRecord parse_training_record(const std::string& json, const std::string& where) {
   const auto damaged = [&] {
     return InputError(
-        where, 0, "its record of how it was trained cannot be read: the file is damaged");
+        where,
+        0,
+        "its record of how it was trained cannot be read: another version of this program wrote "
+        "the file, or it is damaged");
   };
   TrainingRecord parsed;
   try {
