@@ -89,6 +89,12 @@ void RunRecord::begin(const partitioner::Network& network,
     folder_->prepare();
     metrics_.emplace(folder_->file(run_file::kMetrics), step);
     begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
+    for (auto& damage :
+         {metrics_->damage(), devices_ ? devices_->lines().damage() : std::nullopt}) {
+      if (damage) {
+        damage_.push_back(*damage);
+      }
+    }
     since_best = found ? count_evaluations(folder_->file(run_file::kMetrics), found->step) : 0;
     epochs_.emplace(folder_->file(run_file::kEpochs), folder_->file(run_file::kMetrics), step);
     remove_if_later(folder_->file(run_file::kEvaluation), step);

@@ -78,6 +78,17 @@ expect 'no step is there twice' test "$(losses "$folder/one" | wc -l)" -eq 15
 train 1 models/lenet5.cfg half --steps 12 --resume "$folder/half/checkpoint.safetensors" --seed 4
 expect 'another seed is warned of' grep -q 'warning: .*--seed 3.*--seed 4' "$folder/err"
 
+# Half a last line, as a power cut leaves it, is left out, and that is said once and kept as an event.
+train 2 models/lenet5.cfg cut --steps 6 --grid 1x2
+truncate -s -9 "$folder/cut/metrics.jsonl"
+train 2 models/lenet5.cfg cut --steps 9 --grid 1x2 --resume "$folder/cut/checkpoint.safetensors"
+expect 'what is lost is said, once' test "$(grep -c 'warning: .*cut/metrics.jsonl: 1 damaged line is left out; step 6 has no line$' "$folder/err")" -eq 1
+expect 'the log keeps it' grep -q '"kind":"warning","text":".*metrics.jsonl: 1 damaged line is left out; step 6' "$folder/cut/events.jsonl"
+expect 'the lines are whole' valid_json "$folder/cut/metrics.jsonl"
+expect 'the other steps are there' test "$(losses "$folder/cut" | cut -d ' ' -f 1 | paste -s -d ' ')" = '1 2 3 4 5 7 8 9'
+train 2 models/lenet5.cfg cut --steps 11 --grid 1x2 --resume "$folder/cut/checkpoint.safetensors"
+expect 'later it is no damage, but a gap' grep -q 'warning: .*cut/metrics.jsonl: step 6 has no line$' "$folder/err"
+
 # What a model file says otherwise than before is said, in one line; --subdivisions is taken over.
 sed 's/^momentum=.*/&\nangle=7/; s/^decay=.*/decay=0.25/' models/lenet5.cfg >"$folder/other.cfg"
 train 1 models/lenet5.cfg keys --steps 3 --subdivisions 3
