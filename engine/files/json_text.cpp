@@ -51,7 +51,11 @@ Index for_each_line(const std::filesystem::path& path,
   std::string line;
   bool too_long = false;
   const auto end_line = [&] {
-    too_long ? void(++left_out) : take(line);
+    if (too_long) {
+      ++left_out;
+    } else {
+      take(line);
+    }
     line.clear();
     too_long = false;
   };
@@ -79,7 +83,11 @@ Index for_each_json_line(const std::filesystem::path& path,
                          const std::function<void(const std::string& line)>& take) {
   Index too_deep = 0;
   const Index too_long = for_each_line(path, kMostJsonLine, [&](const std::string& line) {
-    is_shallow_json(line) ? take(line) : void(++too_deep);
+    if (is_shallow_json(line)) {
+      take(line);
+    } else {
+      ++too_deep;
+    }
   });
   return too_long + too_deep;
 }
