@@ -68,7 +68,7 @@ class Places {
   }
 
   [[nodiscard]] int transfer_time(const Action& action, int before) const {
-    const Transfer& transfer = plan_.transfers[static_cast<std::size_t>(action.transfer)];
+    const Transfer& transfer = plan_.transfers[action.transfer];
     const bool starts = action.kind == Action::Kind::Start;
     const int subject = transfer.subject;
     switch (transfer.kind) {

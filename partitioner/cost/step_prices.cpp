@@ -41,7 +41,7 @@ class StepPrices {
     const auto sums_up = [&](int number) {
       const Action& action = schedule.actions[at(number)];
       return action.kind == Action::Kind::Finish &&
-             plan_.transfers[at(action.transfer)].kind == TransferKind::ParameterGradient;
+             plan_.transfers[action.transfer].kind == TransferKind::ParameterGradient;
     };
     for (int i = schedule.update.begin; i < schedule.update.end; ++i) {
       if (!sums_up(i)) {

@@ -30,8 +30,8 @@ struct PricedAction {
 
 struct PricedStep {
   int ranks = 1;
-  std::vector<PricedTransfer> transfers;  // as Plan::transfers
-  std::vector<PricedAction> actions;      // of a whole step, in its order
+  IndexedVector<TransferIndex, PricedTransfer> transfers;  // as Plan::transfers
+  std::vector<PricedAction> actions;                       // of a whole step, in its order
 };
 
 [[nodiscard]] PricedStep priced_step(const Network& network,

@@ -270,7 +270,7 @@ std::vector<TilePart> border(const Region& computed, const Region& interior) {
 }
 
 void plan_forward_parts(const Network& network, Plan& plan) {
-  std::vector<Transfer> result;
+  IndexedVector<TransferIndex, Transfer> result;
   {
     const TileParts whole(network, plan);
     for (const Transfer& transfer : plan.transfers) {

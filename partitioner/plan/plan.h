@@ -72,11 +72,11 @@ struct ParameterPlan {
 struct BucketPlan {
   GradientBucket layers;
   std::vector<int> parameters;  // in Plan::parameters
-  // In Plan::transfers. Gradients of shift and scale of normalised layers travel with
-  // `all_gradients` only: see Transfer::normalized.
-  int values = -1;
-  int gradients = -1;
-  int all_gradients = -1;
+  // Gradients of shift and scale of normalised layers travel with `all_gradients` only: see
+  // Transfer::normalized.
+  TransferIndex values = kNoTransfer;
+  TransferIndex gradients = kNoTransfer;
+  TransferIndex all_gradients = kNoTransfer;
 };
 
 struct Plan {
@@ -100,8 +100,9 @@ struct Plan {
   std::vector<std::vector<LayerPlan>> layers;  // [rank][layer]
   std::vector<DeferredWeights> deferred;       // by layer
   std::vector<BucketPlan> buckets;             // in the order of the backward pass
-  std::vector<Transfer> transfers;  // all that any schedule of the plan uses: see transfers.h
-  Schedule schedule;                // of a training step with batch statistics and a loss
+  // All that any schedule of the plan uses: see transfers.h.
+  IndexedVector<TransferIndex, Transfer> transfers;
+  Schedule schedule;  // of a training step with batch statistics and a loss
 
   [[nodiscard]] const std::vector<Tile>& tiles_of(int map) const {  // [rank]
     return map == kImage ? image : groups[static_cast<std::size_t>(group(map))].tiles_of(map);

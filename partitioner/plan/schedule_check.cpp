@@ -46,9 +46,9 @@ class ScheduleCheck {
     if (!sections_are_sound()) {
       return std::move(violations_);
     }
-    for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
-      check_pair(static_cast<int>(i));
-      check_place(static_cast<int>(i));
+    for (const TransferIndex transfer : plan_.transfers.indices()) {
+      check_pair(transfer);
+      check_place(transfer);
     }
     for (int layer = 0; layer < network_.size(); ++layer) {
       check_phases(layer);
@@ -70,9 +70,10 @@ class ScheduleCheck {
     violations_.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
 
-  [[nodiscard]] std::string described(int transfer) const {
-    const Transfer& planned = plan_.transfers[at(transfer)];
-    return fmt::format("transfer {} ({} of {})", transfer, name_of(planned.kind), planned.subject);
+  [[nodiscard]] std::string described(TransferIndex transfer) const {
+    const Transfer& planned = plan_.transfers[transfer];
+    return fmt::format(
+        "transfer {} ({} of {})", transfer.number(), name_of(planned.kind), planned.subject);
   }
 
   bool sections_are_sound() {
@@ -89,9 +90,10 @@ class ScheduleCheck {
     }
     for (const Action& action : schedule_.actions) {
       const bool moves = action.kind != Kind::Compute;
-      if (moves &&
-          (action.transfer < 0 || action.transfer >= static_cast<int>(plan_.transfers.size()))) {
-        report("a {} of transfer {}, which there is not", name_of(action.kind), action.transfer);
+      if (moves && !plan_.transfers.contains(action.transfer)) {
+        report("a {} of transfer {}, which there is not",
+               name_of(action.kind),
+               action.transfer.number());
       }
     }
     return violations_.empty();
@@ -108,7 +110,7 @@ class ScheduleCheck {
     }
     return found;
   }
-  [[nodiscard]] std::vector<int> places(Kind kind, int transfer) const {
+  [[nodiscard]] std::vector<int> places(Kind kind, TransferIndex transfer) const {
     return places(
         [=](const Action& action) { return action.kind == kind && action.transfer == transfer; });
   }
@@ -125,14 +127,14 @@ class ScheduleCheck {
     const std::vector<int> all = places(phase, layer);
     return all.empty() ? kNever : all.back();
   }
-  [[nodiscard]] int only(Kind kind, int transfer) const {
+  [[nodiscard]] int only(Kind kind, TransferIndex transfer) const {
     const std::vector<int> all = places(kind, transfer);
     return all.empty() ? kNever : all.front();
   }
 
   // A transfer is started once and finished once after that, values of parameters in the step
   // after.
-  void check_pair(int transfer) {
+  void check_pair(TransferIndex transfer) {
     const std::vector<int> starts = places(Kind::Start, transfer);
     const std::vector<int> finishes = places(Kind::Finish, transfer);
     if (starts.empty() && finishes.empty()) {
@@ -154,7 +156,7 @@ class ScheduleCheck {
     }
     const Passes start = schedule_.actions[at(starts[0])].passes;
     const Passes finish = schedule_.actions[at(finishes[0])].passes;
-    const bool is_gradient = plan_.transfers[at(transfer)].kind == TransferKind::ParameterGradient;
+    const bool is_gradient = plan_.transfers[transfer].kind == TransferKind::ParameterGradient;
     if (start != (is_gradient ? Passes::Last : Passes::Every) ||
         finish != (is_value(transfer) ? Passes::First : Passes::Every)) {
       report("{} starts in {} passes and finishes in {} passes",
@@ -164,11 +166,11 @@ class ScheduleCheck {
     }
   }
 
-  [[nodiscard]] bool is_value(int transfer) const {
-    return plan_.transfers[at(transfer)].kind == TransferKind::ParameterValue;
+  [[nodiscard]] bool is_value(TransferIndex transfer) const {
+    return plan_.transfers[transfer].kind == TransferKind::ParameterValue;
   }
 
-  void expect_order(int before, int after, int transfer, const char* what) {
+  void expect_order(int before, int after, TransferIndex transfer, const char* what) {
     if (before != kNever && after != kNever && before > after) {
       report("{} {}", described(transfer), what);
     }
@@ -176,8 +178,8 @@ class ScheduleCheck {
 
   // What is sent is complete when a transfer starts; nobody reads what it brings before it is
   // finished.
-  void check_place(int transfer) {
-    const Transfer& planned = plan_.transfers[at(transfer)];
+  void check_place(TransferIndex transfer) {
+    const Transfer& planned = plan_.transfers[transfer];
     const int start = only(Kind::Start, transfer);
     const int finish = only(Kind::Finish, transfer);
     switch (planned.kind) {
@@ -214,8 +216,8 @@ class ScheduleCheck {
     }
   }
 
-  void check_map(int transfer, int start) {
-    const Transfer& planned = plan_.transfers[at(transfer)];
+  void check_map(TransferIndex transfer, int start) {
+    const Transfer& planned = plan_.transfers[transfer];
     if (planned.is_sent != (start != kNever)) {
       report("{} is {}",
              described(transfer),
@@ -227,8 +229,8 @@ class ScheduleCheck {
     }
   }
 
-  void check_gradient(int transfer, int start, int finish) {
-    const Transfer& planned = plan_.transfers[at(transfer)];
+  void check_gradient(TransferIndex transfer, int start, int finish) {
+    const Transfer& planned = plan_.transfers[transfer];
     if (trains_ && planned.subject != kImage && start == kNever) {
       report("{} is never sent", described(transfer));
     }
@@ -246,10 +248,10 @@ class ScheduleCheck {
     }
   }
 
-  void check_parameter_gradient(int transfer, int start, int finish) {
-    const Transfer& planned = plan_.transfers[at(transfer)];
+  void check_parameter_gradient(TransferIndex transfer, int start, int finish) {
+    const Transfer& planned = plan_.transfers[transfer];
     const BucketPlan& bucket = plan_.buckets[at(planned.subject)];
-    const int other = planned.normalized ? bucket.gradients : bucket.all_gradients;
+    const TransferIndex other = planned.normalized ? bucket.gradients : bucket.all_gradients;
     if (trains_ && start == kNever && only(Kind::Start, other) == kNever) {
       report("{} is never sent", described(transfer));
     }
@@ -273,8 +275,8 @@ class ScheduleCheck {
     return all.empty() ? kNever : all.front();
   }
 
-  void check_parameter_value(int transfer, int start, int finish) {
-    const int bucket = plan_.transfers[at(transfer)].subject;
+  void check_parameter_value(TransferIndex transfer, int start, int finish) {
+    const int bucket = plan_.transfers[transfer].subject;
     const GradientBucket& layers = plan_.buckets[at(bucket)].layers;
     const int update = update_of(bucket);
     expect_order(update, start, transfer, "starts too early");
@@ -403,10 +405,10 @@ class ScheduleCheck {
       if (plan_.read_from[at(rank)][at(layer)][input] == own_buffer(rank, map)) {
         there += intersect(own_cells(rank, map), read).volume();
       }
-      for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
+      for (const TransferIndex i : plan_.transfers.indices()) {
         const Transfer& transfer = plan_.transfers[i];
         if (transfer.kind == TransferKind::FeatureMap && transfer.subject == map &&
-            transfer.group == plan_.group(layer) && is_finished(static_cast<int>(i), place)) {
+            transfer.group == plan_.group(layer) && is_finished(i, place)) {
           for (const Message& message : messages_of(plan_, transfer)) {
             there += message.to == rank ? intersect(message.payload.cells(), read).volume() : 0;
           }
@@ -427,7 +429,7 @@ class ScheduleCheck {
     return map == kImage ? image_buffer(plan_, rank) : plan_.producer(rank, map);
   }
 
-  [[nodiscard]] bool is_finished(int transfer, int place) const {
+  [[nodiscard]] bool is_finished(TransferIndex transfer, int place) const {
     const int finish = only(Kind::Finish, transfer);
     return finish != kNever && finish < place;
   }

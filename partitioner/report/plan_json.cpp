@@ -201,7 +201,7 @@ OrderedJson transfers_json(const Plan& plan, Index scalar_bytes) {
 OrderedJson action_json(const Action& action, const char* section) {
   OrderedJson result = {{"section", section}, {"action", name_of(action.kind)}};
   if (action.kind != Action::Kind::Compute) {
-    result["transfer"] = action.transfer;
+    result["transfer"] = action.transfer.number();
   } else {
     result["phase"] = name_of(action.phase);
     if (action.layer != kNoLayer) {

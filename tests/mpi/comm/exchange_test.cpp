@@ -158,7 +158,8 @@ TEST_CASE("adding backward is the adjoint of copying forward in every reduction 
   const Communicator world = Communicator::world();
   for_each_plan(world.size(), [&](const tests::RandomCase&, const Plan& plan, std::uint64_t seed) {
     for (const partitioner::Transfer& transfer : plan.transfers) {
-      if (transfer.kind == partitioner::TransferKind::MapGradient && transfer.list_of < 0) {
+      if (transfer.kind == partitioner::TransferKind::MapGradient &&
+          transfer.list_of == partitioner::kNoTransfer) {
         INFO("seed ", seed, " map ", transfer.subject);
         const Region home = home_region(plan, transfer.subject, world.rank());
         check_adjoint(world, transfer.messages, home, home, seed);

@@ -63,7 +63,7 @@ Messages planned_messages(const Plan& plan, const Action& action, int rank) {
   if (action.kind != Action::Kind::Start) {
     return messages;
   }
-  const Transfer& transfer = plan.transfers[static_cast<std::size_t>(action.transfer)];
+  const Transfer& transfer = plan.transfers[action.transfer];
   for_each_message(plan, transfer, [&](int from, int to, const partitioner::Payload& payload) {
     const bool last_of_loss = transfer.kind == TransferKind::Loss && transfer.subject == 1;
     const Index bytes =
@@ -213,7 +213,7 @@ class Watched {
   // What is posted while the action is performed.
   [[nodiscard]] Messages urgent_messages(const Action& action) {
     Messages messages = planned_messages(plan_, action, world_.rank());
-    if (action.transfer >= 0 && plan_.transfers[static_cast<std::size_t>(action.transfer)].yields) {
+    if (action.transfer != partitioner::kNoTransfer && plan_.transfers[action.transfer].yields) {
       yielding_.insert(yielding_.end(), messages.begin(), messages.end());
       return {};
     }
@@ -226,14 +226,15 @@ class Watched {
                                       const Messages& wanted) const {
     const Transfer none;
     const Transfer& of =
-        action.transfer < 0 ? none : plan_.transfers[static_cast<std::size_t>(action.transfer)];
-    return fmt::format("{} {} {} in pass {}:{}; planned:{}",
-                       name_of(action.kind),
-                       action.transfer < 0 ? name_of(action.phase) : name_of(of.kind),
-                       action.transfer < 0 ? action.layer : of.subject,
-                       pass,
-                       listed(found),
-                       listed(wanted));
+        action.transfer == partitioner::kNoTransfer ? none : plan_.transfers[action.transfer];
+    return fmt::format(
+        "{} {} {} in pass {}:{}; planned:{}",
+        name_of(action.kind),
+        action.transfer == partitioner::kNoTransfer ? name_of(action.phase) : name_of(of.kind),
+        action.transfer == partitioner::kNoTransfer ? action.layer : of.subject,
+        pass,
+        listed(found),
+        listed(wanted));
   }
 
   Communicator world_;

@@ -70,7 +70,7 @@ TEST_CASE("images of fewer than the most that ranks may have are regions of a pl
     }
   }
   REQUIRE(plan.transfers.size() == expected.transfers.size());
-  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+  for (const partitioner::TransferIndex i : plan.transfers.indices()) {
     CHECK(messages_of(plan, plan.transfers[i]) == messages_of(expected, expected.transfers[i]));
   }
   CHECK(check(network, plan).empty());

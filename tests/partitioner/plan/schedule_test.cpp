@@ -29,7 +29,7 @@ using Passes = Action::Passes;
 std::string described(const Plan& plan, const Action& action) {
   std::string text = name_of(action.kind);
   if (action.kind != Kind::Compute) {
-    const Transfer& transfer = plan.transfers[static_cast<std::size_t>(action.transfer)];
+    const Transfer& transfer = plan.transfers[action.transfer];
     text += fmt::format(" {} {}", name_of(transfer.kind), transfer.subject);
   } else if (action.bucket >= 0) {
     text += fmt::format(" {} {}", name_of(action.phase), action.bucket);
@@ -119,7 +119,7 @@ TEST_CASE("messages are sorted by receiver, then sender, and a transfer brings c
           std::is_sorted(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
             return a.to != b.to ? a.to < b.to : a.from < b.from;
           }));
-      CHECK((transfer.list_of < 0 || transfer.messages.empty()));
+      CHECK((transfer.list_of == kNoTransfer || transfer.messages.empty()));
       const bool of_map =
           transfer.kind == TransferKind::FeatureMap || transfer.kind == TransferKind::MapGradient;
       for (const Message& message : messages) {
@@ -225,7 +225,7 @@ TEST_CASE("gradients of a map run back where its cells have come from") {
           transfer.group == plan.group(transfer.subject)) {
         continue;
       }
-      const Transfer& forward = plan.transfers[static_cast<std::size_t>(transfer.list_of)];
+      const Transfer& forward = plan.transfers[transfer.list_of];
       CHECK(forward.kind == TransferKind::FeatureMap);
       CHECK(forward.subject == transfer.subject);
       CHECK(forward.group == transfer.group);
@@ -318,9 +318,8 @@ TEST_CASE("gradients of shift and scale are reduced where ranks normalise by the
   const auto elements = [&](Statistics statistics) {
     Index sum = 0;
     for (const Action& action : make_schedule(network, plan, {.statistics = statistics}).actions) {
-      const Transfer* of = action.transfer < 0
-                               ? nullptr
-                               : &plan.transfers[static_cast<std::size_t>(action.transfer)];
+      const Transfer* of =
+          action.transfer == kNoTransfer ? nullptr : &plan.transfers[action.transfer];
       if (action.kind == Kind::Start && of->kind == TransferKind::ParameterGradient) {
         for_each_message(plan, *of, [&](int, int, const Payload& payload) {
           sum += payload.element_count().elements;
@@ -426,8 +425,8 @@ TEST_CASE("actions of the wrong pass, part or transfer are found out") {
       {"start feature map 0", [](Action& of) { of.passes = Passes::Last; }},
       {"compute forward 1.0", [](Action& of) { of.part = 1; }},
       {"compute backward weights 1.1", [](Action& of) { of.part = 0; }},
-      {"start feature map 0", [](Action& of) { of.transfer = 1000; }},
-      {"finish feature map 0", [](Action& of) { of.transfer = 0; }}};
+      {"start feature map 0", [](Action& of) { of.transfer = TransferIndex(1000); }},
+      {"finish feature map 0", [](Action& of) { of.transfer = TransferIndex(0); }}};
   for (const auto& [line, change] : changes) {
     CAPTURE(line);
     Damage damaged;

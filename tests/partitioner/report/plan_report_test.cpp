@@ -252,7 +252,7 @@ TEST_CASE("the JSON form lists transfers and the schedule") {
   const Case of =
       make_case(classifier(), {.groups = {{0, 0}}, .data_parallel_from = 1, .ranks = 2}, 4);
   const Json json = Json::parse(plan_json(of.network, of.plan, of.options));
-  const std::vector<Transfer>& transfers = of.plan.transfers;
+  const std::vector<Transfer>& transfers = of.plan.transfers.values();
   REQUIRE(json["transfers"].size() == transfers.size());
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     const Json& listed = json["transfers"][i];
@@ -270,7 +270,7 @@ TEST_CASE("the JSON form lists transfers and the schedule") {
   const Json& schedule = json["schedule"];
   REQUIRE(schedule.size() == of.plan.schedule.actions.size());
   const std::vector<Json> ends = {schedule.front(), schedule.back()};
-  const int values = of.plan.buckets.front().values;
+  const int values = of.plan.buckets.front().values.number();
   CHECK(ends[0]["section"] == "forward");
   CHECK(
       ends[1] ==
