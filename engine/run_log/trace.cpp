@@ -53,7 +53,7 @@ class Trace {
          {"args", {{"name", "actions"}}}});
     std::map<TransferIndex, double> started;  // by transfer: when its Start was over
     for (const PerformedAction& performed : step_.per_rank[static_cast<std::size_t>(rank)]) {
-      const Action& action = schedule_.actions[static_cast<std::size_t>(performed.action)];
+      const Action& action = schedule_.actions[performed.action];
       add({{"name", action_name(action)},
            {"cat", name_of(action.kind)},
            {"ph", "X"},
@@ -116,7 +116,7 @@ class Trace {
   [[nodiscard]] OrderedJson arguments(const Action& action,
                                       const PerformedAction& performed,
                                       int rank) const {
-    OrderedJson result{{"action", performed.action}, {"pass", performed.pass}};
+    OrderedJson result{{"action", performed.action.number()}, {"pass", performed.pass}};
     if (action.kind == Action::Kind::Compute) {
       result["phase"] = name_of(action.phase);
       if (action.bucket >= 0) {
@@ -130,7 +130,7 @@ class Trace {
     }
     if (!step_.predicted_s.empty()) {
       const double seconds = step_.predicted_s[static_cast<std::size_t>(rank)]
-                                              [static_cast<std::size_t>(performed.action)];
+                                              [static_cast<std::size_t>(performed.action.number())];
       if (seconds >= 0) {
         result["predicted_s"] = seconds;
       }

@@ -32,6 +32,14 @@ class StrongIndex {
     ++number_;
     return *this;
   }
+  // As pointers do: so many further on or back, and how many lie between.
+  friend constexpr StrongIndex operator+(StrongIndex index, int count) {
+    return StrongIndex(index.number_ + count);
+  }
+  friend constexpr StrongIndex operator-(StrongIndex index, int count) {
+    return StrongIndex(index.number_ - count);
+  }
+  friend constexpr int operator-(StrongIndex a, StrongIndex b) { return a.number_ - b.number_; }
 
   friend constexpr auto operator<=>(const StrongIndex&, const StrongIndex&) = default;
 

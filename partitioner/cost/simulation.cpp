@@ -37,7 +37,7 @@ class Simulation {
         wire_(cluster, static_cast<double>(kChunkBytes * chunks_in_flight(step.ranks))) {
     const auto ranks = static_cast<std::size_t>(step.ranks);
     clocks_.resize(ranks);
-    at_.resize(ranks);
+    at_.resize(ranks, PricedActionIndex(0));
     result_.timelines.resize(ranks);
     for (const PricedTransfer& transfer : step.transfers) {
       Outgoing outgoing(ranks);
@@ -59,7 +59,7 @@ class Simulation {
       deliver(left);
     }
     for (std::size_t rank = 0; rank < at_.size(); ++rank) {
-      expects(at_[rank] == step_.actions.size(), "every rank comes to the end of the step");
+      expects(at_[rank] == step_.actions.end_index(), "every rank comes to the end of the step");
       result_.step_s = std::max(result_.step_s, clocks_[rank]);
     }
     return std::move(result_);
@@ -116,7 +116,7 @@ class Simulation {
   }
 
   void advance(std::size_t rank) {
-    while (at_[rank] < step_.actions.size()) {
+    while (at_[rank] < step_.actions.end_index()) {
       const PricedAction& priced = step_.actions[at_[rank]];
       if (priced.action.kind == Action::Kind::Compute) {
         spend(rank, Doing::Compute, priced.seconds[rank]);
@@ -136,7 +136,7 @@ class Simulation {
   }
 
   void record(std::size_t rank, Doing doing, double until) {
-    result_.timelines[rank].push_back({doing, static_cast<int>(at_[rank]), clocks_[rank], until});
+    result_.timelines[rank].push_back({doing, at_[rank], clocks_[rank], until});
     clocks_[rank] = until;
   }
 
@@ -182,12 +182,12 @@ class Simulation {
   const PricedStep& step_;
   const ClusterProfile& cluster_;
   Wire wire_;
-  std::vector<double> clocks_;                       // by rank
-  std::vector<std::size_t> at_;                      // by rank: its next action
-  std::vector<std::size_t> exchange_;                // by action, but for Compute
-  std::vector<std::vector<Part>> parts_;             // [exchange][rank]
-  IndexedVector<TransferIndex, Outgoing> outgoing_;  // as PricedStep::transfers
-  std::vector<Sent> sent_;                           // by message of the wire
+  std::vector<double> clocks_;                              // by rank
+  std::vector<PricedActionIndex> at_;                       // by rank: its next action
+  IndexedVector<PricedActionIndex, std::size_t> exchange_;  // but for Compute
+  std::vector<std::vector<Part>> parts_;                    // [exchange][rank]
+  IndexedVector<TransferIndex, Outgoing> outgoing_;         // as PricedStep::transfers
+  std::vector<Sent> sent_;                                  // by message of the wire
   SimulatedStep result_;
 };
 

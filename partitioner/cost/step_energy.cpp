@@ -48,7 +48,7 @@ std::vector<DeviceActivity> device_activities(const Plan& plan,
   std::vector<DeviceActivity> activities(step.timelines.size());
   for (std::size_t rank = 0; rank < activities.size(); ++rank) {
     for (const TimelineSpan& span : step.timelines[rank]) {
-      const Action& action = priced.actions[static_cast<std::size_t>(span.action)].action;
+      const Action& action = priced.actions[span.action].action;
       const double seconds = span.end_s - span.begin_s;
       if (span.doing == Doing::Compute) {
         activities[rank].computing_s += seconds;

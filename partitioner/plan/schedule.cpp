@@ -89,9 +89,9 @@ class ScheduleMaker {
 
   template <class Fill>
   Section section(Fill fill) {
-    const int begin = static_cast<int>(schedule_.actions.size());
+    const ActionIndex begin = schedule_.actions.end_index();
     fill();
-    return {begin, static_cast<int>(schedule_.actions.size())};
+    return {begin, schedule_.actions.end_index()};
   }
 
   void compute(Phase phase, int layer, int part = 0) {

@@ -92,20 +92,21 @@ struct Action {
 
   friend bool operator==(const Action&, const Action&) = default;
 };
+using ActionIndex = StrongIndex<struct ActionTag>;  // in Schedule::actions
 [[nodiscard]] const char* name_of(Action::Kind kind);
 [[nodiscard]] const char* name_of(Action::Passes passes);
 
 // Actions [begin, end).
 struct Section {
-  int begin = 0;
-  int end = 0;
+  ActionIndex begin = ActionIndex(0);
+  ActionIndex end = ActionIndex(0);
   friend bool operator==(const Section&, const Section&) = default;
 };
 
 // A step runs `forward`, `loss` and `backward` once per pass, then `update`. Values of parameters
 // are still under way when it ends: the first pass of the next step finishes them.
 struct Schedule {
-  std::vector<Action> actions;
+  IndexedVector<ActionIndex, Action> actions;
   Section forward;
   Section loss;
   Section backward;
@@ -160,8 +161,8 @@ template <class Visit>
 void for_each_action(
     const Schedule& schedule, const Section& section, Index pass, Index passes, Visit visit) {
   const PassOfStep place{.first = pass == 0, .last = pass + 1 == passes};
-  for (int i = section.begin; i < section.end; ++i) {
-    if (is_performed(schedule.actions[static_cast<std::size_t>(i)], place)) {
+  for (ActionIndex i = section.begin; i < section.end; ++i) {
+    if (is_performed(schedule.actions[i], place)) {
       visit(i, pass);
     }
   }

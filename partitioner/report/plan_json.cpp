@@ -220,8 +220,8 @@ OrderedJson schedule_json(const Schedule& schedule) {
   OrderedJson result = OrderedJson::array();
   for (const ScheduleSection& of : kScheduleSections) {
     const Section& section = schedule.*of.actions;
-    for (int i = section.begin; i < section.end; ++i) {
-      result.push_back(action_json(schedule.actions[static_cast<std::size_t>(i)], of.name));
+    for (ActionIndex i = section.begin; i < section.end; ++i) {
+      result.push_back(action_json(schedule.actions[i], of.name));
     }
   }
   return result;

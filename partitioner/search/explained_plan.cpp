@@ -92,7 +92,7 @@ TimeShares simulated_shares(const StepCost& cost,
   for (const auto& timeline : step.timelines) {
     for (const TimelineSpan& span : timeline) {
       const double seconds = (span.end_s - span.begin_s) / devices;
-      const Action& action = priced.actions[static_cast<std::size_t>(span.action)].action;
+      const Action& action = priced.actions[span.action].action;
       if (double* share = part_of(time, plan, action)) {
         *share += seconds;
       }

@@ -48,7 +48,9 @@ static_assert(!std::is_assignable_v<Apple&, int>);
 static_assert(std::is_constructible_v<Apple, int>);
 static_assert(IsComparable<Apple, Apple> && !IsComparable<Apple, Pear>);
 static_assert(!IsComparable<Apple, int> && !IsComparable<int, Apple>);
-static_assert(!IsAdded<Apple, Apple> && !IsAdded<Apple, int>);
+static_assert(!IsAdded<Apple, Apple> && !IsAdded<Apple, Pear>);
+static_assert(std::is_same_v<decltype(Apple() + 1), Apple>);
+static_assert(std::is_same_v<decltype(Apple() - Apple()), int>);
 
 static_assert(IsIndexedBy<Apples, Apple> && IsIndexedBy<const Apples, Apple>);
 static_assert(!IsIndexedBy<Apples, Pear> && !IsIndexedBy<const Apples, Pear>);
@@ -70,6 +72,9 @@ TEST_CASE("an index is that of nothing until it has a number, and is counted on 
   CHECK(apple.number() == 3);
   CHECK((++apple).number() == 4);
   CHECK(apple == Apple(4));
+  CHECK(apple + 2 == Apple(6));
+  CHECK(apple - 2 == Apple(2));
+  CHECK(apple - Apple(1) == 3);
   CHECK(apple != Apple(3));
   CHECK((Apple() < Apple(0) && Apple(0) < Apple(1) && Apple(2) >= Apple(2)));
   const std::map<Apple, int> by_apple = {{Apple(1), 10}, {Apple(0), 20}};

@@ -342,16 +342,17 @@ TEST_CASE("a priced step performs the schedule of its passes, an update before a
     const tests::RandomCase random = tests::random_case(seed, ranks, {});
     const ClusterProfile cluster = tests::random_cluster(draw, ranks);
     const Plan plan = make_plan(random.network, random.partition, random.batch);
-    std::vector<std::pair<int, Index>> scheduled;
-    for_each_action(
-        plan.schedule, 3, [&](int action, Index pass) { scheduled.emplace_back(action, pass); });
+    std::vector<std::pair<ActionIndex, Index>> scheduled;
+    for_each_action(plan.schedule, 3, [&](ActionIndex action, Index pass) {
+      scheduled.emplace_back(action, pass);
+    });
     const PricedStep step = priced_step(random.network, plan, cluster, {.passes = 3});
     REQUIRE(step.actions.size() == scheduled.size());
     const Section& update = plan.schedule.update;
-    std::vector<std::pair<int, Index>> performed;
-    std::vector<std::pair<int, Index>> of_update;
+    std::vector<std::pair<ActionIndex, Index>> performed;
+    std::vector<std::pair<ActionIndex, Index>> of_update;
     for (const PricedAction& action : step.actions) {
-      CHECK(action.action == plan.schedule.actions[static_cast<std::size_t>(action.number)]);
+      CHECK(action.action == plan.schedule.actions[action.number]);
       const bool updates = action.number >= update.begin;
       (updates ? of_update : performed).emplace_back(action.number, updates ? 2 : action.pass);
     }
