@@ -83,8 +83,8 @@ void TransferTable<T>::make_edges(const partitioner::Network& network,
       const int reader = first_reader(network, *plan_, transfer.subject, transfer.group);
       const auto& inputs = network.layer(reader).inputs;
       const auto input = std::find(inputs.begin(), inputs.end(), transfer.subject) - inputs.begin();
-      const int owned = plan_->producer(rank, transfer.subject);
-      const int required =
+      const partitioner::BufferIndex owned = plan_->producer(rank, transfer.subject);
+      const partitioner::BufferIndex required =
           plan_->read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(reader)]
                           [static_cast<std::size_t>(input)];
       edge_of_[i] = &edges_.emplace_back(Edge{exchange(transfer.is_sent || image_gradient),

@@ -112,7 +112,7 @@ class IndexedVector {
   [[nodiscard]] const_iterator end() const { return values_.end(); }
 
   // For what looks at all elements and asks for no index.
-  [[nodiscard]] const std::vector<T>& values() const { return values_; }
+  [[nodiscard]] const std::vector<T>& elements() const { return values_; }
 
   void reserve(std::size_t size) { values_.reserve(size); }
   void resize(std::size_t size) { values_.resize(size); }

@@ -28,12 +28,8 @@ struct Buffer {
   Region region;
 };
 
-inline constexpr int kNoBuffer = -1;
-
-// Where a map stands in arrays over maps: the image first.
-[[nodiscard]] constexpr std::size_t map_slot(int map) {
-  return static_cast<std::size_t>(Index{map} + 1);
-}
+using BufferIndex = StrongIndex<struct BufferTag>;  // in Plan::buffers of a rank
+inline constexpr BufferIndex kNoBuffer;
 
 enum class ParameterKind { Weight, Bias, Scale, Mean, Variance };
 inline constexpr ParameterKind kParameterKinds[] = {ParameterKind::Weight,
@@ -85,12 +81,12 @@ struct Plan {
   Replicas replicas;
   Reader reader;
   std::vector<GroupGeometry> groups;
-  std::vector<int> group_of;                 // by layer
-  std::vector<Tile> image;                   // [rank]
-  std::vector<std::vector<Buffer>> buffers;  // [rank][buffer]
-  std::vector<std::vector<int>>
-      produced_in;  // [rank][map + 1] -> buffer that the map's layer writes, or kNoBuffer
-  std::vector<std::vector<std::vector<int>>>
+  std::vector<int> group_of;                                // by layer
+  std::vector<Tile> image;                                  // [rank]
+  std::vector<IndexedVector<BufferIndex, Buffer>> buffers;  // [rank]
+  std::vector<IndexedVector<MapSlot, BufferIndex>>
+      produced_in;  // [rank] -> buffer that the map's layer writes, or kNoBuffer
+  std::vector<std::vector<std::vector<BufferIndex>>>
       read_from;                            // [rank][layer][input] -> buffer, or kNoBuffer
   std::vector<ParameterPlan> parameters;    // by layer, then kind
   std::vector<ConvolutionKernels> kernels;  // by layer
@@ -132,11 +128,11 @@ struct Plan {
   // Images that batch statistics are taken of.
   [[nodiscard]] Index statistics_batch() const { return batch / copies(); }
   // The buffer of the rank that the map's layer writes, or kNoBuffer.
-  [[nodiscard]] int producer(int rank, int map) const {
+  [[nodiscard]] BufferIndex producer(int rank, int map) const {
     return produced_in[static_cast<std::size_t>(rank)][map_slot(map)];
   }
-  [[nodiscard]] const Buffer& buffer(int rank, int buffer) const {
-    return buffers[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
+  [[nodiscard]] const Buffer& buffer(int rank, BufferIndex buffer) const {
+    return buffers[static_cast<std::size_t>(rank)][buffer];
   }
 };
 
@@ -145,7 +141,7 @@ struct Plan {
 [[nodiscard]] Region image_region(const Network& network, const Plan& plan, int rank);
 
 // The buffer that this part of the image is put into, or kNoBuffer.
-[[nodiscard]] int image_buffer(const Plan& plan, int rank);
+[[nodiscard]] BufferIndex image_buffer(const Plan& plan, int rank);
 
 // What each rank owns of a map.
 [[nodiscard]] std::vector<Region> owned_regions(const Plan& plan, int map);

@@ -127,7 +127,7 @@ class PlanFingerprint : public Fingerprint {
   }
   template <class Key, class Item>
   void add(const IndexedVector<Key, Item>& items) {
-    add(items.values());
+    add(items.elements());
   }
 };
 

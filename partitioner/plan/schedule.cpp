@@ -342,9 +342,9 @@ class ScheduleMaker {
   ScheduleOptions options_;
   std::vector<LayerRun> groups_;
   // Transfers that are used:
-  std::vector<std::vector<TransferIndex>> copied_;   // by map_slot
-  std::vector<std::vector<TransferIndex>> awaited_;  // by the layer that waits for them
-  std::vector<std::vector<TransferIndex>> added_;    // by map_slot: its gradients
+  IndexedVector<MapSlot, std::vector<TransferIndex>> copied_;
+  std::vector<std::vector<TransferIndex>> awaited_;           // by the layer that waits for them
+  IndexedVector<MapSlot, std::vector<TransferIndex>> added_;  // gradients
   std::vector<std::vector<TransferIndex>>
       read_gradients_;  // by the layer that makes them, the last to do so
   std::vector<std::pair<TransferIndex, TransferIndex>> statistics_;  // by layer: forward, backward

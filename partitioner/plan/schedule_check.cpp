@@ -428,7 +428,7 @@ class ScheduleCheck {
   [[nodiscard]] Region own_cells(int rank, int map) const {
     return map == kImage ? image_region(network_, plan_, rank) : plan_.tile(map, rank).owned;
   }
-  [[nodiscard]] int own_buffer(int rank, int map) const {
+  [[nodiscard]] BufferIndex own_buffer(int rank, int map) const {
     return map == kImage ? image_buffer(plan_, rank) : plan_.producer(rank, map);
   }
 

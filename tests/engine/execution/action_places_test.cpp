@@ -40,7 +40,7 @@ void check_brought_back(const partitioner::Network& network,
   const ActionPlaces places = action_places(network, plan, plan.schedule);
   const partitioner::ActivationArena arena =
       activation_arena(network, plan, rank, {.keep_maps = keep_maps});
-  for (std::size_t i = 0; i < arena.restored.size(); ++i) {
+  for (const partitioner::BufferIndex i : arena.restored.indices()) {
     if (arena.restored[i].bytes > 0) {
       CHECK(happens(
           plan.schedule, places, Phase::Restore, plan.buffers[own][i].map, arena.restored[i].from));

@@ -99,7 +99,7 @@ void check_adjoint(const Communicator& world,
   CHECK(std::abs(forward.value - backward.value) <= kRounding * forward.magnitude);
 }
 
-Region region_of(const Plan& plan, int rank, int buffer) {
+Region region_of(const Plan& plan, int rank, partitioner::BufferIndex buffer) {
   return buffer == partitioner::kNoBuffer ? Region{} : plan.buffer(rank, buffer).region;
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("an indexed vector finds what was added by the index that adding it re
   CHECK(apples[first] == "red");
   CHECK(apples[second] == "green");
   apples[first] = "yellow";
-  CHECK(apples.values() == std::vector<std::string>{"yellow", "green"});
+  CHECK(apples.elements() == std::vector<std::string>{"yellow", "green"});
   CHECK(apples == Apples{"yellow", "green"});
   CHECK(apples != Apples(2, "green"));
   CHECK(apples.size() == 2);
