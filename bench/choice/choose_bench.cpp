@@ -50,7 +50,7 @@ double value(Objective objective, const TrueSet& set) {
   return objective_value(objective, set.step_s, set.step_s * set.power_w);
 }
 
-// Training for an hour by the predicted step of the best set, of which the trials are a part.
+// Training for an hour, by the fastest set, of which the trials are a part.
 Outcome choose(const SimulatedCluster& cluster, const Case& of, Draw draw) {
   const Objective objective = kObjectives.at(of.objective);
   const double noise = kNoises.at(of.noise);
@@ -62,7 +62,7 @@ Outcome choose(const SimulatedCluster& cluster, const Case& of, Draw draw) {
                          .step_s = set.step_s,
                          .power_w = set.power_w,
                          .power_error = kPowerError});
-    least_step_s = std::min(least_step_s, set.step_s);
+    least_step_s = std::min(least_step_s, set.truth.at(of.error).step_s);
     least = std::min(least, value(objective, set.truth.at(of.error)));
   }
   DeviceTrials trials(std::move(predicted),
