@@ -58,7 +58,7 @@ Outcome choose(const SimulatedCluster& cluster, const Case& of, Draw draw) {
   double least_step_s = partitioner::kInfiniteRate;
   double least = partitioner::kInfiniteRate;
   for (const SimulatedSet& set : cluster.sets) {
-    predicted.push_back({.devices = static_cast<int>(set.devices.size()),
+    predicted.push_back({.devices = set.devices,
                          .step_s = set.step_s,
                          .power_w = set.power_w,
                          .power_error = kPowerError});

@@ -85,7 +85,7 @@ OrderedJson candidate_json(const ChoiceReport& report, const SetOutlook& outlook
 
 std::string choice_table(const ChoiceReport& report) {
   constexpr std::size_t kDevices = 22;
-  constexpr std::size_t kReason = 40;
+  constexpr std::size_t kReason = 36;
   TextTable table({{"", Align::Left},
                    {"devices", Align::Left},
                    {"predicted"},
