@@ -212,6 +212,20 @@ def choices_of(path):
             for name, rows in {**found, "all": rows_of(path)}.items()}
 
 
+def simulated_choices_of(path, *keys):
+    """Of a CSV of choose_bench, {values of these columns: {"cases", "best", "within": shares, "excess", "trial_share", "lost_share", "trials", "tried": means,
+    "most_excess", "most_trial_share"}}."""
+    found = by(rows_of(path), lambda row: tuple(row[key] for key in keys))
+    summaries = {}
+    for values, rows in found.items():
+        cases = sum(int(row["cases"]) for row in rows)
+        summaries[values] = {
+            "cases": cases, **{name: sum(int(row[name]) for row in rows) / cases for name in ("best", "within")},
+            **{name: sum(int(row["cases"]) * float(row[name]) for row in rows) / cases for name in ("excess", "trial_share", "lost_share", "trials", "tried")},
+            **{name: max(float(row[name]) for row in rows) for name in ("most_excess", "most_trial_share")}}
+    return summaries
+
+
 # ---- steps beside PyTorch ----
 
 

@@ -16,7 +16,7 @@ import statistics
 import sys
 
 from results import (MIB, all_steps, baseline_of, baselines_of, by, choices_of, memory_error, origin_of, peers_of, predicted_speed_up, rank_correlation,
-                     rows_of, speed_up, steps_of, uneven_of)
+                     rows_of, simulated_choices_of, speed_up, steps_of, uneven_of)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
@@ -257,6 +257,36 @@ def device_choice():
              f"{of['tried']:.1f}", f"{of['sets']:.1f}", percent(of["share"], 1)] for name, of in choices_of(path).items()]
     return table(["<objective", "cases", "the best was chosen", "or as good to 1 %", "worse than the best, mean", "most", "sets tried", "of",
                   "trials, most of a run"], rows) + origin_words(path)
+
+
+def simulated_choice(headings, words, *keys, only=lambda values: True):
+    """What choose_bench found with the chooser of before and with that of now."""
+    paths = [BENCH / "choice" / name for name in ("simulated_before.csv", "simulated.csv")]
+    if not all(path.exists() for path in paths):
+        return NOT_MEASURED
+    before, now = (simulated_choices_of(path, *keys) for path in paths)
+    rows = []
+    for values, of in now.items():
+        if only(values):
+            both = (before[values], of)
+            rows.append([*words(values), *(percent(each["best"], 1) for each in both), *(percent(each["within"], 1) for each in both),
+                         *(percent(each["excess"], 2) for each in both), *(percent(each["most_excess"]) for each in both),
+                         *(percent(each["trial_share"], 2) for each in both), percent(of["most_trial_share"], 1), percent(of["lost_share"], 2), f"{of['trials']:.1f}",
+                         f"{of['tried']:.1f}"])
+    return table([*headings, "the best, before", "now", "to 1 %, before", "now", "excess, before", "now", "most, before", "now", "trials, before", "now",
+                  "at most", "lost", "trials", "sets"], rows)
+
+
+def simulated_by_spread():
+    def words(values):
+        return [percent(float(value)) for value in values]
+
+    return simulated_choice(["error", "noise"], words, "error", "noise") + origin_words(
+        *(path for path in (BENCH / "choice/simulated_before.csv", BENCH / "choice/simulated.csv") if path.exists()))
+
+
+def simulated_by_objective():
+    return simulated_choice(["<objective"], lambda values: values[2:], "error", "noise", "objective", only=lambda values: values[:2] == ("0.2", "0.05"))
 
 
 def scale():
@@ -602,6 +632,8 @@ TABLES = {
     "prediction": prediction,
     "choice": choice,
     "device-choice": device_choice,
+    "simulated-choice": simulated_by_spread,
+    "simulated-choice-objectives": simulated_by_objective,
     "scale": scale,
     "search": search,
     "memory": memory,

@@ -166,7 +166,7 @@ void print_moves(const ClusterProfile& cluster, const Balance& chosen) {
 
 void write_map(const std::string& path, const partitioner::DataMap& map) {
   if (!path.empty()) {
-    write_atomically(path, to_text(map));
+    write_atomically(path, to_text(map), Links::Follow);
   }
 }
 

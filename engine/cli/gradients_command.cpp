@@ -28,7 +28,7 @@ void write_tensors(const std::string& path, const NamedTensors& tensors, Element
   for (const auto& [name, tensor] : tensors) {
     stored.push_back({name, tensor.shape, type});
   }
-  SafetensorsWriter file(path, stored, {});
+  SafetensorsWriter file(path, stored, {}, Links::Follow);
   for (const auto& [name, tensor] : tensors) {
     file.write(std::span<const double>(tensor.values));
   }

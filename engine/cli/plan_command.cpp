@@ -215,7 +215,7 @@ void run_plan(const PlanCommand& command) {
   options.program_bytes = profiled_program_bytes(command.partition, ranks);
   options.memory.decoding_bytes = partitioner::kUsualDecodingBytes;
   if (!command.save.empty()) {
-    write_atomically(command.save, to_text(partition));
+    write_atomically(command.save, to_text(partition), Links::Follow);
   }
   std::optional<Prediction> prediction;
   if (cluster) {

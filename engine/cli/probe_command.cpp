@@ -62,7 +62,7 @@ void expect_writable(const ProbeCommand& command) {
     throw InputError(
         path, 0, "already exists: --force replaces it, --out FILE writes to another file");
   }
-  const AtomicFile tried(path);  // now rather than when all has been measured
+  const AtomicFile tried(path, Links::Follow);  // now rather than when all has been measured
 }
 
 std::vector<ConvolutionKernel> kernels_of(const ProbeCommand& command) {
@@ -493,8 +493,9 @@ void run_probe(const ProbeCommand& command, const Communicator& communicator) {
   const std::string text = remarks(command, result) + to_text(described);
   expects(partitioner::parse_cluster_profile(text, path) == described,
           "a profile that is written can be read");
-  throw_agreed(communicator,
-               writes ? problem_of([&] { write_atomically(path, text); }) : std::nullopt);
+  throw_agreed(
+      communicator,
+      writes ? problem_of([&] { write_atomically(path, text, Links::Follow); }) : std::nullopt);
   if (!writes) {
     return;
   }

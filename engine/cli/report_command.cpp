@@ -44,11 +44,9 @@ void run_report(const ReportCommand& command) {
   const std::filesystem::path target = command.out.empty()
                                            ? std::filesystem::path(command.run) / run_file::kReport
                                            : std::filesystem::path(command.out);
-  std::error_code none;  // then writing says what is wrong
-  if (command.out.empty() && std::filesystem::is_symlink(target, none)) {
-    std::filesystem::remove(target, none);  // whoever made the folder chose where it leads
-  }
-  write_atomically(target, run_page(run, {.title = command.title, .as_of = now_text()}));
+  write_atomically(target,
+                   run_page(run, {.title = command.title, .as_of = now_text()}),
+                   command.out.empty() ? Links::Replace : Links::Follow);
   fmt::print("{} ({})\n", printable(target.string()), name_of(run.state));
 }
 

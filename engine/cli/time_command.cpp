@@ -242,7 +242,7 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
   warn_of_idle_ranks(partition, communicator, messages);
   on_root(communicator, [&] {
     if (!command.trace.empty()) {
-      const AtomicFile writable(command.trace);  // before anything takes long
+      const AtomicFile writable(command.trace, Links::Follow);  // before anything takes long
     }
   });
   throw_agreed(communicator, problem_of([&] {
@@ -267,7 +267,8 @@ void run_time(const TimeCommand& command, const Communicator& communicator) {
     if (!command.trace.empty()) {
       write_atomically(
           command.trace,
-          trace_json(plan, plan.schedule, {measured.actions, details.predicted_actions}));
+          trace_json(plan, plan.schedule, {measured.actions, details.predicted_actions}),
+          Links::Follow);
     }
   });
   measured.gflops = step_flops(model.network, command.batch) / measured.median.step_s * 1e-9;

@@ -6,7 +6,10 @@
 
 namespace tessera::engine {
 
-ActionClock::Span::Span(ActionClock& clock, const ActionPlace& place, int action, Index pass)
+ActionClock::Span::Span(ActionClock& clock,
+                        const ActionPlace& place,
+                        partitioner::ActionIndex action,
+                        Index pass)
     : clock_(clock),
       place_(place),
       performed_{action, pass, now_s(), 0},

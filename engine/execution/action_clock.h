@@ -13,7 +13,7 @@ namespace tessera::engine {
 
 // An action that was performed; seconds as now_s() counts them.
 struct PerformedAction {
-  int action = 0;  // in the schedule
+  partitioner::ActionIndex action = {};
   Index pass = 0;  // of the step
   double begin_s = 0;
   double end_s = 0;
@@ -27,7 +27,7 @@ class ActionClock {
   // An action is performed for as long as this lives.
   class Span {
    public:
-    Span(ActionClock& clock, const ActionPlace& place, int action, Index pass);
+    Span(ActionClock& clock, const ActionPlace& place, partitioner::ActionIndex action, Index pass);
     ~Span();
     Span(const Span&) = delete;
     Span& operator=(const Span&) = delete;

@@ -144,9 +144,9 @@ void ActionPerformer<T>::perform(const Action& action, int time, const Pass& pas
 }
 
 template <class T>
-void ActionPerformer<T>::finish(int transfer) {
+void ActionPerformer<T>::finish(partitioner::TransferIndex transfer) {
   transfers_->finish(transfer);
-  const Transfer& finished = plan_->transfers[static_cast<std::size_t>(transfer)];
+  const Transfer& finished = plan_->transfers[transfer];
   const int layer = finished.subject;
   if (finished.kind == TransferKind::BatchStatistics) {
     views(layer, Stage::Forward).shares = transfers_->moments(layer).all();

@@ -61,7 +61,7 @@ class ActionPerformer {
   void compute_forward(int layer, int part, const Pass& pass);
   void compute_again(int layer, const Pass& pass);
   void compute_weights(int layer, int part);
-  void finish(int transfer);
+  void finish(partitioner::TransferIndex transfer);
 
   const partitioner::Network* network_;
   const partitioner::Plan* plan_;

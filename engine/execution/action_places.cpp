@@ -6,6 +6,7 @@
 namespace tessera::engine {
 
 using partitioner::Action;
+using partitioner::ActionIndex;
 using partitioner::kImage;
 using partitioner::PassSeconds;
 using partitioner::Phase;
@@ -21,25 +22,22 @@ class Places {
          const partitioner::Schedule& schedule)
       : network_(network), plan_(plan), schedule_(schedule), groups_(groups_of(plan)) {}
 
-  [[nodiscard]] std::vector<ActionPlace> all() const {
-    std::vector<ActionPlace> places;
+  [[nodiscard]] ActionPlaces all() const {
+    ActionPlaces places;
     places.reserve(schedule_.actions.size());
     int before = kImage;
-    for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
+    for (const ActionIndex i : schedule_.actions.indices()) {
       const Action& action = schedule_.actions[i];
       before = action.kind == Action::Kind::Compute ? compute_time(i, before)
                                                     : transfer_time(action, before);
-      places.push_back({before, action.layer, nullptr});
-      if (action.layer < 0) {
-        places.back().layer = layer_at(before);
-      }
-      places.back().pass = pass_of(static_cast<int>(i), action);
+      places.push_back(
+          {before, action.layer < 0 ? layer_at(before) : action.layer, pass_of(i, action)});
     }
     return places;
   }
 
  private:
-  [[nodiscard]] int compute_time(std::size_t i, int before) const {
+  [[nodiscard]] int compute_time(ActionIndex i, int before) const {
     const Action& action = schedule_.actions[i];
     switch (action.phase) {
       case Phase::Prepare:
@@ -68,7 +66,7 @@ class Places {
   }
 
   [[nodiscard]] int transfer_time(const Action& action, int before) const {
-    const Transfer& transfer = plan_.transfers[static_cast<std::size_t>(action.transfer)];
+    const Transfer& transfer = plan_.transfers[action.transfer];
     const bool starts = action.kind == Action::Kind::Start;
     const int subject = transfer.subject;
     switch (transfer.kind) {
@@ -102,7 +100,7 @@ class Places {
     return time < size ? time : size - 1 - (time - size - 1) / (size + 2);
   }
 
-  [[nodiscard]] double PassSeconds::*pass_of(int i, const Action& action) const {
+  [[nodiscard]] double PassSeconds::*pass_of(ActionIndex i, const Action& action) const {
     if (i < schedule_.forward.end) {
       return &PassSeconds::forward_s;
     }
@@ -122,9 +120,9 @@ class Places {
 
 }  // namespace
 
-std::vector<ActionPlace> action_places(const partitioner::Network& network,
-                                       const partitioner::Plan& plan,
-                                       const partitioner::Schedule& schedule) {
+ActionPlaces action_places(const partitioner::Network& network,
+                           const partitioner::Plan& plan,
+                           const partitioner::Schedule& schedule) {
   return Places(network, plan, schedule).all();
 }
 

@@ -17,9 +17,10 @@ struct ActionPlace {
   double partitioner::PassSeconds::*pass = nullptr;
 };
 
-// By action.
-[[nodiscard]] std::vector<ActionPlace> action_places(const partitioner::Network& network,
-                                                     const partitioner::Plan& plan,
-                                                     const partitioner::Schedule& schedule);
+using ActionPlaces = IndexedVector<partitioner::ActionIndex, ActionPlace>;
+
+[[nodiscard]] ActionPlaces action_places(const partitioner::Network& network,
+                                         const partitioner::Plan& plan,
+                                         const partitioner::Schedule& schedule);
 
 }  // namespace tessera::engine

@@ -4,6 +4,7 @@
 
 namespace tessera::engine {
 
+using partitioner::BufferIndex;
 using partitioner::kImage;
 using partitioner::kNoBuffer;
 using partitioner::kNoLayer;
@@ -49,7 +50,7 @@ template <class T>
 void ActivationMemory<T>::plan_zeroing() {
   zeroing_.resize(static_cast<std::size_t>(last_time(*network_) + 2));
   const auto& buffers = plan_->buffers[static_cast<std::size_t>(rank_)];
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
+  for (const BufferIndex i : buffers.indices()) {
     const Region map = whole_map(*network_, buffers[i].map, plan_->batch);
     const bool has_frame = intersect(buffers[i].region, map) != buffers[i].region;
     for (const MemorySlot* slot : {&arena_.values[i], &arena_.recomputed[i], &arena_.restored[i]}) {
@@ -84,39 +85,36 @@ View<Cell> ActivationMemory<T>::view_at(const MemorySlot& slot, const Region& re
 // Where `layer` finds the values of a buffer, or puts them. What a recomputed group makes again is
 // for its own layers alone.
 template <class T>
-const MemorySlot& ActivationMemory<T>::value_slot(int buffer, int layer, Stage stage) const {
-  const auto at = static_cast<std::size_t>(buffer);
+const MemorySlot& ActivationMemory<T>::value_slot(BufferIndex buffer,
+                                                  int layer,
+                                                  Stage stage) const {
   const int group = plan_->group(plan_->buffer(rank_, buffer).map);
   const bool comes_back = group == plan_->group(layer) || !plan_->recomputes(group);
   if (stage == Stage::Forward || !comes_back) {
-    return arena_.values[at];
+    return arena_.values[buffer];
   }
-  const MemorySlot& recomputed = arena_.recomputed[at];
-  const MemorySlot& restored = arena_.restored[at];
+  const MemorySlot& recomputed = arena_.recomputed[buffer];
+  const MemorySlot& restored = arena_.restored[buffer];
   if (recomputed.bytes > 0 && (stage == Stage::Again || restored.bytes == 0)) {
     return recomputed;
   }
-  return restored.bytes > 0 ? restored : arena_.values[at];
+  return restored.bytes > 0 ? restored : arena_.values[buffer];
 }
 
 template <class T>
-View<T> ActivationMemory<T>::values(int buffer, int layer, Stage stage) {
+View<T> ActivationMemory<T>::values(BufferIndex buffer, int layer, Stage stage) {
   return buffer == kNoBuffer ? View<T>{}
                              : view_at<T>(value_slot(buffer, layer, stage), region_of(buffer));
 }
 
 template <class T>
-View<T> ActivationMemory<T>::values(int buffer) {
-  return buffer == kNoBuffer
-             ? View<T>{}
-             : view_at<T>(arena_.values[static_cast<std::size_t>(buffer)], region_of(buffer));
+View<T> ActivationMemory<T>::values(BufferIndex buffer) {
+  return buffer == kNoBuffer ? View<T>{} : view_at<T>(arena_.values[buffer], region_of(buffer));
 }
 
 template <class T>
-View<T> ActivationMemory<T>::gradient(int buffer) {
-  return buffer == kNoBuffer
-             ? View<T>{}
-             : view_at<T>(arena_.gradients[static_cast<std::size_t>(buffer)], region_of(buffer));
+View<T> ActivationMemory<T>::gradient(BufferIndex buffer) {
+  return buffer == kNoBuffer ? View<T>{} : view_at<T>(arena_.gradients[buffer], region_of(buffer));
 }
 
 template <class T>
@@ -153,7 +151,7 @@ LayerViews<T> ActivationMemory<T>::views(int layer, Stage stage) {
                                                       : first[static_cast<std::size_t>(number)];
   };
   LayerViews<T> views;
-  for (const int buffer : plan_->read_from[static_cast<std::size_t>(rank_)][at]) {
+  for (const BufferIndex buffer : plan_->read_from[static_cast<std::size_t>(rank_)][at]) {
     views.inputs.push_back(values(buffer, layer, stage));
     views.input_gradients.push_back(gradient(buffer));
   }
@@ -171,16 +169,16 @@ LayerViews<T> ActivationMemory<T>::views(int layer, Stage stage) {
 
 template <class T>
 bool ActivationMemory<T>::begins_gradient(int layer) const {
-  const int buffer =
+  const BufferIndex buffer =
       plan_->read_from[static_cast<std::size_t>(rank_)][static_cast<std::size_t>(layer)][0];
-  return buffer != kNoBuffer && arena_.gradients[static_cast<std::size_t>(buffer)].from ==
-                                    gradient_time(*network_, layer) + 1;
+  return buffer != kNoBuffer &&
+         arena_.gradients[buffer].from == gradient_time(*network_, layer) + 1;
 }
 
 template <class T>
 bool ActivationMemory<T>::restores(int map, int time) const {
   const auto& buffers = plan_->buffers[static_cast<std::size_t>(rank_)];
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
+  for (const BufferIndex i : buffers.indices()) {
     const MemorySlot& slot = arena_.restored[i];
     if (buffers[i].map == map && slot.bytes > 0 && slot.from == time) {
       return true;

@@ -37,8 +37,8 @@ class ActivationMemory {
   [[nodiscard]] Index bytes() const { return cells_.bytes(); }
 
   // In the forward pass, or at any time where maps are kept.
-  [[nodiscard]] View<T> values(int buffer);
-  [[nodiscard]] View<T> gradient(int buffer);
+  [[nodiscard]] View<T> values(partitioner::BufferIndex buffer);
+  [[nodiscard]] View<T> gradient(partitioner::BufferIndex buffer);
   // In the buffer that the rank itself fills.
   [[nodiscard]] View<T> image();
   [[nodiscard]] View<T> map(int map);
@@ -81,9 +81,11 @@ class ActivationMemory {
   }
   template <class Cell>
   [[nodiscard]] View<Cell> view_at(const partitioner::MemorySlot& slot, const Region& region);
-  [[nodiscard]] const partitioner::MemorySlot& value_slot(int buffer, int layer, Stage stage) const;
-  [[nodiscard]] View<T> values(int buffer, int layer, Stage stage);
-  [[nodiscard]] const Region& region_of(int buffer) const {
+  [[nodiscard]] const partitioner::MemorySlot& value_slot(partitioner::BufferIndex buffer,
+                                                          int layer,
+                                                          Stage stage) const;
+  [[nodiscard]] View<T> values(partitioner::BufferIndex buffer, int layer, Stage stage);
+  [[nodiscard]] const Region& region_of(partitioner::BufferIndex buffer) const {
     return plan_->buffer(rank_, buffer).region;
   }
 

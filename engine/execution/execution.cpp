@@ -87,7 +87,7 @@ void Execution<T>::expect_restored(const ScheduledPass& pass) const {
     return;
   }
   Index restored = 0;
-  for (std::size_t i = 0; i < pass.places.size(); ++i) {
+  for (const partitioner::ActionIndex i : pass.places.indices()) {
     const Action& action = pass.schedule.actions[i];
     const bool restores = action.kind == Action::Kind::Compute && action.phase == Phase::Restore;
     restored += restores && memory_.restores(action.layer, pass.places[i].time) ? 1 : 0;

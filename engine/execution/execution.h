@@ -127,10 +127,10 @@ class Execution {
                const partitioner::Section& section,
                const Pass& pass,
                UpdateBucket update_bucket) {
-    for (int i = section.begin; i < section.end; ++i) {
-      const partitioner::Action& action = scheduled.schedule.actions[static_cast<std::size_t>(i)];
+    for (partitioner::ActionIndex i = section.begin; i < section.end; ++i) {
+      const partitioner::Action& action = scheduled.schedule.actions[i];
       if (is_performed(action, pass_of_step(pass))) {
-        const ActionPlace& place = scheduled.places[static_cast<std::size_t>(i)];
+        const ActionPlace& place = scheduled.places[i];
         const ActionClock::Span span(clock_, place, i, pass.number);
         if (action.bucket >= 0) {
           update_bucket(action.bucket);

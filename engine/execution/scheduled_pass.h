@@ -13,7 +13,7 @@ namespace tessera::engine {
 struct ScheduledPass {
   partitioner::ScheduleOptions options;
   partitioner::Schedule schedule;
-  std::vector<ActionPlace> places;  // by action
+  ActionPlaces places;
 };
 
 // What the schedule of a pass has to be made with. `update`: parameters are changed after it.

@@ -10,13 +10,14 @@ namespace tessera::engine {
 
 using partitioner::Message;
 using partitioner::Transfer;
+using partitioner::TransferIndex;
 using partitioner::TransferKind;
 
 namespace {
 
 // Each transfer has two tags, one for either way.
-int tag_of(std::size_t transfer) {
-  return kFirstExchangeTag + 2 * static_cast<int>(transfer);
+int tag_of(TransferIndex transfer) {
+  return kFirstExchangeTag + 2 * transfer.number();
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ void TransferTable<T>::set_statistics(const partitioner::Plan& plan) {
   const int rank = communicator_->rank();
   statistics_.clear();
   statistics_.resize(plan.group_of.size());
-  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+  for (const TransferIndex i : plan.transfers.indices()) {
     const Transfer& transfer = plan.transfers[i];
     const bool gradients = transfer.kind == TransferKind::StatisticsGradient;
     if (transfer.kind != TransferKind::BatchStatistics && !gradients) {
@@ -70,7 +71,7 @@ void TransferTable<T>::make_edges(const partitioner::Network& network,
                                   bool image_gradient) {
   const int rank = communicator_->rank();
   edge_of_.resize(plan_->transfers.size());
-  for (std::size_t i = 0; i < plan_->transfers.size(); ++i) {
+  for (const TransferIndex i : plan_->transfers.indices()) {
     const Transfer& transfer = plan_->transfers[i];
     const auto exchange = [&](bool used) {
       return Exchange<T>(*communicator_,
@@ -82,8 +83,8 @@ void TransferTable<T>::make_edges(const partitioner::Network& network,
       const int reader = first_reader(network, *plan_, transfer.subject, transfer.group);
       const auto& inputs = network.layer(reader).inputs;
       const auto input = std::find(inputs.begin(), inputs.end(), transfer.subject) - inputs.begin();
-      const int owned = plan_->producer(rank, transfer.subject);
-      const int required =
+      const partitioner::BufferIndex owned = plan_->producer(rank, transfer.subject);
+      const partitioner::BufferIndex required =
           plan_->read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(reader)]
                           [static_cast<std::size_t>(input)];
       edge_of_[i] = &edges_.emplace_back(Edge{exchange(transfer.is_sent || image_gradient),
@@ -93,15 +94,15 @@ void TransferTable<T>::make_edges(const partitioner::Network& network,
                                               memory.gradient(required)});
     } else if (transfer.kind == TransferKind::MapGradient) {
       const View<T> gradient = memory.map_gradient(transfer.subject);
-      edge_of_[i] = transfer.list_of >= 0
-                        ? edge_of_[static_cast<std::size_t>(transfer.list_of)]
+      edge_of_[i] = transfer.list_of != partitioner::kNoTransfer
+                        ? edge_of_[transfer.list_of]
                         : &edges_.emplace_back(Edge{exchange(true), {}, {}, gradient, gradient});
     }
   }
 }
 
 template <class T>
-void TransferTable<T>::start(int number, const NormStates<T>& norms) {
+void TransferTable<T>::start(TransferIndex number, const NormStates<T>& norms) {
   const Transfer& started = transfer(number);
   const auto norm = [&]() -> const NormState<T>& {
     return *norms[static_cast<std::size_t>(started.subject)];
@@ -135,7 +136,7 @@ void TransferTable<T>::start(int number, const NormStates<T>& norms) {
 }
 
 template <class T>
-void TransferTable<T>::finish(int number) {
+void TransferTable<T>::finish(TransferIndex number) {
   const Transfer& finished = transfer(number);
   switch (finished.kind) {
     case TransferKind::FeatureMap:

@@ -37,8 +37,8 @@ class TransferTable {
   // Statistics are those of another plan from now on, in which others contribute to them.
   void set_statistics(const partitioner::Plan& plan);
 
-  void start(int transfer, const NormStates<T>& norms);
-  void finish(int transfer);
+  void start(partitioner::TransferIndex transfer, const NormStates<T>& norms);
+  void finish(partitioner::TransferIndex transfer);
 
   // The statistics of a layer that normalises by those of the batch, and their gradients.
   [[nodiscard]] ChannelShares& moments(int layer) { return *statistics(layer).moments; }
@@ -79,19 +79,19 @@ class TransferTable {
   void make_edges(const partitioner::Network& network,
                   ActivationMemory<T>& memory,
                   bool image_gradient);
-  [[nodiscard]] Edge& edge(int transfer) { return *edge_of_[static_cast<std::size_t>(transfer)]; }
+  [[nodiscard]] Edge& edge(partitioner::TransferIndex transfer) { return *edge_of_[transfer]; }
   [[nodiscard]] BatchStatistics& statistics(int layer) {
     return *statistics_[static_cast<std::size_t>(layer)];
   }
-  [[nodiscard]] const partitioner::Transfer& transfer(int number) const {
-    return plan_->transfers[static_cast<std::size_t>(number)];
+  [[nodiscard]] const partitioner::Transfer& transfer(partitioner::TransferIndex number) const {
+    return plan_->transfers[number];
   }
 
   const partitioner::Plan* plan_;
   const Communicator* communicator_;
   ParameterSet<T>* parameters_;
   std::deque<Edge> edges_;
-  std::vector<Edge*> edge_of_;                                // by transfer; null: not of a map
+  IndexedVector<partitioner::TransferIndex, Edge*> edge_of_;  // null: not of a map
   std::vector<std::unique_ptr<BatchStatistics>> statistics_;  // by layer; null: it has none
   LossExchange loss_;                                         // of all ranks
   std::optional<LossExchange> replica_loss_;  // of a replica that others do not wait for

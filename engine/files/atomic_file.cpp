@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <string>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
 #include "engine/files/file_error.h"
+#include "engine/files/own_file.h"
 #include "engine/files/sync_folder.h"
 #include "engine/files/written_bytes.h"
 #include "partitioner/base/errors.h"
@@ -32,14 +30,15 @@ std::filesystem::path followed(const std::filesystem::path& path) {
   return error ? path : end;
 }
 
-// Renaming onto a device or a pipe would replace it.
+// Renaming onto a device or a pipe would replace it; onto a symbolic link it does no harm.
 void check_target(const std::filesystem::path& target) {
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(target, error);
+  const std::filesystem::file_status status = std::filesystem::symlink_status(target, error);
   if (std::filesystem::is_directory(status)) {
     throw InputError(target.string(), 0, "is a folder; give the path of a file to write");
   }
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+      !std::filesystem::is_symlink(status)) {
     throw InputError(target.string(), 0, "is not a regular file; give the path of a file to write");
   }
   if (target.filename().empty()) {
@@ -51,18 +50,10 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
-// Whether `path` still names the file that is open: another writer may have renamed it before it
-// could be locked.
-bool names_open_file(const std::filesystem::path& path, int descriptor) {
-  struct stat by_name = {};
-  struct stat open = {};
-  return ::stat(path.c_str(), &by_name) == 0 && ::fstat(descriptor, &open) == 0 &&
-         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
-}
-
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(followed(target)) {
+AtomicFile::AtomicFile(const std::filesystem::path& target, Links links)
+    : target_(links == Links::Follow ? followed(target) : target) {
   check_target(target_);
   temporary_ = target_;
   temporary_ += ".partial";
@@ -74,25 +65,17 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::open_temporary() {
-  while (true) {
-    const int descriptor = ::open(
-        temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kNewFileMode);
-    if (descriptor < 0) {
-      throw_file_error(target_, "cannot be written", errno);
-    }
-    // Where the file system has no locks, do without.
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      ::close(descriptor);
-      throw InputError(target_.string(),
-                       0,
-                       "is being written by another run; wait for it or choose another folder");
-    }
-    if (names_open_file(temporary_, descriptor)) {
-      descriptor_ = descriptor;
-      break;
-    }
-    ::close(descriptor);
+  const OwnFile own = open_own_file(temporary_);
+  if (own.descriptor < 0) {
+    throw_file_error(target_, "cannot be written", own.error);
   }
+  if (own.locked_by_another) {
+    ::close(own.descriptor);
+    throw InputError(target_.string(),
+                     0,
+                     "is being written by another run; wait for it or choose another folder");
+  }
+  descriptor_ = own.descriptor;
   if (::ftruncate(descriptor_, 0) != 0) {
     fail("cannot be written", errno);
   }
@@ -146,8 +129,8 @@ void AtomicFile::commit() {
   }
 }
 
-void write_atomically(const std::filesystem::path& target, std::string_view text) {
-  AtomicFile file(target);
+void write_atomically(const std::filesystem::path& target, std::string_view text, Links links) {
+  AtomicFile file(target, links);
   file.write(text);
   file.commit();
 }

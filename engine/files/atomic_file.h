@@ -15,11 +15,17 @@
 
 namespace tessera::engine {
 
+// What becomes of a target that is a symbolic link. In a folder that somebody else may have made,
+// such as that of a run, a link leads where that person wants something overwritten: there it is
+// the link that is replaced. It is followed where the user has named that very file, to keep a link
+// that is theirs. (A hard link is replaced either way, since the new file is renamed to the
+// target.)
+enum class Links { Replace, Follow };
+
 class AtomicFile {
  public:
-  // The folder must exist. A target that is a symbolic link keeps being one: the file it points at
-  // is replaced. Throws InputError, as do all members: path, what happened, what to do.
-  explicit AtomicFile(const std::filesystem::path& target);
+  // The folder must exist. Throws InputError, as do all members: path, what happened, what to do.
+  explicit AtomicFile(const std::filesystem::path& target, Links links = Links::Replace);
   ~AtomicFile();  // removes what was not committed
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -44,6 +50,8 @@ class AtomicFile {
 };
 
 // A whole text file at once.
-void write_atomically(const std::filesystem::path& target, std::string_view text);
+void write_atomically(const std::filesystem::path& target,
+                      std::string_view text,
+                      Links links = Links::Replace);
 
 }  // namespace tessera::engine

@@ -342,7 +342,7 @@ void write_darknet_weights(const std::filesystem::path& path,
                            double batch_norm_epsilon) {
   expects(batch_norm_epsilon >= 0, "what is added to a variance is not negative");
   expects(std::cmp_equal(weights.layers.size(), network.size()), "weights have all layers");
-  AtomicFile file(path);
+  AtomicFile file(path, Links::Follow);
   const std::array<std::int32_t, 3> version = {0, 2, 0};
   file.write(std::as_bytes(std::span(version)));
   file.write(std::as_bytes(std::span(&weights.seen, 1)));

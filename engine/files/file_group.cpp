@@ -10,6 +10,7 @@
 #include "engine/files/file_error.h"
 #include "engine/files/sync_folder.h"
 #include "engine/files/written_bytes.h"
+#include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
@@ -34,6 +35,28 @@ FileGroup::~FileGroup() {
   }
 }
 
+// The folders of `root_` down to this one.
+void FileGroup::expect_no_links(const fs::path& folder) {
+  if (root_.empty() || !checked_.insert(folder).second) {
+    return;
+  }
+  const fs::path below = folder.lexically_relative(root_);
+  fs::path path = root_;
+  for (auto part = below.begin();; ++part) {
+    std::error_code error;
+    if (fs::is_symlink(path, error)) {
+      throw InputError(path.string(),
+                       0,
+                       "is a symbolic link, through which nothing is written: replace it with a "
+                       "folder");
+    }
+    if (part == below.end() || *part == ".." || part->empty()) {
+      return;
+    }
+    path /= *part;
+  }
+}
+
 void FileGroup::make_folder(const fs::path& folder) {
   std::error_code error;
   if (folder.empty() || fs::is_directory(folder, error)) {
@@ -51,9 +74,11 @@ void FileGroup::add(const fs::path& target, std::span<const std::byte> bytes) {
   if (members_.size() == kMostOpen) {
     commit();
   }
+  expect_no_links(target.parent_path());
   make_folder(target.parent_path());
+  ::unlink(partial(target).c_str());  // it may be a link to another file
   const int descriptor = ::open(
-      partial(target).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kNewFileMode);
+      partial(target).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kNewFileMode);
   if (descriptor < 0) {
     throw_file_error(target, "cannot be written", errno);
   }

@@ -11,13 +11,16 @@
 #include <filesystem>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tessera::engine {
 
 class FileGroup {
  public:
-  FileGroup() = default;
+  // `root` and folders below it must not be symbolic links: they lie where somebody else may have
+  // put them. Without one, any folder may be.
+  explicit FileGroup(std::filesystem::path root = {}) : root_(std::move(root)) {}
   ~FileGroup();  // removes what was not committed
   FileGroup(const FileGroup&) = delete;
   FileGroup& operator=(const FileGroup&) = delete;
@@ -35,8 +38,11 @@ class FileGroup {
     int descriptor = -1;  // of NAME.partial
   };
 
+  void expect_no_links(const std::filesystem::path& folder);
   void make_folder(const std::filesystem::path& folder);
 
+  std::filesystem::path root_;
+  std::set<std::filesystem::path> checked_;  // below it
   std::vector<Member> members_;
   std::set<std::filesystem::path> folders_;  // to be synced
 };

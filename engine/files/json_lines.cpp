@@ -7,14 +7,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
+#include "engine/files/own_file.h"
 #include "engine/files/written_bytes.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/base/quantities.h"
 #include "partitioner/base/regular_file.h"
 
 namespace tessera::engine {
@@ -23,20 +24,26 @@ namespace {
 
 using Kept = std::function<void(const nlohmann::json&)>;
 
-// Writes the lines of an earlier run up to a step; their bytes.
-std::int64_t keep_lines(const std::filesystem::path& path,
-                        Index resumed_step,
-                        const Kept& kept,
-                        AtomicFile& target) {
+struct KeptLines {
+  std::int64_t bytes = 0;
+  Index damaged = 0;  // that are no lines of such a file
+};
+
+// Writes the lines of an earlier run up to a step.
+KeptLines keep_lines(const std::filesystem::path& path,
+                     Index resumed_step,
+                     const Kept& kept,
+                     AtomicFile& target) {
   constexpr std::size_t kChunk = std::size_t{1} << 16U;
   std::string chunk;
-  std::int64_t bytes = 0;
-  for_each_json_line(path, [&](const std::string& line) {
+  KeptLines result;
+  const Index left_out = for_each_json_line(path, [&](const std::string& line) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("step") && json["step"].is_number_integer() &&
-        json["step"].get<Index>() <= resumed_step) {
+    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) {
+      ++result.damaged;
+    } else if (json["step"].get<Index>() <= resumed_step) {
       chunk += line + "\n";
-      bytes += std::ssize(line) + 1;
+      result.bytes += std::ssize(line) + 1;
       if (kept) {
         kept(json);
       }
@@ -47,7 +54,8 @@ std::int64_t keep_lines(const std::filesystem::path& path,
     }
   });
   target.write(chunk);
-  return bytes;
+  result.damaged += left_out;
+  return result;
 }
 
 }  // namespace
@@ -59,9 +67,13 @@ JsonLines::JsonLines(const std::filesystem::path& path, Index resumed_step, cons
         path.string(), 0, fmt::format("is {}, not a file of a run: move it away", kind));
   }
   AtomicFile file(path);
-  bytes_ = resumed_step > 0 ? keep_lines(path, resumed_step, kept, file) : 0;
+  if (resumed_step > 0) {
+    const KeptLines lines = keep_lines(path, resumed_step, kept, file);
+    bytes_ = lines.bytes;
+    damaged_ = lines.damaged;
+  }
   file.commit();
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor_ < 0) {
     fail("cannot be written", errno);
   }
@@ -79,6 +91,16 @@ void JsonLines::fail(const char* action, int error_number) const {
                    fmt::format("{} ({}): free space there or give another folder with --run",
                                action,
                                std::generic_category().message(error_number)));
+}
+
+std::optional<std::string> JsonLines::damage() const {
+  if (damaged_ == 0) {
+    return std::nullopt;
+  }
+  return fmt::format("{}: {} {} left out",
+                     path_.string(),
+                     counted(damaged_, "damaged line"),
+                     damaged_ == 1 ? "is" : "are");
 }
 
 void JsonLines::add_line(const std::string& line) {
@@ -99,10 +121,7 @@ void JsonLines::sync() {
 }
 
 bool JsonLines::is_there() const {
-  struct stat by_name = {};
-  struct stat open = {};
-  return ::stat(path_.c_str(), &by_name) == 0 && ::fstat(descriptor_, &open) == 0 &&
-         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
+  return names_open_file(path_, descriptor_);
 }
 
 void JsonLines::copy_to(const std::filesystem::path& path) const {

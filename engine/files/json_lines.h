@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "partitioner/base/region.h"
@@ -26,6 +27,11 @@ class JsonLines {
   ~JsonLines();
   JsonLines(const JsonLines&) = delete;
   JsonLines& operator=(const JsonLines&) = delete;
+
+  // How many lines of the earlier run could not be read and were left out, half a line at the end
+  // of the file included; in words that begin with its path, or nothing where there are none.
+  [[nodiscard]] Index damaged() const { return damaged_; }
+  [[nodiscard]] std::optional<std::string> damage() const;
 
   // `line` without its end; several lines at once are as good. Throws InputError where it cannot be
   // written; no part of it stays.
@@ -46,6 +52,7 @@ class JsonLines {
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::int64_t bytes_ = 0;  // of whole lines
+  Index damaged_ = 0;
 };
 
 }  // namespace tessera::engine

@@ -39,17 +39,21 @@ std::optional<std::string> read_json_text(const std::filesystem::path& path, Ind
   }
 }
 
-void for_each_json_line(const std::filesystem::path& path,
-                        const std::function<void(const std::string& line)>& take) {
+Index for_each_line(const std::filesystem::path& path,
+                    std::size_t most_bytes,
+                    const std::function<void(const std::string& line)>& take) {
+  Index left_out = 0;
   if (!irregular_kind(path).empty()) {
-    return;  // a pipe would wait to be written to
+    return left_out;  // a pipe would wait to be written to
   }
   std::ifstream file(path, std::ios::binary);
   std::array<char, 65536> chunk{};
   std::string line;
   bool too_long = false;
   const auto end_line = [&] {
-    if (!too_long && is_shallow_json(line)) {
+    if (too_long) {
+      ++left_out;
+    } else {
       take(line);
     }
     line.clear();
@@ -59,7 +63,7 @@ void for_each_json_line(const std::filesystem::path& path,
     std::string_view rest(chunk.data(), static_cast<std::size_t>(file.gcount()));
     for (std::size_t end = rest.find('\n'); !rest.empty(); end = rest.find('\n')) {
       const std::string_view part = rest.substr(0, end);
-      too_long = too_long || line.size() + part.size() > kMostJsonLine;
+      too_long = too_long || line.size() + part.size() > most_bytes;
       if (!too_long) {
         line += part;
       }
@@ -72,6 +76,20 @@ void for_each_json_line(const std::filesystem::path& path,
   if (!line.empty() || too_long) {
     end_line();
   }
+  return left_out;
+}
+
+Index for_each_json_line(const std::filesystem::path& path,
+                         const std::function<void(const std::string& line)>& take) {
+  Index too_deep = 0;
+  const Index too_long = for_each_line(path, kMostJsonLine, [&](const std::string& line) {
+    if (is_shallow_json(line)) {
+      take(line);
+    } else {
+      ++too_deep;
+    }
+  });
+  return too_long + too_deep;
 }
 
 }  // namespace tessera::engine

@@ -25,8 +25,14 @@ inline constexpr std::size_t kMostJsonLine = std::size_t{1} << 20U;
                                                         Index most_bytes = kMostJsonBytes);
 
 // Calls `take` for each line of a regular file, without its end, but for lines that are longer than
-// kMostJsonLine or too deep; nothing where it cannot be read. A last line without an end counts.
-void for_each_json_line(const std::filesystem::path& path,
-                        const std::function<void(const std::string& line)>& take);
+// `most_bytes`, and returns how many these were; none where it cannot be read. A last line without
+// an end counts. No more than a line is held at a time.
+Index for_each_line(const std::filesystem::path& path,
+                    std::size_t most_bytes,
+                    const std::function<void(const std::string& line)>& take);
+
+// The same for lines that may be JSON: neither longer than kMostJsonLine nor too deep.
+Index for_each_json_line(const std::filesystem::path& path,
+                         const std::function<void(const std::string& line)>& take);
 
 }  // namespace tessera::engine

@@ -219,8 +219,9 @@ std::string header_with(const std::vector<StoredTensor>& tensors,
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      std::vector<StoredTensor> tensors,
-                                     const std::map<std::string, std::string>& metadata)
-    : file_(path), tensors_(std::move(tensors)), metadata_(as_stored(metadata)) {
+                                     const std::map<std::string, std::string>& metadata,
+                                     Links links)
+    : file_(path, links), tensors_(std::move(tensors)), metadata_(as_stored(metadata)) {
   expects(metadata_.count(kDigestsKey) == 0, "digests are the writer's");
   const std::string header = header_with(tensors_, metadata_, blank_digests(tensors_));
   expects(std::cmp_less_equal(header.size(), kLongestHeader), "the header is not too long");

@@ -95,7 +95,8 @@ class SafetensorsWriter {
   // UTF-8 are replaced.
   SafetensorsWriter(const std::filesystem::path& path,
                     std::vector<StoredTensor> tensors,
-                    const std::map<std::string, std::string>& metadata);
+                    const std::map<std::string, std::string>& metadata,
+                    Links links = Links::Replace);
   ~SafetensorsWriter();
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;

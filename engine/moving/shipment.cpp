@@ -267,7 +267,7 @@ BytesByRank Shipment::room(Index round, Index rounds) const {
 }
 
 void Shipment::store(Index round, Index rounds, const BytesByRank& received) const {
-  FileGroup group;
+  FileGroup group(folder_.parent_path());  // what is above was named by the user
   for (const auto& [rank, bytes] : received) {
     const Arrivals& arrival = arrivals_.at(rank);
     std::span<const std::byte> rest(bytes);

@@ -10,9 +10,14 @@ namespace tessera::engine {
 
 namespace {
 
-constexpr double kMostBetween_s = 5;   // longer without a sample is a gap
 constexpr std::size_t kColumns = 150;  // of a chart
 constexpr std::size_t kMostLines = 6;  // that can be distinguished
+
+// Longer without a sample is a gap.
+double most_between_s(const RunDevice& device) {
+  constexpr double kMostBetween_s = 5;
+  return kMostBetween_s * static_cast<double>(device.joined);
+}
 
 bool any_known(const std::vector<Point>& points) {
   return std::any_of(
@@ -90,7 +95,7 @@ void add_band(LineChart& chart, const std::vector<RankSeries>& ranks, const Span
 std::vector<Point> sampled(const RunDevice& device, const SampleValue& value) {
   std::vector<Point> points;
   for (const DeviceSample& sample : device.samples) {
-    if (!points.empty() && sample.t_s > points.back().x + kMostBetween_s) {
+    if (!points.empty() && sample.t_s > points.back().x + most_between_s(device)) {
       add_gap(points, sample.t_s);
     }
     points.push_back({sample.t_s, value(sample)});
@@ -105,7 +110,7 @@ std::vector<Point> rate_of(const RunDevice& device, const SampleValue& counter) 
     const DeviceSample& now = device.samples[i];
     const double seconds = now.t_s - before.t_s;
     const double rise = counter(now) - counter(before);
-    if (seconds > 0 && seconds <= kMostBetween_s && rise >= 0) {
+    if (seconds > 0 && seconds <= most_between_s(device) && rise >= 0) {
       points.push_back({now.t_s, rise / seconds});
     } else {
       add_gap(points, now.t_s);
@@ -120,7 +125,7 @@ std::vector<Point> energy_of(const RunDevice& device) {
   const DeviceSample* before = nullptr;
   for (const DeviceSample& sample : device.samples) {
     if (known(sample.power_w)) {
-      if (before != nullptr && sample.t_s - before->t_s <= kMostBetween_s) {
+      if (before != nullptr && sample.t_s - before->t_s <= most_between_s(device)) {
         energy_j += (sample.power_w + before->power_w) / 2 * (sample.t_s - before->t_s);
       }
       before = &sample;

@@ -9,10 +9,6 @@ namespace tessera::engine {
 
 namespace {
 
-bool is_routine(const std::string& kind) {
-  return kind == "checkpoint" || kind == "epoch" || kind == "best";
-}
-
 std::string row_html(const RunEvent& event) {
   return fmt::format(
       "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"text\">{}</td><td "
@@ -54,10 +50,10 @@ PageSection events_section(const RunData& run) {
       "scope=\"col\">step</th><th scope=\"col\" class=\"text\">event</th><th scope=\"col\" "
       "class=\"text\"></th></tr></thead>\n<tbody>\n" +
       rows + "</tbody></table></div>\n";
-  if (events.size() < run.events.size()) {
-    section.html += fmt::format("<p class=\"note\">{} of {} events; events.jsonl has all.</p>\n",
-                                events.size(),
-                                run.events.size());
+  const Index all = std::ssize(run.events) + run.dropped_events;
+  if (std::ssize(events) < all) {
+    section.html += fmt::format(
+        "<p class=\"note\">{} of {} events; events.jsonl has all.</p>\n", events.size(), all);
   }
   return section;
 }

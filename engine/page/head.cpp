@@ -108,7 +108,7 @@ std::string time_figure(const RunData& run) {
   if (!known(last_s)) {
     last_s = 0;
     for (const StepRecord& step : run.steps) {
-      last_s += known(step.step_s) ? step.step_s : 0;
+      last_s += known(step.step_s) ? static_cast<double>(step.lines) * step.step_s : 0;
     }
   }
   return last_s > 0 ? figure("Time", duration_text(last_s), "of training and tests") : "";

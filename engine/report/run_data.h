@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -75,9 +76,11 @@ struct RunInfo {
 };
 
 // A line of metrics.jsonl about a step. Seconds are those of rank 0; those of exchanges are part of
-// forward, backward and update.
+// forward, backward and update. Where it stands for several lines, it is that of the last one, with
+// the mean of their energy.
 struct StepRecord {
   Index step = 0;
+  Index lines = 1;        // that it stands for, see run_limits.h
   double t_s = kUnknown;  // at its end
   double loss = kUnknown;
   double learning_rate = kUnknown;
@@ -91,9 +94,10 @@ struct StepRecord {
   double energy_j = kUnknown;  // of all devices
 };
 
-// A line of metrics.jsonl about an evaluation.
+// A line of metrics.jsonl about an evaluation; the best of several lines.
 struct EvaluationRecord {
   Index step = 0;
+  Index lines = 1;  // that it stands for, see run_limits.h
   double epoch = kUnknown;
   double accuracy = kUnknown;  // 0 to 1
   double test_loss = kUnknown;
@@ -102,8 +106,11 @@ struct EvaluationRecord {
   double run_energy_j = kUnknown;  // of the run until then, all devices
 };
 
-// A line of devices.jsonl: a rank in a second. Counters are since the start of the process.
+// A line of devices.jsonl: a rank in a second. Counters are since the start of the process. Where
+// it stands for several lines, counters are those of the last one, power is the mean, and memory,
+// temperature and throttling are the highest.
 struct DeviceSample {
+  Index lines = 1;  // that it stands for, see run_limits.h
   double t_s = kUnknown;
   int rank = 0;
   Index step = 0;
@@ -126,6 +133,7 @@ struct RunDevice {
   std::string host;
   std::string power_source;           // of its last sample that has one; empty: none
   std::vector<DeviceSample> samples;  // by time
+  Index joined = 1;                   // lines that a sample stands for at most
 };
 
 // A line of events.jsonl. Kinds: start, resume, choose, checkpoint, best, epoch, warning, signal,
@@ -137,6 +145,10 @@ struct RunEvent {
   std::string kind;
   std::string text;
 };
+// Whether such events come about every epoch.
+[[nodiscard]] inline bool is_routine(const std::string& kind) {
+  return kind == "checkpoint" || kind == "epoch" || kind == "best";
+}
 
 // A line of timing.jsonl: where the seconds of a mean step of a rank went. They add up to step_s.
 struct StepTiming {
@@ -163,6 +175,13 @@ struct RankMemory {
   double peak_resident_bytes = kUnknown;
 };
 
+// How many lines a record stands for, but for the last one of its kind, which may stand for less.
+struct JoinedLines {
+  Index steps = 1;
+  Index evaluations = 1;
+  Index samples = 1;
+};
+
 struct RunData {
   std::filesystem::path folder;
   RunState state = RunState::Empty;
@@ -172,7 +191,10 @@ struct RunData {
   std::vector<StepRecord> steps;
   std::vector<EvaluationRecord> evaluations;
   std::map<int, RunDevice> devices;  // by rank
+  std::size_t samples = 0;           // of all devices
   std::vector<RunEvent> events;
+  Index dropped_events = 0;  // of a run with very many
+  JoinedLines joined;
   std::vector<StepTiming> timings;
   std::vector<StepTiming> predicted;  // one for each rank, where there is a profile
   std::vector<RankMemory> memory;     // once the run has ended

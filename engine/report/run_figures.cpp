@@ -33,7 +33,7 @@ double sum_of_steps(const RunData& data, double StepRecord::*part) {
   double sum = kUnknown;
   for (const StepRecord& step : data.steps) {
     if (known(step.*part)) {
-      sum = (known(sum) ? sum : 0) + step.*part;
+      sum = (known(sum) ? sum : 0) + static_cast<double>(step.lines) * step.*part;
     }
   }
   return sum;

@@ -1,9 +1,12 @@
 #include "engine/report/run_lines.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <span>
 #include <string>
+
+#include "engine/report/run_limits.h"
 
 namespace tessera::engine {
 
@@ -78,6 +81,17 @@ Record record_of(const FlatJson& line, const Member<Record> (&table)[size]) {
   return record;
 }
 
+// No longer than any of ours is, in whole letters of UTF-8.
+std::string short_text(std::string_view text, std::size_t most_bytes) {
+  std::size_t end = std::min(text.size(), most_bytes);
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {
+    --end;
+  }
+  return std::string(text.substr(0, end));
+}
+constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMostText = 4096;
+
 bool is_count(double number, double most) {
   return number >= 0 && number <= most;
 }
@@ -118,19 +132,22 @@ bool add_device_line(const FlatJson& line, RunData& data) {
   sample.step = is_count(step, kMostSteps) ? static_cast<Index>(step) : 0;
   RunDevice& device = data.devices[sample.rank];
   if (const std::string_view host = line.text("host"); host != device.host && !host.empty()) {
-    device.host = host;
+    device.host = short_text(host, kMostName);
   }
   if (const std::string_view source = line.text("power_source");
       source != device.power_source && !source.empty()) {
-    device.power_source = source;
+    device.power_source = short_text(source, kMostName);
   }
-  device.samples.push_back(sample);
+  add_sample(data, device, sample);
   return true;
 }
 
 bool add_event_line(const FlatJson& line, RunData& data) {
-  RunEvent event{
-      line.number("t_s"), 0, -1, std::string(line.text("kind")), std::string(line.text("text"))};
+  RunEvent event{line.number("t_s"),
+                 0,
+                 -1,
+                 short_text(line.text("kind"), kMostName),
+                 short_text(line.text("text"), kMostText)};
   if (event.kind.empty()) {
     return false;
   }

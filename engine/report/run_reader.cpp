@@ -18,6 +18,7 @@
 #include "engine/report/flat_json.h"
 #include "engine/report/line_follower.h"
 #include "engine/report/run_info.h"
+#include "engine/report/run_limits.h"
 #include "engine/report/run_lines.h"
 #include "partitioner/base/errors.h"
 
@@ -102,9 +103,18 @@ class RunReader::Files {
     add_lines(folder, run_file::kMetrics, add_metrics_line, [this] {
       data_.steps.clear();
       data_.evaluations.clear();
+      data_.joined.steps = 1;
+      data_.joined.evaluations = 1;
     });
-    add_lines(folder, run_file::kDevices, add_device_line, [this] { data_.devices.clear(); });
-    add_lines(folder, run_file::kEvents, add_event_line, [this] { data_.events.clear(); });
+    add_lines(folder, run_file::kDevices, add_device_line, [this] {
+      data_.devices.clear();
+      data_.samples = 0;
+      data_.joined.samples = 1;
+    });
+    add_lines(folder, run_file::kEvents, add_event_line, [this] {
+      data_.events.clear();
+      data_.dropped_events = 0;
+    });
     add_lines(folder, run_file::kTiming, add_timing_line, [this] {
       data_.timings.clear();
       data_.predicted.clear();
@@ -191,6 +201,7 @@ class RunReader::Files {
           if (!parser_.parse(line) || !file.add(parser_, data_)) {
             ++file.damaged;
           }
+          keep_within(RunLimits(), data_);
         },
         [&] {
           file.clear();

@@ -420,13 +420,14 @@ class TopScreen {
   template <class Join>
   [[nodiscard]] std::vector<CurvePoint> by_step(double DeviceSample::*part, Join join) const {
     constexpr Index kLate_s = 2;
+    const Index span_s = data_.joined.samples;  // in a long run they are further apart
     std::map<Index, CurvePoint> seconds;
     for (const auto& [rank, device] : data_.devices) {
       std::map<Index, CurvePoint> own;
       for (const DeviceSample& sample : device.samples) {
         for (Index late = 0; known(sample.*part) && late <= kLate_s; ++late) {
-          own[static_cast<Index>(sample.t_s) + late] = {static_cast<double>(sample.step),
-                                                        sample.*part};
+          own[static_cast<Index>(sample.t_s) / span_s + late] = {static_cast<double>(sample.step),
+                                                                 sample.*part};
         }
       }
       for (const auto& [second, point] : own) {

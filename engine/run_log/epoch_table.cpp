@@ -8,12 +8,15 @@
 #include <utility>
 
 #include "engine/files/atomic_file.h"
+#include "engine/files/json_text.h"
 
 namespace tessera::engine {
 
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::size_t kMostRow = 1000;  // bytes of one
 
 constexpr const char* kTitles =
     "epoch,step,learning_rate,training_loss,test_loss,test_accuracy,seconds,images_per_s,"
@@ -95,14 +98,14 @@ EpochTable::EpochTable(std::filesystem::path path,
                        std::filesystem::path metrics,
                        Index resumed_step)
     : path_(std::move(path)), metrics_(std::move(metrics)), rows_(kTitles) {
-  std::ifstream file(path_);
-  std::string row;
-  while (resumed_step > 0 && std::getline(file, row)) {
-    const auto step = step_of(row);
-    if (step && *step > last_step_ && *step <= resumed_step) {
-      rows_ += row + '\n';
-      last_step_ = *step;
-    }
+  if (resumed_step > 0) {
+    for_each_line(path_, kMostRow, [&](const std::string& row) {
+      const auto step = step_of(row);
+      if (step && *step > last_step_ && *step <= resumed_step) {
+        rows_ += row + '\n';
+        last_step_ = *step;
+      }
+    });
   }
   write_atomically(path_, rows_);
 }

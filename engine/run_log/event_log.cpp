@@ -15,7 +15,9 @@ constexpr std::chrono::seconds kPatience{1};
 
 }  // namespace
 
-void EventLog::open(const std::filesystem::path& path, Index resumed_step, const RunClock& clock) {
+std::optional<std::string> EventLog::open(const std::filesystem::path& path,
+                                          Index resumed_step,
+                                          const RunClock& clock) {
   const std::lock_guard lock(mutex_);
   lines_.emplace(path, resumed_step, [this](const nlohmann::json& line) {
     const auto t_s = line.find("t_s");
@@ -28,6 +30,7 @@ void EventLog::open(const std::filesystem::path& path, Index resumed_step, const
     lines_->add_line(early_);
     early_.clear();
   }
+  return lines_->damage();
 }
 
 void EventLog::add(const std::string& kind, const std::string& text, int rank) {

@@ -18,7 +18,10 @@ class EventLog {
  public:
   // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on. Events
   // of before are written now. Throws InputError.
-  void open(const std::filesystem::path& path, Index resumed_step, const RunClock& clock);
+  // Returns what was left out, as JsonLines::damage() does.
+  std::optional<std::string> open(const std::filesystem::path& path,
+                                  Index resumed_step,
+                                  const RunClock& clock);
 
   // How many steps are done.
   void set_step(Index step) { step_ = step; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -33,11 +34,44 @@ nlohmann::ordered_json json_of(const std::vector<std::optional<double>>& energie
 }  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, Index resumed_step)
-    : lines_(path, resumed_step, [this](const nlohmann::json& line) {
-        if (line.contains("t_s") && line["t_s"].is_number()) {
-          kept_until_s_ = std::max(kept_until_s_, line["t_s"].get<double>());
-        }
-      }) {}
+    : path_(path),
+      lines_(path, resumed_step, [this](const nlohmann::json& line) { take_in(line); }) {
+  expect_step(resumed_step + 1);
+}
+
+void MetricsFile::take_in(const nlohmann::json& line) {
+  if (line.contains("t_s") && line["t_s"].is_number()) {
+    kept_until_s_ = std::max(kept_until_s_, line["t_s"].get<double>());
+  }
+  if (line.contains("loss")) {
+    const Index step = line["step"].get<Index>();
+    expect_step(step);
+    last_step_ = std::max(last_step_, step);
+  }
+}
+
+// Counts the steps before this one that have no line.
+void MetricsFile::expect_step(Index step) {
+  if (last_step_ > 0 && step > last_step_ + 1) {
+    first_missing_ = missing_ == 0 ? last_step_ + 1 : first_missing_;
+    last_missing_ = step - 1;
+    missing_ += step - 1 - last_step_;
+  }
+}
+
+std::optional<std::string> MetricsFile::damage() const {
+  std::optional<std::string> text = lines_.damage();
+  if (missing_ > 0) {
+    const std::string steps =
+        missing_ == 1
+            ? fmt::format("step {} has no line", first_missing_)
+            : fmt::format(
+                  "{} steps from {} to {} have no line", missing_, first_missing_, last_missing_);
+    text =
+        text ? fmt::format("{}; {}", *text, steps) : fmt::format("{}: {}", path_.string(), steps);
+  }
+  return text;
+}
 
 void MetricsFile::add_step(Index step,
                            const StepResult& result,

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 
 #include "engine/files/json_lines.h"
 #include "engine/monitor/energy_account.h"
@@ -27,6 +29,11 @@ class MetricsFile {
   // When the last of the lines that were kept was written, in seconds of the run; 0: none was.
   [[nodiscard]] double kept_until_s() const { return kept_until_s_; }
 
+  // What the file has lost of the steps before, in words that begin with its path: lines that
+  // cannot be read, as half a line that a power cut has left, and steps that have no line between
+  // the first one that has and the step from which the run goes on. Nothing where all is there.
+  [[nodiscard]] std::optional<std::string> damage() const;
+
   // What a line says beside the results: seconds since the start of the run, and joules of all
   // devices since the last line about a step.
   struct Course {
@@ -46,7 +53,16 @@ class MetricsFile {
   [[nodiscard]] const JsonLines& lines() const { return lines_; }
 
  private:
-  double kept_until_s_ = 0;  // set while lines_ is read: so declared before it
+  void take_in(const nlohmann::json& line);
+  void expect_step(Index step);
+
+  // Set while lines_ is read: so declared before it.
+  double kept_until_s_ = 0;
+  std::filesystem::path path_;
+  Index last_step_ = 0;  // that has a line; 0: none has
+  Index missing_ = 0;    // steps without one, and the first and the last of them
+  Index first_missing_ = 0;
+  Index last_missing_ = 0;
   JsonLines lines_;
 };
 

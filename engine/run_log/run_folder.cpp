@@ -12,8 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -22,6 +20,7 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
+#include "engine/files/own_file.h"
 #include "engine/files/run_files.h"
 #include "engine/system/host_name.h"
 #include "partitioner/base/errors.h"
@@ -33,14 +32,6 @@ namespace tessera::engine {
 namespace fs = std::filesystem;
 
 namespace {
-
-// Whether a path names the file or folder that is open.
-bool names(const fs::path& path, int descriptor) {
-  struct stat by_name = {};
-  struct stat open = {};
-  return ::stat(path.c_str(), &by_name) == 0 && ::fstat(descriptor, &open) == 0 &&
-         by_name.st_dev == open.st_dev && by_name.st_ino == open.st_ino;
-}
 
 bool is_file(const fs::path& path) {
   std::error_code error;
@@ -97,7 +88,7 @@ RunFolder::RunFolder(fs::path path, const fs::path& resume, bool replace)
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) {
-    if (names(path_ / run_file::kLock, lock_)) {
+    if (names_open_file(path_ / run_file::kLock, lock_)) {
       ::unlink((path_ / run_file::kLock).c_str());  // before the lock goes with the descriptor
     }
     ::close(lock_);
@@ -130,18 +121,16 @@ void RunFolder::lock() {
   constexpr std::chrono::milliseconds kBetweenLooks{10};
   const fs::path file = path_ / run_file::kLock;
   for (int look = 1; lock_ < 0;) {
-    const int descriptor =
-        ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    if (descriptor < 0) {
+    const OwnFile own = open_own_file(file);
+    if (own.descriptor < 0) {
       throw InputError(file.string(),
                        0,
                        fmt::format("cannot be written ({}): choose a writable folder",
-                                   std::generic_category().message(errno)));
+                                   std::generic_category().message(own.error)));
     }
-    // Where the file system has no locks, do without.
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      const std::string holder = holder_of(descriptor);
-      ::close(descriptor);
+    if (own.locked_by_another) {
+      const std::string holder = holder_of(own.descriptor);
+      ::close(own.descriptor);
       if (look++ < kLooks) {
         std::this_thread::sleep_for(kBetweenLooks);
         continue;
@@ -152,12 +141,7 @@ void RunFolder::lock() {
                                    "it, or give another folder with --run",
                                    holder));
     }
-    // The one that had it may have removed the file meanwhile.
-    if (names(file, descriptor)) {
-      lock_ = descriptor;
-    } else {
-      ::close(descriptor);
-    }
+    lock_ = own.descriptor;
   }
   const std::string text = holder_text() + "\n";
   // The text is for people: without room for it the lock holds all the same.
@@ -217,7 +201,7 @@ void RunFolder::prepare() {
 }
 
 bool RunFolder::is_there() const {
-  return names(path_, folder_);
+  return names_open_file(path_, folder_);
 }
 
 fs::path RunFolder::make_rescue_folder(int attempt) const {

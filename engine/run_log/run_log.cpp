@@ -38,6 +38,9 @@ void RunLog::follow(PredictedSteps predicted, Trainer& trainer, Index last_step)
   timing_.reset();
   on_root(trains, [&] {
     timing_.emplace(folder_ / run_file::kTiming, step, predicted.per_rank, clock, trains);
+    if (const auto damage = timing_->damage()) {
+      warn(*damage);
+    }
   });
   if (!timing_) {
     timing_.emplace(std::nullopt, step, std::vector<StepShares>(), clock, trains);
@@ -68,7 +71,9 @@ void RunLog::attempt(Work work) {
 
 void RunLog::open_files(Start& start, Index step) {
   const std::string ranks = counted(communicator_->size(), "rank");
-  events_.open(folder_ / run_file::kEvents, step, record_->clock());
+  if (const auto damage = events_.open(folder_ / run_file::kEvents, step, record_->clock())) {
+    warn(*damage);
+  }
   if (step > 0) {
     events_.add("resume", fmt::format("resumed after step {} on {}", step, ranks));
   } else {

@@ -89,6 +89,12 @@ void RunRecord::begin(const partitioner::Network& network,
     folder_->prepare();
     metrics_.emplace(folder_->file(run_file::kMetrics), step);
     begun_s = std::max(metrics_->kept_until_s(), open_devices(step));
+    for (auto& damage :
+         {metrics_->damage(), devices_ ? devices_->lines().damage() : std::nullopt}) {
+      if (damage) {
+        damage_.push_back(*damage);
+      }
+    }
     since_best = found ? count_evaluations(folder_->file(run_file::kMetrics), found->step) : 0;
     epochs_.emplace(folder_->file(run_file::kEpochs), folder_->file(run_file::kMetrics), step);
     remove_if_later(folder_->file(run_file::kEvaluation), step);
@@ -198,13 +204,6 @@ void RunRecord::save(Trainer& trainer, const TrainingState& begun) {
   trainer.expect_finite_parameters();
   on_root(*trains_, [&] { metrics_->lines().sync(); });
   save_into(checkpoint_file(), trainer, begun, std::nullopt);
-  ParameterSet<float>& parameters = trainer.execution().parameters();
-  if (!parameters.compression().by_runs()) {
-    // They are not saved: so training goes on from here as it would from the checkpoint.
-    for (Array<float>* errors : parameters.error_feedback()) {
-      std::fill_n(errors->data(), errors->size(), 0.0F);
-    }
-  }
 }
 
 void RunRecord::save_into(const std::filesystem::path& file,

@@ -49,6 +49,9 @@ class RunRecord {
              Index step,
              std::vector<std::string> class_names = {});
 
+  // What files of lines have lost of the run that goes on, in words; rank 0's, after begin().
+  [[nodiscard]] const std::vector<std::string>& damage() const { return damage_; }
+
   // Records a run, or the next part of one: by those who take part in it. `begun` is the state
   // before the first step of all; both must outlive the run.
   [[nodiscard]] TrainingObserver observer(Trainer& trainer, const TrainingState& begun);
@@ -108,6 +111,7 @@ class RunRecord {
   std::vector<std::string> class_names_;
   std::optional<BestSoFar> best_;
   Index since_best_ = 0;
+  std::vector<std::string> damage_;  // rank 0
 };
 
 }  // namespace tessera::engine

@@ -35,6 +35,11 @@ class StepTimingFile {
                  const RunClock& clock,
                  const Communicator& communicator);
 
+  // As JsonLines::damage(), of rank 0.
+  [[nodiscard]] std::optional<std::string> damage() const {
+    return lines_ ? lines_->damage() : std::nullopt;
+  }
+
   // Adds a step of this rank. All ranks call this together; about every ten seconds they flush().
   void add(Index step, const StepTimes& times);
   // Writes the mean of each rank since the last time. All ranks call this together.

@@ -11,6 +11,7 @@ namespace tessera::engine {
 
 using partitioner::Action;
 using partitioner::Transfer;
+using partitioner::TransferIndex;
 using partitioner::TransferKind;
 using OrderedJson = nlohmann::ordered_json;
 
@@ -50,9 +51,9 @@ class Trace {
          {"pid", rank},
          {"tid", 0},
          {"args", {{"name", "actions"}}}});
-    std::map<int, double> started;  // by transfer: when its Start was over
+    std::map<TransferIndex, double> started;  // by transfer: when its Start was over
     for (const PerformedAction& performed : step_.per_rank[static_cast<std::size_t>(rank)]) {
-      const Action& action = schedule_.actions[static_cast<std::size_t>(performed.action)];
+      const Action& action = schedule_.actions[performed.action];
       add({{"name", action_name(action)},
            {"cat", name_of(action.kind)},
            {"ph", "X"},
@@ -71,7 +72,7 @@ class Trace {
     }
   }
 
-  void add_flight(int transfer, int rank, double begin_s, double end_s) {
+  void add_flight(TransferIndex transfer, int rank, double begin_s, double end_s) {
     const std::string id = fmt::format("{}.{}", rank, flights_++);
     for (const auto& [phase, at_s] : {std::pair{"b", begin_s}, std::pair{"e", end_s}}) {
       add({{"name", transfer_name(transfer)},
@@ -84,11 +85,11 @@ class Trace {
     }
   }
 
-  [[nodiscard]] const Transfer& transfer(int number) const {
-    return plan_.transfers[static_cast<std::size_t>(number)];
+  [[nodiscard]] const Transfer& transfer(TransferIndex number) const {
+    return plan_.transfers[number];
   }
 
-  [[nodiscard]] std::string transfer_name(int number) const {
+  [[nodiscard]] std::string transfer_name(TransferIndex number) const {
     const Transfer& named = transfer(number);
     return named.kind == TransferKind::RunningStatistics
                ? name_of(named.kind)
@@ -104,7 +105,7 @@ class Trace {
                        : fmt::format("{} {}", name_of(action.phase), subject);
   }
 
-  [[nodiscard]] bool concerns(int number, int rank) const {
+  [[nodiscard]] bool concerns(TransferIndex number, int rank) const {
     bool found = false;
     for_each_message(plan_, transfer(number), [&](int from, int to, const partitioner::Payload&) {
       found = found || (from != to && (from == rank || to == rank));
@@ -115,7 +116,7 @@ class Trace {
   [[nodiscard]] OrderedJson arguments(const Action& action,
                                       const PerformedAction& performed,
                                       int rank) const {
-    OrderedJson result{{"action", performed.action}, {"pass", performed.pass}};
+    OrderedJson result{{"action", performed.action.number()}, {"pass", performed.pass}};
     if (action.kind == Action::Kind::Compute) {
       result["phase"] = name_of(action.phase);
       if (action.bucket >= 0) {
@@ -129,7 +130,7 @@ class Trace {
     }
     if (!step_.predicted_s.empty()) {
       const double seconds = step_.predicted_s[static_cast<std::size_t>(rank)]
-                                              [static_cast<std::size_t>(performed.action)];
+                                              [static_cast<std::size_t>(performed.action.number())];
       if (seconds >= 0) {
         result["predicted_s"] = seconds;
       }
@@ -137,9 +138,9 @@ class Trace {
     return result;
   }
 
-  void add_transfer(int number, int rank, OrderedJson& result) const {
+  void add_transfer(TransferIndex number, int rank, OrderedJson& result) const {
     const Transfer& added = transfer(number);
-    result["transfer"] = number;
+    result["transfer"] = number.number();
     result["kind"] = name_of(added.kind);
     if (const char* subject = subject_of(added.kind)) {
       result[subject] = added.subject;

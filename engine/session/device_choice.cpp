@@ -122,7 +122,7 @@ const Partition& DeviceChoice::first_partition() const {
 
 partitioner::PredictedSet DeviceChoice::predicted(const DeviceSet& set) const {
   partitioner::PredictedSet predicted;
-  predicted.devices = static_cast<int>(set.devices.size());
+  predicted.devices = set.devices;
   if (!set.found) {
     predicted.unfit = "the model does not fit into its memory";
     return predicted;

@@ -25,14 +25,14 @@ using partitioner::Partition;
 
 namespace {
 
-// The middle of the steps, and how far it may be off by their spread.
+// The middle of the steps, and how far it may be off by their spread; how far a single step is off
+// is a part of the noise that DeviceTrials finds in trials.
 Estimate step_estimate(const std::vector<double>& seconds) {
   constexpr double kLeast = 0.01;
-  constexpr double kUnknown = 0.05;  // of a single step
   const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
   const double middle = median(seconds);
   const double spread = (*most - *least) / 2 / std::sqrt(static_cast<double>(seconds.size()));
-  return {middle, std::max(seconds.size() > 1 ? spread : kUnknown * middle, kLeast * middle)};
+  return {middle, std::max(spread, kLeast * middle)};
 }
 
 void expect_some(const std::optional<std::string>& why_none) {

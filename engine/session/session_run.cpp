@@ -155,6 +155,9 @@ void SessionRun::begin(const PictureSources& sources) {
     say_plan();
   }
   begin_run_log();
+  for (const std::string& damage : record_.damage()) {
+    warn(damage);
+  }
 }
 
 // Of all pictures to train on, as one of the ranks that read them sees it; empty where they lie in
@@ -254,11 +257,14 @@ std::optional<MonitorOptions> SessionRun::monitor_options() const {
     return std::nullopt;
   }
   MonitorOptions options{.meters = request_.meters};
-  options.warn = [this](const std::string& text) {
-    messages_.warn(text);
-    run_log_.warn(text);
-  };
+  options.warn = [this](const std::string& text) { warn(text); };
   return options;
+}
+
+// Rank 0's: as a message, and in the log of the run.
+void SessionRun::warn(const std::string& text) const {
+  messages_.warn(text);
+  run_log_.warn(text);
 }
 
 void SessionRun::begin_run_log() {

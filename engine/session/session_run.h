@@ -93,6 +93,7 @@ class SessionRun {
   [[nodiscard]] RunRecord::Options record_options() const;
 
   [[nodiscard]] std::optional<MonitorOptions> monitor_options() const;
+  void warn(const std::string& text) const;
   void begin_run_log();
   void take_steps_while_samples_move(MappedData& mapped);
 

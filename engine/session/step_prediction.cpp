@@ -32,9 +32,9 @@ PlayedStep played_step(const PartitionRequest& request,
 }
 
 // The number of an action of a played step in the plan's schedule, which always has the loss.
-int number_of(const PlayedStep& played,
-              const partitioner::PricedAction& priced,
-              const partitioner::Schedule& schedule) {
+partitioner::ActionIndex number_of(const PlayedStep& played,
+                                   const partitioner::PricedAction& priced,
+                                   const partitioner::Schedule& schedule) {
   const partitioner::Section& loss = schedule.loss;
   const bool is_behind = !played.has_loss && priced.number >= loss.begin;
   return priced.number + (is_behind ? loss.end - loss.begin : 0);
@@ -46,7 +46,8 @@ std::vector<std::vector<double>> action_seconds(const PlayedStep& played,
   std::vector<std::vector<double>> result(static_cast<std::size_t>(plan.ranks),
                                           std::vector<double>(plan.schedule.actions.size(), -1));
   const auto add = [&](std::size_t rank, const partitioner::PricedAction& priced, double seconds) {
-    double& sum = result[rank][static_cast<std::size_t>(number_of(played, priced, plan.schedule))];
+    double& sum =
+        result[rank][static_cast<std::size_t>(number_of(played, priced, plan.schedule).number())];
     sum = std::max(sum, 0.0) + seconds;
   };
   for (const partitioner::PricedAction& priced : step.actions) {
@@ -63,7 +64,7 @@ std::vector<std::vector<double>> action_seconds(const PlayedStep& played,
         }
       }
       for (const partitioner::TimelineSpan& span : simulated.timelines[rank]) {
-        const auto& priced = step.actions[static_cast<std::size_t>(span.action)];
+        const auto& priced = step.actions[span.action];
         if (priced.action.kind != partitioner::Action::Kind::Compute) {
           add(rank, priced, span.end_s - span.begin_s);
         }
@@ -81,8 +82,8 @@ StepShares shares_of(const PlayedStep& played, std::size_t rank, const partition
   double sum_s = 0;
   for (const partitioner::TimelineSpan& span : played.simulated->timelines[rank]) {
     const double seconds = span.end_s - span.begin_s;
-    const int number =
-        number_of(played, played.priced.actions[static_cast<std::size_t>(span.action)], schedule);
+    const partitioner::ActionIndex number =
+        number_of(played, played.priced.actions[span.action], schedule);
     sum_s += seconds;
     if (span.doing == Doing::Wait) {
       shares.waiting_s += seconds;

@@ -29,6 +29,8 @@ partitioner::TrainingOptions training_options(const TrainingRequest& request,
   }
   if (request.subdivisions > 0) {
     training.subdivisions = request.subdivisions;
+  } else if (before && before->subdivisions > 0) {
+    training.subdivisions = before->subdivisions;
   }
   if (training.batch % training.subdivisions != 0) {
     throw InputError(request.model,

@@ -255,7 +255,9 @@ BatchNormMode TrainingSetup::batch_norm() const {
 TrainingRecord TrainingSetup::record(Index pictures, const std::string& data_digest) const {
   const bool has_length = training_.policy == partitioner::RatePolicy::Poly ||
                           training_.policy == partitioner::RatePolicy::Cosine;
+  const partitioner::Replicas& replicas = partition_.replicas;
   return {.images = training_.batch,
+          .subdivisions = training_.subdivisions,
           .pictures = pictures,
           .data_digest = data_digest,
           .schedule_steps = has_length ? training_.max_batches : 0,
@@ -264,7 +266,9 @@ TrainingRecord TrainingSetup::record(Index pictures, const std::string& data_dig
           .gradient_precision =
               to_text(busy_ranks(partition_).size() > 1 ? partition_.gradient_reduction.compression
                                                         : partitioner::Compression::Exact),
-          .sync = to_text(partition_.replicas.sync),
+          .sync = to_text(replicas.sync),
+          .replicas = replicas.independent() ? replicas.count : 1,
+          .settings = training_settings(training_, model_.augmentation, model_.network),
           .inexact = inexact(partition_)};
 }
 

@@ -191,7 +191,8 @@ TrainingState begin_training(const TrainingRequest& request,
   }
   if (state.rank_states == TrainingState::RankStates::OfAnotherPlan) {
     observer.warn(
-        fmt::format("{}: what its ranks had of their own is of another partition: all start from "
+        fmt::format("{}: what each of its ranks had of its own, such as what compressed messages "
+                    "had left out, is of another partition and is dropped: all ranks start from "
                     "the weights that they had in common",
                     request.resume),
         communicator);

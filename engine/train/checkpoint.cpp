@@ -1,5 +1,6 @@
 #include "engine/train/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
@@ -79,6 +80,13 @@ void add_rank_states(const ArraySizes& sizes, std::vector<StoredTensor>& tensors
   }
 }
 
+// Nothing where no rank has a number of its own, as on one rank alone.
+bool is_empty(const ArraySizes& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](const std::vector<Index>& of_rank) {
+    return std::all_of(of_rank.begin(), of_rank.end(), [](Index size) { return size == 0; });
+  });
+}
+
 // Calls visit(where the numbers of an array lie, numbers of its rank before it, array of this rank)
 // for each array of each rank in turn.
 template <class Visit>
@@ -128,8 +136,9 @@ void expect_digests(const SafetensorsReader& file) {
   if (format != file.metadata().end() && format->second == kFormat && file.digests().empty()) {
     throw InputError(file.path().string(),
                      0,
-                     "its digests are missing: the file has been damaged or changed since it was "
-                     "written; use another copy");
+                     "its digests are missing: an earlier version of this program wrote it without "
+                     "any, or it has been damaged or changed since; use another copy, or go on "
+                     "with the version that wrote it");
   }
 }
 
@@ -291,6 +300,8 @@ void save_checkpoint(const std::filesystem::path& path,
   ArraySizes sizes;
   if (!rank_state.layout.empty()) {
     sizes = sizes_of_ranks(rank_state, communicator);
+  }
+  if (!is_empty(sizes)) {
     add_rank_states(sizes, tensors);
     metadata[kRankStates] = rank_state.layout;
   }

@@ -4,8 +4,7 @@
 //
 // Independent replicas save the model that they have in common; what each rank goes on from is
 // there, too, as "ranks.2.state", a row of numbers that says something under the same plan alone,
-// and so is what compression has left of gradients and values. With `half` it is not: a run that
-// goes on after saving forgets what rounding has left.
+// and so is what compression has left of gradients and values. Saving changes nothing in the run.
 //
 // Rank 0 reads and writes; a chunk of a tensor at a time travels between it and its owners, so that
 // checkpoints take no memory to speak of. All ranks call these functions together unless said

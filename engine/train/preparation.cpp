@@ -120,7 +120,10 @@ Preparation parse_preparation(const std::string& json, const std::string& where)
     preparation.resize = record.at("resize").get<std::string>();
   } catch (const OrderedJson::exception&) {
     throw InputError(
-        where, 0, "its record of how pictures are prepared cannot be read: the file is damaged");
+        where,
+        0,
+        "its record of how pictures are prepared cannot be read: another version of this program "
+        "wrote the file, or it is damaged");
   }
   expect_usable(preparation, where);
   return preparation;

@@ -114,7 +114,7 @@ void Trainer::report(std::optional<std::string> problem) {
 RankState Trainer::rank_state() {
   RankState state;
   ParameterSet<float>& parameters = execution_.parameters();
-  if (parameters.compression().by_runs()) {
+  if (parameters.compression() != partitioner::Compression::Exact) {
     for (Array<float>* errors : parameters.error_feedback()) {
       state.arrays.push_back(errors->span());
     }
@@ -269,6 +269,9 @@ void Trainer::expect_finite_parameters() {
   for (const OptimizerState<float>& state : optimizer_.states()) {  // part of a checkpoint, too
     count(state.first.span());
     count(state.second.span());
+  }
+  for (const Array<float>* errors : execution_.parameters().error_feedback()) {
+    count(errors->span());
   }
   if (sum_over_ranks(*communicator_, mine) > 0) {
     throw Diverged(

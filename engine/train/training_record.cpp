@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/comm/agreement.h"
 #include "engine/train/stored_metadata.h"
@@ -21,7 +23,10 @@ BatchNormMode mode_named(const std::string& name, const std::string& where) {
       return mode;
     }
   }
-  throw InputError(where, 0, "its record of how it was trained names unknown batch statistics");
+  throw InputError(where,
+                   0,
+                   "its record of how it was trained names unknown batch statistics: "
+                   "another version of this program wrote the file, or it is damaged");
 }
 
 }  // namespace
@@ -35,31 +40,49 @@ const char* name_of(BatchNormMode mode) {
 
 std::string to_json(const TrainingRecord& record) {
   return Json{{"images", record.images},
+              {"subdivisions", record.subdivisions},
               {"pictures", record.pictures},
               {"data_digest", record.data_digest},
               {"schedule_steps", record.schedule_steps},
               {"batch_norm", name_of(record.batch_norm)},
               {"gradient_precision", record.gradient_precision},
               {"sync", record.sync},
+              {"replicas", record.replicas},
+              {"settings", record.settings},
               {"inexact", record.inexact}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 TrainingRecord parse_training_record(const std::string& json, const std::string& where) {
+  const auto damaged = [&] {
+    return InputError(
+        where,
+        0,
+        "its record of how it was trained cannot be read: another version of this program wrote "
+        "the file, or it is damaged");
+  };
+  TrainingRecord parsed;
   try {
     const Json record = Json::parse(json);
-    return {.images = record.at("images").get<Index>(),
-            .pictures = record.at("pictures").get<Index>(),
-            .data_digest = record.at("data_digest").get<std::string>(),
-            .schedule_steps = record.at("schedule_steps").get<Index>(),
-            .batch_norm = mode_named(record.at("batch_norm").get<std::string>(), where),
-            .gradient_precision = record.at("gradient_precision").get<std::string>(),
-            .sync = record.at("sync").get<std::string>(),
-            .inexact = record.at("inexact").get<std::vector<std::string>>()};
+    parsed = {.images = record.at("images").get<Index>(),
+              .subdivisions = record.value("subdivisions", Index{0}),  // what old files lack
+              .pictures = record.at("pictures").get<Index>(),
+              .data_digest = record.at("data_digest").get<std::string>(),
+              .schedule_steps = record.at("schedule_steps").get<Index>(),
+              .batch_norm = mode_named(record.at("batch_norm").get<std::string>(), where),
+              .gradient_precision = record.at("gradient_precision").get<std::string>(),
+              .sync = record.at("sync").get<std::string>(),
+              .replicas = record.value("replicas", Index{1}),
+              .settings = record.value("settings", TrainingSettings()),
+              .inexact = record.at("inexact").get<std::vector<std::string>>()};
   } catch (const Json::exception&) {
-    throw InputError(
-        where, 0, "its record of how it was trained cannot be read: the file is damaged");
+    throw damaged();
   }
+  const Index passes = std::max<Index>(parsed.subdivisions, 1);
+  if (parsed.images < 1 || parsed.subdivisions < 0 || parsed.images % passes != 0) {
+    throw damaged();
+  }
+  return parsed;
 }
 
 std::optional<TrainingRecord> stored_training_record(const std::filesystem::path& checkpoint,
@@ -70,6 +93,30 @@ std::optional<TrainingRecord> stored_training_record(const std::filesystem::path
   }
   return agreed(communicator, [&] { return parse_training_record(record, checkpoint.string()); });
 }
+
+namespace {
+
+// What both know and have otherwise, in a phrase; nothing where there is nothing.
+std::optional<std::string> settings_difference(const TrainingSettings& before,
+                                               const TrainingSettings& now) {
+  std::vector<std::string> then;
+  std::vector<std::string> here;
+  for (const auto& [name, value] : before) {
+    const auto found = now.find(name);
+    if (found != now.end() && found->second != value) {
+      then.push_back(fmt::format("{}={}", name, value));
+      here.push_back(fmt::format("{}={}", name, found->second));
+    }
+  }
+  if (then.empty()) {
+    return std::nullopt;
+  }
+  return fmt::format("was trained with {}, now the model file has {}",
+                     fmt::join(then, ", "),
+                     fmt::join(here, ", "));
+}
+
+}  // namespace
 
 std::vector<std::string> differences(const TrainingRecord& before, const TrainingRecord& now) {
   std::vector<std::string> found;
@@ -101,6 +148,13 @@ std::vector<std::string> differences(const TrainingRecord& before, const Trainin
   compare("--batch-norm", std::string(name_of(before.batch_norm)), name_of(now.batch_norm));
   compare("--gradient-precision", before.gradient_precision, now.gradient_precision);
   compare("--sync", before.sync, now.sync);
+  compare("--replicas", before.replicas, now.replicas);
+  if (before.subdivisions > 0) {
+    compare("--subdivisions", before.subdivisions, now.subdivisions);
+  }
+  if (auto settings = settings_difference(before.settings, now.settings)) {
+    found.push_back(std::move(*settings));
+  }
   return found;
 }
 

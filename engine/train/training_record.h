@@ -13,6 +13,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/layers/layer.h"
+#include "engine/train/training_settings.h"
 
 namespace tessera::engine {
 
@@ -21,12 +22,15 @@ inline constexpr const char* kTrainingRecordKey = "training";
 
 struct TrainingRecord {
   Index images = 0;          // of a step
+  Index subdivisions = 0;    // passes of a step; 0: unknown
   Index pictures = 0;        // of the data set, to train on
   std::string data_digest;   // of that data set; empty: unknown
   Index schedule_steps = 0;  // the length of the learning rate schedule
   BatchNormMode batch_norm = BatchNormMode::Sync;
   std::string gradient_precision;  // as to_text() writes them
   std::string sync;
+  Index replicas = 1;                // that take steps of their own; 1 where all take the same
+  TrainingSettings settings = {};    // of the model file; empty: unknown
   std::vector<std::string> inexact;  // what is not exact in any part of the run, a phrase each
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
 };

@@ -284,8 +284,8 @@ ExchangeSeconds exchange_seconds(const OverlapIndex& owned,
 
 namespace {
 
-// Who owns each map, by map_slot.
-using Owners = std::vector<std::vector<Region>>;
+// Who owns each map.
+using Owners = IndexedVector<MapSlot, std::vector<Region>>;
 
 class StepCostSum {
  public:

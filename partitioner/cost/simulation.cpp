@@ -37,13 +37,14 @@ class Simulation {
         wire_(cluster, static_cast<double>(kChunkBytes * chunks_in_flight(step.ranks))) {
     const auto ranks = static_cast<std::size_t>(step.ranks);
     clocks_.resize(ranks);
-    at_.resize(ranks);
+    at_.resize(ranks, PricedActionIndex(0));
     result_.timelines.resize(ranks);
     for (const PricedTransfer& transfer : step.transfers) {
-      auto& outgoing = outgoing_.emplace_back(ranks);
+      Outgoing outgoing(ranks);
       for (const Parcel& parcel : transfer.parcels) {
         outgoing[static_cast<std::size_t>(parcel.from)].push_back(&parcel);
       }
+      outgoing_.push_back(std::move(outgoing));
     }
     number_exchanges();
   }
@@ -58,13 +59,15 @@ class Simulation {
       deliver(left);
     }
     for (std::size_t rank = 0; rank < at_.size(); ++rank) {
-      expects(at_[rank] == step_.actions.size(), "every rank comes to the end of the step");
+      expects(at_[rank] == step_.actions.end_index(), "every rank comes to the end of the step");
       result_.step_s = std::max(result_.step_s, clocks_[rank]);
     }
     return std::move(result_);
   }
 
  private:
+  using Outgoing = std::vector<std::vector<const Parcel*>>;  // [rank]
+
   struct Sent {
     const Parcel* parcel;
     std::size_t exchange;
@@ -72,16 +75,16 @@ class Simulation {
 
   // Ranks run ahead into the next pass: a transfer is another exchange in each pass.
   void number_exchanges() {
-    std::map<std::pair<Index, int>, std::size_t> numbers;
+    std::map<std::pair<Index, TransferIndex>, std::size_t> numbers;
     for (const PricedAction& priced : step_.actions) {
-      const int transfer = priced.action.transfer;
+      const TransferIndex transfer = priced.action.transfer;
       if (priced.action.kind == Action::Kind::Compute) {
         exchange_.push_back(0);
         continue;
       }
       const auto [known, is_new] = numbers.try_emplace({priced.pass, transfer}, parts_.size());
       if (is_new) {
-        parts_.push_back(parts_of(step_.transfers[static_cast<std::size_t>(transfer)]));
+        parts_.push_back(parts_of(step_.transfers[transfer]));
       }
       exchange_.push_back(known->second);
     }
@@ -113,7 +116,7 @@ class Simulation {
   }
 
   void advance(std::size_t rank) {
-    while (at_[rank] < step_.actions.size()) {
+    while (at_[rank] < step_.actions.end_index()) {
       const PricedAction& priced = step_.actions[at_[rank]];
       if (priced.action.kind == Action::Kind::Compute) {
         spend(rank, Doing::Compute, priced.seconds[rank]);
@@ -133,7 +136,7 @@ class Simulation {
   }
 
   void record(std::size_t rank, Doing doing, double until) {
-    result_.timelines[rank].push_back({doing, static_cast<int>(at_[rank]), clocks_[rank], until});
+    result_.timelines[rank].push_back({doing, at_[rank], clocks_[rank], until});
     clocks_[rank] = until;
   }
 
@@ -144,9 +147,8 @@ class Simulation {
   }
 
   void start(std::size_t rank, const Action& action) {
-    const auto transfer = static_cast<std::size_t>(action.transfer);
-    const auto kind = step_.transfers[transfer].bulk ? Wire::Kind::Bulk : Wire::Kind::Urgent;
-    for (const Parcel* parcel : outgoing_[transfer][rank]) {
+    const auto kind = step_.transfers[action.transfer].bulk ? Wire::Kind::Bulk : Wire::Kind::Urgent;
+    for (const Parcel* parcel : outgoing_[action.transfer][rank]) {
       spend(rank, Doing::Send, parcel_processor_seconds(cluster_.device(parcel->from), *parcel));
       wire_.send(parcel->from, parcel->to, parcel->bytes, clocks_[rank], kind);
       sent_.push_back({parcel, exchange_[at_[rank]]});
@@ -155,7 +157,7 @@ class Simulation {
 
   // Whether all that the rank waits for has come and gone.
   bool finish(std::size_t rank, const Action& action) {
-    const PricedTransfer& transfer = step_.transfers[static_cast<std::size_t>(action.transfer)];
+    const PricedTransfer& transfer = step_.transfers[action.transfer];
     const bool waits_for_sends = transfer.waits_for_sends;
     Part& part = parts_[exchange_[at_[rank]]][rank];
     if (part.arrived < part.incoming || (waits_for_sends && part.departed < part.outgoing)) {
@@ -180,12 +182,12 @@ class Simulation {
   const PricedStep& step_;
   const ClusterProfile& cluster_;
   Wire wire_;
-  std::vector<double> clocks_;                                     // by rank
-  std::vector<std::size_t> at_;                                    // by rank: its next action
-  std::vector<std::size_t> exchange_;                              // by action, but for Compute
-  std::vector<std::vector<Part>> parts_;                           // [exchange][rank]
-  std::vector<std::vector<std::vector<const Parcel*>>> outgoing_;  // [transfer][rank]
-  std::vector<Sent> sent_;                                         // by message of the wire
+  std::vector<double> clocks_;                              // by rank
+  std::vector<PricedActionIndex> at_;                       // by rank: its next action
+  IndexedVector<PricedActionIndex, std::size_t> exchange_;  // but for Compute
+  std::vector<std::vector<Part>> parts_;                    // [exchange][rank]
+  IndexedVector<TransferIndex, Outgoing> outgoing_;         // as PricedStep::transfers
+  std::vector<Sent> sent_;                                  // by message of the wire
   SimulatedStep result_;
 };
 

@@ -19,7 +19,7 @@ namespace tessera::partitioner {
 struct TimelineSpan {
   enum class Doing { Compute, Send, Wait, Receive };  // Send and Receive: packing and unpacking
   Doing doing = Doing::Compute;
-  int action = 0;  // in PricedStep::actions
+  PricedActionIndex action = {};
   double begin_s = 0;
   double end_s = 0;
 };

@@ -13,7 +13,7 @@ using Doing = TimelineSpan::Doing;
 
 bool is_of_loss(const Plan& plan, const Action& action) {
   return action.kind != Action::Kind::Compute &&
-         plan.transfers[static_cast<std::size_t>(action.transfer)].kind == TransferKind::Loss;
+         plan.transfers[action.transfer].kind == TransferKind::Loss;
 }
 
 void add_bytes(const PricedTransfer& transfer, std::vector<DeviceActivity>& activities) {
@@ -48,7 +48,7 @@ std::vector<DeviceActivity> device_activities(const Plan& plan,
   std::vector<DeviceActivity> activities(step.timelines.size());
   for (std::size_t rank = 0; rank < activities.size(); ++rank) {
     for (const TimelineSpan& span : step.timelines[rank]) {
-      const Action& action = priced.actions[static_cast<std::size_t>(span.action)].action;
+      const Action& action = priced.actions[span.action].action;
       const double seconds = span.end_s - span.begin_s;
       if (span.doing == Doing::Compute) {
         activities[rank].computing_s += seconds;
@@ -59,7 +59,7 @@ std::vector<DeviceActivity> device_activities(const Plan& plan,
   }
   for (const PricedAction& each : priced.actions) {
     if (each.action.kind == Action::Kind::Start && !is_of_loss(plan, each.action)) {
-      add_bytes(priced.transfers[static_cast<std::size_t>(each.action.transfer)], activities);
+      add_bytes(priced.transfers[each.action.transfer], activities);
     }
   }
   return activities;

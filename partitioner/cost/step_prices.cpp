@@ -37,13 +37,13 @@ class StepPrices {
       seconds_.push_back(action.kind == Action::Kind::Compute ? seconds_of(action)
                                                               : std::vector<double>{});
     }
-    const auto add = [&](int number, Index pass) { this->add(schedule, number, pass); };
-    const auto sums_up = [&](int number) {
-      const Action& action = schedule.actions[at(number)];
+    const auto add = [&](ActionIndex number, Index pass) { this->add(schedule, number, pass); };
+    const auto sums_up = [&](ActionIndex number) {
+      const Action& action = schedule.actions[number];
       return action.kind == Action::Kind::Finish &&
-             plan_.transfers[at(action.transfer)].kind == TransferKind::ParameterGradient;
+             plan_.transfers[action.transfer].kind == TransferKind::ParameterGradient;
     };
-    for (int i = schedule.update.begin; i < schedule.update.end; ++i) {
+    for (ActionIndex i = schedule.update.begin; i < schedule.update.end; ++i) {
       if (!sums_up(i)) {
         add(i, 0);  // of the step before
       }
@@ -53,7 +53,7 @@ class StepPrices {
         for_each_action(schedule, section, pass, passes, add);
       }
     }
-    for (int i = schedule.update.begin; i < schedule.update.end; ++i) {
+    for (ActionIndex i = schedule.update.begin; i < schedule.update.end; ++i) {
       if (sums_up(i)) {
         add(i, passes - 1);
       }
@@ -62,8 +62,8 @@ class StepPrices {
   }
 
  private:
-  void add(const Schedule& schedule, int number, Index pass) {
-    result_.actions.push_back({schedule.actions[at(number)], number, pass, seconds_[at(number)]});
+  void add(const Schedule& schedule, ActionIndex number, Index pass) {
+    result_.actions.push_back({schedule.actions[number], number, pass, seconds_[number]});
   }
 
   [[nodiscard]] PricedTransfer priced(const Transfer& transfer) const {
@@ -159,8 +159,8 @@ class StepPrices {
   const Plan& plan_;
   const ClusterProfile& cluster_;
   LayerTimes times_;
-  std::vector<RecomputedLayer> recomputed_;   // by layer
-  std::vector<std::vector<double>> seconds_;  // by action of the schedule
+  std::vector<RecomputedLayer> recomputed_;  // by layer
+  IndexedVector<ActionIndex, std::vector<double>> seconds_;
   PricedStep result_;
 };
 

@@ -23,15 +23,17 @@ struct PricedTransfer {
 
 struct PricedAction {
   Action action;
-  int number = -1;              // in the schedule
+  ActionIndex number = {};      // in the schedule
   Index pass = 0;               // with its transfer, what tells one exchange of a step from another
   std::vector<double> seconds;  // of Compute: [rank]
 };
 
+using PricedActionIndex = StrongIndex<struct PricedActionTag>;  // in PricedStep::actions
+
 struct PricedStep {
   int ranks = 1;
-  std::vector<PricedTransfer> transfers;  // as Plan::transfers
-  std::vector<PricedAction> actions;      // of a whole step, in its order
+  IndexedVector<TransferIndex, PricedTransfer> transfers;  // as Plan::transfers
+  IndexedVector<PricedActionIndex, PricedAction> actions;  // of a whole step, in its order
 };
 
 [[nodiscard]] PricedStep priced_step(const Network& network,

@@ -90,21 +90,23 @@ Index place_apart(const std::vector<Placing>& slots) {
 
 std::vector<Placing> wanted_slots(ActivationArena& arena) {
   std::vector<Placing> wanted;
-  for (auto* slots : {&arena.values,
-                      &arena.recomputed,
-                      &arena.restored,
-                      &arena.gradients,
-                      &arena.pre_activations,
-                      &arena.recomputed_pre_activations,
-                      &arena.pre_activation_gradients,
-                      &arena.argmax,
-                      &arena.recomputed_argmax}) {
-    for (MemorySlot& slot : *slots) {
+  const auto add = [&wanted](auto& slots) {
+    for (MemorySlot& slot : slots) {
       slot.bytes = aligned(slot.bytes);
       if (slot.bytes > 0) {
         wanted.push_back({&slot, 0});
       }
     }
+  };
+  for (auto* slots : {&arena.values, &arena.recomputed, &arena.restored, &arena.gradients}) {
+    add(*slots);
+  }
+  for (auto* slots : {&arena.pre_activations,
+                      &arena.recomputed_pre_activations,
+                      &arena.pre_activation_gradients,
+                      &arena.argmax,
+                      &arena.recomputed_argmax}) {
+    add(*slots);
   }
   return wanted;
 }
@@ -216,11 +218,11 @@ ActivationKinds activation_kinds(const Network& network,
   const ActivationArena arena = activation_arena(network, plan, rank, options);
   const auto own = static_cast<std::size_t>(rank);
   ActivationKinds kinds;
-  kinds.maps = kept(arena.values, network.size());
+  kinds.maps = kept(arena.values.elements(), network.size());
   kinds.pre_activations = kept(arena.pre_activations, network.size());
   kinds.argmax = kept(arena.argmax, network.size());
   kinds.turns = arena.bytes - kinds.maps - kinds.pre_activations - kinds.argmax;
-  std::vector<bool> read(plan.buffers[own].size(), false);
+  IndexedVector<BufferIndex, bool> read(plan.buffers[own].size(), false);
   for (int layer = 0; layer < network.size(); ++layer) {
     const LayerSpec& spec = network.layer(layer);
     const Region& computed = plan.tile(layer, rank).computed;
@@ -230,13 +232,13 @@ ActivationKinds activation_kinds(const Network& network,
     if (layer_traits(spec.operation).keeps_argmax && spec.has_backward) {
       kinds.least += computed.volume();
     }
-    for (const int buffer : plan.read_from[own][static_cast<std::size_t>(layer)]) {
+    for (const BufferIndex buffer : plan.read_from[own][static_cast<std::size_t>(layer)]) {
       if (buffer != kNoBuffer && backward_reads_inputs(spec)) {
-        read[static_cast<std::size_t>(buffer)] = true;
+        read[buffer] = true;
       }
     }
   }
-  for (std::size_t i = 0; i < read.size(); ++i) {
+  for (const BufferIndex i : read.indices()) {
     const Buffer& buffer = plan.buffers[own][i];
     if (read[i]) {
       kinds.least += intersect(buffer.region, whole_map(network, buffer.map, plan.batch)).volume() *

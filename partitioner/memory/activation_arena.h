@@ -54,10 +54,11 @@ struct ArenaOptions {
 
 struct ActivationArena {
   // By buffer of the plan.
-  std::vector<MemorySlot> values;
-  std::vector<MemorySlot> recomputed;  // values once more, for the map's own recomputed group
-  std::vector<MemorySlot> restored;    // values recomputed from pre-activations
-  std::vector<MemorySlot> gradients;
+  using OfBuffers = IndexedVector<BufferIndex, MemorySlot>;
+  OfBuffers values;
+  OfBuffers recomputed;  // values once more, for the map's own recomputed group
+  OfBuffers restored;    // values recomputed from pre-activations
+  OfBuffers gradients;
   // By layer.
   std::vector<MemorySlot> pre_activations;  // what activations start from, apart from the output
   std::vector<MemorySlot> recomputed_pre_activations;

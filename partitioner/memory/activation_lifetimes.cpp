@@ -15,7 +15,7 @@ class Lifetimes {
       : network_(network), plan_(plan), rank_(rank), options_(options) {
     const auto own = static_cast<std::size_t>(rank);
     const auto layers = static_cast<std::size_t>(network.size());
-    arena_.values.assign(plan.buffers[own].size(), unused());
+    arena_.values = ActivationArena::OfBuffers(plan.buffers[own].size(), unused());
     arena_.recomputed = arena_.restored = arena_.gradients = arena_.values;
     arena_.pre_activations.assign(layers, unused());
     arena_.recomputed_pre_activations = arena_.pre_activation_gradients = arena_.pre_activations;
@@ -67,7 +67,7 @@ class Lifetimes {
   [[nodiscard]] int again(int layer) const {
     return recompute_time(network_, group_end_[slot(layer)], layer);
   }
-  [[nodiscard]] int reads(int layer, std::size_t input) const {
+  [[nodiscard]] BufferIndex reads(int layer, std::size_t input) const {
     return plan_.read_from[slot(rank_)][slot(layer)][input];
   }
 
@@ -77,9 +77,9 @@ class Lifetimes {
     slot.to = std::max({slot.to, times...});
   }
   template <class... Times>
-  static void need(std::vector<MemorySlot>& slots, int buffer, Times... times) {
+  static void need(ActivationArena::OfBuffers& slots, BufferIndex buffer, Times... times) {
     if (buffer != kNoBuffer) {
-      need(slots[slot(buffer)], times...);
+      need(slots[buffer], times...);
     }
   }
 
@@ -116,7 +116,7 @@ class Lifetimes {
   }
 
   void values_of(int map) {
-    const int buffer = plan_.producer(rank_, map);
+    const BufferIndex buffer = plan_.producer(rank_, map);
     need(arena_.values, buffer, map == kImage ? kImage : maker(map));
     need(arena_.values, buffer, map);  // sent off
     if (map == kImage) {
@@ -137,7 +137,7 @@ class Lifetimes {
   void inputs_of(int layer) {
     const bool in_backward = options_.training && backward_reads_inputs(network_.layer(layer));
     for (std::size_t input = 0; input < network_.layer(layer).inputs.size(); ++input) {
-      const int buffer = reads(layer, input);
+      const BufferIndex buffer = reads(layer, input);
       const int map = network_.layer(layer).inputs[input];
       // An image that the rank reads itself is there from the start.
       need(arena_.values, buffer, map == kImage ? kImage : layer);
@@ -221,7 +221,7 @@ class Lifetimes {
 
   void gradients() {
     for (int map = kImage; map < network_.size(); ++map) {
-      const int buffer = plan_.producer(rank_, map);
+      const BufferIndex buffer = plan_.producer(rank_, map);
       need(arena_.gradients, buffer, first(map));
       if (map == kImage || !normalizes(network_.layer(map).operation)) {
         need(arena_.gradients, buffer, second(map), weights(map));
@@ -238,7 +238,7 @@ class Lifetimes {
         need(arena_.gradients, reads(layer, input), second(layer));
       }
     }
-    for (std::size_t i = 0; i < arena_.gradients.size(); ++i) {
+    for (const BufferIndex i : arena_.gradients.indices()) {
       const int map = plan_.buffers[slot(rank_)][i].map;
       if (!network_.takes_gradient(map) || (map == kImage && !options_.image_gradient)) {
         arena_.gradients[i] = unused();
@@ -249,13 +249,13 @@ class Lifetimes {
   // Normalised maps whose cells all come from here need not be kept between forward and backward.
   void restore() {
     for (int map = 0; map < network_.size() - 1 && !options_.keep_maps; ++map) {
-      const int buffer = plan_.producer(rank_, map);
+      const BufferIndex buffer = plan_.producer(rank_, map);
       if (buffer == kNoBuffer || !plan_.layers[slot(rank_)][slot(map)].restores_output ||
           plan_.recomputes(plan_.group(map))) {
         continue;
       }
-      MemorySlot& values = arena_.values[slot(buffer)];
-      MemorySlot& restored = arena_.restored[slot(buffer)];
+      MemorySlot& values = arena_.values[buffer];
+      MemorySlot& restored = arena_.restored[buffer];
       values.to = map;
       for (const int reader : readers_of(network_, map)) {
         need(values, reader);
@@ -271,17 +271,17 @@ class Lifetimes {
 
   void leave_out_fused_maps() {
     for (int layer = 0; layer < network_.size(); ++layer) {
-      const int buffer = plan_.producer(rank_, layer);
+      const BufferIndex buffer = plan_.producer(rank_, layer);
       if (arena_.fused_pool[slot(layer)] != kNoLayer && buffer != kNoBuffer) {
-        arena_.values[slot(buffer)] = arena_.recomputed[slot(buffer)] =
-            arena_.restored[slot(buffer)] = arena_.gradients[slot(buffer)] = unused();
+        arena_.values[buffer] = arena_.recomputed[buffer] = arena_.restored[buffer] =
+            arena_.gradients[buffer] = unused();
       }
     }
   }
 
   void size_buffers() {
     const auto& buffers = plan_.buffers[slot(rank_)];
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
+    for (const BufferIndex i : buffers.indices()) {
       const Index bytes = blocked_volume(buffers[i].region) * options_.scalar_bytes;
       for (auto* slots :
            {&arena_.values, &arena_.recomputed, &arena_.restored, &arena_.gradients}) {

@@ -41,7 +41,7 @@ class MessageBytes {
         }
         break;
       case TransferKind::MapGradient:
-        if (transfer.list_of < 0) {  // else in the buffers of the map
+        if (transfer.list_of == kNoTransfer) {  // else in the buffers of the map
           add_both_ends(transfer);
         }
         break;
@@ -78,7 +78,7 @@ class MessageBytes {
     for (const int parameter : bucket.parameters) {
       add_shared(plan_.parameters[at(parameter)], travelling);
     }
-    for (const Message& message : plan_.transfers[at(bucket.values)].messages) {
+    for (const Message& message : plan_.transfers[bucket.values].messages) {
       travelling[at(message.to)].borrowed += message.payload.element_count().elements;
     }
     for (int rank = 0; rank < plan_.ranks; ++rank) {

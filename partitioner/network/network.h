@@ -13,11 +13,19 @@
 #include <vector>
 
 #include "partitioner/base/region.h"
+#include "partitioner/base/strong_index.h"
 #include "partitioner/network/heads.h"
 
 namespace tessera::partitioner {
 
 inline constexpr int kImage = -1;
+
+// Where a map stands in arrays over maps: the image first. Not where its layer stands in arrays
+// over layers.
+using MapSlot = StrongIndex<struct MapTag>;
+[[nodiscard]] constexpr MapSlot map_slot(int map) {
+  return MapSlot(map + 1);
+}
 
 struct MapShape {
   Index channels = 0;

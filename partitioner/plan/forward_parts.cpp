@@ -82,7 +82,7 @@ class TileParts {
       return {};
     }
     const int map = network_.layer(layer).inputs[0];
-    const int buffer = plan_.read_from[at(rank)][at(layer)][0];
+    const BufferIndex buffer = plan_.read_from[at(rank)][at(layer)][0];
     const bool in_place = buffer != kNoBuffer && buffer == plan_.producer(rank, map);
     const Index awaited = in_place ? awaited_cells(layer, rank) : 0;
     if (awaited == 0) {
@@ -270,7 +270,7 @@ std::vector<TilePart> border(const Region& computed, const Region& interior) {
 }
 
 void plan_forward_parts(const Network& network, Plan& plan) {
-  std::vector<Transfer> result;
+  IndexedVector<TransferIndex, Transfer> result;
   {
     const TileParts whole(network, plan);
     for (const Transfer& transfer : plan.transfers) {

@@ -61,7 +61,7 @@ class LayerPlans {
     if (pool == kNoLayer || exchanged_[at(rank)][map_slot(layer)]) {
       return kNoLayer;
     }
-    const int buffer = plan_.producer(rank, layer);
+    const BufferIndex buffer = plan_.producer(rank, layer);
     return buffer != kNoBuffer && buffer == plan_.read_from[at(rank)][at(pool)][0] ? pool
                                                                                    : kNoLayer;
   }
@@ -106,7 +106,7 @@ class LayerPlans {
   const Network& network_;
   Plan& plan_;
   std::vector<LayerRun> groups_;
-  std::vector<std::vector<bool>> exchanged_;
+  std::vector<IndexedVector<MapSlot, bool>> exchanged_;
   std::vector<int> fusable_;  // by layer
   std::vector<bool> by_argmax_;
   std::vector<int> last_reader_;
@@ -116,9 +116,9 @@ class LayerPlans {
 
 }  // namespace
 
-std::vector<std::vector<bool>> exchanged_maps(const Plan& plan) {
-  std::vector<std::vector<bool>> exchanged(at(plan.ranks),
-                                           std::vector<bool>(plan.group_of.size() + 1, false));
+std::vector<IndexedVector<MapSlot, bool>> exchanged_maps(const Plan& plan) {
+  std::vector exchanged(at(plan.ranks),
+                        IndexedVector<MapSlot, bool>(plan.group_of.size() + 1, false));
   const auto mark = [&exchanged](int map, const std::vector<Message>& messages) {
     for (const Message& message : messages) {
       exchanged[at(message.from)][map_slot(map)] = true;

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "partitioner/base/region.h"
+#include "partitioner/network/network.h"
 
 namespace tessera::partitioner {
 
@@ -70,11 +70,10 @@ struct LayerPlan {
 };
 
 struct Plan;
-struct Network;
 
-// For each rank, by map_slot: whether cells of that map travel to or from it, or between two of its
+// For each rank, by map: whether cells of that map travel to or from it, or between two of its
 // buffers.
-[[nodiscard]] std::vector<std::vector<bool>> exchanged_maps(const Plan& plan);
+[[nodiscard]] std::vector<IndexedVector<MapSlot, bool>> exchanged_maps(const Plan& plan);
 
 // Fills plan.layers but for the parts of tiles. Requires buffers and transfers of maps.
 void plan_layers(const Network& network, Plan& plan);

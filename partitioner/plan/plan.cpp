@@ -106,7 +106,8 @@ class PlanMaker {
 
   void place_buffers() {
     plan_.buffers.resize(ranks());
-    plan_.produced_in.assign(ranks(), std::vector<int>(network_.layers.size() + 1, kNoBuffer));
+    plan_.produced_in.assign(
+        ranks(), IndexedVector<MapSlot, BufferIndex>(network_.layers.size() + 1, kNoBuffer));
     plan_.read_from.resize(ranks());
     for (auto& layers : plan_.read_from) {
       for (const LayerSpec& spec : network_.layers) {
@@ -118,10 +119,8 @@ class PlanMaker {
     }
   }
 
-  int new_buffer(int rank, int map, const Region& region) {
-    auto& buffers = plan_.buffers[static_cast<std::size_t>(rank)];
-    buffers.push_back({map, region});
-    return static_cast<int>(buffers.size()) - 1;
+  BufferIndex new_buffer(int rank, int map, const Region& region) {
+    return plan_.buffers[static_cast<std::size_t>(rank)].push_back({map, region});
   }
 
   // The producer writes into one buffer; a group elsewhere reads the same one where a hull of both
@@ -132,7 +131,7 @@ class PlanMaker {
     for (const Consumer& reader : consumers_of(map)) {
       groups.insert(plan_.group(reader.layer));
     }
-    std::map<int, std::vector<int>> buffer_of;  // group -> rank -> buffer
+    std::map<int, std::vector<BufferIndex>> buffer_of;  // group -> rank -> buffer
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       Region produced =
           hull(tile(map, rank).computed, required_by_group(map, plan_.group(map), rank));
@@ -146,11 +145,11 @@ class PlanMaker {
           separate_regions[group] = required;
         }
       }
-      int& home = plan_.produced_in[static_cast<std::size_t>(rank)][map_slot(map)];
+      BufferIndex& home = plan_.produced_in[static_cast<std::size_t>(rank)][map_slot(map)];
       home = produced.empty() ? kNoBuffer : new_buffer(rank, map, produced);
       for (const int group : groups) {
         const auto separate = separate_regions.find(group);
-        const int buffer =
+        const BufferIndex buffer =
             separate == separate_regions.end() ? home : new_buffer(rank, map, separate->second);
         buffer_of[group].push_back(buffer);
       }
@@ -168,7 +167,7 @@ class PlanMaker {
     }
   }
 
-  void send_map(int map, int group, const std::vector<int>& buffers) {
+  void send_map(int map, int group, const std::vector<BufferIndex>& buffers) {
     const auto& required = plan_.groups[static_cast<std::size_t>(group)].required.at(map);
     Transfer transfer{.kind = TransferKind::FeatureMap,
                       .subject = map,
@@ -267,7 +266,7 @@ class PlanMaker {
 
   const Network& network_;
   const Partition& partition_;
-  std::vector<std::vector<Consumer>> consumers_;  // by map + 1, by layer
+  IndexedVector<MapSlot, std::vector<Consumer>> consumers_;  // by layer
   Plan plan_;
 };
 
@@ -287,13 +286,13 @@ Region image_region(const Network& network, const Plan& plan, int rank) {
   if (!plan.reader.is_every_rank()) {
     return plan.tile(kImage, rank).owned;
   }
-  const int buffer = image_buffer(plan, rank);
+  const BufferIndex buffer = image_buffer(plan, rank);
   return buffer == kNoBuffer
              ? Region{}
              : intersect(plan.buffer(rank, buffer).region, whole_map(network, kImage, plan.batch));
 }
 
-int image_buffer(const Plan& plan, int rank) {
+BufferIndex image_buffer(const Plan& plan, int rank) {
   return plan.reader.is_every_rank() ? plan.read_from[static_cast<std::size_t>(rank)][0][0]
                                      : plan.producer(rank, kImage);
 }

@@ -28,12 +28,8 @@ struct Buffer {
   Region region;
 };
 
-inline constexpr int kNoBuffer = -1;
-
-// Where a map stands in arrays over maps: the image first.
-[[nodiscard]] constexpr std::size_t map_slot(int map) {
-  return static_cast<std::size_t>(Index{map} + 1);
-}
+using BufferIndex = StrongIndex<struct BufferTag>;  // in Plan::buffers of a rank
+inline constexpr BufferIndex kNoBuffer;
 
 enum class ParameterKind { Weight, Bias, Scale, Mean, Variance };
 inline constexpr ParameterKind kParameterKinds[] = {ParameterKind::Weight,
@@ -72,11 +68,11 @@ struct ParameterPlan {
 struct BucketPlan {
   GradientBucket layers;
   std::vector<int> parameters;  // in Plan::parameters
-  // In Plan::transfers. Gradients of shift and scale of normalised layers travel with
-  // `all_gradients` only: see Transfer::normalized.
-  int values = -1;
-  int gradients = -1;
-  int all_gradients = -1;
+  // Gradients of shift and scale of normalised layers travel with `all_gradients` only: see
+  // Transfer::normalized.
+  TransferIndex values = kNoTransfer;
+  TransferIndex gradients = kNoTransfer;
+  TransferIndex all_gradients = kNoTransfer;
 };
 
 struct Plan {
@@ -85,12 +81,12 @@ struct Plan {
   Replicas replicas;
   Reader reader;
   std::vector<GroupGeometry> groups;
-  std::vector<int> group_of;                 // by layer
-  std::vector<Tile> image;                   // [rank]
-  std::vector<std::vector<Buffer>> buffers;  // [rank][buffer]
-  std::vector<std::vector<int>>
-      produced_in;  // [rank][map + 1] -> buffer that the map's layer writes, or kNoBuffer
-  std::vector<std::vector<std::vector<int>>>
+  std::vector<int> group_of;                                // by layer
+  std::vector<Tile> image;                                  // [rank]
+  std::vector<IndexedVector<BufferIndex, Buffer>> buffers;  // [rank]
+  std::vector<IndexedVector<MapSlot, BufferIndex>>
+      produced_in;  // [rank] -> buffer that the map's layer writes, or kNoBuffer
+  std::vector<std::vector<std::vector<BufferIndex>>>
       read_from;                            // [rank][layer][input] -> buffer, or kNoBuffer
   std::vector<ParameterPlan> parameters;    // by layer, then kind
   std::vector<ConvolutionKernels> kernels;  // by layer
@@ -100,8 +96,9 @@ struct Plan {
   std::vector<std::vector<LayerPlan>> layers;  // [rank][layer]
   std::vector<DeferredWeights> deferred;       // by layer
   std::vector<BucketPlan> buckets;             // in the order of the backward pass
-  std::vector<Transfer> transfers;  // all that any schedule of the plan uses: see transfers.h
-  Schedule schedule;                // of a training step with batch statistics and a loss
+  // All that any schedule of the plan uses: see transfers.h.
+  IndexedVector<TransferIndex, Transfer> transfers;
+  Schedule schedule;  // of a training step with batch statistics and a loss
 
   [[nodiscard]] const std::vector<Tile>& tiles_of(int map) const {  // [rank]
     return map == kImage ? image : groups[static_cast<std::size_t>(group(map))].tiles_of(map);
@@ -131,11 +128,11 @@ struct Plan {
   // Images that batch statistics are taken of.
   [[nodiscard]] Index statistics_batch() const { return batch / copies(); }
   // The buffer of the rank that the map's layer writes, or kNoBuffer.
-  [[nodiscard]] int producer(int rank, int map) const {
+  [[nodiscard]] BufferIndex producer(int rank, int map) const {
     return produced_in[static_cast<std::size_t>(rank)][map_slot(map)];
   }
-  [[nodiscard]] const Buffer& buffer(int rank, int buffer) const {
-    return buffers[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
+  [[nodiscard]] const Buffer& buffer(int rank, BufferIndex buffer) const {
+    return buffers[static_cast<std::size_t>(rank)][buffer];
   }
 };
 
@@ -144,7 +141,7 @@ struct Plan {
 [[nodiscard]] Region image_region(const Network& network, const Plan& plan, int rank);
 
 // The buffer that this part of the image is put into, or kNoBuffer.
-[[nodiscard]] int image_buffer(const Plan& plan, int rank);
+[[nodiscard]] BufferIndex image_buffer(const Plan& plan, int rank);
 
 // What each rank owns of a map.
 [[nodiscard]] std::vector<Region> owned_regions(const Plan& plan, int map);

@@ -109,7 +109,7 @@ class PlanCheck {
       if (!contains(tile.computed, tile.backward) || !contains(tile.backward, tile.owned)) {
         report("map {}, rank {}: backward over {}, owns {}", map, rank, tile.backward, tile.owned);
       }
-      const int home = plan_.producer(rank, map);
+      const BufferIndex home = plan_.producer(rank, map);
       if (!tile.computed.empty() &&
           (home == kNoBuffer || !contains(plan_.buffer(rank, home).region, tile.computed))) {
         report("map {}, rank {}: no buffer holds what is computed", map, rank);
@@ -127,7 +127,7 @@ class PlanCheck {
       if (required.empty()) {
         continue;
       }
-      const int buffer =
+      const BufferIndex buffer =
           plan_.read_from[static_cast<std::size_t>(rank)][static_cast<std::size_t>(layer)][input];
       if (buffer == kNoBuffer || !contains(plan_.buffer(rank, buffer).region, required)) {
         report("layer {}, rank {}: its buffer lacks part of {}", layer, rank, required);
@@ -148,8 +148,8 @@ class PlanCheck {
     }
   }
 
-  void check_arrivals(int layer, int map, int rank, int buffer, const Region& inside) {
-    const int home = plan_.producer(rank, map);
+  void check_arrivals(int layer, int map, int rank, BufferIndex buffer, const Region& inside) {
+    const BufferIndex home = plan_.producer(rank, map);
     std::vector<Region> arrivals;
     if (buffer == home) {
       arrivals.push_back(intersect(plan_.tile(map, rank).owned, inside));

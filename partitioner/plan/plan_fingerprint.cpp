@@ -107,7 +107,7 @@ class PlanFingerprint : public Fingerprint {
     add(Index{transfer.group});
     add(Index{transfer.part});
     add(transfer.messages);
-    add(Index{transfer.list_of});
+    add(Index{transfer.list_of.number()});
   }
   void add(const Action& action) {
     add(static_cast<Index>(action.kind));
@@ -116,7 +116,7 @@ class PlanFingerprint : public Fingerprint {
     add(Index{action.layer});
     add(Index{action.part});
     add(Index{action.bucket});
-    add(Index{action.transfer});
+    add(Index{action.transfer.number()});
   }
   template <class Item>
   void add(const std::vector<Item>& items) {
@@ -124,6 +124,10 @@ class PlanFingerprint : public Fingerprint {
     for (const Item& item : items) {
       add(item);
     }
+  }
+  template <class Key, class Item>
+  void add(const IndexedVector<Key, Item>& items) {
+    add(items.elements());
   }
 };
 

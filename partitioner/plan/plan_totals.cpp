@@ -36,8 +36,11 @@ void count(const Plan& plan,
   });
 }
 
-void count_parameters(const Plan& plan, int transfer, Index scalar_bytes, PlanTotals& totals) {
-  const Transfer& counted = plan.transfers[static_cast<std::size_t>(transfer)];
+void count_parameters(const Plan& plan,
+                      TransferIndex transfer,
+                      Index scalar_bytes,
+                      PlanTotals& totals) {
+  const Transfer& counted = plan.transfers[transfer];
   for_each_message(plan, counted, [&](int from, int to, const Payload& payload) {
     const Traffic one{1, message_bytes(plan, counted, payload, scalar_bytes)};
     add(totals.gradient_reduction_out[static_cast<std::size_t>(from)], one);

@@ -29,10 +29,10 @@ class ScheduleMaker {
         awaited_(network.layers.size()),
         added_(network.layers.size() + 1),
         read_gradients_(network.layers.size()),
-        statistics_(network.layers.size(), {kNone, kNone}),
+        statistics_(network.layers.size()),
         last_part_(network.layers.size()) {
-    for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
-      sort_in(static_cast<int>(i), plan.transfers[i]);
+    for (const TransferIndex i : plan.transfers.indices()) {
+      sort_in(i, plan.transfers[i]);
     }
   }
 
@@ -47,10 +47,9 @@ class ScheduleMaker {
  private:
   using Kind = Action::Kind;
   using Passes = Action::Passes;
-  static constexpr int kNone = -1;
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-  void sort_in(int number, const Transfer& transfer) {
+  void sort_in(TransferIndex number, const Transfer& transfer) {
     switch (transfer.kind) {
       case TransferKind::FeatureMap:
         if (transfer.is_sent) {
@@ -90,19 +89,19 @@ class ScheduleMaker {
 
   template <class Fill>
   Section section(Fill fill) {
-    const int begin = static_cast<int>(schedule_.actions.size());
+    const ActionIndex begin = schedule_.actions.end_index();
     fill();
-    return {begin, static_cast<int>(schedule_.actions.size())};
+    return {begin, schedule_.actions.end_index()};
   }
 
   void compute(Phase phase, int layer, int part = 0) {
     schedule_.actions.push_back(
         {.kind = Kind::Compute, .phase = phase, .layer = layer, .part = part});
   }
-  void start(int transfer, Passes passes = Passes::Every) {
+  void start(TransferIndex transfer, Passes passes = Passes::Every) {
     schedule_.actions.push_back({.kind = Kind::Start, .passes = passes, .transfer = transfer});
   }
-  void finish(int transfer, Passes passes = Passes::Every) {
+  void finish(TransferIndex transfer, Passes passes = Passes::Every) {
     schedule_.actions.push_back({.kind = Kind::Finish, .passes = passes, .transfer = transfer});
   }
 
@@ -124,7 +123,7 @@ class ScheduleMaker {
   }
 
   void forward() {
-    for (const int transfer : copied_[map_slot(kImage)]) {
+    for (const TransferIndex transfer : copied_[map_slot(kImage)]) {
       start(transfer);
     }
     for (int layer = 0; layer < network_.size(); ++layer) {
@@ -145,7 +144,7 @@ class ScheduleMaker {
       if (uses_weights(layer)) {
         compute(Phase::Activate, layer);
       }
-      for (const int transfer : copied_[map_slot(layer)]) {
+      for (const TransferIndex transfer : copied_[map_slot(layer)]) {
         start(transfer);
       }
     }
@@ -156,8 +155,8 @@ class ScheduleMaker {
       compute(Phase::Prepare, layer);
     }
     for (int part = 0; part <= last_part_[at(layer)]; ++part) {
-      for (const int transfer : awaited_[at(layer)]) {
-        if (plan_.transfers[at(transfer)].part + 1 == part) {
+      for (const TransferIndex transfer : awaited_[at(layer)]) {
+        if (plan_.transfers[transfer].part + 1 == part) {
           finish(transfer);
         }
       }
@@ -177,7 +176,7 @@ class ScheduleMaker {
       return;
     }
     compute(Phase::Loss, kNoLayer);
-    for (const int transfer : losses_) {
+    for (const TransferIndex transfer : losses_) {
       start(transfer);
       finish(transfer);
     }
@@ -213,7 +212,7 @@ class ScheduleMaker {
       }
       restore_for(Phase::BackwardData, layer);
       compute(Phase::BackwardData, layer);
-      for (const int transfer : read_gradients_[at(layer)]) {
+      for (const TransferIndex transfer : read_gradients_[at(layer)]) {
         start(transfer);
       }
       weights(layer, &WeightParts::at_once, 0);
@@ -236,8 +235,8 @@ class ScheduleMaker {
 
   // What others have found for the gradient of a map.
   void finish_gradient(int map) {
-    for (const int transfer : added_[map_slot(map)]) {
-      if (plan_.transfers[at(transfer)].group == plan_.group(map)) {
+    for (const TransferIndex transfer : added_[map_slot(map)]) {
+      if (plan_.transfers[transfer].group == plan_.group(map)) {
         start(transfer);  // reduced to its owners within the group
       }
       finish(transfer);
@@ -256,7 +255,7 @@ class ScheduleMaker {
   }
 
   // Normalising sums those of shift and scale over ranks that share batch statistics.
-  [[nodiscard]] int gradients_of(const BucketPlan& bucket) const {
+  [[nodiscard]] TransferIndex gradients_of(const BucketPlan& bucket) const {
     return options_.statistics == Statistics::Batch ? bucket.gradients : bucket.all_gradients;
   }
 
@@ -343,13 +342,14 @@ class ScheduleMaker {
   ScheduleOptions options_;
   std::vector<LayerRun> groups_;
   // Transfers that are used:
-  std::vector<std::vector<int>> copied_;          // by map_slot
-  std::vector<std::vector<int>> awaited_;         // by the layer that waits for them
-  std::vector<std::vector<int>> added_;           // by map_slot: its gradients
-  std::vector<std::vector<int>> read_gradients_;  // by the layer that makes them, the last to do so
-  std::vector<std::pair<int, int>> statistics_;   // by layer: forward, backward
-  std::vector<int> losses_;
-  int running_statistics_ = kNone;
+  IndexedVector<MapSlot, std::vector<TransferIndex>> copied_;
+  std::vector<std::vector<TransferIndex>> awaited_;           // by the layer that waits for them
+  IndexedVector<MapSlot, std::vector<TransferIndex>> added_;  // gradients
+  std::vector<std::vector<TransferIndex>>
+      read_gradients_;  // by the layer that makes them, the last to do so
+  std::vector<std::pair<TransferIndex, TransferIndex>> statistics_;  // by layer: forward, backward
+  std::vector<TransferIndex> losses_;
+  TransferIndex running_statistics_;
   std::vector<int> last_part_;        // by layer: of awaited_, counted from 1; 0 if there are none
   std::vector<Restoring> restoring_;  // by rank
   Schedule schedule_;

@@ -12,12 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "partitioner/base/strong_index.h"
 #include "partitioner/network/network.h"
 #include "partitioner/plan/message.h"
 
 namespace tessera::partitioner {
 
 struct Plan;
+
+using TransferIndex = StrongIndex<struct TransferTag>;  // in Plan::transfers
+inline constexpr TransferIndex kNoTransfer;
 
 enum class TransferKind {
   FeatureMap,          // to a group that reads the map
@@ -47,7 +51,7 @@ struct Transfer {
 
   // Sorted by `to`, then `from`. Of maps also from a rank to itself, between two of its buffers.
   std::vector<Message> messages = {};
-  int list_of = -1;  // the transfer that holds the messages; -1: this one
+  TransferIndex list_of = kNoTransfer;  // the transfer that holds the messages, if not this one
   // False: every rank has what it reads already, of the image that it reads for itself. No schedule
   // runs the transfer; one that wants the image's gradient runs the messages in reverse.
   bool is_sent = true;
@@ -80,28 +84,29 @@ struct Action {
 
   Kind kind = Kind::Compute;
   Passes passes = Passes::Every;
-  Phase phase = Phase::Forward;  // of Compute
-  int layer = -1;                // of Compute; -1: of none
-  int part = 0;                  // of Forward: the parts of a tile with that `awaits`
-  int bucket = -1;               // of Update
-  int transfer = -1;             // of Start and Finish: in Plan::transfers
+  Phase phase = Phase::Forward;          // of Compute
+  int layer = -1;                        // of Compute; -1: of none
+  int part = 0;                          // of Forward: the parts of a tile with that `awaits`
+  int bucket = -1;                       // of Update
+  TransferIndex transfer = kNoTransfer;  // of Start and Finish
 
   friend bool operator==(const Action&, const Action&) = default;
 };
+using ActionIndex = StrongIndex<struct ActionTag>;  // in Schedule::actions
 [[nodiscard]] const char* name_of(Action::Kind kind);
 [[nodiscard]] const char* name_of(Action::Passes passes);
 
 // Actions [begin, end).
 struct Section {
-  int begin = 0;
-  int end = 0;
+  ActionIndex begin = ActionIndex(0);
+  ActionIndex end = ActionIndex(0);
   friend bool operator==(const Section&, const Section&) = default;
 };
 
 // A step runs `forward`, `loss` and `backward` once per pass, then `update`. Values of parameters
 // are still under way when it ends: the first pass of the next step finishes them.
 struct Schedule {
-  std::vector<Action> actions;
+  IndexedVector<ActionIndex, Action> actions;
   Section forward;
   Section loss;
   Section backward;
@@ -156,8 +161,8 @@ template <class Visit>
 void for_each_action(
     const Schedule& schedule, const Section& section, Index pass, Index passes, Visit visit) {
   const PassOfStep place{.first = pass == 0, .last = pass + 1 == passes};
-  for (int i = section.begin; i < section.end; ++i) {
-    if (is_performed(schedule.actions[static_cast<std::size_t>(i)], place)) {
+  for (ActionIndex i = section.begin; i < section.end; ++i) {
+    if (is_performed(schedule.actions[i], place)) {
       visit(i, pass);
     }
   }

@@ -15,7 +15,7 @@ namespace tessera::partitioner {
 
 namespace {
 
-constexpr int kNever = -1;
+constexpr ActionIndex kNever;
 
 // Whether disjoint regions within `whole` are all of it. Those that overlap count twice.
 bool add_up_to(const std::vector<Region>& regions, const Region& whole) {
@@ -46,9 +46,9 @@ class ScheduleCheck {
     if (!sections_are_sound()) {
       return std::move(violations_);
     }
-    for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
-      check_pair(static_cast<int>(i));
-      check_place(static_cast<int>(i));
+    for (const TransferIndex transfer : plan_.transfers.indices()) {
+      check_pair(transfer);
+      check_place(transfer);
     }
     for (int layer = 0; layer < network_.size(); ++layer) {
       check_phases(layer);
@@ -70,13 +70,14 @@ class ScheduleCheck {
     violations_.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
 
-  [[nodiscard]] std::string described(int transfer) const {
-    const Transfer& planned = plan_.transfers[at(transfer)];
-    return fmt::format("transfer {} ({} of {})", transfer, name_of(planned.kind), planned.subject);
+  [[nodiscard]] std::string described(TransferIndex transfer) const {
+    const Transfer& planned = plan_.transfers[transfer];
+    return fmt::format(
+        "transfer {} ({} of {})", transfer.number(), name_of(planned.kind), planned.subject);
   }
 
   bool sections_are_sound() {
-    int end = 0;
+    ActionIndex end(0);
     for (const ScheduleSection& named : kScheduleSections) {
       const Section& section = schedule_.*named.actions;
       if (section.begin != end || section.end < section.begin) {
@@ -84,14 +85,15 @@ class ScheduleCheck {
       }
       end = section.end;
     }
-    if (end != static_cast<int>(schedule_.actions.size())) {
+    if (end != schedule_.actions.end_index()) {
       report("actions stand in no section");
     }
     for (const Action& action : schedule_.actions) {
       const bool moves = action.kind != Kind::Compute;
-      if (moves &&
-          (action.transfer < 0 || action.transfer >= static_cast<int>(plan_.transfers.size()))) {
-        report("a {} of transfer {}, which there is not", name_of(action.kind), action.transfer);
+      if (moves && !plan_.transfers.contains(action.transfer)) {
+        report("a {} of transfer {}, which there is not",
+               name_of(action.kind),
+               action.transfer.number());
       }
     }
     return violations_.empty();
@@ -99,42 +101,42 @@ class ScheduleCheck {
 
   // Places in the list of all actions that satisfy a condition.
   template <class Holds>
-  [[nodiscard]] std::vector<int> places(Holds holds) const {
-    std::vector<int> found;
-    for (std::size_t i = 0; i < schedule_.actions.size(); ++i) {
+  [[nodiscard]] std::vector<ActionIndex> places(Holds holds) const {
+    std::vector<ActionIndex> found;
+    for (const ActionIndex i : schedule_.actions.indices()) {
       if (holds(schedule_.actions[i])) {
-        found.push_back(static_cast<int>(i));
+        found.push_back(i);
       }
     }
     return found;
   }
-  [[nodiscard]] std::vector<int> places(Kind kind, int transfer) const {
+  [[nodiscard]] std::vector<ActionIndex> places(Kind kind, TransferIndex transfer) const {
     return places(
         [=](const Action& action) { return action.kind == kind && action.transfer == transfer; });
   }
-  [[nodiscard]] std::vector<int> places(Phase phase, int layer) const {
+  [[nodiscard]] std::vector<ActionIndex> places(Phase phase, int layer) const {
     return places([=](const Action& action) {
       return action.kind == Kind::Compute && action.phase == phase && action.layer == layer;
     });
   }
-  [[nodiscard]] int first(Phase phase, int layer) const {
-    const std::vector<int> all = places(phase, layer);
+  [[nodiscard]] ActionIndex first(Phase phase, int layer) const {
+    const std::vector<ActionIndex> all = places(phase, layer);
     return all.empty() ? kNever : all.front();
   }
-  [[nodiscard]] int last(Phase phase, int layer) const {
-    const std::vector<int> all = places(phase, layer);
+  [[nodiscard]] ActionIndex last(Phase phase, int layer) const {
+    const std::vector<ActionIndex> all = places(phase, layer);
     return all.empty() ? kNever : all.back();
   }
-  [[nodiscard]] int only(Kind kind, int transfer) const {
-    const std::vector<int> all = places(kind, transfer);
+  [[nodiscard]] ActionIndex only(Kind kind, TransferIndex transfer) const {
+    const std::vector<ActionIndex> all = places(kind, transfer);
     return all.empty() ? kNever : all.front();
   }
 
   // A transfer is started once and finished once after that, values of parameters in the step
   // after.
-  void check_pair(int transfer) {
-    const std::vector<int> starts = places(Kind::Start, transfer);
-    const std::vector<int> finishes = places(Kind::Finish, transfer);
+  void check_pair(TransferIndex transfer) {
+    const std::vector<ActionIndex> starts = places(Kind::Start, transfer);
+    const std::vector<ActionIndex> finishes = places(Kind::Finish, transfer);
     if (starts.empty() && finishes.empty()) {
       return;
     }
@@ -152,9 +154,9 @@ class ScheduleCheck {
     if ((starts[0] < finishes[0]) == is_value(transfer)) {
       report("{} is not finished after it starts", described(transfer));
     }
-    const Passes start = schedule_.actions[at(starts[0])].passes;
-    const Passes finish = schedule_.actions[at(finishes[0])].passes;
-    const bool is_gradient = plan_.transfers[at(transfer)].kind == TransferKind::ParameterGradient;
+    const Passes start = schedule_.actions[starts[0]].passes;
+    const Passes finish = schedule_.actions[finishes[0]].passes;
+    const bool is_gradient = plan_.transfers[transfer].kind == TransferKind::ParameterGradient;
     if (start != (is_gradient ? Passes::Last : Passes::Every) ||
         finish != (is_value(transfer) ? Passes::First : Passes::Every)) {
       report("{} starts in {} passes and finishes in {} passes",
@@ -164,11 +166,14 @@ class ScheduleCheck {
     }
   }
 
-  [[nodiscard]] bool is_value(int transfer) const {
-    return plan_.transfers[at(transfer)].kind == TransferKind::ParameterValue;
+  [[nodiscard]] bool is_value(TransferIndex transfer) const {
+    return plan_.transfers[transfer].kind == TransferKind::ParameterValue;
   }
 
-  void expect_order(int before, int after, int transfer, const char* what) {
+  void expect_order(ActionIndex before,
+                    ActionIndex after,
+                    TransferIndex transfer,
+                    const char* what) {
     if (before != kNever && after != kNever && before > after) {
       report("{} {}", described(transfer), what);
     }
@@ -176,10 +181,10 @@ class ScheduleCheck {
 
   // What is sent is complete when a transfer starts; nobody reads what it brings before it is
   // finished.
-  void check_place(int transfer) {
-    const Transfer& planned = plan_.transfers[at(transfer)];
-    const int start = only(Kind::Start, transfer);
-    const int finish = only(Kind::Finish, transfer);
+  void check_place(TransferIndex transfer) {
+    const Transfer& planned = plan_.transfers[transfer];
+    const ActionIndex start = only(Kind::Start, transfer);
+    const ActionIndex finish = only(Kind::Finish, transfer);
     switch (planned.kind) {
       case TransferKind::FeatureMap:
         check_map(transfer, start);
@@ -214,8 +219,8 @@ class ScheduleCheck {
     }
   }
 
-  void check_map(int transfer, int start) {
-    const Transfer& planned = plan_.transfers[at(transfer)];
+  void check_map(TransferIndex transfer, ActionIndex start) {
+    const Transfer& planned = plan_.transfers[transfer];
     if (planned.is_sent != (start != kNever)) {
       report("{} is {}",
              described(transfer),
@@ -227,8 +232,8 @@ class ScheduleCheck {
     }
   }
 
-  void check_gradient(int transfer, int start, int finish) {
-    const Transfer& planned = plan_.transfers[at(transfer)];
+  void check_gradient(TransferIndex transfer, ActionIndex start, ActionIndex finish) {
+    const Transfer& planned = plan_.transfers[transfer];
     if (trains_ && planned.subject != kImage && start == kNever) {
       report("{} is never sent", described(transfer));
     }
@@ -246,10 +251,10 @@ class ScheduleCheck {
     }
   }
 
-  void check_parameter_gradient(int transfer, int start, int finish) {
-    const Transfer& planned = plan_.transfers[at(transfer)];
+  void check_parameter_gradient(TransferIndex transfer, ActionIndex start, ActionIndex finish) {
+    const Transfer& planned = plan_.transfers[transfer];
     const BucketPlan& bucket = plan_.buckets[at(planned.subject)];
-    const int other = planned.normalized ? bucket.gradients : bucket.all_gradients;
+    const TransferIndex other = planned.normalized ? bucket.gradients : bucket.all_gradients;
     if (trains_ && start == kNever && only(Kind::Start, other) == kNever) {
       report("{} is never sent", described(transfer));
     }
@@ -265,18 +270,18 @@ class ScheduleCheck {
     expect_order(finish, update_of(planned.subject), transfer, "is finished too late");
   }
 
-  [[nodiscard]] int update_of(int bucket) const {
-    const std::vector<int> all = places([=](const Action& action) {
+  [[nodiscard]] ActionIndex update_of(int bucket) const {
+    const std::vector<ActionIndex> all = places([=](const Action& action) {
       return action.kind == Kind::Compute && action.phase == Phase::Update &&
              action.bucket == bucket;
     });
     return all.empty() ? kNever : all.front();
   }
 
-  void check_parameter_value(int transfer, int start, int finish) {
-    const int bucket = plan_.transfers[at(transfer)].subject;
+  void check_parameter_value(TransferIndex transfer, ActionIndex start, ActionIndex finish) {
+    const int bucket = plan_.transfers[transfer].subject;
     const GradientBucket& layers = plan_.buckets[at(bucket)].layers;
-    const int update = update_of(bucket);
+    const ActionIndex update = update_of(bucket);
     expect_order(update, start, transfer, "starts too early");
     if ((update != kNever) != (start != kNever)) {
       report("{} is not sent after an update", described(transfer));
@@ -289,8 +294,8 @@ class ScheduleCheck {
   }
 
   void expect_before(int layer, Phase before, Phase after) {
-    const int last_before = last(before, layer);
-    const int first_after = first(after, layer);
+    const ActionIndex last_before = last(before, layer);
+    const ActionIndex first_after = first(after, layer);
     if (last_before != kNever && first_after != kNever && last_before > first_after) {
       report("layer {}: {} comes after {}", layer, name_of(before), name_of(after));
     }
@@ -334,12 +339,12 @@ class ScheduleCheck {
 
   // Filters that are prepared stand in the scratch memory that others use as well.
   void check_preparation(int layer) {
-    const int prepare = first(Phase::Prepare, layer);
+    const ActionIndex prepare = first(Phase::Prepare, layer);
     if (prepare == kNever) {
       return;
     }
-    for (int i = prepare; i < last(Phase::Forward, layer); ++i) {
-      const Action& action = schedule_.actions[at(i)];
+    for (ActionIndex i = prepare; i < last(Phase::Forward, layer); ++i) {
+      const Action& action = schedule_.actions[i];
       if (action.kind == Kind::Compute && action.layer != layer) {
         report("layer {}: {} of layer {} comes between its filters and their use",
                layer,
@@ -354,8 +359,8 @@ class ScheduleCheck {
     const Tile& tile = plan_.tile(layer, rank);
     std::vector<Region> computed;
     std::set<int> done;
-    for (const int place : places(Phase::Forward, layer)) {
-      const int number = schedule_.actions[at(place)].part;
+    for (const ActionIndex place : places(Phase::Forward, layer)) {
+      const int number = schedule_.actions[place].part;
       if (!done.insert(number).second) {
         report("layer {}: part {} is computed twice", layer, number);
       }
@@ -380,8 +385,8 @@ class ScheduleCheck {
   void check_weight_parts(int layer, int rank) {
     const WeightParts& parts = plan_.layers[at(rank)][at(layer)].weight_parts;
     std::vector<Region> summed;
-    for (const int place : places(Phase::BackwardWeights, layer)) {
-      const auto& cells = schedule_.actions[at(place)].part == 0 ? parts.at_once : parts.deferred;
+    for (const ActionIndex place : places(Phase::BackwardWeights, layer)) {
+      const auto& cells = schedule_.actions[place].part == 0 ? parts.at_once : parts.deferred;
       summed.insert(summed.end(), cells.begin(), cells.end());
     }
     if (!add_up_to(summed, plan_.tile(layer, rank).backward)) {
@@ -390,7 +395,7 @@ class ScheduleCheck {
   }
 
   // What the windows of `region` read has been computed by then, or has come.
-  void check_inputs(int layer, int rank, const Region& region, int place) {
+  void check_inputs(int layer, int rank, const Region& region, ActionIndex place) {
     const auto& inputs = network_.layer(layer).inputs;
     for (std::size_t input = 0; input < inputs.size(); ++input) {
       const int map = inputs[input];
@@ -403,10 +408,10 @@ class ScheduleCheck {
       if (plan_.read_from[at(rank)][at(layer)][input] == own_buffer(rank, map)) {
         there += intersect(own_cells(rank, map), read).volume();
       }
-      for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
+      for (const TransferIndex i : plan_.transfers.indices()) {
         const Transfer& transfer = plan_.transfers[i];
         if (transfer.kind == TransferKind::FeatureMap && transfer.subject == map &&
-            transfer.group == plan_.group(layer) && is_finished(static_cast<int>(i), place)) {
+            transfer.group == plan_.group(layer) && is_finished(i, place)) {
           for (const Message& message : messages_of(plan_, transfer)) {
             there += message.to == rank ? intersect(message.payload.cells(), read).volume() : 0;
           }
@@ -423,17 +428,17 @@ class ScheduleCheck {
   [[nodiscard]] Region own_cells(int rank, int map) const {
     return map == kImage ? image_region(network_, plan_, rank) : plan_.tile(map, rank).owned;
   }
-  [[nodiscard]] int own_buffer(int rank, int map) const {
+  [[nodiscard]] BufferIndex own_buffer(int rank, int map) const {
     return map == kImage ? image_buffer(plan_, rank) : plan_.producer(rank, map);
   }
 
-  [[nodiscard]] bool is_finished(int transfer, int place) const {
-    const int finish = only(Kind::Finish, transfer);
+  [[nodiscard]] bool is_finished(TransferIndex transfer, ActionIndex place) const {
+    const ActionIndex finish = only(Kind::Finish, transfer);
     return finish != kNever && finish < place;
   }
 
   void check_losses() {
-    const int computed = first(Phase::Loss, kNoLayer);
+    const ActionIndex computed = first(Phase::Loss, kNoLayer);
     const int last_layer = network_.size() - 1;
     if (computed != kNever && computed < last(Phase::Forward, last_layer)) {
       report("the loss is computed before the output");

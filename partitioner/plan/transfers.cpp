@@ -84,13 +84,12 @@ class TransferLists {
   }
 
  private:
-  int add_transfer(Transfer transfer) {
-    plan_.transfers.push_back(std::move(transfer));
-    return static_cast<int>(plan_.transfers.size()) - 1;
+  TransferIndex add_transfer(Transfer transfer) {
+    return plan_.transfers.push_back(std::move(transfer));
   }
 
   // The same list run backward, and added.
-  static Transfer gradient_of(const Transfer& forward, int list_of) {
+  static Transfer gradient_of(const Transfer& forward, TransferIndex list_of) {
     Transfer gradient = forward;
     gradient.messages.clear();
     gradient.list_of = list_of;
@@ -103,12 +102,11 @@ class TransferLists {
   // Feature maps have their transfers already. Adds those of gradients: back along the same lists,
   // and to owners within a group.
   void map_gradients() {
-    const int maps = static_cast<int>(plan_.transfers.size());
-    for (int copied = 0; copied < maps; ++copied) {
-      if (!network_.takes_gradient(plan_.transfers[static_cast<std::size_t>(copied)].subject)) {
+    for (const TransferIndex copied : plan_.transfers.indices()) {
+      if (!network_.takes_gradient(plan_.transfers[copied].subject)) {
         continue;
       }
-      Transfer gradient = gradient_of(plan_.transfers[static_cast<std::size_t>(copied)], copied);
+      Transfer gradient = gradient_of(plan_.transfers[copied], copied);
       gradient.kind = TransferKind::MapGradient;
       add_transfer(std::move(gradient));
     }
@@ -136,10 +134,11 @@ class TransferLists {
   }
 
   void statistics(int layer) {
-    const int forward = add_transfer({.kind = TransferKind::BatchStatistics,
-                                      .subject = layer,
-                                      .messages = statistics_messages(plan_, layer, &Tile::owned),
-                                      .adds = true});
+    const TransferIndex forward =
+        add_transfer({.kind = TransferKind::BatchStatistics,
+                      .subject = layer,
+                      .messages = statistics_messages(plan_, layer, &Tile::owned),
+                      .adds = true});
     Transfer backward{.kind = TransferKind::StatisticsGradient, .subject = layer, .adds = true};
     if (contributes_alike(layer)) {
       backward.list_of = forward;
@@ -199,7 +198,7 @@ class TransferLists {
     bucket.all_gradients = add_transfer(reduced);
     reduced.normalized = false;
     if (!all_alike) {
-      reduced.list_of = -1;
+      reduced.list_of = kNoTransfer;
       reduced.messages = gradients.messages();
     }
     bucket.gradients = add_transfer(std::move(reduced));
@@ -305,7 +304,7 @@ void renew_statistics_messages(Plan& plan) {
   for (Transfer& transfer : plan.transfers) {
     const bool gradients = transfer.kind == TransferKind::StatisticsGradient;
     if (gradients || transfer.kind == TransferKind::BatchStatistics) {
-      transfer.list_of = -1;
+      transfer.list_of = kNoTransfer;
       transfer.messages =
           statistics_messages(plan, transfer.subject, gradients ? &Tile::backward : &Tile::owned);
     }

@@ -42,8 +42,8 @@ void for_each_statistics_message(const std::vector<Tile>& tiles,
 // The messages of a transfer, its own or those it shares with another.
 [[nodiscard]] inline const std::vector<Message>& messages_of(const Plan& plan,
                                                              const Transfer& transfer) {
-  return transfer.list_of < 0 ? transfer.messages
-                              : plan.transfers[static_cast<std::size_t>(transfer.list_of)].messages;
+  return transfer.list_of == kNoTransfer ? transfer.messages
+                                         : plan.transfers[transfer.list_of].messages;
 }
 
 // Calls visit(sender, receiver, payload) for each, messages from a rank to itself included. Each

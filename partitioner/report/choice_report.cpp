@@ -85,7 +85,7 @@ OrderedJson candidate_json(const ChoiceReport& report, const SetOutlook& outlook
 
 std::string choice_table(const ChoiceReport& report) {
   constexpr std::size_t kDevices = 22;
-  constexpr std::size_t kReason = 40;
+  constexpr std::size_t kReason = 38;
   TextTable table({{"", Align::Left},
                    {"devices", Align::Left},
                    {"predicted"},
@@ -107,7 +107,7 @@ std::string choice_table(const ChoiceReport& report) {
          fits ? four_digits(outlook.time_s) : "",
          outlook.power_w ? fmt::format("{:.3g}", outlook.power_w->value) : "",
          outlook.energy_j ? fmt::format("{:.4g}", outlook.energy_j->value) : "",
-         outlook.energy_delay_js ? fmt::format("{:.4g}", outlook.energy_delay_js->value) : "",
+         outlook.energy_delay_js ? fmt::format("{:.3g}", outlook.energy_delay_js->value) : "",
          outlook.tried ? std::to_string(outlook.tried->steps) : "",
          shortened(printable(outlook.pruned), kReason)});
   }

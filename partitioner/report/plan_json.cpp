@@ -201,7 +201,7 @@ OrderedJson transfers_json(const Plan& plan, Index scalar_bytes) {
 OrderedJson action_json(const Action& action, const char* section) {
   OrderedJson result = {{"section", section}, {"action", name_of(action.kind)}};
   if (action.kind != Action::Kind::Compute) {
-    result["transfer"] = action.transfer;
+    result["transfer"] = action.transfer.number();
   } else {
     result["phase"] = name_of(action.phase);
     if (action.layer != kNoLayer) {
@@ -220,8 +220,8 @@ OrderedJson schedule_json(const Schedule& schedule) {
   OrderedJson result = OrderedJson::array();
   for (const ScheduleSection& of : kScheduleSections) {
     const Section& section = schedule.*of.actions;
-    for (int i = section.begin; i < section.end; ++i) {
-      result.push_back(action_json(schedule.actions[static_cast<std::size_t>(i)], of.name));
+    for (ActionIndex i = section.begin; i < section.end; ++i) {
+      result.push_back(action_json(schedule.actions[i], of.name));
     }
   }
   return result;

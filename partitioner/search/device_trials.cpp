@@ -1,10 +1,10 @@
 #include "partitioner/search/device_trials.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "partitioner/base/errors.h"
@@ -14,31 +14,83 @@ namespace tessera::partitioner {
 namespace {
 
 constexpr double kPowerError = 0.05;     // of predicted powers relative to each other
+constexpr double kPowerCommon = 1;       // of all predicted powers, which may be of other boards
+constexpr double kPowerNoise = 0.02;     // of powers from trial to trial
 constexpr std::size_t kLeastTrials = 2;  // whatever time they take
+constexpr double kAsGood = 0.01;         // what is worse by this share is as good
+constexpr double kLeastGain = 1e-4;      // that is worth a trial, however little that costs
 constexpr double kMostSteps = 0.5;       // of the run's, for trials
 constexpr double kPreparingSteps = 1;    // what it takes to change over, until that was seen
-
-// How much worse than the best what was tried once, twice, ... may be, to be tried again.
-constexpr std::array kClose = {0.2, 0.1, 0.05};
 
 double product_error(double a, double b) {
   return std::sqrt(a * a + b * b);
 }
 
-// What comes of changes in speed: twice as much where time counts twice, nothing in a power that
-// depends on which devices work.
-double sensitivity(Objective objective) {
+// The objective is time to one power, watts to another.
+struct Exponents {
+  double time = 1;
+  double power = 0;
+};
+
+Exponents exponents(Objective objective) {
   switch (objective) {
     case Objective::Power:
-      return 0;
-    case Objective::EnergyDelay:
-      return 2;
-    case Objective::Time:
+      return {0, 1};
     case Objective::Energy:
+      return {1, 1};
+    case Objective::EnergyDelay:
+      return {2, 1};
+    case Objective::Time:
     case Objective::Memory:
-      return 1;
+      return {1, 0};
   }
-  return 1;
+  return {1, 0};
+}
+
+// E[max(0, x)] of a normal x.
+double expected_positive(const LogEstimate& x) {
+  const double deviation = std::sqrt(x.variance);
+  if (deviation < 1e-12) {
+    return std::max(0.0, x.mean);
+  }
+  const double z = x.mean / deviation;
+  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  return deviation * density + x.mean * std::erfc(-z / std::numbers::sqrt2) / 2;
+}
+
+// Of what a logarithm is known of.
+Estimate estimate_of(const LogEstimate& logarithm, double times = 1) {
+  const double value = times * std::exp(logarithm.mean);
+  return {value, value * std::sqrt(logarithm.variance)};
+}
+
+std::vector<std::vector<int>> devices_of_sets(const std::vector<PredictedSet>& sets) {
+  std::vector<std::vector<int>> devices;
+  for (const PredictedSet& set : sets) {
+    devices.push_back(set.devices);
+  }
+  return devices;
+}
+
+// 0 where nothing is predicted.
+double logarithm(double value) {
+  return value > 0 ? std::log(value) : 0;
+}
+
+std::vector<double> logarithms_of_steps(const std::vector<PredictedSet>& sets) {
+  std::vector<double> logarithms;
+  for (const PredictedSet& set : sets) {
+    logarithms.push_back(logarithm(set.step_s));
+  }
+  return logarithms;
+}
+
+std::vector<double> logarithms_of_powers(const std::vector<PredictedSet>& sets) {
+  std::vector<double> logarithms;
+  for (const PredictedSet& set : sets) {
+    logarithms.push_back(logarithm(set.power_w.value_or(0)));
+  }
+  return logarithms;
 }
 
 // The mean of two measurements with these weights, as far off as they are by themselves and from
@@ -50,25 +102,6 @@ Estimate pooled(const Estimate& a, double weight, const Estimate& b, double othe
                      other_weight * b.error / sum,
                      std::sqrt(weight * other_weight) / sum * (a.value - b.value) / 2)};
 }
-
-// What was measured by what was predicted: their geometric mean, and the least of them.
-class Ratios {
- public:
-  void add(double ratio) {
-    logarithms_ += std::log(ratio);
-    least_ = std::min(least_, ratio);
-    ++count_;
-  }
-  [[nodiscard]] bool any() const { return count_ > 0; }
-  [[nodiscard]] double mean() const { return count_ > 0 ? std::exp(logarithms_ / count_) : 1; }
-  // What another one may be at least: where there is a single ratio, it may be one thing's own.
-  [[nodiscard]] double least() const { return count_ > 1 ? least_ : std::min(1.0, least_); }
-
- private:
-  double logarithms_ = 0;
-  double least_ = kInfiniteRate;
-  int count_ = 0;
-};
 
 const char* objective_noun(Objective objective) {
   switch (objective) {
@@ -88,44 +121,20 @@ const char* objective_noun(Objective objective) {
 }  // namespace
 
 DeviceTrials::DeviceTrials(std::vector<PredictedSet> sets, const TrialOptions& options)
-    : sets_(std::move(sets)), tried_(sets_.size()), trials_(sets_.size()), options_(options) {
+    : sets_(std::move(sets)),
+      tried_(sets_.size()),
+      trials_(sets_.size()),
+      options_(options),
+      time_(devices_of_sets(sets_),
+            logarithms_of_steps(sets_),
+            {.common = options.first_error, .error = options.error, .noise = options.noise}),
+      power_(devices_of_sets(sets_),
+             logarithms_of_powers(sets_),
+             {.common = kPowerCommon, .error = kPowerError, .noise = kPowerNoise}) {
   const bool asks_power = is_of_energy(options.objective) || options.power_limit_w < kInfiniteRate;
   for (const PredictedSet& set : sets_) {
     expects(!asks_power || !set.unfit.empty() || set.power_w, "the power of each set is known");
   }
-}
-
-// Sets of one device send nothing, so what is learnt of those says less of the others.
-DeviceTrials::Correction DeviceTrials::correction(std::size_t set) const {
-  Ratios alike_step;
-  Ratios alike_power;
-  Ratios any_step;
-  Ratios any_power;
-  for (std::size_t other = 0; other < sets_.size(); ++other) {
-    if (!tried_[other]) {
-      continue;
-    }
-    const bool alike = (sets_[other].devices == 1) == (sets_[set].devices == 1);
-    const double step = tried_[other]->step_s.value / sets_[other].step_s;
-    any_step.add(step);
-    if (alike) {
-      alike_step.add(step);
-    }
-    if (tried_[other]->power_w && sets_[other].power_w) {
-      const double power = tried_[other]->power_w->value / *sets_[other].power_w;
-      any_power.add(power);
-      if (alike) {
-        alike_power.add(power);
-      }
-    }
-  }
-  const auto least = [](const Ratios& alike, const Ratios& any) {
-    return alike.any() ? alike.least() : std::min(1.0, any.least());
-  };
-  return {alike_step.any() ? alike_step.mean() : any_step.mean(),
-          alike_power.any() ? alike_power.mean() : any_power.mean(),
-          least(alike_step, any_step),
-          least(alike_power, any_power)};
 }
 
 // Energy and its product with time follow from time and power.
@@ -144,32 +153,21 @@ void DeviceTrials::derive_energy(SetOutlook& estimate) const {
 
 SetOutlook DeviceTrials::outlook(std::size_t set) const {
   SetOutlook estimate{.set = set, .tried = tried_[set]};
-  if (const auto& tried = tried_[set]) {
-    estimate.time_s = {options_.steps * tried->step_s.value, options_.steps * tried->step_s.error};
-    estimate.power_w = tried->power_w;
-  } else {
-    const Correction by = correction(set);
-    const PredictedSet& predicted = sets_[set];
-    const double time_s = options_.steps * predicted.step_s * by.step;
-    estimate.time_s = {time_s, options_.error * time_s};
-    if (predicted.power_w) {
-      const double power_w = *predicted.power_w * by.power;
-      estimate.power_w = {power_w, power_w * std::max(kPowerError, predicted.power_error)};
-    }
-  }
-  derive_energy(estimate);
-  estimate.excess = excess(estimate);
-  return estimate;
-}
-
-// As if predictions were too pessimistic by these shares.
-SetOutlook DeviceTrials::best_case(std::size_t set, double step_error, double power_error) const {
-  const Correction by = correction(set);
   const PredictedSet& predicted = sets_[set];
-  SetOutlook estimate{.set = set};
-  estimate.time_s.value = options_.steps * predicted.step_s * by.least_step * (1 - step_error);
-  if (predicted.power_w) {
-    estimate.power_w = {*predicted.power_w * by.least_power * std::max(0.0, 1 - power_error), 0};
+  estimate.time_s = estimate_of(time_.of(set), options_.steps);
+  if (!any_tried()) {
+    estimate.time_s.error = options_.error * estimate.time_s.value;
+  }
+  const auto& measured_w = tried_[set] ? tried_[set]->power_w : std::nullopt;
+  if (predicted.power_w || measured_w) {
+    // A meter is as wrong about one set as about another: trials do not show it.
+    const double unseen = measured_w ? measured_w->error / measured_w->value
+                                     : std::max(kPowerError, predicted.power_error);
+    estimate.power_w = estimate_of(power_.of(set));
+    estimate.power_w->error =
+        estimate.power_w->value *
+        (knows_power_ ? product_error(estimate.power_w->error / estimate.power_w->value, unseen)
+                      : unseen);
   }
   derive_energy(estimate);
   estimate.excess = excess(estimate);
@@ -203,132 +201,149 @@ bool DeviceTrials::any_tried() const {
       tried_.begin(), tried_.end(), [](const auto& each) { return each.has_value(); });
 }
 
-// The least value of what was tried and keeps the limits, or, where nothing was tried, of what is
-// predicted.
-std::optional<double> DeviceTrials::least_value() const {
-  const bool any = any_tried();
-  std::optional<double> least;
+bool DeviceTrials::may_keep_limits(std::size_t set) const {
+  const auto least = [](const LogEstimate& of) {
+    return std::exp(of.mean - 2 * std::sqrt(of.variance));
+  };
+  const LogEstimate step_s = time_.of(set);
+  SetOutlook best_case{.set = set};
+  best_case.time_s.value =
+      options_.steps *
+      (any_tried() ? least(step_s)
+                   : std::exp(step_s.mean) * (1 - std::max(options_.error, options_.first_error)));
+  if (const auto& predicted_w = sets_[set].power_w) {
+    const double error = std::max(kPowerError, sets_[set].power_error);
+    best_case.power_w = {
+        knows_power_ ? least(power_.of(set)) : *predicted_w * std::max(0.0, 1 - error), 0};
+  }
+  return excess(best_case) == 0;
+}
+
+// Of those that keep the limits.
+std::optional<std::size_t> DeviceTrials::best_tried() const {
+  std::optional<std::size_t> best;
+  double least = std::numeric_limits<double>::infinity();
   for (std::size_t set = 0; set < sets_.size(); ++set) {
-    if (sets_[set].unfit.empty() && tried_[set].has_value() == any) {
+    if (tried_[set] && sets_[set].unfit.empty()) {
       const SetOutlook estimate = outlook(set);
-      if (estimate.excess == 0) {
-        least = std::min(least.value_or(std::numeric_limits<double>::infinity()), value(estimate));
+      if (estimate.excess == 0 && value(estimate) < least) {
+        least = value(estimate);
+        best = set;
       }
     }
   }
-  return least;
+  return best;
 }
 
-// What was tried corrects the rest.
-bool DeviceTrials::may_keep_limits(std::size_t set) const {
-  const bool knows_power = std::any_of(
-      tried_.begin(), tried_.end(), [](const auto& each) { return each && each->power_w; });
-  const double step_error =
-      any_tried() ? options_.error : std::max(options_.error, options_.first_error);
-  const double power_error =
-      knows_power ? kPowerError : std::max(kPowerError, sets_[set].power_error);
-  return best_case(set, step_error, power_error).excess == 0;
+// Of the power, which errs much less, the mixture is taken for a single normal.
+double DeviceTrials::gain(std::size_t set, std::size_t best) const {
+  const auto [of_time, of_power] = exponents(options_.objective);
+  const LogEstimate power = power_.ratio(best, set);
+  double sum = 0;
+  for (const auto& [weight, time] : time_.ratios(best, set)) {
+    sum += weight * expected_positive(
+                        {of_time * time.mean + of_power * power.mean - kAsGood,
+                         of_time * of_time * time.variance + of_power * of_power * power.variance});
+  }
+  return sum;
 }
 
-bool DeviceTrials::is_ruled_out(std::size_t set) const {
-  if (!sets_[set].unfit.empty()) {
-    return true;
-  }
-  if (options_.all) {
-    return false;
-  }
-  const std::optional<double> least = least_value();
-  return !may_keep_limits(set) ||
-         (least && value(best_case(set, options_.error, kPowerError)) >= *least);
+double DeviceTrials::learnt(std::size_t set, std::size_t best, std::size_t tried) const {
+  const auto [of_time, of_power] = exponents(options_.objective);
+  return of_time * of_time * time_.learnt(best, set, tried) +
+         of_power * of_power * power_.learnt(best, set, tried);
+}
+
+double DeviceTrials::step_s(std::size_t set) const {
+  return std::exp(time_.of(set).mean);
 }
 
 Index DeviceTrials::steps_of(std::size_t set) const {
   constexpr double kMost = 50;
-  const double step_s = sets_[set].step_s * correction(set).step;
-  const double longer = 1 + trials_[set];
-  const double counted =
-      std::clamp(std::ceil(longer * options_.least_trial_s / step_s), longer, longer * kMost);
+  const double counted = std::clamp(std::ceil(options_.least_trial_s / step_s(set)), 1.0, kMost);
   const double most = std::max(2.0, std::floor(options_.steps * kMostSteps / 4));
   return static_cast<Index>(std::min(counted + 1, most));
 }
 
+// With changing over, which takes nothing where the set is the last one.
+double DeviceTrials::trial_s(std::size_t set) const {
+  const double step = step_s(set);
+  const double preparing_s = set == last_   ? 0
+                             : changes_ > 0 ? preparing_s_ / changes_
+                                            : kPreparingSteps * step;
+  return preparing_s + static_cast<double>(steps_of(set)) * step;
+}
+
+// As a share of the run: what the trial takes longer than its steps by the best set.
+double DeviceTrials::cost(std::size_t set, std::size_t best) const {
+  const double best_s = step_s(best);
+  const auto steps = static_cast<double>(steps_of(set));
+  return std::max(0.0, trial_s(set) - steps * best_s) / (options_.steps * best_s);
+}
+
 bool DeviceTrials::has_time_for(std::size_t set) const {
   double spent_s = 0;
-  double computed_s = 0;
   double steps = 0;
   std::size_t trials = 0;
-  int all_trials = 0;
   double least_run_s = std::numeric_limits<double>::infinity();
   for (std::size_t other = 0; other < sets_.size(); ++other) {
     if (const auto& tried = tried_[other]) {
       ++trials;
       steps += static_cast<double>(tried->steps);
-      all_trials += trials_[other];
       spent_s += tried->took_s;
-      computed_s += static_cast<double>(tried->steps) * tried->step_s.value;
     }
     if (sets_[other].unfit.empty()) {
-      least_run_s = std::min(least_run_s, outlook(other).time_s.value);
+      least_run_s = std::min(least_run_s, options_.steps * step_s(other));
     }
   }
   const auto more = static_cast<double>(steps_of(set));
   if (options_.all) {
     return steps + more < options_.steps;
   }
-  const double step_s = sets_[set].step_s * correction(set).step;
-  const double preparing_s =
-      all_trials > 0 ? std::max(0.0, spent_s - computed_s) / all_trials : kPreparingSteps * step_s;
-  const double trial_s = preparing_s + more * step_s;
   return steps + more <= std::max(1.0, kMostSteps * options_.steps) &&
          ((trials < kLeastTrials && trials_[set] == 0) ||
-          spent_s + trial_s <= options_.most_share * least_run_s);
+          spent_s + trial_s(set) <= options_.most_share * least_run_s);
 }
 
 std::optional<std::size_t> DeviceTrials::next() const {
-  std::optional<std::size_t> set = next_new();
-  if (!set && !options_.all) {
-    set = next_again();
+  const std::optional<std::size_t> best = best_tried();
+  if (!best || options_.all) {
+    const std::optional<std::size_t> set = next_new();
+    return set && has_time_for(*set) ? set : std::nullopt;
   }
-  return set && has_time_for(*set) ? set : std::nullopt;
-}
-
-// The one that was tried least, and not last, of the best and of those that may be as good.
-std::optional<std::size_t> DeviceTrials::next_again() const {
-  const double sensitive = sensitivity(options_.objective);
-  if (sensitive == 0) {
-    return std::nullopt;
-  }
-  std::vector<SetOutlook> all = ranking();
-  std::erase_if(all,
-                [](const SetOutlook& estimate) { return !estimate.tried || estimate.excess > 0; });
-  std::optional<std::size_t> least;
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    const std::size_t best = all.front().set;
-    const std::size_t other = all[i].set;
-    const auto done = static_cast<std::size_t>(std::min(trials_[best], trials_[other]));
-    if (done > kClose.size() ||
-        value(all[i]) > value(all.front()) * (1 + sensitive * kClose.at(done - 1))) {
-      continue;
-    }
-    for (const std::size_t set : {best, other}) {
-      const auto turn = [this](std::size_t candidate) {
-        return std::pair(trials_[candidate], candidate == last_);
-      };
-      if (!least || turn(set) < turn(*least)) {
-        least = set;
+  std::optional<std::size_t> other;
+  double most = 0;
+  for (std::size_t set = 0; set < sets_.size(); ++set) {
+    if (set != *best && sets_[set].unfit.empty() && may_keep_limits(set) && has_time_for(set)) {
+      const double net = gain(set, *best) - std::max(kLeastGain, cost(set, *best));
+      if (net > most) {
+        most = net;
+        other = set;
       }
     }
   }
-  return least;
+  if (!other) {
+    return std::nullopt;
+  }
+  std::optional<std::size_t> next;
+  double most_learnt = 0;
+  for (const std::size_t set : {*other, *best}) {
+    const double learnt_per_s = learnt(*other, *best, set) / trial_s(set);
+    if (set != last_ && learnt_per_s > most_learnt) {
+      most_learnt = learnt_per_s;
+      next = set;
+    }
+  }
+  return next && has_time_for(*next) ? next : std::nullopt;
 }
 
+// What may exceed a limit comes behind what will not.
 std::optional<std::size_t> DeviceTrials::next_new() const {
   std::optional<std::size_t> best;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t set = 0; set < sets_.size(); ++set) {
-    if (!tried_[set] && !is_ruled_out(set)) {
+    if (!tried_[set] && sets_[set].unfit.empty() && (options_.all || may_keep_limits(set))) {
       const SetOutlook estimate = outlook(set);
-      // What may exceed a limit comes behind what will not.
       const double price =
           value(estimate) * (estimate.excess > 0 ? 1e6 * (1 + estimate.excess) : 1);
       if (price < least) {
@@ -342,6 +357,16 @@ std::optional<std::size_t> DeviceTrials::next_new() const {
 
 void DeviceTrials::add(std::size_t set, const TriedSet& tried) {
   expects(set < sets_.size() && tried.step_s.value > 0, "a set that there is, and steps of it");
+  time_.observe(set, std::log(tried.step_s.value), tried.step_s.error / tried.step_s.value);
+  if (tried.power_w && tried.power_w->value > 0) {
+    power_.observe(set, std::log(tried.power_w->value), 0);
+    knows_power_ = true;
+  }
+  if (set != last_) {
+    preparing_s_ +=
+        std::max(0.0, tried.took_s - static_cast<double>(tried.steps) * tried.step_s.value);
+    ++changes_;
+  }
   const int before = trials_[set]++;
   last_ = set;
   std::optional<TriedSet>& known = tried_[set];
@@ -371,9 +396,10 @@ std::string DeviceTrials::why_pruned(const SetOutlook& estimate) const {
   if (estimate.tried) {
     return "";
   }
-  if (is_ruled_out(estimate.set)) {
+  const std::optional<std::size_t> best = best_tried();
+  if (best && has_time_for(estimate.set)) {
     return fmt::format("predicted {:.2f} times the {} of the best",
-                       value(estimate) / least_value().value_or(value(estimate)),
+                       value(estimate) / value(outlook(*best)),
                        objective_noun(options_.objective));
   }
   return any_tried() ? "there is no time for another trial" : "";

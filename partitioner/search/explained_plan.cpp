@@ -75,7 +75,7 @@ double& part_of(TimeShares& time, TransferKind kind) {
 // Where the time of an action counts; nullptr for a layer's computing, which the model tells apart.
 double* part_of(TimeShares& time, const Plan& plan, const Action& action) {
   if (action.kind != Action::Kind::Compute) {
-    return &part_of(time, plan.transfers[static_cast<std::size_t>(action.transfer)].kind);
+    return &part_of(time, plan.transfers[action.transfer].kind);
   }
   if (action.phase == Phase::Update) {
     return &time.update_s;
@@ -92,7 +92,7 @@ TimeShares simulated_shares(const StepCost& cost,
   for (const auto& timeline : step.timelines) {
     for (const TimelineSpan& span : timeline) {
       const double seconds = (span.end_s - span.begin_s) / devices;
-      const Action& action = priced.actions[static_cast<std::size_t>(span.action)].action;
+      const Action& action = priced.actions[span.action].action;
       if (double* share = part_of(time, plan, action)) {
         *share += seconds;
       }
@@ -226,8 +226,7 @@ StepTraffic step_traffic(const PricedStep& step) {
     if (priced.action.kind != Action::Kind::Start) {
       continue;
     }
-    const auto transfer = static_cast<std::size_t>(priced.action.transfer);
-    for (const Parcel& parcel : step.transfers[transfer].parcels) {
+    for (const Parcel& parcel : step.transfers[priced.action.transfer].parcels) {
       traffic.sent.messages += parcel.messages;
       sent[static_cast<std::size_t>(parcel.from)] += parcel.bytes;
       received[static_cast<std::size_t>(parcel.to)] += parcel.bytes;

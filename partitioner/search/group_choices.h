@@ -91,8 +91,8 @@ class GroupChoices {
   std::vector<ConvolutionKernels> kernels_;  // of every layer
   GroupCosts costs_;
   std::vector<Arrangement> arrangements_;
-  std::vector<double> computing_w_;        // [rank]: beyond idling
-  std::vector<int> last_reader_;           // by map slot
+  std::vector<double> computing_w_;  // [rank]: beyond idling
+  IndexedVector<MapSlot, int> last_reader_;
   std::vector<int> last_backward_reader_;  // by layer
   RegionTable regions_;
   std::map<int, std::vector<GroupChoice>> made_;  // by first layer

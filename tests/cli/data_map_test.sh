@@ -40,6 +40,13 @@ expect 'another run has the same bits' same_bytes "$folder/moved/checkpoint.safe
 works 3 "${with_map[@]}" --run "$folder/seeded" --epochs 4 --seed 2
 expect 'with another seed it has not' bash -c "! cmp -s '$folder/moved/checkpoint.safetensors' '$folder/seeded/checkpoint.safetensors'"
 
+# Samples are not written through a link in the run folder, wherever it leads.
+mkdir -p "$folder/linked" "$folder/theirs"
+ln -s "$folder/theirs" "$folder/linked/samples"
+run 3 "${with_map[@]}" --run "$folder/linked" --epochs 1
+expect_refusal 'linked/samples: is a symbolic link, through which nothing is written: replace it with a folder'
+expect 'nothing is written there' test -z "$(ls "$folder/theirs")"
+
 # Interrupted and resumed it goes on with the same bits.
 works 3 "${with_map[@]}" --run "$folder/part" --steps 10 --schedule-steps 30
 works 3 "${with_map[@]}" --run "$folder/part" --steps 30 --schedule-steps 30 --resume "$folder/part/checkpoint.safetensors"

@@ -32,6 +32,33 @@ resumes batch-norm models/fashion-resnet.cfg 3 --grid 3x1 --groups 0-4
 resumes filters models/lenet5.cfg 3 --filter-parallel-from 2
 resumes half-gradients models/lenet5.cfg 4 --grid 2x2 --gradient-precision half
 
+# checkpoints_change_nothing NAME RANKS ARGUMENT...: a run learns the same, however often it is saved, and when it is resumed.
+checkpoints_change_nothing() {
+  local name=$1 ranks=$2 every
+  shift 2
+  local run=(train models/lenet5.cfg --data "$data" --batch 12 --seed 3 --no-eval "$@")
+  works "$ranks" "${run[@]}" --steps 8 --run "$folder/$name"
+  for every in 1 3; do
+    works "$ranks" "${run[@]}" --steps 8 --run "$folder/$name-$every" --checkpoint-every "$every"
+  done
+  works "$ranks" "${run[@]}" --steps 4 --run "$folder/$name-resumed"
+  works "$ranks" "${run[@]}" --steps 8 --run "$folder/$name-resumed" \
+    --resume "$folder/$name-resumed/checkpoint.safetensors"
+  for run in "$name"-{1,3,resumed}; do
+    expect "$run: the same losses" same_losses "$folder/$name" "$folder/$run" 0
+    [[ $run == *resumed ]] || expect "$run: the same checkpoint" same_bytes "$folder/$name/checkpoint.safetensors" "$folder/$run/checkpoint.safetensors"
+  done
+}
+
+checkpoints_change_nothing every-half 4 --grid 2x2 --gradient-precision half
+checkpoints_change_nothing every-topk 4 --grid 2x2 --gradient-precision topk:0.1
+checkpoints_change_nothing every-replicas 4 --replicas 2 --sync parameter-rank:2 --gradient-precision half
+
+# What compression has left is of one partition: it is said that it is dropped.
+train 2 models/lenet5.cfg every-half-1 --steps 10 --resume "$folder/every-half-1/checkpoint.safetensors" \
+  --grid 1x2 --gradient-precision half
+expect 'what is dropped is said' grep -q 'warning: .*what compressed messages had left out, is of another partition and is dropped' "$folder/err"
+
 # Under another partition, and into another folder: only the new steps are there.
 train 1 models/lenet5.cfg half --steps 10 --seed 3
 train 3 models/lenet5.cfg other --steps 20 --resume "$folder/half/checkpoint.safetensors" --grid 1x3
@@ -50,6 +77,26 @@ expect 'no step is there twice' test "$(losses "$folder/one" | wc -l)" -eq 15
 # Another seed is another order of pictures.
 train 1 models/lenet5.cfg half --steps 12 --resume "$folder/half/checkpoint.safetensors" --seed 4
 expect 'another seed is warned of' grep -q 'warning: .*--seed 3.*--seed 4' "$folder/err"
+
+# Half a last line, as a power cut leaves it, is left out, and that is said once and kept as an event.
+train 2 models/lenet5.cfg cut --steps 6 --grid 1x2
+truncate -s -9 "$folder/cut/metrics.jsonl"
+train 2 models/lenet5.cfg cut --steps 9 --grid 1x2 --resume "$folder/cut/checkpoint.safetensors"
+expect 'what is lost is said, once' test "$(grep -c 'warning: .*cut/metrics.jsonl: 1 damaged line is left out; step 6 has no line$' "$folder/err")" -eq 1
+expect 'the log keeps it' grep -q '"kind":"warning","text":".*metrics.jsonl: 1 damaged line is left out; step 6' "$folder/cut/events.jsonl"
+expect 'the lines are whole' valid_json "$folder/cut/metrics.jsonl"
+expect 'the other steps are there' test "$(losses "$folder/cut" | cut -d ' ' -f 1 | paste -s -d ' ')" = '1 2 3 4 5 7 8 9'
+train 2 models/lenet5.cfg cut --steps 11 --grid 1x2 --resume "$folder/cut/checkpoint.safetensors"
+expect 'later it is no damage, but a gap' grep -q 'warning: .*cut/metrics.jsonl: step 6 has no line$' "$folder/err"
+
+# What a model file says otherwise than before is said, in one line; --subdivisions is taken over.
+sed 's/^momentum=.*/&\nangle=7/; s/^decay=.*/decay=0.25/' models/lenet5.cfg >"$folder/other.cfg"
+train 1 models/lenet5.cfg keys --steps 3 --subdivisions 3
+train 1 "$folder/other.cfg" keys --steps 6 --resume "$folder/keys/checkpoint.safetensors"
+expect 'other keys are said' grep -q 'warning: .*was trained with angle=0, decay=[0-9.]*, now the model file has angle=7, decay=0.25$' "$folder/err"
+expect 'and nothing else' test "$(grep -c 'warning: .*was trained' "$folder/err")" -eq 1
+train 1 "$folder/other.cfg" keys --steps 9 --resume "$folder/keys/checkpoint.safetensors" --subdivisions 1
+expect 'other passes are said' grep -q 'warning: .*was trained with --subdivisions 3, now it is 1' "$folder/err"
 
 # only_its_own NAME MODEL PATTERN: a run does not go on with a model file that asks for the other optimizer, and all that
 # is in its folder stays as it was.

@@ -45,6 +45,33 @@ expect 'a lock file is left behind' test -e "$folder/busy/run.lock"
 works 1 "${training[@]}" --steps 2 --run "$folder/busy" --force --no-eval # the lock of the dead is none
 expect 'a run that ends takes its lock file away' test ! -e "$folder/busy/run.lock"
 
+# Whoever has made the folder chose where its links lead: nothing is written there. A run that is resumed reads through them.
+# linked MAKE_LINK...: the folder `linked`, in which each file of a run is a link to what somebody else has.
+linked() {
+  local name
+  mkdir "$folder/linked" "$folder/theirs"
+  for name in "${names[@]}"; do
+    printf 'of somebody, %s\n' "$name" >"$folder/theirs/$name"
+    printf 'half, %s\n' "$name" >"$folder/theirs/$name.partial"
+    "$@" "$folder/theirs/$name" "$folder/linked/$name"
+    "$@" "$folder/theirs/$name.partial" "$folder/linked/$name.partial"
+  done
+  cp -r "$folder/theirs" "$folder/theirs-before"
+}
+works 1 "${training[@]}" --epochs 2 --run "$folder/plain" --monitor on
+works 1 report "$folder/plain"
+mapfile -t names < <(ls "$folder/plain")
+names+=(run.lock timeline.json choice.json data-map.toml)
+expect 'these are the files of a run' test "${#names[@]}" -ge 15
+for make_link in 'ln -s' ln; do
+  linked $make_link
+  works 1 "${training[@]}" --epochs 2 --run "$folder/linked" --force
+  works 1 report "$folder/linked"
+  works 1 "${training[@]}" --epochs 3 --run "$folder/linked" --resume "$folder/linked/checkpoint.safetensors"
+  expect "$make_link: what the links lead to is as it was" diff -r "$folder/theirs-before" "$folder/theirs"
+  rm -r "$folder/linked" "$folder/theirs" "$folder/theirs-before"
+done
+
 # An earlier run.
 works 2 "${training[@]}" --steps 9 --run "$folder/run"
 cp -r "$folder/run" "$folder/before"

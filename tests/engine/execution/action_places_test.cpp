@@ -14,17 +14,15 @@ namespace {
 
 using engine::action_places;
 using engine::ActionPlace;
+using engine::ActionPlaces;
 using partitioner::Action;
 using partitioner::Phase;
 using partitioner::Schedule;
 
 // Whether an action of that phase stands at the time.
-bool happens(const Schedule& schedule,
-             const std::vector<ActionPlace>& places,
-             Phase phase,
-             int layer,
-             int time) {
-  for (std::size_t i = 0; i < places.size(); ++i) {
+bool happens(
+    const Schedule& schedule, const ActionPlaces& places, Phase phase, int layer, int time) {
+  for (const partitioner::ActionIndex i : places.indices()) {
     const Action& action = schedule.actions[i];
     if (action.kind == Action::Kind::Compute && action.phase == phase && action.layer == layer &&
         places[i].time == time) {
@@ -39,10 +37,10 @@ void check_brought_back(const partitioner::Network& network,
                         int rank,
                         bool keep_maps) {
   const auto own = static_cast<std::size_t>(rank);
-  const std::vector<ActionPlace> places = action_places(network, plan, plan.schedule);
+  const ActionPlaces places = action_places(network, plan, plan.schedule);
   const partitioner::ActivationArena arena =
       activation_arena(network, plan, rank, {.keep_maps = keep_maps});
-  for (std::size_t i = 0; i < arena.restored.size(); ++i) {
+  for (const partitioner::BufferIndex i : arena.restored.indices()) {
     if (arena.restored[i].bytes > 0) {
       CHECK(happens(
           plan.schedule, places, Phase::Restore, plan.buffers[own][i].map, arena.restored[i].from));
@@ -65,13 +63,13 @@ TEST_CASE("memory changes hands in the order of a schedule") {
       300, [](const tests::RandomCase& random, const partitioner::Plan& plan) {
         for (const partitioner::ScheduleOptions& options : tests::all_schedule_options()) {
           const Schedule schedule = make_schedule(random.network, plan, options);
-          const std::vector<ActionPlace> places = action_places(random.network, plan, schedule);
+          const ActionPlaces places = action_places(random.network, plan, schedule);
           CHECK(places.size() == schedule.actions.size());
           for (const partitioner::ScheduleSection& section : partitioner::kScheduleSections) {
             const partitioner::Section actions = schedule.*section.actions;
             CHECK(std::is_sorted(
-                places.begin() + actions.begin,
-                places.begin() + actions.end,
+                places.begin() + actions.begin.number(),
+                places.begin() + actions.end.number(),
                 [](const ActionPlace& a, const ActionPlace& b) { return a.time < b.time; }));
           }
         }

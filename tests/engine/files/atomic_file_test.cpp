@@ -91,14 +91,48 @@ TEST_CASE("two writers of one target are refused, one after the other is not") {
   CHECK(bytes_of(path) == "second");
 }
 
-TEST_CASE("a symbolic link keeps pointing at the file that is replaced") {
+TEST_CASE("where links are followed, one keeps pointing at the file that is replaced") {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "disk");
   put_bytes(folder / "disk" / "model", "old");
   std::filesystem::create_symlink(folder / "disk" / "model", folder / "link");
-  engine::write_atomically(folder / "link", "new");
+  engine::write_atomically(folder / "link", "new", engine::Links::Follow);
   CHECK(std::filesystem::is_symlink(folder / "link"));
   CHECK(bytes_of(folder / "disk" / "model") == "new");
+}
+
+TEST_CASE("nothing is written through a link, at the target or beside it") {
+  const TemporaryFolder folder;
+  put_bytes(folder / "other", "of somebody");
+  for (const char* name : {"model", "model.partial"}) {
+    for (const bool symbolic : {true, false}) {
+      CAPTURE(name);
+      CAPTURE(symbolic);
+      const auto link = folder / name;
+      symbolic ? std::filesystem::create_symlink(folder / "other", link)
+               : std::filesystem::create_hard_link(folder / "other", link);
+      engine::write_atomically(folder / "model", "new");
+      CHECK(bytes_of(folder / "other") == "of somebody");
+      CHECK(bytes_of(folder / "model") == "new");
+      CHECK(!std::filesystem::is_symlink(folder / "model"));
+      CHECK(folder.entries() == 2);
+      std::filesystem::remove(folder / "model");
+    }
+  }
+}
+
+TEST_CASE("a link to nothing, to a folder or to a device is replaced like any other") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "disk");
+  for (const std::filesystem::path& end :
+       {folder / "missing", folder / "disk", std::filesystem::path("/dev/null")}) {
+    CAPTURE(end);
+    std::filesystem::create_symlink(end, folder / "model");
+    engine::write_atomically(folder / "model", "new");
+    CHECK(bytes_of(folder / "model") == "new");
+    std::filesystem::remove(folder / "model");
+  }
+  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("folders, devices and missing folders are refused as targets, by name") {

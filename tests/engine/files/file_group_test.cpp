@@ -53,6 +53,31 @@ TEST_CASE("what a writer that was killed has left is replaced") {
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE("a group writes through no link, and below its root into no linked folder") {
+  const tests::TemporaryFolder folder;
+  tests::put_bytes(folder / "other", "of somebody");
+  std::filesystem::create_directory(folder / "disk");
+  std::filesystem::create_hard_link(folder / "other", folder / "a.partial");
+  std::filesystem::create_symlink(folder / "other", folder / "b.partial");
+  std::filesystem::create_symlink(folder / "other", folder / "b");
+  engine::FileGroup group(folder.path());
+  group.add(folder / "a", bytes("new"));
+  group.add(folder / "b", bytes("new"));
+  group.commit();
+  CHECK(tests::bytes_of(folder / "other") == "of somebody");
+  CHECK(tests::bytes_of(folder / "b") == "new");
+  std::filesystem::create_directory(folder / "c");
+  std::filesystem::create_symlink(folder / "disk", folder / "c" / "link");
+  CHECK(tests::has(
+      tests::input_error_of([&] { group.add(folder / "c" / "link" / "d" / "e", bytes("x")); }),
+      (folder / "c" / "link").string() + ": is a symbolic link"));
+  CHECK(std::filesystem::is_empty(folder / "disk"));
+  std::filesystem::create_symlink(folder / "c", folder / "linked");
+  engine::FileGroup other(folder / "linked");
+  CHECK(tests::has(tests::input_error_of([&] { other.add(folder / "linked" / "e", bytes("x")); }),
+                   "is a symbolic link"));
+}
+
 TEST_CASE("a group holds more files than a process may have open") {
   const tests::TemporaryFolder folder;
   engine::FileGroup group;

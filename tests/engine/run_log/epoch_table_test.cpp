@@ -1,6 +1,8 @@
 #include "engine/run_log/epoch_table.h"
 
+#include <filesystem>
 #include <string>
+#include <sys/stat.h>
 
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
@@ -52,6 +54,20 @@ TEST_CASE("a run that goes on keeps earlier rows, and the steps of an epoch that
   CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "2,4,0.5,6,,,4,4,\n");
   table.copy_to(folder / "copy.csv");
   CHECK(tests::bytes_of(folder / "copy.csv") == tests::bytes_of(folder / "epochs.csv"));
+}
+
+TEST_CASE("a line that is longer than any row is left out, and a pipe is not waited for") {
+  const tests::TemporaryFolder folder;
+  const std::string first = "1,2,0.5,2,0.125,0.75,4,4,\n";
+  tests::put_bytes(
+      folder / "epochs.csv",
+      kTitles + first + "2,3," + std::string(5000, '1') + "\n2,4,0.5,2,0.1,0.8,4,4,\n");
+  const EpochTable table(folder / "epochs.csv", folder / "metrics.jsonl", 4);
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "2,4,0.5,2,0.1,0.8,4,4,\n");
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  std::filesystem::create_symlink(folder / "pipe", folder / "linked.csv");
+  const EpochTable other(folder / "linked.csv", folder / "metrics.jsonl", 4);
+  CHECK(tests::bytes_of(folder / "linked.csv") == kTitles);
 }
 
 TEST_CASE("a run from the start keeps no row of an earlier one") {

@@ -45,6 +45,17 @@ TEST_CASE("a batch of the request is one pass unless it says otherwise") {
             .subdivisions == 3);
 }
 
+TEST_CASE("a run that goes on keeps the batch and the passes of its checkpoint") {
+  engine::TrainingRecord before;
+  before.images = 12;
+  before.subdivisions = 3;
+  const auto training = training_options(TrainingRequest{}, model_with(64, 16, 100), before);
+  CHECK(training.batch == 12);
+  CHECK(training.subdivisions == 3);
+  CHECK(training_options(TrainingRequest{.subdivisions = 2}, model_with(64, 16, 100), before)
+            .subdivisions == 2);
+}
+
 TEST_CASE("a batch that cannot be divided is refused by the name of the model") {
   const TrainingRequest request{.model = "net.cfg", .batch = 10, .subdivisions = 3};
   const std::string refusal =

@@ -13,12 +13,15 @@ using engine::TrainingRecord;
 
 TrainingRecord some_record() {
   return {.images = 8,
+          .subdivisions = 2,
           .pictures = 48,
           .data_digest = "0123456789abcdef",
           .schedule_steps = 20,
           .batch_norm = engine::BatchNormMode::Frozen,
           .gradient_precision = "topk:0.1",
           .sync = "local:4",
+          .replicas = 2,
+          .settings = {{"momentum", "0.9"}, {"angle", "0"}},
           .inexact = {"gradients \"in part\"", "batch statistics of each tile"}};
 }
 
@@ -52,9 +55,41 @@ TEST_CASE("each thing that a run does otherwise is a phrase of its own") {
   now.batch_norm = engine::BatchNormMode::Sync;
   now.gradient_precision = "exact";
   now.sync = "every-step";
+  now.replicas = 1;
+  now.subdivisions = 4;
+  now.settings = {{"momentum", "0.5"}, {"angle", "7"}, {"gamma", "1"}};
   const auto found = differences(some_record(), now);
-  REQUIRE(found.size() == 5);
+  REQUIRE(found.size() == 8);
   CHECK(tests::has(found[0], "48 pictures, now there are 47"));
   CHECK(tests::has(found[1], "--schedule-steps 20 keeps the old one"));
   CHECK(tests::has(found[2], "--batch-norm frozen, now it is sync"));
+  CHECK(tests::has(found[5], "--replicas 2, now it is 1"));
+  CHECK(tests::has(found[6], "--subdivisions 2, now it is 4"));
+  CHECK(found[7] ==
+        "was trained with angle=0, momentum=0.9, now the model file has angle=7, momentum=0.5");
+}
+
+TEST_CASE("a record that knows less is read, and what it does not know is no difference") {
+  const TrainingRecord before = engine::parse_training_record(
+      R"({"images":8,"pictures":48,"data_digest":"0123456789abcdef","schedule_steps":20,)"
+      R"("batch_norm":"frozen","gradient_precision":"topk:0.1","sync":"every-step","inexact":[]})",
+      "f");
+  TrainingRecord now = some_record();
+  now.sync = "every-step";
+  now.replicas = 1;
+  CHECK(differences(before, now).empty());
+}
+
+TEST_CASE("numbers of a record that no training can have are damage") {
+  for (const auto& [right, wrong] : {std::pair{R"("images":8)", R"("images":0)"},
+                                     std::pair{R"("images":8)", R"("images":-8)"},
+                                     std::pair{R"("images":8)", R"("images":7)"},
+                                     std::pair{R"("subdivisions":2)", R"("subdivisions":-2)"},
+                                     std::pair{R"("subdivisions":2)", R"("subdivisions":3)"}}) {
+    std::string text = to_json(some_record());
+    text.replace(text.find(right), std::string(right).size(), wrong);
+    CAPTURE(wrong);
+    CHECK(tests::has(tests::input_error_of([&] { (void)engine::parse_training_record(text, "f"); }),
+                     "another version of this program wrote the file, or it is damaged"));
+  }
 }

@@ -99,7 +99,7 @@ void check_adjoint(const Communicator& world,
   CHECK(std::abs(forward.value - backward.value) <= kRounding * forward.magnitude);
 }
 
-Region region_of(const Plan& plan, int rank, int buffer) {
+Region region_of(const Plan& plan, int rank, partitioner::BufferIndex buffer) {
   return buffer == partitioner::kNoBuffer ? Region{} : plan.buffer(rank, buffer).region;
 }
 
@@ -158,7 +158,8 @@ TEST_CASE("adding backward is the adjoint of copying forward in every reduction 
   const Communicator world = Communicator::world();
   for_each_plan(world.size(), [&](const tests::RandomCase&, const Plan& plan, std::uint64_t seed) {
     for (const partitioner::Transfer& transfer : plan.transfers) {
-      if (transfer.kind == partitioner::TransferKind::MapGradient && transfer.list_of < 0) {
+      if (transfer.kind == partitioner::TransferKind::MapGradient &&
+          transfer.list_of == partitioner::kNoTransfer) {
         INFO("seed ", seed, " map ", transfer.subject);
         const Region home = home_region(plan, transfer.subject, world.rank());
         check_adjoint(world, transfer.messages, home, home, seed);

@@ -29,6 +29,7 @@ using engine::Execution;
 using engine::Pass;
 using engine::PerformedAction;
 using partitioner::Action;
+using partitioner::ActionIndex;
 using partitioner::Compression;
 using partitioner::Plan;
 using partitioner::Schedule;
@@ -63,7 +64,7 @@ Messages planned_messages(const Plan& plan, const Action& action, int rank) {
   if (action.kind != Action::Kind::Start) {
     return messages;
   }
-  const Transfer& transfer = plan.transfers[static_cast<std::size_t>(action.transfer)];
+  const Transfer& transfer = plan.transfers[action.transfer];
   for_each_message(plan, transfer, [&](int from, int to, const partitioner::Payload& payload) {
     const bool last_of_loss = transfer.kind == TransferKind::Loss && transfer.subject == 1;
     const Index bytes =
@@ -124,9 +125,9 @@ class Watched {
     }
     execution_.update(pass, [&](int bucket) { updated_.push_back(bucket); });
     const Schedule& schedule = execution_.schedule(pass);
-    std::vector<std::pair<int, Index>> expected;
+    std::vector<std::pair<ActionIndex, Index>> expected;
     for_each_action(
-        schedule, passes, [&](int action, Index of) { expected.emplace_back(action, of); });
+        schedule, passes, [&](ActionIndex action, Index of) { expected.emplace_back(action, of); });
     compare(schedule, expected);
     const auto buckets = static_cast<int>(plan_.buckets.size());
     REQUIRE(static_cast<int>(updated_.size()) == buckets);
@@ -142,9 +143,9 @@ class Watched {
     execution_.forward(pass);
     (void)execution_.exchange_loss(pass);
     const Schedule& schedule = execution_.schedule(pass);
-    std::vector<std::pair<int, Index>> expected;
+    std::vector<std::pair<ActionIndex, Index>> expected;
     for (const partitioner::Section& section : {schedule.forward, schedule.loss}) {
-      for_each_action(schedule, section, 0, 1, [&](int action, Index of) {
+      for_each_action(schedule, section, 0, 1, [&](ActionIndex action, Index of) {
         expected.emplace_back(action, of);
       });
     }
@@ -186,7 +187,8 @@ class Watched {
     return pass;
   }
 
-  void compare(const Schedule& schedule, const std::vector<std::pair<int, Index>>& expected) {
+  void compare(const Schedule& schedule,
+               const std::vector<std::pair<ActionIndex, Index>>& expected) {
     const std::vector<PerformedAction> performed = execution_.performed();
     execution_.record(false);
     REQUIRE(performed.size() == expected.size());
@@ -197,7 +199,7 @@ class Watched {
       CHECK(performed[i].pass == pass);
       CHECK(performed[i].begin_s <= performed[i].end_s);
       CHECK((i == 0 || performed[i - 1].end_s <= performed[i].begin_s));
-      const Action& action = schedule.actions[static_cast<std::size_t>(number)];
+      const Action& action = schedule.actions[number];
       const Messages wanted = urgent_messages(action);
       const Messages found = messages_during(performed[i], posted_);
       counted += found.size();
@@ -213,7 +215,7 @@ class Watched {
   // What is posted while the action is performed.
   [[nodiscard]] Messages urgent_messages(const Action& action) {
     Messages messages = planned_messages(plan_, action, world_.rank());
-    if (action.transfer >= 0 && plan_.transfers[static_cast<std::size_t>(action.transfer)].yields) {
+    if (action.transfer != partitioner::kNoTransfer && plan_.transfers[action.transfer].yields) {
       yielding_.insert(yielding_.end(), messages.begin(), messages.end());
       return {};
     }
@@ -226,14 +228,15 @@ class Watched {
                                       const Messages& wanted) const {
     const Transfer none;
     const Transfer& of =
-        action.transfer < 0 ? none : plan_.transfers[static_cast<std::size_t>(action.transfer)];
-    return fmt::format("{} {} {} in pass {}:{}; planned:{}",
-                       name_of(action.kind),
-                       action.transfer < 0 ? name_of(action.phase) : name_of(of.kind),
-                       action.transfer < 0 ? action.layer : of.subject,
-                       pass,
-                       listed(found),
-                       listed(wanted));
+        action.transfer == partitioner::kNoTransfer ? none : plan_.transfers[action.transfer];
+    return fmt::format(
+        "{} {} {} in pass {}:{}; planned:{}",
+        name_of(action.kind),
+        action.transfer == partitioner::kNoTransfer ? name_of(action.phase) : name_of(of.kind),
+        action.transfer == partitioner::kNoTransfer ? action.layer : of.subject,
+        pass,
+        listed(found),
+        listed(wanted));
   }
 
   Communicator world_;

@@ -96,7 +96,7 @@ TEST_CASE("replicas go on from a checkpoint with the same bits as without a paus
 TEST_CASE("what compression has left of gradients is part of a checkpoint") {
   const Communicator world = Communicator::world();
   for (const Compression& compression : tests::kCompressions) {
-    if (!compression.by_runs()) {
+    if (compression == Compression::Exact) {
       continue;
     }
     const Settings settings{.normalizes = true, .compression = compression};
@@ -110,8 +110,10 @@ TEST_CASE("what compression has left of gradients is part of a checkpoint") {
       values = whole.values();
     }
     Training resumed({}, settings, world);
-    CHECK(load(file, resumed, world) == RankStates::Restored);
+    CHECK(load(file, resumed, world) ==
+          (world.size() == 1 ? RankStates::None : RankStates::Restored));
     resumed.steps(2);
+    INFO(to_text(compression));
     CHECK(resumed.values() == values);
   }
 }

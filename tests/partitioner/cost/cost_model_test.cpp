@@ -266,7 +266,7 @@ TEST_CASE("parameters are shared in the messages that the plan has") {
       if (priced.action.kind != Action::Kind::Start) {
         continue;
       }
-      const auto& transfer = step.transfers[static_cast<std::size_t>(priced.action.transfer)];
+      const auto& transfer = step.transfers[priced.action.transfer];
       for (const Parcel& parcel : transfer.parcels) {
         if (transfer.bulk) {
           out[static_cast<std::size_t>(parcel.from)].messages += parcel.messages;

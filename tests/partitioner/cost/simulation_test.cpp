@@ -177,7 +177,8 @@ TEST_CASE("who sends waits until its messages have left where the transfer says 
                                   .waits_for_sends = waits_for_sends};  // 10 s on the wire
     PricedStep priced{.ranks = 2, .transfers = {transfer}, .actions = {}};
     for (const auto kind : {Action::Kind::Start, Action::Kind::Finish}) {
-      priced.actions.push_back({.action = {.kind = kind, .transfer = 0}, .seconds = {}});
+      priced.actions.push_back(
+          {.action = {.kind = kind, .transfer = TransferIndex(0)}, .seconds = {}});
     }
     priced.actions.push_back({.action = {.kind = Action::Kind::Compute}, .seconds = {5, 0}});
     const SimulatedStep step = simulate(priced, wires(2));
@@ -305,8 +306,7 @@ TEST_CASE("a timeline has no gaps, and its parts add up to the prices of all act
       for (const PricedAction& action : priced.actions) {
         computing_s += action.seconds.empty() ? 0 : action.seconds[own];
         if (action.action.kind == Action::Kind::Start) {
-          const auto transfer = static_cast<std::size_t>(action.action.transfer);
-          for (const Parcel& parcel : priced.transfers[transfer].parcels) {
+          for (const Parcel& parcel : priced.transfers[action.action.transfer].parcels) {
             const bool is_own = parcel.from == rank || parcel.to == rank;
             packing_s += is_own ? parcel_processor_seconds(cluster.device(rank), parcel) : 0;
           }
@@ -342,16 +342,17 @@ TEST_CASE("a priced step performs the schedule of its passes, an update before a
     const tests::RandomCase random = tests::random_case(seed, ranks, {});
     const ClusterProfile cluster = tests::random_cluster(draw, ranks);
     const Plan plan = make_plan(random.network, random.partition, random.batch);
-    std::vector<std::pair<int, Index>> scheduled;
-    for_each_action(
-        plan.schedule, 3, [&](int action, Index pass) { scheduled.emplace_back(action, pass); });
+    std::vector<std::pair<ActionIndex, Index>> scheduled;
+    for_each_action(plan.schedule, 3, [&](ActionIndex action, Index pass) {
+      scheduled.emplace_back(action, pass);
+    });
     const PricedStep step = priced_step(random.network, plan, cluster, {.passes = 3});
     REQUIRE(step.actions.size() == scheduled.size());
     const Section& update = plan.schedule.update;
-    std::vector<std::pair<int, Index>> performed;
-    std::vector<std::pair<int, Index>> of_update;
+    std::vector<std::pair<ActionIndex, Index>> performed;
+    std::vector<std::pair<ActionIndex, Index>> of_update;
     for (const PricedAction& action : step.actions) {
-      CHECK(action.action == plan.schedule.actions[static_cast<std::size_t>(action.number)]);
+      CHECK(action.action == plan.schedule.actions[action.number]);
       const bool updates = action.number >= update.begin;
       (updates ? of_update : performed).emplace_back(action.number, updates ? 2 : action.pass);
     }

@@ -19,11 +19,10 @@ using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): 
 
 std::vector<MemorySlot> all_slots(const ActivationArena& arena) {
   std::vector<MemorySlot> all;
-  for (const auto* slots : {&arena.values,
-                            &arena.recomputed,
-                            &arena.restored,
-                            &arena.gradients,
-                            &arena.pre_activations,
+  for (const auto* slots : {&arena.values, &arena.recomputed, &arena.restored, &arena.gradients}) {
+    all.insert(all.end(), slots->begin(), slots->end());
+  }
+  for (const auto* slots : {&arena.pre_activations,
                             &arena.recomputed_pre_activations,
                             &arena.argmax,
                             &arena.recomputed_argmax}) {
@@ -77,20 +76,19 @@ void check_recomputed_layer(
   CHECK((!keeps_pre_activations(network.layer(layer).operation) ||
          holds(arena.recomputed_pre_activations[at], time)));
   if (arena.again[at].output) {
-    CHECK(holds(arena.recomputed[static_cast<std::size_t>(plan.producer(rank, result))], time));
+    CHECK(holds(arena.recomputed[plan.producer(rank, result)], time));
     CHECK((!std::holds_alternative<MaxPool>(network.layer(result).operation) ||
            !network.layer(result).has_backward ||
            holds(arena.recomputed_argmax[static_cast<std::size_t>(result)], time)));
   }
   for (std::size_t i = 0; i < network.layer(layer).inputs.size(); ++i) {
-    const int input = plan.read_from[static_cast<std::size_t>(rank)][at][i];
+    const BufferIndex input = plan.read_from[static_cast<std::size_t>(rank)][at][i];
     if (input == kNoBuffer) {
       continue;
     }
-    const auto in = static_cast<std::size_t>(input);
     const bool inside = plan.group(network.layer(layer).inputs[i]) == plan.group(layer);
-    CHECK((holds(arena.values[in], time) || holds(arena.restored[in], time) ||
-           (inside && holds(arena.recomputed[in], time))));
+    CHECK((holds(arena.values[input], time) || holds(arena.restored[input], time) ||
+           (inside && holds(arena.recomputed[input], time))));
   }
 }
 
@@ -104,15 +102,14 @@ void check_layer(
   const bool is_fused = layer > 0 && arena.fused_pool[at - 1] == layer;
   const bool has_pool = arena.fused_pool[at] != kNoLayer;
   const int result = has_pool ? arena.fused_pool[at] : layer;
-  const int output = plan.producer(rank, result);
+  const BufferIndex output = plan.producer(rank, result);
   if (output == kNoBuffer || is_fused || plan.tile(layer, rank).computed.empty()) {
     return;
   }
-  const auto out = static_cast<std::size_t>(output);
-  CHECK(holds(arena.values[out], layer));
-  CHECK(holds(arena.gradients[out], first) == spec.has_backward);
-  CHECK((!backward_reads_output(network.layer(layer)) || holds(arena.values[out], first) ||
-         holds(arena.recomputed[out], first)));
+  CHECK(holds(arena.values[output], layer));
+  CHECK(holds(arena.gradients[output], first) == spec.has_backward);
+  CHECK((!backward_reads_output(network.layer(layer)) || holds(arena.values[output], first) ||
+         holds(arena.recomputed[output], first)));
   if (arena.again[at].runs) {
     check_recomputed_layer(network, plan, rank, layer, arena);
   }
@@ -128,34 +125,33 @@ void check_layer(
     CHECK(holds(pre_activations, first + 1));
     if (normalizes(operation) && network.layer(layer).inputs[0] == kImage) {
       const auto of_pool = static_cast<std::size_t>(result);
-      CHECK(holds(arena.gradients[out], first + 1));
+      CHECK(holds(arena.gradients[output], first + 1));
       CHECK((!has_pool || holds(arena.argmax[of_pool], first + 1) ||
              holds(arena.recomputed_argmax[of_pool], first + 1)));
     }
   } else if (!has_pool) {
-    CHECK(holds(arena.gradients[out], first + 1));
+    CHECK(holds(arena.gradients[output], first + 1));
   } else if (arena.argmax_pool[at] == kNoLayer || network.layer(layer).inputs[0] != kImage) {
     CHECK(holds(arena.pre_activation_gradients[at], first));
     CHECK(holds(arena.pre_activation_gradients[at], first + 1));
   }
   if (arena.argmax_pool[at] != kNoLayer) {
     const auto of_pool = static_cast<std::size_t>(arena.argmax_pool[at]);
-    CHECK(holds(arena.gradients[out], first + 1));
+    CHECK(holds(arena.gradients[output], first + 1));
     CHECK((holds(arena.argmax[of_pool], first + 1) ||
            holds(arena.recomputed_argmax[of_pool], first + 1)));
   }
-  for (const int input : plan.read_from[static_cast<std::size_t>(rank)][at]) {
+  for (const BufferIndex input : plan.read_from[static_cast<std::size_t>(rank)][at]) {
     if (input == kNoBuffer) {
       continue;
     }
-    const auto in = static_cast<std::size_t>(input);
     const int map = plan.buffer(rank, input).map;
-    CHECK(holds(arena.values[in], layer));
+    CHECK(holds(arena.values[input], layer));
     CHECK((map == kImage || !spec.has_backward ||
-           holds(arena.gradients[in], first + 1) == network.takes_gradient(map)));
-    CHECK((network.takes_gradient(map) || arena.gradients[in].bytes == 0));
-    CHECK((!backward_reads_inputs(network.layer(layer)) || holds(arena.values[in], first + 1) ||
-           holds(arena.recomputed[in], first + 1) || holds(arena.restored[in], first + 1)));
+           holds(arena.gradients[input], first + 1) == network.takes_gradient(map)));
+    CHECK((network.takes_gradient(map) || arena.gradients[input].bytes == 0));
+    CHECK((!backward_reads_inputs(network.layer(layer)) || holds(arena.values[input], first + 1) ||
+           holds(arena.recomputed[input], first + 1) || holds(arena.restored[input], first + 1)));
   }
 }
 
@@ -168,8 +164,8 @@ Network pooled_chain() {
                        tests::convolution(16, 1)});
 }
 
-const MemorySlot& of_map(const std::vector<MemorySlot>& slots, const Plan& plan, int map) {
-  return slots[static_cast<std::size_t>(plan.producer(0, map))];
+const MemorySlot& of_map(const ActivationArena::OfBuffers& slots, const Plan& plan, int map) {
+  return slots[plan.producer(0, map)];
 }
 
 }  // namespace
@@ -244,9 +240,9 @@ TEST_CASE("kept maps all lie apart, and none is left out") {
       }
     }
     for (int map = 0; map < random.network.size(); ++map) {
-      const int buffer = plan.producer(1, map);
+      const BufferIndex buffer = plan.producer(1, map);
       CHECK((buffer == kNoBuffer || plan.buffer(1, buffer).region.empty() ||
-             arena.values[static_cast<std::size_t>(buffer)].bytes > 0));
+             arena.values[buffer].bytes > 0));
     }
   }
 }

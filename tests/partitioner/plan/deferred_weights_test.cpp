@@ -178,7 +178,7 @@ TEST_CASE("a step computes one half while maps travel, the other while batch sta
       continue;
     }
     const int more = action.kind == Action::Kind::Start ? 1 : -1;
-    const Transfer& transfer = plan.transfers[static_cast<std::size_t>(action.transfer)];
+    const Transfer& transfer = plan.transfers[action.transfer];
     if (transfer.subject == 0 && transfer.kind == TransferKind::MapGradient) {
       maps += more;
     } else if (transfer.subject == 0 && transfer.kind == TransferKind::StatisticsGradient) {
@@ -203,9 +203,8 @@ TEST_CASE(
   bool on_their_way = false;
   for (const PricedAction& priced : priced_step(network, plan, cluster, {}).actions) {
     const Action& action = priced.action;
-    const Transfer* transfer = action.kind == Kind::Compute
-                                   ? nullptr
-                                   : &plan.transfers[static_cast<std::size_t>(action.transfer)];
+    const Transfer* transfer =
+        action.kind == Kind::Compute ? nullptr : &plan.transfers[action.transfer];
     const bool statistics = transfer != nullptr &&
                             transfer->kind == TransferKind::StatisticsGradient &&
                             transfer->subject == 1;

@@ -65,12 +65,12 @@ TEST_CASE("images of fewer than the most that ranks may have are regions of a pl
   }
   for (std::size_t rank = 0; rank < 3; ++rank) {
     CHECK(plan.layers[rank] == expected.layers[rank]);
-    for (std::size_t i = 0; i < plan.buffers[rank].size(); ++i) {
+    for (const partitioner::BufferIndex i : plan.buffers[rank].indices()) {
       CHECK(plan.buffers[rank][i].region == expected.buffers[rank][i].region);
     }
   }
   REQUIRE(plan.transfers.size() == expected.transfers.size());
-  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+  for (const partitioner::TransferIndex i : plan.transfers.indices()) {
     CHECK(messages_of(plan, plan.transfers[i]) == messages_of(expected, expected.transfers[i]));
   }
   CHECK(check(network, plan).empty());

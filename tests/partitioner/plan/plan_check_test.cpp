@@ -143,7 +143,7 @@ TEST_CASE("a backward pass that leaves out cells whose gradient a layer above wr
 
 TEST_CASE("a missing buffer is noticed, of a producer and of a reader") {
   Plan plan = sound_plan();
-  plan.produced_in[3][1] = kNoBuffer;
+  plan.produced_in[3][partitioner::map_slot(0)] = kNoBuffer;
   CHECK(is_refused(plan));
   plan = sound_plan();
   plan.read_from[3][2][0] = kNoBuffer;
@@ -152,8 +152,8 @@ TEST_CASE("a missing buffer is noticed, of a producer and of a reader") {
 
 TEST_CASE("a buffer without room for the border is noticed") {
   Plan plan = sound_plan();
-  const int buffer = plan.read_from[3][2][0];
-  ++plan.buffers[3][static_cast<std::size_t>(buffer)].region.cols.begin;
+  const partitioner::BufferIndex buffer = plan.read_from[3][2][0];
+  ++plan.buffers[3][buffer].region.cols.begin;
   CHECK(is_refused(plan));
 }
 
@@ -183,8 +183,8 @@ TEST_CASE("a message to a rank without room for it is noticed") {
   Region cells = tile(plan, 1, 3).owned;
   cells.channels = {0, 1};
   exchange_of(plan, 1).messages.push_back({3, 0, partitioner::Payload::cells(cells)});
-  plan.buffers[0].clear();
-  plan.produced_in[0].assign(plan.produced_in[0].size(), kNoBuffer);
+  plan.buffers[0] = {};
+  std::fill(plan.produced_in[0].begin(), plan.produced_in[0].end(), kNoBuffer);
   CHECK(is_refused(plan));
 }
 

@@ -130,7 +130,7 @@ TEST_CASE("compressed gradients and values of a plan take fewer bytes") {
     const Plan plan = make_plan(random.network, partition, random.batch);
     Index bytes = 0;
     for (const BucketPlan& bucket : plan.buckets) {
-      const Transfer& values = plan.transfers[static_cast<std::size_t>(bucket.values)];
+      const Transfer& values = plan.transfers[bucket.values];
       for_each_message(plan, values, [&](int, int, const partitioner::Payload& payload) {
         bytes += message_bytes(plan, values, payload, 4);
       });

@@ -29,7 +29,7 @@ using Passes = Action::Passes;
 std::string described(const Plan& plan, const Action& action) {
   std::string text = name_of(action.kind);
   if (action.kind != Kind::Compute) {
-    const Transfer& transfer = plan.transfers[static_cast<std::size_t>(action.transfer)];
+    const Transfer& transfer = plan.transfers[action.transfer];
     text += fmt::format(" {} {}", name_of(transfer.kind), transfer.subject);
   } else if (action.bucket >= 0) {
     text += fmt::format(" {} {}", name_of(action.phase), action.bucket);
@@ -44,8 +44,8 @@ std::string described(const Plan& plan, const Action& action) {
 
 std::vector<std::string> described(const Plan& plan, const Section& section) {
   std::vector<std::string> lines;
-  for (int i = section.begin; i < section.end; ++i) {
-    lines.push_back(described(plan, plan.schedule.actions[static_cast<std::size_t>(i)]));
+  for (ActionIndex i = section.begin; i < section.end; ++i) {
+    lines.push_back(described(plan, plan.schedule.actions[i]));
   }
   return lines;
 }
@@ -119,7 +119,7 @@ TEST_CASE("messages are sorted by receiver, then sender, and a transfer brings c
           std::is_sorted(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
             return a.to != b.to ? a.to < b.to : a.from < b.from;
           }));
-      CHECK((transfer.list_of < 0 || transfer.messages.empty()));
+      CHECK((transfer.list_of == kNoTransfer || transfer.messages.empty()));
       const bool of_map =
           transfer.kind == TransferKind::FeatureMap || transfer.kind == TransferKind::MapGradient;
       for (const Message& message : messages) {
@@ -225,7 +225,7 @@ TEST_CASE("gradients of a map run back where its cells have come from") {
           transfer.group == plan.group(transfer.subject)) {
         continue;
       }
-      const Transfer& forward = plan.transfers[static_cast<std::size_t>(transfer.list_of)];
+      const Transfer& forward = plan.transfers[transfer.list_of];
       CHECK(forward.kind == TransferKind::FeatureMap);
       CHECK(forward.subject == transfer.subject);
       CHECK(forward.group == transfer.group);
@@ -297,12 +297,12 @@ TEST_CASE("parameters travel with the first and the last pass of a step") {
   const Plan plan = make_plan(network, apart(network), 1);
   const std::size_t every = static_cast<std::size_t>(
       std::count_if(plan.schedule.actions.begin(),
-                    plan.schedule.actions.begin() + plan.schedule.backward.end,
+                    plan.schedule.actions.begin() + plan.schedule.backward.end.number(),
                     [](const Action& of) { return of.passes == Passes::Every; }));
   std::vector<Lines> passes(3);
-  for_each_action(plan.schedule, 3, [&](int action, Index pass) {
+  for_each_action(plan.schedule, 3, [&](ActionIndex action, Index pass) {
     passes[static_cast<std::size_t>(pass)].push_back(
-        described(plan, plan.schedule.actions[static_cast<std::size_t>(action)]));
+        described(plan, plan.schedule.actions[action]));
   });
   CHECK(passes[0].size() == every + 1);
   CHECK(passes[0][1] == "finish parameter value 0 (first)");
@@ -318,9 +318,8 @@ TEST_CASE("gradients of shift and scale are reduced where ranks normalise by the
   const auto elements = [&](Statistics statistics) {
     Index sum = 0;
     for (const Action& action : make_schedule(network, plan, {.statistics = statistics}).actions) {
-      const Transfer* of = action.transfer < 0
-                               ? nullptr
-                               : &plan.transfers[static_cast<std::size_t>(action.transfer)];
+      const Transfer* of =
+          action.transfer == kNoTransfer ? nullptr : &plan.transfers[action.transfer];
       if (action.kind == Kind::Start && of->kind == TransferKind::ParameterGradient) {
         for_each_message(plan, *of, [&](int, int, const Payload& payload) {
           sum += payload.element_count().elements;
@@ -343,23 +342,21 @@ struct Damage {
   Plan plan = make_plan(network, apart(network), 1);
   Schedule schedule = plan.schedule;
 
-  int place(const std::string& line) const {
-    for (std::size_t i = 0; i < plan.schedule.actions.size(); ++i) {
+  ActionIndex place(const std::string& line) const {
+    for (const ActionIndex i : plan.schedule.actions.indices()) {
       if (described(plan, plan.schedule.actions[i]) == line) {
-        return static_cast<int>(i);
+        return i;
       }
     }
     FAIL("no such action: ", line);
-    return -1;
+    return {};
   }
-  Action& action(const std::string& line) {
-    return schedule.actions[static_cast<std::size_t>(place(line))];
-  }
+  Action& action(const std::string& line) { return schedule.actions[place(line)]; }
   // Moves an action to where another stands; those between make room.
   void move(const std::string& line, const std::string& to) {
     const auto begin = schedule.actions.begin();
-    const int from = place(line);
-    const int target = place(to);
+    const int from = place(line).number();
+    const int target = place(to).number();
     if (from < target) {
       std::rotate(begin + from, begin + from + 1, begin + target + 1);
     } else {
@@ -426,8 +423,8 @@ TEST_CASE("actions of the wrong pass, part or transfer are found out") {
       {"start feature map 0", [](Action& of) { of.passes = Passes::Last; }},
       {"compute forward 1.0", [](Action& of) { of.part = 1; }},
       {"compute backward weights 1.1", [](Action& of) { of.part = 0; }},
-      {"start feature map 0", [](Action& of) { of.transfer = 1000; }},
-      {"finish feature map 0", [](Action& of) { of.transfer = 0; }}};
+      {"start feature map 0", [](Action& of) { of.transfer = TransferIndex(1000); }},
+      {"finish feature map 0", [](Action& of) { of.transfer = TransferIndex(0); }}};
   for (const auto& [line, change] : changes) {
     CAPTURE(line);
     Damage damaged;
@@ -442,13 +439,15 @@ TEST_CASE("work between filters that are prepared and their use is found out") {
   partition.kernels = choose_kernels(network, KernelRule::Winograd);
   const Plan plan = make_plan(network, partition, 1);
   Schedule schedule = plan.schedule;
-  const auto prepare =
-      std::find_if(schedule.actions.begin(), schedule.actions.end(), [](const Action& of) {
-        return of.kind == Kind::Compute && of.phase == Phase::Prepare && of.layer == 1;
-      });
-  REQUIRE(prepare != schedule.actions.end());
   CHECK(check_schedule(network, plan, schedule).empty());
-  schedule.actions.insert(prepare + 1, {.phase = Phase::Activate, .layer = 0});
+  schedule.actions = {};
+  for (const Action& action : plan.schedule.actions) {
+    schedule.actions.push_back(action);
+    if (action.kind == Kind::Compute && action.phase == Phase::Prepare && action.layer == 1) {
+      schedule.actions.push_back({.phase = Phase::Activate, .layer = 0});
+    }
+  }
+  REQUIRE(schedule.actions.size() == plan.schedule.actions.size() + 1);
   for (Section* section : {&schedule.loss, &schedule.backward, &schedule.update}) {
     ++section->begin;
   }
@@ -462,7 +461,7 @@ TEST_CASE("work between filters that are prepared and their use is found out") {
 
 TEST_CASE("sections that leave actions out are found out") {
   Damage damaged;
-  --damaged.schedule.update.end;
+  damaged.schedule.update.end = damaged.schedule.update.end - 1;
   CHECK(damaged.is_found());
   damaged.schedule = damaged.plan.schedule;
   ++damaged.schedule.loss.begin;

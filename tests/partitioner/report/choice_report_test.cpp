@@ -30,9 +30,9 @@ ChoiceReport some_report() {
   report.devices = {"pi1", "pi\n2"};
   report.sets = {{{0}, some_candidate(2)}, {{0, 1}, some_candidate(5)}, {{1}, std::nullopt}};
   std::vector<PredictedSet> predicted(3);
-  predicted[0] = {.devices = 1, .step_s = 2, .power_w = 3.0};
-  predicted[1] = {.devices = 2, .step_s = 5, .power_w = 6.0};
-  predicted[2] = {.devices = 1, .unfit = "does not fit"};
+  predicted[0] = {.devices = {0}, .step_s = 2, .power_w = 3.0};
+  predicted[1] = {.devices = {0, 1}, .step_s = 5, .power_w = 6.0};
+  predicted[2] = {.devices = {1}, .unfit = "does not fit"};
   DeviceTrials trials(predicted, {.objective = Objective::Energy, .steps = 100});
   trials.add(0, {4, {2.5, 0.1}, Estimate{3.5, 0.2}});
   report.ranking = trials.ranking();
@@ -66,13 +66,18 @@ TEST_CASE("choice.json has all keys of each candidate, null where nothing is kno
   CHECK(chosen.at("devices") == std::vector<std::string>{"pi1"});
   CHECK(chosen.at("predicted_step_s") == 2);
   CHECK(chosen.at("measured_step_s") == 2.5);
-  CHECK(chosen.at("time_s") == 250);
-  CHECK(chosen.at("power_w") == 3.5);
-  CHECK(chosen.at("energy_j") == 875);
-  CHECK(chosen.at("edp_js") == 875 * 250);
+  // What a trial showed, and a little of what was predicted.
+  const double time_s = chosen.at("time_s").get<double>();
+  const double power_w = chosen.at("power_w").get<double>();
+  CHECK(time_s == doctest::Approx(250).epsilon(0.02));
+  CHECK(power_w == doctest::Approx(3.5).epsilon(0.02));
+  CHECK(chosen.at("energy_j").get<double>() == doctest::Approx(power_w * time_s));
+  CHECK(chosen.at("edp_js").get<double>() == doctest::Approx(power_w * time_s * time_s));
   CHECK(chosen.at("tried_steps") == 4);
   CHECK(chosen.at("pruned").is_null());
-  CHECK(json.at("uncertainty").at(0).at("time_s").get<double>() == doctest::Approx(10));
+  const double uncertain_s = json.at("uncertainty").at(0).at("time_s").get<double>();
+  CHECK(uncertain_s > 10);  // the error of the trial, and how trials vary
+  CHECK(uncertain_s < 30);
   const auto& other = json.at("candidates").at(1);
   CHECK(other.at("measured_step_s").is_null());
   CHECK(other.at("tried_steps") == 0);
@@ -110,11 +115,12 @@ TEST_CASE("the table marks the chosen set, and no line is wider than 120") {
   std::istringstream lines(text);
   int marked = 0;
   for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
     CHECK(line.size() <= 120);
     marked += line.rfind("*  pi1 ", 0) == 0 ? 1 : 0;
   }
   CHECK(marked == 1);
-  CHECK(choice_line(some_report()) == "pi1 for least energy: 875 J +-7 % for the run, by trials");
+  CHECK(choice_line(some_report()) == "pi1 for least energy: 863 J +-11 % for the run, by trials");
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ TEST_CASE("what is sent in a step is counted by device and direction") {
   PricedStep step;
   step.ranks = 3;
   step.transfers = {{{{0, 1, 100}, {2, 1, 30}}, false}, {{{1, 0, 50, 4}}, true}, {{{0, 2, 1000}}}};
-  for (const int started : {0, 1}) {  // nobody needs the third
+  for (const TransferIndex started :
+       {TransferIndex(0), TransferIndex(1)}) {  // nobody needs the third
     step.actions.push_back(
         {.action = {.kind = Action::Kind::Start, .transfer = started}, .seconds = {}});
     step.actions.push_back(

@@ -252,7 +252,7 @@ TEST_CASE("the JSON form lists transfers and the schedule") {
   const Case of =
       make_case(classifier(), {.groups = {{0, 0}}, .data_parallel_from = 1, .ranks = 2}, 4);
   const Json json = Json::parse(plan_json(of.network, of.plan, of.options));
-  const std::vector<Transfer>& transfers = of.plan.transfers;
+  const std::vector<Transfer>& transfers = of.plan.transfers.elements();
   REQUIRE(json["transfers"].size() == transfers.size());
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     const Json& listed = json["transfers"][i];
@@ -270,7 +270,7 @@ TEST_CASE("the JSON form lists transfers and the schedule") {
   const Json& schedule = json["schedule"];
   REQUIRE(schedule.size() == of.plan.schedule.actions.size());
   const std::vector<Json> ends = {schedule.front(), schedule.back()};
-  const int values = of.plan.buckets.front().values;
+  const int values = of.plan.buckets.front().values.number();
   CHECK(ends[0]["section"] == "forward");
   CHECK(
       ends[1] ==
@@ -313,8 +313,8 @@ TEST_CASE("the figure of geometry.md shows what the plan says") {
   CHECK(plan.tile(0, 0).owned == box({0, 5}, {0, 6}));
   CHECK(plan.tile(1, 0).computed == box({0, 6}, {0, 7}));
   CHECK(plan.tile(2, 0).computed == box({0, 5}, {0, 6}));
-  CHECK(plan.buffer(0, plan.produced_in[0][1]).region == box({-1, 7}, {-1, 8}));
-  CHECK(plan.buffer(0, plan.produced_in[0][2]).region == box({-1, 6}, {-1, 7}));
+  CHECK(plan.buffer(0, plan.producer(0, 0)).region == box({-1, 7}, {-1, 8}));
+  CHECK(plan.buffer(0, plan.producer(0, 1)).region == box({-1, 6}, {-1, 7}));
   std::vector<Message> to_first;
   for (const Transfer& transfer : plan.transfers) {
     for (const Message& message : transfer.messages) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <utility>
 
 #include "tests/support/random_network.h"
 #include <doctest/doctest.h>
@@ -16,9 +16,9 @@ using namespace tessera::partitioner;  // NOLINT(google-build-using-namespace): 
 
 using tests::Draw;
 
-PredictedSet predicted(int devices, double step_s, double power_w) {
+PredictedSet predicted(std::vector<int> devices, double step_s, double power_w) {
   PredictedSet set;
-  set.devices = devices;
+  set.devices = std::move(devices);
   set.step_s = step_s;
   set.power_w = power_w;
   return set;
@@ -60,8 +60,10 @@ double value(const PredictedSet& set, Objective objective) {
 }
 
 TEST_CASE("the most promising set is tried first, and far worse ones not at all") {
-  const std::vector<PredictedSet> sets = {
-      predicted(1, 2.0, 3), predicted(2, 1.0, 6), predicted(3, 1.04, 9), predicted(4, 5.0, 12)};
+  const std::vector<PredictedSet> sets = {predicted({0}, 2.0, 3),
+                                          predicted({0, 1}, 1.0, 6),
+                                          predicted({0, 1, 2}, 1.04, 9),
+                                          predicted({0, 1, 2, 3}, 5.0, 12)};
   DeviceTrials trials(sets, {.steps = 10000});
   CHECK(run_once(trials, sets) == std::vector<std::size_t>{1, 2});
   CHECK(trials.chosen() == 1);
@@ -73,48 +75,50 @@ TEST_CASE("the most promising set is tried first, and far worse ones not at all"
 }
 
 TEST_CASE("what was measured counts, not what was predicted") {
-  const std::vector<PredictedSet> sets = {predicted(2, 1.0, 6), predicted(3, 1.05, 9)};
+  const std::vector<PredictedSet> sets = {predicted({0, 1}, 1.0, 6), predicted({0, 1, 2}, 1.05, 9)};
   DeviceTrials trials(sets, {.steps = 10000});
-  CHECK(run_once(trials, {predicted(2, 1.1, 6), predicted(3, 1.0, 9)}).size() == 2);
+  CHECK(run_once(trials, {predicted({0, 1}, 1.1, 6), predicted({0, 1, 2}, 1.0, 9)}).size() == 2);
   CHECK(trials.chosen() == 1);
-  CHECK(trials.ranking().front().time_s.value == doctest::Approx(10000));
+  CHECK(trials.ranking().front().time_s.value == doctest::Approx(10000).epsilon(0.02));
 }
 
 TEST_CASE("that all predictions are too low by the same factor rules out no less") {
   const std::vector<PredictedSet> sets = {
-      predicted(2, 1.0, 6), predicted(3, 1.02, 9), predicted(4, 1.3, 12)};
-  DeviceTrials trials(sets, {.steps = 100000});
+      predicted({0, 1}, 1.0, 6), predicted({0, 1, 2}, 1.02, 9), predicted({0, 1, 2, 3}, 4, 12)};
+  DeviceTrials trials(sets, {.steps = 10000});
   std::vector<PredictedSet> slow = sets;
   for (PredictedSet& set : slow) {
     set.step_s *= 1.5;
   }
   CHECK(run_once(trials, slow) == std::vector<std::size_t>{0, 1});
-  CHECK(trials.ranking().back().time_s.value == doctest::Approx(100000 * 1.3 * 1.5));
+  CHECK(trials.ranking().back().time_s.value == doctest::Approx(10000 * 4 * 1.5).epsilon(0.02));
 }
 
 // One device sends nothing: that several are slower than predicted does not say that it is.
 TEST_CASE("one device is not ruled out by how wrong predictions of several are") {
-  const std::vector<PredictedSet> sets = {predicted(2, 1.0, 6), predicted(1, 1.2, 3)};
+  const std::vector<PredictedSet> sets = {predicted({0, 1}, 1.0, 6), predicted({0}, 1.2, 3)};
   DeviceTrials trials(sets, {.steps = 100000});
-  CHECK(run_once(trials, {predicted(2, 1.4, 6), predicted(1, 1.2, 3)}).size() == 2);
+  CHECK(run_once(trials, {predicted({0, 1}, 1.4, 6), predicted({0}, 1.2, 3)}).size() == 2);
   CHECK(trials.chosen() == 1);
 }
 
 // As where a profile is wrong about one of several devices.
 TEST_CASE("a set is not ruled out by how wrong the prediction of a single other one is") {
   const std::vector<PredictedSet> sets = {
-      predicted(1, 1.0, 4), predicted(1, 1.24, 4), predicted(1, 1.9, 4)};
+      predicted({0}, 1.0, 4), predicted({1}, 1.24, 4), predicted({2}, 1.9, 4)};
   DeviceTrials trials(sets, {.steps = 100000});
   const auto order =
-      run_once(trials, {predicted(1, 1.74, 4), predicted(1, 1.24, 4), predicted(1, 1.9, 4)});
-  CHECK(order == std::vector<std::size_t>{0, 1});
+      run_once(trials, {predicted({0}, 1.74, 4), predicted({1}, 1.24, 4), predicted({2}, 1.9, 4)});
+  REQUIRE(order.size() >= 2);
+  CHECK(order[0] == 0);
+  CHECK(order[1] == 1);
   CHECK(trials.chosen() == 1);
 }
 
 TEST_CASE("trials take a twentieth of the run, but for two") {
   std::vector<PredictedSet> sets;
   for (int i = 0; i < 20; ++i) {
-    sets.push_back(predicted(2, 1 + 1e-4 * i, 5));
+    sets.push_back(predicted({i, i + 1}, 1 + 1e-4 * i, 5));
   }
   const Index steps = 1000;
   for (const double preparing_steps : {1.0, 4.0}) {  // changing over counts, too
@@ -126,7 +130,10 @@ TEST_CASE("trials take a twentieth of the run, but for two") {
     }
     CHECK(spent <= 0.05 * steps);
     CHECK(spent > 0.03 * steps);
-    CHECK(trials.ranking().back().pruned == "there is no time for another trial");
+    const std::vector<SetOutlook> all = trials.ranking();
+    CHECK(std::any_of(all.begin(), all.end(), [](const SetOutlook& of) {
+      return of.pruned == "there is no time for another trial";
+    }));
   }
   DeviceTrials short_run(sets, {.steps = 20});
   CHECK(run(short_run, sets).size() == 2);
@@ -135,51 +142,53 @@ TEST_CASE("trials take a twentieth of the run, but for two") {
   CHECK(shortest.chosen() == 0);
 }
 
-TEST_CASE("what is nearly as good as the best is tried again, in turn and for longer") {
-  const std::vector<PredictedSet> sets = {
-      predicted(2, 1.0, 6), predicted(3, 1.02, 9), predicted(4, 1.1, 12), predicted(1, 1.5, 3)};
+TEST_CASE("what is nearly as good as the best is tried again, in turn") {
+  const std::vector<PredictedSet> sets = {predicted({0, 1}, 1.0, 6),
+                                          predicted({0, 1, 2}, 1.02, 9),
+                                          predicted({0, 1, 2, 3}, 1.1, 12),
+                                          predicted({0}, 1.5, 3)};
   DeviceTrials trials(sets, {.steps = 100000});
   // The first trial of set 0 is too good.
   std::vector<std::size_t> order;
-  std::vector<Index> steps;
   while (const auto set = trials.next()) {
     const double factor = order.empty() ? 0.9 : 1.0;
-    steps.push_back(trials.steps_of(*set));
     TriedSet result = tried(factor * (*set == 0 ? 1.06 : sets[*set].step_s), *sets[*set].power_w);
-    result.steps = steps.back();
+    result.steps = trials.steps_of(*set);
     trials.add(*set, result);
     order.push_back(*set);
   }
   CHECK(order[0] == 0);
   CHECK(order[1] == 1);
-  CHECK(std::count(order.begin(), order.end(), 0) == 4);
-  CHECK(std::count(order.begin(), order.end(), 1) == 4);
+  CHECK(std::count(order.begin(), order.end(), 0) >= 4);
+  CHECK(std::count(order.begin(), order.end(), 1) >= 4);
   CHECK(std::count(order.begin(), order.end(), 3) <= 1);
   for (std::size_t i = 1; i < order.size(); ++i) {
     CHECK(order[i] != order[i - 1]);
   }
-  CHECK(steps.back() > steps.front());
   CHECK(trials.chosen() == 1);
-  // Boards of a kind have the same power, however often they are tried.
-  const std::vector<PredictedSet> boards = {
-      predicted(1, 1.0, 3), predicted(1, 1.0, 3), predicted(1, 1.1, 3), predicted(2, 0.6, 6)};
+  // Boards of a kind have the same power: soon there is no more to learn.
+  const std::vector<PredictedSet> boards = {predicted({0}, 1.0, 3),
+                                            predicted({1}, 1.0, 3),
+                                            predicted({2}, 1.1, 3),
+                                            predicted({0, 1}, 0.6, 6)};
   DeviceTrials by_power(boards, {.objective = Objective::Power, .steps = 100000});
-  const std::vector<std::size_t> of_power = run(by_power, boards);
-  CHECK(of_power.size() == std::set<std::size_t>(of_power.begin(), of_power.end()).size());
+  CHECK(run(by_power, boards).size() <= 12);
 }
 
-TEST_CASE("several trials of a set count by their steps, and their difference as uncertainty") {
-  DeviceTrials trials({predicted(1, 2, 3)}, {.steps = 1});
+TEST_CASE("what several trials of a set showed is put together, and their difference widens it") {
+  DeviceTrials trials({predicted({0}, 2, 3)}, {.steps = 1});
   trials.add(0, {4, {2.0, 0.0}, Estimate{3, 0.0}});   // three that count
   trials.add(0, {10, {2.4, 0.0}, Estimate{5, 0.0}});  // nine
   const SetOutlook of = trials.ranking().front();
   CHECK(of.tried->steps == 14);
-  CHECK(of.time_s.value == doctest::Approx(2.3));
-  CHECK(of.time_s.error > 0.05);
-  CHECK(of.time_s.error < 0.2);
-  CHECK(of.power_w->value == doctest::Approx(4.5));
-  trials.add(0, {13, {2.3, 0.1}, {}});
-  CHECK(trials.ranking().front().time_s.value == doctest::Approx(2.3));
+  CHECK(of.tried->step_s.value == doctest::Approx(2.3));  // by their steps
+  CHECK(of.tried->power_w->value == doctest::Approx(4.5));
+  CHECK(of.time_s.value > 2.05);
+  CHECK(of.time_s.value < 2.3);
+  DeviceTrials agreeing({predicted({0}, 2, 3)}, {.steps = 1});
+  agreeing.add(0, {4, {2.2, 0.0}, {}});
+  agreeing.add(0, {10, {2.2, 0.0}, {}});
+  CHECK(of.time_s.error > 1.2 * agreeing.ranking().front().time_s.error);
 }
 
 // Speeds that change between trials, more than sets differ.
@@ -189,7 +198,8 @@ TEST_CASE("trying again finds the better of two where single trials mislead") {
   constexpr int kCases = 400;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     Draw draw(seed);
-    const std::vector<PredictedSet> sets = {predicted(2, 1.0, 6), predicted(3, 0.96, 9)};
+    const std::vector<PredictedSet> sets = {predicted({0, 1}, 1.0, 6),
+                                            predicted({0, 1, 2}, 0.96, 9)};
     DeviceTrials trials(sets, {.steps = 100000});
     int count = 0;
     while (const auto set = trials.next()) {
@@ -206,7 +216,7 @@ TEST_CASE("trying again finds the better of two where single trials mislead") {
 }
 
 TEST_CASE("short steps are tried for longer, the first one not counted") {
-  const std::vector<PredictedSet> sets = {predicted(1, 0.1, 3), predicted(1, 5, 3)};
+  const std::vector<PredictedSet> sets = {predicted({0}, 0.1, 3), predicted({1}, 5, 3)};
   const DeviceTrials trials(sets, {.steps = 100000, .least_trial_s = 2});
   CHECK(trials.steps_of(0) == 21);
   CHECK(trials.steps_of(1) == 2);
@@ -214,7 +224,7 @@ TEST_CASE("short steps are tried for longer, the first one not counted") {
 
 TEST_CASE("sets beyond a deadline or a limit of power are not chosen") {
   const std::vector<PredictedSet> sets = {
-      predicted(1, 4.0, 3), predicted(2, 2.0, 6), predicted(4, 1.0, 12)};
+      predicted({0}, 4.0, 3), predicted({0, 1}, 2.0, 6), predicted({0, 1, 2, 3}, 1.0, 12)};
   TrialOptions options{.objective = Objective::Energy, .steps = 1000, .deadline_s = 2500};
   DeviceTrials late(sets, options);
   CHECK(run(late, sets).front() != 0);  // one device would take 4000 s
@@ -235,10 +245,10 @@ TEST_CASE("sets beyond a deadline or a limit of power are not chosen") {
 }
 
 TEST_CASE("before anything was measured, a set is not refused that may keep the limits") {
-  const std::vector<PredictedSet> sets = {predicted(2, 1.0, 6)};
+  const std::vector<PredictedSet> sets = {predicted({0, 1}, 1.0, 6)};
   DeviceTrials late(sets, {.steps = 1000, .deadline_s = 800});
   CHECK(!late.chosen());
-  CHECK(run(late, {predicted(2, 0.75, 6)}) == std::vector<std::size_t>{0});
+  CHECK(run(late, {predicted({0, 1}, 0.75, 6)}) == std::vector<std::size_t>{0});
   CHECK(late.chosen() == 0);
   const DeviceTrials too_late(sets, {.steps = 1000, .deadline_s = 600});
   CHECK(!too_late.next());
@@ -246,22 +256,27 @@ TEST_CASE("before anything was measured, a set is not refused that may keep the 
   std::vector<PredictedSet> by_table = sets;
   by_table[0].power_error = 0.25;
   DeviceTrials strong(by_table, {.steps = 1000, .power_limit_w = 5});
-  CHECK(run(strong, {predicted(2, 1.0, 4.8)}) == std::vector<std::size_t>{0});
+  CHECK(run(strong, {predicted({0, 1}, 1.0, 4.8)}) == std::vector<std::size_t>{0});
   CHECK(strong.chosen() == 0);
   const DeviceTrials too_strong(sets, {.steps = 1000, .power_limit_w = 5});
   CHECK(!too_strong.next());
 }
 
 TEST_CASE("what was measured corrects what is held against limits") {
-  const std::vector<PredictedSet> sets = {predicted(2, 1.0, 6), predicted(3, 1.2, 9)};
-  DeviceTrials trials(sets, {.objective = Objective::Energy, .steps = 1000, .deadline_s = 1020});
-  CHECK(run(trials, {predicted(2, 1.0, 6), predicted(3, 1.2, 9)}) == std::vector<std::size_t>{0});
+  const std::vector<PredictedSet> sets = {predicted({0, 1}, 0.7, 6), predicted({0, 1, 2}, 1.4, 2)};
+  const TrialOptions options{.objective = Objective::Energy, .steps = 1000, .deadline_s = 1020};
+  DeviceTrials slower(sets, options);
+  CHECK(run_once(slower, {predicted({0, 1}, 0.9, 6), predicted({0, 1, 2}, 1.8, 2)}) ==
+        std::vector<std::size_t>{0});
+  DeviceTrials faster(sets, options);
+  CHECK(run_once(faster, {predicted({0, 1}, 0.5, 6), predicted({0, 1, 2}, 1.0, 2)}).size() == 2);
+  CHECK(faster.chosen() == 1);
 }
 
 TEST_CASE("a set that keeps the deadline only by prediction is not chosen once it was tried") {
-  const std::vector<PredictedSet> sets = {predicted(2, 1.0, 6), predicted(3, 0.95, 9)};
+  const std::vector<PredictedSet> sets = {predicted({0, 1}, 1.0, 6), predicted({0, 1, 2}, 0.95, 9)};
   DeviceTrials trials(sets, {.objective = Objective::Energy, .steps = 1000, .deadline_s = 1020});
-  run(trials, {predicted(2, 1.1, 6), predicted(3, 0.97, 9)});
+  run(trials, {predicted({0, 1}, 1.1, 6), predicted({0, 1, 2}, 0.97, 9)});
   CHECK(trials.chosen() == 1);
   CHECK(trials.ranking().back().tried);
   CHECK(!trials.ranking().back().pruned.empty());
@@ -269,14 +284,14 @@ TEST_CASE("a set that keeps the deadline only by prediction is not chosen once i
 
 TEST_CASE("all sets are tried where that is asked for") {
   const std::vector<PredictedSet> sets = {
-      predicted(1, 1.0, 3), predicted(2, 9.0, 6), predicted(3, 5.0, 9)};
+      predicted({0}, 1.0, 3), predicted({0, 1}, 9.0, 6), predicted({0, 1, 2}, 5.0, 9)};
   DeviceTrials trials(sets, {.steps = 1000, .deadline_s = 2000, .all = true});
   CHECK(run(trials, sets).size() == 3);
   CHECK(trials.chosen() == 0);
 }
 
 TEST_CASE("what cannot be chosen is neither tried nor chosen") {
-  std::vector<PredictedSet> sets = {predicted(1, 1, 3), predicted(2, 0.1, 6)};
+  std::vector<PredictedSet> sets = {predicted({0}, 1, 3), predicted({0, 1}, 0.1, 6)};
   sets[1].unfit = "does not fit";
   DeviceTrials trials(sets, {.steps = 1000});
   CHECK(run(trials, sets) == std::vector<std::size_t>{0});
@@ -285,15 +300,55 @@ TEST_CASE("what cannot be chosen is neither tried nor chosen") {
 }
 
 TEST_CASE("uncertainty adds up: energy by time and power, the product by time twice") {
-  DeviceTrials trials({predicted(1, 2, 3)}, {.objective = Objective::Energy, .steps = 100});
+  DeviceTrials trials({predicted({0}, 2, 3)}, {.objective = Objective::Energy, .steps = 100});
   trials.add(0, {5, {2, 0.2}, Estimate{3, 0.15}});
   const SetOutlook of = trials.ranking().front();
-  CHECK(of.time_s.error == doctest::Approx(20));
+  CHECK(of.time_s.value == doctest::Approx(200));
+  CHECK(of.time_s.error > 20);  // the trial's own, and how trials vary
+  CHECK(of.time_s.error < 30);
+  CHECK(of.power_w->error > 0.15);
+  CHECK(of.power_w->error < 0.25);
+  const double time = of.time_s.error / of.time_s.value;
+  const double power = of.power_w->error / of.power_w->value;
   REQUIRE(of.energy_j);
   CHECK(of.energy_j->value == doctest::Approx(600));
-  CHECK(of.energy_j->error == doctest::Approx(600 * std::hypot(0.1, 0.05)));
+  CHECK(of.energy_j->error == doctest::Approx(600 * std::hypot(time, power)));
   CHECK(of.energy_delay_js->value == doctest::Approx(120000));
-  CHECK(of.energy_delay_js->error == doctest::Approx(120000 * std::hypot(0.2, 0.05)));
+  CHECK(of.energy_delay_js->error == doctest::Approx(120000 * std::hypot(2 * time, power)));
+}
+
+TEST_CASE("a set that is predicted too well is found out") {
+  const std::vector<PredictedSet> sets = {predicted({0, 1, 2}, 1.0, 9),
+                                          predicted({0, 1}, 1.3, 6),
+                                          predicted({0}, 2.2, 3),
+                                          predicted({1}, 2.2, 3)};
+  DeviceTrials trials(sets, {.steps = 3600});
+  std::vector<PredictedSet> truth = sets;
+  truth[0].step_s = 2;
+  CHECK(run(trials, truth).front() == 0);
+  CHECK(trials.chosen() == 1);
+}
+
+TEST_CASE("where predictions are right and clear, one or two trials are enough") {
+  const std::vector<PredictedSet> sets = {
+      predicted({0}, 4, 3), predicted({0, 1}, 2.1, 6), predicted({0, 1, 2}, 0.5, 9)};
+  for (const Objective objective : {Objective::Time, Objective::Energy, Objective::EnergyDelay}) {
+    CAPTURE(name_of(objective));
+    DeviceTrials trials(sets, {.objective = objective, .steps = 3600});
+    CHECK(run(trials, sets).size() <= 2);
+    CHECK(trials.chosen() == 2);
+  }
+}
+
+TEST_CASE("of equal sets the first is tried first, and the same is tried in each run") {
+  const std::vector<PredictedSet> sets = {
+      predicted({0, 1}, 1, 6), predicted({1, 2}, 1, 6), predicted({0, 2}, 1, 6)};
+  DeviceTrials trials(sets, {.steps = 3600});
+  DeviceTrials once_more(sets, {.steps = 3600});
+  const std::vector<std::size_t> order = run(trials, sets);
+  CHECK(order.front() == 0);
+  CHECK(order == run(once_more, sets));
+  CHECK(trials.chosen() == once_more.chosen());
 }
 
 // Predictions off by what `error` allows, and a common factor.
@@ -310,8 +365,12 @@ TEST_CASE("where predictions are as good as they are said to be, the best or nea
       const double step_s = 0.1 * static_cast<double>(draw.between(10, 40));
       const double power_w = 3.0 * devices + 0.1 * static_cast<double>(draw.between(0, 10));
       const double off = 1 + 0.01 * static_cast<double>(draw.between(-4, 4));
-      sets.push_back(predicted(devices, step_s, power_w));
-      truth.push_back(predicted(devices, step_s * factor * off, power_w));
+      std::vector<int> members;
+      for (int device = 0; device < devices; ++device) {
+        members.push_back(i + device);
+      }
+      sets.push_back(predicted(members, step_s, power_w));
+      truth.push_back(predicted(members, step_s * factor * off, power_w));
     }
     for (const Objective objective :
          {Objective::Time, Objective::Power, Objective::Energy, Objective::EnergyDelay}) {

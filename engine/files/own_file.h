@@ -1,0 +1,24 @@
+// A file beside others that is this process's own: opened to be written from its start, and locked.
+// What stands there already may have been put there by somebody else, to have another file
+// overwritten: neither a symbolic nor a hard link is written through.
+
+#pragma once
+
+#include <filesystem>
+
+namespace tessera::engine {
+
+struct OwnFile {
+  int descriptor = -1;             // whoever asked closes it; what is in it is still there
+  int error = 0;                   // of the system, where there is no descriptor
+  bool locked_by_another = false;  // then it is open, but not to be written
+};
+
+// Makes the file where it is missing. A link, of which no process holds the lock, is removed and a
+// new file made in its place. Where the file system has no locks, there is none.
+[[nodiscard]] OwnFile open_own_file(const std::filesystem::path& path);
+
+// Whether a path names the file that is open: it may have been renamed or removed meanwhile.
+[[nodiscard]] bool names_open_file(const std::filesystem::path& path, int descriptor);
+
+}  // namespace tessera::engine

@@ -1,0 +1,176 @@
+#include "engine/train/training_settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <type_traits>
+#include <variant>
+
+namespace tessera::engine {
+
+namespace {
+
+using partitioner::RatePolicy;
+
+const char* name_of_policy(RatePolicy policy) {
+  switch (policy) {
+    case RatePolicy::Constant:
+      return "constant";
+    case RatePolicy::Step:
+      return "step";
+    case RatePolicy::Steps:
+      return "steps";
+    case RatePolicy::Exp:
+      return "exp";
+    case RatePolicy::Poly:
+      return "poly";
+    case RatePolicy::Sig:
+      return "sigmoid";
+    case RatePolicy::Cosine:
+      return "cosine";
+  }
+  return "";
+}
+
+// Adds each name with its value.
+class Adder {
+ public:
+  explicit Adder(TrainingSettings& settings) : settings_(settings) {}
+
+  template <class Value>
+  void add(const std::string& name, const Value& value) {
+    if constexpr (std::is_same_v<Value, bool>) {
+      settings_[name] = value ? "1" : "0";
+    } else {
+      settings_[name] = fmt::format("{}", value);
+    }
+  }
+  template <class Value>
+  void add_if(bool condition, const std::string& name, const Value& value) {
+    if (condition) {
+      add(name, value);
+    }
+  }
+
+ private:
+  TrainingSettings& settings_;
+};
+
+// All members are named, here and below, so that none is added without a decision about it.
+void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings) {
+  const auto& [batch,
+               subdivisions,
+               learning_rate,
+               momentum,
+               decay,
+               policy,
+               burn_in,
+               power,
+               gamma,
+               step,
+               scale,
+               least_rate,
+               steps,
+               scales,
+               max_batches,
+               adam,
+               decoupled_decay,
+               adam_beta1,
+               adam_beta2,
+               adam_epsilon,
+               batch_norm_rate,
+               batch_norm_epsilon] = training;
+  const bool exp = policy == RatePolicy::Exp;
+  const bool sigmoid = policy == RatePolicy::Sig;
+  settings.add("learning_rate", learning_rate);
+  settings.add("policy", name_of_policy(policy));
+  settings.add("burn_in", burn_in);
+  settings.add_if(burn_in > 0 || policy == RatePolicy::Poly, "power", power);
+  settings.add_if(exp || sigmoid, "gamma", gamma);
+  settings.add_if(sigmoid || policy == RatePolicy::Step, "step", step);
+  settings.add_if(policy == RatePolicy::Step, "scale", scale);
+  settings.add_if(policy == RatePolicy::Cosine, "learning_rate_min", least_rate);
+  settings.add_if(policy == RatePolicy::Steps, "steps", fmt::format("{}", fmt::join(steps, ",")));
+  settings.add_if(policy == RatePolicy::Steps, "scales", fmt::format("{}", fmt::join(scales, ",")));
+  settings.add("decay", decay);
+  settings.add("adam", adam);
+  settings.add_if(!adam, "momentum", momentum);
+  settings.add_if(adam, "adamw", decoupled_decay);
+  settings.add_if(adam, "B1", adam_beta1);
+  settings.add_if(adam, "B2", adam_beta2);
+  settings.add_if(adam, "eps", adam_epsilon);
+  settings.add("batch_norm_rate", batch_norm_rate);
+  settings.add("batch_norm_epsilon", batch_norm_epsilon);
+}
+
+void add_augmentation(const partitioner::AugmentationOptions& augmentation, Adder& settings) {
+  const auto& [flip, angle, aspect, saturation, exposure, hue, min_crop, max_crop, crop_padding] =
+      augmentation;
+  settings.add("flip", flip);
+  settings.add("angle", angle);
+  settings.add("aspect", aspect);
+  settings.add("saturation", saturation);
+  settings.add("exposure", exposure);
+  settings.add("hue", hue);
+  settings.add("min_crop", min_crop);
+  settings.add("max_crop", max_crop);
+  settings.add("crop_padding", crop_padding);
+}
+
+// What the fingerprint of a network leaves out of a layer.
+class LayerSettings {
+ public:
+  LayerSettings(Adder& settings, int layer) : settings_(settings), layer_(layer) {}
+
+  void operator()(const partitioner::Dropout& layer) { add("probability", layer.probability); }
+  void operator()(const partitioner::Softmax& layer) {
+    add("temperature", layer.temperature);
+    add("scale", layer.scale);
+  }
+  void operator()(const partitioner::Cost& layer) { add("scale", layer.scale); }
+  void operator()(const partitioner::Shortcut& layer) {
+    add("alpha", layer.alpha);
+    add("beta", layer.beta);
+  }
+  void operator()(const partitioner::Upsample& layer) { add("scale", layer.scale); }
+  void operator()(const partitioner::Crop& layer) {
+    const auto& [flip, angle, saturation, exposure, noadjust] = layer;
+    add("flip", flip);
+    add("angle", angle);
+    add("saturation", saturation);
+    add("exposure", exposure);
+    add("noadjust", noadjust);
+  }
+  void operator()(const partitioner::Convolution& /*layer*/) {}
+  void operator()(const partitioner::MaxPool& /*layer*/) {}
+  void operator()(const partitioner::AvgPool& /*layer*/) {}
+  void operator()(const partitioner::Connected& /*layer*/) {}
+  void operator()(const partitioner::Route& /*layer*/) {}
+  void operator()(const partitioner::Reorg& /*layer*/) {}
+  void operator()(const partitioner::SpaceToDepth& /*layer*/) {}
+
+ private:
+  template <class Value>
+  void add(const char* name, const Value& value) {
+    settings_.add(fmt::format("{} of layer {}", name, layer_), value);
+  }
+
+  Adder& settings_;
+  int layer_;
+};
+
+}  // namespace
+
+TrainingSettings training_settings(const partitioner::TrainingOptions& training,
+                                   const partitioner::AugmentationOptions& augmentation,
+                                   const partitioner::Network& network) {
+  TrainingSettings settings;
+  Adder adder(settings);
+  add_optimizer(training, adder);
+  add_augmentation(augmentation, adder);
+  for (int layer = 0; layer < network.size(); ++layer) {
+    std::visit(LayerSettings(adder, layer), network.layer(layer).operation);
+  }
+  return settings;
+}
+
+}  // namespace tessera::engine
