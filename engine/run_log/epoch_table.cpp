@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/files/atomic_file.h"
+#include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
 
@@ -65,7 +66,7 @@ struct EpochSums {
       return count > 0 ? std::optional(sum / count) : std::nullopt;
     };
     return fmt::format("{},{},{},{},{},{},{},{},{}\n",
-                       cell(epoch),
+                       epoch_number(step, epoch),
                        step,
                        cell(learning_rate),
                        cell(mean(loss, steps)),
