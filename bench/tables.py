@@ -179,6 +179,21 @@ def group_size(rate):
     return table(["<groups", "measured, s", "predicted, s", "computing", "redundant", "maps", "statistics", "gradients", "idle"], rows)
 
 
+def group_size_verdict():
+    """Whether `auto` is faster than every grouping of the cut, setting by setting."""
+    steps = steps_of(BENCH / "group_size/group_size.csv")
+    rows, won = [], 0
+    rates = sorted({step.row["rate_mbit"] for step in steps}, key=float, reverse=True)
+    for rate in rates:
+        here = [step for step in steps if step.row["rate_mbit"] == rate]
+        auto = next(step for step in here if step.name == "auto")
+        best = min((step for step in here if step.name != "auto"), key=lambda step: step.measured_s)
+        won += auto.measured_s < best.measured_s
+        rows.append([rate, fixed(auto.measured_s), f"{fixed(best.measured_s)} ({grouping_words(best.name)})", fixed(auto.measured_s / best.measured_s)])
+    return (f"**`--partition auto` is faster than every grouping in {'all' if won == len(rates) else won} of {len(rates)} settings:**\n\n" +
+            table(["link, Mbit/s", "`auto`, s", "fastest grouping, s", "times as long"], rows))
+
+
 def origin_of_group_size():
     return origin_words(BENCH / "group_size/group_size.csv").lstrip("\n")
 
@@ -625,6 +640,7 @@ TABLES = {
     "speed-9-gflops": lambda: speed("speed_9gflops.csv"),
     "speed-9-gflops-losses": lambda: losses("speed_9gflops.csv"),
     "speed-by-rate": lambda: speed_by_rate("speed_416.csv"),
+    "group-size-verdict": group_size_verdict,
     "group-size-100": lambda: group_size("100"),
     "group-size-20": lambda: group_size("20"),
     "group-size-5": lambda: group_size("5"),

@@ -11,6 +11,8 @@ pkg_check_modules(tessera_stb REQUIRED IMPORTED_TARGET GLOBAL stb)
 pkg_check_modules(tessera_pictures REQUIRED IMPORTED_TARGET GLOBAL libjpeg libpng libwebp libwebpdemux libexif)
 # Optional: without it no plug on the network can be asked for its watts.
 pkg_check_modules(tessera_http IMPORTED_TARGET GLOBAL libcurl)
+# Optional: without it what is drawn on pictures is in ASCII.
+pkg_check_modules(tessera_text IMPORTED_TARGET GLOBAL pangocairo)
 pkg_check_modules(tessera_unicode REQUIRED IMPORTED_TARGET GLOBAL libutf8proc)
 find_path(TESSERA_CSV_INCLUDE_DIR csv.h REQUIRED)
 find_library(TESSERA_CSV_LIBRARY csv REQUIRED)

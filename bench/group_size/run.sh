@@ -215,6 +215,7 @@ of_settings() { awk -f bench/median.awk -f bench/steps/rows.awk -f bench/group_s
 report() {
   local words
   words=$(mktemp)
+  of_settings verdict.awk
   of_settings table.awk
   of_settings conclusion.awk >"$words"
   [ ! -s "${out%.csv}.origin" ] || awk '{ printf "%s%s", (NR > 1 ? "; " : ""), $0 } END { print "." }' "${out%.csv}.origin" >>"$words"

@@ -6,8 +6,8 @@
 
 #include "engine/chart/axis.h"
 #include "engine/chart/markup.h"
+#include "engine/chart/text_size.h"
 #include "engine/chart/ticks.h"
-#include "partitioner/base/printable.h"
 
 namespace tessera::engine {
 
@@ -20,9 +20,9 @@ constexpr double kBarDistance = 14;
 constexpr double kGroupGap = 9;
 constexpr double kBarTop = 6;
 constexpr double kBarBottom = 24;
-constexpr double kBarLetter = 6;
-constexpr double kBarRight = 58;  // for the sum at the end of a bar
-constexpr double kMostLeft = 190;
+constexpr double kNameGap = 8;  // beside names and sums
+constexpr double kMostGroupName = 170;
+constexpr double kMostBarName = 110;
 
 double length_of(double value) {
   return std::isfinite(value) && value > 0 ? value : 0;
@@ -38,28 +38,29 @@ double sum_of(const Bar& bar) {
 
 class BarDrawing {
  public:
-  explicit BarDrawing(const BarChart& chart)
-      : chart_(chart), width_(chart.wide ? kWideBars : kNarrowBars) {
+  BarDrawing(const BarChart& chart, double width) : chart_(chart), width_(width) {
     double most = 0;
-    std::size_t letters = 0;
+    double bar_names = 0;
+    double group_names = 0;
+    double sums = 0;
     height_ = kBarTop + kBarBottom;
     for (const BarGroup& group : chart.groups) {
       for (const Bar& bar : group.bars) {
         most = std::max(most, sum_of(bar));
-        letters = std::max(letters, bar.name.size());
+        bar_names = std::max(bar_names, drawn_width(shown_name(bar)));
+        sums = std::max(sums, drawn_width(quantity_text(sum_of(bar), chart.unit)));
       }
       height_ += kBarDistance * static_cast<double>(group.bars.size()) + kGroupGap;
-      group_letters_ = std::max(group_letters_, shown_name(group).size());
+      group_names = std::max(group_names, drawn_width(shown_name(group)));
     }
     for (const Level& level : chart.levels) {
       most = std::max(most, level.y);
     }
     scale_ = scaled_unit(chart.unit, most);
-    const double left = kBarLetter * static_cast<double>(letters + group_letters_) + 22;
     x_ = {.low = 0,
           .high = most / scale_.size,
-          .begin = std::min(left, kMostLeft + kBarLetter * static_cast<double>(letters)),
-          .end = width_ - kBarRight};
+          .begin = group_names + (bar_names > 0 ? bar_names + kNameGap : 0) + kNameGap,
+          .end = width_ - sums - kNameGap};
   }
 
   [[nodiscard]] std::string html() const {
@@ -69,7 +70,8 @@ class BarDrawing {
     figure.unit = scale_.name;
     figure.note = chart_.note;
     figure.legend = legend();
-    figure.drawing = drawing_svg(width_, height_, label(), "", content());
+    figure.drawing = svg();
+    figure.narrow_drawing = chart_.wide ? BarDrawing(chart_, kNarrowBars).svg() : "";
     figure.table = table();
     figure.wide = chart_.wide;
     constexpr double kTall = 300;
@@ -78,10 +80,14 @@ class BarDrawing {
   }
 
  private:
-  static std::string shown_name(const BarGroup& group) {
-    constexpr std::size_t kMostBytes = 24;
-    return printable_start(group.name, kMostBytes);
+  [[nodiscard]] std::string svg() const {
+    return drawing_svg(width_, height_, label(), "", content());
   }
+
+  static std::string shown_name(const BarGroup& group) {
+    return fitted(group.name, kMostGroupName);
+  }
+  static std::string shown_name(const Bar& bar) { return fitted(bar.name, kMostBarName); }
 
   [[nodiscard]] bool is_used(std::size_t part) const {
     return std::any_of(chart_.groups.begin(), chart_.groups.end(), [&](const BarGroup& group) {
@@ -113,7 +119,7 @@ class BarDrawing {
   [[nodiscard]] std::string grid() const {
     std::string svg = "<g class=\"grid\">";
     const double bottom = height_ - kBarBottom;
-    const Ticks ticks = linear_ticks(x_.low, x_.high, chart_.wide ? 12 : 6);
+    const Ticks ticks = linear_ticks(x_.low, x_.high, width_ == kWideBars ? 12 : 6);
     for (const double value : ticks.values) {
       const std::string x = coordinate(x_.at(value));
       svg +=
@@ -136,7 +142,7 @@ class BarDrawing {
         "<text x=\"{}\" y=\"{}\" dy=\".8em\" class=\"end quiet\">{}</text><g class=\"bar{}\">",
         coordinate(x_.begin - 6),
         coordinate(y),
-        escaped(bar.name),
+        escaped(shown_name(bar)),
         bar.pale ? " pale" : "");
     double from = 0;
     for (std::size_t part = 0; part < std::min(bar.values.size(), chart_.parts.size()); ++part) {
@@ -229,7 +235,6 @@ class BarDrawing {
   const BarChart& chart_;
   double width_;
   double height_ = 0;
-  std::size_t group_letters_ = 0;
   ScaledUnit scale_;
   Axis x_;
 };
@@ -244,7 +249,7 @@ bool is_empty(const BarChart& chart) {
 }
 
 std::string bar_chart_html(const BarChart& chart) {
-  return is_empty(chart) ? "" : BarDrawing(chart).html();
+  return is_empty(chart) ? "" : BarDrawing(chart, chart.wide ? kWideBars : kNarrowBars).html();
 }
 
 }  // namespace tessera::engine

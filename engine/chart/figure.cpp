@@ -80,7 +80,11 @@ std::string figure_html(const Figure& figure) {
     html += fmt::format(" <span>{}</span>", escaped(figure.unit));
   }
   html += "</figcaption>\n" + legend_html(figure.legend);
-  html += "<div class=\"drawing\">" + figure.drawing + "</div>\n";
+  const bool both = !figure.narrow_drawing.empty();
+  html += fmt::format("<div class=\"drawing{}\">{}</div>\n", both ? " broad" : "", figure.drawing);
+  if (both) {
+    html += "<div class=\"drawing narrow\">" + figure.narrow_drawing + "</div>\n";
+  }
   if (!figure.note.empty()) {
     html += "<p class=\"note\">" + escaped(figure.note) + "</p>\n";
   }

@@ -41,10 +41,11 @@ struct Figure {
   std::string unit = {};   // beside the title; empty: none
   std::string note = {};   // below the drawing; empty: none
   std::vector<LegendEntry> legend = {};
-  std::string drawing = {};  // SVG
-  Table table = {};          // in a fold; without rows: none
-  bool wide = false;         // takes the whole width of the page
-  bool tall = false;         // may have two others beside it
+  std::string drawing = {};         // SVG
+  std::string narrow_drawing = {};  // instead of it on a narrow screen; empty: the same
+  Table table = {};                 // in a fold; without rows: none
+  bool wide = false;                // takes the whole width of the page
+  bool tall = false;                // may have two others beside it
 };
 [[nodiscard]] std::string figure_html(const Figure& figure);
 

@@ -6,6 +6,7 @@
 
 #include "engine/chart/axis.h"
 #include "engine/chart/markup.h"
+#include "engine/chart/text_size.h"
 #include "engine/chart/ticks.h"
 
 namespace tessera::engine {
@@ -15,11 +16,10 @@ namespace {
 constexpr double kHeight = 210;
 constexpr double kNarrowLines = 520;
 constexpr double kWideLines = 1060;
-constexpr double kLeft = 46;
+constexpr double kLeastLeft = 46;
 constexpr double kLineRight = 10;
 constexpr double kLineTop = 12;
 constexpr double kLineBottom = 24;
-constexpr double kLineLetter = 5.6;  // mean width of a small one
 constexpr int kYTicks = 6;
 
 Swatch swatch_of(LineLook look) {
@@ -53,8 +53,8 @@ class LineDrawing {
  public:
   explicit LineDrawing(const LineChart& chart)
       : chart_(chart), width_(chart.wide ? kWideLines : kNarrowLines) {
-    fit_x();
     fit_y();
+    fit_x();
   }
 
   [[nodiscard]] std::string html() const {
@@ -99,7 +99,7 @@ class LineDrawing {
     const double half = extent.high > extent.low ? 0 : 0.5 * x_scale_.size;
     x_ = {.low = (extent.low - half) / x_scale_.size,
           .high = (extent.high + half) / x_scale_.size,
-          .begin = kLeft,
+          .begin = left_,
           .end = width_ - kLineRight};
   }
 
@@ -143,6 +143,14 @@ class LineDrawing {
           .begin = kHeight - kLineBottom,
           .end = kLineTop,
           .logarithmic = logarithmic};
+    const Ticks ticks = y_ticks();
+    for (const double value : ticks.values) {
+      left_ = std::max(left_, drawn_width(tick_text(value, ticks.step)) + 8);
+    }
+  }
+
+  [[nodiscard]] Ticks y_ticks() const {
+    return y_.logarithmic ? log_ticks(y_.low, y_.high) : linear_ticks(y_.low, y_.high, kYTicks);
   }
 
   [[nodiscard]] double x_at(double x) const { return x_.at(x / x_scale_.size); }
@@ -164,16 +172,15 @@ class LineDrawing {
 
   [[nodiscard]] std::string grid() const {
     std::string svg = "<g class=\"grid\">";
-    const Ticks rows =
-        y_.logarithmic ? log_ticks(y_.low, y_.high) : linear_ticks(y_.low, y_.high, kYTicks);
+    const Ticks rows = y_ticks();
     for (const double value : rows.values) {
       const std::string y = coordinate(y_.at(value));
       svg += fmt::format(
           "<path d=\"M{} {}H{}\"/><text x=\"{}\" y=\"{}\" dy=\".32em\" class=\"end\">{}</text>",
-          coordinate(kLeft),
+          coordinate(left_),
           y,
           coordinate(width_ - kLineRight),
-          coordinate(kLeft - 6),
+          coordinate(left_ - 6),
           y,
           escaped(tick_text(value, rows.step)));
     }
@@ -186,27 +193,26 @@ class LineDrawing {
                                                         : linear_ticks(x_.low, x_.high, most);
     const std::string base = coordinate(kHeight - kLineBottom);
     std::string svg =
-        fmt::format("<path class=\"base\" d=\"M{} {}H{}\"/>", kLeft, base, width_ - kLineRight);
+        fmt::format("<path class=\"base\" d=\"M{} {}H{}\"/>", left_, base, width_ - kLineRight);
     const std::string name = chart_.x_name +
                              (chart_.x_name.empty() || *x_scale_.name == '\0' ? "" : ", ") +
                              x_scale_.name;
-    const double name_begin =
-        width_ - kLineRight - kLineLetter * static_cast<double>(name.size()) - 8;
+    const double name_begin = width_ - kLineRight - drawn_width(name) - 8;
     for (const double value : columns.values) {
       const std::string text = tick_text(value, columns.step);
       const double x = x_.at(value);
       const std::string at = coordinate(x);
       svg += fmt::format("<path d=\"M{} {}v4\"/>", at, base);
-      if (x + kLineLetter * static_cast<double>(text.size()) / 2 < name_begin) {
+      if (x + drawn_width(text) / 2 < name_begin) {
         svg += fmt::format("<text x=\"{}\" y=\"{}\" class=\"middle\">{}</text>",
                            at,
-                           coordinate(kHeight - 8),
+                           coordinate(kHeight - 5),
                            escaped(text));
       }
     }
     return svg + fmt::format("<text x=\"{}\" y=\"{}\" class=\"end\">{}</text>",
                              coordinate(width_ - kLineRight),
-                             coordinate(kHeight - 8),
+                             coordinate(kHeight - 5),
                              escaped(name));
   }
 
@@ -231,7 +237,7 @@ class LineDrawing {
   }
 
   [[nodiscard]] std::vector<Point> shown(const std::vector<Point>& points) const {
-    return thinned(points, static_cast<std::size_t>((width_ - kLeft - kLineRight) / 2));
+    return thinned(points, static_cast<std::size_t>((width_ - left_ - kLineRight) / 2));
   }
 
   [[nodiscard]] std::string series_path(const Series& series) const {
@@ -291,7 +297,7 @@ class LineDrawing {
     return fmt::format(
         "<path class=\"level\" d=\"M{} {}H{}\"/><text class=\"end level\" x=\"{}\" "
         "y=\"{}\">{}</text>\n",
-        coordinate(kLeft),
+        coordinate(left_),
         coordinate(y),
         coordinate(width_ - kLineRight),
         coordinate(width_ - kLineRight - 4),
@@ -315,10 +321,10 @@ class LineDrawing {
       if (mark.strong) {
         svg +=
             fmt::format("<path d=\"M{} {}V{}\"/>", coordinate(x), kLineTop, kHeight - kLineBottom);
-        const double length = kLineLetter * static_cast<double>(mark.label.size());
+        const double length = drawn_width(mark.label);
         const bool left = x + length > width_ - kLineRight;
         const double begin = left ? x - length - 4 : x;
-        if (begin >= std::max(free_from, kLeft)) {
+        if (begin >= std::max(free_from, left_)) {
           svg += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>",
                              coordinate(left ? x - 4 : x + 4),
                              coordinate(kLineTop + 9),
@@ -403,6 +409,7 @@ class LineDrawing {
 
   const LineChart& chart_;
   double width_;
+  double left_ = kLeastLeft;  // where the axis begins, behind its numbers
   ScaledUnit x_scale_;
   ScaledUnit y_scale_;
   Axis x_;

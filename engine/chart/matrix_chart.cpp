@@ -6,32 +6,40 @@
 
 #include "engine/chart/figure.h"
 #include "engine/chart/markup.h"
+#include "engine/chart/text_size.h"
 #include "engine/chart/unit.h"
-#include "partitioner/base/printable.h"
 
 namespace tessera::engine {
 
 namespace {
 
-constexpr double kMatrixWidth = 520;
-constexpr double kMatrixTop = 82;  // the names of columns, which rise
-constexpr double kMatrixLetter = 6;
+constexpr double kNarrowMatrix = 520;
+constexpr double kWideMatrix = 1060;
+constexpr std::size_t kMostNarrow = 20;    // rows of a matrix whose names fit beside each other
 constexpr std::size_t kMostNumbered = 12;  // rows whose cells have room for their counts
 constexpr std::size_t kMostNamed = 40;
-constexpr std::size_t kNameBytes = 18;
+constexpr double kMostName = 112;
+// Of the names of columns, which rise at 50 degrees: their cosine and sine.
+constexpr double kRun = 0.643;
+constexpr double kRise = 0.767;
 
 class MatrixDrawing {
  public:
   explicit MatrixDrawing(const MatrixChart& chart) : chart_(chart), count_(chart.cells.size()) {
-    std::size_t letters = 0;
+    double longest = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      letters = std::max(letters, name(i).size());
+      longest = std::max(longest, drawn_width(name(i)));
     }
-    left_ = is_named() ? kMatrixLetter * static_cast<double>(letters) + 8 : 20;
-    top_ = is_named() ? kMatrixTop : 20;
+    left_ = is_named() ? longest + 8 : 20;
+    top_ = is_named() ? kRise * longest + kRun * kLargestText + 8 : 20;
     constexpr double kMostCell = 40;
-    const double slant = is_named() ? 40 : 0;  // of the last column's name
-    cell_ = std::min((kMatrixWidth - left_ - slant) / static_cast<double>(count_), kMostCell);
+    const auto count = static_cast<double>(count_);
+    cell_ = std::min((width() - left_) / count, kMostCell);
+    for (std::size_t i = 0; is_named() && i < count_; ++i) {
+      // Each column's name ends inside the drawing, too.
+      const double name_cols = kRun * drawn_width(name(i)) + kLargestText;
+      cell_ = std::min(cell_, (width() - left_ - name_cols) / (static_cast<double>(i) + 0.5));
+    }
   }
 
   [[nodiscard]] std::string html() const {
@@ -41,20 +49,21 @@ class MatrixDrawing {
     figure.title = chart_.title;
     figure.unit = fmt::format("rows: {}, columns: {}", chart_.row_name, chart_.column_name);
     figure.note = chart_.note;
-    figure.drawing = drawing_svg(kMatrixWidth, top_ + side + 4, label(), "", content());
+    figure.drawing = drawing_svg(width(), top_ + side + 4, label(), "", content());
     figure.table = table();
+    figure.wide = is_wide();
     return figure_html(figure);
   }
 
  private:
+  [[nodiscard]] bool is_wide() const { return is_named() && count_ > kMostNarrow; }
+  [[nodiscard]] double width() const { return is_wide() ? kWideMatrix : kNarrowMatrix; }
   [[nodiscard]] bool is_named() const { return count_ <= kMostNamed; }
 
   [[nodiscard]] std::string full_name(std::size_t i) const {
     return i < chart_.names.size() ? chart_.names[i] : fmt::format("{}", i);
   }
-  [[nodiscard]] std::string name(std::size_t i) const {
-    return printable_start(full_name(i), kNameBytes);
-  }
+  [[nodiscard]] std::string name(std::size_t i) const { return fitted(full_name(i), kMostName); }
 
   static std::int64_t sum_of(const std::vector<std::int64_t>& row) {
     return std::accumulate(row.begin(), row.end(), std::int64_t{0});
@@ -116,14 +125,32 @@ class MatrixDrawing {
                             chart_.cells[row][column],
                             sum_of(chart_.cells[row]),
                             quantity_text(share, Unit::Share))));
-    if (count_ <= kMostNumbered) {
-      svg += fmt::format("<text x=\"{}\" y=\"{}\" dy=\".32em\" class=\"middle{}\">{}</text>",
-                         coordinate(x + cell_ / 2),
-                         coordinate(y + cell_ / 2),
-                         strength > 0.55 ? " inverse" : "",
-                         chart_.cells[row][column]);
+    if (const double size = number_size(); size > 0) {
+      svg += fmt::format(
+          "<text x=\"{}\" y=\"{}\" dy=\".32em\" class=\"middle{}\" "
+          "style=\"font-size:{}px\">{}</text>",
+          coordinate(x + cell_ / 2),
+          coordinate(y + cell_ / 2),
+          strength > 0.55 ? " inverse" : "",
+          coordinate(size),
+          chart_.cells[row][column]);
     }
     return svg;
+  }
+
+  // Of the numbers in cells, so that the longest one fits; 0 where none is drawn.
+  [[nodiscard]] double number_size() const {
+    if (count_ > kMostNumbered) {
+      return 0;
+    }
+    std::int64_t most = 0;
+    for (const auto& row : chart_.cells) {
+      most = row.empty() ? most : std::max(most, *std::max_element(row.begin(), row.end()));
+    }
+    constexpr double kLargest = 11;
+    constexpr double kReadable = 7;
+    const double fitting = (cell_ - 3) / drawn_width(fmt::format("{}", most), 1);
+    return fitting < kReadable ? 0 : std::min(fitting, kLargest);
   }
 
   [[nodiscard]] Table table() const {

@@ -6,9 +6,9 @@
 
 #include "engine/chart/axis.h"
 #include "engine/chart/markup.h"
+#include "engine/chart/text_size.h"
 #include "engine/chart/ticks.h"
 #include "engine/chart/unit.h"
-#include "partitioner/base/printable.h"
 
 namespace tessera::engine {
 
@@ -20,7 +20,7 @@ constexpr double kSpanBottom = 24;
 constexpr double kLane = 18;
 constexpr double kThinLane = 7;
 constexpr double kGap = 7;
-constexpr double kSpanLetter = 6;
+constexpr double kMostLaneName = 170;
 constexpr double kTold = 2;  // width from which on a span has its own box
 
 double height_of(const Lane& lane) {
@@ -31,21 +31,21 @@ class SpanDrawing {
  public:
   explicit SpanDrawing(const SpanChart& chart) : chart_(chart) {
     Extent extent;
-    std::size_t letters = 0;
+    double names = 0;
     height_ = kSpanTop + kSpanBottom;
     for (const Lane& lane : chart.lanes) {
       for (const Span& span : lane.spans) {
         extent.include(span.begin_s);
         extent.include(span.end_s);
       }
-      letters = std::max(letters, shown_name(lane).size());
+      names = std::max(names, drawn_width(shown_name(lane)));
       height_ += height_of(lane) + (lane.thin ? 1 : kGap);
     }
     scale_ = scaled_unit(Unit::Seconds, extent.high - extent.low);
     x_ = {.low = extent.low / scale_.size,
           .high = extent.high / scale_.size,
-          .begin = kSpanLetter * static_cast<double>(letters) + 8,
-          .end = kSpanWidth - 12};
+          .begin = names + 8,
+          .end = kSpanWidth - 20};
   }
 
   [[nodiscard]] std::string html() const {
@@ -62,10 +62,7 @@ class SpanDrawing {
   }
 
  private:
-  static std::string shown_name(const Lane& lane) {
-    constexpr std::size_t kMostBytes = 20;
-    return printable_start(lane.name, kMostBytes);
-  }
+  static std::string shown_name(const Lane& lane) { return fitted(lane.name, kMostLaneName); }
 
   [[nodiscard]] std::string content() const {
     std::string svg = grid();

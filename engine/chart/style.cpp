@@ -27,6 +27,7 @@ figure { margin: 0; min-width: 0; position: relative; break-inside: avoid; }
 figure.wide { grid-column: 1 / -1; } figure.tall { grid-row: span 2; }
 figcaption { font-size: 14px; }
 figcaption span { color: var(--quiet); font-size: 12px; margin-left: 4px; }
+.drawing.narrow { display: none; }
 .drawing svg, .cards svg { display: block; width: 100%; height: auto; overflow: visible; }
 .note { color: var(--quiet); font-size: 12px; margin: 2px 0 0; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 14px; list-style: none; margin: 2px 0 4px; padding: 0; font-size: 12px; color: var(--quiet); }
@@ -36,6 +37,7 @@ figcaption span { color: var(--quiet); font-size: 12px; margin-left: 4px; }
 .legend .pale { opacity: var(--pale); }
 .legend .dot { width: 7px; height: 7px; border-radius: 50%; }
 .legend .hatched { background: repeating-linear-gradient(45deg, var(--ink) 0 1px, transparent 1px 3px); outline: 1px solid var(--line); }
+/* 13px is the largest that drawings leave room for: kLargestText. */
 svg text { font-size: 11px; fill: var(--quiet); font-variant-numeric: tabular-nums; }
 svg .end { text-anchor: end; } svg .middle { text-anchor: middle; }
 svg .strong-text { fill: var(--ink); }
@@ -60,7 +62,7 @@ svg .inverse { fill: var(--inverse); } svg .rising { fill: var(--quiet); }
 .cards { list-style: none; display: grid; grid-template-columns: repeat(auto-fill, minmax(235px, 1fr)); gap: 18px 22px; margin: 8px 0; padding: 0; }
 .cards li { break-inside: avoid; max-width: 300px; } .cards h4 { margin: 0 0 4px; font-size: 13px; } .cards p { margin: 1px 0 0; font-size: 12px; color: var(--quiet); }
 .tile rect { fill: var(--c); fill-opacity: var(--tile); stroke: var(--c); stroke-width: 1; }
-.tile text { fill: var(--ink); font-weight: 600; }
+.ranks text { fill: var(--ink); font-weight: 600; pointer-events: none; paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke-linejoin: round; }
 .tile:hover rect { fill-opacity: .6; }
 .halo rect { fill: url(#hatch); pointer-events: none; } #hatch path { stroke: var(--ink); stroke-width: 1.2; }
 .arrow { stroke: var(--quiet); fill: none; }
@@ -77,9 +79,15 @@ details { font-size: 12px; margin-top: 2px; } summary { color: var(--quiet); cur
   details, .read-out { display: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
-@media (max-width: 700px) {
+@media screen and (max-width: 900px) {
   figure.wide .drawing { overflow-x: auto; } figure.wide .drawing svg { min-width: 760px; }
+  figure.wide svg text { font-size: 13px; }
 }
+@media screen and (max-width: 560px) {
+  figure svg text { font-size: 13px; }
+  .drawing.broad { display: none; } .drawing.narrow { display: block; } figure.wide .drawing.narrow svg { min-width: 0; }
+}
+@media print { figure svg text { font-size: 13px; } }
 )css";
 }
 

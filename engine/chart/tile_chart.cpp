@@ -78,22 +78,22 @@ std::string tooltip(const Panel& panel, const TileOfRank& tile) {
                      range_text("image", panel.images));
 }
 
-std::string tile_svg(const Panel& panel, const TileOfRank& tile, const Place& place, bool label) {
+std::string tile_svg(const Panel& panel, const TileOfRank& tile, const Place& place) {
+  return fmt::format("<g class=\"tile {}\"><title>{}</title><rect {}/></g>",
+                     colour_class(tile.rank),
+                     tooltip(panel, tile),
+                     place.box(tile.region));
+}
+
+std::string rank_svg(const TileOfRank& tile, const Place& place) {
   const Region& region = tile.region;
-  std::string svg = fmt::format("<g class=\"tile {}\"><title>{}</title><rect {}/>",
-                                colour_class(tile.rank),
-                                tooltip(panel, tile),
-                                place.box(region));
-  if (label) {
-    svg += fmt::format(
-        "<text class=\"middle\" x=\"{}\" y=\"{}\" dy=\".34em\">{}</text>",
-        coordinate(place.x +
-                   place.cell_width * static_cast<double>(region.cols.begin + region.cols.end) / 2),
-        coordinate(place.y + place.cell_height *
-                                 static_cast<double>(region.rows.begin + region.rows.end) / 2),
-        tile.rank);
-  }
-  return svg + "</g>";
+  return fmt::format(
+      "<text class=\"middle\" x=\"{}\" y=\"{}\" dy=\".34em\">{}</text>",
+      coordinate(place.x +
+                 place.cell_width * static_cast<double>(region.cols.begin + region.cols.end) / 2),
+      coordinate(place.y +
+                 place.cell_height * static_cast<double>(region.rows.begin + region.rows.end) / 2),
+      tile.rank);
 }
 
 // Cells that more than one rank has.
@@ -125,10 +125,12 @@ std::string panel_svg(const TiledMap& map, const Panel& panel, const Place& plac
                        panel.tiles.size());
   }
   const double room = size / std::sqrt(static_cast<double>(panel.tiles.size()));
+  std::string ranks;
   for (const TileOfRank& tile : panel.tiles) {
-    svg += tile_svg(panel, tile, place, room >= kLabelled);
+    svg += tile_svg(panel, tile, place);
+    ranks += room >= kLabelled ? rank_svg(tile, place) : "";
   }
-  return svg + overlaps_svg(panel, place);
+  return svg + overlaps_svg(panel, place) + "<g class=\"ranks\">" + ranks + "</g>";
 }
 
 // The panels of a map in rows, within a square at (x, y).

@@ -14,6 +14,7 @@
 #include "engine/data/captioned_picture.h"
 #include "engine/data/class_names.h"
 #include "engine/data/named_pictures.h"
+#include "engine/drawing/text.h"
 #include "engine/files/atomic_file.h"
 #include "engine/session/data_setup.h"
 #include "engine/session/model_setup.h"
@@ -58,10 +59,12 @@ class DrawnPictures {
     }
   }
 
-  void add(const std::string& name, const Picture& picture, const std::string& caption) {
-    const std::vector<std::byte> png = captioned_png(picture, caption);
+  // Returns whether all of the caption could be drawn.
+  bool add(const std::string& name, const Picture& picture, const std::string& caption) {
+    const auto [png, unknown] = captioned_picture(picture, caption);
     write_atomically(folder_ / (free_name(std::filesystem::path(name).stem().string()) + ".png"),
                      {reinterpret_cast<const char*>(png.data()), png.size()});
+    return unknown == 0;
   }
 
  private:
@@ -222,7 +225,14 @@ class PredictRun {
           "--out: rank 0 draws the pictures, so it must read them: use --reader 0 or "
           "--reader every");
     }
-    on_root(communicator_, [&] { drawn_.emplace(command_.out); });
+    on_root(communicator_, [&] {
+      drawn_.emplace(command_.out);
+      if (!font_problem().empty()) {
+        messages_.warn(
+            fmt::format("--out: names are drawn in plain ASCII letters: {}", font_problem()),
+            communicator_);
+      }
+    });
   }
 
   // Names that lead to no picture, and what is left out of folders.
@@ -273,11 +283,19 @@ class PredictRun {
     const std::vector<std::size_t> classes = top_classes(output, command_.top);
     print(picture, classes, output);
     if (drawn_) {
-      drawn_->add(picture,
-                  source->dataset().read(item, kDrawnDetail),
-                  fmt::format("{}  {:.1f} %",
-                              class_name(names_, classes.front()),
-                              100 * static_cast<double>(output[classes.front()])));
+      const std::string name = class_name(names_, classes.front());
+      const double percent = 100 * static_cast<double>(output[classes.front()]);
+      const bool complete = drawn_->add(picture,
+                                        source->dataset().read(item, kDrawnDetail),
+                                        fmt::format("{}  {:.1f} %", name, percent));
+      if (!complete && font_problem().empty() && !warned_of_characters_) {
+        warned_of_characters_ = true;
+        messages_.warn(fmt::format("--out: no font on this machine has all characters of '{}': "
+                                   "install one that does, such as fonts-noto-cjk or "
+                                   "fonts-noto-core",
+                                   printable(name)),
+                       communicator_);
+      }
     }
   }
 
@@ -326,8 +344,9 @@ class PredictRun {
   const SessionObserver& messages_ = printed_messages();
   std::vector<std::string> names_;
   std::optional<DrawnPictures> drawn_;  // rank 0
-  Index total_ = 0;                     // pictures, and names that lead to none
-  Index pictures_before_ = 0;           // in the sets before
+  bool warned_of_characters_ = false;
+  Index total_ = 0;            // pictures, and names that lead to none
+  Index pictures_before_ = 0;  // in the sets before
   Index unreadable_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A picture with a line of text in a bar below it, as a PNG file for people to look at.
+// A picture with text in a bar below it, as a PNG file for people to look at.
 
 #pragma once
 
@@ -13,10 +13,15 @@ namespace tessera::engine {
 // A picture held with so many pixels is as good as one with more.
 inline constexpr Detail kDrawnDetail{1024, 1024};
 
-// The bytes of a PNG file, (R, G, B) of 8 bits. Small pictures are enlarged and large ones reduced,
-// each by an integer, to at most 1024 pixels a side. The caption is shown in ASCII: every other
-// character becomes a question mark, and a long one is cut.
-[[nodiscard]] std::vector<std::byte> captioned_png(const Picture& picture,
-                                                   const std::string& caption);
+struct CaptionedPicture {
+  std::vector<std::byte> png;  // (R, G, B) of 8 bits
+  Index unknown = 0;           // characters of the caption that no font of this machine has
+};
+
+// Small pictures are enlarged and large ones reduced, each by an integer, to at most 1024 pixels a
+// side. The caption takes as many lines as it needs, up to six; of a longer one the middle is left
+// out.
+[[nodiscard]] CaptionedPicture captioned_picture(const Picture& picture,
+                                                 const std::string& caption);
 
 }  // namespace tessera::engine

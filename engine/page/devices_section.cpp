@@ -50,14 +50,14 @@ const DeviceChart kCharts[] = {
      true,
      rate<&DeviceSample::wait_s>},
     {"sent",
-     "Network, sent",
-     "bytes sent",
+     "Network interface, out",
+     "bytes out of the network interface",
      Unit::BytesPerSecond,
      true,
      rate<&DeviceSample::tx_bytes>},
     {"received",
-     "Network, received",
-     "bytes received",
+     "Network interface, in",
+     "bytes into the network interface",
      Unit::BytesPerSecond,
      true,
      rate<&DeviceSample::rx_bytes>},
@@ -132,8 +132,8 @@ Table device_table(const RunData& run) {
                "samples",
                "processor time",
                "waiting",
-               "sent",
-               "received",
+               "interface out",
+               "interface in",
                "most memory",
                "highest temperature",
                "throttled",
@@ -157,6 +157,20 @@ Table device_table(const RunData& run) {
   return table;
 }
 
+// What the bytes of interfaces are, beside those of messages.
+std::string interface_note(const RunData& run) {
+  const bool any = std::any_of(run.devices.begin(), run.devices.end(), [](const auto& device) {
+    return std::any_of(device.second.samples.begin(),
+                       device.second.samples.end(),
+                       [](const auto& s) { return known(s.tx_bytes); });
+  });
+  return any ? "<p class=\"note\">Bytes of interfaces are those of the whole machine, with what "
+               "the "
+               "network adds to messages. Messages between ranks on one machine need not cross an "
+               "interface; all messages are counted above.</p>\n"
+             : "";
+}
+
 }  // namespace
 
 PageSection devices_section(const RunData& run) {
@@ -176,7 +190,7 @@ PageSection devices_section(const RunData& run) {
     }
   }
   section.html = "<div class=\"grid-of-2\">\n" + charts + "</div>\n<div class=\"scroll\">" +
-                 table_html(device_table(run)) + "</div>\n";
+                 table_html(device_table(run)) + "</div>\n" + interface_note(run);
   if (!unknown.empty()) {
     section.missing = fmt::format("Not known of these devices: {}.", fmt::join(unknown, ", "));
   }

@@ -13,6 +13,7 @@
 #include "engine/page/step_series.h"
 #include "engine/page/words.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
 
@@ -60,11 +61,10 @@ std::string steps_figure(const RunData& run) {
   }
   if (const double length = run.info ? run.info->steps_of_epoch() : 0; length > 0) {
     const double epochs = static_cast<double>(done) / length;
-    note += fmt::format("{}{:.4g} epoch{} of {:.4g}",
-                        note.empty() ? "" : "; ",
-                        epochs,
-                        epochs == 1 ? "" : "s",
-                        length);
+    note += (note.empty() ? "epoch " : "; epoch ") + fmt::format("{}", epoch_number(done, epochs));
+    if (const Index last = run.info->last_step; last > 0) {
+      note += fmt::format(" of {}", epoch_number(last, static_cast<double>(last) / length));
+    }
   }
   return figure("Steps", fmt::format("{}", done), note);
 }
@@ -211,13 +211,6 @@ std::string replicas_text(const RunInfo& info) {
   return info.replicas > 1 ? fmt::format("{}, synchronised by {}", info.replicas, info.sync) : "";
 }
 
-// Bytes sent by all devices in steps since the run was last started.
-std::string sent_text(const RunInfo& info) {
-  return known(info.sent_bytes) && info.sent_bytes > 0
-             ? quantity_text(info.sent_bytes, Unit::Bytes) + " by all devices"
-             : "";
-}
-
 std::string whole_number(Index number) {
   return number > 0 ? fmt::format("{}", number) : "";
 }
@@ -249,7 +242,7 @@ std::string facts_html(const RunData& run) {
     add_fact(rows, "Cut", run.plan ? cuts_text(*run.plan) : "");
     add_fact(rows, "Replicas", replicas_text(info));
     add_fact(rows, "Not exact", fmt::format("{}", fmt::join(info.inexact, "; ")));
-    add_fact(rows, "Sent", sent_text(info));
+    add_fact(rows, "Messages sent", described(info.sent));
     add_fact(rows, "Images per step", whole_number(info.batch));
     add_fact(rows, "Seed", whole_number(info.seed));
     add_fact(rows, "Started", info.started);

@@ -25,11 +25,10 @@ h3 { font-size: 14px; margin: 0 0 4px; }
 .grid-of-2 + .scroll { margin-top: 16px; }
 .missing { color: var(--quiet); font-size: 13px; padding-left: 18px; margin: 6px 0 0; }
 footer { margin-top: 34px; padding-top: 8px; border-top: 1px solid var(--line); color: var(--quiet); font-size: 12px; }
-@media (max-width: 700px) {
+@media screen and (max-width: 900px) { .grid-of-2 { grid-template-columns: minmax(0, 1fr); } }
+@media screen and (max-width: 560px) {
   body { padding: 16px 14px 32px; } h1 { font-size: 23px; }
-  .grid-of-2 { grid-template-columns: minmax(0, 1fr); }
-  .figures { grid-template-columns: repeat(2, 1fr); }
-  figure svg text { font-size: 13px; }
+  .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); }
 }
 @page { size: A4; margin: 14mm 12mm; }
 @media print {

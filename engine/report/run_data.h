@@ -18,6 +18,7 @@
 
 #include "engine/report/plan_outline.h"
 #include "partitioner/base/region.h"
+#include "partitioner/base/training_figures.h"
 #include "partitioner/memory/memory.h"
 
 namespace tessera::engine {
@@ -65,7 +66,7 @@ struct RunInfo {
   std::vector<RunRank> ranks;
   double predicted_step_s = kUnknown;    // where there is a profile of the cluster
   double memory_limit_bytes = kUnknown;  // of each rank, where one was given
-  double sent_bytes = kUnknown;          // by all ranks in steps
+  SentMessages sent;                     // since the run was last started
 
   // How many steps an epoch has, which need not be a whole number; 0: unknown.
   [[nodiscard]] double steps_of_epoch() const {

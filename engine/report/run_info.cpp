@@ -91,7 +91,10 @@ std::optional<RunJson> run_json(std::string_view text) {
     info.ranks = ranks_of(json);
     info.predicted_step_s = number_of(json, "predicted_step_s");
     info.memory_limit_bytes = number_of(json, "memory_limit_bytes");
-    info.sent_bytes = number_of(json, "sent_bytes");
+    info.sent.steps = count_of(json, "sent_steps");
+    for (const Json& bytes : json.value("sent_bytes_by_rank", Json::array())) {
+      info.sent.bytes.push_back(bytes.get<double>());
+    }
     run.state = state_of(text_of(json, "state"));
     run.reason = text_of(json, "reason");
     return run;

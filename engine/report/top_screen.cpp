@@ -14,6 +14,7 @@
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/base/text_table.h"
+#include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
 
@@ -196,7 +197,9 @@ class TopScreen {
     }
     std::string steps = fmt::format("step {} of {}", progress_.step, progress_.last_step);
     if (known(progress_.epochs) && view_.columns >= 60) {
-      steps += fmt::format(", epoch {:.2f} of {:.3g}", progress_.epoch, progress_.epochs);
+      steps += fmt::format(", epoch {} of {}",
+                           epoch_number(progress_.step, progress_.epoch),
+                           epoch_number(progress_.last_step, progress_.epochs));
     }
     const double share =
         static_cast<double>(progress_.step) / static_cast<double>(progress_.last_step);
@@ -246,7 +249,7 @@ class TopScreen {
               : "");
     }
     if (known(progress_.images_per_s)) {
-      add("", fmt::format("{:.0f}", progress_.images_per_s), " images/s");
+      add("", fmt::format("{:.0f}", progress_.images_per_s), " images/s lately");
     }
     if (known(progress_.learning_rate)) {
       add("lr", fmt::format("{:.4g}", progress_.learning_rate), "");

@@ -9,6 +9,7 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/json_text.h"
+#include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
 
@@ -68,7 +69,7 @@ struct EpochSums {
       return count > 0 ? std::optional(sum / count) : std::nullopt;
     };
     return fmt::format("{},{},{},{},{},{},{},{},{}\n",
-                       cell(epoch),
+                       epoch_number(step, epoch),
                        step,
                        cell(learning_rate),
                        cell(mean(loss, steps)),

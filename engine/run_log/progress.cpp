@@ -6,8 +6,16 @@
 
 #include "engine/system/clock.h"
 #include "engine/system/say.h"
+#include "partitioner/base/quantities.h"
+#include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
+
+namespace {
+
+constexpr std::size_t kSpeedSteps = 20;  // of which a speed is shown
+
+}  // namespace
 
 Progress::Progress(ProgressStyle style, Index first_step, Index last_step, int columns)
     : style_(style),
@@ -31,21 +39,37 @@ std::string Progress::time_left(Index step) const {
                       : fmt::format("{}:{:02}", left / 60, left % 60);
 }
 
+// Of the latest steps: the first ones of a run are slower than all others.
+std::string Progress::speed() const {
+  Seen sum;
+  for (const Seen& step : latest_) {
+    sum.images += step.images;
+    sum.seconds += step.seconds;
+  }
+  return fmt::format("{:.0f} images/s ({})",
+                     static_cast<double>(sum.images) / std::max(sum.seconds, 1e-9),
+                     counted(std::ssize(latest_), "step"));
+}
+
 void Progress::step(Index step, const StepResult& result, Index images) {
   if (style_ == ProgressStyle::None) {
     return;
+  }
+  latest_.push_back({images, result.times.step_s});
+  if (latest_.size() > kSpeedSteps) {
+    latest_.pop_front();
   }
   // Only where it is much: else pictures are there before they are needed.
   constexpr double kMuch = 0.2;
   const double waiting = result.times.load_s / std::max(result.times.step_s, 1e-9);
   const std::string line = fmt::format(
-      "step {:>{}}/{}  loss {:.4f}  lr {:.4g}  {:.0f} images/s  {} left{}",
+      "step {:>{}}/{}  loss {:.4f}  lr {:.4g}  {}  {} left{}",
       step,
       fmt::formatted_size("{}", last_step_),
       last_step_,
       result.loss,
       result.learning_rate,
-      static_cast<double>(images) / result.times.step_s,
+      speed(),
       time_left(step),
       waiting < kMuch ? "" : fmt::format("  waiting for pictures {:.0f} %", 100 * waiting));
   if (style_ == ProgressStyle::Line) {
@@ -66,11 +90,10 @@ void Progress::evaluation(Index step, double epoch, const EvaluationResult& resu
   if (style_ == ProgressStyle::None) {
     return;
   }
-  say(fmt::format("{}after {:.4g} epoch{} ({} steps): test {}, test loss {:.4f}, {} pictures\n",
+  say(fmt::format("{}epoch {} ({}): test {}, test loss {:.4f}, {} pictures\n",
                   bar_is_open_ ? fmt::format("\r{:{}}\r", "", columns_) : "",
-                  epoch,
-                  epoch == 1 ? "" : "s",
-                  step,
+                  epoch_number(step, epoch),
+                  counted(step, "step"),
                   described(result.score()),
                   result.loss,
                   result.pictures));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <string>
 
 #include "engine/train/evaluation.h"
@@ -25,7 +26,13 @@ class Progress {
   void evaluation(Index step, double epoch, const EvaluationResult& result);
 
  private:
+  struct Seen {
+    Index images = 0;
+    double seconds = 0;
+  };
+
   [[nodiscard]] std::string time_left(Index step) const;
+  [[nodiscard]] std::string speed() const;
 
   ProgressStyle style_;
   std::size_t columns_;  // of a bar
@@ -33,6 +40,7 @@ class Progress {
   Index last_step_;
   double started_s_;
   double shown_s_ = 0;
+  std::deque<Seen> latest_;   // steps, the last one last
   bool bar_is_open_ = false;  // the cursor is behind a bar
 };
 

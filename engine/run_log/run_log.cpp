@@ -9,6 +9,7 @@
 #include "engine/ops/loops/threads.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/quantities.h"
+#include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
 
@@ -116,8 +117,8 @@ void RunLog::add_evaluation(Index step, double epoch, const EvaluationResult& re
   if (communicator_->rank() == 0) {
     const bool best = record_->best() && record_->best()->step == step;
     events_.add(best ? "best" : "epoch",
-                fmt::format("epoch {:.4g}: test {}, test loss {:.4f}{}",
-                            epoch,
+                fmt::format("epoch {}: test {}, test loss {:.4f}{}",
+                            epoch_number(step, epoch),
                             described(result.score()),
                             result.loss,
                             best ? ", the best so far" : ""));

@@ -18,6 +18,7 @@
 #include "engine/run_log/run_summary.h"
 #include "engine/run_log/step_timeline.h"
 #include "engine/run_log/step_timing.h"
+#include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
 
@@ -58,7 +59,7 @@ class RunLog {
   // Adds an event: `kind` is a word. On rank 0.
   void tell(const std::string& kind, const std::string& text) { events_.add(kind, text); }
   // What all ranks have sent in the steps, to be written when the run ends.
-  void sent_bytes(double bytes) { summary_.set_sent_bytes(bytes); }
+  void sent(SentMessages sent) { summary_.set_sent(std::move(sent)); }
 
   // How the run ended: "finished", "interrupted" or "failed", and why. The first end counts. Any
   // thread of any rank may call it; rank 0's is kept.

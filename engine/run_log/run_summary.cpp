@@ -58,9 +58,9 @@ void RunSummaryFile::predict(const std::optional<double>& step_s) {
   }
 }
 
-void RunSummaryFile::set_sent_bytes(double bytes) {
+void RunSummaryFile::set_sent(SentMessages sent) {
   const std::lock_guard lock(mutex_);
-  summary_.sent_bytes = bytes;
+  summary_.sent = std::move(sent);
 }
 
 bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
@@ -81,31 +81,35 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
   for (const RunSummary::Rank& rank : summary_.ranks) {
     ranks.push_back({{"rank", ranks.size()}, {"host", rank.host}, {"threads", rank.threads}});
   }
-  const OrderedJson json{{"state", state},
-                         {"reason", reason},
-                         {"started", started_},
-                         {"ended", state == "running" ? OrderedJson() : OrderedJson(utc_now())},
-                         {"version", summary_.version},
-                         {"model", summary_.model},
-                         {"data", summary_.data},
-                         {"command", summary_.command},
-                         {"first_step", summary_.first_step},
-                         {"last_step", summary_.last_step},
-                         {"epoch_steps", summary_.epoch_steps},
-                         {"batch", summary_.batch},
-                         {"seed", summary_.seed},
-                         {"replicas", summary_.replicas},
-                         {"sync", summary_.sync},
-                         {"gradient_precision", summary_.gradient_precision},
-                         {"exact", summary_.inexact.empty()},
-                         {"not_exact", summary_.inexact},
-                         {"training_pictures", summary_.training_pictures},
-                         {"testing_pictures", summary_.testing_pictures},
-                         {"class_names", summary_.class_names},
-                         {"ranks", ranks},
-                         {"predicted_step_s", or_null<OrderedJson>(summary_.predicted_step_s)},
-                         {"memory_limit_bytes", or_null<OrderedJson>(summary_.memory_limit_bytes)},
-                         {"sent_bytes", or_null<OrderedJson>(summary_.sent_bytes)}};
+  const OrderedJson json{
+      {"state", state},
+      {"reason", reason},
+      {"started", started_},
+      {"ended", state == "running" ? OrderedJson() : OrderedJson(utc_now())},
+      {"version", summary_.version},
+      {"model", summary_.model},
+      {"data", summary_.data},
+      {"command", summary_.command},
+      {"first_step", summary_.first_step},
+      {"last_step", summary_.last_step},
+      {"epoch_steps", summary_.epoch_steps},
+      {"batch", summary_.batch},
+      {"seed", summary_.seed},
+      {"replicas", summary_.replicas},
+      {"sync", summary_.sync},
+      {"gradient_precision", summary_.gradient_precision},
+      {"exact", summary_.inexact.empty()},
+      {"not_exact", summary_.inexact},
+      {"training_pictures", summary_.training_pictures},
+      {"testing_pictures", summary_.testing_pictures},
+      {"class_names", summary_.class_names},
+      {"ranks", ranks},
+      {"predicted_step_s", or_null<OrderedJson>(summary_.predicted_step_s)},
+      {"memory_limit_bytes", or_null<OrderedJson>(summary_.memory_limit_bytes)},
+      {"sent_bytes",
+       summary_.sent.bytes.empty() ? OrderedJson() : OrderedJson(sum_of_bytes(summary_.sent))},
+      {"sent_bytes_by_rank", summary_.sent.bytes},
+      {"sent_steps", summary_.sent.steps}};
   // Names may be any bytes.
   return json.dump(1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "partitioner/base/region.h"
+#include "partitioner/base/training_figures.h"
 
 namespace tessera::engine {
 
@@ -38,7 +39,7 @@ struct RunSummary {
   std::vector<Rank> ranks;
   std::optional<double> predicted_step_s;
   std::optional<Index> memory_limit_bytes;
-  std::optional<double> sent_bytes = {};  // by all ranks in steps; known when the run is finished
+  SentMessages sent = {};  // since the run was last started; known when it is finished
 };
 
 class RunSummaryFile {
@@ -50,7 +51,7 @@ class RunSummaryFile {
   // Writes what is predicted for the steps to come. Throws InputError.
   void predict(const std::optional<double>& step_s);
   // To be written with how it ends.
-  void set_sent_bytes(double bytes);
+  void set_sent(SentMessages sent);
 
   // Writes how it ended: "finished", "interrupted" or "failed", and why. The first end counts; any
   // thread may call it. Where the file cannot be written it stays as it was. Returns whether it

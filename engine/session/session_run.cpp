@@ -13,6 +13,7 @@
 #include "engine/system/system_memory.h"
 #include "engine/train/pass_end.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/base/training_figures.h"
 #include "partitioner/report/plan_report.h"
 
 namespace tessera::engine {
@@ -198,9 +199,14 @@ void SessionRun::end(Index program_bytes) {
     messages_.say(
         step_comparison_.line(setup_.network(), request_.partition, setup_.workload(), partition_));
   });
-  run_log_.sent_bytes(sum_over_ranks(communicator_, static_cast<double>(phases_.sent_bytes())));
+  const SentMessages sent{phases_.steps_done() - begun_.step,
+                          communicator_.of_ranks(static_cast<double>(phases_.sent_bytes()))};
+  run_log_.sent(sent);
   run_log_.end("finished", "");
   on_root(communicator_, [&] {
+    if (const std::string text = described(sent); !text.empty()) {
+      messages_.say("messages sent: " + text + "\n");
+    }
     if (const std::string energy = record_.energy_line(); !energy.empty()) {
       messages_.say(printable(energy) + "\n");
     }

@@ -1,5 +1,6 @@
 #include "engine/train/training_settings.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <type_traits>
@@ -116,6 +117,14 @@ void add_augmentation(const partitioner::AugmentationOptions& augmentation, Adde
   settings.add("crop_padding", crop_padding);
 }
 
+std::string anchors_text(const std::vector<partitioner::Anchor>& anchors) {
+  std::string text;
+  for (const partitioner::Anchor& anchor : anchors) {
+    text += fmt::format("{}{},{}", text.empty() ? "" : ", ", anchor.width, anchor.height);
+  }
+  return text;
+}
+
 // What the fingerprint of a network leaves out of a layer.
 class LayerSettings {
  public:
@@ -139,6 +148,98 @@ class LayerSettings {
     add("saturation", saturation);
     add("exposure", exposure);
     add("noadjust", noadjust);
+  }
+  void operator()(const partitioner::YoloHead& head) {
+    const auto& [classes,
+                 anchors,
+                 mask,
+                 most_boxes,
+                 ignore,
+                 truth,
+                 iou,
+                 iou_kind,
+                 loss,
+                 boxes,
+                 of_classes,
+                 objectness,
+                 most_delta,
+                 scale_xy,
+                 new_coords,
+                 smooth,
+                 smoothing,
+                 focal,
+                 weights,
+                 suppression,
+                 beta_nms] = head;
+    (void)suppression;  // of what is found, not of what is learnt, as is the next
+    (void)beta_nms;
+    add("classes", classes);
+    add("anchors", anchors_text(anchors));
+    add("mask", fmt::format("{}", fmt::join(mask, ",")));
+    add("max", most_boxes);
+    add("ignore_thresh", ignore);
+    add("truth_thresh", truth);
+    add("iou_thresh", iou);
+    add("iou_thresh_kind", static_cast<int>(iou_kind));
+    add("iou_loss", static_cast<int>(loss));
+    add("iou_normalizer", boxes);
+    add("cls_normalizer", of_classes);
+    add("obj_normalizer", objectness);
+    add("max_delta", std::isfinite(most_delta) ? most_delta : 0);
+    add("scale_x_y", scale_xy);
+    add("new_coords", new_coords);
+    add("objectness_smooth", smooth);
+    add("label_smooth_eps", smoothing);
+    add("focal_loss", focal);
+    add("counters_per_class", fmt::format("{}", fmt::join(weights, ",")));
+  }
+  void operator()(const partitioner::RegionHead& head) {
+    const auto& [classes,
+                 anchors,
+                 most_boxes,
+                 softmax,
+                 match,
+                 rescore,
+                 threshold,
+                 coordinates,
+                 objects,
+                 no_objects,
+                 of_classes] = head;
+    add("classes", classes);
+    add("anchors", anchors_text(anchors));
+    add("max", most_boxes);
+    add("softmax", softmax);
+    add("bias_match", match);
+    add("rescore", rescore);
+    add("thresh", threshold);
+    add("coord_scale", coordinates);
+    add("object_scale", objects);
+    add("noobject_scale", no_objects);
+    add("class_scale", of_classes);
+  }
+  void operator()(const partitioner::GridHead& head) {
+    const auto& [side,
+                 boxes,
+                 classes,
+                 softmax,
+                 square_roots,
+                 rescore,
+                 forced,
+                 coordinates,
+                 objects,
+                 no_objects,
+                 of_classes] = head;
+    add("side", side);
+    add("num", boxes);
+    add("classes", classes);
+    add("softmax", softmax);
+    add("sqrt", square_roots);
+    add("rescore", rescore);
+    add("forced", forced);
+    add("coord_scale", coordinates);
+    add("object_scale", objects);
+    add("noobject_scale", no_objects);
+    add("class_scale", of_classes);
   }
   void operator()(const partitioner::Convolution& /*layer*/) {}
   void operator()(const partitioner::MaxPool& /*layer*/) {}

@@ -42,6 +42,9 @@ bench/group_size/run.sh --table "$folder/measured.csv" --figure "$folder/figure.
 # expect LINE: it was printed.
 expect() { grep -qxF -- "$1" "$folder/out" || fail "this line is missing: $1"; }
 
+expect 'auto is faster than every grouping in all of 1 settings.'
+expect '  links of 20 Mbit/s: auto 0.50 s per step, all 8 layers 1.00 s: 0.50 times as long'
+[ "$(head -n 1 "$folder/out")" = 'auto is faster than every grouping in all of 1 settings.' ] || fail 'the verdict on auto is not the first line'
 expect 'pi, net, 64x64, batch 4: 4 devices, links of 20 Mbit/s; cut: layers 0 to 7 in 2x2 tiles'
 expect '| **all 8 layers** | 1.000 | 1.000, 1.000 | 1.000 | 0.700 | 0.300 | 0.000 | 0.100 | 0.100 | 0.000 | 10 | 1.0 | 1.0 |'
 sentence='net, links of 20 Mbit/s, batch 4: fastest is all 8 layers, 1.00 s per step (within 2 %: 0-3, the rest alone); '

@@ -79,6 +79,20 @@ works 1 "${predict[@]}" "$data/test" --names "$folder/names.txt" --out "$folder/
 expect 'so it is with folders in a folder' test "$(cd "$folder/deep" && echo *)" = '1-2.png 1.png'
 works 1 "${predict[@]}" "$folder/drawn/1.png" "$folder/drawn/1-2.png" --names "$folder/names.txt" --json
 expect_answers 'what is drawn shows the picture' 'drawn/1.png blue' 'drawn/1-2.png red'
+
+# Names in letters of their own, or in plain ones where there is no font.
+printf 'Br\xc3\xbche\nBr\xc3\xbche\n' >"$folder/umlauts.txt"
+printf '\xf3\xb0\x80\x80 soup\n\xf3\xb0\x80\x80 soup\n' >"$folder/unknown.txt" # of those that no font has
+mkdir -p "$folder/fonts"
+printf '<fontconfig><dir>%s</dir></fontconfig>\n' "$folder/fonts" >"$folder/fonts.conf"
+works 1 "${predict[@]}" "$data/test/red" --names "$folder/umlauts.txt" --out "$folder/umlauts"
+expect 'umlauts need no warning' test "$(grep -c 'out:' "$folder/err")" -eq 0
+works 1 "${predict[@]}" "$data/test" --names "$folder/unknown.txt" --out "$folder/unknown"
+expect 'names that no font has are warned of once' test "$(grep -c 'no font on this machine has all characters of' "$folder/err")" -eq 1
+FONTCONFIG_FILE=$folder/fonts.conf works 1 "${predict[@]}" "$data/test/red" --names "$folder/umlauts.txt" --out "$folder/plain"
+expect 'without fonts it says what to install' grep -q 'plain ASCII letters: there are no fonts: install fonts-dejavu-core' "$folder/err"
+expect 'and draws all the same' test -s "$folder/plain/1.png"
+
 refused 'drawn: this folder is not empty' "${predict[@]}" "$data/test" --out "$folder/drawn"
 refused 'run/partition\.toml/x: cannot create this folder' "${predict[@]}" "$data/test/red" --out "$folder/run/partition.toml/x"
 run 4 "${predict[@]}" "$data/test/red" --out "$folder/other" --reader 1

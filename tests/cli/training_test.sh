@@ -26,11 +26,23 @@ works 1 train models/lenet5.cfg --data "$data" --run "$folder/one" --batch 20 --
 expect 'there is a loss for each step' test "$(losses "$folder/one" | wc -l)" -eq 50
 expect 'the loss falls by half' awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(last < first / 2) }' <(losses "$folder/one")
 expect 'what is learnt holds for other pictures' awk -v accuracy="$(accuracy "$folder/one")" 'BEGIN { exit !(accuracy > 0.5) }'
-expect 'there is a line for each step and evaluation' test "$(grep -c '^step\|^after' "$folder/out")" -eq 55
+expect 'there is a line for each step and evaluation' test "$(grep -c '^step\|^epoch' "$folder/out")" -eq 55
 expect 'the metrics are JSON' valid_json "$folder/one/metrics.jsonl"
 for key in step loss learning_rate step_s images_per_s; do
   expect "each step has $key" test "$(grep -c "\"$key\":" "$folder/one/metrics.jsonl")" -ge 50
 done
+
+# Figures: an epoch that ends within a step, and what was sent.
+works 4 train models/lenet5.cfg --data "$data" --run "$folder/figures" --batch 30 --steps 16 --grid 2x2
+expect 'epochs are whole' test "$(sed -n 's/^\(epoch .*\): test .*/\1/p' "$folder/out" | paste -sd ,)" = 'epoch 1 (7 steps),epoch 2 (14 steps),epoch 3 (16 steps)'
+expect 'so they are in the table' test "$(sed 1d "$folder/figures/epochs.csv" | cut -d, -f1,2 | paste -sd ' ')" = '1,7 2,14 3,16'
+expect 'a speed says of how many steps it is' grep -qE '^step +16/16 .* images/s \(16 steps\)' "$folder/out"
+said=$(sed -n 's/^messages sent: //p' "$folder/out")
+expect 'what was sent is said at the end' grep -qE '^[0-9.]+ MiB in 16 steps by 4 ranks: [0-9.]+ [KM]iB per step, at most [0-9.]+ [KM]iB of it by one rank$' <<<"$said"
+works 1 report "$folder/figures"
+expect 'and in the report alike' grep -qF "<td class=\"text\">$said</td>" "$folder/figures/report.html"
+works 1 train models/lenet5.cfg --data "$data" --run "$folder/alone" --batch 30 --steps 2 --no-eval
+expect 'a rank alone sends nothing, and nothing is said' test "$(grep -c '^messages sent' "$folder/out")" -eq 0
 expect 'memory.json is JSON' valid_json "$folder/one/memory.json" whole
 
 lenet again 1

@@ -19,11 +19,12 @@ import sys
 import tempfile
 import time
 
+A4 = 703  # pixels of a page without its margins
 SECONDS = 60  # for one answer
 
 # Of each drawing: what it is, and the size of what is drawn in it.
 DRAWINGS = """
-JSON.stringify([...document.querySelectorAll("main svg, figure svg, .cards svg")].map(svg => {
+JSON.stringify([...document.querySelectorAll("main svg, figure svg, .cards svg")].filter(svg => svg.getClientRects().length).map(svg => {
   const box = svg.getBBox();
   const shapes = [...svg.querySelectorAll("path, rect")].filter(shape => {
     const size = shape.getBBox();
@@ -36,6 +37,43 @@ JSON.stringify([...document.querySelectorAll("main svg, figure svg, .cards svg")
     right: svg.closest("figure, li").getBoundingClientRect().right
   };
 }))
+"""
+# What cannot be read: texts of a drawing that cover each other, leave their drawing or are tiny, and what is cut by the page
+# and does not scroll in a box of its own. Texts may be slanted: their boxes are compared by separating axes.
+TEXTS = """
+JSON.stringify((() => {
+  const found = [];
+  const corners = text => {
+    const box = text.getBBox(), matrix = text.getScreenCTM(), trim = 0.15 * box.height;
+    return [[0, 0], [1, 0], [1, 1], [0, 1]].map(([x, y]) =>
+      new DOMPoint(box.x + x * box.width, box.y + trim + y * (box.height - 2 * trim)).matrixTransform(matrix));
+  };
+  const apart = (a, b) => [a, b].some(box => [0, 1].some(side => {
+    const axis = { x: box[side + 1].x - box[side].x, y: box[side + 1].y - box[side].y };
+    const length = Math.hypot(axis.x, axis.y) || 1;
+    const range = points => { const at = points.map(point => (point.x * axis.x + point.y * axis.y) / length); return [Math.min(...at), Math.max(...at)]; };
+    const [[low, high], [from, to]] = [range(a), range(b)];
+    return high <= from + 1 || to <= low + 1;
+  }));
+  for (const svg of [...document.querySelectorAll("svg")].filter(svg => svg.getClientRects().length)) {
+    const name = svg.closest("[id]")?.id, frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].filter(text => text.textContent.trim()).map(text => ({ text: text.textContent, box: corners(text) }));
+    texts.forEach((one, i) => texts.slice(i + 1).forEach(other => {
+      if (!apart(one.box, other.box)) found.push(`${name}: "${one.text}" covers "${other.text}"`);
+    }));
+    for (const { text, box } of texts) {
+      if (box.some(point => point.x < frame.left - 2 || point.x > frame.right + 2 || point.y < frame.top - 2 || point.y > frame.bottom + 2))
+        found.push(`${name}: "${text}" leaves its drawing`);
+      if (Math.hypot(box[3].x - box[0].x, box[3].y - box[0].y) < 4.5) found.push(`${name}: "${text}" is too small`);
+    }
+  }
+  for (const element of document.querySelectorAll("body *")) {
+    const box = element.getBoundingClientRect();
+    if (!element.closest("svg, .scroll > *, .drawing > *, .read-out") && box.width > 0 && (box.right > innerWidth + 1 || box.left < -1))
+      found.push(`<${element.tagName.toLowerCase()}> is cut: ${element.textContent.slice(0, 40)}`);
+  }
+  return found;
+})())
 """
 PAGE = """
 JSON.stringify({ figures: document.querySelectorAll("figure").length, width: document.documentElement.scrollWidth,
@@ -117,8 +155,8 @@ class Browser:
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 700)
 
-    def dark(self, dark):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+    def dark(self, dark, media=""):
+        self.call("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def complaints(self):
         """What was said on the console, thrown, and asked for beside files of the page's own."""
@@ -161,6 +199,7 @@ def check_drawings(browser, view, wrong):
             wrong.append(f"{name}: reaches beyond the page")
     if page["width"] > page["seen"] + 1:
         wrong.append(f"{view}: the page is {page['width']} pixels wide, of which {page['seen']} are seen")
+    wrong += [f"{view}: {what}" for what in json.loads(browser.value(TEXTS))]
     if page["lines"] != page["read"]:
         wrong.append(f"{view}: {page['read']} of {page['lines']} line charts can be read by pointing")
     return page, drawings
@@ -184,9 +223,10 @@ def check(path):
     wrong = []
     browser = Browser()
     try:
-        for view, width, dark in (("light", 1160, False), ("dark", 1160, True), ("narrow", 390, False)):
+        for view, width, dark, media in (("light", 1160, False, ""), ("dark", 1160, True, ""), ("wide", 1400, False, ""), ("tablet", 768, False, ""),
+                                         ("phone", 360, False, ""), ("paper", A4, False, "print")):
             browser.size(width, 900)
-            browser.dark(dark)
+            browser.dark(dark, media)
             browser.open(path)
             page, drawings = check_drawings(browser, view, wrong)
             if view == "light":

@@ -7,7 +7,7 @@ use warnings;
 
 my ($folder, $steps, $ranks, $state, $step_s) = @ARGV;
 $step_s ||= 1;
-my @classes = ('cat', '<b>dog</b>', 'Bär "Bruno"', "line\\nbreak", "quote's", '&amp;', '桜', 'seven', 'eight', '</script><script>alert(1)</script>');
+my @classes = ('cat', '<b>dog</b>', 'Bär "Bruno"', "line\\nbreak", "quote's", '&amp;', '桜', 'WWW MMMM WWWW in capital letters', 'Donaudampfschifffahrtsgesellschaft', '</script><script>alert(1)</script>');
 my $epoch = int($steps / 5) || 1;
 my $random = 12345;
 

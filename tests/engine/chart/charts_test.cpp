@@ -119,6 +119,27 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a wide chart of bars has another drawing for narrow screens") {
+  engine::BarChart chart{
+      .id = "memory", .parts = {{"weights", 0}}, .groups = {{"rank 0", {{"", {1}}}}}};
+  CHECK(count(bar_chart_html(chart), "<svg") == 1);
+  chart.wide = true;
+  CHECK(count(bar_chart_html(chart), "<svg") == 2);
+  CHECK(has(bar_chart_html(chart), "class=\"drawing narrow\""));
+}
+
+TEST_CASE("a confusion matrix of many classes is wide, so that their names have room") {
+  const auto matrix = [](std::size_t classes) {
+    return matrix_chart_html({.id = "a",
+                              .cells = std::vector<std::vector<std::int64_t>>(
+                                  classes, std::vector<std::int64_t>(classes, 1))});
+  };
+  CHECK(!has(matrix(20), "class=\"wide\""));
+  CHECK(has(matrix(21), "class=\"wide\""));
+  CHECK(has(matrix(40), "class=\"rising\""));
+  CHECK(!has(matrix(41), "class=\"rising\""));
+}
+
 TEST_CASE("parts that no bar has are left out of legend and table") {
   const std::string html = bar_chart_html(
       {.id = "memory",

@@ -107,8 +107,8 @@ TEST_CASE("the screen of a run of two ranks, in ASCII") {
   CHECK(joined(top_screen(half_way(2), {.columns = 80, .lines = 18, .style = kAscii})) ==
         R"( tessera  runs/a                                                * running  0:05
  models/lenet5.cfg on photos, 80 pictures, batch 8, 2 ranks
- step 10 of 20, epoch 1.00 of 2  ==============---------------  50 %  0:05 left
- loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s   lr 0.01
+ step 10 of 20, epoch 1 of 2  ================----------------  50 %  0:05 left
+ loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s lately   lr 0.01
 - loss, o test loss --------------------------- events -------------------------
     1.9+********                                  0:00 training on 2 ranks
        |       *****                              0:05 rank 1: the meter has
@@ -130,8 +130,8 @@ TEST_CASE("the screen of a run of two ranks, with Unicode") {
   CHECK(joined(top_screen(half_way(2), {.columns = 72, .lines = 18, .style = kPlain})) ==
         R"( tessera  runs/a                                        ● running  0:05
  models/lenet5.cfg on photos, 80 pictures, batch 8, 2 ranks
- step 10 of 20, epoch 1.00 of 2  ━━━━━━━━━━───────────  50 %  0:05 left
- loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s   lr 0.01
+ step 10 of 20, epoch 1 of 2  ━━━━━━━━━━━━────────────  50 %  0:05 left
+ loss 1.0000   accuracy 87.50 %   step 0.5 s   16 images/s lately
 ─ loss, ◆ test loss ─────────────────── events ─────────────────────────
     1.9┤⠙⠲⢤⣀                              0:00 training on 2 ranks
        │   ⠈⠙⠲⠤⣄⡀                         0:05 rank 1: the meter has

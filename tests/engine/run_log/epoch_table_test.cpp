@@ -37,7 +37,7 @@ TEST_CASE("a row is the mean loss, the seconds and the test of an epoch") {
   tests::put_bytes(folder / "metrics.jsonl",
                    step(1, 3) + step(2, 1) + kTested + step(3, 0.5, R"(,"energy_j":6)"));
   table.add_epoch(3, 1.5);
-  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "1.5,3,0.5,0.5,,,2,4,6\n");
+  CHECK(tests::bytes_of(folder / "epochs.csv") == kTitles + first + "2,3,0.5,0.5,,,2,4,6\n");
 }
 
 TEST_CASE("a run that goes on keeps earlier rows, and the steps of an epoch that it has begun") {
