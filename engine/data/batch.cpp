@@ -188,20 +188,18 @@ Region within(const Region& region, const PictureWindow& window) {
   return part;
 }
 
-// Adds `values` of the part, (C, H, W), times `share` to those of the region.
-void add_part(std::span<const float> values,
-              const Region& part,
-              float share,
-              const Region& region,
-              std::span<float> cells) {
+// Adds `values`, (C, W) of one row of the input, times `share` to those of the region, (C, H, W).
+void add_row(std::span<const float> values,
+             const Region& row,
+             float share,
+             const Region& region,
+             std::span<float> cells) {
   const float* from = values.data();
-  for (Index channel = 0; channel < region.channels.size(); ++channel) {
-    for (Index row = part.rows.begin; row < part.rows.end; ++row, from += part.cols.size()) {
-      const Index line = channel * region.rows.size() + row - region.rows.begin;
-      float* to = cells.data() + line * region.cols.size() + part.cols.begin - region.cols.begin;
-      for (Index col = 0; col < part.cols.size(); ++col) {
-        to[col] += share * from[col];
-      }
+  for (Index channel = 0; channel < region.channels.size(); ++channel, from += row.cols.size()) {
+    const Index line = channel * region.rows.size() + row.rows.begin - region.rows.begin;
+    float* to = cells.data() + line * region.cols.size() + row.cols.begin - region.cols.begin;
+    for (Index col = 0; col < row.cols.size(); ++col) {
+      to[col] += share * from[col];
     }
   }
 }
@@ -220,10 +218,12 @@ void BatchSource::render_part(Index step,
     render(picture, augmentation, options_.rules, region, cells);
     return;
   }
-  std::vector<float> values(
-      static_cast<std::size_t>(region.channels.size() * shown.rows.size() * shown.cols.size()));
-  render(picture, augmentation, options_.rules, shown, values);
-  add_part(values, shown, window.share, region, cells);
+  std::vector<float> values(static_cast<std::size_t>(region.channels.size() * shown.cols.size()));
+  for (Region row = shown; row.rows.begin < shown.rows.end; ++row.rows.begin) {
+    row.rows.end = row.rows.begin + 1;
+    render(picture, augmentation, options_.rules, row, values);
+    add_row(values, row, window.share, region, cells);
+  }
 }
 
 BatchSource::Reading BatchSource::read_region(Index step,

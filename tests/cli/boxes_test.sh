@@ -113,6 +113,20 @@ expect 'nothing is begun' test ! -e new
 train 1 m.cfg --data "$list" --skip-broken
 expect 'what is skipped is said' grep -q 'labels/train/000001.txt:2: y is nan' err
 
+# On ranks of its own data.
+sed -i '1s/.*/3 0.25 0.5 0.125 0.25/' again/labels/train/000007.txt
+command_line='tessera train m.cfg on two data sets'
+status=0
+timeout 60 "$MPIEXEC" -n 1 "$TESSERA" train m.cfg --data "$set" --run new --no-eval : \
+  -n 2 "$TESSERA" train m.cfg --data "$folder/again/detection.data" --run new --no-eval >out 2>err </dev/null || status=$?
+expect_refusal 'rank 1 .* has a different images/train/000007.png among its pictures for training than rank 0 .*: its boxes differ'
+
+printf 'samples = [20, 10]\n' >map.toml
+cp -r set set-0
+cp -r set set-1
+run 2 train m.cfg --data "$folder/set-{rank}/detection.data" --data-map map.toml --run new --no-eval
+expect_refusal 'm.cfg finds objects: a data map is for data sets with one class per picture'
+
 # The same objects as VOC has them, and COCO.
 mkdir -p voc/{JPEGImages,Annotations} coco/annotations coco/train coco/val
 for i in 0 1 2; do
