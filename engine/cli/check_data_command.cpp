@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/cli/commands.h"
 #include "engine/data/augment.h"
+#include "engine/data/box_statistics.h"
 #include "engine/data/data_summary.h"
+#include "engine/data/sample_sheet.h"
+#include "engine/files/atomic_file.h"
 #include "engine/session/class_outputs.h"
 #include "engine/session/model_setup.h"
 #include "partitioner/base/errors.h"
@@ -39,8 +43,11 @@ std::optional<InspectedHalf> open_half(const CheckDataCommand& command,
                                        const std::optional<partitioner::ModelFile>& model,
                                        std::vector<DataProblem>& problems) {
   try {
-    return InspectedHalf(model ? open_labelled(command.data, split, model->network, command.model)
-                               : list_dataset(command.data, split, 3));
+    return InspectedHalf(
+        model
+            ? open_labelled(
+                  command.data, split, model->network, command.model, command.allow_unlabelled)
+            : list_dataset(command.data, split, 3, {.allow_unlabelled = command.allow_unlabelled}));
   } catch (const InputError& error) {
     problems.push_back({DataFault::Unusable, "", error.what()});
     return std::nullopt;
@@ -61,6 +68,19 @@ Index drop_broken(InspectedData& data) {
     dropped += std::ssize(items);
   }
   return dropped;
+}
+
+// How many problems of each kind one half has; of pictures that --skip-broken leaves out, none.
+std::array<Index, kDataFaults> faults_of(const InspectedHalf& half) {
+  std::array<Index, kDataFaults> counts{};
+  for (const DataProblem& problem : half.dataset.problems()) {
+    ++counts[static_cast<std::size_t>(problem.fault)];
+  }
+  for (const BadPicture& bad : half.bad) {
+    ++counts[static_cast<std::size_t>(bad.problem.fault)];
+  }
+  counts[static_cast<std::size_t>(DataFault::Duplicate)] += std::ssize(repeats(half.contents));
+  return counts;
 }
 
 Check check_data(const CheckDataCommand& command) {
@@ -102,15 +122,56 @@ std::string problem_line(const DataProblem& problem) {
   return problem.where.empty() ? problem.what : problem.where + ": " + problem.what;
 }
 
+// What is on the pictures, and how large it is there.
+void print_boxes(const InspectedHalf& half) {
+  const BoxStatistics boxes = statistics_of(half.dataset);
+  fmt::print(
+      "  {} on {} ({} without any): {} small (under 32x32 pixels), {} medium, {} large (96x96 "
+      "and more)\n",
+      counted(boxes.objects, "object"),
+      counted(boxes.pictures, "picture"),
+      boxes.empty_pictures,
+      boxes.small,
+      boxes.medium,
+      boxes.large);
+  fmt::print("  side of a square of the same area, in pixels:\n");
+  const Index most = *std::max_element(boxes.by_side.begin(), boxes.by_side.end());
+  for (std::size_t i = 0; i < boxes.by_side.size(); ++i) {
+    constexpr Index kMostSigns = 40;
+    const Index signs = most > 0 ? (boxes.by_side[i] * kMostSigns + most - 1) / most : 0;
+    fmt::print("  {:>8}  {}{}{}\n",
+               boxes.by_side[i],
+               side_name(i),
+               signs > 0 ? " " : "",
+               std::string(static_cast<std::size_t>(signs), '#'));
+  }
+  std::string faults;
+  const auto counts = faults_of(half);
+  for (int fault = 0; fault < kDataFaults; ++fault) {
+    if (const Index count = counts[static_cast<std::size_t>(fault)]; count > 0) {
+      faults += fmt::format(
+          "{}{} {}", faults.empty() ? "" : ", ", count, fault_name(static_cast<DataFault>(fault)));
+    }
+  }
+  fmt::print("  problems: {}\n", faults.empty() ? "none" : faults);
+}
+
 void print_half(const char* name, const InspectedHalf& half) {
   constexpr std::size_t kMostClasses = 30;
   const std::vector<Index> sizes = class_sizes(half.dataset);
-  fmt::print("{}: {} pictures\n", name, half.dataset.size());
+  const bool boxes = half.dataset.has_boxes();
+  fmt::print("{}: {}{}\n",
+             name,
+             counted(half.dataset.size(), "picture"),
+             boxes ? "; objects of each class:" : "");
   for (std::size_t i = 0; i < std::min(sizes.size(), kMostClasses); ++i) {
     fmt::print("  {:>8}  {}\n", sizes[i], printable(half.dataset.class_names()[i]));
   }
   if (sizes.size() > kMostClasses) {
     fmt::print("  and {} more classes (--json lists all)\n", sizes.size() - kMostClasses);
+  }
+  if (boxes) {
+    print_boxes(half);
   }
 }
 
@@ -169,11 +230,34 @@ void print_problems(const Check& check) {
   }
 }
 
+void add_boxes_json(const InspectedHalf& half, ordered_json& json) {
+  const BoxStatistics boxes = statistics_of(half.dataset);
+  json["objects"] = boxes.objects;
+  json["empty_pictures"] = boxes.empty_pictures;
+  json["small"] = boxes.small;
+  json["medium"] = boxes.medium;
+  json["large"] = boxes.large;
+  json["by_side"] = ordered_json::array();
+  for (std::size_t i = 0; i < boxes.by_side.size(); ++i) {
+    json["by_side"].push_back({{"pixels", side_name(i)}, {"objects", boxes.by_side[i]}});
+  }
+  json["problems"] = ordered_json::object();
+  const auto counts = faults_of(half);
+  for (int fault = 0; fault < kDataFaults; ++fault) {
+    json["problems"][std::string(fault_name(static_cast<DataFault>(fault)))] =
+        counts[static_cast<std::size_t>(fault)];
+  }
+}
+
 ordered_json half_json(const InspectedHalf& half) {
   ordered_json json{{"pictures", half.dataset.size()}, {"classes", ordered_json::array()}};
   const std::vector<Index> sizes = class_sizes(half.dataset);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    json["classes"].push_back({{"name", half.dataset.class_names()[i]}, {"pictures", sizes[i]}});
+    json["classes"].push_back({{"name", half.dataset.class_names()[i]},
+                               {half.dataset.has_boxes() ? "objects" : "pictures", sizes[i]}});
+  }
+  if (half.dataset.has_boxes()) {
+    add_boxes_json(half, json);
   }
   return json;
 }
@@ -205,10 +289,26 @@ void print_problems_json(const Check& check) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+// Draws pictures for training, or for testing where there are no others.
+void write_sheet(const Check& check, const std::string& file) {
+  const std::vector<const InspectedHalf*> halves = check.data.halves();
+  if (halves.empty() || !halves.front()->dataset.has_boxes()) {
+    throw InputError(check.data.path, 0, "--sheet draws boxes, and this data set has none");
+  }
+  const SampleSheet sheet = sample_sheet(halves.front()->dataset);
+  AtomicFile picture(file);
+  picture.write(png_of(sheet.picture));
+  picture.commit();
+  write_atomically(file + ".txt", sheet.list);
+}
+
 }  // namespace
 
 void run_check_data(const CheckDataCommand& command) {
   const Check check = check_data(command);
+  if (!command.sheet.empty()) {
+    write_sheet(check, command.sheet);
+  }
   if (command.json) {
     print_problems_json(check);
   } else {

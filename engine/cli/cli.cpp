@@ -219,6 +219,12 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
   if (program.got_subcommand("check-data")) {
     return run_alone(start, [&] { run_check_data(commands.check_data); });
   }
+  if (program.got_subcommand("anchors")) {
+    return run_alone(start, [&] { run_anchors(commands.anchors); });
+  }
+  if (program.got_subcommand("make-detection-set")) {
+    return run_alone(start, [&] { run_make_detection_set(commands.make_detection_set); });
+  }
   if (program.got_subcommand("top")) {
     return run_alone(start, [&] { run_top(commands.top); });
   }

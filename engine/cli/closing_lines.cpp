@@ -25,12 +25,13 @@ std::string closing_lines(const TrainingRequest& request, const TrainingResult& 
   const Words started = started_command().program;
   const std::string how = fmt::format(
       "{0} predict {1} PICTURES --weights {2}, or test them: "
-      "{0} eval {1} --data {3}{4} --weights {2}",
+      "{0} eval {1} --data {3}{4}{5} --weights {2}",
       shell_word(started.empty() ? "tessera" : started.front()),
       shell_word(request.model),
       shell_word(best ? best_file : last_file),
       shell_word(request.data_map.empty() ? request.data : path_of_rank(request.data, 0)),
-      request.skip_broken ? " --skip-broken" : "");
+      request.skip_broken ? " --skip-broken" : "",
+      request.allow_unlabelled ? " --allow-unlabelled" : "");
   const std::string end =
       request.patience > 0 && result.tests_since_best >= request.patience
           ? fmt::format("ended after step {}: the last {} without a better accuracy (--patience)\n",

@@ -42,6 +42,7 @@ struct EvalCommand {
   std::vector<float> mean;
   std::vector<float> stddev;
   bool skip_broken = false;
+  bool allow_unlabelled = false;
   bool json = false;
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
 };
@@ -50,11 +51,34 @@ void run_eval(const EvalCommand& command, const Communicator& communicator);
 struct CheckDataCommand {
   std::string data;
   std::string model;  // empty: none is at hand
+  std::string sheet;  // a PNG file for some pictures with their boxes; empty: none
   bool skip_broken = false;
+  bool allow_unlabelled = false;
   bool json = false;
 };
 // Prints what it finds; InputError where that is an error.
 void run_check_data(const CheckDataCommand& command);
+
+// Of the sizes of a data set's boxes.
+struct AnchorsCommand {
+  std::string data;
+  Index count = 6;
+  std::string size = "416x416";  // of the network's input
+  Index stride = 1;              // pixels of the input that are one unit of an anchor
+  bool allow_unlabelled = false;
+  bool json = false;
+};
+void run_anchors(const AnchorsCommand& command);
+
+struct MakeDetectionSetCommand {
+  std::string out;                                         // a folder, which is made
+  std::string from = "/usr/share/datasets/fashion-mnist";  // where Debian's package puts it
+  Index pictures = 2000;                                   // for training
+  Index test_pictures = 0;                                 // 0: a fifth as many
+  std::string size = "160x160";
+  std::uint64_t seed = 1;
+};
+void run_make_detection_set(const MakeDetectionSetCommand& command);
 
 struct BalanceCommand {
   std::string model;  // empty: seconds_per_sample are given

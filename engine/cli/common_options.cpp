@@ -110,6 +110,12 @@ void add_skip_broken(CLI::App& app, bool& skip_broken) {
       "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
 }
 
+void add_allow_unlabelled(CLI::App& app, bool& allow_unlabelled) {
+  app.add_flag("--allow-unlabelled",
+               allow_unlabelled,
+               "data sets with boxes: a picture without a file of boxes has no objects on it");
+}
+
 void add_batch_norm(CLI::App& app, std::optional<BatchNormMode>& mode, const char* help) {
   add_choice<std::optional<BatchNormMode>>(
       app, "--batch-norm", mode, {kBatchNormModes.begin(), kBatchNormModes.end()}, help);

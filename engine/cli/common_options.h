@@ -102,6 +102,7 @@ void add_freeze(CLI::App& app, std::string& layer);
 void add_json(CLI::App& app, bool& json, const char* help);
 void add_weights(CLI::App& app, std::string& weights);
 void add_skip_broken(CLI::App& app, bool& skip_broken);
+void add_allow_unlabelled(CLI::App& app, bool& allow_unlabelled);
 // The statistics by which batches are normalised; nothing is set where the option is not given.
 void add_batch_norm(CLI::App& app, std::optional<BatchNormMode>& mode, const char* help);
 void add_pixels(CLI::App& app, std::vector<float>& mean, std::vector<float>& stddev);

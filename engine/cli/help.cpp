@@ -23,7 +23,7 @@ struct Examples {
   const char* lines;
 };
 
-constexpr std::array<Examples, 15> kExamples{
+constexpr std::array<Examples, 17> kExamples{
     {{"train",
       "  tessera train m.cfg --data photos --run runs/a --epochs 20\n"
       "  mpiexec.mpich -f hosts -n 4 tessera train m.cfg --data photos --run runs/a \\\n"
@@ -62,7 +62,13 @@ constexpr std::array<Examples, 15> kExamples{
      {"gradients", "  tessera gradients m.cfg --in in.safetensors --out out.safetensors\n"},
      {"check-data",
       "  tessera check-data photos\n"
-      "  tessera check-data photos --model m.cfg\n"},
+      "  tessera check-data photos --model m.cfg\n"
+      "  tessera check-data traffic.data --sheet sheet.png\n"},
+     {"anchors",
+      "  tessera anchors traffic.data --count 6 --size 416x416\n"
+      "  tessera anchors traffic.data --count 5 --stride 32\n"},
+     {"make-detection-set",
+      "  tessera make-detection-set things --pictures 2000 --size 160x160 --seed 1\n"},
      {"map", "  tessera map --ground-truth instances.json --detections results.json\n"},
      {"balance",
       "  tessera balance m.cfg --cluster hosts.cluster.toml --epochs 20 \\\n"

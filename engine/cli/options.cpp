@@ -10,12 +10,17 @@ namespace tessera::engine {
 
 namespace {
 
+void add_size_of_input(CLI::App& app, std::string& size, const char* help) {
+  add_text(app, "--size", size, "HxW", help)->capture_default_str();
+}
+
 void add_eval(CLI::App& program, EvalCommand& command) {
   CLI::App& app =
       *program.add_subcommand("eval", "evaluate a trained model on the test part of a data set");
   add_model(app, command.model);
   add_text(app, "--data", command.data, "DATA", "data set, as for train")->required();
   add_skip_broken(app, command.skip_broken);
+  add_allow_unlabelled(app, command.allow_unlabelled);
   add_weights(app, command.weights);
   add_count(app, "--batch", command.batch, "images at a time (default: 32)");
   add_json(app, command.json, "print JSON: accuracy, loss, pictures, top5, classes, confusion");
@@ -29,8 +34,47 @@ void add_check_data(CLI::App& program, CheckDataCommand& command) {
                                           "find all problems of a data set; decodes every picture");
   add_text(app, "DATA", command.data, "", "data set, as for train")->required();
   add_text(app, "--model", command.model, "FILE", "also check that it fits this model file");
+  add_text(
+      app,
+      "--sheet",
+      command.sheet,
+      "FILE.png",
+      "data sets with boxes: draw some training pictures with their boxes; FILE.png.txt beside "
+      "it names them");
   add_skip_broken(app, command.skip_broken);
+  add_allow_unlabelled(app, command.allow_unlabelled);
   add_json(app, command.json, "print JSON: pictures of each class, all problems");
+}
+
+void add_anchors(CLI::App& program, AnchorsCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "anchors", "anchors for a detector's heads, by k-means over the boxes of a data set");
+  add_text(app, "DATA", command.data, "", "data set with boxes, as for train")->required();
+  add_count(app, "--count", command.count, "anchors in all");
+  add_size_of_input(app, command.size, "input size of the network");
+  add_count(app,
+            "--stride",
+            command.stride,
+            "print them in cells of so many pixels: 32 for most [region] heads");
+  add_allow_unlabelled(app, command.allow_unlabelled);
+  add_json(app, command.json, "print JSON: anchors, mean_iou, boxes");
+}
+
+void add_make_detection_set(CLI::App& program, MakeDetectionSetCommand& command) {
+  CLI::App& app = *program.add_subcommand(
+      "make-detection-set",
+      "compose a data set for object detection from Fashion-MNIST: things of several sizes on "
+      "cluttered grounds");
+  add_text(app, "OUT", command.out, "", "folder to make")->required();
+  add_text(app, "--from", command.from, "FOLDER", "Fashion-MNIST, or other grey pictures as IDX")
+      ->capture_default_str();
+  add_count(app, "--pictures", command.pictures, "pictures for training");
+  add_count(app,
+            "--test-pictures",
+            command.test_pictures,
+            "pictures for testing (default: a fifth as many)");
+  add_size_of_input(app, command.size, "size of the pictures");
+  add_seed(app, command.seed, "the same seed gives the same pictures")->capture_default_str();
 }
 
 void add_map(CLI::App& program, MapCommand& command) {
@@ -368,6 +412,8 @@ void add_commands(CLI::App& program, Commands& commands) {
   add_convert(program, commands.convert);
   add_report(program, commands.report);
   add_check_data(program, commands.check_data);
+  add_anchors(program, commands.anchors);
+  add_make_detection_set(program, commands.make_detection_set);
   add_map(program, commands.map);
   add_balance(program, commands.balance);
 }

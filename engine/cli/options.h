@@ -13,6 +13,8 @@ struct Commands {
   ChooseCommand choose;
   EvalCommand eval;
   CheckDataCommand check_data;
+  AnchorsCommand anchors;
+  MakeDetectionSetCommand make_detection_set;
   BalanceCommand balance;
   PredictCommand predict;
   PlanCommand plan;

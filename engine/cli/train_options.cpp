@@ -66,6 +66,7 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
             "step)")
       ->excludes(no_eval);
   add_skip_broken(app, request.skip_broken);
+  add_allow_unlabelled(app, request.allow_unlabelled);
   add_choice(app,
              "--progress",
              command.progress,

@@ -6,76 +6,15 @@
 #include <numbers>
 #include <utility>
 
-#include "engine/base/random.h"
+#include "engine/data/augment_draws.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/network/losses.h"
 
 namespace tessera::engine {
 
 namespace {
 
 using partitioner::MapShape;
-
-// The numbers of the draws for one picture. New ones go to the end: the others keep their values.
-enum class Draw : std::uint64_t {
-  Zoom,
-  Aspect,
-  AspectInverse,
-  Angle,
-  OffsetX,
-  OffsetY,
-  PaddingX,
-  PaddingY,
-  WindowX,
-  WindowY,
-  Mirror,
-  Hue,
-  Saturation,
-  SaturationInverse,
-  Exposure,
-  ExposureInverse,
-  CropAngle,
-  CropSaturation,
-  CropSaturationInverse,
-  CropExposure,
-  CropExposureInverse
-};
-
-class Draws {
- public:
-  Draws(std::uint64_t seed, Index epoch, Index place)
-      : seed_(mix_bits(seed ^ kAugmentation)),
-        epoch_(static_cast<std::uint64_t>(epoch)),
-        place_(static_cast<std::uint64_t>(place)) {}
-
-  [[nodiscard]] double between(double low, double high, Draw draw) const {
-    return low + (high - low) * random_uniform(seed_, epoch_, place_, number(draw));
-  }
-
-  // An integer from low to high, both possible.
-  [[nodiscard]] Index whole(Index low, Index high, Draw draw) const {
-    const auto choices = static_cast<std::uint64_t>(high - low) + 1;
-    return low + static_cast<Index>(random_bits(seed_, epoch_, place_, number(draw)) % choices);
-  }
-
-  [[nodiscard]] bool coin(Draw draw) const {
-    return random_bits(seed_, epoch_, place_, number(draw)) >> 63U != 0;
-  }
-
-  // Uniform from 1 to `most`, inverted half of the time: as often larger as smaller.
-  [[nodiscard]] double factor(double most, Draw draw, Draw inverse) const {
-    const double value = between(1, most, draw);
-    return coin(inverse) ? 1 / value : value;
-  }
-
- private:
-  static std::uint64_t number(Draw draw) { return static_cast<std::uint64_t>(draw); }
-
-  static constexpr std::uint64_t kAugmentation =
-      0x7069637475726573U;  // draws of other parts have other seeds
-  std::uint64_t seed_;
-  std::uint64_t epoch_;
-  std::uint64_t place_;
-};
 
 // How a picture lies on the map that it is scaled to, in that map's pixels.
 struct Placement {
@@ -135,7 +74,7 @@ ShortSides short_sides(const RenderingRules& rules) {
   return {std::min(least, most), std::max(least, most)};
 }
 
-Placement draw_placement(const RenderingRules& rules, const Draws& draws) {
+Placement draw_placement(const RenderingRules& rules, const AugmentationDraws& draws) {
   const partitioner::AugmentationOptions& options = rules.augmentation;
   const MapShape& map = rules.picture;
   const Index side = std::min(map.rows, map.cols);
@@ -206,6 +145,21 @@ void check_convention(const PixelConvention& convention, Index channels, const s
   }
 }
 
+bool finds_objects(const partitioner::Network& network) {
+  const std::vector<partitioner::Loss> all = partitioner::losses(network);
+  return std::any_of(all.begin(), all.end(), [](const partitioner::Loss& loss) {
+    return loss.form == partitioner::LossForm::Boxes;
+  });
+}
+
+// By how much a detector's picture is enlarged at most. Farther than twice, values between held
+// pixels are taken.
+double largest_zoom(const partitioner::AugmentationOptions& options) {
+  constexpr double kMost = 2;
+  const double cut = 2 * options.jitter + (options.resize > 1 ? 1 - 1 / options.resize : 0);
+  return cut < 1 - 1 / kMost ? 1 / (1 - cut) : kMost;
+}
+
 }  // namespace
 
 RenderingRules rendering_rules(const partitioner::ModelFile& model, PixelConvention convention) {
@@ -213,7 +167,8 @@ RenderingRules rendering_rules(const partitioner::ModelFile& model, PixelConvent
                        model.network.image,
                        model.augmentation,
                        std::nullopt,
-                       std::move(convention)};
+                       std::move(convention),
+                       finds_objects(model.network)};
   if (!model.network.layers.empty()) {
     if (const auto* crop =
             std::get_if<partitioner::Crop>(&model.network.layers.front().operation)) {
@@ -227,8 +182,11 @@ RenderingRules rendering_rules(const partitioner::ModelFile& model, PixelConvent
 Detail needed_detail(const RenderingRules& rules) {
   const MapShape& map = rules.picture;
   const auto side = static_cast<double>(std::min(map.rows, map.cols));
-  const double zoom = std::max(1.0, static_cast<double>(short_sides(rules).most) / side);
-  const double aspect = std::max(rules.augmentation.aspect, 1 / rules.augmentation.aspect);
+  const double zoom = rules.detects
+                          ? largest_zoom(rules.augmentation)
+                          : std::max(1.0, static_cast<double>(short_sides(rules).most) / side);
+  const double aspect =
+      rules.detects ? 1 : std::max(rules.augmentation.aspect, 1 / rules.augmentation.aspect);
   constexpr double kMost = 1e9;  // no picture has as many rows
   const auto whole = [&](Index size) {
     const double needed = std::ceil(static_cast<double>(size) * zoom * aspect);
@@ -245,6 +203,8 @@ void check_rules(const RenderingRules& rules, const std::string& where) {
   require_factor(options.exposure, "exposure", where);
   require_amount(options.angle, "angle", where);
   require_amount(options.hue, "hue", where);
+  require_amount(options.jitter, "jitter", where);
+  require_factor(options.resize, "resize", where);
   for (const Index pixels : {options.min_crop, options.max_crop, options.crop_padding}) {
     if (pixels < 0 || pixels > kMaxSide) {
       throw InputError(
@@ -282,18 +242,14 @@ Augmentation centre_crop(const RenderingRules& rules, const MapShape& picture) {
   return placed(picture, map, place);
 }
 
-Augmentation draw_augmentation(const RenderingRules& rules,
-                               const MapShape& picture,
-                               std::uint64_t seed,
-                               Index epoch,
-                               Index place) {
-  const Draws draws(seed, epoch, place);
-  Augmentation augmentation = placed(picture, rules.picture, draw_placement(rules, draws));
+void draw_flip_and_colours(const RenderingRules& rules,
+                           const AugmentationDraws& draws,
+                           Augmentation& augmentation) {
   const partitioner::AugmentationOptions& options = rules.augmentation;
   augmentation.mirrored =
       (options.flip || (rules.crop && rules.crop->flip)) && draws.coin(Draw::Mirror);
   if (rules.input.channels != 3) {
-    return augmentation;
+    return;
   }
   double saturation = draws.factor(options.saturation, Draw::Saturation, Draw::SaturationInverse);
   double exposure = draws.factor(options.exposure, Draw::Exposure, Draw::ExposureInverse);
@@ -305,6 +261,16 @@ Augmentation draw_augmentation(const RenderingRules& rules,
   augmentation.hue = static_cast<float>(draws.between(-options.hue, options.hue, Draw::Hue));
   augmentation.saturation = static_cast<float>(saturation);
   augmentation.exposure = static_cast<float>(exposure);
+}
+
+Augmentation draw_augmentation(const RenderingRules& rules,
+                               const MapShape& picture,
+                               std::uint64_t seed,
+                               Index epoch,
+                               Index place) {
+  const AugmentationDraws draws(seed, epoch, place);
+  Augmentation augmentation = placed(picture, rules.picture, draw_placement(rules, draws));
+  draw_flip_and_colours(rules, draws, augmentation);
   return augmentation;
 }
 

@@ -6,7 +6,7 @@
 // alone, and gets the bits that another rank gets for the same cells.
 //
 // Continuous coordinates: the centre of the top-left cell is (0.5, 0.5). Between centres values are
-// bilinear; outside the picture everything is 0.
+// bilinear; outside the picture everything is 0, or grey for detectors.
 
 #pragma once
 
@@ -38,6 +38,7 @@ struct RenderingRules {
   partitioner::AugmentationOptions augmentation;
   std::optional<partitioner::Crop> crop;
   PixelConvention convention;
+  bool detects = false;  // a detector's: see box_placement.h
 };
 
 // The rules of a model file, with or without a [crop] layer.
@@ -74,6 +75,7 @@ struct Augmentation {
   float hue = 0;         // turns of the colour circle, added
   float saturation = 1;  // factor
   float exposure = 1;    // factor
+  float outside = 0;     // what there is beside the picture
   friend bool operator==(const Augmentation&, const Augmentation&) = default;
 };
 

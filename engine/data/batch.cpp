@@ -1,6 +1,7 @@
 #include "engine/data/batch.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "engine/data/shuffle.h"
@@ -17,6 +18,8 @@ BatchSource::BatchSource(Dataset dataset, BatchOptions options, const std::strin
   expects(dataset_.channels() == options_.rules.input.channels,
           "the data set is read with the input's channels");
   check_rules(options_.rules, model);
+  expects(!options_.rules.detects || options_.shares == nullptr,
+          "a detector's data set does not lie in parts");
   detail_ = needed_detail(options_.rules);
   if (!options_.leaving.empty()) {
     auto next = options_.leaving.begin();
@@ -89,38 +92,143 @@ Index BatchSource::valid(Index step) const {
   return std::clamp<Index>(dataset_.size() - step * options_.batch, 0, options_.batch);
 }
 
+BatchSource::Moment BatchSource::moment(Index step, Index position) const {
+  const Index size = options_.shares != nullptr ? options_.shares->size() : dataset_.size();
+  const Index place = step * options_.batch + position;
+  return {place / size, place % size};
+}
+
+std::vector<BatchSource::Part> BatchSource::parts_of(Index step, Index position, Index item) const {
+  std::vector<Part> parts{{item, position, 0}};
+  if (item < 0 || !options_.rules.detects || !varies()) {
+    return parts;
+  }
+  const auto [epoch, place] = moment(step, position);
+  const int pictures = pictures_at(options_.rules, options_.seed, epoch, place);
+  for (int number = 1; number < pictures; ++number) {
+    parts.push_back(
+        {joining_item(options_.seed, epoch, place, number, dataset_.size()), position, number});
+  }
+  return parts;
+}
+
+PictureWindow BatchSource::window_of(Index step, const Part& part) const {
+  const RenderingRules& rules = options_.rules;
+  if (!rules.detects || !varies()) {
+    return {{0, rules.input.rows}, {0, rules.input.cols}, 1};
+  }
+  const auto [epoch, place] = moment(step, part.position);
+  return window_at(rules, options_.seed, epoch, place, part.number);
+}
+
+Augmentation BatchSource::augmentation_of(Index step,
+                                          const Part& part,
+                                          const partitioner::MapShape& picture) const {
+  const RenderingRules& rules = options_.rules;
+  if (!varies()) {
+    return rules.detects ? whole_picture(rules, picture) : centre_crop(rules, picture);
+  }
+  const auto [epoch, place] = moment(step, part.position);
+  return rules.detects ? place_picture(rules, picture, options_.seed, epoch, place, part.number)
+                       : draw_augmentation(rules, picture, options_.seed, epoch, place);
+}
+
+std::vector<Box> BatchSource::boxes_at(Index step, Index position, Index item) const {
+  const RenderingRules& rules = options_.rules;
+  std::vector<Box> boxes;
+  for (const Part& part : parts_of(step, position, item)) {
+    const std::span<const Box> of_picture = dataset_.boxes(part.item);
+    if (of_picture.empty()) {
+      continue;
+    }
+    // Where it is stretched, its size does not matter.
+    partitioner::MapShape shape = rules.input;
+    if (rules.augmentation.letter_box) {
+      try {
+        shape = dataset_.shape(part.item);
+      } catch (const InputError&) {
+        if (!options_.passes_unreadable) {
+          throw;
+        }
+        continue;
+      }
+    }
+    const std::vector<Box> moved =
+        boxes_on_input(of_picture, augmentation_of(step, part, shape), shape, rules);
+    const std::vector<Box> kept =
+        varies() ? boxes_within(moved, window_of(step, part), rules) : moved;
+    boxes.insert(boxes.end(), kept.begin(), kept.end());
+  }
+  return boxes;
+}
+
 Targets BatchSource::targets(Index step) const {
   Targets targets;
-  for (const Index each : items(step)) {
+  const std::vector<Index> all = items(step);
+  for (Index position = 0; position < std::ssize(all); ++position) {
+    const Index item = all[static_cast<std::size_t>(position)];
     std::optional<ImageTargets>& target = targets.emplace_back();
-    if (each >= 0) {
-      const int label = dataset_.label(each);
+    if (item >= 0) {
+      const int label = dataset_.label(item);
       target = ImageTargets{.label = label < 0 ? std::nullopt : std::optional(label)};
+      if (dataset_.has_boxes() && options_.rules.detects) {
+        target->boxes = boxes_at(step, position, item);
+      }
     }
   }
   return targets;
 }
 
-void BatchSource::render_at(Index place,
-                            const Picture& picture,
-                            const Region& region,
-                            std::span<float> cells) const {
-  const Index size = options_.shares != nullptr ? options_.shares->size() : dataset_.size();
-  const Augmentation augmentation =
-      options_.split == Split::Test
-          ? centre_crop(options_.rules, picture.shape)
-          : draw_augmentation(
-                options_.rules, picture.shape, options_.seed, place / size, place % size);
-  render(picture, augmentation, options_.rules, region, cells);
+namespace {
+
+Region within(const Region& region, const PictureWindow& window) {
+  Region part = region;
+  part.rows = intersect(region.rows, window.rows);
+  part.cols = intersect(region.cols, window.cols);
+  return part;
+}
+
+// Adds `values`, (C, W) of one row of the input, times `share` to those of the region, (C, H, W).
+void add_row(std::span<const float> values,
+             const Region& row,
+             float share,
+             const Region& region,
+             std::span<float> cells) {
+  const float* from = values.data();
+  for (Index channel = 0; channel < region.channels.size(); ++channel, from += row.cols.size()) {
+    const Index line = channel * region.rows.size() + row.rows.begin - region.rows.begin;
+    float* to = cells.data() + line * region.cols.size() + row.cols.begin - region.cols.begin;
+    for (Index col = 0; col < row.cols.size(); ++col) {
+      to[col] += share * from[col];
+    }
+  }
+}
+
+}  // namespace
+
+void BatchSource::render_part(Index step,
+                              const Part& part,
+                              const Picture& picture,
+                              const Region& region,
+                              std::span<float> cells) const {
+  const Augmentation augmentation = augmentation_of(step, part, picture.shape);
+  const PictureWindow window = window_of(step, part);
+  const Region shown = within(region, window);
+  if (shown.rows == region.rows && shown.cols == region.cols && window.share == 1) {
+    render(picture, augmentation, options_.rules, region, cells);
+    return;
+  }
+  std::vector<float> values(static_cast<std::size_t>(region.channels.size() * shown.cols.size()));
+  for (Region row = shown; row.rows.begin < shown.rows.end; ++row.rows.begin) {
+    row.rows.end = row.rows.begin + 1;
+    render(picture, augmentation, options_.rules, row, values);
+    add_row(values, row, window.share, region, cells);
+  }
 }
 
 BatchSource::Reading BatchSource::read_region(Index step,
                                               const Region& region,
                                               std::span<float> out) const {
-  struct Wanted {
-    Index item = 0;
-    Index position = 0;
-  };
   const Index volume = region.channels.size() * region.rows.size() * region.cols.size();
   expects(static_cast<Index>(out.size()) == region.volume(), "the output has the region's size");
   if (region.empty()) {
@@ -129,30 +237,31 @@ BatchSource::Reading BatchSource::read_region(Index step,
   const std::vector<Index> items = this->items(step);
   expects(region.images.begin >= 0 && region.images.end <= std::ssize(items),
           "a region's images lie in the batch");
-  std::vector<Wanted> all;
+  std::fill(out.begin(), out.end(), 0.0F);  // stays where there is no picture
+  std::vector<Part> all;
   for (Index position = region.images.begin; position < region.images.end; ++position) {
-    all.push_back({items[static_cast<std::size_t>(position)], position});
+    for (const Part& part : parts_of(step, position, items[static_cast<std::size_t>(position)])) {
+      if (part.item >= 0 && !within(region, window_of(step, part)).empty()) {
+        all.push_back(part);
+      }
+    }
   }
   // Cells of the same picture behind each other, so that one at a time is held.
   std::stable_sort(
-      all.begin(), all.end(), [](const Wanted& a, const Wanted& b) { return a.item < b.item; });
+      all.begin(), all.end(), [](const Part& a, const Part& b) { return a.item < b.item; });
   Reading reading;
   Picture picture;
   Index held = -1;
-  for (const Wanted& wanted : all) {
+  for (const Part& part : all) {
     const std::span<float> cells =
-        out.subspan(static_cast<std::size_t>((wanted.position - region.images.begin) * volume),
+        out.subspan(static_cast<std::size_t>((part.position - region.images.begin) * volume),
                     static_cast<std::size_t>(volume));
-    if (wanted.item < 0) {
-      std::fill(cells.begin(), cells.end(), 0.0F);
-      continue;
-    }
     try {
-      if (wanted.item != held) {
+      if (part.item != held) {
         held = -1;
         picture = {};  // before the next takes memory
-        picture = dataset_.read(wanted.item, detail_);
-        held = wanted.item;
+        picture = dataset_.read(part.item, detail_);
+        held = part.item;
         ++reading.pictures;
         reading.decoding_bytes = std::max(reading.decoding_bytes, picture.decoding_bytes);
       }
@@ -160,11 +269,10 @@ BatchSource::Reading BatchSource::read_region(Index step,
       if (!options_.passes_unreadable) {
         throw;
       }
-      std::fill(cells.begin(), cells.end(), 0.0F);
-      reading.unreadable.push_back({wanted.position, error.what()});
+      reading.unreadable.push_back({part.position, error.what()});
       continue;
     }
-    render_at(step * options_.batch + wanted.position, picture, region, cells);
+    render_part(step, part, picture, region, cells);
   }
   return reading;
 }

@@ -20,6 +20,7 @@
 
 #include "engine/base/targets.h"
 #include "engine/data/augment.h"
+#include "engine/data/box_placement.h"
 #include "engine/data/data_shares.h"
 #include "engine/data/dataset.h"
 #include "partitioner/base/region.h"
@@ -64,7 +65,8 @@ class BatchSource {
   // How many of them are items, not -1.
   [[nodiscard]] Index valid(Index step) const;
 
-  // The targets of items(step); a label is a class index of the data set.
+  // The targets of items(step); a label is a class index of the data set. Boxes are those of the
+  // images as they are rendered. Reads the headers of pictures whose proportions are kept.
   [[nodiscard]] Targets targets(Index step) const;
 
   // What reading a region took.
@@ -85,15 +87,37 @@ class BatchSource {
   [[nodiscard]] const BatchOptions& options() const { return options_; }
 
  private:
+  // One of the pictures that an image of the batch is made of.
+  struct Part {
+    Index item = 0;
+    Index position = 0;  // in the batch
+    int number = 0;      // among the pictures of the image
+  };
+  // Where an image of the batch stands in the training.
+  struct Moment {
+    Index epoch = 0;
+    Index place = 0;
+  };
+
   [[nodiscard]] Index item(Index step, Index position) const;
   [[nodiscard]] std::vector<Index> items_of_shares(Index step) const;
+  [[nodiscard]] Moment moment(Index step, Index position) const;
+  [[nodiscard]] bool varies() const { return options_.split == Split::Train; }
+  // Of an image whose first picture is `item`.
+  [[nodiscard]] std::vector<Part> parts_of(Index step, Index position, Index item) const;
+  [[nodiscard]] PictureWindow window_of(Index step, const Part& part) const;
+  [[nodiscard]] Augmentation augmentation_of(Index step,
+                                             const Part& part,
+                                             const partitioner::MapShape& picture) const;
+  [[nodiscard]] std::vector<Box> boxes_at(Index step, Index position, Index item) const;
   [[nodiscard]] bool is_part() const {
     return options_.shares != nullptr && options_.part != BatchOptions::kAllParts;
   }
-  void render_at(Index place,
-                 const Picture& picture,
-                 const Region& region,
-                 std::span<float> cells) const;
+  void render_part(Index step,
+                   const Part& part,
+                   const Picture& picture,
+                   const Region& region,
+                   std::span<float> cells) const;
 
   Dataset dataset_;
   BatchOptions options_;

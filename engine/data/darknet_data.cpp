@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <map>
+#include <system_error>
 
+#include "engine/base/in_threads.h"
+#include "engine/data/box_sets.h"
 #include "engine/data/class_names.h"
 #include "engine/data/path_labels.h"
 #include "engine/data/picture_files.h"
@@ -111,6 +115,24 @@ Index read_class_count(const fs::path& file, const DataFile& values) {
   return classes;
 }
 
+// The file that a key names, which must be there.
+fs::path require_named(const fs::path& file,
+                       const DataFile& values,
+                       const char* key,
+                       const char* what) {
+  const auto found = values.find(key);
+  if (found == values.end()) {
+    throw InputError(
+        file.string(), 0, fmt::format("the key {} ({}) is missing: add it", key, what));
+  }
+  return find_named(file, key, found->second);
+}
+
+fs::path require_list(const fs::path& file, const DataFile& values, bool training) {
+  return require_named(
+      file, values, training ? "train" : "valid", "a file with one picture path per line");
+}
+
 // Only what looks like a path is repeated: a .data file may name any file as its list.
 DataProblem unlabelled(const fs::path& list,
                        int line,
@@ -124,17 +146,94 @@ DataProblem unlabelled(const fs::path& list,
                 : "this line is not the path of a picture: expected one per line"};
 }
 
+// What is called by its number where there is no file of names.
+std::vector<std::string> box_class_names(const fs::path& file, const DataFile& values) {
+  const Index classes = read_class_count(file, values);
+  for (const char* key : {"names", "labels"}) {
+    if (values.count(key) > 0) {
+      return read_names_file(require_named(file, values, key, ""), classes);
+    }
+  }
+  if (classes == 0) {
+    throw InputError(
+        file.string(), 0, "the key names (a file with one class per line) is missing: add it");
+  }
+  std::vector<std::string> names;
+  for (Index label = 0; label < classes; ++label) {
+    names.push_back(std::to_string(label));
+  }
+  return names;
+}
+
+// The boxes of one picture of a list.
+ReadBoxes read_boxes_beside(const PictureFiles& listed, Index item, int classes, bool may_lack) {
+  const fs::path file = label_path(picture_path(listed, item));
+  std::error_code error;
+  if (fs::exists(file, error)) {
+    return read_label_text(file, classes);
+  }
+  return may_lack ? ReadBoxes()
+                  : ReadBoxes{{},
+                              {unlabelled(listed.list,
+                                          listed.line_numbers[static_cast<std::size_t>(item)],
+                                          listed.paths[item],
+                                          fmt::format("there is no {}, which says what is on this "
+                                                      "picture: add one (an empty file where "
+                                                      "nothing is), or give --allow-unlabelled if "
+                                                      "nothing is on such pictures",
+                                                      printable_start(file.string(), 200)))}};
+}
+
 }  // namespace
+
+bool has_label_texts(const fs::path& file) {
+  constexpr Index kMostLookedAt = 100;
+  const DataFile values = read_data_file(file);
+  if (values.count("labels") > 0) {
+    return false;
+  }
+  for (const char* key : {"train", "valid"}) {
+    if (values.count(key) == 0) {
+      continue;
+    }
+    PictureFiles listed = list_file_pictures(require_named(file, values, key, ""));
+    listed.base = file.parent_path();
+    for (Index item = 0; item < std::min(listed.paths.size(), kMostLookedAt); ++item) {
+      std::error_code error;
+      if (fs::is_regular_file(label_path(picture_path(listed, item)), error)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+PictureFiles open_darknet_boxes(const fs::path& file, bool training, bool allow_unlabelled) {
+  const DataFile values = read_data_file(file);
+  PictureFiles files;
+  files.class_names = box_class_names(file, values);
+  files.base = file.parent_path();
+  files.list = require_list(file, values, training);
+  files.boxes.emplace();
+  PictureFiles listed = list_file_pictures(files.list);
+  listed.base = files.base;
+  const auto classes = static_cast<int>(files.class_names.size());
+  std::vector<ReadBoxes> read(static_cast<std::size_t>(listed.paths.size()));
+  for_each_in_threads(listed.paths.size(), [&](Index item) {
+    read[static_cast<std::size_t>(item)] =
+        read_boxes_beside(listed, item, classes, allow_unlabelled);
+  });
+  for (Index item = 0; item < listed.paths.size(); ++item) {
+    const auto i = static_cast<std::size_t>(item);
+    add_picture_with_boxes(listed.paths[item], listed.line_numbers[i], read[i], files);
+  }
+  return files;
+}
 
 PictureFiles open_darknet_data(const fs::path& file, bool training) {
   const DataFile values = read_data_file(file);
   const auto require = [&](const char* key, const char* what) {
-    const auto found = values.find(key);
-    if (found == values.end()) {
-      throw InputError(
-          file.string(), 0, fmt::format("the key {} ({}) is missing: add it", key, what));
-    }
-    return find_named(file, key, found->second);
+    return require_named(file, values, key, what);
   };
   const Index classes = read_class_count(file, values);
   const bool has_labels = values.count("labels") > 0;
@@ -143,8 +242,7 @@ PictureFiles open_darknet_data(const fs::path& file, bool training) {
                                   : require("names", "or labels: a file with one class per line");
   const std::vector<std::string> labels = read_names_file(label_path, classes);
 
-  const fs::path list = training ? require("train", "a file with one picture path per line")
-                                 : require("valid", "a file with one picture path per line");
+  const fs::path list = require_list(file, values, training);
   const PictureFiles listed = list_file_pictures(list);
   PictureFiles files;
   files.base = file.parent_path();

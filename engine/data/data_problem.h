@@ -12,12 +12,15 @@ enum class DataFault {
   Missing,       // a picture that is not there
   Unreadable,    // a file or folder that may not be read, or is something other than a file
   Broken,        // a file that cannot be decoded
-  Unlabelled,    // a picture without a class, or with more than one
+  Unlabelled,    // a picture without a class, or with more than one; without a file of boxes
+  BadLabel,      // a box that no object can have, or a file of boxes that cannot be read
+  OutOfRange,    // a box of a class that there is not
   EmptyClass,    // a class for training without pictures
   UnknownClass,  // a class for testing that training does not know
   Unusable,      // half of the data set, or how it fits the model
   // Warnings: worth knowing.
   Duplicate,     // the same picture again
+  SameBox,       // the same box again, which counts once
   InBothHalves,  // the same picture for training and for testing
   LeftOut,       // files and folders that are not looked at
   DeeperFolder,  // pictures that lie deeper than in the folder of their class
@@ -25,7 +28,7 @@ enum class DataFault {
   SpareOutputs,  // the model has more outputs than there are classes
   SameName,      // classes that are called alike
 };
-inline constexpr int kDataFaults = 14;
+inline constexpr int kDataFaults = 17;
 
 [[nodiscard]] constexpr bool is_error(DataFault fault) {
   return fault < DataFault::Duplicate;
@@ -42,10 +45,13 @@ inline constexpr int kDataFaults = 14;
                                                     "unreadable",
                                                     "broken",
                                                     "unlabelled",
+                                                    "bad label",
+                                                    "out of range",
                                                     "empty class",
                                                     "unknown class",
                                                     "unusable",
                                                     "duplicate",
+                                                    "same box",
                                                     "in both halves",
                                                     "left out",
                                                     "deeper folder",

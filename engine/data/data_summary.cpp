@@ -67,14 +67,15 @@ void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& proble
   const auto name = [&](auto size) {
     return printable_start(names[static_cast<std::size_t>(size - sizes.begin())]);
   };
+  const std::string thing = data.training->dataset.has_boxes() ? "object" : "picture";
   if (*least * kUnlikeSizes < *most) {
     problems.push_back({DataFault::Unbalanced,
                         data.path,
                         fmt::format("{} has {}, {} has {}: training may neglect the small class",
                                     name(most),
-                                    counted(*most, "picture"),
+                                    counted(*most, thing),
                                     name(least),
-                                    counted(*least, "picture"))});
+                                    counted(*least, thing))});
   }
   if (!data.testing) {
     return;
@@ -86,10 +87,44 @@ void add_class_sizes(const InspectedData& data, std::vector<DataProblem>& proble
     problems.push_back(
         {DataFault::Unbalanced,
          data.path,
-         fmt::format("there is no picture of {}{} to test with",
+         fmt::format("there is no {} of {}{} to test with",
+                     thing,
                      printable_start(names[static_cast<std::size_t>(untested - tested.begin())]),
                      more > 0 ? fmt::format(" and of {}", counted(more, "more class")) : "")});
   }
+}
+
+// Files of both halves that name unlike classes.
+void add_unlike_classes(const InspectedData& data, std::vector<DataProblem>& problems) {
+  if (!data.training || !data.testing) {
+    return;
+  }
+  const std::vector<std::string>& names = data.training->dataset.class_names();
+  const std::vector<std::string>& tested = data.testing->dataset.class_names();
+  const auto [mine, theirs] =
+      std::mismatch(names.begin(), names.end(), tested.begin(), tested.end());
+  if (mine == names.end() && theirs == tested.end()) {
+    return;
+  }
+  const auto shown = [](auto at, const std::vector<std::string>& all) {
+    return at == all.end() ? "nothing" : printable_start(*at);
+  };
+  problems.push_back({DataFault::UnknownClass,
+                      data.path,
+                      fmt::format("class {} is {} for training and {} for testing",
+                                  mine - names.begin(),
+                                  shown(mine, names),
+                                  shown(theirs, tested))});
+}
+
+Index objects_of(const InspectedData& data) {
+  Index objects = 0;
+  for (const InspectedHalf* half : data.halves()) {
+    for (Index item = 0; item < half->dataset.size(); ++item) {
+      objects += std::ssize(half->dataset.boxes(item));
+    }
+  }
+  return objects;
 }
 
 }  // namespace
@@ -169,7 +204,12 @@ void inspect(InspectedData& data, const ReadingRules& rules, bool decode) {
 std::vector<Index> class_sizes(const Dataset& dataset) {
   std::vector<Index> sizes(dataset.class_names().size());
   for (Index item = 0; item < dataset.size(); ++item) {
-    ++sizes[static_cast<std::size_t>(dataset.label(item))];
+    if (!dataset.has_boxes()) {
+      ++sizes[static_cast<std::size_t>(dataset.label(item))];
+    }
+    for (const Box& box : dataset.boxes(item)) {
+      ++sizes[static_cast<std::size_t>(box.label)];
+    }
   }
   return sizes;
 }
@@ -192,6 +232,7 @@ std::vector<DataProblem> problems_of(const InspectedData& data) {
   add_repeats(data, problems);
   add_class_sizes(data, problems);
   add_same_names(data, problems);
+  add_unlike_classes(data, problems);
   std::stable_sort(problems.begin(), problems.end(), [](const auto& one, const auto& other) {
     return one.fault < other.fault;
   });
@@ -228,6 +269,9 @@ std::string summary_of(const InspectedData& data) {
   }
   std::string text =
       counted(pictures, "picture") + ", " + described_classes(data.halves().front()->dataset);
+  if (data.halves().front()->dataset.has_boxes()) {
+    text += ", " + counted(objects_of(data), "object");
+  }
   if (data.testing) {
     text += fmt::format(", {} for testing", data.testing->dataset.size());
   }

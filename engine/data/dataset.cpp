@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 
 #include "engine/base/digest.h"
+#include "engine/data/box_sets.h"
 #include "engine/data/cifar.h"
 #include "engine/data/idx.h"
 #include "partitioner/base/errors.h"
@@ -32,8 +34,33 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-Dataset::Pictures open_any(const fs::path& path, bool training, bool is_part) {
-  require_existing(path);
+// The pictures with boxes at `path`, if they are of a format with boxes.
+std::optional<PictureFiles> open_with_boxes(const fs::path& path,
+                                            bool training,
+                                            const ListingOptions& options) {
+  const bool folder = is_folder(path);
+  if (!folder && path.extension() == ".data") {
+    const bool wanted = options.kind == TargetKind::Boxes ||
+                        (options.kind == TargetKind::Either && has_label_texts(path));
+    return wanted ? std::optional(open_darknet_boxes(path, training, options.allow_unlabelled))
+                  : std::nullopt;
+  }
+  const bool voc = folder && is_voc_folder(path);
+  const bool coco = folder ? is_coco_folder(path) : path.extension() == ".json";
+  if (!voc && !coco) {
+    return std::nullopt;
+  }
+  if (options.kind == TargetKind::Classes) {
+    throw InputError(path.string(),
+                     0,
+                     "this data set has boxes around objects, and the model gives a class for a "
+                     "whole picture: it needs a head, such as [yolo]");
+  }
+  return voc ? open_voc_folder(path, training, options.allow_unlabelled)
+             : open_coco(path, training);
+}
+
+Dataset::Pictures open_with_classes(const fs::path& path, bool training, bool is_part) {
   if (!is_folder(path)) {
     if (path.extension() == ".data") {
       return open_darknet_data(path, training);
@@ -57,7 +84,23 @@ Dataset::Pictures open_any(const fs::path& path, bool training, bool is_part) {
       0,
       "no data set in this folder: looked for train-images-idx3-ubyte[.gz] (MNIST family), "
       "data_batch_1.bin "
-      "or train.bin (CIFAR), and folders train/CLASS or CLASS with .jpg or .png files");
+      "or train.bin (CIFAR), Annotations and JPEGImages (VOC), annotations/*.json (COCO), and "
+      "folders train/CLASS or CLASS with .jpg or .png files");
+}
+
+Dataset::Pictures open_any(const fs::path& path, bool training, const ListingOptions& options) {
+  require_existing(path);
+  if (std::optional<PictureFiles> files = open_with_boxes(path, training, options)) {
+    return *std::move(files);
+  }
+  if (options.kind == TargetKind::Boxes) {
+    throw InputError(path.string(),
+                     0,
+                     "the model finds objects, and needs a data set with boxes around them: a "
+                     "Darknet .data file, a folder with Annotations and JPEGImages (VOC) or with "
+                     "annotations/*.json (COCO), or such a JSON file");
+  }
+  return open_with_classes(path, training, options.is_part);
 }
 
 }  // namespace
@@ -108,6 +151,9 @@ std::uint64_t Dataset::digest() const {
       continue;
     }
     digest.add(std::string_view(listed->paths[item]));
+    if (listed->boxes) {
+      digest.add(digest_of(boxes(item)));
+    }
     if (item < std::ssize(records_.pictures)) {
       const PictureRecord& record = records_.pictures[static_cast<std::size_t>(item)];
       digest.add(static_cast<std::uint64_t>(record.bytes));
@@ -174,6 +220,11 @@ void Dataset::set_classes(std::vector<std::string> names) {
         pictures.class_names = std::move(names);
       },
       pictures_);
+  if (auto* files = std::get_if<PictureFiles>(&pictures_); files != nullptr && files->boxes) {
+    for (Box& box : files->boxes->all()) {
+      box.label = numbers[static_cast<std::size_t>(box.label)];
+    }
+  }
 }
 
 int Dataset::label(Index item) const {
@@ -182,6 +233,21 @@ int Dataset::label(Index item) const {
   return std::visit(
       [i](const auto& pictures) { return pictures.labels.empty() ? -1 : int{pictures.labels[i]}; },
       pictures_);
+}
+
+std::span<const Box> Dataset::boxes(Index item) const {
+  expects(item >= 0 && item < size(), "an item lies in its data set");
+  return has_boxes() ? (*files()->boxes)[item] : std::span<const Box>();
+}
+
+partitioner::MapShape Dataset::shape(Index item) const {
+  expects(item >= 0 && item < size(), "an item lies in its data set");
+  if (const BytePictures* held = byte_pictures()) {
+    return {channels_, held->shape.rows, held->shape.cols};
+  }
+  const PictureHeader header = read_picture_header(picture_path(*files(), item));
+  return is_on_its_side(header) ? partitioner::MapShape{channels_, header.cols, header.rows}
+                                : partitioner::MapShape{channels_, header.rows, header.cols};
 }
 
 Picture Dataset::read(Index item, const Detail& detail) const {
@@ -215,8 +281,11 @@ const std::vector<std::string>& Dataset::class_names() const {
   return std::get<PictureFiles>(pictures_).class_names;
 }
 
-Dataset list_dataset(const fs::path& path, Split split, Index channels, bool is_part) {
-  return {open_any(path, split == Split::Train, is_part), path, channels};
+Dataset list_dataset(const fs::path& path,
+                     Split split,
+                     Index channels,
+                     const ListingOptions& options) {
+  return {open_any(path, split == Split::Train, options), path, channels};
 }
 
 Dataset open_pictures(const fs::path& path, Index channels) {

@@ -1,6 +1,6 @@
 // Labelled pictures, one at a time, whatever they are stored as: IDX (the MNIST family), CIFAR, a
-// Darknet .data file or a folder per class. The format is recognised by what is there; README.md
-// says how each is laid out.
+// Darknet .data file or a folder per class; with boxes, a Darknet .data file, VOC's folders or
+// COCO's. The format is recognised by what is there; README.md says how each is laid out.
 //
 // IDX and CIFAR stay in memory as bytes; picture files are decoded when they are read. Every
 // failure is an InputError that starts with the path of the file at fault.
@@ -21,6 +21,15 @@
 namespace tessera::engine {
 
 enum class Split { Train, Test };
+
+// What pictures are judged by. Either: as the data set has it.
+enum class TargetKind { Either, Classes, Boxes };
+
+struct ListingOptions {
+  bool is_part = false;  // other devices have the rest of the data set: folders may lack classes
+  TargetKind kind = TargetKind::Either;
+  bool allow_unlabelled = false;  // nothing is on pictures without a file of boxes
+};
 
 // Moves, but does not copy: it may hold hundreds of megabytes. All functions may be called from
 // several threads.
@@ -43,6 +52,12 @@ class Dataset {
   [[nodiscard]] Index bytes() const;
   // The class index, or -1 where the pictures have no labels.
   [[nodiscard]] int label(Index item) const;
+  // Whether pictures have boxes around objects, instead of a class each.
+  [[nodiscard]] bool has_boxes() const { return files() != nullptr && files()->boxes.has_value(); }
+  // In fractions of the picture; none where has_boxes() is false.
+  [[nodiscard]] std::span<const Box> boxes(Index item) const;
+  // Of the whole picture, upright. Reads the header of a picture file.
+  [[nodiscard]] partitioner::MapShape shape(Index item) const;
   // Reduced as far as `detail` allows. Throws InputError where a picture file is another one than
   // when it was recorded.
   [[nodiscard]] Picture read(Index item, const Detail& detail = {}) const;
@@ -88,11 +103,10 @@ class Dataset {
 
 // Opens half of the data set at `path`, a folder or a .data file. Pictures are converted to
 // `channels`, 1 or 3. What is wrong with single pictures or classes is left to problems().
-// `is_part`: other devices have the rest of the data set, so folders may lack classes.
 [[nodiscard]] Dataset list_dataset(const std::filesystem::path& path,
                                    Split split,
                                    Index channels,
-                                   bool is_part = false);
+                                   const ListingOptions& options = {});
 
 // Pictures without labels, to be classified: a picture or IDX file, a text file that lists
 // pictures, a folder with those in it and below it. What is wrong with single ones of a folder is

@@ -70,6 +70,9 @@ struct PictureHeader {
 // header cannot be used.
 [[nodiscard]] PictureHeader read_picture_header(const std::filesystem::path& path);
 
+// Whether upright its rows are the columns that are stored.
+[[nodiscard]] bool is_on_its_side(const PictureHeader& header);
+
 // What decoding a picture may take.
 inline constexpr Index kMaxDecodingBytes = Index{1} << 28;
 

@@ -36,6 +36,10 @@ Turn turn_of(int orientation) {
   }
 }
 
+bool is_on_its_side(const PictureHeader& header) {
+  return turn_of(header.orientation).exchanged;
+}
+
 Index reduction_for(Index rows, Index cols, const Detail& detail) {
   Index reduction = 1;
   while (rows / (2 * reduction) >= std::max<Index>(detail.rows, 1) &&
@@ -46,8 +50,8 @@ Index reduction_for(Index rows, Index cols, const Detail& detail) {
 }
 
 Index reduction_for(const PictureHeader& header, const Detail& detail) {
-  return turn_of(header.orientation).exchanged ? reduction_for(header.cols, header.rows, detail)
-                                               : reduction_for(header.rows, header.cols, detail);
+  return is_on_its_side(header) ? reduction_for(header.cols, header.rows, detail)
+                                : reduction_for(header.rows, header.cols, detail);
 }
 
 PictureBuilder::PictureBuilder(const PictureHeader& header,

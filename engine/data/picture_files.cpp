@@ -42,7 +42,8 @@ Picture read_listed_picture(const PictureFiles& files,
 Index memory_of(const PictureFiles& files) {
   return files.paths.bytes() +
          static_cast<Index>((files.labels.capacity() + files.line_numbers.capacity()) *
-                            sizeof(int));
+                            sizeof(int)) +
+         (files.boxes ? files.boxes->bytes() : 0);
 }
 
 std::string place_of(const PictureFiles& files, Index item) {
@@ -102,6 +103,9 @@ PictureFiles without_items(const PictureFiles& files, const std::vector<Index>& 
   rest.divided = files.divided;
   rest.problems = files.problems;
   rest.left_out = files.left_out;
+  if (files.boxes) {
+    rest.boxes.emplace();
+  }
   auto next = items.begin();
   for (Index i = 0; i < files.paths.size(); ++i) {
     if (next != items.end() && *next == i) {
@@ -111,6 +115,9 @@ PictureFiles without_items(const PictureFiles& files, const std::vector<Index>& 
     rest.paths.add(files.paths[i]);
     if (!files.labels.empty()) {
       rest.labels.push_back(files.labels[static_cast<std::size_t>(i)]);
+    }
+    if (files.boxes) {
+      rest.boxes->add((*files.boxes)[i]);
     }
     if (!files.line_numbers.empty()) {
       rest.line_numbers.push_back(files.line_numbers[static_cast<std::size_t>(i)]);
@@ -122,6 +129,9 @@ PictureFiles without_items(const PictureFiles& files, const std::vector<Index>& 
 void add_files(const PictureFiles& more, PictureFiles& files) {
   for (Index i = 0; i < more.paths.size(); ++i) {
     files.paths.add(more.paths[i]);
+    if (files.boxes) {
+      files.boxes->add((*more.boxes)[i]);
+    }
   }
   files.labels.insert(files.labels.end(), more.labels.begin(), more.labels.end());
   if (!files.list.empty()) {

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/data/box_lists.h"
 #include "engine/data/data_problem.h"
 #include "engine/data/folder_listing.h"
 #include "engine/data/picture.h"
@@ -34,7 +36,8 @@ class PathList {
 
 struct PictureFiles {
   PathList paths;
-  std::vector<int> labels;  // class indices, one per path; empty where only pictures were asked for
+  std::vector<int> labels;        // class indices, one per path; empty where pictures have no class
+  std::optional<BoxLists> boxes;  // one list per path; nothing: pictures have no boxes
   std::vector<std::string> class_names;
   std::filesystem::path
       base;  // a relative path is looked for from here first, then from the current folder

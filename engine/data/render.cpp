@@ -86,7 +86,7 @@ class Sampler {
   // A share of 0 gives the cell's own value exactly.
   [[nodiscard]] float value(Index channel, const Place& place) const {
     if (!place.row.inside || !place.col.inside) {
-      return 0;
+      return augmentation_.outside;
     }
     const auto between_cols = [&](Index row) {
       const float left = picture_.value(channel, row, place.col.first);

@@ -69,9 +69,58 @@ std::string output_difference(const Network& network,
       remedy(network, loss, dataset.classes()));
 }
 
-bool has_spare_outputs(const Network& network, int loss, const Dataset& dataset) {
-  const partitioner::MapShape& shape = network.shape(loss);
+std::string head_difference(const Network& network,
+                            int head,
+                            const std::string& model,
+                            const Dataset& dataset) {
+  const Index before = classes_of(network, head);
+  // Of a head whose channels are those of boxes: for each anchor five values and the classes.
+  const partitioner::MapShape& shape = network.shape(head);
+  const Index anchors = shape.channels / (partitioner::kBoxValues + before);
+  const int layer = shape.rows * shape.cols > 1
+                        ? layer_of_channels(network, network.layer(head).inputs.front())
+                        : partitioner::kImage;
+  return fmt::format("has {} classes, {} tells {} apart: set classes={} in {}{}",
+                     dataset.classes(),
+                     model,
+                     before,
+                     dataset.classes(),
+                     place(network, head),
+                     layer < 0
+                         ? ""
+                         : fmt::format(" and filters={} in {}",
+                                       anchors * (partitioner::kBoxValues + dataset.classes()),
+                                       place(network, layer)));
+}
+
+bool is_head(const partitioner::Loss& loss) {
+  return loss.form == partitioner::LossForm::Boxes;
+}
+
+std::string difference(const Network& network,
+                       const partitioner::Loss& loss,
+                       const std::string& model,
+                       const Dataset& dataset) {
+  return is_head(loss) ? head_difference(network, loss.layer, model, dataset)
+                       : output_difference(network, loss.layer, model, dataset);
+}
+
+bool has_spare_outputs(const Network& network,
+                       const partitioner::Loss& loss,
+                       const Dataset& dataset) {
+  if (is_head(loss)) {
+    return classes_of(network, loss.layer) > dataset.classes();
+  }
+  const partitioner::MapShape& shape = network.shape(loss.layer);
   return shape.rows * shape.cols == 1 && shape.channels > dataset.classes();
+}
+
+bool has_output_for_each(const Network& network,
+                         const partitioner::Loss& loss,
+                         const Dataset& dataset) {
+  const Index outputs =
+      is_head(loss) ? classes_of(network, loss.layer) : network.shape(loss.layer).volume();
+  return dataset.classes() == outputs || has_spare_outputs(network, loss, dataset);
 }
 
 }  // namespace
@@ -83,12 +132,11 @@ void expect_output_for_each_class(const Network& network,
   const std::vector<partitioner::Loss> all = losses(network);
   expects(!all.empty(), "a network that is trained or evaluated has a loss");
   for (const partitioner::Loss& loss : all) {
-    if (dataset.classes() != network.shape(loss.layer).volume() &&
-        !has_spare_outputs(network, loss.layer, dataset)) {
+    if (!has_output_for_each(network, loss, dataset)) {
       throw InputError(path,
                        0,
                        fmt::format("{}; the classes are {}",
-                                   output_difference(network, loss.layer, model, dataset),
+                                   difference(network, loss, model, dataset),
                                    listed_classes(dataset)));
     }
   }
@@ -98,19 +146,29 @@ std::optional<std::string> spare_outputs(const Network& network,
                                          const std::string& model,
                                          const Dataset& dataset) {
   for (const partitioner::Loss& loss : losses(network)) {
-    if (has_spare_outputs(network, loss.layer, dataset)) {
-      return output_difference(network, loss.layer, model, dataset) +
+    if (has_spare_outputs(network, loss, dataset)) {
+      return difference(network, loss, model, dataset) +
              ", or the spare outputs only learn that they are never right";
     }
   }
   return std::nullopt;
 }
 
+TargetKind target_kind(const Network& network) {
+  const std::vector<partitioner::Loss> all = losses(network);
+  return std::any_of(all.begin(), all.end(), is_head) ? TargetKind::Boxes : TargetKind::Classes;
+}
+
 Dataset open_labelled(const std::string& path,
                       Split split,
                       const partitioner::Network& network,
-                      const std::string& model) {
-  Dataset dataset = list_dataset(path, split, network.image.channels);
+                      const std::string& model,
+                      bool allow_unlabelled) {
+  Dataset dataset =
+      list_dataset(path,
+                   split,
+                   network.image.channels,
+                   {.kind = target_kind(network), .allow_unlabelled = allow_unlabelled});
   expect_outputs(network, model, dataset, path);
   return dataset;
 }

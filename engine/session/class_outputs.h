@@ -1,6 +1,7 @@
 // Whether a network's last map fits the classes of a data set: one value of an image for each
 // class. A map of several cells for each class is a mistake (a forgotten [avgpool]), as is a class
-// without an output; outputs to spare can be meant, for classes that are still to come.
+// without an output; outputs to spare can be meant, for classes that are still to come. A head of a
+// detector has to tell as many classes apart as there are, or more.
 
 #pragma once
 
@@ -31,7 +32,11 @@ void expect_output_for_each_class(const partitioner::Network& network,
 [[nodiscard]] Dataset open_labelled(const std::string& path,
                                     Split split,
                                     const partitioner::Network& network,
-                                    const std::string& model);
+                                    const std::string& model,
+                                    bool allow_unlabelled = false);
+
+// What a network's losses judge it by: boxes where one of them is a head's.
+[[nodiscard]] TargetKind target_kind(const partitioner::Network& network);
 
 // The second half of that, for a data set that is listed.
 void expect_outputs(const partitioner::Network& network,

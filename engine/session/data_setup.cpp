@@ -262,10 +262,13 @@ class DataOpening {
     warn_first(of_kind(DataFault::DeeperFolder), 3);
     warn_first(of_kind(DataFault::InBothHalves), 1);
     warn_first(of_kind(DataFault::SameName), 1);
+    warn_first(of_kind(DataFault::SameBox), 1);
     if (choice_.skip_broken) {  // what is not even in the list
       warn_first(of_kind(DataFault::Missing), 3);
       warn_first(of_kind(DataFault::Unreadable), 3);
       warn_first(of_kind(DataFault::Unlabelled), 3);
+      warn_first(of_kind(DataFault::BadLabel), 3);
+      warn_first(of_kind(DataFault::OutOfRange), 3);
     }
     return text;
   }
@@ -308,7 +311,8 @@ ListedData::ListedData(DataChoice choice,
     return;
   }
   const auto half = [&](Split split) {
-    return InspectedHalf(open_labelled(choice_.path, split, network, choice_.model));
+    return InspectedHalf(
+        open_labelled(choice_.path, split, network, choice_.model, choice_.allow_unlabelled));
   };
   throw_agreed(communicator, problem_of([&] {
                  if (reads_ && choice_.training) {
@@ -324,7 +328,10 @@ ListedData::ListedData(DataChoice choice,
 void ListedData::list(Split split, std::optional<InspectedHalf>& half) const {
   std::error_code error;
   if (choice_.own->samples > 0 || std::filesystem::exists(choice_.path, error)) {
-    half.emplace(InspectedHalf(list_dataset(choice_.path, split, network_->image.channels, true)));
+    half.emplace(InspectedHalf(list_dataset(choice_.path,
+                                            split,
+                                            network_->image.channels,
+                                            {.is_part = true, .kind = TargetKind::Classes})));
   }
 }
 
@@ -340,6 +347,10 @@ void ListedData::list_parts() {
       list(Split::Test, data_.testing);
     }
   });
+  if (target_kind(*network_) == TargetKind::Boxes) {
+    problem = fmt::format(
+        "{} finds objects: a data map is for data sets with one class per picture", choice_.model);
+  }
   throw_agreed(*communicator_, problem ? std::optional(of_rank(*problem)) : std::nullopt);
   unite(data_, network_->image.channels, *communicator_);
   throw_agreed(*communicator_, problem_of([this] {

@@ -27,6 +27,7 @@ struct DataChoice {
   bool training = false;  // which halves to open
   bool testing = false;
   bool skip_broken = false;  // go on without pictures that cannot be used; decodes all to find them
+  bool allow_unlabelled = false;  // nothing is on pictures without a file of boxes
   // Ranks have different pictures; they are one data set, of which each reads its part. A rank
   // whose part is empty need not have a folder.
   std::optional<OwnPart> own = {};

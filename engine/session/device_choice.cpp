@@ -8,6 +8,7 @@
 
 #include "engine/base/in_threads.h"
 #include "engine/data/dataset.h"
+#include "engine/session/class_outputs.h"
 #include "engine/session/model_setup.h"
 #include "engine/session/training_length.h"
 #include "partitioner/base/printable.h"
@@ -254,7 +255,11 @@ namespace {
 Index pictures_of(const TrainingRequest& request,
                   const partitioner::Network& network,
                   Split split) {
-  return list_dataset(request.data, split, network.image.channels).size();
+  return list_dataset(request.data,
+                      split,
+                      network.image.channels,
+                      {.kind = target_kind(network), .allow_unlabelled = request.allow_unlabelled})
+      .size();
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ struct TrainingRequest {
   Index checkpoint_every = 0;  // steps; 0: once per epoch
   bool replace = false;        // an earlier run in the folder
   bool evaluate = true;
-  bool skip_broken = false;  // go on without pictures that cannot be used
+  bool skip_broken = false;       // go on without pictures that cannot be used
+  bool allow_unlabelled = false;  // nothing is on pictures without a file of boxes
   // Go on by another partition where devices change their speed, measured over so many seconds of
   // steps. Nothing: keep the first.
   std::optional<double> rebalance_window_s = {};

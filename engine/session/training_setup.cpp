@@ -136,7 +136,8 @@ ListedData TrainingSetup::listed_data(bool reads) const {
                     .model = request_.model,
                     .training = true,
                     .testing = request_.evaluate,
-                    .skip_broken = request_.skip_broken};
+                    .skip_broken = request_.skip_broken,
+                    .allow_unlabelled = request_.allow_unlabelled};
   if (mapped_) {
     choice.path = path_of_rank(request_.data, communicator_.rank());
     choice.own = mapped_->own_part();

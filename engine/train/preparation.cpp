@@ -19,6 +19,15 @@ using partitioner::MapShape;
 namespace {
 
 constexpr const char* kResizeRule = "scaled to cover, cut at the centre";
+constexpr const char* kStretchRule = "stretched to the input";
+constexpr const char* kLetterBoxRule = "scaled to fit between grey bars";
+
+const char* resize_rule(const RenderingRules& rules) {
+  if (!rules.detects) {
+    return kResizeRule;
+  }
+  return rules.augmentation.letter_box ? kLetterBoxRule : kStretchRule;
+}
 
 bool are_numbers_in_order(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -92,7 +101,7 @@ Preparation preparation_of(const RenderingRules& rules,
   }
   preparation.input = rules.input;
   preparation.picture = rules.picture;
-  preparation.resize = kResizeRule;
+  preparation.resize = resize_rule(rules);
   return preparation;
 }
 

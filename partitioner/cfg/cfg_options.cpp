@@ -155,6 +155,9 @@ void CfgOptions::apply_rules(std::string_view section) {
     if (rule == nullptr || !seen.insert(entry.key).second) {
       continue;  // the first counts
     }
+    if (std::find(known_.begin(), known_.end(), rule->key) != known_.end()) {
+      continue;  // it was asked for by name
+    }
     known_.push_back(rule->key);
     const bool as_key = rule->neutral.substr(0, 1) == "@";
     const std::string neutral =

@@ -41,8 +41,9 @@ class CfgOptions {
   [[nodiscard]] std::vector<Index> integers(std::string_view key);
   [[nodiscard]] std::vector<double> reals(std::string_view key);
 
-  // What cfg_keys says of keys of such a section (by its first name): throws InputError where one
-  // would change what is computed, adds warnings where it would change training.
+  // What cfg_keys says of keys of such a section (by its first name) that nobody asked for: throws
+  // InputError where one would change what is computed, adds warnings where it would change
+  // training.
   void apply_rules(std::string_view section);
 
   // Throws InputError at the key's line, or at the section's where it has no such key.

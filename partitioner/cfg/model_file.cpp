@@ -150,13 +150,35 @@ void expect_inputs(CfgOptions& net, const MapShape& picture) {
   }
 }
 
-void read_net(CfgOptions& net, ModelFile& model) {
+bool is_head(const std::string& section) {
+  return section == "yolo" || section == "region" || section == "detection";
+}
+
+// Of a detector's [net].
+void read_detector_augmentation(CfgOptions& net, AugmentationOptions& augmentation) {
+  augmentation.letter_box = net.flag("letter_box", false);
+  augmentation.mosaic = net.flag("mosaic", false);
+  (void)net.flag("mosaic_bound", true);  // boxes always end with their picture
+  augmentation.mixup = net.flag("mixup", false) && !augmentation.mosaic;
+}
+
+// Of a head; the last one counts.
+void read_head_augmentation(CfgOptions& head, AugmentationOptions& augmentation) {
+  augmentation.jitter = head.real("jitter", AugmentationOptions().jitter, 0);
+  augmentation.resize = head.real("resize", AugmentationOptions().resize);
+  require(head, augmentation.resize > 0, "resize", "must be positive");
+}
+
+void read_net(CfgOptions& net, bool detects, ModelFile& model) {
   model.picture = {
       required_side(net, "channels"), required_side(net, "height"), required_side(net, "width")};
   expect_inputs(net, model.picture);
   read_optimizer(net, model.training);
   read_rate(net, model.training);
   read_augmentation(net, model.augmentation);
+  if (detects) {
+    read_detector_augmentation(net, model.augmentation);
+  }
   net.apply_rules("net");
 }
 
@@ -234,13 +256,18 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
   model.text = text;
   Warnings warnings(model.warnings);
   CfgOptions net(sections[0], name);
-  read_net(net, model);
+  const bool detects = std::any_of(
+      sections.begin(), sections.end(), [](const CfgSection& each) { return is_head(each.name); });
+  read_net(net, detects, model);
   warnings.add(net);
   model.network.image = image_shape(model.picture, sections[1], name);
   int last_frozen = -1;
   for (std::size_t i = 1; i < sections.size(); ++i) {
     CfgOptions options(sections[i], name);
     read_layer(options, model.network);
+    if (is_head(sections[i].name)) {
+      read_head_augmentation(options, model.augmentation);
+    }
     if (options.flag("stopbackward", false)) {
       last_frozen = model.network.size() - 1;
     }

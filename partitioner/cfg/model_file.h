@@ -57,6 +57,13 @@ struct AugmentationOptions {
   Index max_crop = 0;
   // Pixels of border around the picture, from which a window of the input's size is cut.
   Index crop_padding = 0;
+
+  // Of detectors, whose heads and [net] say these instead of `angle`, `aspect` and crops.
+  double jitter = 0.2;      // of width and height: how far each side is moved in or out
+  double resize = 1;        // the picture is scaled by between this and its inverse
+  bool letter_box = false;  // keeps its proportions
+  bool mosaic = false;      // four pictures in one
+  bool mixup = false;       // half of the time two pictures, one over the other
 };
 
 struct ModelFile {

@@ -24,6 +24,9 @@ const std::vector<Harness>& harnesses() {
                                            {"idx", fuzz_idx},
                                            {"cifar", fuzz_cifar},
                                            {"darknet_data", fuzz_darknet_data},
+                                           {"label_text", fuzz_label_text},
+                                           {"voc", fuzz_voc},
+                                           {"coco", fuzz_coco},
                                            {"picture", fuzz_picture}};
   return all;
 }

@@ -26,7 +26,10 @@ using Bytes = std::span<const std::uint8_t>;
     Bytes bytes);  // one byte of choices, two of a length, then class names and records
 [[nodiscard]] bool fuzz_darknet_data(
     Bytes bytes);  // a .data file and the texts that it may name, 0x1d between them
-[[nodiscard]] bool fuzz_picture(Bytes bytes);  // a JPEG or PNG file
+[[nodiscard]] bool fuzz_label_text(Bytes bytes);  // Darknet's text of the boxes of a picture
+[[nodiscard]] bool fuzz_voc(Bytes bytes);         // VOC's XML of the objects on a picture
+[[nodiscard]] bool fuzz_coco(Bytes bytes);        // COCO's JSON of a data set
+[[nodiscard]] bool fuzz_picture(Bytes bytes);     // a JPEG or PNG file
 
 struct Harness {
   std::string name;  // of the program, and of the folder in corpus/

@@ -13,7 +13,7 @@ source=$(cd "$(dirname "$0")/../.." && pwd)
 build=$source/build/fuzz
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
-  names=(cfg partition safetensors weights idx cifar darknet_data picture)
+  names=(cfg partition safetensors weights idx cifar darknet_data label_text voc coco picture)
 fi
 mkdir -p "$build/findings"
 
@@ -30,11 +30,11 @@ for file in "$source"/partitioner/*/*.cpp "$source"/engine/files/*.cpp "$source"
   object=$build/${name//\//_}.o
   if [ ! -e "$object" ] || [ "$file" -nt "$object" ] || [ "$newest" -nt "$object" ]; then
     echo "compiling $name"
-    clang++ "${flags[@]}" "-I$source" -c "$file" -o "$object"
+    clang++ "${flags[@]}" "-I$source" -I/usr/include/libxml2 -c "$file" -o "$object"
   fi
   objects+=("$object")
 done
-clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -o "$build/fuzz"
+clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -lutf8proc -lxml2 -o "$build/fuzz"
 
 work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory: harnesses sync what they write
 trap 'rm -rf "$work"' EXIT

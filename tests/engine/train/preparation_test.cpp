@@ -42,6 +42,16 @@ TEST_CASE("values are those in effect, whatever they came from") {
   CHECK(pixel_difference(preparation_of(cropped, {}), preparation_of(rules(), {})).has_value());
 }
 
+TEST_CASE("a detector's pictures are prepared in another way, and in one of two") {
+  RenderingRules stretched = rules();
+  stretched.detects = true;
+  RenderingRules fitted = stretched;
+  fitted.augmentation.letter_box = true;
+  CHECK(pixel_difference(preparation_of(rules(), {}), preparation_of(stretched, {})).has_value());
+  CHECK(pixel_difference(preparation_of(fitted, {}), preparation_of(stretched, {})).has_value());
+  CHECK_FALSE(pixel_difference(preparation_of(fitted, {}), preparation_of(fitted, {})).has_value());
+}
+
 TEST_CASE("what the command line does not give is taken from the record") {
   const Preparation stored = preparation_of(rules({{0.4F, 0.5F, 0.6F}, {0.25F}}), {});
   const auto neither = convention_in_effect({}, stored);

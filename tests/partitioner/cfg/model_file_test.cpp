@@ -402,6 +402,32 @@ TEST_CASE("keys that would change what is computed are refused, unless they say 
             .warnings.empty());
 }
 
+TEST_CASE("how a detector's pictures are varied is said by [net] and the last head") {
+  const auto model = [](const std::string& net, const std::string& head) {
+    return parse_model(kNet + net + "\n[conv]\nfilters=18\n[yolo]\nclasses=1\nnum=3\n" +
+                           "anchors=1,1, 2,2, 3,3\n" + head + "\n",
+                       "m.cfg");
+  };
+  const ModelFile plain = model("", "");
+  CHECK(plain.warnings.empty());
+  CHECK(plain.augmentation.jitter == 0.2);  // Darknet's default
+  CHECK(plain.augmentation.resize == 1);
+  CHECK_FALSE(plain.augmentation.letter_box);
+  const ModelFile varied = model("letter_box=1\nmosaic=1\nmosaic_bound=1", "jitter=.3\nresize=1.5");
+  CHECK(varied.warnings.empty());
+  CHECK(varied.augmentation.jitter == 0.3);
+  CHECK(varied.augmentation.resize == 1.5);
+  CHECK(varied.augmentation.letter_box);
+  CHECK(varied.augmentation.mosaic);
+  CHECK(model("mixup=1", "").augmentation.mixup);
+  CHECK_FALSE(model("mixup=1\nmosaic=1", "").augmentation.mixup);  // as Darknet
+  const ModelFile scales = model("", "random=1");
+  REQUIRE(scales.warnings.size() == 1);
+  CHECK(scales.warnings[0].find("[yolo] random: affects training") != std::string::npos);
+  CHECK_THROWS_AS((void)model("", "resize=0"), InputError);
+  CHECK_THROWS_AS((void)model("", "jitter=-1"), InputError);
+}
+
 TEST_CASE("keys that would change training are warned about, unless they say what is usual") {
   for (const char* key : {"label_smooth_eps",
                           "cutmix",

@@ -1,0 +1,35 @@
+// Anchors for the heads of a detector: the sizes that the boxes of a data set are most like, by
+// k-means with 1 - IoU as distance (Redmon, Farhadi 2017).
+
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "partitioner/network/heads.h"
+
+namespace tessera::engine {
+
+struct BoxSides {
+  double width = 0;
+  double height = 0;
+  friend bool operator==(const BoxSides&, const BoxSides&) = default;
+};
+
+// Of all boxes, in pixels of an input that pictures are stretched to.
+[[nodiscard]] std::vector<BoxSides> box_sizes(const Dataset& dataset, Index rows, Index cols);
+
+// What two boxes with the same centre have in common.
+[[nodiscard]] double size_overlap(const BoxSides& a, const partitioner::Anchor& b);
+
+// The mean of each size's overlap with the anchor most like it.
+[[nodiscard]] double mean_best_overlap(std::span<const BoxSides> sizes,
+                                       std::span<const partitioner::Anchor> anchors);
+
+// `count` anchors, by area: the best of ten starts. The same sizes, in any order, give the same
+// anchors. There must be as many different sizes.
+[[nodiscard]] std::vector<partitioner::Anchor> cluster_anchors(std::vector<BoxSides> sizes,
+                                                               Index count);
+
+}  // namespace tessera::engine

@@ -1,0 +1,191 @@
+#include "engine/data/box_labels.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <system_error>
+
+#include "engine/data/read_file.h"
+#include "partitioner/base/errors.h"
+#include "partitioner/base/printable.h"
+
+namespace tessera::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr float kRounding = 0.001F;
+constexpr int kLabelNumbers = 5;
+
+// Sets what is outside of 0..1 by rounding to the bound; false where it is outside by more.
+bool settle(float& fraction) {
+  if (!(fraction >= -kRounding && fraction <= 1 + kRounding)) {
+    return false;
+  }
+  fraction = std::clamp(fraction, 0.0F, 1.0F);
+  return true;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = line.find_first_not_of(" \t"); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(" \t", begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(" \t", end);
+  }
+  return words;
+}
+
+template <class Number>
+bool parse_whole(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// One line of label text, added to `read`.
+void read_label_line(std::string_view line,
+                     const std::string& where,
+                     int classes,
+                     ReadBoxes& read) {
+  const auto bad = [&](DataFault fault, std::string what) {
+    read.problems.push_back({fault, where, std::move(what)});
+  };
+  const std::vector<std::string_view> words = words_of(line);
+  Index label = 0;
+  Box box;
+  const bool numbers = words.size() == kLabelNumbers && parse_whole(words[0], label) &&
+                       parse_whole(words[1], box.centre_x) && parse_whole(words[2], box.centre_y) &&
+                       parse_whole(words[3], box.width) && parse_whole(words[4], box.height);
+  if (!numbers) {
+    bad(DataFault::BadLabel,
+        words.size() == kLabelNumbers
+            ? "expected a class, counted from 0, and x, y, width and height as numbers"
+            : fmt::format("expected five numbers (class x y width height), found {} word{}",
+                          words.size(),
+                          words.size() == 1 ? "" : "s"));
+    return;
+  }
+  if (label < 0 || label >= classes) {
+    bad(DataFault::OutOfRange,
+        fmt::format("class {}: there are {} classes, counted from 0", label, classes));
+    return;
+  }
+  box.label = static_cast<int>(label);
+  std::string why = unusable_box(box);
+  if (!why.empty()) {
+    bad(DataFault::BadLabel, std::move(why));
+    return;
+  }
+  if (std::find(read.boxes.begin(), read.boxes.end(), box) != read.boxes.end()) {
+    bad(DataFault::SameBox, "the same object again");
+    return;
+  }
+  read.boxes.push_back(box);
+}
+
+}  // namespace
+
+std::string unusable_box(Box& box) {
+  for (const auto& [name, value] : {std::pair{"x", box.centre_x},
+                                    std::pair{"y", box.centre_y},
+                                    std::pair{"width", box.width},
+                                    std::pair{"height", box.height}}) {
+    if (!std::isfinite(value)) {
+      return fmt::format("{} is {}: expected a fraction of the picture", name, value);
+    }
+  }
+  for (const auto& [name, value] : {std::pair{"x", &box.centre_x}, std::pair{"y", &box.centre_y}}) {
+    const float before = *value;
+    if (!settle(*value)) {
+      return fmt::format(
+          "{} of the centre is {}: it lies outside the picture, which is from 0 to 1",
+          name,
+          before);
+    }
+  }
+  for (const auto& [name, value] :
+       {std::pair{"width", &box.width}, std::pair{"height", &box.height}}) {
+    const float before = *value;
+    if (before <= 0 || !settle(*value)) {
+      return fmt::format(
+          "a {} of {}: expected more than 0 and at most 1, the whole picture", name, before);
+    }
+  }
+  return {};
+}
+
+fs::path label_path(const fs::path& picture) {
+  std::vector<fs::path> parts(picture.begin(), picture.end());
+  const auto is_pictures = [](const fs::path& part) {
+    return part == "images" || part == "JPEGImages";
+  };
+  // The file itself is none of them.
+  const auto found =
+      parts.empty() ? parts.rend() : std::find_if(parts.rbegin() + 1, parts.rend(), is_pictures);
+  fs::path beside = picture;
+  beside.replace_extension(".txt");
+  if (found == parts.rend()) {
+    return beside;
+  }
+  *found = "labels";
+  fs::path path;
+  for (const fs::path& part : parts) {
+    path /= part;
+  }
+  path.replace_extension(".txt");
+  std::error_code error;
+  return !fs::exists(path, error) && fs::exists(beside, error) ? beside : path;
+}
+
+ReadBoxes read_label_text(const fs::path& file, int classes) {
+  ReadBoxes read;
+  try {
+    const TextLines lines(file, "a file of labels");
+    for (Index i = 0; i < lines.size(); ++i) {
+      read_label_line(
+          lines.text(i), fmt::format("{}:{}", file.string(), lines.number(i)), classes, read);
+    }
+  } catch (const InputError& error) {
+    read.problems.push_back({DataFault::BadLabel, "", error.what()});
+  }
+  return read;
+}
+
+ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
+                       const std::vector<std::string>& class_names,
+                       const fs::path& file) {
+  ReadBoxes read;
+  read.problems = annotation.problems;
+  for (const VocObject& object : annotation.objects) {
+    const std::string where = fmt::format("{}:{}", file.string(), object.line);
+    const auto label = std::find(class_names.begin(), class_names.end(), object.name);
+    if (label == class_names.end()) {
+      read.problems.push_back(
+          {DataFault::OutOfRange,
+           where,
+           fmt::format(
+               "{} is none of the {} classes", printable_start(object.name), class_names.size())});
+      continue;
+    }
+    if (object.difficult) {
+      continue;
+    }
+    Box box{static_cast<int>(label - class_names.begin()),
+            static_cast<float>(((object.left + object.right) / 2 - 1) / annotation.width),
+            static_cast<float>(((object.top + object.bottom) / 2 - 1) / annotation.height),
+            static_cast<float>((object.right - object.left) / annotation.width),
+            static_cast<float>((object.bottom - object.top) / annotation.height)};
+    if (std::string why = unusable_box(box); !why.empty()) {
+      read.problems.push_back({DataFault::BadLabel, where, std::move(why)});
+    } else if (std::find(read.boxes.begin(), read.boxes.end(), box) != read.boxes.end()) {
+      read.problems.push_back({DataFault::SameBox, where, "the same object again"});
+    } else {
+      read.boxes.push_back(box);
+    }
+  }
+  return read;
+}
+
+}  // namespace tessera::engine

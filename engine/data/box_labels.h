@@ -1,0 +1,63 @@
+// The objects on one picture, as a file beside it says: Darknet's label text, and VOC's XML.
+//
+// Everything that is wrong with a file is found, not only the first: each problem names file and
+// line. A file with problems still gives the boxes that are right.
+
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/targets.h"
+#include "engine/data/data_problem.h"
+
+namespace tessera::engine {
+
+struct ReadBoxes {
+  std::vector<Box> boxes;
+  std::vector<DataProblem> problems;
+};
+
+// Why no object can have this box; empty where one can. What exceeds the bounds by rounding alone
+// (less than a thousandth of the picture) is set to the bound. A box may stick out of the picture,
+// but not its centre.
+[[nodiscard]] std::string unusable_box(Box& box);
+
+// Where the boxes of a picture are: the last folder images or JPEGImages of its path becomes
+// labels, and the file's ending .txt. Where there is no such file, one beside the picture.
+[[nodiscard]] std::filesystem::path label_path(const std::filesystem::path& picture);
+
+// Lines `class x y width height`: the class counted from 0, all else in fractions of the picture,
+// x and y those of the centre. An empty file says that nothing is on the picture.
+[[nodiscard]] ReadBoxes read_label_text(const std::filesystem::path& file, int classes);
+
+// An object of VOC's XML. Pixels, the first of which has the number 1.
+struct VocObject {
+  std::string name;
+  double left = 0;
+  double top = 0;
+  double right = 0;
+  double bottom = 0;
+  bool difficult = false;  // hard to see: not trained with
+  int line = 0;
+};
+
+struct VocAnnotation {
+  double width = 0;  // of the picture
+  double height = 0;
+  std::vector<VocObject> objects;
+  std::vector<DataProblem> problems;
+};
+
+// May be called from several threads once another call has returned.
+[[nodiscard]] VocAnnotation read_voc_annotation(const std::filesystem::path& file);
+
+// Its boxes, but those of difficult objects, as Darknet's voc_label.py makes them: a pixel nearer
+// to the left upper corner than the numbers say.
+[[nodiscard]] ReadBoxes boxes_of_voc(const VocAnnotation& annotation,
+                                     const std::vector<std::string>& class_names,
+                                     const std::filesystem::path& file);
+
+}  // namespace tessera::engine

@@ -1,0 +1,433 @@
+#include "engine/data/box_sets.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "tests/engine/data/samples.h"
+#include "tests/support/open_dataset.h"
+#include "tests/support/refusals.h"
+#include "tests/support/temporary_folder.h"
+#include <doctest/doctest.h>
+
+#include "engine/data/data_summary.h"
+
+using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
+
+using engine::Box;
+using engine::DataFault;
+using engine::DataProblem;
+using engine::Split;
+using tests::has;
+using tests::input_error_of;
+using tests::open_dataset;
+using tests::TemporaryFolder;
+using tests::write_text;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_small_png(const fs::path& path, std::uint64_t seed) {
+  fs::create_directories(path.parent_path());
+  tests::write_png(path, 20, 40, 3, tests::random_bytes(20 * 40 * 3, seed));
+}
+
+// Three pictures for training and two for testing, with Darknet's label texts; names: cup, ball.
+void write_darknet_set(const fs::path& folder) {
+  std::string train;
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = fmt::format("p{}", i);
+    write_small_png(folder / "images" / (name + ".png"), static_cast<std::uint64_t>(i));
+    write_text(
+        folder / "labels" / (name + ".txt"),
+        i == 1 ? "" : fmt::format("{} 0.5 0.25 0.2 0.{}\n1 1.0 0.5 0.1 0.5\n", i % 2, i + 1));
+    train += i < 3 ? "images/" + name + ".png\n" : "";
+  }
+  write_text(folder / "train.txt", train);
+  write_text(folder / "test.txt", "images/p3.png\nimages/p4.png\n");
+  write_text(folder / "d.names", "cup\nball\n");
+  write_text(folder / "d.data",
+             "classes=2\ntrain=train.txt\nvalid=test.txt\nnames=d.names\nbackup=backup/\n");
+}
+
+engine::Dataset listed(const fs::path& path, const engine::ListingOptions& options = {}) {
+  return engine::list_dataset(path, Split::Train, 3, options);
+}
+
+// The one problem of a data set for training.
+DataProblem only_problem(const fs::path& path) {
+  const engine::Dataset data = listed(path, {.kind = engine::TargetKind::Boxes});
+  REQUIRE(data.problems().size() == 1);
+  return data.problems().front();
+}
+
+std::string voc_object(const std::string& name,
+                       const std::string& box,
+                       const std::string& more = "") {
+  return "<object>\n<name>" + name + "</name>" + more + box + "</object>\n";
+}
+
+std::string voc_box(double left, double top, double right, double bottom) {
+  return fmt::format(
+      "<bndbox><xmin>{}</xmin><ymin>{}</ymin><xmax>{}</xmax><ymax>{}</ymax></bndbox>",
+      left,
+      top,
+      right,
+      bottom);
+}
+
+std::string voc_text(const std::string& objects) {
+  return "<annotation>\n<size><width>40</width><height>20</height><depth>3</depth></size>\n" +
+         objects + "</annotation>\n";
+}
+
+void write_voc_set(const fs::path& folder) {
+  for (int i = 0; i < 4; ++i) {
+    write_small_png(folder / "JPEGImages" / fmt::format("v{}.png", i),
+                    static_cast<std::uint64_t>(i));
+  }
+  write_text(folder / "Annotations/v0.xml",
+             voc_text(voc_object("dog", voc_box(11, 6, 31, 16)) +
+                      voc_object("cat", voc_box(1, 1, 5, 5), "<difficult>1</difficult>") +
+                      voc_object("person",
+                                 voc_box(2, 2, 6, 6),
+                                 "<part><name>head</name>" + voc_box(2, 2, 3, 3) + "</part>")));
+  write_text(folder / "Annotations/v1.xml", voc_text(""));
+  write_text(folder / "Annotations/v2.xml", voc_text(voc_object("dog", voc_box(1, 1, 40, 20))));
+  write_text(folder / "Annotations/v3.xml", voc_text(voc_object("cat", voc_box(1, 1, 40, 20))));
+  write_text(folder / "ImageSets/Main/train.txt", "v0\nv1\n");
+  write_text(folder / "ImageSets/Main/val.txt", "v2\nv3\n");
+}
+
+std::string coco_text(const std::string& annotations) {
+  return R"({"images": [{"id": 7, "file_name": "c0.png", "width": 40, "height": 20},
+                        {"id": 9, "file_name": "c1.png", "width": 40, "height": 20}],
+             "categories": [{"id": 1, "name": "cup"}, {"id": 90, "name": "ball"}],
+             "annotations": [)" +
+         annotations + "]}";
+}
+
+std::string coco_object(int image, int category, const std::string& box, int crowd = 0) {
+  return fmt::format(R"({{"image_id": {}, "category_id": {}, "bbox": {}, "iscrowd": {}}})",
+                     image,
+                     category,
+                     box,
+                     crowd);
+}
+
+void write_coco_set(const fs::path& folder) {
+  for (const char* half : {"train2017", "val2017"}) {
+    write_small_png(folder / half / "c0.png", half[0] == 't' ? 1 : 2);
+    write_small_png(folder / half / "c1.png", half[0] == 't' ? 3 : 4);
+    write_text(folder / "annotations" / fmt::format("instances_{}.json", half),
+               coco_text(coco_object(9, 90, "[10, 5, 20, 10]") + "," +
+                         coco_object(9, 1, "[0, 0, 40, 20]", 1)));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a Darknet list has the boxes that the label texts beside its pictures say") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  const engine::Dataset data = open_dataset(folder / "d.data", Split::Train, 3);
+  REQUIRE(data.has_boxes());
+  CHECK(data.class_names() == std::vector<std::string>{"cup", "ball"});
+  REQUIRE(data.size() == 3);
+  CHECK(data.label(0) == -1);
+  REQUIRE(data.boxes(0).size() == 2);
+  CHECK(data.boxes(0)[0] == Box{0, 0.5F, 0.25F, 0.2F, 0.1F});
+  CHECK(data.boxes(0)[1] == Box{1, 1.0F, 0.5F, 0.1F, 0.5F});  // on the border
+  CHECK(data.boxes(1).empty());                               // an empty file: nothing is there
+  CHECK(data.boxes(2)[0] == Box{0, 0.5F, 0.25F, 0.2F, 0.3F});
+  CHECK(open_dataset(folder / "d.data", Split::Test, 3).boxes(0)[0].label == 1);
+}
+
+TEST_CASE("label texts lie in labels instead of images or JPEGImages, or beside the picture") {
+  CHECK(engine::label_path("/d/images/train/a.b.jpg") == "/d/labels/train/a.b.txt");
+  CHECK(engine::label_path("VOC2007/JPEGImages/0.jpg") == "VOC2007/labels/0.txt");
+  CHECK(engine::label_path("/images/x/images/a.png") == "/images/x/labels/a.txt");
+  CHECK(engine::label_path("myimages/a.png") == "myimages/a.txt");
+  CHECK(engine::label_path("images") == "images.txt");
+  const TemporaryFolder folder;
+  write_text(folder / "images/a.txt", "");
+  CHECK(engine::label_path(folder / "images/a.png") == folder / "images/a.txt");
+}
+
+TEST_CASE("what is wrong with a line of a label text is said with its file and line") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  const fs::path text = folder / "labels/p0.txt";
+  struct Case {
+    const char* line;
+    DataFault fault;
+    const char* what;
+  };
+  for (const Case& each :
+       {Case{"0 0.5 0.5 0.1", DataFault::BadLabel, "expected five numbers"},
+        Case{"0 0.5 0.5 0.1 0.1 0.9", DataFault::BadLabel, "found 6 words"},
+        Case{"0 0.5 0.5 0.1 wide", DataFault::BadLabel, "as numbers"},
+        Case{"0.5 0.5 0.5 0.1 0.1", DataFault::BadLabel, "a class, counted from 0"},
+        Case{"0 nan 0.5 0.1 0.1", DataFault::BadLabel, "x is nan"},
+        Case{"0 0.5 0.5 inf 0.1", DataFault::BadLabel, "width is inf"},
+        Case{"0 0.5 0.5 0 0.1", DataFault::BadLabel, "a width of 0"},
+        Case{"0 0.5 0.5 0.1 -0.1", DataFault::BadLabel, "a height of -0.1"},
+        Case{"0 0.5 0.5 0.1 2", DataFault::BadLabel, "a height of 2"},
+        Case{"0 1.01 0.5 0.1 0.1", DataFault::BadLabel, "x of the centre is 1.01"},
+        Case{"0 0.5 -0.2 0.1 0.1", DataFault::BadLabel, "y of the centre is -0.2"},
+        Case{"2 0.5 0.5 0.1 0.1", DataFault::OutOfRange, "class 2: there are 2 classes"},
+        Case{"-1 0.5 0.5 0.1 0.1", DataFault::OutOfRange, "class -1"}}) {
+    CAPTURE(each.line);
+    write_text(text, std::string("\n0 0.5 0.5 0.1 0.1\n") + each.line + "\n");
+    const DataProblem problem = only_problem(folder / "d.data");
+    CHECK(problem.fault == each.fault);
+    CHECK(problem.where == text.string() + ":3");
+    INFO(problem.what);
+    CHECK(has(problem.what, each.what));
+    CHECK(listed(folder / "d.data").size() == 2);  // the picture is left out
+  }
+}
+
+TEST_CASE("what leaves a picture by rounding is set to its border, and an object counts once") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  write_text(folder / "labels/p0.txt",
+             "0 1.0004 -0.0003 1.0005 0.5\n0 1.0004 -0.0003 1.0005 0.5\n");
+  const engine::Dataset data = listed(folder / "d.data");
+  REQUIRE(data.boxes(0).size() == 1);
+  CHECK(data.boxes(0)[0] == Box{0, 1.0F, 0.0F, 1.0F, 0.5F});
+  REQUIRE(data.problems().size() == 1);
+  CHECK(data.problems()[0].fault == DataFault::SameBox);
+  CHECK(data.problems()[0].where == (folder / "labels/p0.txt").string() + ":2");
+}
+
+TEST_CASE("a picture without a label text is an error, unless such pictures have no objects") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  fs::remove(folder / "labels/p2.txt");
+  const DataProblem problem = only_problem(folder / "d.data");
+  CHECK(problem.fault == DataFault::Unlabelled);
+  CHECK(problem.where == (folder / "train.txt").string() + ":3");
+  CHECK(has(problem.what, (folder / "labels/p2.txt").string()));
+  CHECK(has(problem.what, "--allow-unlabelled"));
+  const engine::Dataset data = listed(folder / "d.data", {.allow_unlabelled = true});
+  CHECK(data.problems().empty());
+  REQUIRE(data.size() == 3);
+  CHECK(data.boxes(2).empty());
+}
+
+TEST_CASE(
+    "a Darknet list has boxes where its pictures have label texts, or where they are wanted") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  write_text(folder / "train.txt", "images/cup0.png\n");
+  write_text(folder / "test.txt", "images/cup0.png\n");
+  write_small_png(folder / "images/cup0.png", 8);
+  CHECK_FALSE(listed(folder / "d.data").has_boxes());
+  CHECK(listed(folder / "d.data", {.kind = engine::TargetKind::Boxes}).has_boxes());
+  write_text(folder / "labels/cup0.txt", "");
+  CHECK(listed(folder / "d.data").has_boxes());
+  CHECK(listed(folder / "d.data", {.kind = engine::TargetKind::Classes}).label(0) == 0);
+  write_text(folder / "d.data", "train=train.txt\nvalid=test.txt\nlabels=d.names\n");
+  CHECK_FALSE(listed(folder / "d.data").has_boxes());
+}
+
+TEST_CASE("classes without a file of names are called by their numbers") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  write_text(folder / "d.data", "classes=2\ntrain=train.txt\nvalid=test.txt\n");
+  CHECK(listed(folder / "d.data").class_names() == std::vector<std::string>{"0", "1"});
+  write_text(folder / "d.data", "train=train.txt\nvalid=test.txt\n");
+  CHECK(has(input_error_of([&] { (void)listed(folder / "d.data"); }), "the key names"));
+}
+
+TEST_CASE("VOC's XML gives the boxes of voc_label.py, without difficult objects and parts") {
+  const TemporaryFolder folder;
+  write_voc_set(folder.path());
+  const engine::Dataset data = open_dataset(folder.path(), Split::Train, 3);
+  CHECK(data.class_names() == std::vector<std::string>{"cat", "dog", "person"});
+  REQUIRE(data.size() == 2);
+  REQUIRE(data.boxes(0).size() == 2);
+  CHECK(data.boxes(0)[0] == Box{1, 20.0F / 40, 10.0F / 20, 20.0F / 40, 10.0F / 20});
+  CHECK(data.boxes(0)[1].label == 2);
+  CHECK(data.boxes(1).empty());
+  CHECK(data.read(0).shape == partitioner::MapShape{3, 20, 40});
+  CHECK(data.place(1) == (folder / "ImageSets/Main/train.txt").string() + ":2");
+  const engine::Dataset tested = open_dataset(folder.path(), Split::Test, 3);
+  REQUIRE(tested.size() == 2);
+  CHECK(tested.boxes(1)[0].label == 0);
+}
+
+TEST_CASE("VOC's trainval is for training where there is a test") {
+  const TemporaryFolder folder;
+  write_voc_set(folder.path());
+  write_text(folder / "ImageSets/Main/trainval.txt", "v0\nv1\nv2\n");
+  write_text(folder / "ImageSets/Main/test.txt", "v3\n");
+  CHECK(open_dataset(folder.path(), Split::Train, 3).size() == 3);
+  CHECK(open_dataset(folder.path(), Split::Test, 3).size() == 1);
+  fs::remove(folder / "ImageSets/Main/trainval.txt");
+  fs::remove(folder / "ImageSets/Main/train.txt");
+  CHECK(has(input_error_of([&] { (void)listed(folder.path()); }), "neither train.txt nor"));
+}
+
+TEST_CASE("without ImageSets every tenth picture of VOC is for testing") {
+  const TemporaryFolder folder;
+  write_voc_set(folder.path());
+  fs::remove_all(folder / "ImageSets");
+  CHECK(open_dataset(folder.path(), Split::Train, 3).size() == 3);
+  const engine::Dataset tested = open_dataset(folder.path(), Split::Test, 3);
+  REQUIRE(tested.size() == 1);
+  CHECK(tested.boxes(0)[0].label == 0);
+}
+
+TEST_CASE("what is wrong with VOC's XML is said with its file and line") {
+  const TemporaryFolder folder;
+  write_voc_set(folder.path());
+  const fs::path file = folder / "Annotations/v1.xml";
+  struct Case {
+    std::string text;
+    int line;
+    DataFault fault;
+    const char* what;
+  };
+  const std::string good = voc_box(1, 1, 5, 5);
+  for (const Case& each : {
+           Case{"<annotation>\n<size>", 2, DataFault::BadLabel, "not XML"},
+           Case{"", 1, DataFault::BadLabel, "not XML"},
+           Case{"<html/>", 1, DataFault::BadLabel, "expected <annotation>"},
+           Case{"<annotation/>", 1, DataFault::BadLabel, "<size> is missing"},
+           Case{"<annotation>\n<size><width>0</width><height>2</height></size></annotation>",
+                2,
+                DataFault::BadLabel,
+                "a picture of 0 x 2 pixels"},
+           Case{"<annotation>\n<size><width>many</width><height>2</height></size></annotation>",
+                2,
+                DataFault::BadLabel,
+                "<width> is \"many\""},
+           Case{voc_text("<object>" + good + "</object>"),
+                3,
+                DataFault::BadLabel,
+                "without a <name>"},
+           Case{voc_text(voc_object("dog", "")), 3, DataFault::BadLabel, "without a <bndbox>"},
+           Case{voc_text("\n" + voc_object("dog", voc_box(9, 1, 5, 5))),
+                4,
+                DataFault::BadLabel,
+                "a width of"},
+           Case{voc_text(voc_object("dog", voc_box(60, 1, 90, 5))),
+                3,
+                DataFault::BadLabel,
+                "x of the centre"},
+           Case{voc_text(voc_object("dog", "<bndbox><xmin>1</xmin></bndbox>")),
+                4,
+                DataFault::BadLabel,
+                "<ymin> is missing"},
+       }) {
+    CAPTURE(each.text);
+    write_text(file, each.text);
+    const engine::Dataset data = listed(folder.path());
+    REQUIRE(data.problems().size() >= 1);
+    const DataProblem& problem = data.problems().front();
+    CHECK(problem.fault == each.fault);
+    INFO(problem.what);
+    CHECK(problem.where == fmt::format("{}:{}", file.string(), each.line));
+    CHECK(has(problem.what, each.what));
+  }
+  write_text(folder / "classes.txt", "dog\nperson\n");
+  write_text(file, voc_text(voc_object("zebra", good)));
+  CHECK(has(listed(folder.path()).problems().back().what, "zebra is none of the 2 classes"));
+  fs::remove(file);
+  CHECK(listed(folder.path()).problems().back().fault == DataFault::Unlabelled);
+  CHECK(listed(folder.path(), {.allow_unlabelled = true}).problems().size() == 1);  // v0's cat
+}
+
+TEST_CASE("VOC's XML that names entities or files of the machine loads none of them") {
+  const TemporaryFolder folder;
+  write_voc_set(folder.path());
+  write_text(folder / "secret", "dog");
+  write_text(folder / "Annotations/v1.xml",
+             "<!DOCTYPE annotation [<!ENTITY x SYSTEM \"" + (folder / "secret").string() +
+                 "\">]>\n" + voc_text(voc_object("&x;", voc_box(1, 1, 5, 5))));
+  const engine::Dataset data = listed(folder.path());
+  REQUIRE(data.problems().size() == 1);
+  CHECK(has(data.problems()[0].what, "without a <name>"));
+}
+
+TEST_CASE("COCO's JSON gives boxes by category, without crowds, and pictures without objects") {
+  const TemporaryFolder folder;
+  write_coco_set(folder.path());
+  for (const fs::path& path :
+       {folder.path(), fs::path(folder / "annotations/instances_train2017.json")}) {
+    const engine::Dataset data = open_dataset(path, Split::Train, 3);
+    CHECK(data.class_names() == std::vector<std::string>{"cup", "ball"});
+    REQUIRE(data.size() == 2);
+    CHECK(data.boxes(0).empty());
+    REQUIRE(data.boxes(1).size() == 1);
+    CHECK(data.boxes(1)[0] == Box{1, 0.5F, 0.5F, 0.5F, 0.5F});
+    CHECK(data.name(1) == (folder / "train2017/c1.png").string());
+    const engine::Dataset tested = open_dataset(path, Split::Test, 3);
+    CHECK(tested.name(1) == (folder / "val2017/c1.png").string());
+    CHECK(tested.read(1).shape.cols == 40);
+  }
+}
+
+TEST_CASE("what is wrong with COCO's boxes is said with the annotation's place") {
+  const TemporaryFolder folder;
+  write_coco_set(folder.path());
+  const fs::path file = folder / "annotations/instances_train2017.json";
+  const auto problem_of = [&](const std::string& annotations) {
+    write_text(file, coco_text(annotations));
+    const engine::Dataset data = listed(folder.path());
+    REQUIRE(data.problems().size() == 1);
+    CHECK(data.problems()[0].where == file.string());
+    return data.problems()[0];
+  };
+  const DataProblem outside = problem_of(coco_object(7, 1, "[60, 1, 5, 5]"));
+  CHECK(outside.fault == DataFault::BadLabel);
+  CHECK(has(outside.what, "annotations[0], on c0.png: x of the centre"));
+  CHECK(problem_of(coco_object(7, 1, "[6, 1, 5, 0]")).fault == DataFault::LeftOut);
+  const auto refusal = [&](const std::string& annotations) {
+    write_text(file, coco_text(annotations));
+    return input_error_of([&] { (void)listed(folder.path()); });
+  };
+  CHECK(
+      has(refusal(coco_object(7, 2, "[1, 1, 5, 5]")), "annotations[0].category_id: 2 is none of"));
+  CHECK(has(refusal(coco_object(1, 1, "[1, 1, 5, 5]")), "annotations[0].image_id: 1 is none of"));
+  CHECK(has(refusal(coco_object(7, 1, "[1, 1, 5]")), "annotations[0].bbox: expected four numbers"));
+  CHECK(has(refusal(coco_object(7, 1, "[1, 1, -5, 5]")), "a box of -5 x 5"));
+  CHECK(has(refusal("{"), "not JSON"));
+}
+
+TEST_CASE("a lone JSON file in COCO's format keeps every tenth picture for testing") {
+  const TemporaryFolder folder;
+  write_small_png(folder / "c0.png", 1);
+  write_small_png(folder / "c1.png", 2);
+  write_text(folder / "mine.json", coco_text(coco_object(9, 90, "[10, 5, 20, 10]")));
+  CHECK(open_dataset(folder / "mine.json", Split::Train, 3).size() == 1);
+  CHECK(open_dataset(folder / "mine.json", Split::Test, 3).boxes(0).size() == 1);
+}
+
+TEST_CASE("a data set with boxes is refused where classes are wanted, and the other way round") {
+  const TemporaryFolder folder;
+  write_coco_set(folder / "coco");
+  const auto refusal = [&](const fs::path& path, engine::TargetKind kind) {
+    return input_error_of([&] { (void)listed(path, {.kind = kind}); });
+  };
+  CHECK(has(refusal(folder / "coco", engine::TargetKind::Classes), "needs a head"));
+  write_small_png(folder / "folders/cat/a.png", 1);
+  CHECK(has(refusal(folder / "folders", engine::TargetKind::Boxes), "with boxes around them"));
+}
+
+TEST_CASE("boxes stay with their pictures where some are taken out, and count in the digest") {
+  const TemporaryFolder folder;
+  write_darknet_set(folder.path());
+  engine::Dataset data = listed(folder / "d.data");
+  const std::uint64_t before = data.digest();
+  CHECK(data.digest() == listed(folder / "d.data").digest());
+  CHECK(class_sizes(data) == std::vector<Index>{2, 2});
+  const std::vector<Box> last(data.boxes(2).begin(), data.boxes(2).end());
+  data.drop({0, 1});
+  REQUIRE(data.size() == 1);
+  CHECK(std::vector<Box>(data.boxes(0).begin(), data.boxes(0).end()) == last);
+  write_text(folder / "labels/p0.txt", "0 0.5 0.25 0.2 0.1\n1 1.0 0.5 0.1 0.25\n");
+  CHECK(listed(folder / "d.data").digest() != before);
+}
