@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <variant>
 
+#include "partitioner/network/losses.h"
+
 namespace tessera::engine {
 
 namespace {
@@ -103,9 +105,24 @@ void add_optimizer(const partitioner::TrainingOptions& training, Adder& settings
   settings.add("batch_norm_epsilon", batch_norm_epsilon);
 }
 
-void add_augmentation(const partitioner::AugmentationOptions& augmentation, Adder& settings) {
-  const auto& [flip, angle, aspect, saturation, exposure, hue, min_crop, max_crop, crop_padding] =
-      augmentation;
+// The last of them are of detectors alone.
+void add_augmentation(const partitioner::AugmentationOptions& augmentation,
+                      bool detects,
+                      Adder& settings) {
+  const auto& [flip,
+               angle,
+               aspect,
+               saturation,
+               exposure,
+               hue,
+               min_crop,
+               max_crop,
+               crop_padding,
+               jitter,
+               resize,
+               letter_box,
+               mosaic,
+               mixup] = augmentation;
   settings.add("flip", flip);
   settings.add("angle", angle);
   settings.add("aspect", aspect);
@@ -115,6 +132,11 @@ void add_augmentation(const partitioner::AugmentationOptions& augmentation, Adde
   settings.add("min_crop", min_crop);
   settings.add("max_crop", max_crop);
   settings.add("crop_padding", crop_padding);
+  settings.add_if(detects, "jitter", jitter);
+  settings.add_if(detects, "resize", resize);
+  settings.add_if(detects, "letter_box", letter_box);
+  settings.add_if(detects, "mosaic", mosaic);
+  settings.add_if(detects, "mixup", mixup);
 }
 
 std::string anchors_text(const std::vector<partitioner::Anchor>& anchors) {
@@ -267,7 +289,7 @@ TrainingSettings training_settings(const partitioner::TrainingOptions& training,
   TrainingSettings settings;
   Adder adder(settings);
   add_optimizer(training, adder);
-  add_augmentation(augmentation, adder);
+  add_augmentation(augmentation, is_detector(network), adder);
   for (int layer = 0; layer < network.size(); ++layer) {
     std::visit(LayerSettings(adder, layer), network.layer(layer).operation);
   }
