@@ -9,6 +9,9 @@ namespace tessera::engine {
 struct DecodingNeed {
   Index bytes = 0;  // the most that one picture takes, its file included
   Index item = -1;  // that picture; -1: none is in a file
+  // Of those in files: how many there are, and what a cache of all of them holds.
+  Index pictures = 0;
+  Index cached_bytes = 0;
 };
 
 // By the headers of all picture files. Those that cannot be read count for nothing: whoever decodes
