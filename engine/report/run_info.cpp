@@ -92,6 +92,12 @@ std::optional<RunJson> run_json(std::string_view text) {
     info.predicted_step_s = number_of(json, "predicted_step_s");
     info.memory_limit_bytes = number_of(json, "memory_limit_bytes");
     info.sent_bytes = number_of(json, "sent_bytes");
+    if (const auto cache = json.find("cache"); cache != json.end() && cache->is_object()) {
+      info.cache_place = text_of(*cache, "place");
+      info.cache_bytes = number_of(*cache, "bytes");
+      info.cache_kept = number_of(*cache, "kept");
+      info.cache_decoded = number_of(*cache, "decoded");
+    }
     run.state = state_of(text_of(json, "state"));
     run.reason = text_of(json, "reason");
     return run;

@@ -29,6 +29,16 @@ OrderedJson earlier(const std::filesystem::path& path) {
   return OrderedJson::parse(read_json_text(path).value_or(""), nullptr, false);
 }
 
+OrderedJson cache_json(const RunSummary::Cache& cache) {
+  if (cache.place.empty()) {
+    return {};
+  }
+  return {{"place", cache.place},
+          {"bytes", cache.bytes},
+          {"kept", cache.kept},
+          {"decoded", cache.decoded}};
+}
+
 }  // namespace
 
 void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary, bool goes_on) {
@@ -61,6 +71,11 @@ void RunSummaryFile::predict(const std::optional<double>& step_s) {
 void RunSummaryFile::set_sent_bytes(double bytes) {
   const std::lock_guard lock(mutex_);
   summary_.sent_bytes = bytes;
+}
+
+void RunSummaryFile::set_cache(RunSummary::Cache cache) {
+  const std::lock_guard lock(mutex_);
+  summary_.cache = std::move(cache);
 }
 
 bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
@@ -105,7 +120,8 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
                          {"ranks", ranks},
                          {"predicted_step_s", or_null<OrderedJson>(summary_.predicted_step_s)},
                          {"memory_limit_bytes", or_null<OrderedJson>(summary_.memory_limit_bytes)},
-                         {"sent_bytes", or_null<OrderedJson>(summary_.sent_bytes)}};
+                         {"sent_bytes", or_null<OrderedJson>(summary_.sent_bytes)},
+                         {"cache", cache_json(summary_.cache)}};
   // Names may be any bytes.
   return json.dump(1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }

@@ -65,6 +65,16 @@ MachineShare sum_on_this_machine(Index needed, const Communicator& communicator)
 
 }  // namespace
 
+Index memory_left_by(const partitioner::Network& network,
+                     const partitioner::Plan& plan,
+                     const partitioner::ReportOptions& options,
+                     const Communicator& communicator) {
+  const auto rank = static_cast<std::size_t>(communicator.rank());
+  const Index needed = planned_memory_of_ranks(network, plan, options)[rank].total();
+  const MachineShare all = sum_on_this_machine(needed, communicator);
+  return free_memory_bytes() + all.resident - all.needed;
+}
+
 void expect_memory(const partitioner::Network& network,
                    const partitioner::Plan& plan,
                    const partitioner::ReportOptions& options,
