@@ -38,4 +38,12 @@ DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail) {
   return need;
 }
 
+Index cached_bytes_of_photos(Index photos, const Detail& detail) {
+  PictureHeader usual;
+  usual.rows = 3000;
+  usual.cols = 4000;
+  const Index entry = PictureTable::entry_bytes(held_bytes(usual, detail));
+  return photos == 0 ? 0 : PictureTable::memory_bytes(photos, photos * entry);
+}
+
 }  // namespace tessera::engine

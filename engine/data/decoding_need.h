@@ -18,4 +18,8 @@ struct DecodingNeed {
 // them says why.
 [[nodiscard]] DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail);
 
+// What a cache takes in memory of so many photos as cameras usually make them: 12 megapixels, 4:3,
+// in colour.
+[[nodiscard]] Index cached_bytes_of_photos(Index photos, const Detail& detail);
+
 }  // namespace tessera::engine

@@ -43,10 +43,12 @@ std::uint64_t sum_of(std::span<const std::uint8_t> numbers, std::span<const std:
 }
 
 bool is_possible(const Picture& picture) {
+  constexpr Index kMostPixels = Index{1} << 26U;  // in a row or column, as elsewhere in all
   const auto held = [&](Index size) {
     return (size + picture.reduction - 1) / std::max<Index>(picture.reduction, 1);
   };
-  return picture.shape.rows > 0 && picture.shape.cols > 0 && picture.reduction > 0 &&
+  return picture.shape.rows > 0 && picture.shape.rows <= kMostPixels && picture.shape.cols > 0 &&
+         picture.shape.cols <= kMostPixels && picture.reduction > 0 &&
          picture.held_rows == held(picture.shape.rows) &&
          picture.held_cols == held(picture.shape.cols) &&
          (picture.held_channels == 1 || picture.held_channels == 3) &&

@@ -98,12 +98,14 @@ void expect_memory(const partitioner::Network& network,
                             : "";
     problem = fmt::format(
         "{}: training needs {} on rank {}{}, {}: use fewer images at a time (--batch, "
-        "--subdivisions), or cut it into more tiles",
+        "--subdivisions), or cut it into more tiles{}",
         options.model,
         readable_bytes(needed),
         rank,
         others,
-        *there);
+        *there,
+        options.memory.cache_bytes > 0 ? ", or keep decoded pictures in files (--cache FOLDER)"
+                                       : "");
   }
   throw_agreed(communicator, problem);
 }

@@ -65,6 +65,25 @@ expect 'it has the same bits' same_training off-0 usual
 works 1 report "$folder/usual"
 expect 'the report says what was decoded' grep -q 'decoded once, in memory, [^<]*: decoded 14 times, found decoded [0-9]* times' "$folder/usual/report.html"
 
+# Where memory does not suffice for all, they are kept in the run's folder as long as it goes on.
+perl "$support/make_odd_pictures.pl" "$folder"
+mkdir -p "$folder/photos"/train/{a,b}
+for number in 1 2 3 4 5; do cp "$folder/photo.jpg" "$folder/photos/train/a/$number.jpg"; done
+for number in 1 2 3; do cp "$folder/turned.png" "$folder/photos/train/b/$number.png"; done
+sed 's/^max_crop=.*/max_crop=700/' "$folder/m.cfg" >"$folder/large.cfg"
+photos=(train "$folder/large.cfg" --data "$folder/photos" --progress none --no-eval --partition auto)
+works 1 "${photos[@]}" --epochs 2 --run "$folder/limit-off" --cache off
+total=$(grep -m 1 '"total":' "$folder/limit-off/memory.json" | tr -dc 0-9)
+limit=$(((total >> 20) + 2))
+works 1 "${photos[@]}" --epochs 2 --run "$folder/limited" --memory-limit "$limit"
+expect 'pictures that the limit leaves no memory for are in the folder of the run' grep -qx "$folder/limited/pictures" <(cache_of limited place)
+expect 'they take no memory' test "$(memory_of limited planned)" -lt 100000
+expect 'they are found there' test "$(cache_of limited kept)" -gt 0
+expect 'they are gone when it is finished' test ! -e "$folder/limited/pictures"
+expect 'they have the bits of those that are not kept' same_training limit-off limited
+run 1 "${photos[@]}" --epochs 2 --run "$folder/refused" --memory-limit "$limit" --cache memory
+expect_refusal '--cache memory: reduced pictures take .* and --memory-limit leaves .*: give --cache a folder'
+
 works 1 train models/lenet5.cfg --data "$digits" --run "$folder/digits-run" --steps 2 --progress none --no-eval
 expect 'what needs no decoding is not kept' grep -q '"cache": null' "$folder/digits-run/run.json"
 

@@ -6,7 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/cuts.h"
 #include <doctest/doctest.h>
+
+#include "engine/comm/agreement.h"
+#include "engine/session/memory_needs.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -89,6 +93,24 @@ TEST_CASE("ranks that do not read keep nothing, and where nothing is decoded nob
   CHECK(!nobody.is_of_use());
   nobody.open();
   CHECK(nobody.cache() == nullptr);
+}
+
+TEST_CASE("where a cache takes more than a machine has, that is said with what to do") {
+  const Communicator world = Communicator::world();
+  partitioner::Network network;
+  network.image = {1, 4, 4};
+  add_layer(network, partitioner::Convolution{.filters = 2, .size = 1}, {partitioner::kImage});
+  const partitioner::Plan plan = make_plan(
+      network,
+      tests::partition_of(network, world.size(), {{0, 0}}, {tests::images_cut(world.size())}),
+      world.size());
+  partitioner::ReportOptions options;
+  options.model = "m.cfg";
+  CHECK_NOTHROW(expect_memory(network, plan, options, world));
+  options.memory.cache_bytes = Index{1} << 50U;
+  CHECK_THROWS_WITH_AS(expect_memory(network, plan, options, world),
+                       doctest::Contains("--cache FOLDER"),
+                       engine::AgreedError);
 }
 
 }  // namespace
