@@ -32,7 +32,7 @@ class PictureCache::Claim {
   explicit Claim(PictureTable::Slot& slot) : slot_(slot) {}
   ~Claim() {
     if (!done_) {
-      PictureTable::leave(slot_, PictureTable::kEmpty);
+      PictureTable::leave(slot_, PictureTable::State::Empty);
     }
   }
   Claim(const Claim&) = delete;
@@ -43,7 +43,7 @@ class PictureCache::Claim {
     done_ = true;
   }
   void leave_outside() {
-    PictureTable::leave(slot_, PictureTable::kOutside);
+    PictureTable::leave(slot_, PictureTable::State::Outside);
     done_ = true;
   }
 
@@ -71,13 +71,14 @@ std::optional<Picture> PictureCache::read(const std::filesystem::path& path,
   const auto begun = std::chrono::steady_clock::now();
   while (slot != nullptr) {
     const PictureTable::State state = slot->state();
-    if (state == PictureTable::kFilled) {
+    if (state == PictureTable::State::Filled) {
       if (auto picture = kept(*slot, channels)) {
         count(&Counts::kept);
         return picture;
       }
     }
-    if (state == PictureTable::kOutside || std::chrono::steady_clock::now() - begun > kPatience) {
+    if (state == PictureTable::State::Outside ||
+        std::chrono::steady_clock::now() - begun > kPatience) {
       break;
     }
     if (PictureTable::claim(*slot, state)) {

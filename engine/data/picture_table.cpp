@@ -58,16 +58,16 @@ PictureTable::Slot* PictureTable::find(std::uint64_t key) const {
   std::size_t at = key % count_;
   for (std::size_t tried = 0; tried < count_; ++tried, at = at + 1 == count_ ? 0 : at + 1) {
     Slot& slot = slots_[at];
-    std::uint32_t free = kFree;
-    if (slot.state_.compare_exchange_strong(free, kNaming, std::memory_order_acq_rel)) {
+    State free = State::Free;
+    if (slot.state_.compare_exchange_strong(free, State::Naming, std::memory_order_acq_rel)) {
       slot.key_ = key;
-      slot.state_.store(kEmpty, std::memory_order_release);
+      slot.state_.store(State::Empty, std::memory_order_release);
       return &slot;
     }
-    for (int look = 0; slot.state() == kNaming && look < kLooks; ++look) {
+    for (int look = 0; slot.state() == State::Naming && look < kLooks; ++look) {
       std::this_thread::yield();
     }
-    if (slot.state() != kNaming && slot.key_ == key) {
+    if (slot.state() != State::Naming && slot.key_ == key) {
       return &slot;
     }
   }
@@ -75,14 +75,13 @@ PictureTable::Slot* PictureTable::find(std::uint64_t key) const {
 }
 
 bool PictureTable::claim(Slot& slot, State state) {
-  std::uint32_t before = state;
-  return (state == kEmpty || state == kFilled) &&
-         slot.state_.compare_exchange_strong(before, kClaimed, std::memory_order_acq_rel);
+  return (state == State::Empty || state == State::Filled) &&
+         slot.state_.compare_exchange_strong(state, State::Claimed, std::memory_order_acq_rel);
 }
 
 void PictureTable::fill(Slot& slot, const Content& content) {
   slot.content_ = content;
-  slot.state_.store(kFilled, std::memory_order_release);
+  slot.state_.store(State::Filled, std::memory_order_release);
 }
 
 void PictureTable::leave(Slot& slot, State state) {

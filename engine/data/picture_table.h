@@ -19,13 +19,13 @@ namespace tessera::engine {
 
 class PictureTable {
  public:
-  enum State : std::uint32_t {
-    kFree,     // no picture's yet
-    kNaming,   // its key is being written
-    kClaimed,  // somebody is filling it
-    kEmpty,    // who claimed it has left it as it was
-    kFilled,   // what it says holds
-    kOutside   // the cache does not take this picture
+  enum class State : std::uint32_t {
+    Free,     // no picture's yet
+    Naming,   // its key is being written
+    Claimed,  // somebody is filling it
+    Empty,    // who claimed it has left it as it was
+    Filled,   // what it says holds
+    Outside   // the cache does not take this picture
   };
 
   // What a slot says of its picture, once it is filled.
@@ -38,15 +38,13 @@ class PictureTable {
 
   class Slot {
    public:
-    [[nodiscard]] State state() const {
-      return static_cast<State>(state_.load(std::memory_order_acquire));
-    }
+    [[nodiscard]] State state() const { return state_.load(std::memory_order_acquire); }
     // As long as it is filled.
     [[nodiscard]] const Content& content() const { return content_; }
 
    private:
     friend class PictureTable;
-    std::atomic<std::uint32_t> state_;
+    std::atomic<State> state_;
     std::uint64_t key_;
     Content content_;
   };

@@ -282,12 +282,12 @@ TEST_CASE("a slot belongs to one at a time, and is found by its key as long as t
     CHECK(table.find(key) == slot);
   }
   PictureTable::Slot& slot = *slots[4];
-  CHECK(slot.state() == PictureTable::kEmpty);
-  CHECK(PictureTable::claim(slot, PictureTable::kEmpty));
-  CHECK(!PictureTable::claim(slot, PictureTable::kEmpty));
-  CHECK(!PictureTable::claim(slot, PictureTable::kClaimed));
+  CHECK(slot.state() == PictureTable::State::Empty);
+  CHECK(PictureTable::claim(slot, PictureTable::State::Empty));
+  CHECK(!PictureTable::claim(slot, PictureTable::State::Empty));
+  CHECK(!PictureTable::claim(slot, PictureTable::State::Claimed));
   PictureTable::fill(slot, {.first = 7});
-  CHECK(slot.state() == PictureTable::kFilled);
+  CHECK(slot.state() == PictureTable::State::Filled);
   CHECK(slot.content().first == 7);
   CHECK(table.allocate(600) == PictureTable::memory_bytes(kPictures, 0));
   CHECK(!table.allocate(1));
@@ -309,9 +309,9 @@ TEST_CASE("a picture that another is decoding is left for later where one does n
   shared.value().map(PictureTable::memory_bytes(options.pictures, options.bytes));
   const PictureTable table(shared->bytes(), options.pictures);
   PictureTable::Slot& slot = *table.find(1);
-  REQUIRE(PictureTable::claim(slot, PictureTable::kEmpty));
+  REQUIRE(PictureTable::claim(slot, PictureTable::State::Empty));
   CHECK(!cache.read(pictures.path(0), 1, 3, kCachedDetail, false));
-  PictureTable::leave(slot, PictureTable::kEmpty);
+  PictureTable::leave(slot, PictureTable::State::Empty);
   CHECK(cache.read(pictures.path(0), 1, 3, kCachedDetail, false));
 }
 
