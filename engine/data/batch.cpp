@@ -114,59 +114,108 @@ void BatchSource::render_at(Index place,
   render(picture, augmentation, options_.rules, region, cells);
 }
 
-BatchSource::Reading BatchSource::read_region(Index step,
-                                              const Region& region,
-                                              std::span<float> out) const {
-  struct Wanted {
+std::optional<Picture> BatchSource::read(Index item, bool waits) const {
+  return options_.cache ? dataset_.read(item, detail_, *options_.cache, waits)
+                        : dataset_.read(item, detail_);
+}
+
+// Reads and renders the places of a region, one picture at a time.
+class BatchSource::RegionReader {
+ public:
+  RegionReader(const BatchSource& source, Index step, const Region& region, std::span<float> out)
+      : source_(source), step_(step), region_(region), out_(out) {}
+
+  // Assigns to all places. Where other ranks are decoding pictures just now, others come first: so
+  // ranks that read the same ones divide them.
+  Reading run() {
+    std::vector<Place> places = all_places();
+    for (const bool waits : {false, true}) {
+      std::vector<Place> left;
+      for (const Place& place : places) {
+        if (!render(place, waits)) {
+          left.push_back(place);
+        }
+      }
+      places = std::move(left);
+    }
+    return std::move(reading_);
+  }
+
+ private:
+  struct Place {
     Index item = 0;
-    Index position = 0;
+    Index position = 0;  // in the batch
   };
-  const Index volume = region.channels.size() * region.rows.size() * region.cols.size();
-  expects(static_cast<Index>(out.size()) == region.volume(), "the output has the region's size");
-  if (region.empty()) {
-    return {};
+
+  // Places of the same picture behind each other, so that one at a time is held.
+  [[nodiscard]] std::vector<Place> all_places() const {
+    const std::vector<Index> items = source_.items(step_);
+    expects(region_.images.begin >= 0 && region_.images.end <= std::ssize(items),
+            "a region's images lie in the batch");
+    std::vector<Place> places;
+    for (Index position = region_.images.begin; position < region_.images.end; ++position) {
+      places.push_back({items[static_cast<std::size_t>(position)], position});
+    }
+    std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+      return a.item < b.item;
+    });
+    return places;
   }
-  const std::vector<Index> items = this->items(step);
-  expects(region.images.begin >= 0 && region.images.end <= std::ssize(items),
-          "a region's images lie in the batch");
-  std::vector<Wanted> all;
-  for (Index position = region.images.begin; position < region.images.end; ++position) {
-    all.push_back({items[static_cast<std::size_t>(position)], position});
-  }
-  // Cells of the same picture behind each other, so that one at a time is held.
-  std::stable_sort(
-      all.begin(), all.end(), [](const Wanted& a, const Wanted& b) { return a.item < b.item; });
-  Reading reading;
-  Picture picture;
-  Index held = -1;
-  for (const Wanted& wanted : all) {
+
+  // Whether it was done, also where the picture cannot be read.
+  bool render(const Place& place, bool waits) {
+    const Index volume = region_.channels.size() * region_.rows.size() * region_.cols.size();
     const std::span<float> cells =
-        out.subspan(static_cast<std::size_t>((wanted.position - region.images.begin) * volume),
-                    static_cast<std::size_t>(volume));
-    if (wanted.item < 0) {
+        out_.subspan(static_cast<std::size_t>((place.position - region_.images.begin) * volume),
+                     static_cast<std::size_t>(volume));
+    if (place.item < 0) {
       std::fill(cells.begin(), cells.end(), 0.0F);
-      continue;
+      return true;
     }
     try {
-      if (wanted.item != held) {
-        held = -1;
-        picture = {};  // before the next takes memory
-        picture = dataset_.read(wanted.item, detail_);
-        held = wanted.item;
-        ++reading.pictures;
-        reading.decoding_bytes = std::max(reading.decoding_bytes, picture.decoding_bytes);
+      if (place.item != held_ && !hold(place.item, waits)) {
+        return false;
       }
     } catch (const InputError& error) {
-      if (!options_.passes_unreadable) {
+      if (!source_.options_.passes_unreadable) {
         throw;
       }
       std::fill(cells.begin(), cells.end(), 0.0F);
-      reading.unreadable.push_back({wanted.position, error.what()});
-      continue;
+      reading_.unreadable.push_back({place.position, error.what()});
+      return true;
     }
-    render_at(step * options_.batch + wanted.position, picture, region, cells);
+    source_.render_at(step_ * source_.options_.batch + place.position, picture_, region_, cells);
+    return true;
   }
-  return reading;
+
+  bool hold(Index item, bool waits) {
+    held_ = -1;
+    picture_ = {};  // before the next takes memory
+    std::optional<Picture> picture = source_.read(item, waits);
+    if (!picture) {
+      return false;
+    }
+    picture_ = std::move(*picture);
+    held_ = item;
+    ++reading_.pictures;
+    reading_.decoding_bytes = std::max(reading_.decoding_bytes, picture_.decoding_bytes);
+    return true;
+  }
+
+  const BatchSource& source_;
+  Index step_;
+  const Region& region_;
+  std::span<float> out_;
+  Reading reading_;
+  Picture picture_;
+  Index held_ = -1;
+};
+
+BatchSource::Reading BatchSource::read_region(Index step,
+                                              const Region& region,
+                                              std::span<float> out) const {
+  expects(static_cast<Index>(out.size()) == region.volume(), "the output has the region's size");
+  return region.empty() ? Reading() : RegionReader(*this, step, region, out).run();
 }
 
 }  // namespace tessera::engine
