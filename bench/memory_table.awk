@@ -65,6 +65,7 @@ END {
   row("pictures", measured, "pictures")
   row("decoding", measured, "decoding")
   row("data", measured, "data")
+  row("cache", measured, "cache")
   row("program", measured, "program")
   row("these together", measured, "total")
   row("as planned", planned, "total")

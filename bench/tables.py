@@ -360,6 +360,21 @@ def monitor(kind):
     return table(["<setting", "<what", *headings], rows) + (origin_words(path) if kind == "cost" else "")
 
 
+def pictures():
+    path = BENCH / "pictures/pictures.csv"
+    if not path.exists():
+        return NOT_MEASURED
+    rows = []
+    first = {}
+    for row in rows_of(path):
+        waiting = float(row["waiting_s"])
+        share = waiting / first.setdefault(row["cache"], waiting)
+        rows.append([row["cache"], row["epoch"], figures(waiting), f"{figures(float(row['least_s']))} to {figures(float(row['most_s']))}",
+                     figures(float(row["step_s"])), percent(share, 1), "" if row["epoch"] == "1" or row["cache"] == "off" else "10 %"])
+    return table(["<--cache", "epoch", "waiting for pictures, s", "least to most", "mean step, s", "share of the first epoch", "bound"],
+                 rows) + origin_words(path)
+
+
 PART_WORDS = {"maps": "maps", "statistics": "batch statistics", "sums": "gradients", "idle": "the other device"}
 
 
@@ -655,6 +670,7 @@ TABLES = {
     "memory": memory,
     "monitor-cost": lambda: monitor("cost"),
     "monitor-truth": lambda: monitor("truth"),
+    "pictures": pictures,
     "uneven": uneven,
     "park-lenet": lambda: park_devices("lenet5", "1"),
     "park-resnet": lambda: park_devices("fashion-resnet", "2"),

@@ -121,6 +121,7 @@ struct PlanCommand {
   Index batch = 0;
   std::string size;
   std::string freeze;
+  Index photos = 0;  // that training keeps decoded
   std::string save;  // write the partition there
   bool json = false;
   bool regions = false;  // also tables of groups, regions and memory

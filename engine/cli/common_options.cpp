@@ -107,7 +107,7 @@ void add_weights(CLI::App& app, std::string& weights) {
 
 void add_skip_broken(CLI::App& app, bool& skip_broken) {
   app.add_flag(
-      "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
+      "--skip-broken", skip_broken, "skip missing or damaged pictures (decodes all first)");
 }
 
 void add_allow_unlabelled(CLI::App& app, bool& allow_unlabelled) {

@@ -197,6 +197,7 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_count(app, "--batch", command.batch, "images per pass (default: the model's)");
   add_size(app, command.size);
   add_freeze(app, command.freeze);
+  add_count(app, "--photos", command.photos, "count memory for so many photos kept decoded");
   add_text(
       app, "--save", command.save, "FILE", "write the partition to this file, for --partition");
   add_json(app, command.json, "print JSON");

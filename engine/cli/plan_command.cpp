@@ -7,6 +7,8 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
+#include "engine/data/augment.h"
+#include "engine/data/decoding_need.h"
 #include "engine/files/atomic_file.h"
 #include "engine/probe/kernel_trial.h"
 #include "engine/session/memory_needs.h"
@@ -180,6 +182,18 @@ void print_scale(const PlanCommand& command,
   }
 }
 
+// On each device: ranks of one machine share it.
+Index cache_bytes(const PlanCommand& command,
+                  const partitioner::ModelFile& model,
+                  const partitioner::Network& network) {
+  RenderingRules rules = rendering_rules(model);
+  if (!rules.crop) {
+    rules.input = network.image;
+    rules.picture = network.image;
+  }
+  return cached_bytes_of_photos(command.photos, needed_detail(rules));
+}
+
 }  // namespace
 
 void run_plan(const PlanCommand& command) {
@@ -214,6 +228,7 @@ void run_plan(const PlanCommand& command) {
       report_options(command.model, network, plan, model.training.adam);
   options.program_bytes = profiled_program_bytes(command.partition, ranks);
   options.memory.decoding_bytes = partitioner::kUsualDecodingBytes;
+  options.memory.cache_bytes = cache_bytes(command, model, network);
   if (!command.save.empty()) {
     write_atomically(command.save, to_text(partition), Links::Follow);
   }

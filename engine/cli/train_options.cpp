@@ -2,6 +2,7 @@
 
 #include "engine/cli/common_options.h"
 #include "engine/cli/partition_options.h"
+#include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
@@ -22,6 +23,26 @@ void add_course(CLI::App& app, TrainingRequest& request) {
             request.schedule_steps,
             "length of the learning rate schedule (default: the model's max_batches, else the "
             "length of training)");
+}
+
+void add_cache(CLI::App& app, PictureCacheRequest& cache) {
+  using Place = PictureCacheRequest::Place;
+  const auto read = [&cache](const std::string& text) {
+    cache = text == "memory" ? PictureCacheRequest{Place::Memory}
+            : text == "off"  ? PictureCacheRequest{Place::Off}
+                             : PictureCacheRequest{Place::Folder, text};
+  };
+  add_read(app,
+           "--cache",
+           read,
+           "HOW",
+           "keep decoded pictures: memory, a FOLDER or off (default: memory, else in the run's "
+           "folder)")
+      ->check(accepted_by([](const std::string& text) {
+        if (text.empty()) {
+          throw InputError("expected memory, off or a folder");
+        }
+      }));
 }
 
 // All of training but how to cut. Returns --run.
@@ -67,6 +88,7 @@ CLI::Option* add_training(CLI::App& app, TrainCommand& command) {
       ->excludes(no_eval);
   add_skip_broken(app, request.skip_broken);
   add_allow_unlabelled(app, request.allow_unlabelled);
+  add_cache(app, request.cache);
   add_choice(app,
              "--progress",
              command.progress,

@@ -226,55 +226,108 @@ void BatchSource::render_part(Index step,
   }
 }
 
+std::optional<Picture> BatchSource::read(Index item, bool waits) const {
+  return options_.cache ? dataset_.read(item, detail_, *options_.cache, waits)
+                        : dataset_.read(item, detail_);
+}
+
+// Reads and renders what lies in a region, one picture at a time.
+class BatchSource::RegionReader {
+ public:
+  RegionReader(const BatchSource& source, Index step, const Region& region, std::span<float> out)
+      : source_(source), step_(step), region_(region), out_(out) {}
+
+  // Assigns to the whole region. Where other ranks are decoding pictures just now, others come
+  // first: so ranks that read the same ones divide them. No cell is made of more than two pictures,
+  // so that the order does not change what they add up to.
+  Reading run() {
+    std::fill(out_.begin(), out_.end(), 0.0F);  // stays where there is no picture
+    std::vector<Part> parts = all_parts();
+    for (const bool waits : {false, true}) {
+      std::vector<Part> left;
+      for (const Part& part : parts) {
+        if (!render(part, waits)) {
+          left.push_back(part);
+        }
+      }
+      parts = std::move(left);
+    }
+    return std::move(reading_);
+  }
+
+ private:
+  // Parts of the same picture behind each other, so that one at a time is held.
+  [[nodiscard]] std::vector<Part> all_parts() const {
+    const std::vector<Index> items = source_.items(step_);
+    expects(region_.images.begin >= 0 && region_.images.end <= std::ssize(items),
+            "a region's images lie in the batch");
+    std::vector<Part> parts;
+    for (Index position = region_.images.begin; position < region_.images.end; ++position) {
+      const Index first = items[static_cast<std::size_t>(position)];
+      for (const Part& part : source_.parts_of(step_, position, first)) {
+        if (part.item >= 0 && !within(region_, source_.window_of(step_, part)).empty()) {
+          parts.push_back(part);
+        }
+      }
+    }
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+      return a.item < b.item;
+    });
+    return parts;
+  }
+
+  // Whether it was done, also where the picture cannot be read.
+  bool render(const Part& part, bool waits) {
+    try {
+      if (part.item != held_ && !hold(part.item, waits)) {
+        return false;
+      }
+    } catch (const InputError& error) {
+      if (!source_.options_.passes_unreadable) {
+        throw;
+      }
+      reading_.unreadable.push_back({part.position, error.what()});
+      return true;
+    }
+    const Index volume = region_.channels.size() * region_.rows.size() * region_.cols.size();
+    source_.render_part(
+        step_,
+        part,
+        picture_,
+        region_,
+        out_.subspan(static_cast<std::size_t>((part.position - region_.images.begin) * volume),
+                     static_cast<std::size_t>(volume)));
+    return true;
+  }
+
+  bool hold(Index item, bool waits) {
+    held_ = -1;
+    picture_ = {};  // before the next takes memory
+    std::optional<Picture> picture = source_.read(item, waits);
+    if (!picture) {
+      return false;
+    }
+    picture_ = std::move(*picture);
+    held_ = item;
+    ++reading_.pictures;
+    reading_.decoding_bytes = std::max(reading_.decoding_bytes, picture_.decoding_bytes);
+    return true;
+  }
+
+  const BatchSource& source_;
+  Index step_;
+  const Region& region_;
+  std::span<float> out_;
+  Reading reading_;
+  Picture picture_;
+  Index held_ = -1;
+};
+
 BatchSource::Reading BatchSource::read_region(Index step,
                                               const Region& region,
                                               std::span<float> out) const {
-  const Index volume = region.channels.size() * region.rows.size() * region.cols.size();
   expects(static_cast<Index>(out.size()) == region.volume(), "the output has the region's size");
-  if (region.empty()) {
-    return {};
-  }
-  const std::vector<Index> items = this->items(step);
-  expects(region.images.begin >= 0 && region.images.end <= std::ssize(items),
-          "a region's images lie in the batch");
-  std::fill(out.begin(), out.end(), 0.0F);  // stays where there is no picture
-  std::vector<Part> all;
-  for (Index position = region.images.begin; position < region.images.end; ++position) {
-    for (const Part& part : parts_of(step, position, items[static_cast<std::size_t>(position)])) {
-      if (part.item >= 0 && !within(region, window_of(step, part)).empty()) {
-        all.push_back(part);
-      }
-    }
-  }
-  // Cells of the same picture behind each other, so that one at a time is held.
-  std::stable_sort(
-      all.begin(), all.end(), [](const Part& a, const Part& b) { return a.item < b.item; });
-  Reading reading;
-  Picture picture;
-  Index held = -1;
-  for (const Part& part : all) {
-    const std::span<float> cells =
-        out.subspan(static_cast<std::size_t>((part.position - region.images.begin) * volume),
-                    static_cast<std::size_t>(volume));
-    try {
-      if (part.item != held) {
-        held = -1;
-        picture = {};  // before the next takes memory
-        picture = dataset_.read(part.item, detail_);
-        held = part.item;
-        ++reading.pictures;
-        reading.decoding_bytes = std::max(reading.decoding_bytes, picture.decoding_bytes);
-      }
-    } catch (const InputError& error) {
-      if (!options_.passes_unreadable) {
-        throw;
-      }
-      reading.unreadable.push_back({part.position, error.what()});
-      continue;
-    }
-    render_part(step, part, picture, region, cells);
-  }
-  return reading;
+  return region.empty() ? Reading() : RegionReader(*this, step, region, out).run();
 }
 
 }  // namespace tessera::engine

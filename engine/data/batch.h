@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct BatchOptions {
   // Items of the data set, rising, that are on their way to other parts. What is on its way to this
   // one is not in it yet, so only the early passes of the shares can be read, until change().
   std::vector<Index> leaving = {};
+
+  // Keeps decoded pictures; null: each is decoded whenever it is read.
+  std::shared_ptr<PictureCache> cache = nullptr;
 
   static constexpr int kAllParts = -1;
 };
@@ -98,8 +102,10 @@ class BatchSource {
     Index epoch = 0;
     Index place = 0;
   };
+  class RegionReader;
 
   [[nodiscard]] Index item(Index step, Index position) const;
+  [[nodiscard]] std::optional<Picture> read(Index item, bool waits) const;
   [[nodiscard]] std::vector<Index> items_of_shares(Index step) const;
   [[nodiscard]] Moment moment(Index step, Index position) const;
   [[nodiscard]] bool varies() const { return options_.split == Split::Train; }

@@ -255,12 +255,35 @@ Picture Dataset::read(Index item, const Detail& detail) const {
   if (const auto* bytes = std::get_if<BytePictures>(&pictures_)) {
     return read_byte_picture(*bytes, item, channels_, detail);
   }
-  if (!records_.pictures.empty()) {
-    expect_unchanged(picture_path(*files(), item),
-                     records_.pictures[static_cast<std::size_t>(item)],
-                     records_.whole);
+  return read_picture_file(checked_path(item), channels_, detail);
+}
+
+std::optional<Picture> Dataset::read(Index item,
+                                     const Detail& detail,
+                                     PictureCache& cache,
+                                     bool waits) const {
+  if (!of_files() || records_.pictures.empty()) {
+    return read(item, detail);
   }
-  return read_listed_picture(*files(), item, channels_, detail);
+  const fs::path path = checked_path(item);
+  const PictureRecord& record = records_.pictures[static_cast<std::size_t>(item)];
+  Digest key;
+  key.add(std::string_view(path.native()));
+  for (const auto number : {static_cast<std::uint64_t>(record.bytes),
+                            record.change,
+                            static_cast<std::uint64_t>(detail.rows),
+                            static_cast<std::uint64_t>(detail.cols)}) {
+    key.add(number);
+  }
+  return cache.read(path, key.value(), channels_, detail, waits);
+}
+
+fs::path Dataset::checked_path(Index item) const {
+  fs::path path = picture_path(*files(), item);
+  if (!records_.pictures.empty()) {
+    expect_unchanged(path, records_.pictures[static_cast<std::size_t>(item)], records_.whole);
+  }
+  return path;
 }
 
 std::string Dataset::name(Index item) const {

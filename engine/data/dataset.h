@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -15,6 +16,7 @@
 
 #include "engine/data/byte_pictures.h"
 #include "engine/data/picture.h"
+#include "engine/data/picture_cache.h"
 #include "engine/data/picture_files.h"
 #include "engine/data/picture_record.h"
 
@@ -61,6 +63,12 @@ class Dataset {
   // Reduced as far as `detail` allows. Throws InputError where a picture file is another one than
   // when it was recorded.
   [[nodiscard]] Picture read(Index item, const Detail& detail = {}) const;
+  // The same through a cache, where pictures are files that were recorded. Nothing where another
+  // rank or thread is decoding it, unless this one `waits`. The picture must not outlive the cache.
+  [[nodiscard]] std::optional<Picture> read(Index item,
+                                            const Detail& detail,
+                                            PictureCache& cache,
+                                            bool waits) const;
   // The path of a picture file, else the path of the data set and the item's number: "train[17]".
   [[nodiscard]] std::string name(Index item) const;
   // The same, or the line of the list that names it: "d.list:401".
@@ -95,6 +103,9 @@ class Dataset {
   }
 
  private:
+  // Of a picture file, which is checked against its record.
+  [[nodiscard]] std::filesystem::path checked_path(Index item) const;
+
   Pictures pictures_;
   PictureRecords records_;  // of picture files; none: they are not looked at
   std::filesystem::path path_;

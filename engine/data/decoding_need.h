@@ -9,10 +9,17 @@ namespace tessera::engine {
 struct DecodingNeed {
   Index bytes = 0;  // the most that one picture takes, its file included
   Index item = -1;  // that picture; -1: none is in a file
+  // Of those in files: how many there are, and what a cache of all of them holds.
+  Index pictures = 0;
+  Index cached_bytes = 0;
 };
 
 // By the headers of all picture files. Those that cannot be read count for nothing: whoever decodes
 // them says why.
 [[nodiscard]] DecodingNeed most_decoding(const Dataset& dataset, const Detail& detail);
+
+// What a cache takes in memory of so many photos as cameras usually make them: 12 megapixels, 4:3,
+// in colour.
+[[nodiscard]] Index cached_bytes_of_photos(Index photos, const Detail& detail);
 
 }  // namespace tessera::engine

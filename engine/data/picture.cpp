@@ -18,7 +18,6 @@ namespace tessera::engine {
 namespace {
 
 constexpr Index kMaxPixels = Index{1} << 26;
-constexpr Index kMostPictureBytes = Index{1} << 29;
 
 // What files of a format begin with, from a place on.
 struct Mark {
@@ -232,6 +231,16 @@ PictureHeader read_picture_header(const std::filesystem::path& path) {
       throw InputError(path.string(), 0, fault.what());
     }
   }
+}
+
+PictureHeader picture_header(FileBytes file, const std::string& name) {
+  return named(name, [&] { return checked_header(file, static_cast<Index>(file.size())); });
+}
+
+Index held_bytes(const PictureHeader& header, const Detail& detail) {
+  const Index reduction = reduction_for(header, detail);
+  const auto held = [&](Index size) { return (size + reduction - 1) / reduction; };
+  return held(header.rows) * held(header.cols) * header.channels;
 }
 
 Index decoding_bytes(const PictureHeader& header, const Detail& detail) {

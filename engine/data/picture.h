@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,8 +39,15 @@ struct Picture {
   // Rows and columns by which the first held pixel sticks out of the picture, as the last may do.
   Index lead_rows = 0;
   Index lead_cols = 0;
-  std::vector<std::uint8_t> bytes;  // (held_rows, held_cols, held_channels)
-  Index decoding_bytes = 0;         // what decoding it took, where it was in a file
+  std::vector<std::uint8_t> bytes;  // (held_rows, held_cols, held_channels), unless it is lent
+  // The same in memory of somebody else's, who is kept alive by `lender` or outlives the picture.
+  std::span<const std::uint8_t> lent = {};
+  std::shared_ptr<const void> lender = {};
+  Index decoding_bytes = 0;  // what decoding it took, where it was in a file
+
+  [[nodiscard]] std::span<const std::uint8_t> pixels() const {
+    return lent.empty() ? std::span<const std::uint8_t>(bytes) : lent;
+  }
 
   // 0..1, of a held pixel. In integers up to one division, so that every machine gives the same
   // bits.
@@ -72,6 +80,12 @@ struct PictureHeader {
 
 // Whether upright its rows are the columns that are stored.
 [[nodiscard]] bool is_on_its_side(const PictureHeader& header);
+// The same of the bytes of a whole file; `name` is for messages.
+[[nodiscard]] PictureHeader picture_header(std::span<const std::uint8_t> file,
+                                           const std::string& name);
+
+// Bytes of what is held of a picture.
+[[nodiscard]] Index held_bytes(const PictureHeader& header, const Detail& detail);
 
 // What decoding a picture may take.
 inline constexpr Index kMaxDecodingBytes = Index{1} << 28;
@@ -86,6 +100,9 @@ inline constexpr Index kMaxDecodingBytes = Index{1} << 28;
                                      const std::string& name,
                                      Index channels,
                                      const Detail& detail = {});
+
+// Longer files are not read.
+inline constexpr Index kMostPictureBytes = Index{1} << 29;
 
 // Reads and decodes one such file.
 [[nodiscard]] Picture read_picture_file(const std::filesystem::path& path,
@@ -111,7 +128,8 @@ inline constexpr std::array<float, 256> kTable = [] {
 }  // namespace byte_values
 
 inline float Picture::value(Index channel, Index held_row, Index held_col) const {
-  const std::uint8_t* pixel = bytes.data() + (held_row * held_cols + held_col) * held_channels;
+  const std::uint8_t* first = lent.empty() ? bytes.data() : lent.data();
+  const std::uint8_t* pixel = first + (held_row * held_cols + held_col) * held_channels;
   if (held_channels == 3 && shape.channels == 1) {
     const unsigned luma = 299U * pixel[0] + 587U * pixel[1] + 114U * pixel[2];
     return static_cast<float>(luma) / 255000.0F;

@@ -32,13 +32,6 @@ fs::path picture_path(const PictureFiles& files, Index item) {
   return fs::exists(from_base, error) || !fs::exists(path, error) ? from_base : path;
 }
 
-Picture read_listed_picture(const PictureFiles& files,
-                            Index item,
-                            Index channels,
-                            const Detail& detail) {
-  return read_picture_file(picture_path(files, item), channels, detail);
-}
-
 Index memory_of(const PictureFiles& files) {
   return files.paths.bytes() +
          static_cast<Index>((files.labels.capacity() + files.line_numbers.capacity()) *

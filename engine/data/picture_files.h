@@ -78,11 +78,6 @@ void add_files(const PictureFiles& more, PictureFiles& files);
 // Where the file is.
 [[nodiscard]] std::filesystem::path picture_path(const PictureFiles& files, Index item);
 
-[[nodiscard]] Picture read_listed_picture(const PictureFiles& files,
-                                          Index item,
-                                          Index channels,
-                                          const Detail& detail = {});
-
 // Reads a Darknet .data file: lines `key = value` with the keys classes, train, valid (files of one
 // path per line), labels (what to look for in paths) and names (what to call the classes; also
 // looked for where there is no labels). A picture's class is that of the label in its path

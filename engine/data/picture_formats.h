@@ -47,6 +47,10 @@ class PictureDamaged : public PictureFault {
 [[nodiscard]] PictureHeader gif_header(FileBytes file);
 [[nodiscard]] PictureHeader bmp_header(FileBytes file);
 
+// Of the libraries, another release of which may round differently.
+[[nodiscard]] std::uint64_t jpeg_decoder_version();
+[[nodiscard]] std::uint64_t webp_decoder_version();
+
 // A picture of `channels`, reduced by `reduction`.
 [[nodiscard]] Picture read_jpeg(FileBytes file,
                                 const PictureHeader& header,

@@ -186,6 +186,10 @@ FileBytes jpeg_exif(FileBytes file) {
 
 }  // namespace
 
+std::uint64_t jpeg_decoder_version() {
+  return LIBJPEG_TURBO_VERSION_NUMBER;
+}
+
 PictureHeader jpeg_header(FileBytes file) {
   PictureHeader header = JpegDecoder(file).header();
   header.orientation = exif_orientation(jpeg_exif(file));

@@ -54,6 +54,10 @@ class WebPFile {
 
 }  // namespace
 
+std::uint64_t webp_decoder_version() {
+  return static_cast<std::uint64_t>(WebPGetDecoderVersion());
+}
+
 PictureHeader webp_header(FileBytes file) {
   constexpr int kLossless = 2;
   constexpr Index kLosslessBytes = 4;  // of a pixel, inside the decoder

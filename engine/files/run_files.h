@@ -22,6 +22,7 @@ inline constexpr const char* kTimeline = "timeline.json";
 inline constexpr const char* kChoice = "choice.json";
 inline constexpr const char* kDataMap = "data-map.toml";
 inline constexpr const char* kReport = "report.html";
+inline constexpr const char* kPictures = "pictures";  // a folder, while the run goes on
 }  // namespace run_file
 
 struct RunFile {

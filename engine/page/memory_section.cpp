@@ -16,7 +16,7 @@ const std::vector<BarPart> kMemoryParts = {{"weights", 0},
                                            {"activations", 3},
                                            {"workspace", 4},
                                            {"messages", 5},
-                                           {"pictures", 6},
+                                           {"pictures, cache", 6},
                                            {"program, data, decoding", 7}};
 
 std::vector<double> parts_of(const MemoryUse& use, double rest_bytes) {
@@ -27,7 +27,7 @@ std::vector<double> parts_of(const MemoryUse& use, double rest_bytes) {
                             use.activations,
                             use.workspace,
                             use.messages,
-                            use.pictures}) {
+                            use.pictures + use.cache}) {
     values.push_back(static_cast<double>(bytes));
   }
   values.push_back(rest_bytes);
@@ -43,7 +43,8 @@ BarGroup group_of(const RunData& run, const RankMemory& rank) {
   const double measured_rest =
       known(rank.peak_resident_bytes)
           ? std::max(0.0,
-                     rank.peak_resident_bytes - static_cast<double>(rank.measured.of_network()))
+                     rank.peak_resident_bytes -
+                         static_cast<double>(rank.measured.of_network() + rank.measured.cache))
           : 0;
   if (rank.measured.total() > 0 || measured_rest > 0) {
     group.bars.push_back({"measured", parts_of(rank.measured, measured_rest), false});

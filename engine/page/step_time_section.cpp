@@ -48,6 +48,22 @@ std::vector<double> mean_parts(const std::vector<StepTiming>& timings, int rank)
   return sums;
 }
 
+// What to do where steps wait for pictures most of their time.
+std::string advice(const RunData& run) {
+  double step_s = 0;
+  double loading_s = 0;
+  for (const StepTiming& timing : run.timings) {
+    const double steps = std::max<double>(1, static_cast<double>(timing.steps));
+    step_s += known(timing.step_s) ? steps * timing.step_s : 0;
+    loading_s += known(timing.loading_s) ? steps * timing.loading_s : 0;
+  }
+  const bool waits = step_s > 0 && loading_s > step_s / 2;
+  return waits && run.info && run.info->cache_place == "off"
+             ? "Waiting for pictures takes most of the time, and each is decoded in every epoch: "
+               "with --cache memory or --cache FOLDER it is decoded once."
+             : "";
+}
+
 BarChart parts_chart(const RunData& run) {
   BarChart chart;
   chart.id = "step-parts";
@@ -68,7 +84,8 @@ BarChart parts_chart(const RunData& run) {
   for (auto& [rank, group] : groups) {
     chart.groups.push_back(std::move(group));
   }
-  if (run.predicted.empty()) {
+  chart.note = advice(run);
+  if (chart.note.empty() && run.predicted.empty()) {
     chart.note = "Nothing was predicted: there was no profile of the cluster (tessera probe).";
   }
   return chart;

@@ -67,6 +67,12 @@ struct RunInfo {
   double predicted_step_s = kUnknown;    // where there is a profile of the cluster
   double memory_limit_bytes = kUnknown;  // of each rank, where one was given
   SentMessages sent;                     // since the run was last started
+  // Where pictures were kept once they were decoded: "memory", a folder or "off"; empty: nowhere,
+  // or unknown.
+  std::string cache_place;
+  double cache_bytes = kUnknown;  // of all machines together, as the rest
+  double cache_kept = kUnknown;   // readings of pictures that were there
+  double cache_decoded = kUnknown;
 
   // How many steps an epoch has, which need not be a whole number; 0: unknown.
   [[nodiscard]] double steps_of_epoch() const {

@@ -95,6 +95,12 @@ std::optional<RunJson> run_json(std::string_view text) {
     for (const Json& bytes : json.value("sent_bytes_by_rank", Json::array())) {
       info.sent.bytes.push_back(bytes.get<double>());
     }
+    if (const auto cache = json.find("cache"); cache != json.end() && cache->is_object()) {
+      info.cache_place = text_of(*cache, "place");
+      info.cache_bytes = number_of(*cache, "bytes");
+      info.cache_kept = number_of(*cache, "kept");
+      info.cache_decoded = number_of(*cache, "decoded");
+    }
     run.state = state_of(text_of(json, "state"));
     run.reason = text_of(json, "reason");
     return run;

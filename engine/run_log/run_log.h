@@ -60,6 +60,8 @@ class RunLog {
   void tell(const std::string& kind, const std::string& text) { events_.add(kind, text); }
   // What all ranks have sent in the steps, to be written when the run ends.
   void sent(SentMessages sent) { summary_.set_sent(std::move(sent)); }
+  // What keeping pictures has come to, likewise.
+  void cache(RunSummary::Cache use) { summary_.set_cache(std::move(use)); }
 
   // How the run ended: "finished", "interrupted" or "failed", and why. The first end counts. Any
   // thread of any rank may call it; rank 0's is kept.

@@ -29,6 +29,16 @@ OrderedJson earlier(const std::filesystem::path& path) {
   return OrderedJson::parse(read_json_text(path).value_or(""), nullptr, false);
 }
 
+OrderedJson cache_json(const RunSummary::Cache& cache) {
+  if (cache.place.empty()) {
+    return {};
+  }
+  return {{"place", cache.place},
+          {"bytes", cache.bytes},
+          {"kept", cache.kept},
+          {"decoded", cache.decoded}};
+}
+
 }  // namespace
 
 void RunSummaryFile::begin(const std::filesystem::path& path, RunSummary summary, bool goes_on) {
@@ -61,6 +71,11 @@ void RunSummaryFile::predict(const std::optional<double>& step_s) {
 void RunSummaryFile::set_sent(SentMessages sent) {
   const std::lock_guard lock(mutex_);
   summary_.sent = std::move(sent);
+}
+
+void RunSummaryFile::set_cache(RunSummary::Cache cache) {
+  const std::lock_guard lock(mutex_);
+  summary_.cache = std::move(cache);
 }
 
 bool RunSummaryFile::end(const std::string& state, const std::string& reason) {
@@ -109,7 +124,8 @@ std::string RunSummaryFile::text(const std::string& state, const std::string& re
       {"sent_bytes",
        summary_.sent.bytes.empty() ? OrderedJson() : OrderedJson(sum_of_bytes(summary_.sent))},
       {"sent_bytes_by_rank", summary_.sent.bytes},
-      {"sent_steps", summary_.sent.steps}};
+      {"sent_steps", summary_.sent.steps},
+      {"cache", cache_json(summary_.cache)}};
   // Names may be any bytes.
   return json.dump(1, ' ', true, OrderedJson::error_handler_t::replace) + "\n";
 }

@@ -20,6 +20,15 @@ struct RunSummary {
     int threads = 0;
   };
 
+  // Where pictures are kept once they are decoded.
+  struct Cache {
+    std::string place;  // "memory", a folder or "off"; empty: nothing has to be decoded
+    // Known when the run is finished; of all ranks.
+    Index bytes = 0;    // of reduced pictures
+    Index kept = 0;     // pictures that were read and were there, decoded
+    Index decoded = 0;  // those that were not
+  };
+
   std::string version;
   std::string model;
   std::string data;
@@ -40,6 +49,7 @@ struct RunSummary {
   std::optional<double> predicted_step_s;
   std::optional<Index> memory_limit_bytes;
   SentMessages sent = {};  // since the run was last started; known when it is finished
+  Cache cache = {};
 };
 
 class RunSummaryFile {
@@ -52,6 +62,7 @@ class RunSummaryFile {
   void predict(const std::optional<double>& step_s);
   // To be written with how it ends.
   void set_sent(SentMessages sent);
+  void set_cache(RunSummary::Cache cache);
 
   // Writes how it ended: "finished", "interrupted" or "failed", and why. The first end counts; any
   // thread may call it. Where the file cannot be written it stays as it was. Returns whether it

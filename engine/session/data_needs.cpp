@@ -13,6 +13,8 @@ namespace tessera::engine {
 void add_needs(const Dataset& dataset, const RenderingRules& rules, DataNeeds& needs) {
   const DecodingNeed most = most_decoding(dataset, needed_detail(rules));
   needs.decoding_bytes += most.bytes;
+  needs.own_pictures += most.pictures;
+  needs.own_cached_bytes += most.cached_bytes;
   needs.data_bytes += dataset.bytes();
   if (dataset.files() != nullptr) {  // a record of each is kept with the list
     needs.data_bytes += dataset.size() * static_cast<Index>(sizeof(PictureRecord));
@@ -30,6 +32,8 @@ DataNeeds most_needs(const DataNeeds& mine, const Communicator& communicator) {
     Index largest = 0;
   };
   DataNeeds most;
+  most.own_pictures = mine.own_pictures;
+  most.own_cached_bytes = mine.own_cached_bytes;
   std::size_t with_largest = 0;
   const auto all =
       communicator.of_ranks(Numbers{mine.decoding_bytes, mine.data_bytes, mine.largest_bytes});

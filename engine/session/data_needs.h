@@ -16,13 +16,17 @@ struct DataNeeds {
   Index data_bytes = 0;         // of what stays in memory
   Index largest_bytes = 0;      // of the picture that takes most to decode
   std::string largest_picture;  // its path
+  // Of this rank alone: pictures that have to be decoded, and what a cache of all of them holds.
+  Index own_pictures = 0;
+  Index own_cached_bytes = 0;
 };
 
 // Adds what a data set takes that is read from beside others, by the headers of all its pictures.
 // Those that cannot be read count for nothing: whoever decodes them says why.
 void add_needs(const Dataset& dataset, const RenderingRules& rules, DataNeeds& needs);
 
-// The most that any rank needs, on all ranks. All ranks call this together.
+// The most that any rank needs, on all ranks, and what is this rank's own. All ranks call this
+// together.
 [[nodiscard]] DataNeeds most_needs(const DataNeeds& mine, const Communicator& communicator);
 
 // Throws AgreedError on all ranks where a picture takes more to decode than any may, or with the

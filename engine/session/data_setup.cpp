@@ -391,6 +391,10 @@ DataNeeds ListedData::needs(const RenderingRules& rules) const {
     const BytePictures* held = data_.training->dataset.byte_pictures();
     const Index more = std::max<Index>(0, choice_.own->samples_after - choice_.own->samples);
     mine.data_bytes += held == nullptr ? 0 : more * (held->shape.volume() + 1);
+    if (held == nullptr && mine.own_pictures > 0) {  // those to come are about like those there are
+      mine.own_cached_bytes += more * mine.own_cached_bytes / mine.own_pictures;
+      mine.own_pictures += more;
+    }
   }
   return most_needs(mine, *communicator_);
 }

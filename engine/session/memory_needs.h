@@ -21,6 +21,13 @@ namespace tessera::engine {
                                                         const partitioner::Plan& plan,
                                                         bool adam);
 
+// What the machine of this rank has left for programs beside what the plan takes on all ranks
+// there, as the kernel estimates it. All ranks call this together.
+[[nodiscard]] Index memory_left_by(const partitioner::Network& network,
+                                   const partitioner::Plan& plan,
+                                   const partitioner::ReportOptions& options,
+                                   const Communicator& communicator);
+
 // Throws AgreedError on all ranks where those of one machine together need more memory for training
 // than it has, or than their control group leaves.
 void expect_memory(const partitioner::Network& network,

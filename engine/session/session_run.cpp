@@ -83,6 +83,7 @@ PictureSources SessionRun::open_pictures() {
   if (mapped != nullptr) {
     mapped->make_room(*data.training);
   }
+  setup_.caching().open();
   const std::shared_ptr<BatchSource> training =
       setup_.source(std::move(data.training), Split::Train);
   if (mapped != nullptr) {
@@ -98,6 +99,11 @@ PictureSources SessionRun::open_pictures() {
                          .testing = setup_.source(std::move(data.testing), Split::Test),
                          .tests = request_.evaluate};
   learn_of_pictures(sources);
+  on_root(communicator_, [&] {
+    if (const std::string kept = setup_.caching().described(); !kept.empty()) {
+      messages_.say("pictures are " + kept + "\n");
+    }
+  });
   return sources;
 }
 
@@ -194,6 +200,7 @@ void SessionRun::end(Index program_bytes) {
   partitioner::MemoryUse memory = phases_.memory();
   memory.program = program_bytes;
   memory.data += setup_.mapped() != nullptr ? setup_.mapped()->moving_bytes() : 0;
+  memory.cache = setup_.caching().memory_bytes();
   report_memory(memory);
   on_root(communicator_, [&] {
     messages_.say(
@@ -202,6 +209,8 @@ void SessionRun::end(Index program_bytes) {
   const SentMessages sent{phases_.steps_done() - begun_.step,
                           communicator_.of_ranks(static_cast<double>(phases_.sent_bytes()))};
   run_log_.sent(sent);
+  run_log_.cache(setup_.caching().use());
+  setup_.caching().finish();
   run_log_.end("finished", "");
   on_root(communicator_, [&] {
     if (const std::string text = described(sent); !text.empty()) {
@@ -298,7 +307,8 @@ void SessionRun::begin_run_log() {
                      .class_names = training_pictures_.class_names,
                      .ranks = {},
                      .predicted_step_s = start.predicted.step_s,
-                     .memory_limit_bytes = request_.partition.memory_limit_bytes};
+                     .memory_limit_bytes = request_.partition.memory_limit_bytes,
+                     .cache = {.place = setup_.caching().place()}};
     start.plan_json = plan_json(setup_.network(), plan, setup_.planned_options(plan));
   });
   run_log_.begin(std::move(start), record_, phase.trainer(), length_.last_step);

@@ -14,6 +14,7 @@
 #include "engine/run_log/run_log.h"
 #include "engine/run_log/run_record.h"
 #include "engine/session/partition_chooser.h"
+#include "engine/session/picture_wait.h"
 #include "engine/session/rebalancer.h"
 #include "engine/session/step_comparison.h"
 #include "engine/session/training_phases.h"
@@ -127,6 +128,7 @@ class SessionRun {
   RunRecord record_;
   bool owes_test_ = false;          // of the epoch that ended with the run to resume
   StepComparison step_comparison_;  // rank 0
+  PictureWait picture_wait_;        // rank 0
 };
 
 }  // namespace tessera::engine

@@ -26,6 +26,18 @@ struct DeviceRequest {
   bool try_all = false;     // every set of devices, whatever is predicted
 };
 
+// Where pictures are kept once they are decoded and reduced.
+struct PictureCacheRequest {
+  enum class Place {
+    Automatic,  // in memory where the plan leaves enough, else in the run's folder
+    Memory,
+    Folder,
+    Off
+  };
+  Place place = Place::Automatic;
+  std::filesystem::path folder = {};  // which outlasts the run
+};
+
 struct TrainingRequest {
   std::string model = {};  // model file
   std::string data = {};   // data set; with a data map "{rank}" in it is the number of the rank
@@ -60,6 +72,7 @@ struct TrainingRequest {
   bool evaluate = true;
   bool skip_broken = false;       // go on without pictures that cannot be used
   bool allow_unlabelled = false;  // nothing is on pictures without a file of boxes
+  PictureCacheRequest cache = {};
   // Go on by another partition where devices change their speed, measured over so many seconds of
   // steps. Nothing: keep the first.
   std::optional<double> rebalance_window_s = {};

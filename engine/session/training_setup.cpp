@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 #include <utility>
 
 #include "engine/comm/agreement.h"
@@ -105,7 +106,29 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
     data_.emplace(listed_data(DataLoader::reads(plan_, communicator.rank())));
     needs_ = needs();
   }
+  caching_.emplace(caching_choice(chooser != nullptr || request.rebalance_window_s.has_value()),
+                   *needs_,
+                   communicator,
+                   observer);
   expect_memory(model_.network, plan_, planned_options(plan_), communicator);
+}
+
+// Where a limit was given, a partition that follows may leave no memory beside it.
+PictureCaching::Choice TrainingSetup::caching_choice(bool may_change_partition) const {
+  const partitioner::ReportOptions options = planned_options(plan_);
+  const auto rank = static_cast<std::size_t>(communicator_.rank());
+  const Index machine = memory_left_by(model_.network, plan_, options, communicator_);
+  Index own = std::numeric_limits<Index>::max();
+  if (const auto limit = request_.partition.memory_limit_bytes) {
+    const Index taken = planned_memory_of_ranks(model_.network, plan_, options)[rank].total();
+    const bool unsure =
+        may_change_partition && request_.cache.place == PictureCacheRequest::Place::Automatic;
+    own = unsure ? 0 : *limit - taken;
+  }
+  return {.request = request_.cache,
+          .run = request_.run,
+          .parts = mapped_.has_value(),
+          .left = {.of_machine = machine, .of_rank = own}};
 }
 
 std::optional<MappedData> TrainingSetup::map_of_data() const {
@@ -187,6 +210,7 @@ std::shared_ptr<BatchSource> TrainingSetup::source(std::optional<Dataset> datase
       return nullptr;
     }
     BatchOptions options{rules_, pass_images(), seed_, split};
+    options.cache = caching_->cache();
     if (mapped_) {
       mapped_->share(options, *dataset);
     }
@@ -218,6 +242,7 @@ partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Pla
   options.memory.picture_batches += request_.evaluate ? 1 : 0;  // those to test with
   options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;
   options.memory.data_bytes = needs_ ? needs_->data_bytes : 0;
+  options.memory.cache_bytes = caching_ ? caching_->planned_bytes() : 0;
   return options;
 }
 

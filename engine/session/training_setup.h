@@ -17,6 +17,7 @@
 #include "engine/session/data_needs.h"
 #include "engine/session/data_setup.h"
 #include "engine/session/mapped_data.h"
+#include "engine/session/picture_caching.h"
 #include "engine/session/planning.h"
 #include "engine/session/training_request.h"
 #include "engine/train/preparation.h"
@@ -63,6 +64,7 @@ class TrainingSetup {
   [[nodiscard]] MappedData* mapped() { return mapped_ ? &*mapped_ : nullptr; }
   // What the data set takes of this rank's memory before it is opened.
   [[nodiscard]] Index listed_bytes() const { return data_->bytes(); }
+  [[nodiscard]] PictureCaching& caching() { return *caching_; }
   // Once.
   [[nodiscard]] OpenedData open_data() { return std::move(*data_).open(); }
   // A data set by the batch; null on ranks that do not read. All ranks call this together.
@@ -88,6 +90,7 @@ class TrainingSetup {
   [[nodiscard]] std::optional<ListedData> list_before_choosing() const;
   [[nodiscard]] ListedData listed_data(bool reads) const;
   [[nodiscard]] DataNeeds needs() const;
+  [[nodiscard]] PictureCaching::Choice caching_choice(bool may_change_partition) const;
   [[nodiscard]] partitioner::Partition choose(PartitionChooser* chooser) const;
   [[nodiscard]] partitioner::Partition mapped_partition() const;
   [[nodiscard]] Index places() const;
@@ -107,6 +110,7 @@ class TrainingSetup {
   std::uint64_t seed_;
   std::optional<Preparation> before_;
   RenderingRules rules_;
+  std::optional<PictureCaching> caching_;
 };
 
 }  // namespace tessera::engine

@@ -21,9 +21,10 @@ struct MemoryUse {
   Index pictures = 0;   // pixels that are read ahead, before they are a map
   Index decoding = 0;   // a picture file, its decoder and what it becomes, one at a time
   Index data = 0;       // data sets in memory: pictures of IDX and CIFAR, else lists of files
+  Index cache = 0;      // its share of reduced pictures that the ranks of a machine keep together
   Index program = 0;    // the process without a network or data: code, libraries, MPI
 
-  [[nodiscard]] Index total() const { return of_network() + decoding + data + program; }
+  [[nodiscard]] Index total() const { return of_network() + decoding + data + cache + program; }
   [[nodiscard]] Index of_network() const {
     return weights + gradients + optimizer + activations + workspace + messages + pictures;
   }
@@ -44,6 +45,7 @@ inline constexpr MemoryKind kMemoryKinds[] = {{"weights", &MemoryUse::weights},
                                               {"pictures", &MemoryUse::pictures},
                                               {"decoding", &MemoryUse::decoding},
                                               {"data", &MemoryUse::data},
+                                              {"cache", &MemoryUse::cache},
                                               {"program", &MemoryUse::program}};
 
 // Decoding where the pictures are not known: of a photo of 12 megapixels, a file of 5 MB that is
@@ -63,6 +65,7 @@ struct MemoryOptions {
   Index picture_batches = 0;  // passes of which pixels are held
   Index decoding_bytes = 0;   // of a rank that reads pictures of its own
   Index data_bytes = 0;       // of a rank that reads, whether or not it has a part of any picture
+  Index cache_bytes = 0;      // likewise
   Index program_bytes = 0;    // a device's profile says it, of a rank that computes
 };
 

@@ -22,6 +22,14 @@ expect 'a connected layer has an output of one cell' grep -qF '{"index":4,"kind"
 works 4 plan models/lenet5.cfg --grid 2x2 --json
 expect 'under mpiexec it is printed once' same_bytes "$folder/plan.json" "$folder/out"
 
+# Photos that training keeps decoded.
+cache() { grep -o '"cache":[0-9]*' "$folder/out" | head -n 1 | cut -d : -f 2; }
+works 1 plan models/yolov2-early.cfg --grid 2x2 --json
+expect 'no cache is counted of unknown pictures' test "$(cache)" -eq 0
+works 1 plan models/yolov2-early.cfg --grid 2x2 --size 96x96 --photos 100 --json
+expect 'photos of 250x188 pixels are counted where that is enough' test "$(cache)" -ge $((100 * 250 * 188 * 3))
+expect 'with a hundredth for what leads to them' test "$(cache)" -le $((101 * 250 * 188 * 3))
+
 # A grid without a number of ranks, more ranks than tiles, other sizes and batches.
 works 1 plan models/yolov2-early.cfg --grid 2x3 --groups 0-3,4-7,8-15 --json
 expect 'it is JSON' valid_json "$folder/out" whole

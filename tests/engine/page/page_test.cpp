@@ -85,6 +85,38 @@ TEST_CASE("a page shows what its run knows: accuracy, loss, step time") {
   CHECK(!has(page, "<figure id=\"temperature\">"));
 }
 
+TEST_CASE("a page says where pictures were kept and how often they were decoded") {
+  RunData run = trained();
+  CHECK(!has(run_page(run, {}), "<th scope=\"row\">Pictures</th>"));
+  run.info->cache_place = "memory";
+  run.info->cache_bytes = 3 << 20;
+  run.info->cache_kept = 2166;
+  run.info->cache_decoded = 114;
+  CHECK(has(run_page(run, {}),
+            "decoded once, in memory, 3.00\u00a0MiB: decoded 114 times, found decoded 2166 times"));
+  run.info->cache_place = "/data/<kept>";
+  CHECK(has(run_page(run, {}), "decoded once, in /data/&lt;kept&gt;, "));
+  run.info->cache_bytes = 0;  // it has not ended
+  CHECK(has(run_page(run, {}), "decoded once, in /data/&lt;kept&gt;<"));
+}
+
+TEST_CASE("a page says what to do where steps wait for pictures that are not kept") {
+  RunData run = trained();
+  const auto advises = [&](const char* place, double loading_s) {
+    run.info->cache_place = place;
+    engine::StepTiming timing;
+    timing.steps = 10;
+    timing.step_s = 1;
+    timing.loading_s = loading_s;
+    run.timings = {timing};
+    return has(run_page(run, {}), "with --cache memory or --cache FOLDER it is decoded once");
+  };
+  CHECK(advises("off", 0.96));
+  CHECK(!advises("off", 0.1));
+  CHECK(!advises("memory", 0.96));
+  CHECK(!advises("", 0.96));
+}
+
 TEST_CASE("a page needs nothing from elsewhere, and says so to the browser") {
   const std::string page = run_page(trained(), {});
   CHECK(has(page, "default-src 'none'"));

@@ -150,19 +150,22 @@ TEST_CASE("pictures are held by those who read them, each what it requires") {
   CHECK(pictures(1) == whole);
 }
 
-TEST_CASE("decoding counts where a rank has a part of a picture, data sets where it reads") {
+TEST_CASE(
+    "decoding counts where a rank has a part of a picture, data sets and caches where it reads") {
   const Network network = small_network();
   Partition partition = tiled(network, 1, 1);
   partition.ranks = 2;
   const auto use = [&](int rank) {
-    const MemoryOptions options{.decoding_bytes = 1000, .data_bytes = 500};
+    const MemoryOptions options{.decoding_bytes = 1000, .data_bytes = 500, .cache_bytes = 70};
     return tests::planned_memory(network, make_plan(network, partition, 3), rank, options);
   };
   CHECK(use(0).decoding == 1000);
   CHECK(use(0).data == 500);
+  CHECK(use(0).cache == 70);
+  CHECK(use(0).total() == use(0).of_network() + 1570);
   CHECK(use(1).decoding == 0);  // idle
   CHECK(use(1).data == 500);
-  CHECK(use(1).total() == 500);
+  CHECK(use(1).total() == 570);
   CHECK(use(1).of_network() == 0);
   partition.reader = Reader::rank(1);
   CHECK(use(0).total() == use(0).of_network());
