@@ -179,6 +179,14 @@ partitioner::Partition TrainingSetup::mapped_partition() const {
   return shared;
 }
 
+OpenedData TrainingSetup::open_data() {
+  const partitioner::MemoryUse planned = planned_memory_of_ranks(
+      model_.network,
+      plan_,
+      planned_options(plan_))[static_cast<std::size_t>(communicator_.rank())];
+  return std::move(*data_).open(planned.of_network() + planned.decoding);
+}
+
 std::shared_ptr<BatchSource> TrainingSetup::source(std::optional<Dataset> dataset,
                                                    Split split) const {
   return agreed(communicator_, [&]() -> std::shared_ptr<BatchSource> {

@@ -63,8 +63,8 @@ class TrainingSetup {
   [[nodiscard]] MappedData* mapped() { return mapped_ ? &*mapped_ : nullptr; }
   // What the data set takes of this rank's memory before it is opened.
   [[nodiscard]] Index listed_bytes() const { return data_->bytes(); }
-  // Once.
-  [[nodiscard]] OpenedData open_data() { return std::move(*data_).open(); }
+  // Once, before what is planned is allocated: until then looking at pictures may take its place.
+  [[nodiscard]] OpenedData open_data();
   // A data set by the batch; null on ranks that do not read. All ranks call this together.
   [[nodiscard]] std::shared_ptr<BatchSource> source(std::optional<Dataset> dataset,
                                                     Split split) const;
