@@ -22,11 +22,13 @@ namespace tessera::engine {
 namespace {
 
 using Kept = std::function<void(const nlohmann::json&)>;
+using Stays = std::function<bool(const nlohmann::json&)>;
 
-// Writes the lines of an earlier run up to a step; their bytes.
+// Writes the lines of an earlier run that it keeps; their bytes.
 std::int64_t keep_lines(const std::filesystem::path& path,
                         Index resumed_step,
                         const Kept& kept,
+                        const Stays& stays,
                         AtomicFile& target) {
   constexpr std::size_t kChunk = std::size_t{1} << 16U;
   std::string chunk;
@@ -34,7 +36,7 @@ std::int64_t keep_lines(const std::filesystem::path& path,
   for_each_json_line(path, [&](const std::string& line) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_object() && json.contains("step") && json["step"].is_number_integer() &&
-        json["step"].get<Index>() <= resumed_step) {
+        (json["step"].get<Index>() <= resumed_step || (stays && stays(json)))) {
       chunk += line + "\n";
       bytes += std::ssize(line) + 1;
       if (kept) {
@@ -52,14 +54,17 @@ std::int64_t keep_lines(const std::filesystem::path& path,
 
 }  // namespace
 
-JsonLines::JsonLines(const std::filesystem::path& path, Index resumed_step, const Kept& kept)
+JsonLines::JsonLines(const std::filesystem::path& path,
+                     Index resumed_step,
+                     const Kept& kept,
+                     const Stays& stays)
     : path_(path) {
   if (const std::string_view kind = irregular_kind(path); !kind.empty()) {
     throw InputError(
         path.string(), 0, fmt::format("is {}, not a file of a run: move it away", kind));
   }
   AtomicFile file(path);
-  bytes_ = resumed_step > 0 ? keep_lines(path, resumed_step, kept, file) : 0;
+  bytes_ = resumed_step > 0 ? keep_lines(path, resumed_step, kept, stays, file) : 0;
   file.commit();
   descriptor_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) {

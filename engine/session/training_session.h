@@ -85,6 +85,8 @@ class TrainingSession {
   // Writes into the run's records that it failed, for whoever is about to end the process. Any
   // thread of any rank may call it during run(); rank 0's is kept.
   void record_failure(const std::string& reason);
+  // The same of what does not end it.
+  void record_warning(const std::string& text);
 
  private:
   std::unique_ptr<SessionState> state_;
