@@ -97,7 +97,8 @@ struct PlanCommand {
   Index batch = 0;
   std::string size;
   std::string freeze;
-  std::string save;  // write the partition there
+  std::optional<BatchNormMode> batch_norm;  // nothing: Sync
+  std::string save;                         // write the partition there
   bool json = false;
   bool regions = false;  // also tables of groups, regions and memory
   bool explain = false;

@@ -132,6 +132,10 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_count(app, "--batch", command.batch, "images per pass (default: the model's)");
   add_size(app, command.size);
   add_freeze(app, command.freeze);
+  add_batch_norm(app,
+                 command.batch_norm,
+                 "as `train` will: batch statistics, running statistics, or each tile's own (not "
+                 "exact)");
   add_text(
       app, "--save", command.save, "FILE", "write the partition to this file, for --partition");
   add_json(app, command.json, "print JSON");

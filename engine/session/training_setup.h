@@ -51,6 +51,7 @@ class TrainingSetup {
   [[nodiscard]] const std::optional<TrainingRecord>& record_before() const {
     return record_before_;
   }
+  // Sync where no layer takes batch statistics, whatever is asked for.
   [[nodiscard]] BatchNormMode batch_norm() const;
 
   // That training begins with.
@@ -84,6 +85,7 @@ class TrainingSetup {
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Replicas& replicas,
                                                  const partitioner::Compression& compression,
                                                  bool several_tiles) const;
+  [[nodiscard]] std::optional<TrainingRecord> record_to_resume() const;
   [[nodiscard]] std::optional<MappedData> map_of_data() const;
   [[nodiscard]] std::optional<ListedData> list_before_choosing() const;
   [[nodiscard]] ListedData listed_data(bool reads) const;
