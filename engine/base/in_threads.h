@@ -8,7 +8,7 @@
 
 namespace tessera::engine {
 
-inline constexpr Index kMostThreads = 8;  // more only wait for disk and memory
+inline constexpr Index kMostWorkingThreads = 8;  // more only wait for disk and memory
 
 // Calls `work` for each number from 0 to `count`, by as many threads as there are processors, up to
 // `most_threads`, the calling one among them, each with so many numbers at once. What `work` throws
@@ -16,6 +16,6 @@ inline constexpr Index kMostThreads = 8;  // more only wait for disk and memory
 void for_each_in_threads(Index count,
                          const std::function<void(Index)>& work,
                          Index at_once = 64,
-                         Index most_threads = kMostThreads);
+                         Index most_threads = kMostWorkingThreads);
 
 }  // namespace tessera::engine

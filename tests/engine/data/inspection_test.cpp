@@ -120,9 +120,9 @@ TEST_CASE("no more threads decode pictures than memory allows, and one in any ca
   const auto threads = [](Index memory_bytes, Index picture_bytes) {
     return engine::decoding_threads({.decode = true, .memory_bytes = memory_bytes}, picture_bytes);
   };
-  CHECK(engine::decoding_threads(unlimited, kPicture) == engine::kMostThreads);
+  CHECK(engine::decoding_threads(unlimited, kPicture) == engine::kMostWorkingThreads);
   CHECK(threads(3 * kPicture - 1, kPicture) == 2);
   CHECK(threads(kPicture, kPicture) == 1);
   CHECK(threads(0, kPicture) == 1);
-  CHECK(threads(kPicture, 0) == engine::kMostThreads);
+  CHECK(threads(kPicture, 0) == engine::kMostWorkingThreads);
 }
