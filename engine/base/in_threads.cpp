@@ -9,8 +9,10 @@
 
 namespace tessera::engine {
 
-void for_each_in_threads(Index count, const std::function<void(Index)>& work, Index at_once) {
-  constexpr Index kMostThreads = 8;  // more only wait for disk and memory
+void for_each_in_threads(Index count,
+                         const std::function<void(Index)>& work,
+                         Index at_once,
+                         Index most_threads) {
   std::atomic<Index> next{0};
   std::mutex mutex;
   std::exception_ptr problem;
@@ -31,7 +33,7 @@ void for_each_in_threads(Index count, const std::function<void(Index)>& work, In
     const Index parts = (count + at_once - 1) / at_once;
     const auto processors = static_cast<Index>(std::max(1U, std::thread::hardware_concurrency()));
     std::vector<std::jthread> others(
-        static_cast<std::size_t>(std::clamp<Index>(parts, 1, std::min(kMostThreads, processors))) -
+        static_cast<std::size_t>(std::clamp<Index>(parts, 1, std::min(most_threads, processors))) -
         1);
     for (std::jthread& other : others) {
       other = std::jthread(run);

@@ -11,6 +11,7 @@
 #include "engine/data/sample_sheet.h"
 #include "engine/files/atomic_file.h"
 #include "engine/session/class_outputs.h"
+#include "engine/session/data_needs.h"
 #include "engine/session/model_setup.h"
 #include "partitioner/base/errors.h"
 #include "partitioner/base/printable.h"
@@ -93,7 +94,7 @@ Check check_data(const CheckDataCommand& command) {
   check.data.training = open_half(command, Split::Train, model, check.problems);
   check.data.testing = open_half(command, Split::Test, model, check.problems);
   // Whole files, all of them, whatever they take.
-  inspect(check.data, ReadingRules{}, true);
+  inspect(check.data, ReadingRules{}, {.decode = true, .memory_bytes = memory_to_look(1)});
   for (const InspectedHalf* half : check.data.halves()) {
     if (const PictureFiles* files = half->dataset.files()) {
       check.sizes.push_back(

@@ -31,6 +31,7 @@
 #include "engine/ops/simd/block_kernels.h"
 #include "engine/system/host_name.h"
 #include "engine/system/launcher.h"
+#include "engine/system/limits.h"
 #include "engine/system/stop_request.h"
 #include "partitioner/base/printable.h"
 
@@ -82,6 +83,14 @@ int report(const std::exception& error) {
   if (const auto* failure = dynamic_cast<const std::system_error*>(&error)) {
     if (reader_has_gone(*failure)) {
       return 0;
+    }
+    if (failure->code() == std::errc::resource_unavailable_try_again) {
+      const std::string limits = thread_limits();
+      complain(printable(fmt::format("{}: no more threads can be started{}{}",
+                                     rank_on(rank_started(), host_name()),
+                                     limits.empty() ? "" : ": ",
+                                     limits)));
+      return kInputError;
     }
     const char* where = std::ferror(stdout) != 0 ? "standard output: " : "";
     complain(where + printable(error.what()));
@@ -138,6 +147,15 @@ struct ProgramStart {
   char** argv = nullptr;
   CommandLine line;
 };
+
+// That OpenMP will have its threads on all ranks.
+void expect_threads(const Communicator& world) {
+  std::optional<std::string> problem = problem_of([] { expect_startable_threads(threads()); });
+  if (problem) {
+    problem = fmt::format("{}: {}", rank_on(world.rank(), host_name()), *problem);
+  }
+  throw_agreed(world, problem);
+}
 
 // Runs work on all ranks, once they agree that it is what all of them were started for. An
 // AgreedError is one on all of them, so each may end in order; anything else may be this rank's
@@ -240,6 +258,7 @@ int run_command(const CLI::App& program, const Commands& commands, ProgramStart&
   return run_together(start, [&](const Communicator& world) {
     throw_agreed(world, problem_of(expect_usable_threads));
     share_processors(world.ranks_on_this_machine());
+    expect_threads(world);
     if (program.got_subcommand("check")) {
       const Watchdog watchdog = watch(world, commands.check.stall_timeout_s);
       return run_check(commands.check, world) ? 0 : kCheckFailed;

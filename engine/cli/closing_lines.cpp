@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <system_error>
 
 #include "engine/cli/resume_command.h"
 #include "engine/files/run_files.h"
@@ -10,6 +11,33 @@
 #include "partitioner/base/quantities.h"
 
 namespace tessera::engine {
+
+namespace {
+
+// Commands that work as they are printed: what was not tested while training may lack pictures for
+// testing, and rank 0 may have none of the data that lie on the ranks.
+std::string uses_of(const TrainingRequest& request, const std::string& weights) {
+  const Words started = started_command().program;
+  const std::string program = shell_word(started.empty() ? "tessera" : started.front());
+  const std::string model = shell_word(request.model);
+  const std::string data = request.data_map.empty() ? request.data : path_of_rank(request.data, 0);
+  const std::string predict =
+      fmt::format("{} predict {} PICTURES --weights {}", program, model, shell_word(weights));
+  std::error_code error;
+  if (!request.evaluate || (!request.data_map.empty() && !std::filesystem::exists(data, error))) {
+    return predict;
+  }
+  return fmt::format("{}, or test them: {} eval {} --data {}{}{} --weights {}",
+                     predict,
+                     program,
+                     model,
+                     shell_word(data),
+                     request.skip_broken ? " --skip-broken" : "",
+                     request.allow_unlabelled ? " --allow-unlabelled" : "",
+                     shell_word(weights));
+}
+
+}  // namespace
 
 std::string closing_lines(const TrainingRequest& request, const TrainingResult& result) {
   const auto& best = result.best;
@@ -22,23 +50,17 @@ std::string closing_lines(const TrainingRequest& request, const TrainingResult& 
                                                best->step,
                                                last_file)
                                  : fmt::format("{} (step {})", last_file, result.step);
-  const Words started = started_command().program;
-  const std::string how = fmt::format(
-      "{0} predict {1} PICTURES --weights {2}, or test them: "
-      "{0} eval {1} --data {3}{4}{5} --weights {2}",
-      shell_word(started.empty() ? "tessera" : started.front()),
-      shell_word(request.model),
-      shell_word(best ? best_file : last_file),
-      shell_word(request.data_map.empty() ? request.data : path_of_rank(request.data, 0)),
-      request.skip_broken ? " --skip-broken" : "",
-      request.allow_unlabelled ? " --allow-unlabelled" : "");
   const std::string end =
       request.patience > 0 && result.tests_since_best >= request.patience
           ? fmt::format("ended after step {}: the last {} without a better accuracy (--patience)\n",
                         result.step,
                         counted(result.tests_since_best, "test"))
           : "";
-  return end + "trained weights: " + printable(where) + "\ntry them: " + printable(how) + "\n";
+  const std::string weights = end + "trained weights: " + printable(where) + "\n";
+  return result.risen_loss
+             ? weights
+             : weights + "try them: " + printable(uses_of(request, best ? best_file : last_file)) +
+                   "\n";
 }
 
 }  // namespace tessera::engine

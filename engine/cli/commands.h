@@ -121,8 +121,9 @@ struct PlanCommand {
   Index batch = 0;
   std::string size;
   std::string freeze;
-  Index photos = 0;  // that training keeps decoded
-  std::string save;  // write the partition there
+  Index photos = 0;                         // that training keeps decoded
+  std::optional<BatchNormMode> batch_norm;  // nothing: Sync
+  std::string save;                         // write the partition there
   bool json = false;
   bool regions = false;  // also tables of groups, regions and memory
   bool explain = false;

@@ -80,7 +80,10 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
                                     {command.mean, command.stddev},
                                     communicator,
                                     messages);
-  OpenedData data = std::move(*pictures).open();
+  // Under a limit one picture at a time is what a partition is chosen by.
+  const Index memory_bytes =
+      command.partition.memory_limit_bytes ? 0 : memory_to_look(communicator.size());
+  OpenedData data = std::move(*pictures).open(memory_bytes);
   DataLoader loader = inference.loader(options, [&] { return std::move(*data.testing); });
   inference.expect_its_classes(loader, command.data);
   const std::unique_ptr<Metric> metric = make_metric(model.network);

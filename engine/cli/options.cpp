@@ -198,6 +198,10 @@ void add_plan(CLI::App& program, PlanCommand& command) {
   add_size(app, command.size);
   add_freeze(app, command.freeze);
   add_count(app, "--photos", command.photos, "count memory for so many photos kept decoded");
+  add_batch_norm(app,
+                 command.batch_norm,
+                 "as `train` will: batch statistics, running statistics, or each tile's own (not "
+                 "exact)");
   add_text(
       app, "--save", command.save, "FILE", "write the partition to this file, for --partition");
   add_json(app, command.json, "print JSON");

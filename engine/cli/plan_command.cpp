@@ -227,6 +227,8 @@ void run_plan(const PlanCommand& command) {
   partitioner::ReportOptions options =
       report_options(command.model, network, plan, model.training.adam);
   options.program_bytes = profiled_program_bytes(command.partition, ranks);
+  options.tile_statistics =
+      command.batch_norm == BatchNormMode::PerTile && busy_ranks(partition).size() > 1;
   options.memory.decoding_bytes = partitioner::kUsualDecodingBytes;
   options.memory.cache_bytes = cache_bytes(command, model, network);
   if (!command.save.empty()) {

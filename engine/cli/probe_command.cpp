@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -9,17 +10,20 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
 #include "engine/comm/agreement.h"
+#include "engine/comm/own_address.h"
 #include "engine/files/atomic_file.h"
 #include "engine/ops/loops/threads.h"
 #include "engine/power/open_meter.h"
 #include "engine/probe/alike_devices.h"
 #include "engine/probe/device_probe.h"
+#include "engine/probe/doubts.h"
 #include "engine/probe/link_probe.h"
 #include "engine/probe/power_probe.h"
 #include "engine/probe/transfer_probe.h"
 #include "engine/probe/update_probe.h"
 #include "engine/session/model_setup.h"
 #include "engine/system/host_name.h"
+#include "engine/system/limits.h"
 #include "engine/system/system_memory.h"
 #include "partitioner/base/printable.h"
 #include "partitioner/base/quantities.h"
@@ -43,7 +47,7 @@ constexpr double kPowerPart = 0.2;  // of all, where there is a meter
 struct ProbeResult {
   ClusterProfile cluster;               // each device as it was measured
   std::vector<std::vector<int>> kinds;  // devices to be described by common numbers
-  std::vector<std::string> left_out;    // a sentence for each device that left something out
+  std::vector<std::string> left_out;  // a sentence for each device, of what is missing or doubtful
 };
 
 std::string file_to_write(const ProbeCommand& command) {
@@ -124,7 +128,8 @@ std::vector<std::string> texts_of_ranks(const std::string& mine, const Communica
   return texts;
 }
 
-// Adds what ranks left out, an empty text where nothing: a sentence that begins with the device.
+// Adds what ranks left out or doubt, an empty text where nothing: a sentence that begins with the
+// device.
 void note_left_out(const std::string& mine, const Communicator& communicator, ProbeResult& result) {
   const std::vector<std::string> sentences = texts_of_ranks(mine, communicator);
   for (int rank = 0; rank < communicator.size(); ++rank) {
@@ -249,6 +254,20 @@ void count_memory(Index program_bytes, const Communicator& communicator, Cluster
   }
 }
 
+// What the system says of this rank, once messages were exchanged.
+DeviceLimits limits_of_rank(const std::optional<QuotaPeriods>& before,
+                            const Communicator& communicator) {
+  DeviceLimits limits{.memory_bytes = memory_allowed_by_ulimit()};
+  if (communicator.size() > 1) {
+    limits.interface = interface_of(own_address());
+    limits.negotiated_bits_per_s = negotiated_bits_per_s(limits.interface);
+  }
+  if (const auto now = quota_periods()) {
+    limits.throttled_share = now->throttled_share(before.value_or(QuotaPeriods{}));
+  }
+  return limits;
+}
+
 // Whether any rank has a meter that is no estimate.
 bool any_measures(const OpenedMeter& opened, const Communicator& communicator) {
   const int mine = opened.meter && !opened.meter->description().estimated ? 1 : 0;
@@ -264,6 +283,7 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
   const double seconds = all_seconds - power_s;
   const bool alone = communicator.size() == 1;
   const Index free_bytes = free_bytes_of_rank(communicator);
+  const std::optional<QuotaPeriods> periods = quota_periods();
   communicator.barrier();  // all at the same time, as when they train
   const Index program_bytes = connected_program_bytes(communicator);
   DeviceMeasurements device =
@@ -278,6 +298,12 @@ ProbeResult probe(const std::vector<ConvolutionPoint>& trials,
     measure_wire(seconds, device.processor_share, communicator, result.cluster);
   }
   count_memory(program_bytes, communicator, result.cluster);
+  note_left_out(fmt::format("{}",
+                            fmt::join(doubts(result.cluster.device(communicator.rank()),
+                                             limits_of_rank(periods, communicator)),
+                                      "; ")),
+                communicator,
+                result);
   add_power(meter, power_s, communicator, result);
   return result;
 }

@@ -5,8 +5,9 @@
 
 namespace tessera::engine {
 
-// Environment variables of MPICH and UCX that the user has not set, and the signal that this
-// process gets when its launcher ends. Call it while there is one thread.
+// Environment variables of MPICH and UCX that the user has not set, how much freed memory the
+// allocator keeps, and the signal that this process gets when its launcher ends. Call it while
+// there is one thread.
 void settle_process();
 
 }  // namespace tessera::engine

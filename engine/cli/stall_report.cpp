@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 
+#include "engine/cli/messages.h"
 #include "engine/cli/process_end.h"
 #include "engine/cli/resume_command.h"
 #include "engine/system/launcher.h"
@@ -47,7 +48,13 @@ Watchdog watch(const Communicator& communicator, Index limit_s, const LastCheckp
   const auto end = [report, launcher = launcher_process()](const Stall& stall) {
     end_stalled(stall, launcher, [&] { report(stall); });
   };
-  return Watchdog(communicator, limit, end);
+  const auto back = [checkpoint](const std::string& what) {
+    print_warning(what);
+    if (checkpoint != nullptr) {
+      checkpoint->tell_of_return(what);
+    }
+  };
+  return Watchdog(communicator, limit, end, back);
 }
 
 }  // namespace tessera::engine

@@ -37,6 +37,17 @@ class LastCheckpoint {
       told_(what);
     }
   }
+  // The same where they are back after a silence, in which the run waited for them.
+  void on_return(std::function<void(const std::string& what)> told) {
+    const std::lock_guard lock(mutex_);
+    told_of_return_ = std::move(told);
+  }
+  void tell_of_return(const std::string& what) const {
+    const std::lock_guard lock(mutex_);
+    if (told_of_return_) {
+      told_of_return_(what);
+    }
+  }
   // Where it is, and how to go on from it with the ranks that are left.
   [[nodiscard]] std::string advice(const Stall& stall) const;
 
@@ -45,6 +56,7 @@ class LastCheckpoint {
   std::string file_;  // empty: there is none yet
   Index step_ = 0;
   std::function<void(const std::string&)> told_;
+  std::function<void(const std::string&)> told_of_return_;
 };
 
 // Watches as a command asks; with a checkpoint where it trains. 0: the usual limit.

@@ -90,6 +90,7 @@ void run_train(const TrainCommand& command, const Communicator& communicator) {
   TrainingPrinter printer(command, communicator.size(), saved);
   TrainingSession session(request, communicator, printer.observer());
   saved.on_stall([&session](const std::string& what) { session.record_failure(what); });
+  saved.on_return([&session](const std::string& what) { session.record_warning(what); });
   const Watchdog watchdog = watch(communicator, command.stall_timeout_s, &saved);
   const TrainingResult result = session.run();
   if (communicator.rank() == 0) {

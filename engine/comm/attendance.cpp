@@ -1,14 +1,17 @@
 #include "engine/comm/attendance.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::engine {
 
 Attendance::Attendance(int ranks, int mine, double now_s)
     : ranks_(static_cast<std::size_t>(ranks), Rank{now_s, 0, false}), mine_(mine) {}
 
-void Attendance::heard(const Heartbeat& beat, double now_s) {
-  ranks_[static_cast<std::size_t>(beat.rank)] = {now_s, beat.stuck_s, true};
+double Attendance::heard(const Heartbeat& beat, double now_s) {
+  const Rank before =
+      std::exchange(ranks_[static_cast<std::size_t>(beat.rank)], Rank{now_s, beat.stuck_s, true});
+  return before.ever_heard ? now_s - before.heard_s : 0;
 }
 
 void Attendance::forgive(double seconds) {
@@ -37,6 +40,25 @@ double Attendance::all_stuck_s(double mine_s) const {
     }
   }
   return least;
+}
+
+void Returns::heard(int rank, double silent_s, double now_s) {
+  if (silent_s < least_s_) {
+    return;
+  }
+  const auto place = std::lower_bound(back_.ranks.begin(), back_.ranks.end(), rank);
+  if (place == back_.ranks.end() || *place != rank) {
+    back_.ranks.insert(place, rank);
+  }
+  back_.silent_s = std::max(back_.silent_s, silent_s);
+  latest_s_ = now_s;
+}
+
+std::optional<Returns::Return> Returns::news(double now_s) {
+  if (back_.ranks.empty() || now_s - latest_s_ < together_s_) {
+    return std::nullopt;
+  }
+  return std::exchange(back_, Return{});
 }
 
 }  // namespace tessera::engine

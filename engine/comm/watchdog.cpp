@@ -19,6 +19,9 @@ namespace {
 // rarely comes back within twice the time that it was cut; this is well beyond.
 constexpr double kStuckLimits = 10;
 
+// So many heartbeats in a row are not lost by chance.
+constexpr double kSilentIntervals = 5;
+
 // A second; more among many ranks, so that a device takes in a few a second; less for a short
 // limit.
 double interval_s(double limit_s, int ranks) {
@@ -28,6 +31,15 @@ double interval_s(double limit_s, int ranks) {
   return std::min(usual, limit_s / kIntervalsInLimit);
 }
 
+// "pi2 (rank 1), pi3 (rank 2)"
+std::string named(const std::vector<int>& ranks, const std::vector<std::string>& hosts) {
+  std::vector<std::string> names;
+  for (const int rank : ranks) {
+    names.push_back(fmt::format("{} (rank {})", hosts[static_cast<std::size_t>(rank)], rank));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::string describe(const Stall& stall) {
@@ -35,21 +47,25 @@ std::string describe(const Stall& stall) {
     return fmt::format("all ranks have waited for each other for {:.0f} s, and no message arrived",
                        kStuckLimits * stall.limit_s);
   }
-  std::vector<std::string> names;
-  for (const int rank : stall.silent) {
-    names.push_back(fmt::format("{} (rank {})", stall.hosts[static_cast<std::size_t>(rank)], rank));
-  }
   return fmt::format("{} {} not answered for {:g} s",
-                     fmt::join(names, ", "),
-                     names.size() == 1 ? "has" : "have",
+                     named(stall.silent, stall.hosts),
+                     stall.silent.size() == 1 ? "has" : "have",
                      stall.limit_s);
+}
+
+std::string describe(const Returns::Return& back, const std::vector<std::string>& hosts) {
+  return fmt::format("{} {} again after {:.0f} s of silence",
+                     named(back.ranks, hosts),
+                     back.ranks.size() == 1 ? "answers" : "answer",
+                     back.silent_s);
 }
 
 class Watchdog::Listener {
  public:
   Listener(const Communicator& communicator,
            double limit_s,
-           std::function<void(const Stall&)> on_stall)
+           std::function<void(const Stall&)> on_stall,
+           std::function<void(const std::string&)> on_return)
       : socket_(communicator),
         attendance_(communicator.size(), communicator.rank(), now_s()),
         rank_(communicator.rank()),
@@ -57,7 +73,9 @@ class Watchdog::Listener {
         pulse_(communicator.pulse()),
         limit_s_(limit_s),
         interval_s_(interval_s(limit_s, communicator.size())),
-        on_stall_(std::move(on_stall)) {
+        returns_(kSilentIntervals * interval_s_, 2 * interval_s_),
+        on_stall_(std::move(on_stall)),
+        on_return_(std::move(on_return)) {
     // Before anything else happens each rank knows whether it hears the others.
     socket_.send(0);
     communicator.barrier();
@@ -70,17 +88,18 @@ class Watchdog::Listener {
       const double nap_s = std::max(0.0, next_beat_s - now_s());
       const auto beats = socket_.receive(std::chrono::milliseconds(static_cast<int>(1e3 * nap_s)));
       const double now = now_s();
-      for (const Heartbeat& beat : beats) {
-        attendance_.heard(beat, now);
-      }
       if (now - looked_s > 2 * interval_s_) {  // this process was stopped, or its machine was busy
         attendance_.forgive(now - looked_s);
+      }
+      for (const Heartbeat& beat : beats) {
+        returns_.heard(beat.rank, attendance_.heard(beat, now), now);
       }
       looked_s = now;
       if (now >= next_beat_s) {
         socket_.send(stuck_s(now));
         next_beat_s = now + interval_s_;
         judge(now);
+        tell_returns(now);
       }
     }
   }
@@ -112,6 +131,13 @@ class Watchdog::Listener {
     give_up(std::move(silent));
   }
 
+  void tell_returns(double now) {
+    const auto back = returns_.news(now);
+    if (back && on_return_ && rank_ == 0 && !ending_) {
+      on_return_(describe(*back, hosts_));
+    }
+  }
+
   void give_up(std::vector<int> silent) {
     Stall stall;
     stall.limit_s = limit_s_;
@@ -135,7 +161,9 @@ class Watchdog::Listener {
   Pulse* pulse_;
   double limit_s_;
   double interval_s_;
+  Returns returns_;
   std::function<void(const Stall&)> on_stall_;
+  std::function<void(const std::string&)> on_return_;
   std::atomic<bool> ending_{false};
   bool noticed_ = false;
   std::uint32_t waits_ended_ = 0;
@@ -144,9 +172,11 @@ class Watchdog::Listener {
 
 Watchdog::Watchdog(const Communicator& communicator,
                    double limit_s,
-                   std::function<void(const Stall&)> on_stall) {
+                   std::function<void(const Stall&)> on_stall,
+                   std::function<void(const std::string& what)> on_return) {
   if (communicator.size() > 1) {
-    listener_ = std::make_unique<Listener>(communicator, limit_s, std::move(on_stall));
+    listener_ = std::make_unique<Listener>(
+        communicator, limit_s, std::move(on_stall), std::move(on_return));
     thread_ = std::thread([this] { listener_->run(); });
   }
 }

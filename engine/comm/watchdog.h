@@ -35,14 +35,20 @@ struct Stall {
 // "pi3 (rank 2) has not answered for 60 s"
 [[nodiscard]] std::string describe(const Stall& stall);
 
+// "pi3 (rank 2) answers again after 12 s of silence"
+[[nodiscard]] std::string describe(const Returns::Return& back,
+                                   const std::vector<std::string>& hosts);
+
 class Watchdog {
  public:
   // `on_stall` is called once, in another thread, on each rank that finds out; when it returns
-  // nobody watches any more. All ranks call this together, after they have exchanged messages. With
-  // one rank there is nothing to watch.
+  // nobody watches any more. `on_return`, which may be empty, is told on rank 0 in the same way,
+  // each time, that ranks are back that were silent for several heartbeats. All ranks call this
+  // together, after they have exchanged messages. With one rank there is nothing to watch.
   Watchdog(const Communicator& communicator,
            double limit_s,
-           std::function<void(const Stall&)> on_stall);
+           std::function<void(const Stall&)> on_stall,
+           std::function<void(const std::string& what)> on_return = {});
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

@@ -189,11 +189,11 @@ ReadingRules reading_rules_for(const InspectedData& data) {
   return both;
 }
 
-void inspect(InspectedData& data, const ReadingRules& rules, bool decode) {
+void inspect(InspectedData& data, const ReadingRules& rules, const Look& look) {
   for (InspectedHalf* half : data.halves()) {
     if (const PictureFiles* files = half->dataset.files()) {
       record_contents(*files, rules, half->records);
-      half->bad = bad_pictures(*files, half->records, decode);
+      half->bad = bad_pictures(*files, half->records, look);
       half->contents = whole_contents(half->records);
     } else {
       half->contents = whole_contents(*half->dataset.byte_pictures());

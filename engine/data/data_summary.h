@@ -38,8 +38,8 @@ struct InspectedData {
 [[nodiscard]] ReadingRules reading_rules_for(const PictureRecords& records);
 [[nodiscard]] ReadingRules reading_rules_for(const InspectedData& data);
 
-// Reads the files of both as the rules say; `decode`: all of each picture, else its header.
-void inspect(InspectedData& data, const ReadingRules& rules, bool decode);
+// Reads the files of both as the rules say, and looks at what was read.
+void inspect(InspectedData& data, const ReadingRules& rules, const Look& look);
 
 // Pictures of each class.
 [[nodiscard]] std::vector<Index> class_sizes(const Dataset& dataset);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <system_error>
 #include <unistd.h>
 #include <unordered_map>
@@ -19,6 +20,8 @@ namespace {
 std::size_t at(Index item) {
   return static_cast<std::size_t>(item);
 }
+
+constexpr Detail kLittle{64, 64};  // all of a picture is decoded, but little of it is held
 
 // The message of `work`'s InputError without the path that it starts with; empty if there is none.
 template <class Work>
@@ -70,7 +73,6 @@ std::optional<DataProblem> problem_of(const PictureFiles& files,
   }
   const std::string broken = failure_of(path, [&] {
     if (decode) {
-      constexpr Detail kLittle{64, 64};  // all of it is decoded, but little of it is held
       (void)read_picture_file(path, 3, kLittle);
     } else {
       (void)read_picture_header(path);
@@ -125,13 +127,25 @@ void record_contents(const PictureFiles& files,
   });
 }
 
+Index decoding_threads(const Look& look, Index picture_bytes) {
+  return std::clamp<Index>(look.memory_bytes / std::max<Index>(picture_bytes, 1), 1, kMostWorkingThreads);
+}
+
 std::vector<BadPicture> bad_pictures(const PictureFiles& files,
                                      const PictureRecords& records,
-                                     bool decode) {
+                                     const Look& look) {
   std::vector<std::optional<DataProblem>> problems(at(files.paths.size()));
-  for_each_in_threads(files.paths.size(), [&](Index item) {
-    problems[at(item)] = problem_of(files, records.pictures[at(item)], item, decode);
-  });
+  constexpr Index kAtOnce = 64;
+  for_each_in_threads(
+      files.paths.size(),
+      [&](Index item) {
+        problems[at(item)] = problem_of(files, records.pictures[at(item)], item, look.decode);
+      },
+      kAtOnce,
+      look.decode ? decoding_threads(look, sizes_of(files, kLittle).decoding_bytes) : kMostWorkingThreads);
+  if (look.decode) {
+    ::malloc_trim(0);  // each thread had memory of its own, which the allocator keeps
+  }
   std::vector<BadPicture> bad;
   for (Index item = 0; item < files.paths.size(); ++item) {
     if (problems[at(item)]) {

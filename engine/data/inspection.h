@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -41,11 +42,21 @@ struct BadPicture {
   DataProblem problem;
 };
 
-// Pictures that cannot be used, in rising order; of those that record_contents() read, the header
-// is looked at, or they are decoded.
+// How pictures are looked at.
+struct Look {
+  bool decode = false;  // all of each picture, else its header
+  // What decoding may take, of all threads together; one thread decodes in any case.
+  Index memory_bytes = std::numeric_limits<Index>::max();
+};
+
+// So many threads may each decode a picture that takes `picture_bytes`.
+[[nodiscard]] Index decoding_threads(const Look& look, Index picture_bytes);
+
+// Pictures that cannot be used, in rising order, of those that record_contents() read. Gives back
+// to the system what decoding took.
 [[nodiscard]] std::vector<BadPicture> bad_pictures(const PictureFiles& files,
                                                    const PictureRecords& records,
-                                                   bool decode);
+                                                   const Look& look);
 
 // The sizes of pictures whose headers can be read.
 struct PictureSizes {
@@ -54,7 +65,7 @@ struct PictureSizes {
   Index least_cols = 0;
   Index most_rows = 0;
   Index most_cols = 0;
-  Index decoding_bytes = 0;  // the most that decoding one of them takes, beside its file
+  Index decoding_bytes = 0;  // the most that decoding one of them takes, its file included
 };
 [[nodiscard]] PictureSizes sizes_of(const PictureFiles& files, const Detail& detail);
 

@@ -23,16 +23,18 @@ namespace tessera::engine {
 namespace {
 
 using Kept = std::function<void(const nlohmann::json&)>;
+using Stays = std::function<bool(const nlohmann::json&)>;
 
 struct KeptLines {
   std::int64_t bytes = 0;
   Index damaged = 0;  // that are no lines of such a file
 };
 
-// Writes the lines of an earlier run up to a step.
+// Writes the lines of an earlier run that it keeps.
 KeptLines keep_lines(const std::filesystem::path& path,
                      Index resumed_step,
                      const Kept& kept,
+                     const Stays& stays,
                      AtomicFile& target) {
   constexpr std::size_t kChunk = std::size_t{1} << 16U;
   std::string chunk;
@@ -41,7 +43,7 @@ KeptLines keep_lines(const std::filesystem::path& path,
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) {
       ++result.damaged;
-    } else if (json["step"].get<Index>() <= resumed_step) {
+    } else if (json["step"].get<Index>() <= resumed_step || (stays && stays(json))) {
       chunk += line + "\n";
       result.bytes += std::ssize(line) + 1;
       if (kept) {
@@ -60,7 +62,10 @@ KeptLines keep_lines(const std::filesystem::path& path,
 
 }  // namespace
 
-JsonLines::JsonLines(const std::filesystem::path& path, Index resumed_step, const Kept& kept)
+JsonLines::JsonLines(const std::filesystem::path& path,
+                     Index resumed_step,
+                     const Kept& kept,
+                     const Stays& stays)
     : path_(path) {
   if (const std::string_view kind = irregular_kind(path); !kind.empty()) {
     throw InputError(
@@ -68,7 +73,7 @@ JsonLines::JsonLines(const std::filesystem::path& path, Index resumed_step, cons
   }
   AtomicFile file(path);
   if (resumed_step > 0) {
-    const KeptLines lines = keep_lines(path, resumed_step, kept, file);
+    const KeptLines lines = keep_lines(path, resumed_step, kept, stays, file);
     bytes_ = lines.bytes;
     damaged_ = lines.damaged;
   }

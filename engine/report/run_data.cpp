@@ -21,8 +21,11 @@ const char* name_of(RunState state) {
 }
 
 int RunData::ranks() const {
-  std::size_t most = info ? info->ranks.size() : 0;
-  most = std::max(most, memory.size());
+  // What was started last says it: other files may tell of more ranks, of before a resume on fewer.
+  if (info && !info->ranks.empty()) {
+    return static_cast<int>(info->ranks.size());
+  }
+  std::size_t most = memory.size();
   if (plan) {
     most = std::max(most, static_cast<std::size_t>(plan->ranks));
   }

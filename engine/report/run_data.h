@@ -218,7 +218,8 @@ struct RunData {
   // file.
   std::map<std::string, Index> damaged;
 
-  [[nodiscard]] int ranks() const;  // by what says it; 0: nothing does
+  // Those that there are now, by what says it; 0: nothing does. Devices may have more.
+  [[nodiscard]] int ranks() const;
   [[nodiscard]] Index last_step_done() const { return steps.empty() ? 0 : steps.back().step; }
 };
 

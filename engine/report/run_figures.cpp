@@ -152,7 +152,7 @@ std::vector<DeviceNow> devices_now(const RunData& data) {
     devices[i].tile = data.plan ? tile_text(*data.plan, rank) : "";
   }
   for (const auto& [rank, device] : data.devices) {
-    if (!device.samples.empty()) {
+    if (!device.samples.empty() && rank < std::ssize(devices)) {
       devices[static_cast<std::size_t>(rank)].silent_s = latest - device.samples.back().t_s;
     }
   }

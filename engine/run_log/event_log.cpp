@@ -13,16 +13,26 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{1};
 
+// Whether an event is a result of training, which steps that are taken once more have again.
+bool is_result(const nlohmann::json& event) {
+  const auto kind = event.find("kind");
+  return kind != event.end() && (*kind == "checkpoint" || *kind == "best" || *kind == "epoch");
+}
+
 }  // namespace
 
 std::optional<std::string> EventLog::open(const std::filesystem::path& path,
                                           Index resumed_step,
                                           const RunClock& clock) {
   const std::lock_guard lock(mutex_);
-  lines_.emplace(path, resumed_step, [this](const nlohmann::json& line) {
-    const auto t_s = line.find("t_s");
-    last_s_ = t_s != line.end() && t_s->is_number() ? t_s->get<double>() : last_s_;
-  });
+  lines_.emplace(
+      path,
+      resumed_step,
+      [this](const nlohmann::json& line) {
+        const auto t_s = line.find("t_s");
+        last_s_ = t_s != line.end() && t_s->is_number() ? t_s->get<double>() : last_s_;
+      },
+      [](const nlohmann::json& line) { return !is_result(line); });
   clock_ = clock;
   step_ = resumed_step;
   if (!early_.empty()) {

@@ -16,9 +16,9 @@ namespace tessera::engine {
 
 class EventLog {
  public:
-  // Starts the file afresh, or keeps the lines up to `resumed_step` of a run that goes on. Events
-  // of before are written now. Throws InputError.
-  // Returns what was left out, as JsonLines::damage() does.
+  // Starts the file afresh, or keeps what is in it of a run that goes on, but for results of steps
+  // behind `resumed_step`: why it was resumed stays. Events of before are written now. Throws
+  // InputError. Returns what was left out, as JsonLines::damage() does.
   std::optional<std::string> open(const std::filesystem::path& path,
                                   Index resumed_step,
                                   const RunClock& clock);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 #include "engine/comm/agreement.h"
 #include "engine/data/decoding_need.h"
+#include "engine/system/system_memory.h"
 #include "partitioner/base/quantities.h"
 #include "partitioner/cost/cluster_profile.h"
 
@@ -82,6 +84,11 @@ void expect_data_fits(const DataNeeds& needs, Index limit_bytes) {
       readable_bytes(limit_bytes),
       readable_bytes(needs.data_bytes),
       readable_bytes(program)));
+}
+
+Index memory_to_look(int ranks) {
+  const Index free_bytes = free_memory_bytes();
+  return free_bytes == 0 ? std::numeric_limits<Index>::max() : free_bytes / 2 / ranks;
 }
 
 }  // namespace tessera::engine

@@ -33,4 +33,8 @@ void add_needs(const Dataset& dataset, const RenderingRules& rules, DataNeeds& n
 // program and the data set more than `limit_bytes` (0: no limit).
 void expect_data_fits(const DataNeeds& needs, Index limit_bytes);
 
+// What each of so many ranks of a machine may take to look at pictures where nothing says how much:
+// half of what is free is left to other programs.
+[[nodiscard]] Index memory_to_look(int ranks);
+
 }  // namespace tessera::engine

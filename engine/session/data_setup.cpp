@@ -87,9 +87,11 @@ class DataOpening {
         observer_(observer),
         data_(std::move(data)) {}
 
-  OpenedData open() {
+  OpenedData open(Index memory_bytes) {
     const ReadingRules mine = reading_rules_for(data_);
-    inspect(data_, choice_.own ? mine : shared_rules(mine, communicator_), choice_.skip_broken);
+    inspect(data_,
+            choice_.own ? mine : shared_rules(mine, communicator_),
+            {.decode = choice_.skip_broken, .memory_bytes = memory_bytes});
     if (choice_.skip_broken) {
       const std::vector<Index> before = training_sizes();
       drop_everywhere(data_.training);
@@ -399,9 +401,9 @@ DataNeeds ListedData::needs(const RenderingRules& rules) const {
   return most_needs(mine, *communicator_);
 }
 
-OpenedData ListedData::open() && {
+OpenedData ListedData::open(Index memory_bytes) && {
   return DataOpening(choice_, *network_, reads_, *communicator_, *observer_, std::move(data_))
-      .open();
+      .open(memory_bytes);
 }
 
 void expect_same_everywhere(bool reads, const Dataset* pictures, const Communicator& communicator) {

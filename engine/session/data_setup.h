@@ -62,8 +62,9 @@ class ListedData {
   [[nodiscard]] DataNeeds needs(const RenderingRules& rules) const;
   // Throws AgreedError on all ranks where the data set cannot be used, or is not the same on all
   // ranks that read it, or its parts do not belong together. The observer hears a line about it,
-  // and warnings, on rank 0. All ranks call this together.
-  [[nodiscard]] OpenedData open() &&;
+  // and warnings, on rank 0. Decoding all pictures takes no more than `memory_bytes` of this rank,
+  // as far as one picture at a time does not. All ranks call this together.
+  [[nodiscard]] OpenedData open(Index memory_bytes) &&;
 
  private:
   void list(Split split, std::optional<InspectedHalf>& half) const;

@@ -37,6 +37,7 @@ void refuse(bool condition, const std::string& why) {
 }  // namespace
 
 MappedData::MappedData(const TrainingRequest& request,
+                       BatchNormMode batch_norm,
                        Index images,
                        Index passes,
                        const Communicator& communicator)
@@ -57,14 +58,15 @@ MappedData::MappedData(const TrainingRequest& request,
          fmt::format("{}: there are {} samples, expected 1 to {}", file_, all, kMostSamples));
   training_ = std::make_shared<const DataShares>(
       DataShares::for_training(after, images, {samples_staying(map_), map_.share_while_moving}));
-  expect_fitting_options(request);
+  expect_fitting_options(request, batch_norm);
   if (request.resume.empty() && MpiSession::threads_may_call()) {
     // The loader reads a pass ahead.
     early_steps_ = std::max<Index>(0, (training_->early_passes() - 1) / passes);
   }
 }
 
-void MappedData::expect_fitting_options(const TrainingRequest& request) const {
+void MappedData::expect_fitting_options(const TrainingRequest& request,
+                                        BatchNormMode batch_norm) const {
   refuse(request.skip_broken,
          "--skip-broken: a data map counts samples, and would count others on a rank that skips "
          "some: remove broken pictures (`tessera check-data` lists them)");
@@ -76,12 +78,12 @@ void MappedData::expect_fitting_options(const TrainingRequest& request) const {
          "equal ones: leave out --sync or --data-map");
   const std::vector<Index>& fewest = training_->fewest_images();
   for (std::size_t rank = 0; rank < fewest.size(); ++rank) {
-    refuse(request.batch_norm == BatchNormMode::PerTile && fewest[rank] == 0 &&
-               training_->sizes()[rank] > 0,
-           fmt::format("--batch-norm tile: rank {} has so few samples that it has none in some "
-                       "batches, and no statistics of its own there: raise --batch, or leave out "
-                       "--batch-norm",
-                       rank));
+    refuse(
+        batch_norm == BatchNormMode::PerTile && fewest[rank] == 0 && training_->sizes()[rank] > 0,
+        fmt::format("--batch-norm tile: rank {} has so few samples that it has none in some "
+                    "batches, and no statistics of its own there: raise --batch, or leave out "
+                    "--batch-norm",
+                    rank));
   }
 }
 

@@ -21,6 +21,7 @@ class MappedData {
   // it is not one of these ranks, or where other options do not go with it. All ranks call this
   // together.
   MappedData(const TrainingRequest& request,
+             BatchNormMode batch_norm,
              Index images,
              Index passes,
              const Communicator& communicator);
@@ -72,7 +73,7 @@ class MappedData {
   [[nodiscard]] std::string text() const { return to_text(map_); }
 
  private:
-  void expect_fitting_options(const TrainingRequest& request) const;
+  void expect_fitting_options(const TrainingRequest& request, BatchNormMode batch_norm) const;
 
   const Communicator& communicator_;
   std::string file_;

@@ -1,5 +1,7 @@
 #include "engine/session/session_run.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "engine/comm/agreement.h"
@@ -35,7 +37,8 @@ TrainingResult SessionRun::run() {
     train();
     return {.step = phases_.steps_done(),
             .best = record_.best(),
-            .tests_since_best = record_.evaluations_since_best()};
+            .tests_since_best = record_.evaluations_since_best(),
+            .risen_loss = loss_trend_ ? loss_trend_->risen() : std::nullopt};
   } catch (const Stopped& stopped) {
     run_log_.end("interrupted", stopped.what());
     throw;
@@ -114,6 +117,9 @@ void SessionRun::learn_of_pictures(const PictureSources& sources) {
     const DataLoader testing(sources.testing, setup_.plan(), communicator_);
     testing_ = {testing.size(), testing.class_names()};
   }
+  const auto classes = std::max<std::size_t>(training_pictures_.class_names.size(), 2);
+  loss_trend_.emplace(static_cast<double>(losses(setup_.network()).size()) *
+                      std::log(static_cast<double>(classes)));
   length_ = setup_.settle_length(training_pictures_.count);
   preparation_ = preparation_of(setup_.rules(), training_pictures_.class_names);
   compare_classes(request_, setup_.before(), preparation_, communicator_, messages_);
@@ -206,6 +212,7 @@ void SessionRun::end(Index program_bytes) {
     messages_.say(
         step_comparison_.line(setup_.network(), request_.partition, setup_.workload(), partition_));
   });
+  warn_of_risen_loss();
   const SentMessages sent{phases_.steps_done() - begun_.step,
                           communicator_.of_ranks(static_cast<double>(phases_.sent_bytes()))};
   run_log_.sent(sent);
@@ -218,6 +225,20 @@ void SessionRun::end(Index program_bytes) {
     }
     if (const std::string energy = record_.energy_line(); !energy.empty()) {
       messages_.say(printable(energy) + "\n");
+    }
+  });
+}
+
+void SessionRun::warn_of_risen_loss() {
+  on_root(communicator_, [&] {
+    if (const auto risen = loss_trend_ ? loss_trend_->risen() : std::nullopt) {
+      const std::string text = fmt::format(
+          "training has diverged: the loss rose from {:.2f} to {:.2f}; try a lower learning_rate "
+          "or a longer burn_in",
+          risen->from,
+          risen->to);
+      messages_.warn(text);
+      run_log_.warn(text);
     }
   });
 }

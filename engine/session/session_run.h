@@ -55,6 +55,7 @@ class SessionRun {
   [[nodiscard]] std::string data_digest(const PictureSources& sources) const;
   [[nodiscard]] bool is_untested(Index step) const;
   void end(Index program_bytes);
+  void warn_of_risen_loss();
 
   // Rank 0's.
   [[nodiscard]] std::string plan_text();
@@ -126,9 +127,10 @@ class SessionRun {
   partitioner::Partition partition_;  // that there is now
   TrainingPhases phases_;
   RunRecord record_;
-  bool owes_test_ = false;          // of the epoch that ended with the run to resume
-  StepComparison step_comparison_;  // rank 0
-  PictureWait picture_wait_;        // rank 0
+  bool owes_test_ = false;               // of the epoch that ended with the run to resume
+  StepComparison step_comparison_;       // rank 0
+  std::optional<LossTrend> loss_trend_;  // rank 0 adds to it
+  PictureWait picture_wait_;             // rank 0
 };
 
 }  // namespace tessera::engine

@@ -85,21 +85,53 @@ void warn_of_testing_batch(const TrainingRequest& request,
   }
 }
 
+namespace {
+
+// The fewest values of a channel that statistics of a layer's output are taken of together.
+Index fewest_values(const partitioner::Network& network,
+                    const partitioner::Plan& plan,
+                    BatchNormMode batch_norm,
+                    Index images,
+                    int layer) {
+  const partitioner::MapShape& output = network.layer(layer).output;
+  Index fewest = output.rows * output.cols * (images / plan.copies());
+  for (int rank = 0; rank < plan.ranks && batch_norm == BatchNormMode::PerTile; ++rank) {
+    const Region& owned = plan.tile(layer, rank).owned;
+    if (!owned.empty()) {
+      fewest = std::min(fewest, owned.images.size() * owned.rows.size() * owned.cols.size());
+    }
+  }
+  return fewest;
+}
+
+// What would give them more.
+std::string more_values(const partitioner::Plan& plan, BatchNormMode batch_norm) {
+  return batch_norm == BatchNormMode::PerTile ? "leave out --batch-norm tile"
+         : plan.copies() > 1 ? fmt::format("give --batch {} or more", 2 * plan.copies())
+                             : "give --batch 2 or more";
+}
+
+}  // namespace
+
 void warn_of_single_values(const TrainingRequest& request,
                            const partitioner::Network& network,
+                           const partitioner::Plan& plan,
+                           BatchNormMode batch_norm,
                            Index images,
                            const Communicator& communicator,
                            const SessionObserver& observer) {
   for (int layer = 0; layer < network.size(); ++layer) {
     const partitioner::LayerSpec& spec = network.layer(layer);
-    if (takes_batch_statistics(spec) && spec.output.rows * spec.output.cols * images == 1) {
+    if (takes_batch_statistics(spec) &&
+        fewest_values(network, plan, batch_norm, images, layer) == 1) {
       observer.warn(fmt::format("{}: batch normalisation of layer {} ([{}], line {}) takes its "
                                 "statistics of a single value, which makes it 0 whatever it was: "
-                                "give --batch 2 or more, or remove batch_normalize there",
+                                "{}, or remove batch_normalize there",
                                 request.model,
                                 layer,
                                 kind_name(spec.operation),
-                                spec.line),
+                                spec.line,
+                                more_values(plan, batch_norm)),
                     communicator);
       return;
     }

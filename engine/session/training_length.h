@@ -34,9 +34,12 @@ void warn_of_testing_batch(const TrainingRequest& request,
                            const SessionObserver& observer);
 
 // Warns on rank 0 where a layer normalises a batch of a single value per channel, which becomes 0
-// whatever it was. `images`: of a pass, that statistics are taken of together.
+// whatever it was, also in one of independent replicas or of tiles that take statistics of their
+// own. `images`: of a pass of all of them.
 void warn_of_single_values(const TrainingRequest& request,
                            const partitioner::Network& network,
+                           const partitioner::Plan& plan,
+                           BatchNormMode batch_norm,
                            Index images,
                            const Communicator& communicator,
                            const SessionObserver& observer);

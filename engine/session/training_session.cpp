@@ -33,4 +33,8 @@ void TrainingSession::record_failure(const std::string& reason) {
   state_->run_log.end("failed", reason);
 }
 
+void TrainingSession::record_warning(const std::string& text) {
+  state_->run_log.warn(text);
+}
+
 }  // namespace tessera::engine

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "engine/comm/communicator.h"
+#include "engine/run_log/loss_trend.h"
 #include "engine/session/data_move.h"
 #include "engine/session/session_observer.h"
 #include "engine/session/training_request.h"
@@ -63,6 +64,7 @@ struct TrainingResult {
   // Rank 0's.
   std::optional<BestSoFar> best = {};  // where there were tests
   Index tests_since_best = 0;
+  std::optional<RisenLoss> risen_loss = {};  // training has diverged
 };
 
 struct SessionState;
@@ -83,6 +85,8 @@ class TrainingSession {
   // Writes into the run's records that it failed, for whoever is about to end the process. Any
   // thread of any rank may call it during run(); rank 0's is kept.
   void record_failure(const std::string& reason);
+  // The same of what does not end it.
+  void record_warning(const std::string& text);
 
  private:
   std::unique_ptr<SessionState> state_;

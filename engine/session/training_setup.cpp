@@ -80,8 +80,7 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
       communicator_(communicator),
       observer_(observer),
       model_(model_to_train(request, communicator, observer)),
-      record_before_(request.resume.empty() ? std::nullopt
-                                            : stored_training_record(request.resume, communicator)),
+      record_before_(record_to_resume()),
       training_(
           agreed(communicator, [&] { return training_options(request, model_, record_before_); })),
       mapped_(map_of_data()),
@@ -100,7 +99,8 @@ TrainingSetup::TrainingSetup(const TrainingRequest& request,
   }
   warn_of_testing_batch(request, model_, communicator, observer);
   if (batch_norm() != BatchNormMode::Frozen) {
-    warn_of_single_values(request, model_.network, pass_images(), communicator, observer);
+    warn_of_single_values(
+        request, model_.network, plan_, batch_norm(), pass_images(), communicator, observer);
   }
   if (!data_) {
     data_.emplace(listed_data(DataLoader::reads(plan_, communicator.rank())));
@@ -131,12 +131,24 @@ PictureCaching::Choice TrainingSetup::caching_choice(bool may_change_partition) 
           .left = {.of_machine = machine, .of_rank = own}};
 }
 
+std::optional<TrainingRecord> TrainingSetup::record_to_resume() const {
+  if (request_.resume.empty()) {
+    return std::nullopt;
+  }
+  auto record = stored_training_record(request_.resume, communicator_);
+  const auto& layers = model_.network.layers;
+  if (record && std::none_of(layers.begin(), layers.end(), partitioner::takes_batch_statistics)) {
+    record->batch_norm = BatchNormMode::Sync;
+  }
+  return record;
+}
+
 std::optional<MappedData> TrainingSetup::map_of_data() const {
   if (request_.data_map.empty()) {
     return std::nullopt;
   }
   return std::optional<MappedData>(
-      std::in_place, request_, pass_images(), training_.subdivisions, communicator_);
+      std::in_place, request_, batch_norm(), pass_images(), training_.subdivisions, communicator_);
 }
 
 // Where a search will choose the partition, also by what pictures take.
@@ -203,6 +215,14 @@ partitioner::Partition TrainingSetup::mapped_partition() const {
   return shared;
 }
 
+OpenedData TrainingSetup::open_data() {
+  const partitioner::MemoryUse planned = planned_memory_of_ranks(
+      model_.network,
+      plan_,
+      planned_options(plan_))[static_cast<std::size_t>(communicator_.rank())];
+  return std::move(*data_).open(planned.of_network() + planned.decoding);
+}
+
 std::shared_ptr<BatchSource> TrainingSetup::source(std::optional<Dataset> dataset,
                                                    Split split) const {
   return agreed(communicator_, [&]() -> std::shared_ptr<BatchSource> {
@@ -239,6 +259,8 @@ Workload TrainingSetup::workload(Index images) const {
 partitioner::ReportOptions TrainingSetup::planned_options(const partitioner::Plan& plan) const {
   partitioner::ReportOptions options =
       report_options(request_.model, model_.network, plan, training_.adam);
+  options.tile_statistics =
+      batch_norm() == BatchNormMode::PerTile && busy_ranks(partition_).size() > 1;
   options.memory.picture_batches += request_.evaluate ? 1 : 0;  // those to test with
   options.memory.decoding_bytes = needs_ ? needs_->decoding_bytes : 0;
   options.memory.data_bytes = needs_ ? needs_->data_bytes : 0;
@@ -255,13 +277,11 @@ std::vector<std::string> TrainingSetup::inexact(const partitioner::Partition& pa
 std::vector<std::string> TrainingSetup::inexact(const partitioner::Replicas& replicas,
                                                 const partitioner::Compression& compression,
                                                 bool several_tiles) const {
-  std::vector<std::string> words = partitioner::inexact_words(
-      model_.network, replicas, several_tiles ? compression : partitioner::Compression::Exact);
-  const auto& layers = model_.network.layers;
-  if (batch_norm() == BatchNormMode::PerTile && several_tiles &&
-      std::any_of(layers.begin(), layers.end(), partitioner::takes_batch_statistics)) {
-    words.emplace_back("batch statistics of each tile");
-  }
+  std::vector<std::string> words =
+      partitioner::inexact_words(model_.network,
+                                 replicas,
+                                 several_tiles ? compression : partitioner::Compression::Exact,
+                                 several_tiles && batch_norm() == BatchNormMode::PerTile);
   for (const std::string& before :
        record_before_ ? record_before_->inexact : std::vector<std::string>()) {
     const bool known = std::find(words.begin(), words.end(), before) != words.end();
@@ -274,6 +294,10 @@ std::vector<std::string> TrainingSetup::inexact(const partitioner::Replicas& rep
 }
 
 BatchNormMode TrainingSetup::batch_norm() const {
+  const auto& layers = model_.network.layers;
+  if (std::none_of(layers.begin(), layers.end(), partitioner::takes_batch_statistics)) {
+    return BatchNormMode::Sync;  // all modes are the same
+  }
   return request_.batch_norm.value_or(record_before_ ? record_before_->batch_norm
                                                      : BatchNormMode::Sync);
 }

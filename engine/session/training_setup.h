@@ -52,6 +52,7 @@ class TrainingSetup {
   [[nodiscard]] const std::optional<TrainingRecord>& record_before() const {
     return record_before_;
   }
+  // Sync where no layer takes batch statistics, whatever is asked for.
   [[nodiscard]] BatchNormMode batch_norm() const;
 
   // That training begins with.
@@ -65,8 +66,8 @@ class TrainingSetup {
   // What the data set takes of this rank's memory before it is opened.
   [[nodiscard]] Index listed_bytes() const { return data_->bytes(); }
   [[nodiscard]] PictureCaching& caching() { return *caching_; }
-  // Once.
-  [[nodiscard]] OpenedData open_data() { return std::move(*data_).open(); }
+  // Once, before what is planned is allocated: until then looking at pictures may take its place.
+  [[nodiscard]] OpenedData open_data();
   // A data set by the batch; null on ranks that do not read. All ranks call this together.
   [[nodiscard]] std::shared_ptr<BatchSource> source(std::optional<Dataset> dataset,
                                                     Split split) const;
@@ -86,6 +87,7 @@ class TrainingSetup {
   [[nodiscard]] std::vector<std::string> inexact(const partitioner::Replicas& replicas,
                                                  const partitioner::Compression& compression,
                                                  bool several_tiles) const;
+  [[nodiscard]] std::optional<TrainingRecord> record_to_resume() const;
   [[nodiscard]] std::optional<MappedData> map_of_data() const;
   [[nodiscard]] std::optional<ListedData> list_before_choosing() const;
   [[nodiscard]] ListedData listed_data(bool reads) const;

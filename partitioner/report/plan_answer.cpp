@@ -52,8 +52,26 @@ std::string memory_line(const std::vector<MemoryUse>& memory) {
   return line + "\n";
 }
 
+// What to do where devices wait for others, by what work is shared out by.
+std::string remedy_of_idle(const Partition& partition) {
+  const auto any = [&](auto parts) {
+    return std::any_of(partition.groups.begin(), partition.groups.end(), parts);
+  };
+  if (any([](const Group& group) { return group.rows.parts * group.cols.parts > 1; })) {
+    return "tile sizes do not suit these devices";
+  }
+  if (any([](const Group& group) { return group.images.parts > 1; })) {
+    return "shares of images do not suit these devices: more images per pass (--batch) are shared "
+           "out more evenly";
+  }
+  if (any([](const Group& group) { return group.channels.parts > 1; })) {
+    return "shares of channels do not suit these devices";
+  }
+  return "nothing is shared out: --grid cuts maps into tiles for all devices";
+}
+
 // What to do about what limits a step.
-std::string remedy(std::string_view limit) {
+std::string remedy(std::string_view limit, const Partition& partition) {
   if (limit == "exchange of maps") {
     return "longer groups exchange fewer maps (--groups)";
   }
@@ -68,7 +86,7 @@ std::string remedy(std::string_view limit) {
     return "shorter groups compute less redundantly (--groups)";
   }
   if (limit == "idle devices") {
-    return "tile sizes do not suit these devices";
+    return remedy_of_idle(partition);
   }
   return "--explain shows what more devices would change";
 }
@@ -83,7 +101,7 @@ std::string advice_line(const std::optional<AnsweredStep>& step, bool searched) 
           "a device has too little memory: try --recompute all or fewer images per pass");
     }
     if (step->devices > 1) {
-      advice.push_back(remedy(what_limits(step->step.time)));
+      advice.push_back(remedy(what_limits(step->step.time), step->step.partition));
     }
     if (!searched) {
       advice.emplace_back("--partition auto searches for the fastest partition");

@@ -266,7 +266,10 @@ std::string plan_json(const Network& network, const Plan& plan, const ReportOpti
       {"batch", plan.batch},
       {"ranks", plan.ranks},
       {"replicas", replicas_json(plan)},
-      {"exact", inexact_words(network, plan.replicas, plan.compression_of_decision()).empty()},
+      {"exact",
+       inexact_words(
+           network, plan.replicas, plan.compression_of_decision(), options.tile_statistics)
+           .empty()},
       {"reader",
        plan.reader.is_every_rank() ? OrderedJson("every") : OrderedJson(plan.reader.first_rank())},
       {"multiply_adds", totals.sum.work.multiply_adds},

@@ -232,8 +232,8 @@ class Report {
                                  counted(plan_.ranks / plan_.replicas.count, "rank"),
                                  to_text(plan_.replicas.sync))});
     }
-    if (const auto inexact =
-            inexact_words(network_, plan_.replicas, plan_.compression_of_decision());
+    if (const auto inexact = inexact_words(
+            network_, plan_.replicas, plan_.compression_of_decision(), options_.tile_statistics);
         !inexact.empty()) {
       lines.add_row({"not exact", list(inexact, kAllLines)});
     }

@@ -19,6 +19,7 @@ struct ReportOptions {
   // Scratch of each rank, where it is known; else that of `memory`.
   std::vector<Index> workspace_bytes;
   std::vector<Index> program_bytes;
+  bool tile_statistics = false;  // each of several tiles takes batch statistics of its own
 };
 
 // What is cut how, and what a step computes and sends: a line for each, at most 100 columns.

@@ -164,7 +164,8 @@ std::string tied_words(const Replicas& replicas) {
 
 std::vector<std::string> inexact_words(const Network& network,
                                        const Replicas& replicas,
-                                       const Compression& compression) {
+                                       const Compression& compression,
+                                       bool tile_statistics) {
   const bool normalizes =
       std::any_of(network.layers.begin(), network.layers.end(), takes_batch_statistics);
   const bool waits_for_each_update =
@@ -179,6 +180,9 @@ std::vector<std::string> inexact_words(const Network& network,
   if (compression != Compression::Exact) {
     words.push_back(
         fmt::format("gradients and parameters in compressed messages ({})", to_text(compression)));
+  }
+  if (tile_statistics && normalizes) {
+    words.emplace_back("batch statistics of each tile");
   }
   return words;
 }

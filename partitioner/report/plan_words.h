@@ -22,10 +22,12 @@ namespace tessera::partitioner {
 [[nodiscard]] std::vector<std::string> recomputed_words(const Partition& partition);
 
 // Why training on such replicas, whose gradients or parameters travel like that, is not what one
-// device computes, a phrase for each reason; empty where it is.
+// device computes, a phrase for each reason; empty where it is. `tile_statistics`: each of several
+// tiles takes batch statistics of its own.
 [[nodiscard]] std::vector<std::string> inexact_words(const Network& network,
                                                      const Replicas& replicas,
-                                                     const Compression& compression);
+                                                     const Compression& compression,
+                                                     bool tile_statistics = false);
 
 // "direct for layers 0 3", "winograd4 for layers 1 2"; empty without convolutions.
 [[nodiscard]] std::vector<std::string> kernel_words(const Network& network, const Plan& plan);

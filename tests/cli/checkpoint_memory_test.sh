@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Writing and reading a checkpoint, or weights, takes no memory that is not planned.
-# shellcheck disable=SC2016 # the $ are those of perl
 . tests/cli/support/harness.sh
 
 data=$folder/digits
@@ -22,19 +21,6 @@ output=10
 activation=linear
 [softmax]
 MODEL
-
-# as_planned NAME: what the kernel counted on each rank is what was planned, within 5 % and a few MiB; or no more than a process
-# takes for a moment while MPI starts.
-as_planned() {
-  expect "$1: no more memory than planned" perl -0777 -ne '
-    while (/"planned": \{.*?"total": (\d+).*?"peak_resident": (\d+)/gs) {
-      $ranks++;
-      next if $2 < 40 << 20 || $2 < 1.05 * $1 + (4 << 20);
-      printf "  planned %.1f MiB, took %.1f\n", $1 / 2**20, $2 / 2**20;
-      $bad = 1;
-    }
-    exit($bad || !$ranks)' "$folder/$1/memory.json"
-}
 
 # trains NAME RANKS ARGUMENT...: writes checkpoints, and goes on from the last.
 trains() {

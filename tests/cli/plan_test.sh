@@ -95,3 +95,16 @@ works 4 check models/fashion-resnet.cfg --partition "$folder/measured.toml" --ba
 expect 'measured kernels compute what one tile computes' grep -qx equal "$folder/out"
 run 1 check models/fashion-resnet.cfg --kernels measured
 expect 'only a plan measures' test "$status" -eq 2
+
+# What is not exact is said as train says it.
+works 1 plan models/fashion-resnet.cfg --grid 2x2 --batch 4 --batch-norm tile
+expect 'statistics of tiles are not exact' grep -q '^not exact .*batch statistics of each tile' "$folder/out"
+works 1 plan models/fashion-resnet.cfg --grid 2x2 --batch 4 --batch-norm tile --json
+expect 'in JSON, too' grep -q '"exact":false' "$folder/out"
+for exact in '--grid 2x2' '--grid 1x1 --batch-norm tile'; do
+  # shellcheck disable=SC2086 # words
+  works 1 plan models/fashion-resnet.cfg $exact --batch 4
+  expect "$exact is exact" test "$(grep -c '^not exact' "$folder/out")" -eq 0
+done
+works 1 plan models/lenet5.cfg --grid 2x2 --batch 4 --batch-norm tile
+expect 'nor is anything inexact without batch normalisation' test "$(grep -c '^not exact' "$folder/out")" -eq 0

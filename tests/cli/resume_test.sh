@@ -115,3 +115,9 @@ only_its_own adam models/lenet5.cfg \
   'adam/checkpoint\.safetensors: .*state is that of Adam, the model file asks for momentum: .*adam=.*--weights'
 # From its weights it goes on.
 train 1 "$folder/adam.cfg" anew --steps 2 --weights "$folder/one/checkpoint.safetensors"
+
+# Without batch normalisation its modes are one, for the run, for one that resumes it and for parts of a data set.
+works 2 train models/lenet5.cfg --data "$data" --batch 4 --steps 2 --run "$folder/unnormalised" --batch-norm tile --no-eval
+works 2 train models/lenet5.cfg --data "$data" --batch 4 --steps 3 --run "$folder/unnormalised" --batch-norm sync --no-eval \
+  --resume "$folder/unnormalised/checkpoint.safetensors"
+expect 'no mode of batch normalisation has changed' test "$(grep -c 'batch-norm' "$folder/err")" -eq 0

@@ -146,3 +146,47 @@ status=0
 { timeout 60 "$TESSERA" "${training[@]}" --steps 400 --run "$folder/pipe" --no-eval 2>&1 </dev/null || echo $? >"$folder/code"; } | head -n 1 >/dev/null
 expect 'a closed pipe is no failure' test ! -e "$folder/code" -a "$(losses "$folder/pipe" | wc -l)" -eq 400
 expect 'the checkpoint is of the last step' test "$(stored "$folder/pipe/checkpoint.safetensors" step)" = 400
+
+# What is printed at the end works as it is, by the program that was started and with what the data set needs.
+mkdir "$folder/my tools"
+ln -s "$TESSERA" "$folder/my tools/tessera"
+make_colours_model "$folder/colours.cfg"
+colours=$folder/colours
+mkdir -p "$colours"/{train,test}/{blue,red}
+for number in 1 2 3 4; do
+  make_picture "$colours/train/blue/$number.png" 12 "$number" 0 200
+  make_picture "$colours/train/red/$number.png" 12 200 "$number" 0
+done
+make_picture "$colours/test/blue/9.png" 12 9 0 200
+make_picture "$colours/test/red/9.png" 12 200 9 0
+head -c 100 "$colours/test/red/9.png" >"$colours/test/red/8.png"
+colour_training=(train "$folder/colours.cfg" --data "$colours" --skip-broken --steps 2 --run "$folder/colour-run")
+command_line="my tools/tessera ${colour_training[*]}"
+"$folder/my tools/tessera" "${colour_training[@]}" >"$folder/out" 2>"$folder/err"
+sed -n 's/.*or test them: //p' "$folder/out" >"$folder/eval.sh"
+expect 'the command names the program that was started' grep -qF "'$folder/my tools/tessera' eval" "$folder/eval.sh"
+expect 'and works as it is printed' bash "$folder/eval.sh" >"$folder/eval.out"
+expect 'on the pictures that can be used' grep -q ' 2 pictures$' "$folder/eval.out"
+rm -r "$colours/test"
+works 1 "${colour_training[@]}" --force --no-eval
+expect 'no test is advised without pictures to test with' test "$(grep -c 'test them' "$folder/out") $(grep -c 'try them' "$folder/out")" = '0 1'
+
+# Nobody is told to use weights of a training that has diverged.
+cat >"$folder/diverges.cfg" <<'MODEL'
+[net]
+height=28
+width=28
+channels=1
+batch=4
+learning_rate=30
+max_batches=100
+[connected]
+output=10
+activation=linear
+[softmax]
+MODEL
+works 2 train "$folder/diverges.cfg" --data "$data" --steps 20 --run "$folder/diverged"
+expect 'that the loss rose is said' grep -q '^tessera: warning: training has diverged: the loss rose from [0-9.]* to ' "$folder/err"
+expect 'and kept with the run' grep -q '"kind":"warning".*training has diverged' "$folder/diverged/events.jsonl"
+expect 'where the weights are is said, but nothing to do with them' \
+  test "$(grep -c 'try them' "$folder/out") $(grep -c '^trained weights: ' "$folder/out")" = '0 1'

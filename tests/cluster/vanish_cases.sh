@@ -50,8 +50,10 @@ test_cable_that_comes_back_changes_nothing() {
   train_on_all 60 "$folder/cut" 20
   wait_until has_steps "$folder/cut" 3
   one link pi2 down
-  sleep 4
+  sleep 9
   one link pi2 up
   wait "$training"
+  expect_text "$(cat "$folder/cut.err")" 'warning: pi2 (rank 1) answers again after '
+  expect_text "$(cat "$folder/cut/events.jsonl")" 'pi2 (rank 1) answers again after '
   cmp "$folder/whole/checkpoint.safetensors" "$folder/cut/checkpoint.safetensors"
 }

@@ -115,6 +115,20 @@ same_losses() {
     END { exit bad || NR == 0 }'
 }
 
+# as_planned NAME: what the kernel counted on each rank is what was planned, within 5 % and a few MiB; or no more than a process
+# takes for a moment while MPI starts.
+as_planned() {
+  # shellcheck disable=SC2016 # the $ are those of perl
+  expect "$1: no more memory than planned" perl -0777 -ne '
+    while (/"planned": \{.*?"total": (\d+).*?"peak_resident": (\d+)/gs) {
+      $ranks++;
+      next if $2 < 40 << 20 || $2 < 1.05 * $1 + (4 << 20);
+      printf "  planned %.1f MiB, took %.1f\n", $1 / 2**20, $2 / 2**20;
+      $bad = 1;
+    }
+    exit($bad || !$ranks)' "$folder/$1/memory.json"
+}
+
 # make_digits FOLDER TRAIN TEST: IDX files of that many small pictures that a network can learn.
 make_digits() { perl "$support/make_idx.pl" "$@"; }
 

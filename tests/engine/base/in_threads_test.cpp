@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -34,6 +35,14 @@ TEST_CASE(
   };
   CHECK_THROWS_WITH(for_each_in_threads(10000, work, 1), "the sixth");
   CHECK(done < 10000);
+}
+
+TEST_CASE("with one thread at most the caller does all of the work") {
+  const std::thread::id caller = std::this_thread::get_id();
+  bool alone = true;
+  for_each_in_threads(
+      1000, [&](Index /*i*/) { alone = alone && std::this_thread::get_id() == caller; }, 1, 1);
+  CHECK(alone);
 }
 
 }  // namespace tessera::engine

@@ -3,6 +3,7 @@
 #include "tests/support/temporary_folder.h"
 #include <doctest/doctest.h>
 
+#include "engine/base/in_threads.h"
 #include "engine/data/data_summary.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
@@ -26,7 +27,7 @@ engine::InspectedData inspected(const fs::path& path) {
   data.path = path.string();
   data.training.emplace(engine::list_dataset(path, Split::Train, 3));
   data.testing.emplace(engine::list_dataset(path, Split::Test, 3));
-  inspect(data, reading_rules_for(data), true);
+  inspect(data, reading_rules_for(data), {.decode = true});
   return data;
 }
 
@@ -111,4 +112,17 @@ TEST_CASE("a picture that is changed or removed after it was recorded is not rea
   fs::remove(folder / "train/a/2.png");
   CHECK(has(reading(), "removed"));
   CHECK(pictures.read(0).shape.rows == 2);
+}
+
+TEST_CASE("no more threads decode pictures than memory allows, and one in any case") {
+  constexpr Index kPicture = Index{30} << 20;
+  const engine::Look unlimited{.decode = true};
+  const auto threads = [](Index memory_bytes, Index picture_bytes) {
+    return engine::decoding_threads({.decode = true, .memory_bytes = memory_bytes}, picture_bytes);
+  };
+  CHECK(engine::decoding_threads(unlimited, kPicture) == engine::kMostWorkingThreads);
+  CHECK(threads(3 * kPicture - 1, kPicture) == 2);
+  CHECK(threads(kPicture, kPicture) == 1);
+  CHECK(threads(0, kPicture) == 1);
+  CHECK(threads(kPicture, 0) == engine::kMostWorkingThreads);
 }

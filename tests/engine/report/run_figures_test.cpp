@@ -67,6 +67,23 @@ TEST_CASE("rates are those of the latest seconds, unknown where a process has ju
   CHECK(!known(now.cores));
 }
 
+TEST_CASE("after a resume on fewer ranks there are the ranks that were started last") {
+  RunData data;
+  data.info.emplace();
+  data.info->ranks = {{0, "pi1", 4}, {1, "pi3", 4}};
+  data.memory.resize(3);
+  for (const int rank : {0, 1, 2}) {
+    data.devices[rank].samples.push_back(sample(10, 0, 0));
+  }
+  for (const int rank : {0, 1}) {
+    data.devices[rank].samples.push_back(sample(50, 0, 0));
+  }
+  const std::vector<engine::DeviceNow> devices = devices_now(data);
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[1].host == "pi3");
+  CHECK(devices[1].silent_s == 0);
+}
+
 TEST_CASE("a device is silent for as long as others are not") {
   RunData data;
   data.devices[0].samples = {sample(1, 0, 0), sample(9, 0, 0)};

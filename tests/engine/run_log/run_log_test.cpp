@@ -110,6 +110,29 @@ TEST_CASE("events have their time, step and rank, and those of before the file c
   CHECK(data.events.size() == 2);
 }
 
+TEST_CASE("that a device was lost is still known after the run was resumed from an earlier step") {
+  const TemporaryFolder folder;
+  const RunClock clock(Communicator::self(), 100);
+  {
+    engine::EventLog log;
+    log.open(folder / "events.jsonl", 0, clock);
+    log.add("start", "started on 3 ranks");
+    log.set_step(5);
+    log.add("checkpoint", "checkpoint after step 5");
+    log.set_step(7);
+    log.add("best", "epoch 1");
+    log.add("failure", "pi2 (rank 1) has not answered for 60 s");
+  }
+  engine::EventLog resumed;
+  resumed.open(folder / "events.jsonl", 5, clock);
+  resumed.add("resume", "resumed after step 5 on 2 ranks");
+  std::vector<std::string> kinds;
+  for (const engine::RunEvent& event : read_run(folder.path()).events) {
+    kinds.push_back(event.kind);
+  }
+  CHECK(kinds == std::vector<std::string>{"start", "checkpoint", "failure", "resume"});
+}
+
 TEST_CASE("parts of a mean step add up to it, and predictions come first") {
   const TemporaryFolder folder;
   const RunClock clock(Communicator::self());

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/chain.h"
 #include "tests/support/refusals.h"
 #include <doctest/doctest.h>
 
 #include "engine/comm/agreement.h"
 #include "partitioner/base/errors.h"
+#include "partitioner/search/partition_request.h"
 
 using namespace tessera;  // NOLINT(google-build-using-namespace): a test of this project
 
@@ -36,6 +38,46 @@ std::vector<std::string> rate_warnings(const partitioner::TrainingOptions& train
 }
 
 }  // namespace
+
+TEST_CASE("a statistic of a single value is warned of where a replica or a tile takes it alone") {
+  using tests::convolution;
+  const partitioner::Network network = tests::chain({1, 2, 2},
+                                                    {tests::normalized(convolution(2, 3)),
+                                                     partitioner::MaxPool{2, 2},
+                                                     tests::normalized(convolution(3, 1))});
+  const auto warnings = [&](const engine::PartitionRequest& request,
+                            int ranks,
+                            Index images,
+                            engine::BatchNormMode mode = engine::BatchNormMode::Sync) {
+    std::string all;
+    const engine::SessionObserver observer{
+        .warning = [&all](const std::string& text) { all += text; }};
+    const auto partition = requested_partition(network, request, ranks, images);
+    warn_of_single_values(TrainingRequest{.model = "net.cfg"},
+                          network,
+                          make_plan(network, partition, images),
+                          mode,
+                          images,
+                          engine::Communicator(),
+                          observer);
+    return all;
+  };
+  CHECK(tests::has(warnings({}, 1, 1), "layer 2"));
+  CHECK(tests::has(warnings({}, 1, 1), "give --batch 2 or more"));
+  CHECK(warnings({}, 1, 2).empty());
+  const engine::PartitionRequest tied{.replicas = 2};
+  const engine::PartitionRequest independent{.replicas = 2,
+                                             .sync = partitioner::parse_synchronisation("local:4")};
+  CHECK(warnings(tied, 2, 2).empty());
+  CHECK(tests::has(warnings(independent, 2, 2), "give --batch 4 or more"));
+  CHECK(warnings(independent, 2, 4).empty());
+  const engine::PartitionRequest tiles{.grid = std::pair<Index, Index>{2, 2}};
+  CHECK(warnings(tiles, 4, 2).empty());
+  CHECK(tests::has(
+      warnings(
+          engine::PartitionRequest{.data_parallel_from = 0}, 2, 2, engine::BatchNormMode::PerTile),
+      "leave out --batch-norm tile"));
+}
 
 TEST_CASE("a batch of the request is one pass unless it says otherwise") {
   const auto training = training_options(TrainingRequest{.batch = 12}, model_with(64, 16, 100));

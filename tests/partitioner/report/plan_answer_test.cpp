@@ -56,6 +56,27 @@ TEST_CASE("the answer says how many times faster, and why") {
             "does not fit into its memory"));
 }
 
+TEST_CASE("tile sizes are advised about only where something is tiled") {
+  ExplainedPlan step = computing(1, 0);
+  step.time.idle_s = 3;
+  const auto advice = [&] { return plan_answer(of_two(step, step), memory_of({1, 1}), true); };
+  Group by_images;
+  by_images.images.parts = 2;
+  Group by_channels;
+  by_channels.channels.parts = 2;
+  Group tiled;
+  tiled.rows.parts = 2;
+  step.partition.groups = {by_images};
+  CHECK_FALSE(has(advice(), "tile sizes"));
+  CHECK(has(advice(), "shares of images"));
+  step.partition.groups = {by_channels};
+  CHECK(has(advice(), "shares of channels"));
+  step.partition.groups = {Group()};
+  CHECK(has(advice(), "nothing is shared out"));
+  step.partition.groups = {by_images, tiled};
+  CHECK(has(advice(), "tile sizes"));
+}
+
 TEST_CASE("without a profile the answer says how to get one") {
   const std::string answer = plan_answer(std::nullopt, memory_of({1 << 20}), false);
   CHECK(has(answer, "tessera probe"));

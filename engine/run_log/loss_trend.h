@@ -1,0 +1,35 @@
+// Whether training has diverged although every loss was a number: the loss at the end is far above
+// that of the beginning, and of guessing.
+
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "partitioner/base/region.h"
+
+namespace tessera::engine {
+
+struct RisenLoss {
+  double from = 0;  // of the first step, or of guessing where that is more
+  double to = 0;    // median of the last steps: single batches vary
+};
+
+class LossTrend {
+ public:
+  // `guess`: the loss of a network that gives all classes the same probability.
+  explicit LossTrend(double guess) : from_(guess) {}
+
+  // Of each step, in order. `first`: of a network that was not trained in an earlier part of the
+  // run, whose loss may be above that of guessing.
+  void add(double loss, bool first);
+
+  // Nothing where the loss did not rise to twice of what it was.
+  [[nodiscard]] std::optional<RisenLoss> risen() const;
+
+ private:
+  double from_;
+  std::deque<double> last_;
+};
+
+}  // namespace tessera::engine
