@@ -44,7 +44,7 @@ namespace tessera::tests {
   pass.ends_step = true;
   execution.forward(pass);
   NamedTensors out;
-  out["loss"] = {{1}, {execution.exchange_loss(pass).loss * pass.loss_scale}};
+  out["loss"] = {{1}, {execution.exchange_loss(pass).loss.total() * pass.loss_scale}};
   execution.clear_output_gradient();
   execution.backward(pass);
   execution.finish_gradients(pass);
