@@ -23,10 +23,10 @@ const char* suffix(ParameterKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-// Darknet's deviation of a weight: sqrt(2 / inputs of an output cell), inputs being the row of
-// weights of one output channel.
-double weight_deviation(const ParameterPlan& plan) {
-  return std::sqrt(2.0 / static_cast<double>(plan.shape.row));
+// Darknet's deviation of a weight: sqrt(2 / inputs of an output cell).
+double weight_deviation(const partitioner::Network& network, const ParameterPlan& plan) {
+  const Region cell{{0, 1}, {0, 1}, {0, 1}, {0, 1}};
+  return std::sqrt(2.0 / static_cast<double>(multiply_adds(network, plan.layer, cell)));
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ std::string parameter_name(const ParameterPlan& plan) {
 }
 
 std::vector<Index> parameter_shape(const partitioner::Network& network, const ParameterPlan& plan) {
-  if (plan.kind != ParameterKind::Weight) {
+  if (plan.kind != ParameterKind::Weight && plan.shape.row == 1) {
     return {plan.shape.channels};
   }
   if (const auto* spec =
@@ -137,7 +137,7 @@ void ParameterSet<T>::initialize(std::uint64_t seed) {
       std::fill_n(parameter.values.data(), parameter.values.size(), one ? T(1) : T(0));
       continue;
     }
-    const double deviation = weight_deviation(plan);
+    const double deviation = weight_deviation(*network_, plan);
     const bool normal =
         std::holds_alternative<partitioner::Convolution>(network_->layer(plan.layer).operation);
     const auto layer = static_cast<std::uint64_t>(plan.layer);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <fmt/format.h>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -196,6 +197,43 @@ void read_transposed(const InputFile& file,
   }
 }
 
+// Local layers lie as (cells, K, C x FH x FW) in a file.
+struct LocalOrder {
+  Index cells = 0;
+  Index filters = 0;
+  Index terms = 0;  // weights of one cell of a filter
+
+  // Calls visit(first, in file, count) for the runs of elements [begin, end) of (K, cells, terms)
+  // that lie together in a file.
+  template <class Visit>
+  void for_each_run(Index begin, Index end, Visit visit) const {
+    for (Index first = begin; first < end;) {
+      const Index term = first % terms;
+      const Index filter = first / terms / cells;
+      const Index cell = first / terms % cells;
+      const Index count = std::min(terms - term, end - first);
+      visit(first, (cell * filters + filter) * terms + term, count);
+      first += count;
+    }
+  }
+};
+
+std::optional<LocalOrder> local_order(const Network& network, int layer) {
+  if (!std::holds_alternative<partitioner::Local>(network.layer(layer).operation)) {
+    return std::nullopt;
+  }
+  const LayerParameters shapes = partitioner::layer_parameters(network, layer);
+  return LocalOrder{shapes.bias.row, shapes.bias.channels, shapes.weight.row / shapes.bias.row};
+}
+
+std::vector<float> in_file_order(const LocalOrder& order, const std::vector<float>& weights) {
+  std::vector<float> result(weights.size());
+  order.for_each_run(0, std::ssize(weights), [&](Index first, Index in_file, Index count) {
+    std::copy_n(weights.begin() + first, count, result.begin() + in_file);
+  });
+  return result;
+}
+
 // variance' + epsilon = (sqrt(variance) + 1e-6)^2, in double, rounded once.
 void normalise_as_ours(LayerWeights& layer, double epsilon) {
   for (std::size_t k = 0; k < layer.variance.size(); ++k) {
@@ -322,8 +360,15 @@ void DarknetWeightsReader::read_weight(int layer, Index begin, std::span<float> 
     }
     offset += part.count * kFloatBytes;
   }
-  if (transposed_ &&
-      std::holds_alternative<partitioner::Connected>(network_->layer(layer).operation)) {
+  if (const auto order = local_order(*network_, layer)) {
+    order->for_each_run(
+        begin, begin + std::ssize(out), [&](Index first, Index in_file, Index count) {
+          file_.read(offset + in_file * kFloatBytes,
+                     std::as_writable_bytes(out.subspan(static_cast<std::size_t>(first - begin),
+                                                        static_cast<std::size_t>(count))));
+        });
+  } else if (transposed_ &&
+             std::holds_alternative<partitioner::Connected>(network_->layer(layer).operation)) {
     read_transposed(file_, offset, shape, begin, out);
   } else {
     file_.read(offset + begin * kFloatBytes, std::as_writable_bytes(out));
@@ -349,6 +394,9 @@ void write_darknet_weights(const std::filesystem::path& path,
   for (int index = 0; index < network.size(); ++index) {
     LayerWeights layer = weights.layers[static_cast<std::size_t>(index)];
     normalise_as_darknet(layer, batch_norm_epsilon);
+    if (const auto order = local_order(network, index)) {
+      layer.weight = in_file_order(*order, layer.weight);
+    }
     for (const Part& part : parts_of(network, index)) {
       const std::vector<float>& values = layer.*part.values;
       expects(std::cmp_equal(values.size(), part.count), "weights have the model's sizes");

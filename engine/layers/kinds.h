@@ -13,9 +13,13 @@ std::unique_ptr<Layer<T>> make_convolutional(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_max_pool(const Site& site);
 template <class T>
+std::unique_ptr<Layer<T>> make_channel_pool(const Site& site);
+template <class T>
 std::unique_ptr<Layer<T>> make_average_pool(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_connected(const Site& site);
+template <class T>
+std::unique_ptr<Layer<T>> make_local(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_dropout(const Site& site);
 template <class T>
@@ -24,6 +28,8 @@ template <class T>
 std::unique_ptr<Layer<T>> make_cost(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_shortcut(const Site& site);
+template <class T>
+std::unique_ptr<Layer<T>> make_product(const Site& site);
 template <class T>
 std::unique_ptr<Layer<T>> make_route(const Site& site);
 template <class T>

@@ -11,7 +11,7 @@ class ShortcutLayer : public Layer<T> {
  public:
   explicit ShortcutLayer(const Site& site)
       : site_(site), shortcut_(std::get<partitioner::Shortcut>(site.spec().operation)) {
-    const partitioner::MapShape& source = site.input_shape(1);
+    const partitioner::MapShape& source = site.input_shape(1);  // others are like the target
     const partitioner::MapShape& target = site.spec().output;
     cells_.sample = std::max<Index>(source.rows / target.rows, 1);
     cells_.every = cells_.repeat = std::max<Index>(target.rows / source.rows, 1);
@@ -30,8 +30,14 @@ class ShortcutLayer : public Layer<T> {
       if (shortcut_.alpha != 1) {
         scale_cells(static_cast<T>(shortcut_.alpha), cells_.every, both, pre_activations);
       }
-      copy_cells(
-          cells_, static_cast<T>(shortcut_.beta), true, views.inputs[1], both, pre_activations);
+      for (std::size_t source = 1; source < views.inputs.size(); ++source) {
+        copy_cells(cells_,
+                   static_cast<T>(shortcut_.beta),
+                   true,
+                   views.inputs[source],
+                   both,
+                   pre_activations);
+      }
     }
     if (views.output.data != nullptr) {
       activate_forward(shortcut_.activation, View<const T>(pre_activations), region, views.output);
@@ -52,9 +58,11 @@ class ShortcutLayer : public Layer<T> {
                         views.output_gradient);
     }
     const Region both = shared(region);
-    if (!both.empty() && views.input_gradients[1].data != nullptr) {
-      copy_cells_backward(
-          cells_, static_cast<T>(shortcut_.beta), gradient, both, views.input_gradients[1]);
+    for (std::size_t source = 1; source < views.input_gradients.size(); ++source) {
+      if (!both.empty() && views.input_gradients[source].data != nullptr) {
+        copy_cells_backward(
+            cells_, static_cast<T>(shortcut_.beta), gradient, both, views.input_gradients[source]);
+      }
     }
     if (views.input_gradients[0].data != nullptr) {
       if (!both.empty() && shortcut_.alpha != 1) {

@@ -127,7 +127,8 @@ ConvolutionShape convolution_shape(const partitioner::Network& network, int laye
           convolution.size,
           convolution.stride,
           convolution.padding,
-          convolution.groups};
+          convolution.groups,
+          convolution.dilation};
 }
 
 Index workspace_elements(const partitioner::Network& network,

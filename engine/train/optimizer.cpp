@@ -54,7 +54,7 @@ struct Optimizer<T>::Rules {
 template <class T>
 typename Optimizer<T>::Rules Optimizer<T>::rules(const partitioner::ParameterPlan& plan,
                                                  Index step) const {
-  const T rate = static_cast<T>(learning_rate(options_, step));
+  const T rate = static_cast<T>(learning_rate(options_, step) * plan.learning.rate_factor);
   const bool decays = plan.kind == partitioner::ParameterKind::Weight;
   const T decay = decays ? static_cast<T>(options_.decay) : T(0);
   const double steps = static_cast<double>(step);
@@ -87,6 +87,9 @@ void Optimizer<T>::update(const Rules& rules,
 template <class T>
 void Optimizer<T>::update(ParameterSet<T>& parameters, std::size_t i, Index step) {
   Parameter<T>& parameter = parameters.all()[i];
+  if (!is_updated(*parameter.plan, step)) {
+    return;
+  }
   const Rules of_step = rules(*parameter.plan, step);
   for_each_owned_run(parameter, rank_, [&](Index at, Index held, Index count) {
     update(of_step,
@@ -103,6 +106,9 @@ void Optimizer<T>::update(const partitioner::ParameterPlan& plan,
                           Index step,
                           const T* gradient,
                           T* values) {
+  if (!is_updated(plan, step)) {
+    return;
+  }
   OptimizerState<T>& state = states_[i];
   update(rules(plan, step), state, {0, state.first.size()}, gradient, values);
 }

@@ -8,6 +8,9 @@
 // AdamW (Loshchilov, Hutter 2019) leaves the decay out of the gradient, and shrinks weights to
 // (1 - rate * decay) of themselves in each step.
 //
+// A layer may have a factor of its own for the rate, and steps or parameters in which it is held:
+// then nothing of it changes, its state included (partitioner::LearningRules).
+//
 // State belongs to who owns an element, as the update does: after it owners send new values, see
 // ParameterSet.
 

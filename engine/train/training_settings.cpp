@@ -270,6 +270,10 @@ class LayerSettings {
   void operator()(const partitioner::Route& /*layer*/) {}
   void operator()(const partitioner::Reorg& /*layer*/) {}
   void operator()(const partitioner::SpaceToDepth& /*layer*/) {}
+  void operator()(const partitioner::ChannelPool& /*layer*/) {}
+  void operator()(const partitioner::Local& /*layer*/) {}
+  void operator()(const partitioner::Sam& /*layer*/) {}
+  void operator()(const partitioner::ScaleChannels& /*layer*/) {}
 
  private:
   template <class Value>
@@ -280,6 +284,13 @@ class LayerSettings {
   Adder& settings_;
   int layer_;
 };
+
+void add_learning(const partitioner::LearningRules& rules, int layer, Adder& settings) {
+  const auto& [rate_factor, steps_held, norm_only] = rules;
+  settings.add(fmt::format("learning_rate of layer {}", layer), rate_factor);
+  settings.add(fmt::format("held steps of layer {}", layer), steps_held);
+  settings.add(fmt::format("train_only_bn of layer {}", layer), norm_only);
+}
 
 }  // namespace
 
@@ -292,6 +303,7 @@ TrainingSettings training_settings(const partitioner::TrainingOptions& training,
   add_augmentation(augmentation, is_detector(network), adder);
   for (int layer = 0; layer < network.size(); ++layer) {
     std::visit(LayerSettings(adder, layer), network.layer(layer).operation);
+    add_learning(network.layer(layer).learning, layer, adder);
   }
   return settings;
 }

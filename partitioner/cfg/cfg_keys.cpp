@@ -11,7 +11,6 @@ namespace {
 using enum KeyEffect;
 
 constexpr KeyRule kRules[] = {
-    {"convolutional", "dilation", Computed, "1"},
     {"convolutional", "antialiasing", Computed},
     {"convolutional", "assisted_excitation", Computed},
     {"convolutional", "share_index", Computed, ""},
@@ -27,16 +26,12 @@ constexpr KeyRule kRules[] = {
     {"convolutional", "coordconv", Computed},
     {"convolutional", "deform", Computed},
     {"convolutional", "flipped", Computed},
-    {"convolutional", "dot", Training},
-    {"convolutional", "grad_centr", Training},
+    {"convolutional", "dot", Computed},
+    {"convolutional", "grad_centr", Computed},
     {"convolutional", "angle", None},  // of rotate and stretch
     {"convolutional", "stream", None},
     {"convolutional", "wait_stream", None},
-    {"maxpool", "stride_x", Computed, "@stride"},
-    {"maxpool", "stride_y", Computed, "@stride"},
-    {"maxpool", "maxpool_depth", Computed},
     {"maxpool", "antialiasing", Computed},
-    {"maxpool", "out_channels", None},  // of maxpool_depth
     {"connected", "flipped", Computed},
     {"dropout", "dropblock", Computed},
     {"dropout", "dropblock_size_rel", None},  // of dropblock, as is the next
@@ -80,18 +75,15 @@ constexpr KeyRule kRules[] = {
     {"detection", "reorg", None},
 
     {"*", "truth", Computed},
-    {"*", "learning_rate", Training, "1"},
-    {"*", "clip", Training},
-    {"*", "smooth", Training},
-    {"*", "onlyforward", Training},
-    {"*", "dont_update", Training},
-    {"*", "burnin_update", Training},
-    {"*", "train_only_bn", Training},
+    {"*", "clip", Computed},
+    {"*", "smooth", Computed},
+    {"*", "onlyforward", Computed},
+    {"*", "burnin_update", Computed},
     {"*", "dontload", Training},
     {"*", "dontsave", Training},
     {"*", "dontloadscales", Training},
     {"*", "numload", Training},
-    {"*", "dynamic_minibatch", Training},
+    {"*", "dynamic_minibatch", Computed},
 
     {"net", "time_steps", Computed, "1"},
     {"net", "letter_box", Computed},

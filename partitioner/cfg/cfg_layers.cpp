@@ -22,7 +22,9 @@ constexpr Activation kActivations[] = {Activation::Linear,
                                        Activation::Tanh,
                                        Activation::Swish,
                                        Activation::Mish,
-                                       Activation::Ramp};
+                                       Activation::Ramp,
+                                       Activation::HardMish,
+                                       Activation::Gelu};
 
 struct ReadLayer {
   Operation operation;
@@ -66,6 +68,22 @@ PerAxis per_axis(CfgOptions& options, const AxisKeys& keys, Index usual) {
   return {options.integer(keys.rows, both), options.integer(keys.cols, both)};
 }
 
+// Darknet multiplies the padding by the dilation, and takes the shape of the map to be that of a
+// convolution without either: the two agree where the padding is half of what a filter overlaps.
+void dilate(CfgOptions& options, Convolution& convolution) {
+  constexpr Index kMostDilation = 1024;
+  const Index dilation = options.integer("dilation", 1, 1, kMostDilation);
+  if (dilation == 1 || convolution.size == 1) {
+    return;
+  }
+  if (convolution.size.rows - 1 != 2 * convolution.padding.rows ||
+      convolution.size.cols - 1 != 2 * convolution.padding.cols) {
+    options.refuse("dilation", "needs filters of an odd size, and pad=1");
+  }
+  convolution.dilation = dilation;
+  convolution.padding = {convolution.padding.rows * dilation, convolution.padding.cols * dilation};
+}
+
 ReadLayer read_convolution(CfgOptions& options, int layer) {
   Convolution convolution;
   convolution.filters = options.integer("filters", 1);
@@ -75,6 +93,7 @@ ReadLayer read_convolution(CfgOptions& options, int layer) {
   if (options.integer("pad", 0) != 0) {
     convolution.padding = {convolution.size.rows / 2, convolution.size.cols / 2};
   }
+  dilate(options, convolution);
   convolution.groups = options.integer("groups", 1);
   convolution.batch_normalize = options.flag("batch_normalize", false);
   convolution.activation = activation(options, Activation::Logistic);
@@ -82,9 +101,17 @@ ReadLayer read_convolution(CfgOptions& options, int layer) {
 }
 
 ReadLayer read_maxpool(CfgOptions& options, int layer) {
+  if (options.flag("maxpool_depth", false)) {
+    for (const std::string_view key : {"size", "stride", "stride_x", "stride_y", "padding"}) {
+      (void)options.has(key);  // of windows, which a maximum over channels does not have
+    }
+    return {ChannelPool{.outputs = options.integer("out_channels", 1)}, {layer - 1}};
+  }
+  (void)options.has("out_channels");
   MaxPool pool;
-  pool.stride = options.integer("stride", 1, 1);
-  pool.size = options.integer("size", pool.stride, 1, kLargestPool);
+  const Index stride = options.integer("stride", 1, 1);
+  pool.stride = {options.integer("stride_y", stride, 1), options.integer("stride_x", stride, 1)};
+  pool.size = options.integer("size", stride, 1, kLargestPool);
   pool.padding = options.integer("padding", pool.size - 1);
   return {pool, {layer - 1}};
 }
@@ -99,6 +126,21 @@ ReadLayer read_connected(CfgOptions& options, int layer) {
   connected.batch_normalize = options.flag("batch_normalize", false);
   connected.activation = activation(options, Activation::Logistic);
   return {connected, {layer - 1}};
+}
+
+ReadLayer read_local(CfgOptions& options, int layer) {
+  Local local;
+  local.filters = options.integer("filters", 1);
+  local.size = options.integer("size", 1);
+  local.stride = options.integer("stride", 1);
+  // Darknet pads by one cell whatever the size, for a map that would take half the size.
+  const bool pads = options.integer("pad", 0) != 0;
+  if (pads && local.size != 3) {
+    options.refuse("pad", "needs size=3");
+  }
+  local.padding = pads ? 1 : 0;
+  local.activation = activation(options, Activation::Logistic);
+  return {local, {layer - 1}};
 }
 
 ReadLayer read_dropout(CfgOptions& options, int layer) {
@@ -124,18 +166,37 @@ ReadLayer read_cost(CfgOptions& options, int layer) {
 }
 
 ReadLayer read_shortcut(CfgOptions& options, int layer) {
-  if (!options.has("from")) {
+  std::vector<int> inputs = {layer - 1};
+  for (const Index number : options.integers("from")) {
+    inputs.push_back(named_layer(options, "from", number, layer));
+  }
+  if (inputs.size() == 1) {
     options.refuse("from", "missing: the layer to add, such as from=-3");
   }
-  if (options.word("from", "").find(',') != std::string::npos) {
-    options.refuse("from", "adding more than one layer is not supported: give one layer");
-  }
-  const int from = named_layer(options, "from", options.integer("from", 0), layer);
   Shortcut shortcut;
   shortcut.activation = activation(options, Activation::Linear);
   shortcut.alpha = options.real("alpha", 1);
   shortcut.beta = options.real("beta", 1);
-  return {shortcut, {layer - 1, from}};
+  return {shortcut, std::move(inputs)};
+}
+
+// The other layer that this one reads.
+int read_from(CfgOptions& options, int layer) {
+  if (!options.has("from")) {
+    options.refuse("from", "missing: the layer to multiply, such as from=-3");
+  }
+  return named_layer(options, "from", options.integer("from", 0), layer);
+}
+
+ReadLayer read_sam(CfgOptions& options, int layer) {
+  return {Sam{.activation = activation(options, Activation::Linear)},
+          {layer - 1, read_from(options, layer)}};
+}
+
+ReadLayer read_scale_channels(CfgOptions& options, int layer) {
+  return {ScaleChannels{.activation = activation(options, Activation::Linear),
+                        .by_place = options.flag("scale_wh", false)},
+          {layer - 1, read_from(options, layer)}};
 }
 
 ReadLayer read_route(CfgOptions& options, int layer) {
@@ -333,10 +394,13 @@ constexpr Section kSections[] = {
     {"maxpool", "max", read_maxpool},
     {"avgpool", "avg", read_avgpool},
     {"connected", "conn", read_connected},
+    {"local", "local", read_local},
     {"dropout", "dropout", read_dropout},
     {"softmax", "soft", read_softmax},
     {"cost", "cost", read_cost},
     {"shortcut", "shortcut", read_shortcut},
+    {"sam", "sam", read_sam},
+    {"scale_channels", "scale_channels", read_scale_channels},
     {"route", "route", read_route},
     {"upsample", "upsample", read_upsample},
     {"reorg", "reorg", read_reorg},
@@ -349,33 +413,12 @@ constexpr Section kSections[] = {
 
 // Layers of Darknet and its forks that this program does not train.
 constexpr std::string_view kOtherSections[] = {
-    "Gaussian_yolo",
-    "iseg",
-    "local",
-    "local_avgpool",
-    "deconvolutional",
-    "deconv",
-    "activation",
-    "logistic",
-    "l2norm",
-    "normalization",
-    "lrn",
-    "batchnorm",
-    "rnn",
-    "gru",
-    "lstm",
-    "crnn",
-    "conv_lstm",
-    "history",
-    "scale_channels",
-    "sam",
-    "contrastive",
-    "implicit_add",
-    "implicit_mul",
-    "silence",
-    "empty",
-    "reorg3d",
-    "reorg_old",
+    "Gaussian_yolo", "iseg",        "local_avgpool", "deconvolutional",
+    "deconv",        "activation",  "logistic",      "l2norm",
+    "normalization", "lrn",         "batchnorm",     "rnn",
+    "gru",           "lstm",        "crnn",          "conv_lstm",
+    "history",       "contrastive", "implicit_add",  "implicit_mul",
+    "silence",       "empty",       "reorg3d",       "reorg_old",
 };
 
 const Section& section_of(const CfgOptions& options) {
@@ -415,8 +458,13 @@ void read_layer(CfgOptions& options, Network& network) {
   const Section& section = section_of(options);
   options.apply_rules(section.name);
   ReadLayer read = section.read(options, layer);
+  constexpr Index kMostSteps = 1'000'000'000;
+  const LearningRules learning{.rate_factor = options.real("learning_rate", 1, 0),
+                               .steps_held = options.integer("dont_update", 0, 0, kMostSteps),
+                               .norm_only = options.flag("train_only_bn", false)};
   try {
     add_layer(network, read.operation, std::move(read.inputs), line);
+    network.layers.back().learning = learning;
   } catch (const std::invalid_argument& error) {
     throw InputError(options.file(), line, '[' + options.section().name + "] " + error.what());
   }

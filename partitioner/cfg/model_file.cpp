@@ -238,6 +238,15 @@ void freeze_where_told(const CfgSection& section, int layer, const std::string& 
   }
 }
 
+// train_only_bn says it of all layers before, too.
+void hold_weights_where_told(Network& network) {
+  bool held = false;
+  for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer) {
+    held = held || layer->learning.norm_only;
+    layer->learning.norm_only = held;
+  }
+}
+
 }  // namespace
 
 ModelFile parse_model(const std::string& text, const std::string& name) {
@@ -277,6 +286,7 @@ ModelFile parse_model(const std::string& text, const std::string& name) {
     freeze_where_told(
         sections[static_cast<std::size_t>(last_frozen) + 1], last_frozen, name, model.network);
   }
+  hold_weights_where_told(model.network);
   return model;
 }
 

@@ -337,7 +337,7 @@ LayerSeconds layer_seconds(const Network& network,
     seconds.backward_data_s =
         data ? run(kernels.backward_data, ConvolutionPass::BackwardData, back) : 0;
   } else if (rated_as == RatedAs::Product) {
-    const Index features = network.shape(spec.inputs[0]).volume();
+    const Index features = multiply_adds(network, layer, {{0, 1}, {0, 1}, {0, 1}, {0, 1}});
     seconds.forward_s = connected_seconds(device, features, computed);
     seconds.backward_weights_s = back.empty() ? 0 : connected_seconds(device, features, back);
     seconds.backward_data_s = data ? seconds.backward_weights_s : 0;

@@ -21,6 +21,9 @@ constexpr LayerTraits kRow<MaxPool> = {.name = "maxpool",
                                        .channel_slice = ChannelSlice::SameChannels,
                                        .keeps_argmax = true};
 template <>
+constexpr LayerTraits kRow<ChannelPool> = {
+    .name = "maxpool_depth", .rated_as = RatedAs::Pool, .keeps_argmax = true};
+template <>
 constexpr LayerTraits kRow<AvgPool> = {
     .name = "avgpool", .channel_slice = ChannelSlice::SameChannels, .reads_whole_map = true};
 template <>
@@ -29,6 +32,11 @@ constexpr LayerTraits kRow<Connected> = {.name = "connected",
                                          .rated_as = RatedAs::Product,
                                          .reads_whole_map = true,
                                          .backward_reads_inputs = true};
+template <>
+constexpr LayerTraits kRow<Local> = {.name = "local",
+                                     .has_weights = true,
+                                     .rated_as = RatedAs::Product,
+                                     .backward_reads_inputs = true};
 template <>
 constexpr LayerTraits kRow<Dropout> = {
     .name = "dropout", .channel_slice = ChannelSlice::SameChannels, .passes_input_on = true};
@@ -46,9 +54,17 @@ constexpr LayerTraits kRow<Cost> = {.name = "cost",
                                     .backward_reads_output = true,
                                     .loss = LossForm::SquaredError};
 template <>
-constexpr LayerTraits kRow<Shortcut> = {.name = "shortcut", .inputs = 2};
+constexpr LayerTraits kRow<Shortcut> = {.name = "shortcut", .inputs = 2, .more_inputs = true};
 template <>
-constexpr LayerTraits kRow<Route> = {.name = "route", .inputs = kAnyInputs};
+constexpr LayerTraits kRow<Sam> = {.name = "sam",
+                                   .inputs = 2,
+                                   .channel_slice = ChannelSlice::SameChannels,
+                                   .backward_reads_inputs = true};
+template <>
+constexpr LayerTraits kRow<ScaleChannels> = {
+    .name = "scale_channels", .inputs = 2, .backward_reads_inputs = true};
+template <>
+constexpr LayerTraits kRow<Route> = {.name = "route", .more_inputs = true};
 template <>
 constexpr LayerTraits kRow<Upsample> = {.name = "upsample",
                                         .channel_slice = ChannelSlice::SameChannels};

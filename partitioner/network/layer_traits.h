@@ -25,11 +25,10 @@ enum class ChannelSlice {
 // What a layer makes of targets where it is a loss, see losses.h.
 enum class LossForm { None, CrossEntropy, SquaredError, Boxes };
 
-inline constexpr std::size_t kAnyInputs = 0;  // one or more
-
 struct LayerTraits {
   const char* name = "";     // of the section that makes such a layer
-  std::size_t inputs = 1;    // how many, or kAnyInputs
+  std::size_t inputs = 1;    // how many
+  bool more_inputs = false;  // or more than that
   bool has_weights = false;  // filters, or a matrix
   RatedAs rated_as = RatedAs::Elementwise;
   ChannelSlice channel_slice = ChannelSlice::MoreChannels;
@@ -72,7 +71,8 @@ struct LayerTraits {
 
 // Whether the slope of an activation can only be told from what it was applied to.
 [[nodiscard]] constexpr bool slope_needs_input(Activation activation) {
-  return activation == Activation::Swish || activation == Activation::Mish;
+  return activation == Activation::Swish || activation == Activation::Mish ||
+         activation == Activation::HardMish || activation == Activation::Gelu;
 }
 
 // Whether the pre-activations that the activation starts from stand beside the output, and are kept

@@ -70,7 +70,7 @@ void require_weights(Index outputs, Index row) {
 // Windows along one dimension: `before` and `after` cells of border. Every one must touch the map.
 struct Windows {
   const char* kind = "";
-  Index size = 1;
+  Index size = 1;  // from the first cell to the last
   Index stride = 1;
   Index before = 0;
   Index after = 0;
@@ -106,6 +106,11 @@ MapShape output_shape(const Convolution& convolution, const Shapes& inputs) {
   require_numbers("stride", convolution.stride);
   require_numbers("padding", convolution.padding, 0);
   require_number("groups", convolution.groups);
+  require_number("dilation", convolution.dilation);
+  for (const Index size : {convolution.size.rows, convolution.size.cols}) {
+    require_number(
+        "size - 1 times dilation", saturating_product(size - 1, convolution.dilation), 0);
+  }
   require(in.channels % convolution.groups == 0,
           "groups=" + text(convolution.groups) + " does not divide the " + text(in.channels) +
               " input channels");
@@ -116,16 +121,16 @@ MapShape output_shape(const Convolution& convolution, const Shapes& inputs) {
       "a filter", in.channels / convolution.groups, convolution.size.rows, convolution.size.cols);
   require_weights(convolution.filters,
                   in.channels / convolution.groups * convolution.size.product());
-  const auto windows = [&](Index PerAxis::*axis) {
+  const auto windows = [&](const WindowAxis& axis) {
     return Windows{.kind = "convolution",
-                   .size = convolution.size.*axis,
-                   .stride = convolution.stride.*axis,
-                   .before = convolution.padding.*axis,
-                   .after = convolution.padding.*axis};
+                   .size = axis.extent(),
+                   .stride = axis.stride,
+                   .before = axis.padding,
+                   .after = axis.padding};
   };
   return {convolution.filters,
-          window_count(windows(&PerAxis::rows), "rows", in.rows),
-          window_count(windows(&PerAxis::cols), "columns", in.cols)};
+          window_count(windows(convolution.rows()), "rows", in.rows),
+          window_count(windows(convolution.cols()), "columns", in.cols)};
 }
 
 MapShape output_shape(const MaxPool& pool, const Shapes& inputs) {
@@ -133,16 +138,32 @@ MapShape output_shape(const MaxPool& pool, const Shapes& inputs) {
   require_number("size", pool.size);
   require(pool.size <= kLargestPool,
           "pooling size " + text(pool.size) + " is more than " + text(kLargestPool));
-  require_number("stride", pool.stride);
+  require_numbers("stride", pool.stride);
   require_number("padding", pool.padding, 0);
-  const Windows windows{.kind = "pooling",
-                        .size = pool.size,
-                        .stride = pool.stride,
-                        .before = pool.padding / 2,
-                        .after = pool.padding - pool.padding / 2};
+  const auto windows = [&](const WindowAxis& axis) {
+    return Windows{.kind = "pooling",
+                   .size = axis.size,
+                   .stride = axis.stride,
+                   .before = axis.padding,
+                   .after = pool.padding - axis.padding};
+  };
   return {in.channels,
-          window_count(windows, "rows", in.rows),
-          window_count(windows, "columns", in.cols)};
+          window_count(windows(pool.rows()), "rows", in.rows),
+          window_count(windows(pool.cols()), "columns", in.cols)};
+}
+
+MapShape output_shape(const ChannelPool& pool, const Shapes& inputs) {
+  const MapShape& in = inputs[0];
+  require_number("out_channels", pool.outputs);
+  require(pool.outputs <= in.channels,
+          "out_channels=" + text(pool.outputs) + " are more than the " + text(in.channels) +
+              " input channels");
+  const Index together = (in.channels + pool.outputs - 1) / pool.outputs;
+  require(together <= kMostPooledChannels,
+          "out_channels=" + text(pool.outputs) + " of " + text(in.channels) +
+              " input channels: each would be the largest of " + text(together) + ", more than " +
+              text(kMostPooledChannels));
+  return {pool.outputs, in.rows, in.cols};
 }
 
 MapShape output_shape(const AvgPool& /*pool*/, const Shapes& inputs) {
@@ -153,6 +174,26 @@ MapShape output_shape(const Connected& connected, const Shapes& inputs) {
   require_number("output", connected.outputs);
   require_weights(connected.outputs, inputs[0].volume());
   return {connected.outputs, 1, 1};
+}
+
+MapShape output_shape(const Local& local, const Shapes& inputs) {
+  const MapShape& in = inputs[0];
+  require_number("filters", local.filters);
+  require_number("size", local.size);
+  require_number("stride", local.stride);
+  require_number("padding", local.padding, 0);
+  const Windows windows{.kind = "local",
+                        .size = local.size,
+                        .stride = local.stride,
+                        .before = local.padding,
+                        .after = local.padding};
+  const MapShape out{local.filters,
+                     window_count(windows, "rows", in.rows),
+                     window_count(windows, "columns", in.cols)};
+  require_map(out);
+  require_tensor("a filter", in.channels, local.size, local.size);
+  require_weights(out.volume(), in.channels * local.size * local.size);
+  return out;
 }
 
 MapShape output_shape(const Dropout& dropout, const Shapes& inputs) {
@@ -181,6 +222,11 @@ MapShape output_shape(const Cost& /*cost*/, const Shapes& inputs) {
 
 MapShape output_shape(const Shortcut& /*shortcut*/, const Shapes& inputs) {
   const MapShape& out = inputs[0];
+  for (std::size_t i = 1; i < inputs.size() && inputs.size() > 2; ++i) {
+    require(inputs[i] == out,
+            "a shortcut from several layers, of maps of " + text(out) + " and " + text(inputs[i]) +
+                " (channels x rows x columns): all must have the same shape");
+  }
   const MapShape& source = inputs[1];
   const bool sampled = source.rows % out.rows == 0 && source.cols % out.cols == 0 &&
                        source.rows / out.rows == source.cols / out.cols;
@@ -191,6 +237,24 @@ MapShape output_shape(const Shortcut& /*shortcut*/, const Shapes& inputs) {
               " (channels x rows x columns): rows and columns must be the same multiple of one "
               "another");
   return out;
+}
+
+MapShape output_shape(const Sam& /*sam*/, const Shapes& inputs) {
+  require(inputs[0] == inputs[1],
+          "sam multiplies maps of " + text(inputs[0]) + " and " + text(inputs[1]) +
+              " (channels x rows x columns): they must have the same shape");
+  return inputs[0];
+}
+
+MapShape output_shape(const ScaleChannels& scale, const Shapes& inputs) {
+  const MapShape& map = inputs[1];
+  const MapShape expected =
+      scale.by_place ? MapShape{1, map.rows, map.cols} : MapShape{map.channels, 1, 1};
+  require(inputs[0] == expected,
+          "scale_channels of a map of " + text(map) +
+              " (channels x rows x columns) takes factors of " + text(expected) +
+              ", but the layer before it has a map of " + text(inputs[0]));
+  return map;
 }
 
 MapShape output_shape(const Route& route, const Shapes& inputs) {
@@ -312,14 +376,11 @@ void require_inputs(const Network& network,
                     const Operation& operation,
                     const std::vector<int>& inputs) {
   const std::string kind = kind_name(operation);
-  const std::size_t expected = layer_traits(operation).inputs;
-  if (expected == kAnyInputs) {
-    require(!inputs.empty(), kind + " needs at least one input");
-  } else {
-    require(inputs.size() == expected,
-            kind + " takes " + std::to_string(expected) + " inputs, not " +
-                std::to_string(inputs.size()));
-  }
+  const LayerTraits& traits = layer_traits(operation);
+  require(inputs.size() == traits.inputs || (traits.more_inputs && inputs.size() > traits.inputs),
+          kind + " takes " + std::to_string(traits.inputs) +
+              (traits.more_inputs ? " or more" : "") + " inputs, not " +
+              std::to_string(inputs.size()));
   for (const int map : inputs) {
     require(map >= kImage && map < network.size(),
             kind + " at index " + std::to_string(network.size()) + " cannot read layer " +
@@ -424,6 +485,10 @@ const char* activation_name(Activation activation) {
       return "mish";
     case Activation::Ramp:
       return "ramp";
+    case Activation::HardMish:
+      return "hard_mish";
+    case Activation::Gelu:
+      return "gelu";
   }
   expects(false, "an activation is one of the enumerators");
   return "";
@@ -440,6 +505,12 @@ LayerParameters layer_parameters(const Network& network, int layer) {
                         ? in.volume()
                         : in.channels / convolution->groups * convolution->size.product();
   LayerParameters parameters;
+  if (const auto* local = std::get_if<Local>(&spec.operation)) {
+    const Index cells = spec.output.rows * spec.output.cols;
+    parameters.weight = {local->filters, cells * in.channels * local->size * local->size};
+    parameters.bias = {local->filters, cells};
+    return parameters;
+  }
   parameters.weight = {spec.output.channels, row};
   const ParameterShape vector{parameters.weight.channels, 1};
   parameters.bias = vector;
@@ -452,7 +523,9 @@ LayerParameters layer_parameters(const Network& network, int layer) {
 }
 
 Index multiply_adds(const Network& network, int layer, const Region& output) {
-  return saturating_product(output.volume(), layer_parameters(network, layer).weight.row);
+  const LayerParameters parameters = layer_parameters(network, layer);
+  const Index filters = std::max<Index>(parameters.bias.row, 1);  // for each channel
+  return saturating_product(output.volume(), parameters.weight.row / filters);
 }
 
 }  // namespace tessera::partitioner

@@ -52,13 +52,30 @@ struct PerAxis {
 struct WindowAxis {
   Index size = 1;
   Index stride = 1;
-  Index padding = 0;  // cells of border on each side
+  Index padding = 0;   // cells of border on each side
+  Index dilation = 1;  // from one tap to the next
+
+  // Cells from a window's first tap to its last, both included.
+  [[nodiscard]] constexpr Index extent() const { return (size - 1) * dilation + 1; }
 };
 
-enum class Activation { Linear, Relu, Leaky, Relu6, Elu, Logistic, Tanh, Swish, Mish, Ramp };
+enum class Activation {
+  Linear,
+  Relu,
+  Leaky,
+  Relu6,
+  Elu,
+  Logistic,
+  Tanh,
+  Swish,
+  Mish,
+  Ramp,
+  HardMish,
+  Gelu
+};
 
 // out[k] = activation(normalise(sum over c, fh, fw of weight[k][c][fh][fw] * in[c][row * stride +
-// fh - padding][...]) + bias[k])
+// fh * dilation - padding][...]) + bias[k])
 struct Convolution {
   Index filters = 1;    // output channels, K
   PerAxis size = 1;     // of a filter: FH x FW
@@ -67,9 +84,10 @@ struct Convolution {
   Index groups = 1;     // filter k sees the input channels of its group only
   bool batch_normalize = false;
   Activation activation = Activation::Logistic;
+  Index dilation = 1;  // from one tap of a filter to the next
 
-  [[nodiscard]] WindowAxis rows() const { return {size.rows, stride.rows, padding.rows}; }
-  [[nodiscard]] WindowAxis cols() const { return {size.cols, stride.cols, padding.cols}; }
+  [[nodiscard]] WindowAxis rows() const { return {size.rows, stride.rows, padding.rows, dilation}; }
+  [[nodiscard]] WindowAxis cols() const { return {size.cols, stride.cols, padding.cols, dilation}; }
   friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 
@@ -79,9 +97,22 @@ struct Convolution {
 inline constexpr Index kLargestPool = 16;
 struct MaxPool {
   Index size = 1;
-  Index stride = 1;
+  PerAxis stride = 1;
   Index padding = 0;
+
+  [[nodiscard]] WindowAxis rows() const { return {size, stride.rows, padding / 2}; }
+  [[nodiscard]] WindowAxis cols() const { return {size, stride.cols, padding / 2}; }
+  // Whether windows neither overlap nor leave cells out.
+  [[nodiscard]] bool divides_map() const { return stride == size; }
   friend bool operator==(const MaxPool&, const MaxPool&) = default;
+};
+
+// Output channel k is the largest of the input channels k, k + outputs, k + 2 * outputs, ... of the
+// same cell. Which of them it was is kept in a byte.
+inline constexpr Index kMostPooledChannels = 256;
+struct ChannelPool {
+  Index outputs = 1;
+  friend bool operator==(const ChannelPool&, const ChannelPool&) = default;
 };
 
 // The mean of each whole map: output (C, 1, 1).
@@ -95,6 +126,18 @@ struct Connected {
   bool batch_normalize = false;
   Activation activation = Activation::Logistic;
   friend bool operator==(const Connected&, const Connected&) = default;
+};
+
+// As a convolution, but each cell of the output has filters and biases of its own.
+struct Local {
+  Index filters = 1;
+  Index size = 1;
+  Index stride = 1;
+  Index padding = 0;
+  Activation activation = Activation::Logistic;
+
+  [[nodiscard]] WindowAxis axis() const { return {size, stride, padding}; }
+  friend bool operator==(const Local&, const Local&) = default;
 };
 
 struct Dropout {
@@ -119,15 +162,29 @@ struct Cost {
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
-// inputs[0] + inputs[1], of different shapes too: the lesser number of channels; a source larger by
-// k is sampled at every k-th cell, a smaller one is added at every k-th cell. Output has the shape
-// of inputs[0]. out = activation(alpha * inputs[0] + beta * inputs[1]) where the two meet,
-// activation(inputs[0]) elsewhere.
+// out = activation(alpha * inputs[0] + beta * (inputs[1] + inputs[2] + ...)), of the shape of
+// inputs[0]. Several sources all have that shape. A single one may have another: the lesser number
+// of channels; a source larger by k is sampled at every k-th cell, a smaller one is added at every
+// k-th cell. Where it does not meet inputs[0], out = activation(inputs[0]).
 struct Shortcut {
   Activation activation = Activation::Linear;
   double alpha = 1;
   double beta = 1;
   friend bool operator==(const Shortcut&, const Shortcut&) = default;
+};
+
+// out = activation(inputs[0] * inputs[1]), value by value.
+struct Sam {
+  Activation activation = Activation::Linear;
+  friend bool operator==(const Sam&, const Sam&) = default;
+};
+
+// inputs[1], each channel multiplied by its value of inputs[0], a map of (C, 1, 1); with
+// `by_place`, each row and column by that of inputs[0], a map of (1, H, W).
+struct ScaleChannels {
+  Activation activation = Activation::Linear;
+  bool by_place = false;
+  friend bool operator==(const ScaleChannels&, const ScaleChannels&) = default;
 };
 
 // Its inputs one behind the other along the channels; of each input only slice `group` of `groups`
@@ -173,12 +230,16 @@ struct Crop {
 
 using Operation = std::variant<Convolution,
                                MaxPool,
+                               ChannelPool,
                                AvgPool,
                                Connected,
+                               Local,
                                Dropout,
                                Softmax,
                                Cost,
                                Shortcut,
+                               Sam,
+                               ScaleChannels,
                                Route,
                                Upsample,
                                Reorg,
@@ -187,6 +248,14 @@ using Operation = std::variant<Convolution,
                                YoloHead,
                                RegionHead,
                                GridHead>;
+
+// How a layer learns, where it does.
+struct LearningRules {
+  double rate_factor = 1;  // of the learning rate
+  Index steps_held = 0;    // the first steps of a training, in which nothing of it changes
+  bool norm_only = false;  // only scale and shift of its normalisation change by gradients
+  friend bool operator==(const LearningRules&, const LearningRules&) = default;
+};
 
 struct LayerSpec {
   Operation operation;
@@ -198,6 +267,7 @@ struct LayerSpec {
   // Whether the backward pass comes to it: it learns, or a layer that it depends on does. Of a
   // network without frozen layers: always.
   bool has_backward = true;
+  LearningRules learning = {};
 };
 
 // Layers that follow each other, both ends included.
@@ -261,7 +331,8 @@ void freeze(Network& network, int last);
 // A parameter tensor of a layer; sizes in elements. `row` elements belong to each output channel.
 struct ParameterShape {
   Index channels = 0;  // K
-  Index row = 0;       // weights: channels / groups * FH * FW; vectors: 1
+  Index row = 0;       // weights: channels / groups * FH * FW; vectors: 1; of a Local layer, those
+                       // of all cells, one behind the other
 };
 
 // What a layer has to learn, and the statistics it keeps. All are 0 x 0 for layers without

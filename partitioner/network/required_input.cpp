@@ -24,9 +24,10 @@ Index ceiling_quotient(Index numerator, Index denominator) {
   return (numerator + denominator - 1) / denominator;
 }
 
-// Windows of `size` cells, window i starting at i * stride - before.
-Range window_cells(const Range& windows, Index size, Index stride, Index before) {
-  return {windows.begin * stride - before, (windows.end - 1) * stride - before + size};
+// The cells from the first of some windows to the last, window i starting at i * stride - padding.
+Range window_cells(const WindowAxis& axis, const Range& windows) {
+  const Index begin = windows.begin * axis.stride - axis.padding;
+  return {begin, begin + (windows.size() - 1) * axis.stride + axis.extent()};
 }
 
 // Input cell i is output cell i * stride ... i * stride + stride - 1.
@@ -42,21 +43,29 @@ Region required(const Convolution& convolution, const Reading& reading, const Re
   const Index filters_per_group = convolution.filters / convolution.groups;
   const Index channels_per_group = reading.in.channels / convolution.groups;
   const Range groups = coarser_cells(output.channels, filters_per_group);
-  return {
-      output.images,
-      {groups.begin * channels_per_group, groups.end * channels_per_group},
-      window_cells(
-          output.rows, convolution.size.rows, convolution.stride.rows, convolution.padding.rows),
-      window_cells(
-          output.cols, convolution.size.cols, convolution.stride.cols, convolution.padding.cols)};
+  return {output.images,
+          {groups.begin * channels_per_group, groups.end * channels_per_group},
+          window_cells(convolution.rows(), output.rows),
+          window_cells(convolution.cols(), output.cols)};
 }
 
 Region required(const MaxPool& pool, const Reading& reading, const Region& output) {
   const Region windows{output.images,
                        output.channels,
-                       window_cells(output.rows, pool.size, pool.stride, pool.padding / 2),
-                       window_cells(output.cols, pool.size, pool.stride, pool.padding / 2)};
+                       window_cells(pool.rows(), output.rows),
+                       window_cells(pool.cols(), output.cols)};
   return intersect(windows, whole_images(reading, output.images));
+}
+
+// Of the channels k, k + outputs, ... for each k of the output.
+Region required(const ChannelPool& pool, const Reading& reading, const Region& output) {
+  const Range& ks = output.channels;
+  const Index before = (reading.in.channels - 1) / pool.outputs * pool.outputs;
+  const Index in_last_round = reading.in.channels - before;  // outputs that have a channel there
+  Region region = output;
+  region.channels.end = ks.begin < in_last_round ? before + std::min(ks.end, in_last_round)
+                                                 : before - pool.outputs + ks.end;
+  return region;
 }
 
 Region required(const AvgPool& /*pool*/, const Reading& reading, const Region& output) {
@@ -65,6 +74,14 @@ Region required(const AvgPool& /*pool*/, const Reading& reading, const Region& o
 
 Region required(const Connected& /*connected*/, const Reading& reading, const Region& output) {
   return whole_images(reading, output.images);
+}
+
+Region required(const Local& local, const Reading& reading, const Region& output) {
+  const Region windows{output.images,
+                       {0, reading.in.channels},
+                       window_cells(local.axis(), output.rows),
+                       window_cells(local.axis(), output.cols)};
+  return intersect(windows, whole_images(reading, output.images));
 }
 
 Region required(const Dropout& /*dropout*/, const Reading& /*reading*/, const Region& output) {
@@ -97,7 +114,7 @@ Region required(const Cost& /*cost*/, const Reading& /*reading*/, const Region& 
 // source.
 Range added_cells(const Range& cells, Index out, Index in) {
   if (in >= out) {
-    return window_cells(cells, 1, in / out, 0);
+    return window_cells({.size = 1, .stride = in / out}, cells);
   }
   const Index every = out / in;
   return {ceiling_quotient(cells.begin, every), ceiling_quotient(cells.end, every)};
@@ -112,6 +129,21 @@ Region required(const Shortcut& /*shortcut*/, const Reading& reading, const Regi
           intersect(output.channels, {0, reading.in.channels}),
           added_cells(output.rows, out.rows, reading.in.rows),
           added_cells(output.cols, out.cols, reading.in.cols)};
+}
+
+Region required(const Sam& /*sam*/, const Reading& /*reading*/, const Region& output) {
+  return output;
+}
+
+Region required(const ScaleChannels& scale, const Reading& reading, const Region& output) {
+  Region region = output;
+  if (reading.input == 0 && scale.by_place) {
+    region.channels = {0, 1};
+  } else if (reading.input == 0) {
+    region.rows = {0, 1};
+    region.cols = {0, 1};
+  }
+  return region;
 }
 
 Region required(const Route& route, const Reading& reading, const Region& output) {

@@ -95,6 +95,9 @@ std::optional<std::string> obstacle(ConvolutionKernel kernel, const Network& net
   if (!(convolution->stride == 1)) {
     return differs("a stride", convolution->stride);
   }
+  if (convolution->dilation != 1) {
+    return fmt::format("has a dilation of {}", convolution->dilation);
+  }
   if (!convolution->padding.is_square()) {
     return differs("an unequal padding", convolution->padding);
   }
@@ -113,10 +116,10 @@ bool weights_from_argmax(ConvolutionKernel backward_weights, const Network& netw
   const auto* pool = std::get_if<MaxPool>(&network.layer(layer + 1).operation);
   const Index channels = network.shape(network.layer(layer).inputs[0]).channels;
   return backward_weights == ConvolutionKernel::Direct && !convolution->batch_normalize &&
-         convolution->groups == 1 && convolution->stride.rows <= kMostSteps &&
-         convolution->stride.cols <= kMostSteps && pool != nullptr && pool->size > 1 &&
-         pool->size <= kMostSteps && channels <= channel_block(channels) &&
-         convolution->size.rows <= kMostRow &&
+         convolution->groups == 1 && convolution->dilation == 1 &&
+         convolution->stride.rows <= kMostSteps && convolution->stride.cols <= kMostSteps &&
+         pool != nullptr && pool->size > 1 && pool->size <= kMostSteps &&
+         channels <= channel_block(channels) && convolution->size.rows <= kMostRow &&
          convolution->size.cols * channel_block(channels) <= kMostRow;
 }
 

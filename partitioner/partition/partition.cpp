@@ -43,15 +43,27 @@ class NetworkFingerprint : public Fingerprint {
     add(layer.groups);
     add(static_cast<Index>(layer.batch_normalize));
     add(std::string_view(activation_name(layer.activation)));
+    if (layer.dilation != 1) {
+      add(std::string_view("dilation"));
+      add(layer.dilation);
+    }
   }
   void operator()(const MaxPool& layer) {
     add(layer.size);
     add(layer.stride);
     add(layer.padding);
   }
+  void operator()(const ChannelPool& layer) { add(layer.outputs); }
   void operator()(const Connected& layer) {
     add(layer.outputs);
     add(static_cast<Index>(layer.batch_normalize));
+    add(std::string_view(activation_name(layer.activation)));
+  }
+  void operator()(const Local& layer) {
+    add(layer.filters);
+    add(layer.size);
+    add(layer.stride);
+    add(layer.padding);
     add(std::string_view(activation_name(layer.activation)));
   }
   void operator()(const Softmax& layer) {
@@ -60,6 +72,11 @@ class NetworkFingerprint : public Fingerprint {
   }
   void operator()(const Shortcut& layer) {
     add(std::string_view(activation_name(layer.activation)));
+  }
+  void operator()(const Sam& layer) { add(std::string_view(activation_name(layer.activation))); }
+  void operator()(const ScaleChannels& layer) {
+    add(std::string_view(activation_name(layer.activation)));
+    add(static_cast<Index>(layer.by_place));
   }
   void operator()(const Route& layer) {
     add(layer.groups);

@@ -57,7 +57,10 @@ Step spatial_step(const Network& network, int layer, std::size_t input, Index Pe
     return {multiply, convolution->stride.*axis};
   }
   if (const auto* pool = std::get_if<MaxPool>(&spec.operation)) {
-    return {multiply, pool->stride};
+    return {multiply, pool->stride.*axis};
+  }
+  if (const auto* local = std::get_if<Local>(&spec.operation)) {
+    return {multiply, local->stride};
   }
   if (const auto* upsample = std::get_if<Upsample>(&spec.operation)) {
     return {divide_up, upsample->stride};
@@ -65,8 +68,8 @@ Step spatial_step(const Network& network, int layer, std::size_t input, Index Pe
   if (const auto* depth = std::get_if<SpaceToDepth>(&spec.operation)) {
     return {multiply, depth->stride};
   }
-  if (std::holds_alternative<Shortcut>(spec.operation) && input == 1) {
-    const Index source = network.shape(spec.inputs[1]).rows;
+  if (std::holds_alternative<Shortcut>(spec.operation) && input > 0) {
+    const Index source = network.shape(spec.inputs[input]).rows;
     const Index target = spec.output.rows;
     return source >= target ? Step{multiply, source / target} : Step{divide_up, target / source};
   }

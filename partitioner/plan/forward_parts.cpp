@@ -36,7 +36,7 @@ Range complete(const WindowAxis& axis, const Range& computed, const Range& ready
                              up_to_multiple(ready.begin + axis.padding, axis.stride) / axis.stride);
   }
   if (ready.end < extent) {
-    const Index last = ready.end + axis.padding - axis.size;  // where the last window begins
+    const Index last = ready.end + axis.padding - axis.extent();  // where the last window begins
     outputs.end = last < 0 ? outputs.begin : std::min(outputs.end, last / axis.stride + 1);
   }
   return outputs;

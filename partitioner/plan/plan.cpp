@@ -195,8 +195,16 @@ class PlanMaker {
   }
 
   ParameterPlan share_parameter(int layer, ParameterKind kind, const ParameterShape& shape) {
-    ParameterPlan result{
-        layer, kind, shape, network_.layer(layer).frozen, plan_.copies(), {}, {}, {}};
+    const LayerSpec& spec = network_.layer(layer);
+    ParameterPlan result;
+    result.layer = layer;
+    result.kind = kind;
+    result.shape = shape;
+    result.frozen = spec.frozen;
+    result.learning = spec.learning;
+    result.held =
+        spec.learning.norm_only && (kind == ParameterKind::Weight || !normalizes(spec.operation));
+    result.copies = plan_.copies();
     for (const Tile& tile : plan_.tiles_of(layer)) {
       result.required.push_back(tile.computed.empty() ? Range{} : tile.computed.channels);
     }

@@ -49,6 +49,8 @@ struct ParameterPlan {
   ParameterKind kind = ParameterKind::Weight;
   ParameterShape shape;
   bool frozen = false;          // its layer is
+  LearningRules learning = {};  // of its layer
+  bool held = false;            // learnt, but by the rules of its layer it never changes
   int copies = 1;               // one on each replica's ranks, where replicas are independent
   std::vector<Range> required;  // per rank: output channels that it computes with
   std::vector<std::vector<Range>>
@@ -62,6 +64,10 @@ struct ParameterPlan {
 }
 [[nodiscard]] inline bool is_running_statistic(const ParameterPlan& parameter) {
   return !is_learnt(parameter.kind) && !parameter.frozen;
+}
+// Whether the update of a step changes a learnt parameter.
+[[nodiscard]] inline bool is_updated(const ParameterPlan& parameter, Index step) {
+  return !parameter.held && step > parameter.learning.steps_held;
 }
 
 // Learnt parameters of consecutive layers, whose gradients and values travel together.

@@ -85,7 +85,7 @@ int fusable_pool(const Network& network, int layer) {
   }
   const auto* pool = std::get_if<MaxPool>(&network.layer(next).operation);
   const bool gradient_needs_values = keeps_pre_activations(operation) && !normalizes(operation);
-  if (pool == nullptr || pool->size != pool->stride || gradient_needs_values) {
+  if (pool == nullptr || !pool->divides_map() || gradient_needs_values) {
     return kNoLayer;
   }
   return readers_of(network, layer) == std::vector<int>{next} ? next : kNoLayer;

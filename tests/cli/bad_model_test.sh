@@ -92,7 +92,7 @@ expect 'but not within the schedule' test "$(grep -c 'learning rate' "$folder/er
 rm -r "$folder/run" "$folder/on-time"
 
 # Keys of Darknet that are not supported: refused where they would change what is computed, warned of where training.
-for key in dilation=2 antialiasing=1 batch_normalize=2 binary=1; do
+for key in share_index=2 antialiasing=1 batch_normalize=2 binary=1; do
   make_model <<<$'[convolutional]\nfilters=4\n'$key
   refused "model\\.cfg:8: .*$key" check "$folder/model.cfg"
 done

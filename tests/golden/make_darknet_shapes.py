@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes darknet_shapes.txt and darknet_rates.txt: what Debian's Darknet (package `darknet`) makes of its own
-classification files, layer by layer, and of each learning-rate policy. Needs that package and a C compiler.
+files of classifiers and detectors, layer by layer, and of each learning-rate policy. Needs that package and a C compiler.
 
     python3 tests/golden/make_darknet_shapes.py
 """
@@ -12,8 +12,10 @@ import tempfile
 PACKAGE = pathlib.Path("/usr/lib/darknet")
 FILES = pathlib.Path("/usr/share/darknet/cfg")
 HERE = pathlib.Path(__file__).parent
-MODELS = """alexnet cifar darknet darknet19 darknet19_448 darknet53 darknet53_448 densenet201 extraction resnet18
-resnet34 resnet50 resnet101 resnet152 resnext50 resnext101-32x4d resnext152-32x4d strided tiny vgg-16""".split()
+MODELS = """alexnet cifar darknet darknet19 darknet19_448 darknet53 darknet53_448 densenet201 extraction
+resnet18 resnet34 resnet50 resnet101 resnet152 resnext50 resnext101-32x4d resnext152-32x4d strided tiny vgg-16
+yolov1 yolov1-tiny yolov2 yolov2-voc yolov2-tiny yolov2-tiny-voc yolov3 yolov3-openimages yolov3-spp
+yolov3-tiny yolov3-voc""".split()
 
 # Prints every layer's kind, output shape and number of values, then the rate before each of the given steps.
 PROBE = r"""

@@ -77,9 +77,10 @@ inline void read_cells(const partitioner::Convolution& kind, const Reader& reade
   const Index group = at.channel / (kind.filters / kind.groups);
   for (Index c = 0; c < per_group; ++c) {
     for (Index i = 0; i < kind.size.product(); ++i) {
-      reader.read({group * per_group + c,
-                   at.row * kind.stride.rows - kind.padding.rows + i / kind.size.cols,
-                   at.col * kind.stride.cols - kind.padding.cols + i % kind.size.cols});
+      reader.read(
+          {group * per_group + c,
+           at.row * kind.stride.rows - kind.padding.rows + i / kind.size.cols * kind.dilation,
+           at.col * kind.stride.cols - kind.padding.cols + i % kind.size.cols * kind.dilation});
     }
   }
 }
@@ -87,11 +88,17 @@ inline void read_cells(const partitioner::Convolution& kind, const Reader& reade
 inline void read_cells(const partitioner::MaxPool& kind, const Reader& reader, const Cell& at) {
   for (Index i = 0; i < kind.size * kind.size; ++i) {
     const Cell cell{at.channel,
-                    at.row * kind.stride - kind.padding / 2 + i / kind.size,
-                    at.col * kind.stride - kind.padding / 2 + i % kind.size};
+                    at.row * kind.stride.rows - kind.padding / 2 + i / kind.size,
+                    at.col * kind.stride.cols - kind.padding / 2 + i % kind.size};
     if (inside(reader.in, cell)) {
       reader.read(cell);
     }
+  }
+}
+
+inline void read_cells(const partitioner::ChannelPool& kind, const Reader& reader, const Cell& at) {
+  for (Index c = at.channel; c < reader.in.channels; c += kind.outputs) {
+    reader.read({c, at.row, at.col});
   }
 }
 
@@ -103,6 +110,18 @@ inline void read_cells(const partitioner::Connected& /*kind*/,
                        const Reader& reader,
                        const Cell& /*at*/) {
   reader.read_all_if([](const Cell&) { return true; });
+}
+
+inline void read_cells(const partitioner::Local& kind, const Reader& reader, const Cell& at) {
+  for (Index i = 0; i < reader.in.channels * kind.size * kind.size; ++i) {
+    const Index tap = i % (kind.size * kind.size);
+    const Cell cell{i / (kind.size * kind.size),
+                    at.row * kind.stride - kind.padding + tap / kind.size,
+                    at.col * kind.stride - kind.padding + tap % kind.size};
+    if (inside(reader.in, cell)) {
+      reader.read(cell);
+    }
+  }
 }
 
 inline void read_cells(const partitioner::Softmax& kind, const Reader& reader, const Cell& at) {
@@ -126,6 +145,30 @@ inline void read_cells(const partitioner::Shortcut& /*kind*/,
     return cell.channel == at.channel && meets(cell.row, reader.in.rows, at.row, out.rows) &&
            meets(cell.col, reader.in.cols, at.col, out.cols);
   });
+}
+
+inline void read_cells(const partitioner::ScaleChannels& kind,
+                       const Reader& reader,
+                       const Cell& at) {
+  if (reader.input == 1) {
+    reader.read(at);
+  } else {
+    reader.read(kind.by_place ? Cell{0, at.row, at.col} : Cell{at.channel, 0, 0});
+  }
+}
+
+inline void read_cells(const partitioner::GridHead& /*kind*/,
+                       const Reader& reader,
+                       const Cell& /*at*/) {
+  reader.read_all_if([](const Cell&) { return true; });
+}
+
+template <typename Head>
+requires(std::is_same_v<Head, partitioner::YoloHead> ||
+         std::is_same_v<Head, partitioner::RegionHead>) void read_cells(const Head& /*kind*/,
+                                                                        const Reader& reader,
+                                                                        const Cell& at) {
+  reader.read_all_if([&](const Cell& cell) { return cell.row == at.row && cell.col == at.col; });
 }
 
 inline void read_cells(const partitioner::Route& kind, const Reader& reader, const Cell& at) {
@@ -186,7 +229,8 @@ template <typename PassThrough>
 void read_cells(const PassThrough& /*kind*/, const Reader& reader, const Cell& at) {
   static_assert(std::is_same_v<PassThrough, partitioner::Dropout> ||
                 std::is_same_v<PassThrough, partitioner::Cost> ||
-                std::is_same_v<PassThrough, partitioner::Crop>);
+                std::is_same_v<PassThrough, partitioner::Crop> ||
+                std::is_same_v<PassThrough, partitioner::Sam>);
   reader.read(at);
 }
 

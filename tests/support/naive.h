@@ -57,8 +57,8 @@ void for_each_term(
       for (Index fw = 0; fw < shape.size.cols; ++fw) {
         visit(((k * shape.group_channels() + c) * shape.size.rows + fh) * shape.size.cols + fw,
               group * shape.group_channels() + c,
-              row * shape.stride.rows - shape.padding.rows + fh,
-              col * shape.stride.cols - shape.padding.cols + fw);
+              row * shape.stride.rows - shape.padding.rows + fh * shape.dilation,
+              col * shape.stride.cols - shape.padding.cols + fw * shape.dilation);
       }
     }
   }
@@ -102,12 +102,10 @@ inline void naive_convolution_backward(const engine::ConvolutionShape& shape,
     const partitioner::MaxPool& pool, PlainMap& in, Index n, Index c, Index row, Index col) {
   Index argmax = -1;
   double largest = 0;
-  for (Index r = row * pool.stride - pool.padding / 2;
-       r < row * pool.stride - pool.padding / 2 + pool.size;
-       ++r) {
-    for (Index x = col * pool.stride - pool.padding / 2;
-         x < col * pool.stride - pool.padding / 2 + pool.size;
-         ++x) {
+  const Index first_row = row * pool.stride.rows - pool.padding / 2;
+  const Index first_col = col * pool.stride.cols - pool.padding / 2;
+  for (Index r = first_row; r < first_row + pool.size; ++r) {
+    for (Index x = first_col; x < first_col + pool.size; ++x) {
       if (in.holds(r, x) && (argmax < 0 || in.at(n, c, r, x) > largest)) {
         argmax = r * in.region.cols.end + x;
         largest = in.at(n, c, r, x);

@@ -27,7 +27,10 @@ constexpr Index kLargestMap = 6000;  // values of an image
 constexpr Index kCellsForStatistics =
     32;  // fewer make the inverse deviation, and rounding with it, large
 
-Activation random_activation(Draw& draw) {
+Activation random_activation(Draw& draw, bool of_detectors = false) {
+  if (of_detectors && draw.chance(0.2)) {
+    return draw.among({Activation::HardMish, Activation::Gelu});
+  }
   return draw.among({Activation::Linear,
                      Activation::Relu,
                      Activation::Leaky,
@@ -40,7 +43,7 @@ Activation random_activation(Draw& draw) {
                      Activation::Ramp});
 }
 
-Convolution random_convolution(Draw& draw, const MapShape& in, bool batch_normalize) {
+Convolution random_convolution(Draw& draw, const MapShape& in, const NetworkWishes& wishes) {
   Convolution convolution;
   convolution.size = draw.between(1, 7);
   convolution.stride = draw.among<Index>({1, 1, 1, 1, 2, 3});
@@ -59,14 +62,22 @@ Convolution random_convolution(Draw& draw, const MapShape& in, bool batch_normal
     convolution.groups = draw.between(2, 4);
     convolution.filters = convolution.groups * draw.between(1, 5);
   }
-  convolution.batch_normalize = batch_normalize && draw.chance(0.8);
-  convolution.activation = random_activation(draw);
+  if (wishes.of_detectors && draw.chance(0.15)) {
+    convolution.dilation = draw.between(2, 3);
+    convolution.padding = {convolution.padding.rows * draw.between(1, convolution.dilation),
+                           convolution.padding.cols * convolution.dilation};
+  }
+  convolution.batch_normalize = wishes.batch_normalize && draw.chance(0.8);
+  convolution.activation = random_activation(draw, wishes.of_detectors);
   return convolution;
 }
 
-partitioner::MaxPool random_max_pool(Draw& draw) {
+partitioner::MaxPool random_max_pool(Draw& draw, bool of_detectors) {
   const Index size = draw.between(1, 5);
-  const Index stride = draw.chance(0.5) ? size : draw.between(1, 3);
+  partitioner::PerAxis stride = draw.chance(0.5) ? size : draw.between(1, 3);
+  if (of_detectors && draw.chance(0.3)) {
+    stride.cols = draw.between(1, 3);
+  }
   return {size, stride, draw.chance(0.5) ? size - 1 : draw.between(0, 2 * size)};
 }
 
@@ -85,7 +96,7 @@ class NetworkMaker {
                       draw_.between(5, kLargestSide),
                       draw_.between(5, kLargestSide)};
     while (network_.layers.empty()) {
-      try_layer(random_convolution(draw_, network_.image, wishes_.batch_normalize), {kImage});
+      try_layer(random_convolution(draw_, network_.image, wishes_), {kImage});
     }
     const Index layers = draw_.between(3, wishes_.most_layers);
     for (Index tries = 0; tries < 200 && network_.size() < layers; ++tries) {
@@ -106,11 +117,14 @@ class NetworkMaker {
 
   void add_random_layer() {
     const int map = random_map();
+    if (wishes_.of_detectors && draw_.chance(0.4)) {
+      return add_detector_layer(map);
+    }
     const MapShape& in = network_.shape(map);
     switch (draw_.between(0, 15)) {
       case 0:
       case 1:
-        return try_layer(random_max_pool(draw_), {map});
+        return try_layer(random_max_pool(draw_, wishes_.of_detectors), {map});
       case 2:
       case 3:
         return try_layer(random_shortcut(), {map, random_map()});
@@ -128,8 +142,54 @@ class NetworkMaker {
       case 9:
         return try_layer(random_softmax(draw_), {map});
       default:
-        return try_layer(random_convolution(draw_, in, wishes_.batch_normalize), {map});
+        return try_layer(random_convolution(draw_, in, wishes_), {map});
     }
+  }
+
+  void add_detector_layer(int map) {
+    switch (draw_.between(0, 4)) {
+      case 0:
+        return try_layer(random_shortcut(), maps_like(map, draw_.between(3, 4)));
+      case 1:
+        return try_layer(partitioner::Sam{random_activation(draw_, true)}, maps_like(map, 2));
+      case 2:
+        return add_scaled(map);
+      case 3:
+        return try_layer(partitioner::ChannelPool{draw_.between(1, network_.shape(map).channels)},
+                         {map});
+      default:
+        return try_layer(random_local(), {map});
+    }
+  }
+
+  // `count` maps of the shape of this one, which is among them.
+  std::vector<int> maps_like(int map, Index count) {
+    std::vector<int> like;
+    for (int other = 0; other < network_.size(); ++other) {
+      if (network_.shape(other) == network_.shape(map)) {
+        like.push_back(other);
+      }
+    }
+    std::vector<int> maps = {map};
+    while (static_cast<Index>(maps.size()) < count) {
+      const Index last = static_cast<Index>(like.size()) - 1;
+      maps.push_back(like[static_cast<std::size_t>(draw_.between(0, last))]);
+    }
+    return maps;
+  }
+
+  // A map times what is made of it, by channel (squeeze and excitation) or by place.
+  void add_scaled(int map) {
+    const bool by_place = draw_.chance(0.3);
+    if (!by_place) {
+      try_layer(partitioner::AvgPool{}, {map});
+    }
+    Convolution factors;
+    factors.filters = by_place ? 1 : network_.shape(map).channels;
+    factors.activation = draw_.among({Activation::Logistic, Activation::Linear});
+    try_layer(factors, {by_place ? map : network_.size() - 1});
+    try_layer(partitioner::ScaleChannels{random_activation(draw_), by_place},
+              {network_.size() - 1, map});
   }
 
   // The end of a classifier, or part of it.
@@ -150,6 +210,15 @@ class NetworkMaker {
   partitioner::Shortcut random_shortcut() {
     const bool weighted = draw_.chance(0.3);
     return {random_activation(draw_), weighted ? 0.5 : 1.0, weighted ? -1.25 : 1.0};
+  }
+
+  partitioner::Local random_local() {
+    const Index size = draw_.between(1, 3);
+    return {draw_.between(1, 9),
+            size,
+            draw_.between(1, 2),
+            draw_.between(0, size - 1),
+            random_activation(draw_)};
   }
 
   partitioner::Route random_route() {
@@ -443,10 +512,11 @@ std::string describe(const RandomCase& random) {
     if (const auto* convolution = std::get_if<Convolution>(&spec.operation)) {
       text << " size " << both(convolution->size) << " stride " << both(convolution->stride)
            << " padding " << both(convolution->padding) << " groups " << convolution->groups
-           << (convolution->batch_normalize ? " bn " : " ")
+           << " dilation " << convolution->dilation << (convolution->batch_normalize ? " bn " : " ")
            << activation_name(convolution->activation);
     } else if (const auto* pool = std::get_if<partitioner::MaxPool>(&spec.operation)) {
-      text << " size " << pool->size << " stride " << pool->stride << " padding " << pool->padding;
+      text << " size " << pool->size << " stride " << both(pool->stride) << " padding "
+           << pool->padding;
     }
     text << " of";
     for (const int map : spec.inputs) {

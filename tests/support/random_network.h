@@ -40,6 +40,9 @@ struct NetworkWishes {
   bool batch_normalize = true;  // where a channel has at least 32 cells in the whole batch
   bool connected = true;
   Index most_layers = 9;
+  // Also what detectors have: dilation, several maps added, products of maps, layers with weights
+  // for each cell, pools over channels and with two strides, and more activations.
+  bool of_detectors = false;
   double frozen = 0;  // how often some of the first layers are, of random_case()
 };
 

@@ -37,8 +37,8 @@ class ArgmaxWeights {
         in_(in),
         argmax_gradient_(argmax_gradient),
         region_(region),
-        rows_(windows_of(region.rows, argmax_gradient.site.region.rows)),
-        cols_(windows_of(region.cols, argmax_gradient.site.region.cols)),
+        rows_(windows_of(pool_.rows(), region.rows, argmax_gradient.site.region.rows)),
+        cols_(windows_of(pool_.cols(), region.cols, argmax_gradient.site.region.cols)),
         parts_(parts_of_row(shape.size.cols * in.block)),
         filter_sums_(shape.size.rows * ((parts_ + 1) / 2) * kBlockChannels) {
     expects(parts_ <= kMostParts && most_cells(1) > 0, "what a row of taps reads is few numbers");
@@ -69,8 +69,10 @@ class ArgmaxWeights {
   [[nodiscard]] Index filters() const { return region_.channels.size(); }
 
   // The windows among `windows` that have cells of the range.
-  [[nodiscard]] Range windows_of(const Range& cells, const Range& windows) const {
-    const auto window_of = [&](Index cell) { return (cell + pool_.padding / 2) / pool_.stride; };
+  [[nodiscard]] static Range windows_of(const WindowAxis& axis,
+                                        const Range& cells,
+                                        const Range& windows) {
+    const auto window_of = [&](Index cell) { return (cell + axis.padding) / axis.stride; };
     return intersect({window_of(cells.begin), window_of(cells.end - 1) + 1}, windows);
   }
 
@@ -91,9 +93,10 @@ class ArgmaxWeights {
     for (Index n = region_.images.begin; n < region_.images.end; ++n) {
       const Index before = rows_.begin - (n - region_.images.begin) * rows_.size();
       const Range rows = intersect(rows_, {lines.begin + before, lines.end + before});
-      for_each_window_run(pool_, rows, region_.rows, [&](Index row, Index count, const Range&) {
-        sum_rows(n, {row, row + count}, sums);
-      });
+      for_each_window_run(
+          pool_.rows(), rows, region_.rows, [&](Index row, Index count, const Range&) {
+            sum_rows(n, {row, row + count}, sums);
+          });
     }
   }
 
@@ -101,11 +104,12 @@ class ArgmaxWeights {
   void sum_rows(Index n, const Range& rows, T* sums) const {
     for_each_run(rows.size(), rows_at_once(), [&](Index begin, Index count) {
       const Range some{rows.begin + begin, rows.begin + begin + count};
-      for_each_window_run(pool_, cols_, region_.cols, [&](Index col, Index windows, const Range&) {
-        for_each_run(windows, most_cells(count), [&](Index first, Index together) {
-          add_block(n, some, {col + first, col + first + together}, sums);
-        });
-      });
+      for_each_window_run(
+          pool_.cols(), cols_, region_.cols, [&](Index col, Index windows, const Range&) {
+            for_each_run(windows, most_cells(count), [&](Index first, Index together) {
+              add_block(n, some, {col + first, col + first + together}, sums);
+            });
+          });
     });
   }
 
@@ -119,23 +123,25 @@ class ArgmaxWeights {
   }
 
   // The outputs of some windows, in one dimension, that the region has.
-  [[nodiscard]] Range outputs_of(const Range& windows, const Range& cells) const {
+  [[nodiscard]] static Range outputs_of(const WindowAxis& axis,
+                                        const Range& windows,
+                                        const Range& cells) {
     return intersect(
-        {window_begin(pool_, windows.begin), window_begin(pool_, windows.end - 1) + pool_.size},
+        {window_begin(axis, windows.begin), window_begin(axis, windows.end - 1) + axis.size},
         cells);
   }
 
   // Windows that the region clips are alone in that dimension.
   void add_block(Index n, const Range& rows, const Range& cols, T* sums) const {
-    const Range out_rows = outputs_of(rows, region_.rows);
-    const Range out_cols = outputs_of(cols, region_.cols);
+    const Range out_rows = outputs_of(pool_.rows(), rows, region_.rows);
+    const Range out_cols = outputs_of(pool_.cols(), cols, region_.cols);
     const Index in_row = inputs_of(shape_.cols(), out_cols.size()) * in_.block;
     alignas(kAlignment) T copy[kCopiedCells + kReadBeyond];
     copy_inputs(n, out_rows, out_cols, copy);
     Index places[kMostOffsets];
     for (Index argmax = 0; argmax < pool_.size * pool_.size; ++argmax) {
-      const Index row = window_begin(pool_, rows.begin) + argmax / pool_.size;
-      const Index col = window_begin(pool_, cols.begin) + argmax % pool_.size;
+      const Index row = window_begin(pool_.rows(), rows.begin) + argmax / pool_.size;
+      const Index col = window_begin(pool_.cols(), cols.begin) + argmax % pool_.size;
       const bool inside = row >= out_rows.begin && row < out_rows.end && col >= out_cols.begin &&
                           col < out_cols.end;
       places[argmax] = inside ? (row - out_rows.begin) * shape_.stride.rows * in_row +
@@ -183,8 +189,8 @@ class ArgmaxWeights {
         const Index argmax = argmax_gradient_.argmax.cell(n, row, col)[of_argmax];
         *to++ = argmax_gradient_.gradient.cell(
             n,
-            window_begin(pool_, row) + argmax / pool_.size,
-            window_begin(pool_, col) + argmax % pool_.size)[in_channel];
+            window_begin(pool_.rows(), row) + argmax / pool_.size,
+            window_begin(pool_.cols(), col) + argmax % pool_.size)[in_channel];
       }
     }
   }

@@ -32,7 +32,7 @@ std::vector<Index> window_offsets(const ConvolutionShape& shape, const View<T>& 
     const Index channel = in.channel_offset(c);
     for (Index fh = 0; fh < shape.size.rows; ++fh) {
       for (Index fw = 0; fw < shape.size.cols; ++fw) {
-        offsets.push_back(channel + fh * in.row_stride() + fw * in.block);
+        offsets.push_back(channel + (fh * in.row_stride() + fw * in.block) * shape.dilation);
       }
     }
   }

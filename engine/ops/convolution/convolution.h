@@ -2,8 +2,8 @@
 // map, by one of several kernels.
 //
 // out[n][k][row][col] = bias[k] + sum over c, fh, fw of weight[k][c][fh][fw] * in[n][c][row *
-// stride + fh - padding][...] with c over the channels of k's group. Padding is part of the input
-// view: cells outside the map, holding 0.
+// stride + fh * dilation - padding][...] with c over the channels of k's group. Padding is part of
+// the input view: cells outside the map, holding 0.
 
 #pragma once
 
@@ -29,9 +29,10 @@ struct ConvolutionShape {
   PerAxis stride = 1;
   PerAxis padding = 0;
   Index groups = 1;
+  Index dilation = 1;
 
-  [[nodiscard]] WindowAxis rows() const { return {size.rows, stride.rows, padding.rows}; }
-  [[nodiscard]] WindowAxis cols() const { return {size.cols, stride.cols, padding.cols}; }
+  [[nodiscard]] WindowAxis rows() const { return {size.rows, stride.rows, padding.rows, dilation}; }
+  [[nodiscard]] WindowAxis cols() const { return {size.cols, stride.cols, padding.cols, dilation}; }
 
   [[nodiscard]] Index group_filters() const { return filters / groups; }
   [[nodiscard]] Index group_channels() const { return channels / groups; }

@@ -1,5 +1,5 @@
-// Direct convolutions of one channel and one filter per group: no sum over channels, so a vector of
-// channels is computed side by side.
+// Direct convolutions of one channel and one filter per group, without dilation: no sum over
+// channels, so a vector of channels is computed side by side.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 namespace tessera::engine {
 
 [[nodiscard]] inline bool is_depthwise(const ConvolutionShape& shape) {
-  return shape.groups == shape.channels && shape.groups == shape.filters;
+  return shape.groups == shape.channels && shape.groups == shape.filters && shape.dilation == 1;
 }
 
 // A shape that is_depthwise().

@@ -14,7 +14,7 @@ constexpr Index kFrameBytes = Index{4} << 20U;  // of output gradient copied at 
 // Cells that the frame around an output gradient adds on each side, for windows that reach over its
 // edge.
 Index frame_cols(const ConvolutionShape& shape) {
-  return (shape.size.cols - 1) / shape.stride.cols;
+  return (shape.cols().extent() - 1) / shape.stride.cols;
 }
 
 Region framed(const ConvolutionShape& shape, const Region& region, Index images) {
@@ -33,15 +33,14 @@ struct FrameSize {
   FrameSize(const ConvolutionShape& shape, const Region& output, Index scalar_bytes) {
     const Index image = blocked_volume(framed(shape, output, 1)) * scalar_bytes;
     images = std::clamp<Index>(kFrameBytes / std::max<Index>(image, 1), 1, output.images.size());
-    const Index all_rows = output.rows.size() * shape.stride.rows + shape.size.rows;
+    const Index window_rows = shape.rows().extent();
+    const Index all_rows = output.rows.size() * shape.stride.rows + window_rows;
     const Index row = std::max<Index>(image / std::max<Index>(output.rows.size(), 1), 1);
-    in_rows =
-        image <= kFrameBytes
-            ? all_rows
-            : std::clamp<Index>(
-                  (kFrameBytes / row - 1) * shape.stride.rows - shape.size.rows + 2, 1, all_rows);
-    out_rows =
-        std::min((in_rows + shape.size.rows - 2) / shape.stride.rows + 1, output.rows.size());
+    in_rows = image <= kFrameBytes
+                  ? all_rows
+                  : std::clamp<Index>(
+                        (kFrameBytes / row - 1) * shape.stride.rows - window_rows + 2, 1, all_rows);
+    out_rows = std::min((in_rows + window_rows - 2) / shape.stride.rows + 1, output.rows.size());
   }
 };
 
@@ -111,7 +110,7 @@ class BackwardData {
     const auto floor = [&axis](Index cell) {
       return cell >= 0 ? cell / axis.stride : -((axis.stride - 1 - cell) / axis.stride);
     };
-    const Index first = rows.begin + axis.padding - axis.size;  // the last row that ends before
+    const Index first = rows.begin + axis.padding - axis.extent();  // the last row that ends before
     return intersect(region_.rows, {floor(first) + 1, floor(rows.end - 1 + axis.padding) + 1});
   }
 
@@ -283,13 +282,15 @@ class BackwardData {
                  const T* weights,
                  std::vector<Tap<T>>& taps) const {
     taps.clear();
+    const TapStep down = tap_step(shape_.rows());
+    const TapStep across = tap_step(shape_.cols());
     for (Index i = 0; i < rows.count; ++i) {
       for (Index j = 0; j < cols.count; ++j) {
-        const Index tap = (rows.tap + i * shape_.stride.rows) * shape_.size.cols + cols.tap +
-                          j * shape_.stride.cols;
+        const Index tap =
+            (rows.tap + i * down.taps) * shape_.size.cols + cols.tap + j * across.taps;
         if (tap >= chunk.taps.begin && tap < chunk.taps.end) {
           taps.push_back(
-              {-i * read_.row_stride() - j * read_.block,
+              {-i * down.outs * read_.row_stride() - j * across.outs * read_.block,
                weights + (tap - chunk.taps.begin) * chunk.filters.size() * kBlockChannels});
         }
       }
@@ -327,11 +328,11 @@ class BackwardData {
 
 }  // namespace
 
-// All taps of a cell are in one chunk, of which the first filters' begins.
+// All taps of a cell are in one chunk, of which the first filters' begins, and each cell has some.
 bool DirectKernel::assigns() const {
   return has_window_rows(shape) ||
-         (shape.taps() <= kChunkTaps && shape.size.rows >= shape.stride.rows &&
-          shape.size.cols >= shape.stride.cols);
+         (shape.taps() <= kChunkTaps && shape.dilation == 1 &&
+          shape.size.rows >= shape.stride.rows && shape.size.cols >= shape.stride.cols);
 }
 
 Index DirectKernel::workspace(const Region& output) const {

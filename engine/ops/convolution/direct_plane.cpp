@@ -72,8 +72,8 @@ bool is_plane(const ConvolutionShape& shape,
               const View<const T>& out) {
   const Index filters = region.channels.size();
   const Index cols = region.cols.size();
-  return shape.channels == 1 && in.block == 1 && shape.stride == 1 && filters > 1 &&
-         filters <= kNarrowChannels && out.region.channels == region.channels &&
+  return shape.channels == 1 && in.block == 1 && shape.stride == 1 && shape.dilation == 1 &&
+         filters > 1 && filters <= kNarrowChannels && out.region.channels == region.channels &&
          cols >= kBlockChannels && cols * kNarrowChannels <= kPlaneElements;
 }
 

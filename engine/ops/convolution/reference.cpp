@@ -28,8 +28,8 @@ void for_each_term(
     for (Index fh = 0; fh < shape.size.rows; ++fh) {
       for (Index fw = 0; fw < shape.size.cols; ++fw) {
         visit(first + c,
-              out_row * shape.stride.rows + fh - shape.padding.rows,
-              out_col * shape.stride.cols + fw - shape.padding.cols,
+              out_row * shape.stride.rows + fh * shape.dilation - shape.padding.rows,
+              out_col * shape.stride.cols + fw * shape.dilation - shape.padding.cols,
               (c * shape.size.rows + fh) * shape.size.cols + fw);
       }
     }

@@ -168,9 +168,9 @@ class WindowRows {
 }  // namespace
 
 bool has_window_rows(const ConvolutionShape& shape) {
-  return shape.groups == 1 && channel_block(shape.channels) == kNarrowChannels &&
-         shape.taps() > 1 && shape.size.rows <= kMostWindowTaps &&
-         shape.size.cols <= kMostWindowTaps &&
+  return shape.groups == 1 && shape.dilation == 1 &&
+         channel_block(shape.channels) == kNarrowChannels && shape.taps() > 1 &&
+         shape.size.rows <= kMostWindowTaps && shape.size.cols <= kMostWindowTaps &&
          window_rows_workspace(shape, shape.filters) <= kMostWeights;
 }
 

@@ -24,12 +24,12 @@ void pool_made_lines(
   for_each_line(site.region, runs, [&](const Range& run, Index n, Index out_row) {
     alignas(kAlignment) std::array<T, static_cast<std::size_t>(kMadeCells * kMostChannels)> made;
     const Index channels = channels_of_block(run, in, out.values, argmax);
-    const Range rows = window_in(pool, out_row, site.map.rows);
+    const Range rows = window_in(pool.rows(), out_row, site.map.rows);
     const Index end = site.region.cols.end;
     for (Index first = site.region.cols.begin; first < end; first += at_once) {
       const Range outs{first, std::min(first + at_once, end)};
-      const Range cols{window_in(pool, outs.begin, site.map.cols).begin,
-                       window_in(pool, outs.end - 1, site.map.cols).end};
+      const Range cols{window_in(pool.cols(), outs.begin, site.map.cols).begin,
+                       window_in(pool.cols(), outs.end - 1, site.map.cols).end};
       const CellRows<T> lines{
           made.data(), rows.begin, cols.begin, cols.size() * channels, channels};
       for (Index row = rows.begin; row < rows.end; ++row) {

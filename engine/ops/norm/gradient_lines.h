@@ -66,9 +66,9 @@ class GradientLines {
     }
     const Range outs = intersect({window_of(cols.begin + site_.pool.size - 1), window_of(cols.end)},
                                  site_.region.cols);
-    return outs.empty()
-               ? none
-               : Range{window_begin(site_.pool, outs.begin), window_begin(site_.pool, outs.end)};
+    return outs.empty() ? none
+                        : Range{window_begin(site_.pool.cols(), outs.begin),
+                                window_begin(site_.pool.cols(), outs.end)};
   }
 
   // The gradients of columns that whole_windows() gave.
@@ -83,7 +83,7 @@ class GradientLines {
     const bool row_pooled = is_pooled(out_row);
     for (Index col = cols.begin; col < cols.end;) {
       const Index out = window_of(col);
-      const Index offset = col - window_begin(pool, out);
+      const Index offset = col - window_begin(pool.cols(), out);
       const Index whole = offset == 0 ? (cols.end - col) / pool.size : 0;
       const Index cells = whole > 0 ? pool.size : std::min(pool.size - offset, cols.end - col);
       const Range wanted = intersect({out, out + std::max<Index>(whole, 1)}, site_.region.cols);
@@ -121,7 +121,7 @@ class GradientLines {
     from.windows = windows;
     from.cols = cols;
     from.channels = at.channels;
-    from.first = (at.row - window_begin(site_.pool, out_row)) * site_.pool.size + offset;
+    from.first = (at.row - window_begin(site_.pool.rows(), out_row)) * site_.pool.size + offset;
     return from;
   }
 

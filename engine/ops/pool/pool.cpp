@@ -40,22 +40,72 @@ void max_pool_backward(const PoolSite& site,
     const Range& run = runs[static_cast<std::size_t>(i)];
     const Index channels = channels_of_block(run, argmax, out_gradient, in_gradient);
     for (Index row = region.rows.begin; row < region.rows.end; ++row) {
-      const Range rows = window_in(pool, row, site.map.rows);
+      const WindowAxis across = pool.cols();
+      const Range rows = window_in(pool.rows(), row, site.map.rows);
       for_each_window_run(
-          pool, region.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
+          across, region.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
             for (Index r = rows.begin; r < rows.end; ++r) {
               ArgmaxRow<T> from = argmax_row(out_gradient, argmax, run, n, row, out);
               from.windows = count;
               from.cols = cols.size();
               from.channels = channels;
-              from.first =
-                  (r - window_begin(pool, row)) * pool.size + cols.begin - window_begin(pool, out);
+              from.first = (r - window_begin(pool.rows(), row)) * pool.size + cols.begin -
+                           window_begin(across, out);
               row_kernels<T>().add_unpooled({from,
                                              line_start(in_gradient, run, n, r, cols.begin),
                                              in_gradient.block,
-                                             pool.stride * in_gradient.block});
+                                             across.stride * in_gradient.block});
             }
           });
+    }
+  });
+}
+
+template <class T>
+void channel_pool_forward(Index outputs,
+                          const Range& channels,
+                          View<const T> in,
+                          const Region& region,
+                          const Pooled<T>& out) {
+  if (region.empty()) {
+    return;
+  }
+  parallel_for(region.images, region.rows, [&](Index n, Index row) {
+    for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+      for (Index k = region.channels.begin; k < region.channels.end; ++k) {
+        Index argmax = k;
+        T largest = in.at(n, k, row, col);
+        for (Index c = k + outputs; c < channels.end; c += outputs) {
+          const T value = in.at(n, c, row, col);
+          if (value > largest || value != value) {  // NaN stays NaN
+            argmax = c;
+            largest = value;
+          }
+        }
+        out.values.at(n, k, row, col) = largest;
+        if (out.argmax.data != nullptr) {
+          out.argmax.at(n, k, row, col) = static_cast<ArgmaxOffset>((argmax - k) / outputs);
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void channel_pool_backward(Index outputs,
+                           View<const T> out_gradient,
+                           View<const ArgmaxOffset> argmax,
+                           const Region& region,
+                           View<T> in_gradient) {
+  if (region.empty()) {
+    return;
+  }
+  parallel_for(region.images, region.rows, [&](Index n, Index row) {
+    for (Index col = region.cols.begin; col < region.cols.end; ++col) {
+      for (Index k = region.channels.begin; k < region.channels.end; ++k) {
+        const Index c = k + argmax.at(n, k, row, col) * outputs;
+        in_gradient.at(n, c, row, col) += out_gradient.at(n, k, row, col);
+      }
     }
   });
 }
@@ -112,6 +162,14 @@ template void max_pool_backward<double>(const PoolSite&,
                                         View<const double>,
                                         View<const ArgmaxOffset>,
                                         View<double>);
+template void channel_pool_forward<float>(
+    Index, const Range&, View<const float>, const Region&, const Pooled<float>&);
+template void channel_pool_forward<double>(
+    Index, const Range&, View<const double>, const Region&, const Pooled<double>&);
+template void channel_pool_backward<float>(
+    Index, View<const float>, View<const ArgmaxOffset>, const Region&, View<float>);
+template void channel_pool_backward<double>(
+    Index, View<const double>, View<const ArgmaxOffset>, const Region&, View<double>);
 template void average_pool_forward<float>(View<const float>,
                                           const Region&,
                                           const Region&,

@@ -34,6 +34,23 @@ void max_pool_backward(const PoolSite& site,
                        View<const ArgmaxOffset> argmax,
                        View<T> in_gradient);
 
+// Assigns, on the region, the largest of the channels k, k + outputs, ... in `channels` of each
+// cell, and which of them holds it: the first of the largest.
+template <class T>
+void channel_pool_forward(Index outputs,
+                          const Range& channels,
+                          View<const T> in,
+                          const Region& region,
+                          const Pooled<T>& out);
+
+// Adds each gradient of the region to the channel that held the largest.
+template <class T>
+void channel_pool_backward(Index outputs,
+                           View<const T> out_gradient,
+                           View<const ArgmaxOffset> argmax,
+                           const Region& region,
+                           View<T> in_gradient);
+
 // Assigns out (N, C, 1, 1) on the region the mean of all cells of the map.
 template <class T>
 void average_pool_forward(View<const T> in, const Region& map, const Region& region, View<T> out);

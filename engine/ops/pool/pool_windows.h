@@ -11,25 +11,26 @@
 namespace tessera::engine {
 
 using partitioner::MaxPool;
+using partitioner::WindowAxis;
 
 // The first cell of window `out`, and all of its cells that lie in the map, in one dimension.
-[[nodiscard]] inline Index window_begin(const MaxPool& pool, Index out) {
-  return out * pool.stride - pool.padding / 2;
+[[nodiscard]] inline Index window_begin(const WindowAxis& axis, Index out) {
+  return out * axis.stride - axis.padding;
 }
-[[nodiscard]] inline Range window_in(const MaxPool& pool, Index out, const Range& map) {
-  const Index begin = window_begin(pool, out);
-  return intersect({begin, begin + pool.size}, map);
+[[nodiscard]] inline Range window_in(const WindowAxis& axis, Index out, const Range& map) {
+  const Index begin = window_begin(axis, out);
+  return intersect({begin, begin + axis.size}, map);
 }
 
 // Calls visit(first, count, cells) for windows [outs) in one dimension: runs of whole windows, and
 // each one that the map's border clips, `cells` being those of the first that lie in the map.
 template <class Visit>
-void for_each_window_run(const MaxPool& pool, const Range& outs, const Range& map, Visit visit) {
+void for_each_window_run(const WindowAxis& axis, const Range& outs, const Range& map, Visit visit) {
   for (Index out = outs.begin; out < outs.end;) {
-    const Range cells = window_in(pool, out, map);
+    const Range cells = window_in(axis, out, map);
     Index count = 1;
-    if (cells.size() == pool.size) {
-      const Index last = (map.end - pool.size + pool.padding / 2) / pool.stride;  // whole window
+    if (cells.size() == axis.size) {
+      const Index last = (map.end - axis.size + axis.padding) / axis.stride;  // whole window
       count = std::clamp<Index>(last + 1 - out, 1, outs.end - out);
     }
     visit(out, count, cells);
@@ -108,16 +109,17 @@ void pool_line(const PoolSite& site,
                Index channels,
                const PooledLine<T>& to) {
   const MaxPool& pool = site.pool;
-  const Range rows = window_in(pool, windows.row, site.map.rows);
-  const Index first_row = (rows.begin - window_begin(pool, windows.row)) * pool.size;
+  const WindowAxis across = pool.cols();
+  const Range rows = window_in(pool.rows(), windows.row, site.map.rows);
+  const Index first_row = (rows.begin - window_begin(pool.rows(), windows.row)) * pool.size;
   for_each_window_run(
-      pool, windows.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
+      across, windows.cols, site.map.cols, [&](Index out, Index count, const Range& cols) {
         const Index at = out - windows.cols.begin;
         row_kernels<T>().pool(
             {.x = in.at(rows.begin, cols.begin),
              .x_row = in.row_stride,
              .x_step = in.step,
-             .x_window = pool.stride * in.step,
+             .x_window = across.stride * in.step,
              .rows = rows.size(),
              .cols = cols.size(),
              .windows = count,
@@ -126,7 +128,7 @@ void pool_line(const PoolSite& site,
              .y_step = to.values_step,
              .argmax = to.argmax == nullptr ? nullptr : to.argmax + at * to.argmax_step,
              .argmax_step = to.argmax_step,
-             .first = first_row + cols.begin - window_begin(pool, out),
+             .first = first_row + cols.begin - window_begin(across, out),
              .size = pool.size});
       });
 }

@@ -2,7 +2,8 @@
 // Slopes that the value alone tells do not look at x, so that layers need not keep it.
 //
 // leaky 0.1 below zero; ramp 0.1 x more than relu; elu alpha 1; swish x * logistic(x); mish x *
-// tanh(log(1 + exp(x))).
+// tanh(log(1 + exp(x))); hard_mish x^2 / 2 + x from -2 to 0; gelu x / 2 * (1 + tanh(0.797885 x +
+// 0.035677 x^3)), with the numbers of Darknet.
 
 #pragma once
 
@@ -41,6 +42,10 @@ struct ActivationFunction {
       return x * logistic(x);
     } else if constexpr (kind == Activation::Mish) {
       return x * std::tanh(softplus(x));
+    } else if constexpr (kind == Activation::HardMish) {
+      return x > 0 ? x : (x <= -2 ? T(0) : x * x / 2 + x);  // NaN stays NaN
+    } else if constexpr (kind == Activation::Gelu) {
+      return x / 2 * (T(1) + std::tanh(gelu_argument(x)));
     } else {
       return x;
     }
@@ -67,6 +72,12 @@ struct ActivationFunction {
     } else if constexpr (kind == Activation::Mish) {
       const T t = std::tanh(softplus(x));
       return t + x * logistic(x) * (T(1) - t * t);
+    } else if constexpr (kind == Activation::HardMish) {
+      return x > 0 ? T(1) : (x <= -2 ? T(0) : x + T(1));
+    } else if constexpr (kind == Activation::Gelu) {
+      const T t = std::tanh(gelu_argument(x));
+      const T argument_slope = T(kGeluLinear) + 3 * T(kGeluCubic) * x * x;
+      return (T(1) + t + x * (T(1) - t * t) * argument_slope) / 2;
     } else {
       return T(1);
     }
@@ -76,6 +87,13 @@ struct ActivationFunction {
   template <class T>
   [[nodiscard]] static T softplus(T x) {
     return x > T(20) ? x : std::log1p(std::exp(x));
+  }
+
+  static constexpr double kGeluLinear = 0.797885;
+  static constexpr double kGeluCubic = 0.035677;
+  template <class T>
+  [[nodiscard]] static T gelu_argument(T x) {
+    return T(kGeluLinear) * x + T(kGeluCubic) * x * x * x;
   }
 };
 
@@ -103,6 +121,10 @@ void with_activation(Activation activation, Run run) {
       return run(ActivationFunction<Activation::Ramp>{});
     case Activation::Mish:
       return run(ActivationFunction<Activation::Mish>{});
+    case Activation::HardMish:
+      return run(ActivationFunction<Activation::HardMish>{});
+    case Activation::Gelu:
+      return run(ActivationFunction<Activation::Gelu>{});
   }
 }
 

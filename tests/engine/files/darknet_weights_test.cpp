@@ -258,6 +258,41 @@ TEST_CASE("old versions count images in 32 bits, and transpose connected weights
   }
 }
 
+// Darknet's file has the filters of the first cell, then those of the second, and so on.
+TEST_CASE("weights of a local layer lie by cells in a file, and by filters here") {
+  constexpr int kFilters = 3;
+  constexpr int kCells = 2 * 4;
+  constexpr int kTerms = 2 * 2 * 2;
+  Network network;
+  network.image = {.channels = 2, .rows = 3, .cols = 5};
+  add_layer(network, partitioner::Local{.filters = kFilters, .size = 2}, {kImage});
+  Draw draw;
+  DarknetWeights weights;
+  weights.layers = {
+      {.weight = draw.values(kFilters * kCells * kTerms), .bias = draw.values(kFilters * kCells)}};
+  std::vector<float> by_cells;
+  for (int cell = 0; cell < kCells; ++cell) {
+    for (int k = 0; k < kFilters; ++k) {
+      const auto from = weights.layers[0].weight.begin() + (k * kCells + cell) * kTerms;
+      by_cells.insert(by_cells.end(), from, from + kTerms);
+    }
+  }
+  std::string expected = header(0, 2, 0, 8);
+  append(expected, weights.layers[0].bias);
+  append(expected, by_cells);
+  const TemporaryFolder folder;
+  const auto path = folder / "local.weights";
+  write_darknet_weights(path, network, weights, 1e-5);
+  CHECK(bytes_of(path) == expected);
+  const DarknetWeights again = read_darknet_weights(path, network);
+  CHECK(again.layers[0].weight == weights.layers[0].weight);
+  CHECK(again.layers[0].bias == weights.layers[0].bias);
+  std::vector<float> some(13);
+  const engine::DarknetWeightsReader reader(path, network, 1e-5);
+  reader.read_weight(0, 21, some);
+  CHECK(std::equal(some.begin(), some.end(), weights.layers[0].weight.begin() + 21));
+}
+
 TEST_CASE("a weight in chunks of any size is the weight at once") {
   const TemporaryFolder folder;
   const auto path = folder / "pieces.weights";

@@ -113,6 +113,21 @@ TEST_CASE(
                                        .groups = groups,
                                        .activation = Activation::Linear}}));
   }
+  for (const Index dilation : {2, 3, 4}) {
+    for (const Index stride : {1, 2, 3}) {
+      for (const Index groups : {1, 2, 4}) {
+        INFO("dilation ", dilation, " stride ", stride, " groups ", groups);
+        check_gradients(chain({4, 11, 9},
+                              {Convolution{.filters = 4,
+                                           .size = {3, 2},
+                                           .stride = stride,
+                                           .padding = {dilation, 1},
+                                           .groups = groups,
+                                           .activation = Activation::Linear,
+                                           .dilation = dilation}}));
+      }
+    }
+  }
 }
 
 TEST_CASE(
@@ -127,7 +142,9 @@ TEST_CASE(
                                       Activation::Tanh,
                                       Activation::Swish,
                                       Activation::Mish,
-                                      Activation::Ramp}) {
+                                      Activation::Ramp,
+                                      Activation::HardMish,
+                                      Activation::Gelu}) {
     INFO(activation_name(activation));
     check_gradients(chain(
         {2, 6, 5}, {convolution(3, 3, 1, activation), convolution(2, 1, 1, Activation::Tanh)}));
@@ -149,9 +166,18 @@ TEST_CASE(
 }
 
 TEST_CASE("pools have the gradient of their definition") {
-  for (const MaxPool& pool :
-       {MaxPool{2, 2, 1}, MaxPool{3, 1, 2}, MaxPool{3, 2, 0}, MaxPool{5, 3, 4}, MaxPool{2, 3, 1}}) {
+  for (const MaxPool& pool : {MaxPool{2, 2, 1},
+                              MaxPool{3, 1, 2},
+                              MaxPool{3, 2, 0},
+                              MaxPool{5, 3, 4},
+                              MaxPool{2, 3, 1},
+                              MaxPool{3, {1, 2}, 2},
+                              MaxPool{2, {3, 1}, 1}}) {
     check_gradients(chain({3, 8, 7}, {convolution(18, 1, 1, Activation::Linear), pool}));
+  }
+  for (const Index outputs : {1, 5, 7, 18}) {
+    check_gradients(chain(
+        {3, 6, 5}, {convolution(18, 1, 1, Activation::Linear), partitioner::ChannelPool{outputs}}));
   }
   check_gradients(chain({3, 5, 4},
                         {convolution(4, 3, 1, Activation::Tanh),
@@ -166,6 +192,16 @@ TEST_CASE("connected layers, dropout that is off and cost have the gradient of t
                          partitioner::Dropout{0.5},
                          partitioner::Connected{3, false, Activation::Linear},
                          partitioner::Cost{}}));
+}
+
+TEST_CASE("layers with weights of their own for each cell have the gradient of their definition") {
+  for (const Activation activation : {Activation::Linear, Activation::Leaky, Activation::Swish}) {
+    for (const partitioner::Local& local : {partitioner::Local{4, 3, 1, 1, activation},
+                                            partitioner::Local{3, 2, 2, 0, activation},
+                                            partitioner::Local{17, 1, 1, 0, activation}}) {
+      check_gradients(chain({3, 5, 6}, {convolution(4, 3, 1, Activation::Tanh), local}));
+    }
+  }
 }
 
 TEST_CASE("softmax has its true Jacobian, over images, groups, cells and with a temperature") {
@@ -185,6 +221,36 @@ TEST_CASE("shortcuts of any two shapes have the gradient of their definition") {
     add_layer(network, partitioner::Shortcut{activation, 0.5, -1.5}, {0, 1});
     add_layer(network, partitioner::Shortcut{activation, -0.3, 2}, {1, 2});
     add_layer(network, partitioner::Shortcut{activation, 1, 1}, {3, 3});
+    check_gradients(network);
+  }
+}
+
+TEST_CASE("shortcuts of several maps have the gradient of their definition") {
+  for (const Activation activation : {Activation::Linear, Activation::Leaky, Activation::Mish}) {
+    Network network = chain({3, 6, 8}, {convolution(4, 3, 1, Activation::Tanh)});
+    add_layer(network, convolution(4, 3, 1, Activation::Tanh), {0});
+    add_layer(network, partitioner::Shortcut{activation, 0.5, -1.5}, {1, 0, 1});
+    add_layer(network, partitioner::Shortcut{activation, 1, 1}, {2, 0, 1, 2});
+    check_gradients(network);
+  }
+}
+
+TEST_CASE("products of maps have the gradient of their definition") {
+  for (const Activation activation : {Activation::Linear, Activation::Tanh, Activation::Swish}) {
+    INFO(activation_name(activation));
+    Network network = chain({3, 6, 5}, {convolution(18, 3, 1, Activation::Tanh)});
+    add_layer(network, convolution(18, 1, 1, Activation::Logistic), {0});
+    add_layer(network, partitioner::Sam{activation}, {1, 0});
+    add_layer(network, partitioner::Sam{activation}, {2, 2});
+    check_gradients(network);
+
+    add_layer(network, partitioner::AvgPool{}, {3});
+    add_layer(network, convolution(18, 1, 1, Activation::Logistic), {4});
+    add_layer(network, partitioner::ScaleChannels{activation}, {5, 3});
+    check_gradients(network);
+
+    add_layer(network, convolution(1, 3, 1, Activation::Logistic), {6});
+    add_layer(network, partitioner::ScaleChannels{activation, true}, {7, 6});
     check_gradients(network);
   }
 }

@@ -48,10 +48,13 @@ struct Learnt {
   std::array<double, 2> biases{};
 };
 
-Learnt learn(const TrainingOptions& options) {
+Learnt learn(const TrainingOptions& options, const partitioner::LearningRules& rules = {}) {
   partitioner::Network network;
   network.image = {1, 1, 1};
-  add_layer(network, partitioner::Connected{.outputs = 2}, {partitioner::kImage});
+  add_layer(network,
+            partitioner::Connected{.outputs = 2, .batch_normalize = rules.norm_only},
+            {partitioner::kImage});
+  network.layers.front().learning = rules;
   const partitioner::Plan plan = make_plan(network, single_tile(network), 1);
   const Communicator alone = Communicator::self();
   engine::ParameterSet<double> parameters(network, plan, alone, true);
@@ -67,8 +70,11 @@ Learnt learn(const TrainingOptions& options) {
   }
   Learnt learnt;
   for (const Parameter<double>& parameter : parameters.all()) {
-    auto& values = parameter.plan->kind == ParameterKind::Weight ? learnt.weights : learnt.biases;
-    std::copy_n(parameter.values.data(), 2, values.begin());
+    if (parameter.plan->kind == ParameterKind::Weight) {
+      std::copy_n(parameter.values.data(), 2, learnt.weights.begin());
+    } else if (parameter.plan->kind == ParameterKind::Bias) {
+      std::copy_n(parameter.values.data(), 2, learnt.biases.begin());
+    }
   }
   return learnt;
 }
@@ -97,6 +103,36 @@ TEST_CASE("AdamW is PyTorch's, and biases do not decay") {
   const Learnt learnt = learn(options);
   expect_close(learnt.weights, {0.846224362446367, -1.88477340303956});
   expect_close(learnt.biases, {0.848928245488843, -1.89055857254092});
+}
+
+TEST_CASE("a layer's factor is one of its rate") {
+  TrainingOptions options = momentum_options();
+  const Learnt expected = learn(options);
+  options.learning_rate *= 4;
+  const Learnt learnt = learn(options, {.rate_factor = 0.25});
+  expect_close(learnt.weights, expected.weights);
+  expect_close(learnt.biases, expected.biases);
+  CHECK(learn(momentum_options(), {.rate_factor = 0}).weights == kStart);
+}
+
+TEST_CASE("a layer that is held for some steps learns as if the others were the first") {
+  for (const TrainingOptions& options : {momentum_options(), adam_options()}) {
+    CHECK(learn(options, {.steps_held = 3}).weights == kStart);
+    CHECK(learn(options, {.steps_held = 3}).biases == kStart);
+    CHECK(learn(options, {.steps_held = 2}).weights != kStart);
+  }
+  TrainingOptions plain = momentum_options();
+  plain.decay = 0;
+  const Learnt last = learn(plain, {.steps_held = 2});
+  for (std::size_t i = 0; i < kStart.size(); ++i) {
+    CHECK(last.biases[i] == doctest::Approx(kStart[i] - 0.1 * kGradients[2][i]));
+  }
+}
+
+TEST_CASE("of a layer whose normalisation alone learns weights do not change, and its shift does") {
+  const Learnt learnt = learn(momentum_options(), {.norm_only = true});
+  CHECK(learnt.weights == kStart);
+  expect_close(learnt.biases, learn(momentum_options()).biases);
 }
 
 TEST_CASE("without momentum and decay a step is the gradient times the rate of that step") {

@@ -45,6 +45,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "in double precision any partition of what detectors are made of computes what one tile does") {
+  const Communicator world = Communicator::world();
+  for (int i = 0; i < kRandomCases; ++i) {
+    const std::uint64_t seed = tests::case_seed(i, world.size()) + 300;
+    tests::RandomCase random = tests::random_case(seed, world.size(), {.of_detectors = true});
+    tests::Draw draw(seed);
+    tests::draw_kernels(draw, random);
+    const NamedTensors in = tests::random_tensors(random.network, random.batch, seed);
+    const NamedTensors found = cut_up<double>(random, in, world);
+    if (world.rank() == 0) {
+      const std::string wrong = tests::differences(
+          found, tests::on_one_tile<double>(random.network, in), tests::kTwoOrders);
+      CHECK_MESSAGE(wrong.empty(), "seed ", seed, ":\n", wrong, tests::describe(random));
+    }
+  }
+}
+
 TEST_CASE("in double precision any kernels compute what the direct ones compute on one tile") {
   const Communicator world = Communicator::world();
   for (int i = 0; i < kRandomCases; ++i) {

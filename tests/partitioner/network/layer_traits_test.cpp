@@ -10,33 +10,42 @@ namespace tessera::partitioner {
 
 namespace {
 
-// One layer of each kind, of the same map.
+Network of_one_cell(const Operation& operation) {
+  Network network;
+  network.image = {8, 1, 1};
+  add_layer(network, operation, std::vector<int>(layer_traits(operation).inputs, kImage));
+  return network;
+}
+
+// One layer of each kind, of the same map where that can be.
 std::vector<Network> one_of_each() {
   std::vector<Network> networks;
   const auto add = [&networks](const Operation& operation) {
     Network& network = networks.emplace_back();
     network.image = {8, 6, 6};
-    std::vector<int> inputs(std::max<std::size_t>(layer_traits(operation).inputs, 1), kImage);
+    const std::vector<int> inputs(layer_traits(operation).inputs, kImage);
     add_layer(network, operation, inputs);
   };
   add(Convolution{.filters = 4, .size = 3, .padding = 1});
   add(MaxPool{2, 2, 0});
+  add(ChannelPool{3});
   add(AvgPool{});
   add(Connected{.outputs = 8});
+  add(Local{.filters = 4, .size = 3, .padding = 1});
   add(Dropout{});
   add(Softmax{});
   add(Cost{});
   add(Shortcut{});
+  add(Sam{});
+  networks.push_back(of_one_cell(ScaleChannels{}));
   add(Route{});
   add(Upsample{});
   add(Reorg{2, false});
   add(SpaceToDepth{2});
   add(Crop{});
-  add(YoloHead{.classes = 3, .anchors = {{10, 20}}, .mask = {0}});
-  add(RegionHead{.classes = 3, .anchors = {{1, 2}}});
-  Network& vector = networks.emplace_back();
-  vector.image = {8, 1, 1};  // one cell of a grid, with one box and three classes
-  add_layer(vector, GridHead{.side = 1, .boxes = 1, .classes = 3}, {kImage});
+  add(YoloHead{.classes = 3, .anchors = {{2, 2}}, .mask = {0}});
+  add(RegionHead{.classes = 3, .anchors = {{2, 2}}});
+  networks.push_back(of_one_cell(GridHead{.side = 1, .classes = 3}));
   return networks;
 }
 

@@ -54,9 +54,10 @@ Operation draw_operation(Draws& draws, std::size_t kind) {
                          .size = size,
                          .stride = stride,
                          .padding = draws.between(0, size - 1),
-                         .groups = groups};
+                         .groups = groups,
+                         .dilation = draws.between(1, 3)};
     case 1:
-      return MaxPool{size, stride, draws.between(0, 2 * size - 1)};
+      return MaxPool{size, {stride, draws.between(1, 4)}, draws.between(0, 2 * size - 1)};
     case 2:
       return AvgPool{};
     case 3:
@@ -80,17 +81,25 @@ Operation draw_operation(Draws& draws, std::size_t kind) {
     case 12:
       return SpaceToDepth{stride};
     case 13:
-      return Crop{};
+      return ChannelPool{draws.between(1, 6)};
     case 14:
-      return YoloHead{.classes = draw_classes(draws), .anchors = {{10, 20}}, .mask = {0}};
+      return Sam{};
     case 15:
+      return ScaleChannels{.by_place = draws.between(0, 1) == 1};
+    case 16:
+      return Local{draws.between(1, 3), size, stride, draws.between(0, size - 1)};
+    case 17:
+      return Crop{};
+    case 18:
+      return YoloHead{.classes = draw_classes(draws), .anchors = {{10, 20}}, .mask = {0}};
+    case 19:
       return RegionHead{.classes = draw_classes(draws), .anchors = {{1, 2}}};
     default:
       return GridHead{.side = 1, .boxes = 1, .classes = draw_classes(draws)};
   }
 }
 
-constexpr std::size_t kKinds = 17;
+constexpr std::size_t kKinds = 21;
 
 // A network whose last layer is of the given kind: layers 0 and 1 make maps of different shapes for
 // it to read.
@@ -105,6 +114,19 @@ Network draw_network(Draws& draws, std::size_t kind) {
         return network;
       }
       add_layer(network, Convolution{.filters = draws.between(1, 12)}, {kImage});
+      if (std::holds_alternative<Sam>(operation)) {
+        add_layer(network, operation, {0, 0});
+        return network;
+      }
+      if (const auto* scale = std::get_if<ScaleChannels>(&operation)) {
+        if (scale->by_place) {
+          add_layer(network, Convolution{.filters = 1}, {kImage});
+        } else {
+          add_layer(network, AvgPool{}, {0});
+        }
+        add_layer(network, operation, {1, 0});
+        return network;
+      }
       const bool coarser = std::holds_alternative<Shortcut>(operation) && draws.between(0, 1) == 1;
       add_layer(
           network,
@@ -239,6 +261,12 @@ TEST_CASE("parameters follow from filters, groups and batch normalisation") {
   const LayerParameters connected = layer_parameters(network, 1);
   CHECK(connected.weight.row == 6 * 5 * 4);
   CHECK(connected.variance.channels == 7);
+  add_layer(network, Local{.filters = 5, .size = 2}, {kImage});
+  const LayerParameters local = layer_parameters(network, 3);
+  CHECK(local.weight.channels == 5);
+  CHECK(local.weight.row == 4 * 3 * 6 * 2 * 2);
+  CHECK(local.bias.row == 4 * 3);
+  CHECK(multiply_adds(network, 3, whole_map(network, 3, 1)) == 5 * local.weight.row);
   CHECK(layer_parameters(network, 2).weight.channels == 0);
   CHECK(layer_parameters(network, 2).bias.channels == 0);
 }
@@ -280,6 +308,17 @@ TEST_CASE("shapes that do not fit are refused with what to change") {
   CHECK_THROWS_AS(add_layer(two, Route{}, {}), std::invalid_argument);
   CHECK_THROWS_AS(add_layer(two, Route{}, {2}), std::invalid_argument);
   CHECK_THROWS_AS(add_layer(two, Shortcut{}, {0}), std::invalid_argument);
+  const auto refuse = [&](const Operation& operation, std::vector<int> inputs, const char* part) {
+    CHECK_THROWS_WITH_AS(add_layer(two, operation, std::move(inputs)),
+                         doctest::Contains(part),
+                         std::invalid_argument);
+  };
+  refuse(Shortcut{}, {0, 0, 1}, "same shape");
+  refuse(Sam{}, {0, 1}, "same shape");
+  refuse(ScaleChannels{}, {1, 0}, "factors of 6x1x1");
+  refuse(ScaleChannels{.by_place = true}, {1, 0}, "factors of 1x8x12");
+  refuse(ChannelPool{.outputs = 7}, {0}, "out_channels=7");
+  refuse(Convolution{.size = 3, .dilation = 6}, {0}, "does not fit");
 }
 
 TEST_CASE("sizes too large to address are refused, not overflowed") {
