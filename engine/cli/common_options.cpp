@@ -106,14 +106,12 @@ void add_weights(CLI::App& app, std::string& weights) {
 }
 
 void add_skip_broken(CLI::App& app, bool& skip_broken) {
-  app.add_flag(
-      "--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all pictures first");
+  app.add_flag("--skip-broken", skip_broken, "skip missing or damaged pictures; decodes all first");
 }
 
 void add_allow_unlabelled(CLI::App& app, bool& allow_unlabelled) {
-  app.add_flag("--allow-unlabelled",
-               allow_unlabelled,
-               "data sets with boxes: a picture without a file of boxes has no objects on it");
+  app.add_flag(
+      "--allow-unlabelled", allow_unlabelled, "pictures without a file of boxes have no objects");
 }
 
 void add_batch_norm(CLI::App& app, std::optional<BatchNormMode>& mode, const char* help) {
