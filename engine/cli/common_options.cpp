@@ -111,9 +111,8 @@ void add_skip_broken(CLI::App& app, bool& skip_broken) {
 }
 
 void add_allow_unlabelled(CLI::App& app, bool& allow_unlabelled) {
-  app.add_flag("--allow-unlabelled",
-               allow_unlabelled,
-               "data sets with boxes: a picture without a file of boxes has no objects on it");
+  app.add_flag(
+      "--allow-unlabelled", allow_unlabelled, "pictures without a file of boxes have no objects");
 }
 
 void add_batch_norm(CLI::App& app, std::optional<BatchNormMode>& mode, const char* help) {

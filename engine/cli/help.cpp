@@ -144,7 +144,9 @@ class Listing : public CLI::Formatter {
   [[nodiscard]] std::string make_subcommand(const CLI::App* command) const override {
     constexpr std::size_t kNames = 13;
     const std::string left = "  " + command->get_name();
-    return left + std::string(kNames - left.size(), ' ') +
+    const bool fits = left.size() < kNames;
+    return left +
+           (fits ? std::string(kNames - left.size(), ' ') : "\n" + std::string(kNames, ' ')) +
            in_lines(command->get_description(), kWidth - kNames, kNames) + "\n";
   }
 

@@ -62,9 +62,7 @@ void add_anchors(CLI::App& program, AnchorsCommand& command) {
 
 void add_make_detection_set(CLI::App& program, MakeDetectionSetCommand& command) {
   CLI::App& app = *program.add_subcommand(
-      "make-detection-set",
-      "compose a data set for object detection from Fashion-MNIST: things of several sizes on "
-      "cluttered grounds");
+      "make-detection-set", "compose a data set for object detection from Fashion-MNIST");
   add_text(app, "OUT", command.out, "", "folder to make")->required();
   add_text(app, "--from", command.from, "FOLDER", "Fashion-MNIST, or other grey pictures as IDX")
       ->capture_default_str();

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
+
+#include "partitioner/base/errors.h"
 
 namespace tessera::engine {
 
@@ -12,8 +15,8 @@ namespace {
 struct Head {
   double loss = 0;
   std::int32_t stop_signal = 0;
-  PassProblem::Kind problem_kind = PassProblem::Kind::Images;
-  std::uint64_t means = 0;
+  std::int16_t problem_kind = 0;
+  std::uint16_t means = 0;
 };
 
 std::size_t means_bytes(std::size_t means) {
@@ -25,7 +28,11 @@ std::size_t means_bytes(std::size_t means) {
 void LossExchange::set(const PassOutcome& mine) {
   const PassProblem problem = mine.problem.value_or(PassProblem());
   const std::vector<LossMean>& means = mine.loss.means;
-  const Head head{mine.loss.sum, mine.stop_signal, problem.kind, means.size()};
+  expects(means.size() <= std::numeric_limits<std::uint16_t>::max(), "a network has few heads");
+  const Head head{mine.loss.sum,
+                  mine.stop_signal,
+                  static_cast<std::int16_t>(problem.kind),
+                  static_cast<std::uint16_t>(means.size())};
   const std::size_t before_text = sizeof(Head) + means_bytes(means.size());
   std::vector<std::byte> message(before_text + (mine.problem ? problem.text.size() + 1 : 0));
   std::memcpy(message.data(), &head, sizeof(Head));
@@ -55,7 +62,8 @@ PassOutcome LossExchange::total() const {
     total.stop_signal = total.stop_signal != 0 ? total.stop_signal : head.stop_signal;
     if (theirs.size() > before_text && !total.problem) {
       const auto* text = reinterpret_cast<const char*>(theirs.data() + before_text);
-      total.problem = {head.problem_kind, std::string(text, theirs.size() - before_text - 1)};
+      total.problem = {static_cast<PassProblem::Kind>(head.problem_kind),
+                       std::string(text, theirs.size() - before_text - 1)};
     }
   }
   return total;

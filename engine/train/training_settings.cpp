@@ -287,9 +287,9 @@ class LayerSettings {
 
 void add_learning(const partitioner::LearningRules& rules, int layer, Adder& settings) {
   const auto& [rate_factor, steps_held, norm_only] = rules;
-  settings.add(fmt::format("learning_rate of layer {}", layer), rate_factor);
-  settings.add(fmt::format("held steps of layer {}", layer), steps_held);
-  settings.add(fmt::format("train_only_bn of layer {}", layer), norm_only);
+  settings.add_if(rate_factor != 1, fmt::format("learning_rate of layer {}", layer), rate_factor);
+  settings.add_if(steps_held > 0, fmt::format("held steps of layer {}", layer), steps_held);
+  settings.add_if(norm_only, fmt::format("train_only_bn of layer {}", layer), norm_only);
 }
 
 }  // namespace

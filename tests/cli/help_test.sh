@@ -2,10 +2,10 @@
 # The command line itself: help with and without mpiexec, the version, and what is said of wrong options.
 . tests/cli/support/harness.sh
 
-commands='train choose eval predict plan time probe top check gradients convert check-data report balance'
+commands='train choose eval predict plan time probe top check gradients convert check-data report balance anchors make-detection-set'
 
 works 1 --help
-expect 'the help names every subcommand' test "$(grep -cE "^  (${commands// /|}) " "$folder/out")" -eq "$(wc -w <<<"$commands")"
+expect 'the help names every subcommand' test "$(grep -cE "^  (${commands// /|})( |$)" "$folder/out")" -eq "$(wc -w <<<"$commands")"
 works 1 --version
 expect 'the version is a line' grep -qxE 'tessera [0-9.]+' "$folder/out"
 

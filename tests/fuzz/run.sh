@@ -21,10 +21,10 @@ mkdir -p "$build/findings"
 # toml++ as its library, like the program: the other form asserts on malformed text.
 flags=(-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-frame-pointer
   "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=undefined -fno-sanitize=nonnull-attribute)
-newest=$(find "$source"/{partitioner,engine/files,engine/data,tests/fuzz,tests/engine,tests/support} \
+newest=$(find "$source"/{partitioner,engine/base,engine/files,engine/data,tests/fuzz,tests/engine,tests/support} \
   -name '*.h' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
 objects=()
-for file in "$source"/partitioner/*/*.cpp "$source"/engine/files/*.cpp "$source"/engine/data/*.cpp \
+for file in "$source"/partitioner/*/*.cpp "$source"/engine/base/*.cpp "$source"/engine/files/*.cpp "$source"/engine/data/*.cpp \
   "$source"/tests/fuzz/fuzz_*.cpp "$source"/tests/fuzz/harness.cpp "$source"/tests/fuzz/libfuzzer_main.cpp; do
   name=${file#"$source"/}
   object=$build/${name//\//_}.o
@@ -34,7 +34,7 @@ for file in "$source"/partitioner/*/*.cpp "$source"/engine/files/*.cpp "$source"
   fi
   objects+=("$object")
 done
-clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -lutf8proc -lxml2 -o "$build/fuzz"
+clang++ "-fsanitize=fuzzer,address,undefined" "${objects[@]}" -lfmt -lz -ltomlplusplus -ljpeg -lpng -lwebp -lwebpdemux -lgif -lexif -lutf8proc -lxml2 -lcsv -o "$build/fuzz"
 
 work=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d) # in memory: harnesses sync what they write
 trap 'rm -rf "$work"' EXIT
