@@ -298,7 +298,7 @@ void write_sheet(const Check& check, const std::string& file) {
   }
   const SampleSheet sheet = sample_sheet(halves.front()->dataset);
   AtomicFile picture(file);
-  picture.write(png_of(sheet.picture));
+  picture.write(sheet.picture.png());
   picture.commit();
   write_atomically(file + ".txt", sheet.list);
 }

@@ -59,11 +59,11 @@ void lay_over(const Rgb& colour, Index cover, std::uint8_t* pixel) {
 void draw_ground(PictureDraws& draws, std::uint64_t noise_seed, RgbPicture& picture) {
   const Rgb above = draws.colour(20, 150);
   const Rgb below = draws.colour(20, 150);
-  for (Index row = 0; row < picture.rows; ++row) {
-    for (Index col = 0; col < picture.cols; ++col) {
+  for (Index row = 0; row < picture.rows(); ++row) {
+    for (Index col = 0; col < picture.cols(); ++col) {
       std::uint8_t* pixel = picture.pixel(row, col);
       lay_over(above, kFullByte, pixel);
-      lay_over(below, row * kFullByte / picture.rows, pixel);
+      lay_over(below, row * kFullByte / picture.rows(), pixel);
     }
   }
   const Index shapes = draws.whole(4, 12);
@@ -71,15 +71,15 @@ void draw_ground(PictureDraws& draws, std::uint64_t noise_seed, RgbPicture& pict
     const bool disc = draws.whole(0, 1) == 1;
     const Rgb colour = draws.colour(0, 170);
     const Index cover = draws.whole(60, 200);
-    const Index centre_row = draws.whole(0, picture.rows - 1);
-    const Index centre_col = draws.whole(0, picture.cols - 1);
-    const Index high = draws.whole(2, std::max<Index>(2, picture.rows / 4));
-    const Index wide = draws.whole(2, std::max<Index>(2, picture.cols / 4));
+    const Index centre_row = draws.whole(0, picture.rows() - 1);
+    const Index centre_col = draws.whole(0, picture.cols() - 1);
+    const Index high = draws.whole(2, std::max<Index>(2, picture.rows() / 4));
+    const Index wide = draws.whole(2, std::max<Index>(2, picture.cols() / 4));
     for (Index row = std::max<Index>(0, centre_row - high);
-         row < std::min(picture.rows, centre_row + high);
+         row < std::min(picture.rows(), centre_row + high);
          ++row) {
       for (Index col = std::max<Index>(0, centre_col - wide);
-           col < std::min(picture.cols, centre_col + wide);
+           col < std::min(picture.cols(), centre_col + wide);
            ++col) {
         const Index down = (row - centre_row) * wide;
         const Index across = (col - centre_col) * high;
@@ -89,10 +89,10 @@ void draw_ground(PictureDraws& draws, std::uint64_t noise_seed, RgbPicture& pict
       }
     }
   }
-  for (std::size_t i = 0; i < picture.bytes.size(); ++i) {
+  for (std::size_t i = 0; i < picture.values().size(); ++i) {
     const auto noise = static_cast<Index>(random_bits(noise_seed, i) % 21) - 10;
-    picture.bytes[i] =
-        static_cast<std::uint8_t>(std::clamp<Index>(picture.bytes[i] + noise, 0, kFullByte));
+    picture.values()[i] =
+        static_cast<std::uint8_t>(std::clamp<Index>(picture.values()[i] + noise, 0, kFullByte));
   }
 }
 
@@ -191,10 +191,10 @@ Box box_of(const Region& place, int label, const RgbPicture& picture) {
     return static_cast<float>(static_cast<double>(twice) / static_cast<double>(2 * size));
   };
   return {label,
-          fraction(place.cols.begin + place.cols.end, picture.cols),
-          fraction(place.rows.begin + place.rows.end, picture.rows),
-          fraction(2 * place.cols.size(), picture.cols),
-          fraction(2 * place.rows.size(), picture.rows)};
+          fraction(place.cols.begin + place.cols.end, picture.cols()),
+          fraction(place.rows.begin + place.rows.end, picture.rows()),
+          fraction(2 * place.cols.size(), picture.cols()),
+          fraction(2 * place.rows.size(), picture.rows())};
 }
 
 std::string label_text(const std::vector<Box>& boxes) {
@@ -237,7 +237,7 @@ std::string write_half(const fs::path& folder,
         const ComposedPicture composed = compose_picture(items, rules, number);
         const std::string name = fmt::format("{:06}", number);
         AtomicFile file(folder / "images" / half / (name + ".png"));
-        file.write(png_of(composed.picture));
+        file.write(composed.picture.png());
         file.commit();
         write_atomically(folder / "labels" / half / (name + ".txt"), label_text(composed.boxes));
       },
@@ -271,7 +271,7 @@ ComposedPicture compose_picture(const Dataset& items, const CompositionRules& ru
   constexpr std::uint64_t kComposition = 0x636f6d706f736564U;  // other draws have other seeds
   const std::uint64_t seed = mix_bits(rules.seed ^ kComposition);
   PictureDraws draws(seed, number);
-  ComposedPicture composed{RgbPicture(rules.rows, rules.cols), {}};
+  ComposedPicture composed{RgbPicture(rules.rows, rules.cols, kBlack), {}};
   RgbPicture& picture = composed.picture;
   draw_ground(draws, random_bits(seed, static_cast<std::uint64_t>(number), 1, 1), picture);
   const Index shorter = std::min(rules.rows, rules.cols);

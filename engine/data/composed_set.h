@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "engine/data/dataset.h"
-#include "engine/data/png_file.h"
+#include "engine/drawing/rgb_picture.h"
 
 namespace tessera::engine {
 

@@ -99,7 +99,7 @@ SampleSheet sample_sheet(const Dataset& dataset, Index most) {
   const auto length = [](Index fields) {
     return std::max<Index>(1, fields * (kFieldSide + kGap) - kGap);
   };
-  SampleSheet sheet{RgbPicture(length(lines), length(in_row)), ""};
+  SampleSheet sheet{RgbPicture(length(lines), length(in_row), kBlack), ""};
   for (Index i = 0; i < shown; ++i) {
     const Index item = i * dataset.size() / shown;
     sheet.list += fmt::format("row {}, column {}: {}\n",

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/data/dataset.h"
-#include "engine/data/png_file.h"
+#include "engine/drawing/rgb_picture.h"
 
 namespace tessera::engine {
 

@@ -28,21 +28,21 @@ double common(const Side& a, const Side& b) {
   return std::min(a.end, b.end) - std::max(a.begin, b.begin);
 }
 
-double intersection(const Rectangle& a, const Rectangle& b) {
+double intersection(const UnitBox& a, const UnitBox& b) {
   const double width = common(side(a.x, a.width), side(b.x, b.width));
   const double height = common(side(a.y, a.height), side(b.y, b.height));
   return width < 0 || height < 0 ? 0 : width * height;
 }
 
-double either(const Rectangle& a, const Rectangle& b) {
+double either(const UnitBox& a, const UnitBox& b) {
   return a.width * a.height + b.width * b.height - intersection(a, b);
 }
 
 // The sides of the smallest box around both.
-double hull_width(const Rectangle& a, const Rectangle& b) {
+double hull_width(const UnitBox& a, const UnitBox& b) {
   return hull(side(a.x, a.width), side(b.x, b.width)).size();
 }
-double hull_height(const Rectangle& a, const Rectangle& b) {
+double hull_height(const UnitBox& a, const UnitBox& b) {
   return hull(side(a.y, a.height), side(b.y, b.height)).size();
 }
 
@@ -52,7 +52,7 @@ double square(double value) {
 
 constexpr double kAspectScale = 4 / (std::numbers::pi * std::numbers::pi);
 
-double angle_difference(const Rectangle& box, const Rectangle& truth) {
+double angle_difference(const UnitBox& box, const UnitBox& truth) {
   return std::atan(truth.width / truth.height) - std::atan(box.width / box.height);
 }
 
@@ -135,27 +135,27 @@ Move distance_move(const Side& box,
 
 }  // namespace
 
-double overlap(const Rectangle& a, const Rectangle& b) {
+double overlap(const UnitBox& a, const UnitBox& b) {
   const double both = intersection(a, b);
   const double all = either(a, b);
   return both == 0 || all == 0 ? 0 : both / all;
 }
 
-double generalized_overlap(const Rectangle& a, const Rectangle& b) {
+double generalized_overlap(const UnitBox& a, const UnitBox& b) {
   const double around = hull_width(a, b) * hull_height(a, b);
   return around == 0 ? overlap(a, b) : overlap(a, b) - (around - either(a, b)) / around;
 }
 
-double centre_distance(const Rectangle& a, const Rectangle& b) {
+double centre_distance(const UnitBox& a, const UnitBox& b) {
   const double diagonal = square(hull_width(a, b)) + square(hull_height(a, b));
   return diagonal == 0 ? 0 : (square(a.x - b.x) + square(a.y - b.y)) / diagonal;
 }
 
-double distance_overlap(const Rectangle& a, const Rectangle& b, double exponent) {
+double distance_overlap(const UnitBox& a, const UnitBox& b, double exponent) {
   return overlap(a, b) - std::pow(centre_distance(a, b), exponent);
 }
 
-double complete_overlap(const Rectangle& box, const Rectangle& truth) {
+double complete_overlap(const UnitBox& box, const UnitBox& truth) {
   if (square(hull_width(box, truth)) + square(hull_height(box, truth)) == 0) {
     return overlap(box, truth);
   }
@@ -164,7 +164,7 @@ double complete_overlap(const Rectangle& box, const Rectangle& truth) {
   return both - centre_distance(box, truth) - aspect_weight(aspect, both) * aspect;
 }
 
-double overlap_of_kind(BoxLoss kind, const Rectangle& a, const Rectangle& b) {
+double overlap_of_kind(BoxLoss kind, const UnitBox& a, const UnitBox& b) {
   constexpr double kMeasuredExponent = 0.6;
   switch (kind) {
     case BoxLoss::SquaredError:
@@ -180,7 +180,7 @@ double overlap_of_kind(BoxLoss kind, const Rectangle& a, const Rectangle& b) {
   return 0;
 }
 
-Rectangle darknet_overlap_delta(BoxLoss kind, const Rectangle& box, const Rectangle& truth) {
+UnitBox darknet_overlap_delta(BoxLoss kind, const UnitBox& box, const UnitBox& truth) {
   const Side x = side(box.x, box.width);
   const Side y = side(box.y, box.height);
   const Side truth_x = side(truth.x, truth.width);

@@ -28,7 +28,7 @@ struct HeadOutput {
 
 // Adds a box for each class that reaches the score.
 template <class ClassShare>
-void add_classes(const Rectangle& box,
+void add_classes(const UnitBox& box,
                  double objectness,
                  Index classes,
                  double least_score,
@@ -62,10 +62,10 @@ void add_cells(const HeadOutput& output,
           continue;
         }
         const Anchor of_box = size(anchors[i], value(2), value(3));
-        const Rectangle box{(static_cast<double>(col) + value(0)) / static_cast<double>(map.cols),
-                            (static_cast<double>(row) + value(1)) / static_cast<double>(map.rows),
-                            of_box.width,
-                            of_box.height};
+        const UnitBox box{(static_cast<double>(col) + value(0)) / static_cast<double>(map.cols),
+                          (static_cast<double>(row) + value(1)) / static_cast<double>(map.rows),
+                          of_box.width,
+                          of_box.height};
         add_classes(
             box,
             objectness,
@@ -120,10 +120,10 @@ void add_boxes(const GridHead& head,
     for (Index box = 0; box < head.boxes; ++box) {
       const double objectness = value(cells * head.classes + cell * head.boxes + box);
       const Index first = cells * (head.classes + head.boxes) + (cell * head.boxes + box) * 4;
-      const Rectangle place{(static_cast<double>(cell % head.side) + value(first)) / side,
-                            (static_cast<double>(cell / head.side) + value(first + 1)) / side,
-                            size(value(first + 2)),
-                            size(value(first + 3))};
+      const UnitBox place{(static_cast<double>(cell % head.side) + value(first)) / side,
+                          (static_cast<double>(cell / head.side) + value(first + 1)) / side,
+                          size(value(first + 2)),
+                          size(value(first + 3))};
       add_classes(
           place,
           objectness,
@@ -136,7 +136,7 @@ void add_boxes(const GridHead& head,
 }
 
 // How much two boxes say the same, by the head's rule.
-double likeness(const std::vector<HeadSite>& sites, const Rectangle& a, const Rectangle& b) {
+double likeness(const std::vector<HeadSite>& sites, const UnitBox& a, const UnitBox& b) {
   const auto* yolo = std::get_if<YoloHead>(&sites.front().head);
   if (yolo != nullptr && yolo->suppression == Suppression::DistanceOverlap) {
     return distance_overlap(a, b, yolo->beta_nms);

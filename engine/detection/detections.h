@@ -12,7 +12,7 @@
 namespace tessera::engine {
 
 struct Detection {
-  Rectangle box;  // fractions of the network's input
+  UnitBox box;  // fractions of the network's input
   int label = 0;
   double score = 0;  // objectness times the share of the class
   friend bool operator==(const Detection&, const Detection&) = default;

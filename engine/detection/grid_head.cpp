@@ -50,13 +50,13 @@ class GridJudge {
   [[nodiscard]] double& delta(Index channel) { return cells_.delta(channel, kOnlyCell); }
 
   // From the cell's corner.
-  [[nodiscard]] Rectangle prediction(Index cell, Index box) const {
+  [[nodiscard]] UnitBox prediction(Index cell, Index box) const {
     const Index at = coordinates(cell, box);
     const auto size = [&](double said) { return head_.square_roots ? said * said : said; };
     return {value(at) / side_, value(at + 1) / side_, size(value(at + 2)), size(value(at + 3))};
   }
 
-  [[nodiscard]] Index best_box(Index cell, const Rectangle& target) const {
+  [[nodiscard]] Index best_box(Index cell, const UnitBox& target) const {
     if (head_.forced) {
       constexpr double kSmall = 0.1;
       return target.width * target.height < kSmall ? 1 : 0;
@@ -65,7 +65,7 @@ class GridJudge {
     double best_overlap = 0;
     double least_distance = 20;
     for (Index box = 0; box < head_.boxes; ++box) {
-      const Rectangle predicted = prediction(cell, box);
+      const UnitBox predicted = prediction(cell, box);
       const double common = overlap(predicted, target);
       const double distance =
           std::sqrt(std::pow(predicted.x - target.x, 2) + std::pow(predicted.y - target.y, 2) +
@@ -90,7 +90,7 @@ class GridJudge {
     // The place within the cell.
     const double x = object.centre_x * side_ - static_cast<double>(at.col);
     const double y = object.centre_y * side_ - static_cast<double>(at.row);
-    const Rectangle target{x / side_, y / side_, object.width, object.height};
+    const UnitBox target{x / side_, y / side_, object.width, object.height};
     const Index best = best_box(cell, target);
     const double wanted = head_.rescore ? overlap(prediction(cell, best), target) : 1;
     const Index objectness_at = objectness(cell, best);

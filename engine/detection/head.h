@@ -18,7 +18,8 @@
 
 namespace tessera::engine {
 
-using DetectorHead = std::variant<partitioner::YoloHead, partitioner::RegionHead, partitioner::GridHead>;
+using DetectorHead =
+    std::variant<partitioner::YoloHead, partitioner::RegionHead, partitioner::GridHead>;
 
 // The head of such a layer. `operation` is one.
 [[nodiscard]] DetectorHead head_of(const partitioner::Operation& operation);

@@ -52,7 +52,7 @@ class HeadCells {
   std::vector<double> deltas_;
 };
 
-[[nodiscard]] inline Rectangle rectangle(const Box& box) {
+[[nodiscard]] inline UnitBox unit_box(const Box& box) {
   return {box.centre_x, box.centre_y, box.width, box.height};
 }
 

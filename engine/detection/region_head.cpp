@@ -53,13 +53,13 @@ class RegionJudge {
     return cells_.delta(channel(box, entry), at);
   }
 
-  [[nodiscard]] Rectangle anchor_box(Index box) const {
+  [[nodiscard]] UnitBox anchor_box(Index box) const {
     const Anchor& size = head_.anchors[static_cast<std::size_t>(box)];
     return {0, 0, size.width / cols_, size.height / rows_};
   }
 
-  [[nodiscard]] Rectangle prediction(Index box, Place at) const {
-    const Rectangle size = anchor_box(box);
+  [[nodiscard]] UnitBox prediction(Index box, Place at) const {
+    const UnitBox size = anchor_box(box);
     return {(static_cast<double>(at.col) + value(box, 0, at)) / cols_,
             (static_cast<double>(at.row) + value(box, 1, at)) / rows_,
             std::exp(value(box, 2, at)) * size.width,
@@ -67,16 +67,16 @@ class RegionJudge {
   }
 
   void judge_background(Index box, Place at, const std::vector<Box>& objects, bool warms_up) {
-    const Rectangle predicted = prediction(box, at);
+    const UnitBox predicted = prediction(box, at);
     double best = 0;
     for (const Box& object : objects) {
-      best = std::max(best, overlap(predicted, rectangle(object)));
+      best = std::max(best, overlap(predicted, unit_box(object)));
     }
     delta(box, kRegionObjectness, at) =
         best > head_.threshold ? 0 : -head_.no_object_scale * value(box, kRegionObjectness, at);
     if (warms_up) {
       constexpr double kWarmUpScale = 0.01;
-      Rectangle anchor = anchor_box(box);
+      UnitBox anchor = anchor_box(box);
       anchor.x = (static_cast<double>(at.col) + 0.5) / cols_;
       anchor.y = (static_cast<double>(at.row) + 0.5) / rows_;
       judge_box(box, at, anchor, kWarmUpScale);
@@ -84,8 +84,8 @@ class RegionJudge {
   }
 
   // Assigns the deltas of x, y, width and height.
-  void judge_box(Index box, Place at, const Rectangle& target, double scale) {
-    const Rectangle size = anchor_box(box);
+  void judge_box(Index box, Place at, const UnitBox& target, double scale) {
+    const UnitBox size = anchor_box(box);
     delta(box, 0, at) =
         scale * (target.x * cols_ - static_cast<double>(at.col) - value(box, 0, at));
     delta(box, 1, at) =
@@ -95,11 +95,11 @@ class RegionJudge {
   }
 
   void judge_object(const Box& object, Place at) {
-    const Rectangle wanted{0, 0, object.width, object.height};
+    const UnitBox wanted{0, 0, object.width, object.height};
     double best_overlap = 0;
     Index best = 0;
     for (Index box = 0; box < boxes(); ++box) {
-      Rectangle size = head_.match_anchors ? anchor_box(box) : prediction(box, at);
+      UnitBox size = head_.match_anchors ? anchor_box(box) : prediction(box, at);
       size.x = 0;
       size.y = 0;
       const double common = overlap(size, wanted);
@@ -108,9 +108,9 @@ class RegionJudge {
         best = box;
       }
     }
-    const double reached = overlap(prediction(best, at), rectangle(object));
+    const double reached = overlap(prediction(best, at), unit_box(object));
     const double area = static_cast<double>(object.width) * object.height;
-    judge_box(best, at, rectangle(object), head_.coordinate_scale * (2 - area));
+    judge_box(best, at, unit_box(object), head_.coordinate_scale * (2 - area));
     const double target = head_.rescore ? reached : 1;
     delta(best, kRegionObjectness, at) =
         head_.object_scale * (target - value(best, kRegionObjectness, at));

@@ -72,7 +72,7 @@ class YoloJudge {
     return known;
   }
 
-  [[nodiscard]] Rectangle prediction(Index box, Place at) const {
+  [[nodiscard]] UnitBox prediction(Index box, Place at) const {
     const Anchor size = anchor(box);
     const double width = value(box, 2, at);
     const double height = value(box, 3, at);
@@ -97,11 +97,11 @@ class YoloJudge {
 
   // As if nothing were there, but for boxes that overlap with an object.
   void judge_background(Index box, Place at, const std::vector<Box>& objects) {
-    const Rectangle predicted = prediction(box, at);
+    const UnitBox predicted = prediction(box, at);
     double best = 0;
     const Box* most_like = nullptr;
     for (const Box& object : objects) {
-      const double common = overlap(predicted, rectangle(object));
+      const double common = overlap(predicted, unit_box(object));
       if (common > best) {
         best = common;
         most_like = &object;
@@ -153,13 +153,13 @@ class YoloJudge {
     }
   }
 
-  [[nodiscard]] Rectangle at_origin(const Anchor& size) const {
+  [[nodiscard]] UnitBox at_origin(const Anchor& size) const {
     return {0,
             0,
             size.width / static_cast<double>(site_.image.cols),
             size.height / static_cast<double>(site_.image.rows)};
   }
-  static Rectangle size_of(const Box& object) { return {0, 0, object.width, object.height}; }
+  static UnitBox size_of(const Box& object) { return {0, 0, object.width, object.height}; }
 
   [[nodiscard]] int best_anchor(const Box& object) const {
     double best = 0;
@@ -177,8 +177,8 @@ class YoloJudge {
   void match(Index box, Place at, const Box& object) {
     if (head_.box_loss != BoxLoss::SquaredError) {
       const BoxLoss kind = head_.box_loss == BoxLoss::Giou ? BoxLoss::Giou : BoxLoss::Iou;
-      cost_.overlap_losses += head_.iou_normalizer *
-                              (1 - overlap_of_kind(kind, prediction(box, at), rectangle(object)));
+      cost_.overlap_losses +=
+          head_.iou_normalizer * (1 - overlap_of_kind(kind, prediction(box, at), unit_box(object)));
       ++cost_.matches;
     }
     judge_box(box, at, object);
@@ -193,19 +193,19 @@ class YoloJudge {
   // Adds to the deltas of x, y, width and height.
   void judge_box(Index box, Place at, const Box& object) {
     const double factor = head_.iou_normalizer * weight(object.label);
-    const Rectangle moves = head_.box_loss == BoxLoss::SquaredError
-                                ? squared_error_delta(box, at, object, factor)
-                                : overlap_delta(box, at, object, factor);
+    const UnitBox moves = head_.box_loss == BoxLoss::SquaredError
+                              ? squared_error_delta(box, at, object, factor)
+                              : overlap_delta(box, at, object, factor);
     delta(box, 0, at) += finite_or_zero(moves.x);
     delta(box, 1, at) += finite_or_zero(moves.y);
     delta(box, 2, at) += finite_or_zero(moves.width);
     delta(box, 3, at) += finite_or_zero(moves.height);
   }
 
-  [[nodiscard]] Rectangle squared_error_delta(Index box,
-                                              Place at,
-                                              const Box& object,
-                                              double factor) const {
+  [[nodiscard]] UnitBox squared_error_delta(Index box,
+                                            Place at,
+                                            const Box& object,
+                                            double factor) const {
     const Anchor size = anchor(box);
     const double width = object.width * static_cast<double>(site_.image.cols) / size.width;
     const double height = object.height * static_cast<double>(site_.image.rows) / size.height;
@@ -220,14 +220,11 @@ class YoloJudge {
             ((head_.new_coords ? std::sqrt(height / 4) : std::log(height)) - value(box, 3, at))};
   }
 
-  [[nodiscard]] Rectangle overlap_delta(Index box,
-                                        Place at,
-                                        const Box& object,
-                                        double factor) const {
-    Rectangle predicted = prediction(box, at);
+  [[nodiscard]] UnitBox overlap_delta(Index box, Place at, const Box& object, double factor) const {
+    UnitBox predicted = prediction(box, at);
     predicted.width = predicted.width == 0 ? 1 : predicted.width;
     predicted.height = predicted.height == 0 ? 1 : predicted.height;
-    Rectangle moves = darknet_overlap_delta(head_.box_loss, predicted, rectangle(object));
+    UnitBox moves = darknet_overlap_delta(head_.box_loss, predicted, unit_box(object));
     if (!head_.new_coords) {
       moves.width *= std::exp(value(box, 2, at));
       moves.height *= std::exp(value(box, 3, at));

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "partitioner/base/region.h"
@@ -44,12 +45,20 @@ class RgbPicture {
   // Of a pixel inside.
   [[nodiscard]] Colour at(Index row, Index col) const;
   void set(Index row, Index col, Colour colour);
+  // Its red, green and blue, one after the other.
+  [[nodiscard]] std::uint8_t* pixel(Index row, Index col) {
+    return bytes_.data() + (row * cols_ + col) * 3;
+  }
 
   // The pixels of `box`.
   void fill(const Rectangle& box, Colour colour);
 
   // A frame along the inside of `box`, `thickness` pixels wide.
   void outline(const Rectangle& box, Index thickness, Colour colour);
+
+  // (rows, cols, 3)
+  [[nodiscard]] std::span<std::uint8_t> values() { return bytes_; }
+  [[nodiscard]] std::span<const std::uint8_t> values() const { return bytes_; }
 
   // The bytes of a PNG file.
   [[nodiscard]] std::vector<std::byte> png() const;

@@ -14,7 +14,7 @@ namespace {
 // on.
 constexpr DetectionRules kAllBoxes{.least_score = 0.005};
 
-PixelBox pixels(const Rectangle& box, const partitioner::MapShape& image) {
+PixelBox pixels(const UnitBox& box, const partitioner::MapShape& image) {
   const auto across = static_cast<double>(image.cols);
   const auto down = static_cast<double>(image.rows);
   return {(box.x - box.width / 2) * across,

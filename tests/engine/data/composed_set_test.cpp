@@ -47,7 +47,7 @@ void write_items(const std::filesystem::path& folder) {
 
 std::uint64_t digest_of_pixels(const engine::ComposedPicture& composed) {
   engine::Digest digest;
-  digest.add(std::span<const std::uint8_t>(composed.picture.bytes));
+  digest.add(composed.picture.values());
   digest.add(engine::digest_of(composed.boxes));
   return digest.value();
 }
@@ -162,8 +162,8 @@ TEST_CASE("a sheet shows pictures with their boxes in the colours that its list 
   tests::write_text(folder / "d.data", "names=names\ntrain=list\nvalid=list\n");
   engine::SampleSheet sheet =
       engine::sample_sheet(engine::list_dataset(folder / "d.data", Split::Train, 3));
-  CHECK(sheet.picture.cols == 484);
-  CHECK(sheet.picture.rows == 240);
+  CHECK(sheet.picture.cols() == 484);
+  CHECK(sheet.picture.rows() == 240);
   const auto pixel = [&](Index row, Index col) {
     const std::uint8_t* bytes = sheet.picture.pixel(row, col);
     return std::vector<int>{bytes[0], bytes[1], bytes[2]};
