@@ -205,26 +205,6 @@ inline void read_cells(const partitioner::SpaceToDepth& kind,
                at.col * kind.stride + block % kind.stride});
 }
 
-// A cell of a head is made of all channels of the cell.
-inline void read_head_cell(const Reader& reader, const Cell& at) {
-  reader.read_all_if([&](const Cell& cell) { return cell.row == at.row && cell.col == at.col; });
-}
-inline void read_cells(const partitioner::YoloHead& /*kind*/,
-                       const Reader& reader,
-                       const Cell& at) {
-  read_head_cell(reader, at);
-}
-inline void read_cells(const partitioner::RegionHead& /*kind*/,
-                       const Reader& reader,
-                       const Cell& at) {
-  read_head_cell(reader, at);
-}
-inline void read_cells(const partitioner::GridHead& /*kind*/,
-                       const Reader& reader,
-                       const Cell& at) {
-  read_head_cell(reader, at);
-}
-
 template <typename PassThrough>
 void read_cells(const PassThrough& /*kind*/, const Reader& reader, const Cell& at) {
   static_assert(std::is_same_v<PassThrough, partitioner::Dropout> ||
