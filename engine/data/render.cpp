@@ -117,11 +117,11 @@ class Sampler {
   Side cols_;
 };
 
-using Colour = std::array<float, 3>;
+using Channels3 = std::array<float, 3>;  // red, green and blue, or hue, saturation and value
 
 // The hexcone model (Smith, "Color gamut transform pairs", SIGGRAPH 1978): hue in turns,
 // saturation, value.
-Colour hsv_of_rgb(const Colour& rgb) {
+Channels3 hsv_of_rgb(const Channels3& rgb) {
   const float most = std::max({rgb[0], rgb[1], rgb[2]});
   const float least = std::min({rgb[0], rgb[1], rgb[2]});
   const float span = most - least;
@@ -139,10 +139,10 @@ Colour hsv_of_rgb(const Colour& rgb) {
   return {sixths / 6, span / most, most};
 }
 
-Colour rgb_of_hsv(const Colour& hsv) {
+Channels3 rgb_of_hsv(const Channels3& hsv) {
   const float sixths = 6 * (hsv[0] - std::floor(hsv[0]));
   const float value = hsv[2];
-  Colour rgb{};
+  Channels3 rgb{};
   for (std::size_t channel = 0; channel < 3; ++channel) {
     constexpr std::array<float, 3> kOffset = {5, 3, 1};
     float from_hue = kOffset[channel] + sixths;
@@ -157,12 +157,12 @@ bool changes_colours(const Augmentation& augmentation) {
   return augmentation.hue != 0 || augmentation.saturation != 1 || augmentation.exposure != 1;
 }
 
-Colour distorted(const Colour& rgb, const Augmentation& augmentation) {
-  Colour hsv = hsv_of_rgb(rgb);
+Channels3 distorted(const Channels3& rgb, const Augmentation& augmentation) {
+  Channels3 hsv = hsv_of_rgb(rgb);
   hsv[0] += augmentation.hue;
   hsv[1] *= augmentation.saturation;
   hsv[2] *= augmentation.exposure;
-  Colour result = rgb_of_hsv(hsv);
+  Channels3 result = rgb_of_hsv(hsv);
   for (float& value : result) {
     value = std::clamp(value, 0.0F, 1.0F);
   }
@@ -224,7 +224,7 @@ void render(const Picture& picture,
   for (Index row = region.rows.begin; row < region.rows.end; ++row, row_out += region.cols.size()) {
     sampler.place_row(row, region.cols, places);
     for (std::size_t i = 0; i < places.size(); ++i) {
-      Colour colour{};
+      Channels3 colour{};
       if (colours) {
         colour = distorted(
             {sampler.value(0, places[i]), sampler.value(1, places[i]), sampler.value(2, places[i])},
