@@ -106,8 +106,8 @@ for warning in 'cfg:5: \[net\] cutmix: affects training' ':6: \[net\] mosaic: af
 done
 make_model <<<'[convolution]'
 refused 'model\.cfg:6: \[convolution\] .*did you mean `convolutional`' check "$folder/model.cfg"
-make_model <<<'[gru]'
-refused 'model\.cfg:6: \[gru\] is a layer of Darknet that this program does not train' check "$folder/model.cfg"
+make_model <<<'[lstm]'
+refused 'model\.cfg:6: \[lstm\] is a layer of Darknet that this program does not train' check "$folder/model.cfg"
 
 # Unknown keys are warned of once, with file and line.
 make_model <<<$'[convolutional]\nfilters=4\nwobble=1\nactivation=linear'

@@ -64,7 +64,9 @@ Learnt learn(const TrainingOptions& options, const partitioner::LearningRules& r
   }
   for (std::size_t step = 0; step < kGradients.size(); ++step) {
     for (Parameter<double>& parameter : parameters.all()) {
-      std::copy(kGradients[step].begin(), kGradients[step].end(), parameter.gradient.data());
+      if (parameter.gradient.size() > 0) {
+        std::copy(kGradients[step].begin(), kGradients[step].end(), parameter.gradient.data());
+      }
     }
     optimizer.update(parameters, static_cast<Index>(step) + 1);
   }

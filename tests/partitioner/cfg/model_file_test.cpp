@@ -83,7 +83,8 @@ TEST_CASE("every layer of Debian's classifiers and detectors has the shape that 
       Index values = 0;
       golden >> index >> kind >> shape.channels >> shape.rows >> shape.cols >> values;
       CAPTURE(index);
-      CHECK(kind == kind_name(layer.operation));
+      const bool has_word = !std::holds_alternative<Upsample>(layer.operation);
+      CHECK(kind == (has_word ? kind_name(layer.operation) : "none"));
       CHECK(values == layer.output.volume());
       CHECK((shape == MapShape{} || shape == layer.output));
     }
@@ -553,7 +554,7 @@ TEST_CASE("for a misspelt key or section the nearest one is suggested") {
   }
   check_refused(kNet + "[convolution]\n", "m.cfg:5", {"did you mean `convolutional`?"});
   check_refused(kNet + "[MaxPool]\n", "m.cfg:5", {"did you mean `maxpool`?"});
-  check_refused(kNet + "[iseg]\n", "m.cfg:5", {"a layer of Darknet that this program does not"});
+  check_refused(kNet + "[lstm]\n", "m.cfg:5", {"a layer of Darknet that this program does not"});
 }
 
 TEST_CASE("of a file that does not begin as a model does nothing is quoted") {
