@@ -108,6 +108,17 @@ class Fixture {
     request.monitor = false;
   }
 
+  // The model file with batch normalisation.
+  void normalise() const {
+    if (world.rank() == 0) {
+      std::string text = kModel;
+      const std::string section = "[convolutional]\n";
+      text.insert(text.find(section) + section.size(), "batch_normalize=1\n");
+      std::ofstream(folder / "net.cfg") << text;
+    }
+    world.barrier();
+  }
+
   TrainingResult train(const TrainingSessionObserver& observer = {}) const {
     return TrainingSession(request, world, observer).run();
   }
@@ -218,6 +229,7 @@ TEST_CASE("a resumed session keeps to the images of a step, and refuses others")
 
 TEST_CASE("a resumed session says what it does otherwise, once, and takes over what is not asked") {
   Fixture fixture;
+  fixture.normalise();
   fixture.request.batch_norm = engine::BatchNormMode::Frozen;
   fixture.train();
   fixture.request.batch_norm.reset();
