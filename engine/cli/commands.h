@@ -110,6 +110,7 @@ struct PredictCommand {
   std::vector<float> stddev;
   bool json = false;
   Index stall_timeout_s = 0;  // of other ranks; 0: the usual one
+  double least_score = 0.25;  // of objects
 };
 void run_predict(const PredictCommand& command, const Communicator& communicator);
 

@@ -38,7 +38,8 @@ void run_eval(const EvalCommand& command, const Communicator& communicator) {
   const SessionObserver& messages = printed_messages();
   const partitioner::ModelFile model = load_model(command.model, communicator, messages);
   if (losses(model.network).empty()) {
-    throw AgreedError(command.model + ": the network has no [softmax], [cost] or head of a detector to evaluate");
+    throw AgreedError(command.model +
+                      ": the network has no [softmax], [cost] or head of a detector to evaluate");
   }
   const auto listed = [&](bool reads) {
     return ListedData({.path = command.data,

@@ -159,7 +159,7 @@ void add_balance(CLI::App& program, BalanceCommand& command) {
 }
 
 void add_predict(CLI::App& program, PredictCommand& command) {
-  CLI::App& app = *program.add_subcommand("predict", "classify pictures");
+  CLI::App& app = *program.add_subcommand("predict", "name what is in pictures, or find it");
   add_model(app, command.model);
   app.add_option("PICTURES",
                  command.pictures,
@@ -175,6 +175,11 @@ void add_predict(CLI::App& program, PredictCommand& command) {
            "DIR",
            "new folder for annotated pictures (PNG), each with its class and probability below");
   add_count(app, "--top", command.top, "number of classes to list");
+  app.add_option("--threshold",
+                 command.least_score,
+                 "of a detector: the least score of an object that is shown (default: 0.25)")
+      ->type_name("X")
+      ->check(real_number(0, 1));
   add_count(app, "--batch", command.batch, "images at a time (default: up to 8)");
   add_json(app, command.json, "print a JSON object for each picture");
   add_pixels(app, command.mean, command.stddev);

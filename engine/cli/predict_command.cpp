@@ -11,9 +11,11 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
+#include "engine/data/box_placement.h"
 #include "engine/data/captioned_picture.h"
 #include "engine/data/class_names.h"
 #include "engine/data/named_pictures.h"
+#include "engine/detection/detections.h"
 #include "engine/drawing/text.h"
 #include "engine/files/atomic_file.h"
 #include "engine/session/data_setup.h"
@@ -22,6 +24,7 @@
 #include "engine/train/classification_report.h"
 #include "engine/train/inference.h"
 #include "partitioner/base/printable.h"
+#include "partitioner/network/losses.h"
 
 namespace tessera::engine {
 
@@ -38,6 +41,25 @@ std::vector<std::size_t> top_classes(std::span<const float> output, Index count)
   });
   order.resize(std::min(order.size(), static_cast<std::size_t>(count)));
   return order;
+}
+
+// An object on a picture, with the name of its class.
+struct FoundObject : Detection {
+  FoundObject(std::string class_name, const Detection& found)
+      : Detection(found), name(std::move(class_name)) {}
+  std::string name;
+};
+
+UnitBox box_on_picture(const UnitBox& box,
+                       const Augmentation& augmentation,
+                       const partitioner::MapShape& picture,
+                       const RenderingRules& rules) {
+  const auto place = [&](double x, double y) {
+    return place_on_picture({x, y}, augmentation, picture, rules);
+  };
+  const PicturePlace from = place(box.x - box.width / 2, box.y - box.height / 2);
+  const PicturePlace to = place(box.x + box.width / 2, box.y + box.height / 2);
+  return {(from.x + to.x) / 2, (from.y + to.y) / 2, to.x - from.x, to.y - from.y};
 }
 
 // Files for pictures to look at: each has a name of its own, whatever folder its picture came from.
@@ -62,9 +84,13 @@ class DrawnPictures {
   // Returns whether all of the caption could be drawn.
   bool add(const std::string& name, const Picture& picture, const std::string& caption) {
     const auto [png, unknown] = captioned_picture(picture, caption);
+    add(name, png);
+    return unknown == 0;
+  }
+
+  void add(const std::string& name, const std::vector<std::byte>& png) {
     write_atomically(folder_ / (free_name(std::filesystem::path(name).stem().string()) + ".png"),
                      {reinterpret_cast<const char*>(png.data()), png.size()});
-    return unknown == 0;
   }
 
  private:
@@ -203,7 +229,8 @@ class PredictRun {
       names_ = inference.class_names();
       return;
     }
-    const Index outputs = inference.model().network.shape(last_layer(inference)).volume();
+    const partitioner::Network& network = inference.model().network;
+    const Index outputs = classes_of(network, output_layer(network));
     if (std::ssize(names_) != outputs) {
       messages_.warn(
           fmt::format("{} names {}, the network has {} outputs: {}",
@@ -256,18 +283,18 @@ class PredictRun {
     const Index batch = inference.execution().plan().batch;
     const Index size = loader.size();
     for (Index step = 0; step * batch < size; ++step) {
-      const std::vector<float> output = inference.outputs(loader, step);
+      const Outputs outputs = inference.outputs(loader, step);
       const auto problems = unreadable_anywhere(loader.unreadable(), communicator_);
       for (const auto& [position, problem] : problems) {
         add_unreadable(problem);
       }
       on_root(communicator_, [&] {
-        const auto outputs = output.size() / static_cast<std::size_t>(batch);
         for (Index position = 0; position < std::min(batch, size - step * batch); ++position) {
           if (problems.count(position) == 0) {
-            show(loader.source(),
+            show(inference,
+                 loader.source(),
                  step * batch + position,
-                 std::span(output).subspan(static_cast<std::size_t>(position) * outputs, outputs));
+                 of_image(outputs, position, batch));
           }
         }
       });
@@ -275,11 +302,36 @@ class PredictRun {
     pictures_before_ += size;
   }
 
+  static std::vector<std::span<const float>> of_image(const Outputs& outputs,
+                                                      Index position,
+                                                      Index batch) {
+    std::vector<std::span<const float>> all;
+    for (const std::vector<float>& layer : outputs) {
+      const auto size = layer.size() / static_cast<std::size_t>(batch);
+      all.push_back(std::span(layer).subspan(static_cast<std::size_t>(position) * size, size));
+    }
+    return all;
+  }
+
   // On rank 0; `source` is null where another rank reads.
-  void show(const BatchSource* source, Index item, std::span<const float> output) {
+  void show(const Inference& inference,
+            const BatchSource* source,
+            Index item,
+            const std::vector<std::span<const float>>& outputs) {
     const std::string picture = source != nullptr
                                     ? source->dataset().name(item)
                                     : fmt::format("picture {}", pictures_before_ + item);
+    if (is_detector(inference.model().network)) {
+      show_objects(inference.model(), picture, source, item, outputs);
+    } else {
+      show_class(picture, source, item, outputs.front());
+    }
+  }
+
+  void show_class(const std::string& picture,
+                  const BatchSource* source,
+                  Index item,
+                  std::span<const float> output) {
     const std::vector<std::size_t> classes = top_classes(output, command_.top);
     print(picture, classes, output);
     if (drawn_) {
@@ -296,6 +348,84 @@ class PredictRun {
                                    printable(name)),
                        communicator_);
       }
+    }
+  }
+
+  void show_objects(const partitioner::ModelFile& model,
+                    const std::string& picture,
+                    const BatchSource* source,
+                    Index item,
+                    const std::vector<std::span<const float>>& outputs) {
+    std::vector<HeadSite> heads;
+    for (const int layer : output_layers(model.network)) {
+      heads.push_back(head_site(model.network, layer));
+    }
+    std::vector<FoundObject> objects;
+    for (const Detection& found :
+         detections(heads, outputs, {.least_score = command_.least_score})) {
+      objects.push_back({class_name(names_, static_cast<std::size_t>(found.label)), found});
+    }
+    if (source != nullptr) {
+      const Picture read = source->dataset().read(item, kDrawnDetail);
+      const RenderingRules rules = rendering_rules(model);
+      for (FoundObject& object : objects) {
+        object.box =
+            box_on_picture(object.box, whole_picture(rules, read.shape), read.shape, rules);
+      }
+      if (drawn_) {
+        drawn_->add(picture, boxed_picture(read, labelled(objects)));
+      }
+    }
+    print_objects(picture, objects);
+  }
+
+  static std::vector<LabelledBox> labelled(const std::vector<FoundObject>& objects) {
+    // Easy to tell apart, also for people who do not see red or green (Okabe and Ito 2008).
+    static constexpr std::array<Colour, 7> kColours{{{230, 159, 0},
+                                                     {86, 180, 233},
+                                                     {0, 158, 115},
+                                                     {240, 228, 66},
+                                                     {0, 114, 178},
+                                                     {213, 94, 0},
+                                                     {204, 121, 167}}};
+    std::vector<LabelledBox> boxes;
+    for (const FoundObject& object : objects) {
+      const UnitBox& box = object.box;
+      boxes.push_back({box.x - box.width / 2,
+                       box.y - box.height / 2,
+                       box.x + box.width / 2,
+                       box.y + box.height / 2,
+                       fmt::format("{} {:.0f} %", object.name, 100 * object.score),
+                       kColours[static_cast<std::size_t>(object.label) % kColours.size()]});
+    }
+    return boxes;
+  }
+
+  // As Darknet's label texts have it: class, centre, width and height in fractions of the picture.
+  void print_objects(const std::string& picture, const std::vector<FoundObject>& objects) const {
+    if (command_.json) {
+      nlohmann::ordered_json json{{"picture", picture},
+                                  {"objects", nlohmann::ordered_json::array()}};
+      for (const FoundObject& object : objects) {
+        json["objects"].push_back(
+            {{"class", object.label},
+             {"name", object.name},
+             {"score", object.score},
+             {"box", {object.box.x, object.box.y, object.box.width, object.box.height}}});
+      }
+      fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      return;
+    }
+    fmt::print("{}\n", printable(picture));
+    for (const FoundObject& object : objects) {
+      fmt::print("  {:6.2f} %  {}  {} {:.4f} {:.4f} {:.4f} {:.4f}\n",
+                 100 * object.score,
+                 printable(object.name),
+                 object.label,
+                 object.box.x,
+                 object.box.y,
+                 object.box.width,
+                 object.box.height);
     }
   }
 
@@ -333,10 +463,6 @@ class PredictRun {
     if (unreadable_ > 0) {
       throw AgreedError(fmt::format("{} of {} pictures could not be read", unreadable_, total_));
     }
-  }
-
-  [[nodiscard]] static int last_layer(const Inference& inference) {
-    return inference.model().network.size() - 1;
   }
 
   const PredictCommand& command_;

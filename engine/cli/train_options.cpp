@@ -125,8 +125,7 @@ void add_train(CLI::App& program, TrainCommand& command) {
         request.rebalance_window_s =
             request.rebalance_window_s.value_or(static_cast<double>(kUsualSeconds));
       },
-      "with --partition auto: find another partition where devices turn out to be slower or faster "
-      "than their profile says");
+      "with --partition auto: adapt the partition to the speeds that devices turn out to have");
   app.add_option_function<Index>(
          "--rebalance-every",
          [&request](const Index& seconds) {

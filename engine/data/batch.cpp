@@ -270,9 +270,8 @@ class BatchSource::RegionReader {
         }
       }
     }
-    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-      return a.item < b.item;
-    });
+    std::stable_sort(
+        parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.item < b.item; });
     return parts;
   }
 

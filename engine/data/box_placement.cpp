@@ -182,6 +182,17 @@ Augmentation whole_picture(const RenderingRules& rules, const MapShape& picture)
   return stretched(cuts, picture, rules.input);
 }
 
+PicturePlace place_on_picture(const PicturePlace& on_input,
+                              const Augmentation& augmentation,
+                              const MapShape& picture,
+                              const RenderingRules& rules) {
+  const double col = (on_input.x - 0.5) * static_cast<double>(rules.input.cols);
+  const double row = (on_input.y - 0.5) * static_cast<double>(rules.input.rows);
+  return {
+      (augmentation.centre_x + col * augmentation.x_per_col) / static_cast<double>(picture.cols),
+      (augmentation.centre_y + row * augmentation.y_per_row) / static_cast<double>(picture.rows)};
+}
+
 std::vector<Box> boxes_on_input(std::span<const Box> boxes,
                                 const Augmentation& augmentation,
                                 const MapShape& picture,

@@ -58,6 +58,17 @@ struct PictureWindow {
                                               const partitioner::MapShape& picture,
                                               const RenderingRules& rules);
 
+// The other way: where a place on the input, in fractions of it, lies on the picture, in fractions
+// of that.
+struct PicturePlace {
+  double x = 0;
+  double y = 0;
+};
+[[nodiscard]] PicturePlace place_on_picture(const PicturePlace& on_input,
+                                            const Augmentation& augmentation,
+                                            const partitioner::MapShape& picture,
+                                            const RenderingRules& rules);
+
 // What is left of boxes on the input within a window; none is narrower or lower than a thousandth
 // of the input, which is Darknet's bound.
 [[nodiscard]] std::vector<Box> boxes_within(std::span<const Box> boxes,

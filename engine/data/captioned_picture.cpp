@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "engine/drawing/label.h"
 #include "engine/drawing/rgb_picture.h"
 #include "engine/drawing/text.h"
 
@@ -60,15 +61,37 @@ void draw_picture(const Picture& picture, Scale scale, Index rows, Index cols, R
   }
 }
 
+Index scaled(Index side, Scale scale) {
+  return (side * scale.enlarged + scale.reduced - 1) / scale.reduced;
+}
+
 }  // namespace
+
+std::vector<std::byte> boxed_picture(const Picture& picture,
+                                     const std::vector<LabelledBox>& boxes) {
+  const Scale scale = scale_of(picture);
+  const Index rows = scaled(picture.held_rows, scale);
+  const Index cols = scaled(picture.held_cols, scale);
+  RgbPicture drawn(rows, cols, kWhite);
+  draw_picture(picture, scale, rows, cols, drawn);
+  const auto at = [](double fraction, Index side) {
+    return static_cast<Index>(
+        std::lround(std::clamp(fraction, 0.0, 1.0) * static_cast<double>(side)));
+  };
+  for (const LabelledBox& box : boxes) {
+    draw_labelled_box(
+        drawn,
+        {{at(box.top, rows), at(box.bottom, rows)}, {at(box.left, cols), at(box.right, cols)}},
+        box.text,
+        {.paper = box.colour, .text_height = readable_text_height(rows, cols)});
+  }
+  return drawn.png();
+}
 
 CaptionedPicture captioned_picture(const Picture& picture, const std::string& caption) {
   const Scale scale = scale_of(picture);
-  const auto scaled = [scale](Index side) {
-    return (side * scale.enlarged + scale.reduced - 1) / scale.reduced;
-  };
-  const Index rows = scaled(picture.held_rows);
-  const Index picture_cols = scaled(picture.held_cols);
+  const Index rows = scaled(picture.held_rows, scale);
+  const Index picture_cols = scaled(picture.held_cols, scale);
   const Index cols = std::max(picture_cols, kSmallSide);
   const Index height = readable_text_height(rows, cols);
   const Index margin = height / 3;

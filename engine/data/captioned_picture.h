@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/data/picture.h"
+#include "engine/drawing/rgb_picture.h"
 
 namespace tessera::engine {
 
@@ -23,5 +24,20 @@ struct CaptionedPicture {
 // out.
 [[nodiscard]] CaptionedPicture captioned_picture(const Picture& picture,
                                                  const std::string& caption);
+
+// A frame with a label, from the left upper corner to the right lower one, in fractions of the
+// picture.
+struct LabelledBox {
+  double left = 0;
+  double top = 0;
+  double right = 0;
+  double bottom = 0;
+  std::string text;
+  Colour colour;
+};
+
+// The picture with frames, as a PNG file; enlarged or reduced as above.
+[[nodiscard]] std::vector<std::byte> boxed_picture(const Picture& picture,
+                                                   const std::vector<LabelledBox>& boxes);
 
 }  // namespace tessera::engine

@@ -27,7 +27,7 @@ struct CocoCategory {
 struct CocoSet {
   std::vector<CocoImage> images;         // ids differ
   std::vector<CocoCategory> categories;  // likewise
-  std::vector<TrueBox> objects;  // images and labels are places in these lists
+  std::vector<TrueBox> objects;          // images and labels are places in these lists
 };
 
 // Each throws InputError with the file, and the place in it, where something is not as the format

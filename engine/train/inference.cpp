@@ -32,12 +32,16 @@ Inference::Inference(partitioner::ModelFile model,
                communicator);
 }
 
-std::vector<float> Inference::outputs(DataLoader& loader, Index step) {
+Outputs Inference::outputs(DataLoader& loader, Index step) {
   throw_agreed(communicator_, loader.load(step, execution_));
   Pass pass;
   pass.training = false;
   execution_.forward(pass);
-  return execution_.gather_map(output_layer(model_.network));
+  Outputs outputs;
+  for (const int layer : output_layers(model_.network)) {
+    outputs.push_back(execution_.gather_map(layer));
+  }
+  return outputs;
 }
 
 void Inference::expect_its_classes(const DataLoader& loader, const std::string& data) const {

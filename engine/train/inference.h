@@ -9,6 +9,7 @@
 #include "engine/comm/agreement.h"
 #include "engine/execution/execution.h"
 #include "engine/train/data_loader.h"
+#include "engine/train/metric.h"
 #include "engine/train/preparation.h"
 #include "partitioner/cfg/model_file.h"
 
@@ -42,8 +43,9 @@ class Inference {
   // Accuracy means nothing where an output is another class here than in training: AgreedError.
   void expect_its_classes(const DataLoader& loader, const std::string& data) const;
 
-  // The network's output for pass `step` of the loader: (N, outputs) on rank 0, empty elsewhere.
-  [[nodiscard]] std::vector<float> outputs(DataLoader& loader, Index step);
+  // What output_layers() say of pass `step` of the loader, (N, C, H, W) each on rank 0, empty
+  // elsewhere.
+  [[nodiscard]] Outputs outputs(DataLoader& loader, Index step);
 
   // How pictures were prepared in training, where the weights' file says it.
   [[nodiscard]] const std::optional<Preparation>& stored() const { return stored_; }

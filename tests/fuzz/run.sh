@@ -21,16 +21,16 @@ mkdir -p "$build/findings"
 # toml++ as its library, like the program: the other form asserts on malformed text.
 flags=(-DTOML_HEADER_ONLY=0 -DTOML_SHARED_LIB=1 -std=c++20 -O1 -g -fno-omit-frame-pointer
   "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=undefined -fno-sanitize=nonnull-attribute)
-newest=$(find "$source"/{partitioner,engine/base,engine/files,engine/data,tests/fuzz,tests/engine,tests/support} \
+newest=$(find "$source"/{partitioner,engine/base,engine/files,engine/drawing,engine/data,tests/fuzz,tests/engine,tests/support} \
   -name '*.h' -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
 objects=()
-for file in "$source"/partitioner/*/*.cpp "$source"/engine/base/*.cpp "$source"/engine/files/*.cpp "$source"/engine/data/*.cpp \
+for file in "$source"/partitioner/*/*.cpp "$source"/engine/base/*.cpp "$source"/engine/files/*.cpp "$source"/engine/drawing/*.cpp "$source"/engine/data/*.cpp \
   "$source"/tests/fuzz/fuzz_*.cpp "$source"/tests/fuzz/harness.cpp "$source"/tests/fuzz/libfuzzer_main.cpp; do
   name=${file#"$source"/}
   object=$build/${name//\//_}.o
   if [ ! -e "$object" ] || [ "$file" -nt "$object" ] || [ "$newest" -nt "$object" ]; then
     echo "compiling $name"
-    clang++ "${flags[@]}" "-I$source" -I/usr/include/libxml2 -c "$file" -o "$object"
+    clang++ "${flags[@]}" "-I$source" -I/usr/include/libxml2 -I/usr/include/stb -c "$file" -o "$object"
   fi
   objects+=("$object")
 done
