@@ -128,7 +128,8 @@ void record_contents(const PictureFiles& files,
 }
 
 Index decoding_threads(const Look& look, Index picture_bytes) {
-  return std::clamp<Index>(look.memory_bytes / std::max<Index>(picture_bytes, 1), 1, kMostWorkingThreads);
+  return std::clamp<Index>(
+      look.memory_bytes / std::max<Index>(picture_bytes, 1), 1, kMostWorkingThreads);
 }
 
 std::vector<BadPicture> bad_pictures(const PictureFiles& files,
@@ -142,7 +143,8 @@ std::vector<BadPicture> bad_pictures(const PictureFiles& files,
         problems[at(item)] = problem_of(files, records.pictures[at(item)], item, look.decode);
       },
       kAtOnce,
-      look.decode ? decoding_threads(look, sizes_of(files, kLittle).decoding_bytes) : kMostWorkingThreads);
+      look.decode ? decoding_threads(look, sizes_of(files, kLittle).decoding_bytes)
+                  : kMostWorkingThreads);
   if (look.decode) {
     ::malloc_trim(0);  // each thread had memory of its own, which the allocator keeps
   }
