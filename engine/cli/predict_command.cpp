@@ -389,7 +389,8 @@ class PredictRun {
                                                      {213, 94, 0},
                                                      {204, 121, 167}}};
     std::vector<LabelledBox> boxes;
-    for (const FoundObject& object : objects) {
+    for (auto found = objects.rbegin(); found != objects.rend(); ++found) {  // the best on top
+      const FoundObject& object = *found;
       const UnitBox& box = object.box;
       boxes.push_back({box.x - box.width / 2,
                        box.y - box.height / 2,

@@ -27,10 +27,8 @@ struct CocoPart {
   std::string place;  // "annotations[3]"; empty: the whole file
 
   [[noreturn]] void fail(const std::string& key, const std::string& message) const {
-    throw InputError(
-        file.string(),
-        0,
-        fmt::format("{}{}{}: {}", place, place.empty() || key.empty() ? "" : ".", key, message));
+    const std::string at = place + (place.empty() || key.empty() ? "" : ".") + key;
+    throw InputError(file.string(), 0, at.empty() ? message : at + ": " + message);
   }
   [[nodiscard]] const json* find(const std::string& key) const {
     const auto found = value.is_object() ? value.find(key) : value.end();

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# A detector from training to drawn boxes: it is tested by average precision and finds objects, alike on one rank and on several; files of
+# COCO's formats are measured; gradients of its heads are given.
+. tests/cli/support/harness.sh
+
+golden=$PWD/tests/golden
+cd "$folder" || exit
+works 1 make-detection-set set --pictures 40 --size 48x48 --seed 5
+cat >m.cfg <<EOM
+[net]
+height=48
+width=48
+channels=3
+batch=8
+learning_rate=0.003
+adam=1
+[convolutional]
+batch_normalize=1
+filters=8
+size=3
+stride=4
+pad=1
+activation=leaky
+[convolutional]
+batch_normalize=1
+filters=16
+size=3
+stride=2
+pad=1
+activation=leaky
+[convolutional]
+filters=30
+size=1
+activation=linear
+[yolo]
+mask=0,1
+anchors=10,14, 25,23
+classes=10
+num=2
+iou_thresh=.3
+EOM
+works 4 train m.cfg --data set/detection.data --run run --grid 2x2 --steps 60 --monitor off
+expect 'each epoch is tested by average precision' grep -qE 'test map50 [0-9.]+ %' out
+works 1 report run
+expect 'the page is made' test -s run/report.html
+
+data=(--data set/detection.data --weights run/checkpoint.safetensors)
+works 1 eval m.cfg "${data[@]}" --json
+cp out alone
+expect 'eval says the figures of COCO and each class' grep -qE '"map50":[0-9.e-]+,.*"AP75":.*"classes":\[\{"class":0,"name":"t-shirt","objects":' alone
+works 4 eval m.cfg "${data[@]}" --json --grid 2x2
+map50() { grep -oE '"map50":[0-9.]{0,6}' "$1"; }
+expect 'four ranks find the same' test "$(map50 out)" = "$(map50 alone)"
+works 1 eval m.cfg "${data[@]}"
+expect 'a table has a line for each class' grep -qE ' %? +[0-9]+ +[0-9]+ +[0-9]+  ankle-boot$' out
+
+works 1 predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 0.01 --json
+expect 'each picture has a line of objects' test "$(grep -c '^{"picture":".*","objects":\[' out)" -eq 8
+grep -o '"class":[0-9]*' out >alone
+works 4 predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 0.01 --json --grid 2x2
+expect 'so they have on four ranks' test "$(grep -o '"class":[0-9]*' out)" = "$(cat alone)"
+works 1 predict m.cfg set/images/test/000000.png --weights run/checkpoint.safetensors --threshold 0.01 --out seen
+expect 'names are those of the data set' grep -qE '^ +[0-9.]+ %  [a-z-]+  [0-9] [0-9.-]+ [0-9.-]+ [0-9.]+ [0-9.]+$' out
+expect 'boxes are drawn' test "$(head -c 4 seen/000000.png | tail -c 3)" = PNG
+refused_alone 'threshold' predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 2
+
+python3 - "$golden/map/plain.json" <<'PY'
+import json, sys
+case = json.load(open(sys.argv[1]))
+json.dump(case["ground_truth"], open("truth.json", "w"))
+json.dump(case["detections"], open("found.json", "w"))
+PY
+works 1 map --ground-truth truth.json --detections found.json --json
+expect "COCO's figure" grep -qE '"AP": 0\.31855728' out
+expect 'of each class' grep -q '"ap_by_class"' out
+works 1 map --ground-truth truth.json --detections found.json
+expect 'why three programs differ' grep -q 'COCO gives an object to the best box that is left' out
+refused_alone 'found.json: expected an object' map --ground-truth found.json --detections found.json
+refused_alone 'No such file' map --ground-truth none.json --detections found.json
+
+case=$golden/detectors/yolo
+works 1 gradients "$case.cfg" --in "$case.safetensors" --out one.safetensors
+works 4 gradients "$case.cfg" --in "$case.safetensors" --out four.safetensors --grid 2x2 --precision double
+for tensor in output.6 delta.6 output.13 delta.13 loss input_gradient layers.0.weight; do
+  expect "gradients has $tensor" grep -qaF "\"$tensor\"" four.safetensors
+done
+expect 'on one rank, too' grep -qaF '"delta.13"' one.safetensors
