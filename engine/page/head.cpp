@@ -38,7 +38,9 @@ std::string accuracy_figure(const RunData& run) {
   if (const double last = run.evaluations.back().accuracy; last != best->accuracy) {
     note += "; last " + quantity_text(last, Unit::Share);
   }
-  return figure("Test accuracy", quantity_text(best->accuracy, Unit::Share), note);
+  return figure(run.finds_objects ? "Average precision" : "Test accuracy",
+                quantity_text(best->accuracy, Unit::Share),
+                note);
 }
 
 std::string loss_figure(const RunData& run) {

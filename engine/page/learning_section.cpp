@@ -47,7 +47,10 @@ LineChart loss_chart(const RunData& run) {
 }
 
 LineChart accuracy_chart(const RunData& run) {
-  LineChart chart = over_steps(run, "accuracy", "Test accuracy");
+  LineChart chart = over_steps(
+      run,
+      "accuracy",
+      run.finds_objects ? "Mean average precision at an overlap of 0.5" : "Test accuracy");
   chart.y_unit = Unit::Share;
   chart.y_most = 1;
   chart.series.push_back(

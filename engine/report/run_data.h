@@ -106,7 +106,7 @@ struct EvaluationRecord {
   Index step = 0;
   Index lines = 1;  // that it stands for, see run_limits.h
   double epoch = kUnknown;
-  double accuracy = kUnknown;  // 0 to 1
+  double accuracy = kUnknown;  // 0 to 1; of a detector mean average precision at an overlap of 0.5
   double test_loss = kUnknown;
   double test_pictures = kUnknown;
   double energy_j = kUnknown;      // of the epoch, all devices
@@ -196,6 +196,7 @@ struct RunData {
 
   std::optional<RunInfo> info;
   std::vector<StepRecord> steps;
+  bool finds_objects = false;  // a detector, by what its evaluations say
   std::vector<EvaluationRecord> evaluations;
   std::map<int, RunDevice> devices;  // by rank
   std::size_t samples = 0;           // of all devices

@@ -36,6 +36,7 @@ constexpr Member<StepRecord> kStepMembers[] = {{"t_s", &StepRecord::t_s},
 constexpr Member<EvaluationRecord> kEvaluationMembers[] = {
     {"epoch", &EvaluationRecord::epoch},
     {"accuracy", &EvaluationRecord::accuracy},
+    {"map50", &EvaluationRecord::accuracy},
     {"test_loss", &EvaluationRecord::test_loss},
     {"test_pictures", &EvaluationRecord::test_pictures},
     {"energy_j", &EvaluationRecord::energy_j},
@@ -106,6 +107,7 @@ bool add_metrics_line(const FlatJson& line, RunData& data) {
   bool evaluation = false;
   bool training = false;
   for (const JsonMember& member : line.members()) {
+    data.finds_objects = data.finds_objects || member.key == "map50";
     evaluation = evaluation || member.key == "accuracy" || member.key == "test_loss";
     training = training || member.key == "loss";
   }

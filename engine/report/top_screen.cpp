@@ -235,7 +235,7 @@ class TopScreen {
       add("loss", fmt::format("{:.4f}", progress_.loss), "");
     }
     if (known(progress_.accuracy)) {
-      add("accuracy",
+      add(data_.finds_objects ? "mAP" : "accuracy",
           fmt::format("{:.2f} %", 100 * progress_.accuracy),
           progress_.best_accuracy > progress_.accuracy
               ? fmt::format(", best {:.2f} %", 100 * progress_.best_accuracy)
@@ -387,10 +387,11 @@ class TopScreen {
       std::vector<CurvePoint> line;
       std::vector<CurvePoint> marks;
     };
-    std::vector<Panel> panels = {{"seconds of a step", {}, {}},
-                                 {"test accuracy, %", {}, {}},
-                                 {"power of all devices, W", {}, {}},
-                                 {"hottest device, C", {}, {}}};
+    std::vector<Panel> panels = {
+        {"seconds of a step", {}, {}},
+        {data_.finds_objects ? "mean average precision, %" : "test accuracy, %", {}, {}},
+        {"power of all devices, W", {}, {}},
+        {"hottest device, C", {}, {}}};
     for (const StepRecord& step : data_.steps) {
       panels[0].line.push_back({static_cast<double>(step.step), step.step_s});
     }

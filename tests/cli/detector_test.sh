@@ -42,7 +42,7 @@ EOM
 works 4 train m.cfg --data set/detection.data --run run --grid 2x2 --steps 60 --monitor off
 expect 'each epoch is tested by average precision' grep -qE 'test map50 [0-9.]+ %' out
 works 1 report run
-expect 'the page is made' test -s run/report.html
+expect 'the page has average precision' grep -q 'Mean average precision at an overlap of 0.5' run/report.html
 
 data=(--data set/detection.data --weights run/checkpoint.safetensors)
 works 1 eval m.cfg "${data[@]}" --json

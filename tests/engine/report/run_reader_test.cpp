@@ -94,7 +94,18 @@ TEST_CASE("steps and evaluations are told apart, and what is not said is unknown
   CHECK(!known(data.steps[1].energy_j));
   REQUIRE(data.evaluations.size() == 1);
   CHECK(data.evaluations[0].accuracy == 0.75);
+  CHECK(!data.finds_objects);
   CHECK(data.evaluations[0].test_pictures == 40);
+}
+
+TEST_CASE("of a detector the figure of a test is its mean average precision") {
+  const TemporaryFolder folder;
+  write(folder / "metrics.jsonl",
+        step_line(1) + R"({"step":1,"epoch":1,"map50":0.25,"test_loss":0.5})" + "\n");
+  const engine::RunData data = engine::read_run(folder.path());
+  CHECK(data.finds_objects);
+  REQUIRE(data.evaluations.size() == 1);
+  CHECK(data.evaluations[0].accuracy == 0.25);
 }
 
 TEST_CASE("damaged lines are skipped and counted, unknown keys and kinds of lines are not") {
