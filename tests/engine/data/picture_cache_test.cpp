@@ -99,22 +99,32 @@ std::set<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-// What a process of its own finds, from 0 to 255.
-int in_another_process(const std::function<int()>& work) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    int found = 255;
-    try {
-      found = work();
-    } catch (...) {
+// Work in a process of its own, which begins while this one has no other thread: of these a copy
+// would have nothing but the locks that they hold.
+class AnotherProcess {
+ public:
+  explicit AnotherProcess(const std::function<int()>& work) : child_(::fork()) {
+    if (child_ == 0) {
+      int found = 255;
+      try {
+        found = work();
+      } catch (...) {
+      }
+      ::_exit(found);
     }
-    ::_exit(found);
   }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  return WEXITSTATUS(status);
-}
+
+  // What it has found, from 0 to 255.
+  [[nodiscard]] int wait() const {
+    int status = 0;
+    REQUIRE(::waitpid(child_, &status, 0) == child_);
+    REQUIRE(WIFEXITED(status));
+    return WEXITSTATUS(status);
+  }
+
+ private:
+  pid_t child_;
+};
 
 }  // namespace
 
@@ -225,20 +235,17 @@ TEST_CASE("threads and processes that share a cache decode each picture once bet
     const SharedMemory::Address address = memory.address();
     REQUIRE(address.descriptor >= 0);
     PictureCache mine(std::move(memory), options);
-    int theirs = 0;
-    std::thread other([&] {
-      theirs = in_another_process([&] {
-        auto shared = SharedMemory::open(address);
-        PictureCache cache(std::move(shared.value()), options);
-        for (Index item = 0; item < pictures.size(); ++item) {
-          const auto picture = cache.read(
-              pictures.path(item), static_cast<std::uint64_t>(item) + 1, 3, kCachedDetail, true);
-          if (!same_pictures(picture.value(), pictures.decoded(item))) {
-            return 254;
-          }
+    const AnotherProcess other([&] {
+      auto shared = SharedMemory::open(address);
+      PictureCache cache(std::move(shared.value()), options);
+      for (Index item = 0; item < pictures.size(); ++item) {
+        const auto picture = cache.read(
+            pictures.path(item), static_cast<std::uint64_t>(item) + 1, 3, kCachedDetail, true);
+        if (!same_pictures(picture.value(), pictures.decoded(item))) {
+          return 254;
         }
-        return static_cast<int>(cache.counts().decoded);
-      });
+      }
+      return static_cast<int>(cache.counts().decoded);
     });
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {
@@ -252,8 +259,7 @@ TEST_CASE("threads and processes that share a cache decode each picture once bet
     for (std::thread& thread : threads) {
       thread.join();
     }
-    other.join();
-    CHECK(mine.counts().decoded + theirs == pictures.size());
+    CHECK(mine.counts().decoded + other.wait() == pictures.size());
     CHECK(mine.counts().kept + mine.counts().decoded == 3 * pictures.size());
   }
 }
@@ -333,7 +339,7 @@ TEST_CASE("where a folder cannot be written a run goes on without, and says so o
   const tests::TemporaryFolder folder;
   const CachedPictures pictures(folder);
   const fs::path kept = folder / "kept";
-  const int found = in_another_process([&] {
+  const AnotherProcess other([&] {
     int warnings = 0;
     PictureCache cache(SharedMemory(),
                        {.pictures = 64, .folder = kept, .warn = [&](const std::string& text) {
@@ -351,7 +357,7 @@ TEST_CASE("where a folder cannot be written a run goes on without, and says so o
     }
     return warnings == 1 ? static_cast<int>(cache.counts().decoded) : 253;
   });
-  CHECK(found == 2 * pictures.size());
+  CHECK(other.wait() == 2 * pictures.size());
   CHECK(files_in(kept).empty());
 }
 
