@@ -50,7 +50,7 @@ report() {
 build_program() {
   local jobs
   jobs=$(build_jobs)
-  printf 'Building the program, %s compilers at a time: about 4 minutes of processor time on an x86 server, several times that on a Raspberry Pi.\n' "$jobs"
+  printf 'Building the program, %s compilers at a time: about 5 minutes of processor time on an x86 server, several times that on a Raspberry Pi.\n' "$jobs"
   configure release
   cmake --build build/release --target tessera -j "$jobs" ||
     fail 'the program could not be built (the message of the compiler is above).'
