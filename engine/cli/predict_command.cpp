@@ -164,6 +164,7 @@ class PredictRun {
     Inference inference(
         std::move(model), command_.model, command_.weights, partition, batch, communicator_);
     choose_names(inference);
+    look_at_heads(inference);
     open_folder(inference);
     total_ = of_reader(pictures.size() + std::ssize(pictures.problems), inference);
     say_problems(pictures, inference);
@@ -240,6 +241,22 @@ class PredictRun {
                       std::ssize(names_) < outputs ? "the others are shown by number"
                                                    : "does it belong to another model?"),
           communicator_);
+    }
+  }
+
+  // What a detector needs of all pictures.
+  void look_at_heads(Inference& inference) {
+    const partitioner::ModelFile& model = inference.model();
+    if (!is_detector(model.network)) {
+      return;
+    }
+    for (const int layer : output_layers(model.network)) {
+      heads_.push_back(head_site(model.network, layer));
+    }
+    if (model.augmentation.letter_box && !inference.execution().plan().reader.reads(0)) {
+      throw AgreedError(
+          "letter_box=1: rank 0 says where boxes lie on a picture, so it must read them: use "
+          "--reader 0 or --reader every");
     }
   }
 
@@ -321,7 +338,7 @@ class PredictRun {
     const std::string picture = source != nullptr
                                     ? source->dataset().name(item)
                                     : fmt::format("picture {}", pictures_before_ + item);
-    if (is_detector(inference.model().network)) {
+    if (!heads_.empty()) {
       show_objects(inference.model(), picture, source, item, outputs);
     } else {
       show_class(picture, source, item, outputs.front());
@@ -356,18 +373,15 @@ class PredictRun {
                     const BatchSource* source,
                     Index item,
                     const std::vector<std::span<const float>>& outputs) {
-    std::vector<HeadSite> heads;
-    for (const int layer : output_layers(model.network)) {
-      heads.push_back(head_site(model.network, layer));
-    }
     std::vector<FoundObject> objects;
     for (const Detection& found :
-         detections(heads, outputs, {.least_score = command_.least_score})) {
+         detections(heads_, outputs, {.least_score = command_.least_score})) {
       objects.push_back({class_name(names_, static_cast<std::size_t>(found.label)), found});
     }
-    if (source != nullptr) {
+    const RenderingRules rules = rendering_rules(model);
+    if (drawn_ ||
+        rules.augmentation.letter_box) {  // else fractions of the input are those of the picture
       const Picture read = source->dataset().read(item, kDrawnDetail);
-      const RenderingRules rules = rendering_rules(model);
       for (FoundObject& object : objects) {
         object.box =
             box_on_picture(object.box, whole_picture(rules, read.shape), read.shape, rules);
@@ -470,6 +484,7 @@ class PredictRun {
   const Communicator& communicator_;
   const SessionObserver& messages_ = printed_messages();
   std::vector<std::string> names_;
+  std::vector<HeadSite> heads_;         // of a detector
   std::optional<DrawnPictures> drawn_;  // rank 0
   bool warned_of_characters_ = false;
   Index total_ = 0;            // pictures, and names that lead to none

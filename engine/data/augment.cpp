@@ -145,13 +145,6 @@ void check_convention(const PixelConvention& convention, Index channels, const s
   }
 }
 
-bool finds_objects(const partitioner::Network& network) {
-  const std::vector<partitioner::Loss> all = partitioner::losses(network);
-  return std::any_of(all.begin(), all.end(), [](const partitioner::Loss& loss) {
-    return loss.form == partitioner::LossForm::Boxes;
-  });
-}
-
 // By how much a detector's picture is enlarged at most. Farther than twice, values between held
 // pixels are taken.
 double largest_zoom(const partitioner::AugmentationOptions& options) {
@@ -168,7 +161,7 @@ RenderingRules rendering_rules(const partitioner::ModelFile& model, PixelConvent
                        model.augmentation,
                        std::nullopt,
                        std::move(convention),
-                       finds_objects(model.network)};
+                       is_detector(model.network)};
   if (!model.network.layers.empty()) {
     if (const auto* crop =
             std::get_if<partitioner::Crop>(&model.network.layers.front().operation)) {

@@ -118,9 +118,8 @@ bool has_spare_outputs(const Network& network,
 bool has_output_for_each(const Network& network,
                          const partitioner::Loss& loss,
                          const Dataset& dataset) {
-  const Index outputs =
-      is_head(loss) ? classes_of(network, loss.layer) : network.shape(loss.layer).volume();
-  return dataset.classes() == outputs || has_spare_outputs(network, loss, dataset);
+  return dataset.classes() == classes_of(network, loss.layer) ||
+         has_spare_outputs(network, loss, dataset);
 }
 
 }  // namespace
@@ -155,8 +154,7 @@ std::optional<std::string> spare_outputs(const Network& network,
 }
 
 TargetKind target_kind(const Network& network) {
-  const std::vector<partitioner::Loss> all = losses(network);
-  return std::any_of(all.begin(), all.end(), is_head) ? TargetKind::Boxes : TargetKind::Classes;
+  return is_detector(network) ? TargetKind::Boxes : TargetKind::Classes;
 }
 
 Dataset open_labelled(const std::string& path,

@@ -30,9 +30,9 @@ MetricValue share(const char* name, const std::optional<double>& value) {
 }  // namespace
 
 DetectionMetrics::DetectionMetrics(const partitioner::Network& network) : image_(network.image) {
-  for (const partitioner::Loss& loss : losses(network)) {
-    sites_.push_back(head_site(network, loss.layer));
-    classes_ = std::max(classes_, classes_of(network, loss.layer));
+  for (const int head : output_layers(network)) {
+    sites_.push_back(head_site(network, head));
+    classes_ = std::max(classes_, classes_of(network, head));
   }
 }
 

@@ -16,7 +16,7 @@ namespace tessera::engine {
 
 class DetectionMetrics : public Metric {
  public:
-  // Of a network whose losses are all those of heads.
+  // Of a detector: what its heads say.
   explicit DetectionMetrics(const partitioner::Network& network);
 
   void clear() override;

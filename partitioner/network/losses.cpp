@@ -101,21 +101,19 @@ int output_layer(const Network& network) {
 }
 
 std::vector<int> output_layers(const Network& network) {
-  if (!is_detector(network)) {
-    return {output_layer(network)};
-  }
   std::vector<int> heads;
   for (const Loss& loss : losses(network)) {
-    heads.push_back(loss.layer);
+    if (loss.form == LossForm::Boxes) {
+      heads.push_back(loss.layer);
+    }
   }
-  return heads;
+  return heads.empty() ? std::vector<int>{output_layer(network)} : heads;
 }
 
 bool is_detector(const Network& network) {
   const std::vector<Loss> all = losses(network);
-  return !all.empty() && std::all_of(all.begin(), all.end(), [](const Loss& loss) {
-    return loss.form == LossForm::Boxes;
-  });
+  return std::any_of(
+      all.begin(), all.end(), [](const Loss& loss) { return loss.form == LossForm::Boxes; });
 }
 
 }  // namespace tessera::partitioner

@@ -43,7 +43,7 @@ struct Loss {
 // All layers that say something of an image: the heads of a detector, else the one above.
 [[nodiscard]] std::vector<int> output_layers(const Network& network);
 
-// Whether the network finds objects: its losses are those of heads, of which there is one at least.
+// Whether the network finds objects: one of its losses is that of a head.
 [[nodiscard]] bool is_detector(const Network& network);
 
 }  // namespace tessera::partitioner

@@ -64,6 +64,11 @@ expect 'names are those of the data set' grep -qE '^ +[0-9.]+ %  [a-z-]+  [0-9] 
 expect 'boxes are drawn' test "$(head -c 4 seen/000000.png | tail -c 3)" = PNG
 refused_alone 'threshold' predict m.cfg set/images/test --weights run/checkpoint.safetensors --threshold 2
 
+sed 's/^batch=8/batch=8\nletter_box=1/' m.cfg >bars.cfg
+works 4 predict bars.cfg set/images/test --weights run/checkpoint.safetensors --threshold 0.01 --grid 2x2 --reader 0
+run 4 predict bars.cfg set/images/test --weights run/checkpoint.safetensors --grid 2x2 --reader 1
+expect_refusal 'letter_box=1: rank 0 says where boxes lie'
+
 python3 - "$golden/map/plain.json" <<'PY'
 import json, sys
 case = json.load(open(sys.argv[1]))

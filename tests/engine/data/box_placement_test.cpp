@@ -202,6 +202,21 @@ TEST_CASE("tested pictures are stretched, or with letter_box keep their proporti
   }
 }
 
+TEST_CASE("a place on a tested input lies where it was on the picture") {
+  for (const bool letter_box : {false, true}) {
+    RenderingRules rules = detector_rules();
+    rules.augmentation.letter_box = letter_box;
+    for (const MapShape& shape : {MapShape{3, 30, 90}, MapShape{3, 90, 30}, kDetectorInput}) {
+      const Augmentation whole = whole_picture(rules, shape);
+      const std::vector<Box> boxes{{0, 0.25F, 0.75F, 0.5F, 0.125F}};
+      const Box moved = boxes_on_input(boxes, whole, shape, rules).front();
+      const auto back = place_on_picture({moved.centre_x, moved.centre_y}, whole, shape, rules);
+      CHECK(back.x == doctest::Approx(0.25).epsilon(1e-5));
+      CHECK(back.y == doctest::Approx(0.75).epsilon(1e-5));
+    }
+  }
+}
+
 TEST_CASE("boxes end with the picture, and one of which a thousandth is left does not count") {
   const RenderingRules rules = detector_rules();
   const std::vector<Box> left = boxes_within(std::vector<Box>{{0, 0.0F, 0.5F, 0.4F, 0.2F},

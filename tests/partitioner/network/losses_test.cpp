@@ -81,4 +81,17 @@ TEST_CASE("without a loss the last layer is what a network says") {
   CHECK(output_layer(trunk({Softmax{}, Cost{}})) == 1);
 }
 
+TEST_CASE("what a network with a head says are its heads, whatever else it is judged by") {
+  Network network;
+  network.image = {8, 4, 4};
+  add_layer(network, YoloHead{.classes = 3, .anchors = {{10, 20}}, .mask = {0}}, {kImage});
+  add_layer(network, AvgPool{}, {kImage});
+  add_layer(network, Softmax{}, {1});
+  CHECK(losses(network).size() == 2);
+  CHECK(is_detector(network));
+  CHECK(output_layers(network) == std::vector<int>{0});
+  CHECK(classes_of(network, 0) == 3);
+  CHECK(classes_of(network, 2) == 8);
+}
+
 }  // namespace tessera::partitioner
