@@ -1,7 +1,8 @@
 #include "engine/detection/detections.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "engine/detection/head_cells.h"
 
 namespace tessera::engine {
 
@@ -42,34 +43,28 @@ void add_classes(const UnitBox& box,
   }
 }
 
-// Of heads whose channels are values of the boxes of a cell. `size(anchor, width, height)` is that
-// of the box.
-template <class Size>
-void add_cells(const HeadOutput& output,
+// Of heads whose channels are values of the boxes of a cell.
+template <class Head>
+void add_cells(const Head& head,
+               const HeadOutput& output,
                const std::vector<Anchor>& anchors,
-               Index classes,
                double least_score,
-               Size size,
                std::vector<Detection>& found) {
   const partitioner::MapShape& map = output.site.map;
   for (std::size_t i = 0; i < anchors.size(); ++i) {
-    const Index first = static_cast<Index>(i) * (kBoxValues + classes);
-    for (Index row = 0; row < map.rows; ++row) {
-      for (Index col = 0; col < map.cols; ++col) {
-        const auto value = [&](Index entry) { return output.at(first + entry, row, col); };
-        const double objectness = value(4);
+    const Index first = static_cast<Index>(i) * (kBoxValues + head.classes);
+    for (Place at; at.row < map.rows; ++at.row) {
+      for (at.col = 0; at.col < map.cols; ++at.col) {
+        const auto value = [&](Index entry) { return output.at(first + entry, at.row, at.col); };
+        const double objectness = value(kObjectness);
         if (!(objectness >= least_score)) {
           continue;
         }
-        const Anchor of_box = size(anchors[i], value(2), value(3));
-        const UnitBox box{(static_cast<double>(col) + value(0)) / static_cast<double>(map.cols),
-                          (static_cast<double>(row) + value(1)) / static_cast<double>(map.rows),
-                          of_box.width,
-                          of_box.height};
         add_classes(
-            box,
+            box_of_anchor(
+                head, output.site, anchors[i], at, {value(0), value(1), value(2), value(3)}),
             objectness,
-            classes,
+            head.classes,
             least_score,
             [&](Index label) { return value(kBoxValues + label); },
             found);
@@ -86,50 +81,37 @@ void add_boxes(const YoloHead& head,
   for (const int anchor : head.mask) {
     anchors.push_back(head.anchors[static_cast<std::size_t>(anchor)]);
   }
-  const auto size = [&](const Anchor& anchor, double width, double height) {
-    const auto across = static_cast<double>(output.site.image.cols);
-    const auto down = static_cast<double>(output.site.image.rows);
-    return head.new_coords ? Anchor{4 * width * width * anchor.width / across,
-                                    4 * height * height * anchor.height / down}
-                           : Anchor{std::exp(width) * anchor.width / across,
-                                    std::exp(height) * anchor.height / down};
-  };
-  add_cells(output, anchors, head.classes, least_score, size, found);
+  add_cells(head, output, anchors, least_score, found);
 }
 
 void add_boxes(const RegionHead& head,
                const HeadOutput& output,
                double least_score,
                std::vector<Detection>& found) {
-  const auto size = [&](const Anchor& anchor, double width, double height) {
-    return Anchor{std::exp(width) * anchor.width / static_cast<double>(output.site.map.cols),
-                  std::exp(height) * anchor.height / static_cast<double>(output.site.map.rows)};
-  };
-  add_cells(output, head.anchors, head.classes, least_score, size, found);
+  add_cells(head, output, head.anchors, least_score, found);
 }
 
 void add_boxes(const GridHead& head,
                const HeadOutput& output,
                double least_score,
                std::vector<Detection>& found) {
-  const Index cells = head.side * head.side;
+  const GridChannels channels{head};
   const auto side = static_cast<double>(head.side);
   const auto value = [&](Index channel) { return output.at(channel, 0, 0); };
-  const auto size = [&](double said) { return head.square_roots ? said * said : said; };
-  for (Index cell = 0; cell < cells; ++cell) {
+  for (Index cell = 0; cell < channels.cells(); ++cell) {
     for (Index box = 0; box < head.boxes; ++box) {
-      const double objectness = value(cells * head.classes + cell * head.boxes + box);
-      const Index first = cells * (head.classes + head.boxes) + (cell * head.boxes + box) * 4;
+      const double objectness = value(channels.objectness(cell, box));
+      const Index first = channels.coordinates(cell, box);
       const UnitBox place{(static_cast<double>(cell % head.side) + value(first)) / side,
                           (static_cast<double>(cell / head.side) + value(first + 1)) / side,
-                          size(value(first + 2)),
-                          size(value(first + 3))};
+                          channels.size(value(first + 2)),
+                          channels.size(value(first + 3))};
       add_classes(
           place,
           objectness,
           head.classes,
           least_score,
-          [&](Index label) { return value(cell * head.classes + label); },
+          [&](Index label) { return value(channels.classes(cell) + label); },
           found);
     }
   }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "engine/detection/head_cells.h"
+#include "engine/ops/activation/softmax.h"
 
 namespace tessera::engine {
 
@@ -10,21 +11,20 @@ using partitioner::GridHead;
 namespace {
 
 constexpr Place kOnlyCell = {0, 0};  // of the map: the cells of the grid are in its channels
-constexpr Index kCoordinates = 4;
 
 class GridJudge {
  public:
   GridJudge(const GridHead& head, HeadCells& cells)
-      : head_(head), cells_(cells), side_(static_cast<double>(head.side)) {}
+      : head_(head), channels_{head}, cells_(cells), side_(static_cast<double>(head.side)) {}
 
   void run(const std::vector<Box>& objects) {
-    for (Index cell = 0; cell < cell_count(); ++cell) {
+    for (Index cell = 0; cell < channels_.cells(); ++cell) {
       for (Index box = 0; box < head_.boxes; ++box) {
-        const Index at = objectness(cell, box);
+        const Index at = channels_.objectness(cell, box);
         delta(at) = -head_.no_object_scale * value(at);
       }
     }
-    std::vector<bool> taken(static_cast<std::size_t>(cell_count()));
+    std::vector<bool> taken(static_cast<std::size_t>(channels_.cells()));
     const partitioner::MapShape grid{1, head_.side, head_.side};
     for (const Box& object : objects) {
       const Place at = cell_of(object, grid);
@@ -38,22 +38,16 @@ class GridJudge {
   }
 
  private:
-  [[nodiscard]] Index cell_count() const { return head_.side * head_.side; }
-  [[nodiscard]] Index classes(Index cell) const { return cell * head_.classes; }
-  [[nodiscard]] Index objectness(Index cell, Index box) const {
-    return cell_count() * head_.classes + cell * head_.boxes + box;
-  }
-  [[nodiscard]] Index coordinates(Index cell, Index box) const {
-    return cell_count() * (head_.classes + head_.boxes) + (cell * head_.boxes + box) * kCoordinates;
-  }
   [[nodiscard]] double value(Index channel) const { return cells_.value(channel, kOnlyCell); }
   [[nodiscard]] double& delta(Index channel) { return cells_.delta(channel, kOnlyCell); }
 
   // From the cell's corner.
   [[nodiscard]] UnitBox prediction(Index cell, Index box) const {
-    const Index at = coordinates(cell, box);
-    const auto size = [&](double said) { return head_.square_roots ? said * said : said; };
-    return {value(at) / side_, value(at + 1) / side_, size(value(at + 2)), size(value(at + 3))};
+    const Index at = channels_.coordinates(cell, box);
+    return {value(at) / side_,
+            value(at + 1) / side_,
+            channels_.size(value(at + 2)),
+            channels_.size(value(at + 3))};
   }
 
   [[nodiscard]] Index best_box(Index cell, const UnitBox& target) const {
@@ -84,7 +78,7 @@ class GridJudge {
 
   void judge_object(Index cell, Place at, const Box& object) {
     for (Index label = 0; label < head_.classes; ++label) {
-      const Index channel = classes(cell) + label;
+      const Index channel = channels_.classes(cell) + label;
       delta(channel) = head_.class_scale * ((label == object.label ? 1 : 0) - value(channel));
     }
     // The place within the cell.
@@ -93,19 +87,20 @@ class GridJudge {
     const UnitBox target{x / side_, y / side_, object.width, object.height};
     const Index best = best_box(cell, target);
     const double wanted = head_.rescore ? overlap(prediction(cell, best), target) : 1;
-    const Index objectness_at = objectness(cell, best);
+    const Index objectness_at = channels_.objectness(cell, best);
     delta(objectness_at) = head_.object_scale * (wanted - value(objectness_at));
     const auto size = [&](double of_object) {
       return head_.square_roots ? std::sqrt(of_object) : of_object;
     };
-    const Index first = coordinates(cell, best);
+    const Index first = channels_.coordinates(cell, best);
     const double wanted_values[] = {x, y, size(object.width), size(object.height)};
-    for (Index i = 0; i < kCoordinates; ++i) {
+    for (Index i = 0; i < GridChannels::kCoordinates; ++i) {
       delta(first + i) = head_.coordinate_scale * (wanted_values[i] - value(first + i));
     }
   }
 
   const GridHead& head_;
+  GridChannels channels_;
   HeadCells& cells_;
   double side_ = 1;
 };
@@ -118,7 +113,8 @@ void judge(const GridHead& head, const std::vector<Box>& objects, HeadCells& cel
 
 void activate(const GridHead& head, std::vector<double>& values) {
   for (Index cell = 0; cell < head.side * head.side && head.softmax; ++cell) {
-    softmax_in_place(values.data() + cell * head.classes, head.classes);
+    double* classes = values.data() + cell * head.classes;
+    softmax_forward({head.classes}, static_cast<const double*>(classes), classes);
   }
 }
 

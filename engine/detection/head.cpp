@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/detection/head_cells.h"
+#include "engine/ops/activation/softmax.h"
 #include "partitioner/base/errors.h"
 
 namespace tessera::engine {
@@ -31,26 +32,37 @@ Place cell_of(const Box& box, const partitioner::MapShape& map) {
   return {cell(box.centre_y, map.rows), cell(box.centre_x, map.cols)};
 }
 
-void softmax_in_place(double* values, Index count) {
-  const double largest = *std::max_element(values, values + count);
-  double sum = 0;
-  for (Index i = 0; i < count; ++i) {
-    values[i] = std::exp(values[i] - largest);
-    sum += values[i];
-  }
-  for (Index i = 0; i < count; ++i) {
-    values[i] /= sum;
-  }
+void softmax_gradient_in_place(const double* values, double* gradient, Index count) {
+  std::vector<double> back(static_cast<std::size_t>(count));
+  softmax_backward({count}, values, static_cast<const double*>(gradient), back.data());
+  std::copy(back.begin(), back.end(), gradient);
 }
 
-void softmax_gradient_in_place(const double* values, double* gradient, Index count) {
-  double mean = 0;
-  for (Index i = 0; i < count; ++i) {
-    mean += values[i] * gradient[i];
-  }
-  for (Index i = 0; i < count; ++i) {
-    gradient[i] = values[i] * (gradient[i] - mean);
-  }
+UnitBox box_of_anchor(const partitioner::YoloHead& head,
+                      const HeadSite& site,
+                      const partitioner::Anchor& anchor,
+                      Place at,
+                      const SaidBox& said) {
+  const auto factor = [&](double size) {
+    return head.new_coords ? 4 * size * size : std::exp(size);
+  };
+  return {(static_cast<double>(at.col) + said.x) / static_cast<double>(site.map.cols),
+          (static_cast<double>(at.row) + said.y) / static_cast<double>(site.map.rows),
+          factor(said.width) * anchor.width / static_cast<double>(site.image.cols),
+          factor(said.height) * anchor.height / static_cast<double>(site.image.rows)};
+}
+
+UnitBox box_of_anchor(const partitioner::RegionHead& /*head*/,
+                      const HeadSite& site,
+                      const partitioner::Anchor& anchor,
+                      Place at,
+                      const SaidBox& said) {
+  const auto cols = static_cast<double>(site.map.cols);
+  const auto rows = static_cast<double>(site.map.rows);
+  return {(static_cast<double>(at.col) + said.x) / cols,
+          (static_cast<double>(at.row) + said.y) / rows,
+          std::exp(said.width) * (anchor.width / cols),
+          std::exp(said.height) * (anchor.height / rows)};
 }
 
 namespace {
@@ -80,7 +92,6 @@ double cost_squares(const HeadSite& site, const HeadCells& cells) {
   const Index cell_count = cells.region().rows.size() * cells.region().cols.size();
   const auto* yolo = std::get_if<partitioner::YoloHead>(&site.head);
   const Index values = yolo == nullptr ? 1 : partitioner::kBoxValues + yolo->classes;
-  constexpr Index kObjectness = 4;
   double sum = 0;
   Index i = 0;
   for (const double delta : cells.deltas()) {

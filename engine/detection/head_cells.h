@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "engine/base/targets.h"
@@ -56,6 +57,48 @@ class HeadCells {
   return {box.centre_x, box.centre_y, box.width, box.height};
 }
 
+// Where objectness stands among the values of a box of a `yolo` or a `region`.
+inline constexpr Index kObjectness = 4;
+
+[[nodiscard]] inline double logistic(double value) {
+  return 1 / (1 + std::exp(-value));
+}
+
+// The box of an anchor that a cell says, from its activated x, y, width and height.
+struct SaidBox {
+  double x = 0;
+  double y = 0;
+  double width = 0;
+  double height = 0;
+};
+[[nodiscard]] UnitBox box_of_anchor(const partitioner::YoloHead& head,
+                                    const HeadSite& site,
+                                    const partitioner::Anchor& anchor,
+                                    Place at,
+                                    const SaidBox& said);
+[[nodiscard]] UnitBox box_of_anchor(const partitioner::RegionHead& head,
+                                    const HeadSite& site,
+                                    const partitioner::Anchor& anchor,
+                                    Place at,
+                                    const SaidBox& said);
+
+// Where the values of a GridHead stand in its vector.
+struct GridChannels {
+  const partitioner::GridHead& head;
+  static constexpr Index kCoordinates = 4;
+
+  [[nodiscard]] Index cells() const { return head.side * head.side; }
+  [[nodiscard]] Index classes(Index cell) const { return cell * head.classes; }
+  [[nodiscard]] Index objectness(Index cell, Index box) const {
+    return cells() * head.classes + cell * head.boxes + box;
+  }
+  [[nodiscard]] Index coordinates(Index cell, Index box) const {
+    return cells() * (head.classes + head.boxes) + (cell * head.boxes + box) * kCoordinates;
+  }
+  // Of a box, from what is said of its width or height.
+  [[nodiscard]] double size(double said) const { return head.square_roots ? said * said : said; }
+};
+
 // The cell of `map` that the centre lies in. On the right or the lower border: the last one.
 [[nodiscard]] Place cell_of(const Box& box, const partitioner::MapShape& map);
 
@@ -89,8 +132,7 @@ void activate_backward(const partitioner::GridHead& head,
                        const std::vector<double>& values,
                        std::vector<double>& gradient);
 
-// Softmax over `count` values, in place, and its gradient.
-void softmax_in_place(double* values, Index count);
+// The gradient of the outputs of a softmax over `count` values becomes that of its inputs.
 void softmax_gradient_in_place(const double* values, double* gradient, Index count);
 
 }  // namespace tessera::engine

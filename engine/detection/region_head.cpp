@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "engine/detection/head_cells.h"
+#include "engine/ops/activation/softmax.h"
 
 namespace tessera::engine {
 
@@ -11,20 +12,14 @@ using partitioner::RegionHead;
 
 namespace {
 
-constexpr Index kRegionObjectness = 4;
-
-double region_logistic(double value) {
-  return 1 / (1 + std::exp(-value));
-}
-
 class RegionJudge {
  public:
   RegionJudge(const RegionHead& head, const HeadSite& site, HeadCells& cells)
       : head_(head),
+        site_(site),
         cells_(cells),
         rows_(static_cast<double>(site.map.rows)),
-        cols_(static_cast<double>(site.map.cols)),
-        map_(site.map) {}
+        cols_(static_cast<double>(site.map.cols)) {}
 
   void run(const std::vector<Box>& all, Index images_seen) {
     const auto count = std::min(all.size(), static_cast<std::size_t>(head_.most_boxes));
@@ -34,7 +29,7 @@ class RegionJudge {
       cells_.for_each([&](Place at) { judge_background(box, at, objects, warms_up); });
     }
     for (const Box& object : objects) {
-      const Place at = cell_of(object, map_);
+      const Place at = cell_of(object, site_.map);
       if (cells_.holds(at) && object.label >= 0 && object.label < head_.classes) {
         judge_object(object, at);
       }
@@ -59,11 +54,12 @@ class RegionJudge {
   }
 
   [[nodiscard]] UnitBox prediction(Index box, Place at) const {
-    const UnitBox size = anchor_box(box);
-    return {(static_cast<double>(at.col) + value(box, 0, at)) / cols_,
-            (static_cast<double>(at.row) + value(box, 1, at)) / rows_,
-            std::exp(value(box, 2, at)) * size.width,
-            std::exp(value(box, 3, at)) * size.height};
+    return box_of_anchor(
+        head_,
+        site_,
+        head_.anchors[static_cast<std::size_t>(box)],
+        at,
+        {value(box, 0, at), value(box, 1, at), value(box, 2, at), value(box, 3, at)});
   }
 
   void judge_background(Index box, Place at, const std::vector<Box>& objects, bool warms_up) {
@@ -72,8 +68,8 @@ class RegionJudge {
     for (const Box& object : objects) {
       best = std::max(best, overlap(predicted, unit_box(object)));
     }
-    delta(box, kRegionObjectness, at) =
-        best > head_.threshold ? 0 : -head_.no_object_scale * value(box, kRegionObjectness, at);
+    delta(box, kObjectness, at) =
+        best > head_.threshold ? 0 : -head_.no_object_scale * value(box, kObjectness, at);
     if (warms_up) {
       constexpr double kWarmUpScale = 0.01;
       UnitBox anchor = anchor_box(box);
@@ -112,8 +108,7 @@ class RegionJudge {
     const double area = static_cast<double>(object.width) * object.height;
     judge_box(best, at, unit_box(object), head_.coordinate_scale * (2 - area));
     const double target = head_.rescore ? reached : 1;
-    delta(best, kRegionObjectness, at) =
-        head_.object_scale * (target - value(best, kRegionObjectness, at));
+    delta(best, kObjectness, at) = head_.object_scale * (target - value(best, kObjectness, at));
     judge_class(best, at, object.label);
   }
 
@@ -129,10 +124,10 @@ class RegionJudge {
   }
 
   const RegionHead& head_;
+  const HeadSite& site_;
   HeadCells& cells_;
   double rows_ = 1;
   double cols_ = 1;
-  partitioner::MapShape map_;
 };
 
 }  // namespace
@@ -149,14 +144,14 @@ void activate(const RegionHead& head, std::vector<double>& values) {
   const Index size = kBoxValues + head.classes;
   for (Index first = 0; first < static_cast<Index>(values.size()); first += size) {
     double* box = values.data() + first;
-    for (const Index entry : {Index{0}, Index{1}, kRegionObjectness}) {
-      box[entry] = region_logistic(box[entry]);
+    for (const Index entry : {Index{0}, Index{1}, kObjectness}) {
+      box[entry] = logistic(box[entry]);
     }
     double* classes = box + kBoxValues;
     if (!head.softmax) {
-      std::transform(classes, classes + head.classes, classes, region_logistic);
+      std::transform(classes, classes + head.classes, classes, logistic);
     } else {
-      softmax_in_place(classes, head.classes);
+      softmax_forward({head.classes}, static_cast<const double*>(classes), classes);
     }
   }
 }
@@ -170,7 +165,7 @@ void activate_backward(const RegionHead& head,
     double* back = gradient.data() + first;
     for (Index entry = 0; entry < size; ++entry) {
       const bool is_logistic =
-          entry < 2 || entry == kRegionObjectness || (entry >= kBoxValues && !head.softmax);
+          entry < 2 || entry == kObjectness || (entry >= kBoxValues && !head.softmax);
       back[entry] *= is_logistic ? box[entry] * (1 - box[entry]) : 1;
     }
     if (head.softmax) {

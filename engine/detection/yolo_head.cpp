@@ -12,12 +12,6 @@ using partitioner::YoloHead;
 
 namespace {
 
-constexpr Index kObjectness = 4;
-
-double logistic(double value) {
-  return 1 / (1 + std::exp(-value));
-}
-
 double finite_or_zero(double value) {
   return std::isfinite(value) ? value : 0;
 }
@@ -73,15 +67,12 @@ class YoloJudge {
   }
 
   [[nodiscard]] UnitBox prediction(Index box, Place at) const {
-    const Anchor size = anchor(box);
-    const double width = value(box, 2, at);
-    const double height = value(box, 3, at);
-    const auto across = static_cast<double>(site_.image.cols);
-    const auto down = static_cast<double>(site_.image.rows);
-    return {(static_cast<double>(at.col) + value(box, 0, at)) / static_cast<double>(site_.map.cols),
-            (static_cast<double>(at.row) + value(box, 1, at)) / static_cast<double>(site_.map.rows),
-            (head_.new_coords ? 4 * width * width : std::exp(width)) * size.width / across,
-            (head_.new_coords ? 4 * height * height : std::exp(height)) * size.height / down};
+    return box_of_anchor(
+        head_,
+        site_,
+        anchor(box),
+        at,
+        {value(box, 0, at), value(box, 1, at), value(box, 2, at), value(box, 3, at)});
   }
 
   // Whether the box says any class: Darknet asks for more than a quarter.

@@ -232,13 +232,11 @@ void SessionRun::end(Index program_bytes) {
 void SessionRun::warn_of_risen_loss() {
   on_root(communicator_, [&] {
     if (const auto risen = loss_trend_ ? loss_trend_->risen() : std::nullopt) {
-      const std::string text = fmt::format(
+      warn(fmt::format(
           "training has diverged: the loss rose from {:.2f} to {:.2f}; try a lower learning_rate "
           "or a longer burn_in",
           risen->from,
-          risen->to);
-      messages_.warn(text);
-      run_log_.warn(text);
+          risen->to));
     }
   });
 }

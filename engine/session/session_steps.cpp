@@ -171,8 +171,7 @@ void SessionRun::add_observers(TrainingRun& run) {
       const double epochs = static_cast<double>(length_.last_step) /
                             static_cast<double>(std::max<Index>(length_.epoch_steps, 1));
       if (const auto advice = picture_wait_.add(result.times, epochs, setup_.caching())) {
-        messages_.warn(*advice);
-        run_log_.warn(*advice);
+        warn(*advice);
       }
     }});
     run.add(observer_.steps);

@@ -344,6 +344,17 @@ ReadLayer read_yolo(CfgOptions& options, int layer) {
   return {head, {layer - 1}};
 }
 
+// What [region] and [detection] have alike.
+template <class Head>
+void read_region_keys(CfgOptions& options, Head& head) {
+  head.softmax = options.flag("softmax", head.softmax);
+  head.rescore = options.flag("rescore", head.rescore);
+  head.coordinate_scale = options.real("coord_scale", head.coordinate_scale);
+  head.object_scale = options.real("object_scale", head.object_scale);
+  head.no_object_scale = options.real("noobject_scale", head.no_object_scale);
+  head.class_scale = options.real("class_scale", head.class_scale);
+}
+
 ReadLayer read_region(CfgOptions& options, int layer) {
   RegionHead head;
   head.classes = options.integer("classes", head.classes, 1, kMostClasses);
@@ -352,14 +363,9 @@ ReadLayer read_region(CfgOptions& options, int layer) {
     options.refuse("coords", "expected 4: x, y, width and height");
   }
   head.most_boxes = options.integer("max", head.most_boxes, 1);
-  head.softmax = options.flag("softmax", head.softmax);
   head.match_anchors = options.flag("bias_match", head.match_anchors);
-  head.rescore = options.flag("rescore", head.rescore);
   head.threshold = options.real("thresh", head.threshold);
-  head.coordinate_scale = options.real("coord_scale", head.coordinate_scale);
-  head.object_scale = options.real("object_scale", head.object_scale);
-  head.no_object_scale = options.real("noobject_scale", head.no_object_scale);
-  head.class_scale = options.real("class_scale", head.class_scale);
+  read_region_keys(options, head);
   return {head, {layer - 1}};
 }
 
@@ -372,14 +378,9 @@ ReadLayer read_detection(CfgOptions& options, int layer) {
   if (options.integer("coords", 1) != 4) {
     options.refuse("coords", "expected coords=4: x, y, width and height");
   }
-  head.softmax = options.flag("softmax", head.softmax);
   head.square_roots = options.flag("sqrt", head.square_roots);
-  head.rescore = options.flag("rescore", head.rescore);
   head.forced = options.flag("forced", head.forced);
-  head.coordinate_scale = options.real("coord_scale", head.coordinate_scale);
-  head.object_scale = options.real("object_scale", head.object_scale);
-  head.no_object_scale = options.real("noobject_scale", head.no_object_scale);
-  head.class_scale = options.real("class_scale", head.class_scale);
+  read_region_keys(options, head);
   return {head, {layer - 1}};
 }
 
